@@ -16,8 +16,8 @@ namespace cudavision {
 ///   download stream             D1   D2   D3
 ///
 /// The pictures on the device that copies write or read come in pairs, which are used in turn (Staging). So U3 and K3,
-/// which use the pictures of frame 1 again, wait on the device for K1 and D1. For one thread, with the CUDA context
-/// current.
+/// which use the pictures of frame 1 again, wait on the device for K1 and D1. For one thread,
+/// with the CUDA context current.
 class BusCopies {
  public:
   explicit BusCopies(GstCudaContext* context);

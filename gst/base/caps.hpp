@@ -11,8 +11,8 @@ namespace cudavision {
 extern const char* const cuda_memory_feature;
 
 /// (transfer full) The caps of a video pad template. In CUDA memory: the formats of the table that the installed
-/// libgstcuda can allocate (none in a build without CUDA). In system memory: all formats of the table. Sizes: 1×1 to
-/// max_frame_side².
+/// libgstcuda can allocate (none in a build without CUDA). In system memory: all formats of the table.
+/// Sizes: 1×1 to max_frame_side².
 GstCaps* video_template_caps();
 
 /// (transfer full) The raw video in `caps`, in each memory that an element may use: in CUDA memory first, if

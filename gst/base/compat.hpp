@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Only the differences between versions of GStreamer's CUDA library: its headers, and its limits. cuda_stream.hpp has
-// the rest.
+// Only the differences between versions of GStreamer's CUDA library: its headers, and its limits.
+// cuda_stream.hpp has the rest.
 #pragma once
 
 #include <gst/gst.h>
@@ -50,8 +50,8 @@ inline bool cuda_fails_size(const FormatInfo& format, int width, int height) {
 
 #if CUDAVISION_CUDA
 
-/// Whether this build works with the installed library. A build without streams would not wait for the work of elements
-/// of 1.24.
+/// Whether this build works with the installed library. A build without streams would not wait for the
+/// work of elements of 1.24.
 inline bool fits_running_library() { return CUDAVISION_CUDA_STREAMS || running_minor() < 24; }
 
 #endif  // CUDAVISION_CUDA

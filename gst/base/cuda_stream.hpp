@@ -71,8 +71,8 @@ class Stream {
     if (stream) put_in_order(handle(), gst_cuda_stream_get_handle(stream), event_);
     return stream != nullptr;
   }
-  /// Orders later work of this stream after the readers of memory that comes from a pool. They read it on the memory's
-  /// stream.
+  /// Orders later work of this stream after the readers of memory that comes from a pool.
+  /// They read it on the memory's stream.
   void wait_for_readers(GstCudaMemory* memory) const {
     if (GstCudaStream* stream = gst_cuda_memory_get_stream(memory))
       put_in_order(gst_cuda_stream_get_handle(stream), handle(), event_);
@@ -123,8 +123,8 @@ inline void mark_unfinished(GstCudaMemory* memory) {
 
 // For streams of others, which may be in another context of the device.
 
-/// Makes later work of `stream`, in `context`, wait on the device for the writer of the memory. Returns false if that
-/// fails.
+/// Makes later work of `stream`, in `context`, wait on the device for the writer of the memory.
+/// Returns false if that fails.
 inline bool follow_writer(GstCudaMemory* memory, GstCudaContext* context, CUstream stream) {
   const CurrentContext writing(memory->context);
   if (!writing) return false;
@@ -191,8 +191,8 @@ class Stream {
   void wait_for_readers(GstCudaMemory*) const {}
   /// `taken`: the next element takes unfinished memory.
   bool can_hand_over(bool taken) const { return taken; }
-  /// The writer handed the memory over to this element. If the next element takes no unfinished memory, the host waits
-  /// for the writer.
+  /// The writer handed the memory over to this element. If the next element takes no unfinished memory,
+  /// the host waits for the writer.
   bool pass_on(GstCudaMemory* memory, bool taken) const {
     const CudaEvent* written = taken ? nullptr : written_event(memory);
     if (!written || written->query() == cudaSuccess) return true;
@@ -217,8 +217,8 @@ class Stream {
   CUstream stream_ = nullptr;
 };
 
-/// Names the hand-over in allocation queries. No such meta exists. Other elements drop the name from their answers,
-/// because of its tag.
+/// Names the hand-over in allocation queries. No such meta exists.
+/// Other elements drop the name from their answers, because of its tag.
 inline GType handover_api() {
   static const GType type = [] {
     static const gchar* tags[] = {"memory", nullptr};

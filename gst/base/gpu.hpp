@@ -70,8 +70,8 @@ class Gpu {
   bool has_unfinished_work() const;
 
   Result<std::unique_ptr<DeviceImage>> allocate(const Geometry& geometry) const;
-  /// Page-locks the memory of a buffer in place if it has come several times. Before the buffer is mapped with
-  /// `access`.
+  /// Page-locks the memory of a buffer in place if it has come several times.
+  /// Before the buffer is mapped with `access`.
   void page_lock_recurring(GstBuffer* buffer, GstMapFlags access) const;
   /// Copies a frame to a picture of Staging, while kernels of earlier frames run; later work of this frame waits for
   /// the copy. `host` must live until the copy is done:
@@ -113,8 +113,8 @@ class Gpu {
   /// For inputs that are pushed themselves, before keep_inputs(): makes their next writers follow the work submitted
   /// here, if GStreamer can (since 1.24). So no references make these buffers read-only.
   void hold_up_writers();
-  /// Keeps a device buffer as keep_inputs() does, even if the next writer follows our kernels: a download reads it
-  /// later than these.
+  /// Keeps a device buffer as keep_inputs() does, even if the next writer follows our kernels:
+  /// a download reads it later than these.
   void keep_for_download(GstBuffer* buffer);
   /// Keeps the buffers of acquire_to_read() since the last call. If `named`, returns a ticket for all work so far,
   /// downloads included. No value: this is not possible, and finish() is needed.
@@ -136,8 +136,8 @@ class Gpu {
   /// Changes to the CUDA context of a device buffer, with a new stream. Errors: resource.
   Status adopt(GstBuffer* buffer);
 
-  /// (transfer full) A pool of device frames, configured for `caps`; `size` receives the size of its buffers. nullptr
-  /// if that fails.
+  /// (transfer full) A pool of device frames, configured for `caps`;
+  /// `size` receives the size of its buffers. nullptr if that fails.
   GstBufferPool* new_device_pool(GstCaps* caps, guint min_buffers, guint max_buffers, guint* size) const;
   /// Whether the pool of a neighbour allocates in our context. If so, adopts its stream.
   bool follow_pool(GstBufferPool* pool);
@@ -148,8 +148,8 @@ class Gpu {
   /// (transfer full) Contiguous device memory of `bytes` or up to 64 KiB more. Mapping it without map_flag() downloads
   /// it. nullptr if that fails.
   GstMemory* new_linear_memory(gsize bytes) const;
-  /// (transfer full) An allocator of page-locked host memory, which crosses the bus several times as fast as pageable
-  /// memory.
+  /// (transfer full) An allocator of page-locked host memory,
+  /// which crosses the bus several times as fast as pageable memory.
   GstAllocator* new_pinned_allocator() const;
 
  private:

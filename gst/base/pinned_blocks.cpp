@@ -26,8 +26,8 @@ namespace {
 /// Bytes that are kept for each context: 32 frames of 1080p RGBA, or 8 frames of 4K RGBA, as much as the pools of a few
 /// elements hold. No other program can use them, not even by swapping. Not measured.
 constexpr gsize most_kept = gsize(256) << 20;
-/// Sizes are rounded up to this, so that small frames of different sizes can share blocks, and lists of blocks stay
-/// short.
+/// Sizes are rounded up to this, so that small frames of different sizes can share blocks,
+/// and lists of blocks stay short.
 constexpr gsize granularity = gsize(64) << 10;
 
 using Blocks = std::vector<PinnedBlock>;  // the oldest first

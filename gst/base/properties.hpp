@@ -128,8 +128,8 @@ struct Choice {
   const char* blurb;
 };
 
-/// Registers an enum with the first `count` rows of a table, which have `nick` and `blurb`. Values are the indices of
-/// rows.
+/// Registers an enum with the first `count` rows of a table, which have `nick` and `blurb`.
+/// Values are the indices of rows.
 template <typename Table>
 GType enum_from_table(const char* name, const Table& table, std::size_t count) {
   auto* values = g_new0(GEnumValue, count + 1);  // GType keeps a pointer to it
@@ -149,8 +149,8 @@ struct EdgeSettings {
   bool filter_alpha = false;
 };
 
-/// The properties of EdgeSettings: border (the enum `type_name`, with the first `border_count` borders), border-value,
-/// filter-alpha.
+/// The properties of EdgeSettings: border (the enum `type_name`, with the first `border_count` borders),
+/// border-value, filter-alpha.
 std::vector<Property<EdgeSettings>> edge_properties(const char* type_name, std::size_t border_count);
 
 /// Appends the properties of a base class of S, as properties of S.

@@ -15,8 +15,8 @@ GstMemory* Recycler::take() {
   int spare = 0;
   memories_.erase(std::remove_if(memories_.begin(), memories_.end(),
                                  [&](GstMemory* memory) {
-                                   // Only this list refers to a memory with one reference, so no other thread can take
-                                   // one.
+                                   // Only this list refers to a memory with one reference,
+                                   // so no other thread can take one.
                                    if (GST_MINI_OBJECT_REFCOUNT_VALUE(memory) > 1) return false;
                                    if (!found) {
                                      found = memory;

@@ -23,8 +23,8 @@
 namespace cudavision {
 
 /// The transitions between the states, for settings of any type. Each call needs the lock of the object that owns the
-/// settings. take(), accept() and revert() are for the thread that makes plans: the streaming thread, or the one that
-/// starts the element.
+/// settings. take(), accept() and revert() are for the thread that makes plans: the streaming thread,
+/// or the one that starts the element.
 class SettingsMachine {
  public:
   virtual ~SettingsMachine() = default;

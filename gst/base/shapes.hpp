@@ -36,8 +36,8 @@ struct Shape {
 /// does not depend on the frame is checked: the syntax, names, too few corners, polygons that cross themselves.
 Result<std::vector<Shape>> parse_shapes(const char* property, ShapeKind kind, const std::string& text);
 
-/// The points of a polygon or a line in a frame; shares are rounded to whole pixels. Errors: settings, if a point is
-/// not in the frame.
+/// The points of a polygon or a line in a frame; shares are rounded to whole pixels. Errors: settings,
+/// if a point is not in the frame.
 Result<Polygon> points_in(const char* property, const Shape& shape, int frame_width, int frame_height);
 
 /// A rectangle in a frame; it may reach beyond the frame.

@@ -91,8 +91,8 @@ class Transfer {
 
   /// The picture of an incoming frame, in the memory of the backend. Errors: resource.
   Result<const Image*> fetch(const FrameBuffer& from, Staging& staging);
-  /// The picture for kernels to write; `to` holds it when the work is done. At most one for each frame. Errors:
-  /// resource.
+  /// The picture for kernels to write; `to` holds it when the work is done.
+  /// At most one for each frame. Errors: resource.
   Result<const Image*> target(const FrameBuffer& to, Staging& staging);
   /// The picture of an incoming frame. When the work is done, `to`, in the other kind of memory, holds this picture
   /// unchanged. Errors: resource.

@@ -64,11 +64,11 @@ struct GstCudaVisionFilterClass {
   // Only for elements that can send data other than video, if downstream asks for it. They also call
   // add_data_template().
   /// (transfer full) The data that can be made from the video in `caps` (GST_PAD_SINK), or the video from which the
-  /// data in `caps` can be made (GST_PAD_SRC). Structures of the other kind are skipped. None of these caps has
-  /// features.
+  /// data in `caps` can be made (GST_PAD_SRC). Structures of the other kind are skipped.
+  /// None of these caps has features.
   GstCaps* (*transform_data_caps)(GstPadDirection direction, GstCaps* caps);
-  /// (transfer full) The part of `choices` (taken) that the committed settings prefer for this video. Called under the
-  /// object lock.
+  /// (transfer full) The part of `choices` (taken) that the committed settings prefer for this video.
+  /// Called under the object lock.
   GstCaps* (*fixate_data_caps)(GstCudaVisionFilter* self, const GstVideoInfo& video, GstCaps* choices);
 };
 

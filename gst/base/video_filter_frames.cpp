@@ -72,8 +72,8 @@ Result<Processed> process(GstCudaVisionFilter* self, Gpu* gpu, GstBuffer* inbuf,
   return Processed{submitted.value(), transfer.ticket(), std::move(out)};
 }
 
-/// Reports a processed frame now, or arranges that it is reported later. Decides whether it waits in this element.
-/// Errors: resource.
+/// Reports a processed frame now, or arranges that it is reported later.
+/// Decides whether it waits in this element. Errors: resource.
 Status settle(GstCudaVisionFilter* self, Processed processed, GstBuffer* outbuf, const FrameTimes& times) {
   FilterState& state = *self->state;
   const bool finished = processed.state == Transfer::State::finished;

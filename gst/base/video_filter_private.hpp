@@ -151,8 +151,8 @@ gboolean transform_meta(GstBaseTransform* trans, GstBuffer* outbuf, GstMeta* met
 gboolean copy_metadata(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* outbuf);
 /// The part of a frame to process, by the settings in use.
 Region region_of(const FilterState& state, GstBuffer* buffer);
-/// The shapes of the property regions in a frame; none with region=frame. Errors: settings, if a polygon leaves the
-/// frame.
+/// The shapes of the property regions in a frame; none with region=frame. Errors: settings,
+/// if a polygon leaves the frame.
 Result<Region> own_shapes(const FilterSettings& settings, const GstVideoInfo& video);
 /// Checks what does not depend on the frame in the property regions. Errors: settings.
 Status check_shapes(const FilterSettings& settings);

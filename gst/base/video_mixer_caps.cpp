@@ -51,8 +51,8 @@ gboolean sink_query(GstAggregator* agg, GstAggregatorPad* pad, GstQuery* query) 
 
 /// Answers allocation queries at once, in the upstream thread. The base class would queue them for the streaming
 /// thread, which uses a query after upstream has freed it if the pad is released meanwhile. The base class also refuses
-/// to answer before the streaming thread has taken the caps from the queue of the pad. The answer needs only the caps
-/// in the query.
+/// to answer before the streaming thread has taken the caps from the queue of the pad.
+/// The answer needs only the caps in the query.
 gboolean sink_query_pre_queue(GstAggregator* agg, GstAggregatorPad* pad, GstQuery* query) {
   return GST_QUERY_TYPE(query) == GST_QUERY_ALLOCATION ? propose_allocation(state_of(agg).host, query)
                                                        : base_class()->sink_query_pre_queue(agg, pad, query);
@@ -122,8 +122,8 @@ std::vector<GstVideoInfo> wanted_formats(const std::vector<MixerInput>& inputs) 
   return formats;
 }
 
-/// Chooses a format, if possible one of the pads' formats, and the colorimetry, chroma site and interlacing that go
-/// with it.
+/// Chooses a format, if possible one of the pads' formats, and the colorimetry,
+/// chroma site and interlacing that go with it.
 void choose_format(GstCaps*& caps, const std::vector<MixerInput>& inputs) {
   const std::vector<GstVideoInfo> wanted = wanted_formats(inputs);
   std::vector<const char*> names;

@@ -93,8 +93,8 @@ GstSegment without_offset(GstSegment segment) {
   return segment;
 }
 
-/// (transfer full) A segment event for `event` (taken) that the base class can place in time. Posts an error if there
-/// is none.
+/// (transfer full) A segment event for `event` (taken) that the base class can place in time.
+/// Posts an error if there is none.
 GstEvent* take_segment(GstCudaVisionMixer* self, GstCudaVisionMixerPad* pad, GstEvent* event) {
   const GstSegment* segment;
   gst_event_parse_segment(event, &segment);

@@ -122,8 +122,8 @@ class Composition {
     return {};
   }
 
-  /// The frame of a pad in the memory of the backend; nullptr if the frame does not fit the caps of the pad. Errors:
-  /// resource.
+  /// The frame of a pad in the memory of the backend; nullptr if the frame does not fit the caps of
+  /// the pad. Errors: resource.
   Result<const Image*> picture(const MixerInput& input, GstBuffer* buffer) {
     MixerPadState& pad = *input.pad->state;
     if (pad.uploaded == buffer) return &pad.staging.image();
@@ -190,8 +190,8 @@ GstFlowReturn aggregate_frames(GstVideoAggregator* vagg, GstBuffer* outbuf) {
   return GST_FLOW_ERROR;
 }
 
-/// Called in the upstream thread, while the streaming thread may use the frame of the pad. So the streaming thread
-/// drops the frame.
+/// Called in the upstream thread, while the streaming thread may use the frame of the pad.
+/// So the streaming thread drops the frame.
 GstFlowReturn flush_pad(GstAggregatorPad* pad, GstAggregator* agg) {
   as_mixer_pad(pad)->state->flushed = as_mixer_pad(pad)->state->after_flush = true;
   state_of(agg).some_flushed = true;  // after the pad's, so that the streaming thread finds the pad

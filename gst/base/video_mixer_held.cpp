@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// GstCudaVisionMixer: frames that wait in the element until the GPU has done their work, while it works on the next
-// ones (async-depth).
+// GstCudaVisionMixer: frames that wait in the element until the GPU has done their work,
+// while it works on the next ones (async-depth).
 #include <utility>
 
 #include "gst/base/video_mixer_private.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Buffers in CUDA memory of arrays. Arrays are ready on the maker's stream, which is the stream of its buffers since
-// GStreamer 1.24.
+// Buffers in CUDA memory of arrays. Arrays are ready on the maker's stream,
+// which is the stream of its buffers since GStreamer 1.24.
 //
 //   wrapped (1.24)   the buffer's memory is the array. Its sources are given back when the memory is freed and the GPU
 //   has done all work submitted until then, because the library that owns the array would reuse it at once

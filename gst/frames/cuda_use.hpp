@@ -49,8 +49,8 @@ class CudaUse {
   /// See cudavision_owner_wait() and cudavision_owner_hand_back(). Errors: resource.
   virtual Status wait_for_writer(std::intptr_t stream) = 0;
   virtual Result<Outcome> hand_back(std::intptr_t stream, int milliseconds) = 0;
-  /// Calls end(data), which deletes this, when the work of the primary context so far is done; at once if nobody used
-  /// the memory.
+  /// Calls end(data), which deletes this, when the work of the primary context so far is done;
+  /// at once if nobody used the memory.
   virtual void end(void (*end)(void*), void* data) = 0;
 };
 

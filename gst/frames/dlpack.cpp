@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Tensors of DLPack (https://dmlc.github.io/dlpack/latest/c_api.html). Written in C++ and not in Python, because
-// consumers delete tensors on any thread, without the interpreter's lock, and sometimes after the interpreter has
-// ended.
+// consumers delete tensors on any thread, without the interpreter's lock,
+// and sometimes after the interpreter has ended.
 #include "gst/frames/dlpack.hpp"
 
 #include "gst/frames/maker.hpp"

@@ -69,8 +69,8 @@ using CudavisionMaker = cudavision::frames::Maker;
 CUDAVISION_FRAMES_API int cudavision_frames_abi();
 /// Whether this build can use CUDA memory.
 CUDAVISION_FRAMES_API int cudavision_frames_cuda();
-/// To be called once, before anything else; with nullptr when the interpreter ends. From then on references to objects
-/// are not dropped.
+/// To be called once, before anything else; with nullptr when the interpreter ends.
+/// From then on references to objects are not dropped.
 CUDAVISION_FRAMES_API void cudavision_frames_python(const CudavisionPython* functions);
 
 /// Opens a video frame. `caps`: of the frame, or nullptr if the buffer has a GstVideoMeta. `most_refs`: 0 for arrays to
@@ -87,8 +87,8 @@ CUDAVISION_FRAMES_API int cudavision_memory_open(GstBuffer* buffer, GstMemory* m
 CUDAVISION_FRAMES_API CudavisionOwner* cudavision_buffer_keep(GstBuffer* buffer);
 CUDAVISION_FRAMES_API void cudavision_owner_unref(CudavisionOwner* owner);
 /// Makes later work of a stream follow the work that still writes the memory, on the device. `stream`: 1 (legacy
-/// default stream), 2 (per-thread default stream), a handle, or −1 for none: then only remembers that others may use
-/// the memory.
+/// default stream), 2 (per-thread default stream), a handle, or −1 for none:
+/// then only remembers that others may use the memory.
 CUDAVISION_FRAMES_API int cudavision_owner_wait(CudavisionOwner* owner, std::intptr_t stream, char* error,
                                                 std::size_t room);
 /// Makes users of the buffer follow the work of a stream so far; −1: of all streams of the device's primary context.
@@ -109,8 +109,8 @@ CUDAVISION_FRAMES_API int cudavision_frames_context(int device_id, GstContext** 
 /// Gives the planes that a frame of this format and size has, with tightly packed rows and without data.
 CUDAVISION_FRAMES_API int cudavision_frame_layout(const char* format, int width, int height, CudavisionFrame* frame,
                                                   char* error, std::size_t room);
-/// Makes buffers in CUDA memory of frames of one format and size. `stream` receives the stream that must follow the
-/// work on the arrays.
+/// Makes buffers in CUDA memory of frames of one format and size.
+/// `stream` receives the stream that must follow the work on the arrays.
 CUDAVISION_FRAMES_API int cudavision_maker_new(const char* format, int width, int height, int device_id,
                                                CudavisionMaker** maker, std::intptr_t* stream, char* error,
                                                std::size_t room);

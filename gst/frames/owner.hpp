@@ -52,8 +52,8 @@ class Owner {
   const std::unique_ptr<CudaUse> cuda_;
 };
 
-/// The layout of a plane whose rows are `pitch` bytes apart, without data. In packed 4:2:2 each pair is a luma and a
-/// chroma sample.
+/// The layout of a plane whose rows are `pitch` bytes apart, without data.
+/// In packed 4:2:2 each pair is a luma and a chroma sample.
 CudavisionArray plane_array(const Geometry& geometry, int plane, std::ptrdiff_t pitch);
 
 /// Writes the message to `error`, and returns the number for it (see frames.h).

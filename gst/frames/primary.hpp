@@ -23,8 +23,8 @@ class Primary {
   /// as the driver says. nullptr: none.
   void* reach(void* pointer) const;
 
-  /// Calls action(data) on the thread when all work that was submitted to this context so far is done, on whatever
-  /// stream. In order.
+  /// Calls action(data) on the thread when all work that was submitted to this context so far is done,
+  /// on whatever stream. In order.
   void after_all_work(void (*action)(void*), void* data);
   /// Calls action(data) on the thread when the work of a stream of this context so far is done,
   /// and all earlier actions are done.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The arithmetic of one pixel, shared by both backends: rounding, key, operators, and laying a pixel over another.
-// class Blend has the formulas. Both backends must call these functions in the same order, so that they give the same
-// results.
+// class Blend has the formulas. Both backends must call these functions in the same order,
+// so that they give the same results.
 #pragma once
 
 #include <cmath>
@@ -118,8 +118,8 @@ CUDAVISION_HOST_DEVICE inline float operate(float d, float s) {
 /// Knowing them saves instructions and changes no bit.
 enum class Matrices {
   any,
-  /// R' is computed without Cb, and B' without Cr. R', G', B' of 0–1 give samples; only chroma can exceed the largest
-  /// sample.
+  /// R' is computed without Cb, and B' without Cr. R', G', B' of 0–1 give samples;
+  /// only chroma can exceed the largest sample.
   bounded,
   /// Samples are R', G', B', all scaled and shifted alike; R', G', B' of 0–1 give samples.
   equal,

@@ -12,8 +12,8 @@
 // chroma of any layer is a plane that is shifted against it by whole samples.
 //
 //   lay_one     one layer: the four phases stay in registers, and a phase outside of the layer shows the samples below
-//   lay_plane   several layers: each is laid over four planes of bytes with the loops of cpu_in_place.cpp; then the
-//               means
+//   lay_plane   several layers: each is laid over four planes of bytes with the loops of
+//               cpu_in_place.cpp; then the means
 //
 // Each phase is the integer that lay_pixel() computes for that pixel, and the mean of four integers is exact in
 // float32, so the result has the bits of the general path (cpu_rows.cpp).

@@ -148,8 +148,8 @@ void lay_row(const Target& target, const Layer& layer, int count, const Row& wei
     each(false);
 }
 
-/// A layer that hides everything is copied: d + 1 · (s − d) could keep the last bits of d, which may come from an
-/// earlier frame.
+/// A layer that hides everything is copied: d + 1 · (s − d) could keep the last bits of d,
+/// which may come from an earlier frame.
 void replace(const Layer& layer, int count, const Row (&pad)[4], int at, Row (&below)[4]) {
   for (int c = 0; c < 4; ++c) std::copy_n(pad[c], count, below[c] + at);
   if (layer.op != Operator::source) return;

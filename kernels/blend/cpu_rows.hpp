@@ -10,13 +10,13 @@
 
 namespace cudavision::blend {
 
-/// The part of a picture that is composed at a time, so that it stays in the cache. Both sides are even, because pixels
-/// share chroma.
+/// The part of a picture that is composed at a time, so that it stays in the cache. Both sides are even,
+/// because pixels share chroma.
 inline constexpr int tile_columns = 1024, tile_rows = 16;
 
 using Row = float[tile_columns];
-/// [y][x][row][byte]: the phases of subsampled chroma (cpu_phases.hpp). A row of a tile has at most one byte for each
-/// column.
+/// [y][x][row][byte]: the phases of subsampled chroma (cpu_phases.hpp).
+/// A row of a tile has at most one byte for each column.
 inline constexpr int phase_rows = 8;
 using Phases = std::uint8_t[2][2][phase_rows][tile_columns];
 

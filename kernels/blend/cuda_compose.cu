@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Composes any layers, in one launch. A block composes a tile; pixels stay in registers until all layers are laid over
-// each other.
+// Composes any layers, in one launch. A block composes a tile;
+// pixels stay in registers until all layers are laid over each other.
 //
 //        tile_width = 32 · columns                     a strip: 2 · warps rows; each warp has two of them
 //      ┌───────────────┬───────────────┐               ┌────────────────────────────────────────────┐

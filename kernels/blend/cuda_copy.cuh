@@ -9,8 +9,8 @@
 namespace cudavision::blend {
 namespace {
 
-/// Limits 16-bit samples to the largest sample, which `most` holds twice, for two samples per word. Bytes are not
-/// limited.
+/// Limits 16-bit samples to the largest sample, which `most` holds twice,
+/// for two samples per word. Bytes are not limited.
 __device__ __forceinline__ uint32_t capped(uint32_t words, uint32_t most) { return __vminu2(words, most); }
 __device__ __forceinline__ uint16_t capped(uint16_t word, uint32_t most) {
   return uint16_t(min(uint32_t(word), most & 0xffff));

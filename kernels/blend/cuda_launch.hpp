@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The families of CUDA kernels. Each function launches one kernel and does not wait; the caller checks
-// cudaGetLastError().
+// The families of CUDA kernels. Each function launches one kernel and does not wait;
+// the caller checks cudaGetLastError().
 #pragma once
 
 #include "kernels/blend/cuda_schedule.hpp"

@@ -84,8 +84,8 @@ __global__ void __launch_bounds__(tuning.pair_threads) mix_planes(const __grid_c
   store_chunk(plane.dst + y * plane.dst_pitch, x, plane.row_bytes, out);
 }
 
-/// Mixes one pixel of four bytes. s: the upper pixel, d: the lower one, k: the key's weight. Fourth: the byte that is
-/// alpha or padding.
+/// Mixes one pixel of four bytes. s: the upper pixel, d: the lower one, k: the key's weight. Fourth:
+/// the byte that is alpha or padding.
 template <PixelMix Mix, int Fourth>
 __device__ __forceinline__ uint32_t mixed_pixel(const PairJob& job, uint32_t s, uint32_t d, float k) {
   constexpr float max = 255;

@@ -120,8 +120,8 @@ bool find_parts(const Target& target, const std::vector<Layer>& layers, int step
   return true;
 }
 
-/// Finds the parts of all planes. Chroma that is subsampled has parts of its own, unless the background shows. False:
-/// there are too many.
+/// Finds the parts of all planes. Chroma that is subsampled has parts of its own, unless the background shows.
+/// False: there are too many.
 bool find_all_parts(const Target& target, const std::vector<Layer>& layers, Parts& parts) {
   parts.count = 0;
   const int step_x = 1 << target.shift_x, step_y = 1 << target.shift_y;

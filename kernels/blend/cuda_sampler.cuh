@@ -2,8 +2,8 @@
 // Samples of one plane of 8 bits, at pixels of a pad. A unit is the interleaved samples of one pixel: 1 byte (gray, a
 // plane of I420), 2 (chroma of NV12), 3 (RGB) or 4 (RGBA).
 //
-//   Linear   two units in each of two rows        a b        a thread keeps Across for its columns, and gets Down for
-//                                                 c d        each row
+//   Linear   two units in each of two rows        a b        a thread keeps Across for its columns,
+//                                                 and gets Down for c d        each row
 //   Area     `count` rows, the first and the      f m m l    f, l: weights of their own; m: one weight for all between
 //            last with weights of their own       f m m l
 //   Box      the same if all weights are equal    m m m m    integers, so that no sample needs a conversion; 2 × 2 also
@@ -280,13 +280,13 @@ struct Box {
   }
 };
 
-/// Chooses a Box if each pixel is the mean of the same number of whole samples. Returns its Side, 0 for Box<0>; −1 if
-/// no Box fits.
+/// Chooses a Box if each pixel is the mean of the same number of whole samples. Returns its Side,
+/// 0 for Box<0>; −1 if no Box fits.
 ///
 /// Area: float32 sums of up to 64 samples are less than 2^-10 from the exact mean, and rounded_sample() adds 2^-10 to
 /// halves: both round to the same integer. Alpha is rounded without this: its mean must be exact, or far from halves.
-/// Linear: if all weights are 0, or all are 1/2, its arithmetic is exact. A step of at least two samples keeps them
-/// inside the crop.
+/// Linear: if all weights are 0, or all are 1/2, its arithmetic is exact.
+/// A step of at least two samples keeps them inside the crop.
 __device__ __forceinline__ int box_side(const LayerPicture& layer, const Axis& across, const Axis& down) {
   const uint32_t starts = uint32_t(across.start) | uint32_t(down.start);
   if (uint32_t(across.step) | uint32_t(down.step)) return -1;

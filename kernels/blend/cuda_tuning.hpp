@@ -7,18 +7,18 @@ namespace cudavision::blend {
 struct Tuning {
   // compose_tiles: any layers.
 
-  /// Pixels of a thread in a row, 32 columns apart. The parameters of a layer are loaded once for all pixels of a
-  /// thread.
+  /// Pixels of a thread in a row, 32 columns apart. The parameters of a layer are loaded once
+  /// for all pixels of a thread.
   int columns = 2;  // sweep: 1 2 4
   /// Rows of a thread. Must be 2: these are the rows that share chroma.
   int rows = 2;
   /// Warps of a block. They share one list of visible layers. At least 2, so that 64 threads test 64 layers.
   int warps = 8;  // sweep: 4 8 16
-  /// A block composes up to this many strips of warps × rows pixel rows with one list of visible layers. A power of
-  /// two.
+  /// A block composes up to this many strips of warps × rows pixel rows with one list of
+  /// visible layers. A power of two.
   int most_strips = 4;  // sweep: 1 2 4 8
-  /// A block composes more than one strip only if at least this many blocks remain: small pictures must still fill the
-  /// device.
+  /// A block composes more than one strip only if at least this many blocks remain:
+  /// small pictures must still fill the device.
   int wanted_blocks = 1024;  // sweep: 256 512 1024 2048
   /// Blocks that must fit a multiprocessor, without alpha. It limits registers to 65536 / (blocks · 32 · warps) a
   /// thread: change it when you change warps. 8K NV12, a wall of 63: 344 µs with 3, 331 µs with 4.
@@ -34,8 +34,8 @@ struct Tuning {
   int direct_width = 128;  // sweep: 64 128 256
   /// As most_strips: a power of two, at most 8.
   int direct_strips = 4;  // sweep: 2 4 8
-  /// As wanted_blocks. 1080p, a wall of 63, GRAY8 and NV12: 10.4 and 16.6 with 500, 12.8 and 17.9 with 1000, 12.8 and
-  /// 23.2 with 2000.
+  /// As wanted_blocks. 1080p, a wall of 63, GRAY8 and NV12: 10.4 and 16.6 with 500, 12.8 and 17.9 with 1000,
+  /// 12.8 and 23.2 with 2000.
   int wanted_direct_blocks = 500;  // sweep: 250 500 1000
   /// The same for pixels of four bytes. 1080p RGBA, an inset, walls of 9 and 63: 10.9, 25.9 and 24.1 with 250, 11.5,
   /// 22.3 and 22.0 with 500, 13.7, 24.0 and 24.0 with 1000.

@@ -121,8 +121,8 @@ struct Target {
   float background[4], checker[4];
 };
 
-/// All interleaved channels of a set as one channel: it starts at the set's first sample, and a step is one whole
-/// pixel.
+/// All interleaved channels of a set as one channel: it starts at the set's first sample,
+/// and a step is one whole pixel.
 Channel whole_plane(const FormatInfo& format, const ChannelSet& set, const Channel (&channels)[4]);
 
 /// Fills the fields that depend only on the output's format and size.
@@ -138,8 +138,8 @@ class Composer {
  public:
   virtual ~Composer() = default;
 
-  /// Composes the layers, the lowest first, and writes every sample of the target. Does not wait for CUDA. Errors:
-  /// resource.
+  /// Composes the layers, the lowest first, and writes every sample of the target.
+  /// Does not wait for CUDA. Errors: resource.
   virtual Status submit(const Target& target, const std::vector<Layer>& layers, Queue queue) = 0;
 };
 

@@ -73,8 +73,8 @@ void set_background(const ColorCoding& out, const Background& background, Target
   std::copy_n(target.background, 4, target.checker);
 }
 
-/// An axis of `place` output pixels that shows `crop` pixels of the picture from `begin` on, in a plane subsampled by
-/// 2^shift.
+/// An axis of `place` output pixels that shows `crop` pixels of the picture from `begin` on,
+/// in a plane subsampled by 2^shift.
 Axis find_axis(Sampling sampling, int place, int begin, int crop, int shift) {
   const int fraction = 32 - shift;
   const auto rounded_up = [&](std::int64_t n, std::int64_t d) { return ((n << fraction) + d - 1) / d; };
@@ -119,8 +119,8 @@ void set_colors(const Key& key, const ColorCoding& in, const ColorCoding& out, L
   for (int c = 0; c < 3; ++c) layer.key[c] = float(key.color[c] * 255);
   layer.keyed = key.mode != Key::Mode::none;
   layer.first_pixel = key.mode == Key::Mode::first_pixel;
-  // The weight of a hard key becomes 1 slightly above its tolerance, so that rounding errors do not separate equal
-  // samples.
+  // The weight of a hard key becomes 1 slightly above its tolerance,
+  // so that rounding errors do not separate equal samples.
   const double scale = soft(key) ? std::min(1 / key.softness, 1e30) : 1e30;
   layer.key_scale = float(scale);
   layer.key_offset = float(scale * (soft(key) ? key.tolerance : key.tolerance + 0.001));
@@ -154,8 +154,8 @@ void set_blending(const Pad& pad, const ColorCoding& out, const Target& target, 
   layer.coverage = average || pad.alpha == 1 ? float(pad.alpha)
                                              : float(steps / (target.alpha || source ? target.max : target.max + 1));
   if (out.format.depth == 8 && !soft(pad.key)) {
-    // compositor divides colors by 255 only over an opaque background and in formats with alpha; it rounds other colors
-    // down.
+    // compositor divides colors by 255 only over an opaque background and in formats with alpha;
+    // it rounds other colors down.
     layer.rounding = round_bias;
     layer.alpha_bias = division == Division::nearest ? 0 : down_bias;
     layer.color_bias = target.alpha && opaque ? layer.alpha_bias : down_bias;

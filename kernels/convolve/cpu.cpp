@@ -97,8 +97,8 @@ class CpuConvolve final : public cpu::CpuFilter {
       values.convertTo(floats, sum_depth_);
       values = floats;
     }
-    // values(inner) is a part of a matrix: OpenCV reads the samples around it, so its own border does not matter, and
-    // it uses no DFT.
+    // values(inner) is a part of a matrix: OpenCV reads the samples around it,
+    // so its own border does not matter, and it uses no DFT.
     compute(index, values(inner), result, scratch);
     set.write(result, frame(at), out(at));
   }

@@ -106,8 +106,8 @@ __device__ __forceinline__ void fill_tile(const SetView& view, int c, int x, con
       sink(row, item - row * quads, words);
     }
   }
-  // Quads that are not in the frame have their own loop: in the loop above they would need registers that the loads
-  // need.
+  // Quads that are not in the frame have their own loop: in the loop above they would need
+  // registers that the loads need.
   if (is_direct(row_index[0], x - skew) && is_direct(row_index[rows - 1], x - skew + 4 * (quads - 1))) return;
   for (int item = threadIdx.x; item < rows * quads; item += blockDim.x) {
     const int row = item * inverse >> 22, quad = item - row * quads, source = row_index[row];

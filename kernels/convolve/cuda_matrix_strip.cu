@@ -22,14 +22,14 @@
 // instructions. If there are four channels, it computes three, and Units::write adds the fourth one of the input.
 //
 // Where to change what:
-//   another border         kernels/core/border.hpp; one whose pixels are not computed: edges_of() and replace_edges()
-//                          in cuda_units.cuh
+//   another border         kernels/core/border.hpp; one whose pixels are not computed:
+//                          edges_of() and replace_edges() in cuda_units.cuh
 //   another sample type    cuda_matrix.cuh (halves_of), Strip::step and Strip::store; 16-bit samples run in
 //                          cuda_small.cu and cuda_tile.cu
 //   another block shape    cuda_tuning.hpp (strip_…), StripLayout and strip_place in cuda_schedule.hpp
 //   which groups are plain convolve_strip(), RowRing::plain, Units::plain
-//   which kernels run here cuda_schedule.cpp (make_schedule); another side: tuning.small_reach, choose() below,
-//                          MatrixStripParams
+//   which kernels run here cuda_schedule.cpp (make_schedule); another side: tuning.small_reach,
+//                          choose() below, MatrixStripParams
 #include "kernels/convolve/cuda_matrix.cuh"
 #include "kernels/convolve/cuda_rows.cuh"
 #include "kernels/convolve/cuda_units.cuh"
@@ -212,8 +212,8 @@ __device__ __forceinline__ void convolve_strip(const MatrixStripParams& p, const
   int plain_end = is_plain ? min(units.whole_end, groups) : 0;
   if (plain_begin >= plain_end) plain_end = 0;
   bool skips_first = C == 4 && plain_end > 0 && view.filtered == 14;
-  // Plain groups that skip the first channel have the sums of channel c at c − 1, other groups at c: a block must not
-  // have both.
+  // Plain groups that skip the first channel have the sums of channel c at c − 1, other groups at c:
+  // a block must not have both.
   if (skips_first && (plain_begin > 0 || plain_end < groups)) skips_first = false, plain_end = 0;
 
   if (has_sides) ring.make_map();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Kernels of any size on 8-bit samples: a block goes down a column of tiles. While it multiplies one tile, the next one
-// is copied to shared memory. Windows are walked in steps of 16 samples across, and down each step the rows slide
-// through registers.
+// is copied to shared memory. Windows are walked in steps of 16 samples across,
+// and down each step the rows slide through registers.
 //
 //        |<- 128 results + the window ->|
 //        +------------------------------+ -

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Parameters of the kernels, and which kernel serves a format. Kernels take their parameters by value: streams never
-// share weights.
+// Parameters of the kernels, and which kernel serves a format. Kernels take their parameters by value:
+// streams never share weights.
 #pragma once
 
 #include <cstdint>
@@ -65,8 +65,8 @@ static_assert(small_most_side == 7, "choose() and MatrixStripParams have the sid
 using SmallParams = KernelParams<SmallJob, float, 2 * small_most_side * small_most_side>;
 template <typename Acc>
 using TwoPassParams = KernelParams<TileJob<Acc>, Acc, 2 * padded_side>;
-/// Rows of weights are padded to whole quads in float32; padded float64 rows would exceed the limit of kernel
-/// parameters.
+/// Rows of weights are padded to whole quads in float32; padded float64 rows would exceed the
+/// limit of kernel parameters.
 template <typename Acc>
 using DirectParams = KernelParams<TileJob<Acc>, Acc, max_side*(sizeof(Acc) == 4 ? padded_side : max_side)>;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The source rows of a block in shared memory, for cuda_matrix_strip.cu: groups of rows in a ring of slots, copied
-// ahead of their use.
+// The source rows of a block in shared memory, for cuda_matrix_strip.cu: groups of rows in a ring of slots,
+// copied ahead of their use.
 //
 //   columns of a row      0          first                           last        end
 //                         | sides    | copied in units of 16 bytes   | sides     |
@@ -10,8 +10,8 @@
 //            Units are numbered from the block's first pixel on; the left end of the window comes last. So most
 //            requests are for whole lines of the cache (128 bytes).
 //   sides:   Bytes outside the row, and bytes that no whole unit holds. They are filled in when the group has arrived.
-//            A map, made once, gives each byte's index in the row or its border value. Most of these bytes are in the
-//            tile itself.
+//            A map, made once, gives each byte's index in the row or its border value.
+//            Most of these bytes are in the tile itself.
 #pragma once
 
 #include "kernels/convolve/cuda_params.cuh"

@@ -8,8 +8,8 @@ namespace cudavision::convolve {
 namespace {
 
 /// Largest error of a result, in sample values, for which one half-precision number (11 bits) of a real weight is
-/// enough. It is about the error of a kernel whose absolute weights sum to 4. Beyond it, two numbers (22 bits) take
-/// twice the time.
+/// enough. It is about the error of a kernel whose absolute weights sum to 4. Beyond it,
+/// two numbers (22 bits) take twice the time.
 constexpr double matrix_error = 0.125;
 
 /// Side (3, 5 or 7) of the square around the anchor that holds the kernel; 0: the kernel is larger.

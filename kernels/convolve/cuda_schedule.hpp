@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What runs on the device and how a frame is cut into blocks: plain C++, without CUDA. Units: samples of a set's grid,
-// bytes.
+// What runs on the device and how a frame is cut into blocks: plain C++, without CUDA. Units:
+// samples of a set's grid, bytes.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@ enum class Family {
 };
 /// How Family::small sums.
 enum class Small { direct, two_pass, gradient };
-/// How the matrix units hold weights in half precision: one number each, the sum of two, or two kernels of one number
-/// each.
+/// How the matrix units hold weights in half precision: one number each, the sum of two,
+/// or two kernels of one number each.
 enum class Matrix { single, pair, gradient };
 
 /// Results across of a block of tiles: four for each lane of a warp.
@@ -87,8 +87,8 @@ struct StripHeight {
 StripHeight strip_height(const Schedule& schedule, const FormatInfo& format, const SetRects& rects, int blocks);
 /// Chooses how many tiles a block of Family::matrix_tile goes down, for all sets of a frame.
 StripHeight tiles_height(const Schedule& schedule, const FormatInfo& format, const SetRects& rects, int blocks);
-/// Blocks begin at the multiple of 4 (on the matrix units 16) at or before the rectangle. Only these two families use
-/// `strip`.
+/// Blocks begin at the multiple of 4 (on the matrix units 16) at or before the rectangle.
+/// Only these two families use `strip`.
 Cut cut(const Schedule& schedule, const FormatInfo& format, int channels, const Rect& rect, StripHeight strip);
 
 /// Results across of a block, and the multiple of pixels at which it begins.

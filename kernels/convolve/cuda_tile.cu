@@ -14,8 +14,8 @@
 // Channels are computed one after the other. Their results are kept packed until all channels are stored together.
 //
 // Where to change what:
-//   another border         kernels/core/border.hpp; one whose pixels are not computed: store_result() in
-//                          cuda_results.cuh
+//   another border         kernels/core/border.hpp; one whose pixels are not computed:
+//                          store_result() in cuda_results.cuh
 //   another sample type    FloatSink below, to_sample() in cuda_results.cuh, cuda_fill.cuh; tile_kernel() at the end
 //   another block shape    cuda_tuning.hpp (tile_…); shared memory: tile_bytes in cuda_schedule.hpp
 #include "kernels/convolve/cuda_fill.cuh"
@@ -120,8 +120,8 @@ __device__ __forceinline__ void sum_window(float (&sums)[R][4], const float* til
       return slide<3>(sums, tile + k, pitch, weights + k, stride, height);
   }
 }
-/// In float64 the windows of four columns would not fit into registers. Two quads of each row are held, and replaced
-/// quad by quad.
+/// In float64 the windows of four columns would not fit into registers. Two quads of each row are held,
+/// and replaced quad by quad.
 template <int R>
 __device__ __forceinline__ void sum_window(double (&sums)[R][4], const float* tile, int pitch, const double* weights,
                                            int stride, int width, int height) {

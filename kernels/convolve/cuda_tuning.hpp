@@ -8,11 +8,11 @@ namespace cudavision::convolve {
 struct Tuning {
   // ---- Unrolled kernels, 16-bit samples (cuda_small.cu)
 
-  /// Farthest reach of a kernel from its anchor that runs unrolled: 3 means up to 7 × 7. Not measured; the code has
-  /// sides 3, 5 and 7.
+  /// Farthest reach of a kernel from its anchor that runs unrolled: 3 means up to 7 × 7. Not measured;
+  /// the code has sides 3, 5 and 7.
   int small_reach = 3;
-  /// Warps of a block, one above the other; they share rows through the L1 cache. 3 × 3: 31.2 µs with 4, 32.6 µs with
-  /// 8.
+  /// Warps of a block, one above the other; they share rows through the L1 cache. 3 × 3:
+  /// 31.2 µs with 4, 32.6 µs with 8.
   int small_warps = 4;  // sweep: 2 4 8
   /// Rows of results of a thread. More rows share the conversion of samples but need more code; above about 12 KB of
   /// code, warps wait for instructions. 7 × 7: 93 µs with 4, 114 µs with 8.
@@ -25,8 +25,8 @@ struct Tuning {
   /// Most warps of a block. Fewer are used where their tile does not fit into shared memory. Not measured.
   int tile_warps = 8;  // sweep: 4 8
   /// Rows of results of a thread, with float32 sums. Each weight is used for 4 results of a row, each sample for up to
-  /// as many rows. 15 × 15 of 8-bit samples (which now run on the matrix units): 496 µs with 5, 479 µs with 6, 594 µs
-  /// with 8.
+  /// as many rows. 15 × 15 of 8-bit samples (which now run on the matrix units): 496 µs with 5,
+  /// 479 µs with 6, 594 µs with 8.
   int tile_rows = 6;  // sweep: 4 5 6 8
   /// The same with float64 sums, which take twice the registers. Not measured.
   int tile_rows_wide = 4;  // sweep: 2 4
@@ -42,8 +42,8 @@ struct Tuning {
   /// 23.8; RGBA 73.9 and 75.2, 7 × 7 92.1 and 90.8.
   int strip_ahead_few = 3;   // sweep: 1 2 3
   int strip_ahead_more = 3;  // sweep: 1 2 3
-  /// Blocks for which a multiprocessor has registers, for 1 or 2 channels, and for 3 or 4 channels by the side of the
-  /// kernel.
+  /// Blocks for which a multiprocessor has registers, for 1 or 2 channels,
+  /// and for 3 or 4 channels by the side of the kernel.
   int strip_blocks_few = 4;  // sweep: 3 4 6
   int strip_blocks_3 = 4;    // sweep: 2 3 4
   int strip_blocks_5 = 3;    // sweep: 2 3 4

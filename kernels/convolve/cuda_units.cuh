@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Writing the results of cuda_matrix_strip.cu: each warp collects rows in shared memory, then writes units of 16
-// bytes.
+// Writing the results of cuda_matrix_strip.cu: each warp collects rows in shared memory,
+// then writes units of 16 bytes.
 //
 //   a warp's rows in shared memory   | 128 pixels, interleaved |   unit u = lane + 32·j: bytes 16·(u % units_across)
 //                                    | …                       |   of row u / units_across
@@ -95,8 +95,8 @@ struct Units {
   const unsigned char* const ring;  ///< the warp's first pixel in the block's source rows
   unsigned char* const stage;
   int x, y, rows;  ///< the first pixel, and the rows to write
-  // No pixel is replaced (Border::fill and Border::copy) in the groups from whole_begin to whole_end if whole_columns
-  // is set.
+  // No pixel is replaced (Border::fill and Border::copy) in the groups from whole_begin to whole_end
+  // if whole_columns is set.
   int whole_begin, whole_end;
   bool whole_columns;
   int bytes;             ///< of a row that lie in the region, from x on

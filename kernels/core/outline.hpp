@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Ellipses and polygons in a frame: which pixels and samples they hold. All arithmetic is exact, so that both backends
-// agree.
+// Ellipses and polygons in a frame: which pixels and samples they hold. All arithmetic is exact,
+// so that both backends agree.
 //
 //   a shape and its box    row by row, for the CPU and for counting    point by point, for CUDA
 //      ┌──▄▄▄▄──┐             row_spans(): spans of samples               OutlineView::holds_sample()
@@ -29,8 +29,8 @@ inline constexpr int max_box_side = 3 * max_frame_side;  ///< of what it returns
 Rect box_around(const Polygon& polygon);
 
 /// Whether the centre of pixel (x, y), which lies in the box, is in the ellipse that fills the box or on its edge. With
-/// the distances dx, dy from the centre of the box in half pixels: (dx / width)² + (dy / height)² ≤ 1. The sum is below
-/// 2^64.
+/// the distances dx, dy from the centre of the box in half pixels:
+/// (dx / width)² + (dy / height)² ≤ 1. The sum is below 2^64.
 CUDAVISION_HOST_DEVICE constexpr bool ellipse_contains(const Rect& box, int x, int y) {
   const std::int64_t dx = 2 * (x - box.x) + 1 - box.width, dy = 2 * (y - box.y) + 1 - box.height;
   const std::uint64_t width = std::uint64_t(box.width) * box.width, height = std::uint64_t(box.height) * box.height;

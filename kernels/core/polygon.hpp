@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Polygons and directed lines in the plane of the pixels. All arithmetic is exact, so that every backend and machine
-// agrees.
+// Polygons and directed lines in the plane of the pixels. All arithmetic is exact,
+// so that every backend and machine agrees.
 //
 //      0   1   2   3        Corners lie on the grid between the pixels: 0 to the width and the height of the frame.
 //    0 +---+---+---+        Pixel (x, y) is the square from (x, y) to (x + 1, y + 1).

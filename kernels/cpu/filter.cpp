@@ -17,8 +17,8 @@ constexpr int strip_samples = 1 << 18;
 
 bool short_rows(const cv::Mat& mat) { return mat.step[0] < mat.cols * mat.elemSize(); }
 
-/// Copies channels; `pairs` holds (from, to). Matrices whose rows are too short for OpenCV (see set_mat) are copied row
-/// by row.
+/// Copies channels; `pairs` holds (from, to). Matrices whose rows are too short for OpenCV (see
+/// set_mat) are copied row by row.
 void mix(const cv::Mat& from, const cv::Mat& to, const std::vector<int>& pairs) {
   if (pairs.empty()) return;
   const int rows = short_rows(from) || short_rows(to) ? 1 : from.rows;
@@ -56,8 +56,8 @@ cv::Mat set_mat(const Image& image, const ChannelSet& set) {
   const Plane& plane = image.planes[set.plane];
   const std::size_t pitch = std::size_t(plane.pitch),
                     row = std::size_t(grid.width) * set.channels * (depth == CV_8U ? 1 : 2);
-  // A row of UYVY of odd width may end with the last V, one byte before the end that OpenCV assumes. That byte is never
-  // used.
+  // A row of UYVY of odd width may end with the last V, one byte before the end that OpenCV assumes.
+  // That byte is never used.
   cv::Mat mat(grid.height, grid.width, CV_MAKETYPE(depth, set.channels), plane.data, pitch < row ? row + 1 : pitch);
   mat.step[0] = pitch;
   return mat;
@@ -93,8 +93,8 @@ SetAccess::SetAccess(const FormatInfo& format, const ChannelSet& set, Border bor
   border_pixel_ = cv::Mat(1, 1, CV_MAKETYPE(depth_, stored_channels_), stored);
 }
 
-/// cv::copyMakeBorder cannot be used: it extrapolates from the given matrix, but a strip may need rows from elsewhere
-/// in the frame.
+/// cv::copyMakeBorder cannot be used: it extrapolates from the given matrix,
+/// but a strip may need rows from elsewhere in the frame.
 cv::Mat SetAccess::extrapolate(const cv::Mat& frame, const Rect& window, cv::Mat& store) const {
   cv::Mat out = sized(store, {window.width, window.height}, frame.type());
   const std::size_t pixel = frame.elemSize(), used = pixel - unused_end_;

@@ -25,8 +25,8 @@ inline cv::Rect cv_rect(const Rect& rect) { return {rect.x, rect.y, rect.width, 
 /// includes the channels of Role::other, which the caller must not write.
 cv::Mat set_mat(const Image& image, const ChannelSet& set);
 
-/// Sets `luma` to the luma of red, green and blue, as luma_of() computes it. The matrices have one channel of 8 or 16
-/// bits.
+/// Sets `luma` to the luma of red, green and blue, as luma_of() computes it.
+/// The matrices have one channel of 8 or 16 bits.
 void make_luma(const cv::Mat& red, const cv::Mat& green, const cv::Mat& blue, cv::Mat& luma);
 
 /// Converts a channel set's stored words to values and back. Values are samples of 0 … 2^depth − 1 without the channels

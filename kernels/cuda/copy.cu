@@ -25,8 +25,8 @@ struct CopyJobs {
   CopyJob jobs[3];
 };
 
-/// Copies rectangles byte by byte. Regions of interest are small and have any alignment, so wider accesses would gain
-/// little.
+/// Copies rectangles byte by byte. Regions of interest are small and have any alignment,
+/// so wider accesses would gain little.
 __global__ void copy_bytes(CopyJobs jobs) {
   const CopyJob& job = jobs.jobs[blockIdx.z];
   for (int y = blockIdx.y * blockDim.y + threadIdx.y; y < job.rows; y += gridDim.y * blockDim.y)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// How kernels read and write the pixels of a channel set: formats, borders, alignment, rectangles. Kernels only
-// compute.
+// How kernels read and write the pixels of a channel set: formats, borders, alignment,
+// rectangles. Kernels only compute.
 //
 // A quad is four neighboring pixels whose first x is a multiple of 4. In memory its channels are interleaved; in
 // registers it is held as planar words, one channel after the other. For RGB of 8 bits (T = uint8_t, C = 3), byte 0 is
@@ -101,8 +101,8 @@ inline SetView make_view(const Image& src, const Image& dst, int index, const Re
 }
 
 /// Calls f(sample, first, rest) with a value of the format's sample type and, as integral constants, the channel counts
-/// of its first set and of its other sets. These are the template arguments of a kernel that processes all sets in one
-/// launch.
+/// of its first set and of its other sets. These are the template arguments of a kernel that
+/// processes all sets in one launch.
 template <typename F>
 auto with_layout(const FormatInfo& format, F&& f) {
   using One = std::integral_constant<int, 1>;
@@ -264,8 +264,8 @@ __device__ __forceinline__ Quad<T, C> load_quad(const SetView& view, int x, int 
 }
 
 /// Writes pixels x … x + 3 of row y that lie in the view's rectangle. x: a multiple of 4. Filtered channels come from
-/// `quad`, already saturated; own channels that are not filtered come from the source; channels of other sets are not
-/// touched.
+/// `quad`, already saturated; own channels that are not filtered come from the source;
+/// channels of other sets are not touched.
 template <typename T, int C>
 __device__ __forceinline__ void store_quad(const SetView& view, int x, int y, Quad<T, C> quad) {
   if (y < view.y0 || y >= view.y1 || x >= view.x1 || x + 4 <= view.x0) return;

@@ -17,8 +17,8 @@ static_assert(int(Border::reflect_101) == cv::BORDER_REFLECT_101 && int(Border::
                   int(Border::replicate) == cv::BORDER_REPLICATE && int(Border::constant) == cv::BORDER_CONSTANT,
               "a Border becomes a cv::BorderTypes of the same number");
 
-/// Calls cv::GaussianBlur where OpenCV has the plan's weights, and cv::sepFilter2D in float64 elsewhere. Both are
-/// exact.
+/// Calls cv::GaussianBlur where OpenCV has the plan's weights,
+/// and cv::sepFilter2D in float64 elsewhere. Both are exact.
 class CpuGaussian final : public cpu::CpuFilter {
  public:
   explicit CpuGaussian(Plan plan)

@@ -3,14 +3,14 @@
 //
 //   plan:   Window of each channel set → kernel_: the first KernelShape that holds all of them (cuda_strip.cu), or the
 //           kernel for large windows (cuda_large.cu)
-//   frame:  SetJob of each channel set → Schedule: strips, segments, blocks (cuda_schedule.cpp) → one launch for all
-//           sets
+//   frame:  SetJob of each channel set → Schedule: strips, segments,
+//           blocks (cuda_schedule.cpp) → one launch for all sets
 //
 // Where to change what:
 //   another border            core/border.hpp: Border; the compiler then names each switch that lacks it;
 //                             extrapolating_borders; its row in core/border.cpp. Tile::plain() (cuda_tile.cuh), if
-//                             near_border_index() cannot find the rows. CPU: cpu.cpp, which passes the enum's number to
-//                             OpenCV
+//                             near_border_index() cannot find the rows. CPU: cpu.cpp,
+//                             which passes the enum's number to OpenCV
 //   another depth or format   nothing, if core/format.cpp has it: sample_rules() reads depth and shift
 //   another sample type       only integers of 1 or 2 bytes, because products are of bytes: `sizeof(T)` and
 //                             `sample_bytes == 1` decide in Arithmetic, strip_blocks(), Samples and Large. float32

@@ -15,8 +15,8 @@
 
 namespace cudavision::gaussian {
 
-/// The bands in shared memory: one for each byte of a weight across and each Kind of samples, then one for each byte of
-/// a weight down.
+/// The bands in shared memory: one for each byte of a weight across and each Kind of samples,
+/// then one for each byte of a weight down.
 template <typename T>
 struct Bands {
   static constexpr int weight_bytes = sizeof(T), kinds = band_kinds(sizeof(T));
@@ -55,8 +55,8 @@ struct Bands {
   }
 
   /// Word `half` of lane `lane` of a fragment of the matrix across. Its columns are samples `position`, the next one,
-  /// and two more, `apart` samples behind these. The samples of a lane are of one kind: even in lanes with even g =
-  /// lane / 4.
+  /// and two more, `apart` samples behind these. The samples of a lane are of one kind:
+  /// even in lanes with even g = lane / 4.
   __device__ uint32_t across_word(int byte, int position, int apart, int half, int lane) const {
     return word(across(byte, lane / 4 % kinds) + first + position - Arithmetic<T>::sample(lane / 4 + 8 * half), apart);
   }

@@ -31,8 +31,8 @@ struct SampleRules {
   uint32_t rounding;   ///< half a unit of the result: one of the sums down begins with it
 };
 
-/// The samples of a row with even or with odd numbers. They differ only in packed 4:2:2: one of them is luma, the other
-/// chroma.
+/// The samples of a row with even or with odd numbers. They differ only in packed 4:2:2:
+/// one of them is luma, the other chroma.
 struct Kind {
   int set;        ///< the channel set whose weights across they have
   int stride;     ///< bytes from a sample to the next one of its channel

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What a warp computes of a strip whose elements are samples, bytes or words of 16 bits; see cuda_strip.cu for the
-// steps.
+// What a warp computes of a strip whose elements are samples, bytes or words of 16 bits;
+// see cuda_strip.cu for the steps.
 //
 //  lane 4g + t   reads from the tile   rows g, g + 8 of the group: bytes 8t … 8t + 7 of each 32 bytes of the window
 //                holds in the ring     rows 2t, 2t + 1, 2t + 8, 2t + 9: samples `sample(g)`, `sample(g + 8)` of each 16
-//                has as results        rows g, g + 8: bytes 4t … 4t + 3 of each 16 bytes of the strip; cuda_store.cuh
-//                                      stores them
+//                has as results        rows g, g + 8: bytes 4t … 4t + 3 of each 16 bytes of the strip;
+//                                      cuda_store.cuh stores them
 //
 // Interleaved channels need no unpacking. A row is a string of samples in which the taps of a channel lie `channels`
 // samples apart, so the number of channels only changes the matrix A. In packed 4:2:2 the rows of A differ, because
@@ -37,8 +37,8 @@ struct Numbers {
   }
 };
 
-/// The matrices and the ring of a warp, in registers. The window has up to GX groups of 16 samples and GY groups of 16
-/// rows.
+/// The matrices and the ring of a warp, in registers. The window has up to GX groups of 16 samples
+/// and GY groups of 16 rows.
 template <typename Element, int GX, int GY>
 struct Samples {
   using T = Element;
@@ -131,8 +131,8 @@ struct Samples {
     }
   }
 
-  /// The pass down: result words `w` of rows g and g + 8, from a full ring. `matrix`: the groups of the matrix, by
-  /// slot.
+  /// The pass down: result words `w` of rows g and g + 8, from a full ring. `matrix`:
+  /// the groups of the matrix, by slot.
   __device__ __forceinline__ void columns(const uint32_t (&matrix)[A::bytes][GY][2], int w, uint32_t& upper,
                                           uint32_t& lower) const {
     int sums[A::tiles][A::sums][4] = {};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Who computes what: the numbers of strips, segments and blocks, and the kernel for a radius. Plain C++, tested without
-// a GPU.
+// Who computes what: the numbers of strips, segments and blocks, and the kernel for a radius.
+// Plain C++, tested without a GPU.
 //
 //   row of a channel set:  | strip 0 | strip 1 | strip 2 | …  64 bytes each; the first begins at a multiple of 32 bytes
 //   a strip, downwards:    | segment 0 | segment 1 | …        `steps` steps of 16 rows each
-//   a block:               `warps` warps; each computes one segment. The kernel for strips counts the strips of a block
-//                          as one wide strip
+//   a block:               `warps` warps; each computes one segment.
+//                          The kernel for strips counts the strips of a block as one wide strip
 //   the grid:              for each channel set: blocks of edge strips, then blocks of inner strips
 //
 // The window of an edge strip leaves the row, and samples outside the row take longer to read. So segments of edge
@@ -48,8 +48,8 @@ Window window_of(int reach, int radius_y, int element_bytes);
 struct KernelShape {
   int gx, gy;
 };
-/// All such kernels, the cheapest first. Here is the place to add a shape; gx must be even for bytes. The most taps
-/// across × down:
+/// All such kernels, the cheapest first. Here is the place to add a shape; gx must be even for bytes.
+/// The most taps across × down:
 ///            reach       1 channel    2 channels   3 channels   4 channels
 ///   {2, 2}   8 bytes      17 × 17       9 × 17       5 × 17       5 × 17
 ///   {4, 2}   24           49 × 17      25 × 17      17 × 17      13 × 17

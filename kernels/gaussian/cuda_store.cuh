@@ -2,8 +2,8 @@
 // Writing a strip: 16 rows × 64 bytes a step.
 //
 //   Lane 4g + t computes the words at bytes 4t, 16 + 4t, 32 + 4t, 48 + 4t of rows g and g + 8. They go through shared
-//   memory, 1 KB a warp. Then lane 4r + c has the 16 bytes at byte 16c of rows r and r + 8, and four lanes write 64
-//   neighbouring bytes.
+//   memory, 1 KB a warp. Then lane 4r + c has the 16 bytes at byte 16c of rows r and r + 8,
+//   and four lanes write 64 neighbouring bytes.
 //
 //   shared memory   | 16 bytes | 16 bytes | 16 bytes | 16 bytes |   row r holds its bytes 16c … at c ^ (r / 2 % 4),
 //                   | row 0, 64 bytes …                         |   so that neither access uses a bank twice
@@ -92,8 +92,8 @@ struct Store {
     }
   }
 
-  /// Writes the lane's 16 bytes of rows g and g + 8 of a step, and goes on to the next step. Plain: `whole` and 16-byte
-  /// words are known.
+  /// Writes the lane's 16 bytes of rows g and g + 8 of a step, and goes on to the next step. Plain:
+  /// `whole` and 16-byte words are known.
   template <bool Plain>
   __device__ __forceinline__ void put(const uint4 (&values)[2]) {
     if (Plain || (whole && job.stores_16)) {

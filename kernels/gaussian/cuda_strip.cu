@@ -9,15 +9,15 @@
 //    1     y +  8 … y + 23               group 0   group 1       group 4          y      … y + 15     fill the ring
 //    2     y + 24 … y + 39               group 2   group 1       group 5          y + 16 … y + 31
 //
-//   tile   (shared memory, cuda_tile.cuh)  groups of rows: those of the window and the next ones, which are being
-//          copied
+//   tile   (shared memory, cuda_tile.cuh)  groups of rows: those of the window and the next
+//          ones, which are being copied
 //   ring   (registers)                     row sums
 //
 //   across: out[x][row] = Σ A[x][k] · in[k][row], 16 elements × 8 rows a product, from GX groups of 16 elements
 //   down:   out[y][x] = Σ B[y][k] · rows[k][x], 16 rows × 8 elements a product, from the GY groups of 16 rows in it
 //
-//   elements: samples of any format (cuda_samples.cuh), or pixels of four bytes, which need fewer products
-//             (cuda_pixels.cuh)
+//   elements: samples of any format (cuda_samples.cuh), or pixels of four bytes,
+//             which need fewer products (cuda_pixels.cuh)
 //
 // cuda.cu lists where to change what.
 //

@@ -17,8 +17,8 @@ class Counting : public Histogram {
   Status submit(const Image& src, const Region& region, Queue queue) override;
   void add_result(Counts& sums, int age) const override;
 
-  /// The counts of the last frame, [channel][bin], in the backend's memory (CUDA: device memory), for work on the same
-  /// queue.
+  /// The counts of the last frame, [channel][bin], in the backend's memory (CUDA: device memory),
+  /// for work on the same queue.
   virtual const std::uint32_t* latest() const = 0;
   const Plan& plan() const { return plan_; }
 

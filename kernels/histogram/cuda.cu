@@ -13,12 +13,12 @@
 // Where to change what
 //   another sample type    pixel_kernel() (cuda_pixels.cu): its instance; Chunk (cuda_chunks.cuh); add() in count_job()
 //   another luma           luma_of() (kernels/core/luma.hpp)
-//   another result         Gather (cuda_params.cuh): where it goes; gather_entries_of() (cuda_gather.cuh): bins from
-//                          entries
+//   another result         Gather (cuda_params.cuh): where it goes;
+//                          gather_entries_of() (cuda_gather.cuh): bins from entries
 //   another channel        resolve() (histogram.cpp): its table; pixel_tables() (cuda_schedule.cpp): where a set counts
 //                          it
-//   another block shape    Tuning (cuda_tuning.hpp): threads, blocks, loads in advance; cuda_schedule.cpp divides
-//                          samples by them
+//   another block shape    Tuning (cuda_tuning.hpp): threads, blocks, loads in advance;
+//                          cuda_schedule.cpp divides samples by them
 //   which kernel counts    counts_words() (cuda_schedule.cpp)
 #include <algorithm>
 

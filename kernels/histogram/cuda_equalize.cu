@@ -34,8 +34,8 @@ struct Equalizing {
   const std::uint16_t* table;   ///< of deep samples
 };
 
-/// The table of cv::equalizeHist from the counts of 2^depth values, by one block. Each warp takes a range of values, 32
-/// at a time.
+/// The table of cv::equalizeHist from the counts of 2^depth values, by one block.
+/// Each warp takes a range of values, 32 at a time.
 __global__ void __launch_bounds__(table_threads)
     equalizing_table(const std::uint32_t* counts, std::uint16_t* table, int values) {
   __shared__ std::uint32_t of_warps[32], lowest;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Drawing a histogram into a picture. One block a channel computes the heights of its bars, then a grid of threads
-// blends them.
+// Drawing a histogram into a picture. One block a channel computes the heights of its bars,
+// then a grid of threads blends them.
 //
 //   bar_heights: block c = channel c                 draw_bars: a thread blends pixels of a set
 //   thread t: columns t, t + 1024, …                 block: 64 × 4 threads; z: channel set

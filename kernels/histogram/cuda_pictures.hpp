@@ -9,8 +9,8 @@
 
 namespace cudavision::histogram {
 
-/// Threads of the only block that makes a table or the heights of a channel's bars: 32 warps, so that one warp can scan
-/// their sums.
+/// Threads of the only block that makes a table or the heights of a channel's bars: 32 warps,
+/// so that one warp can scan their sums.
 inline constexpr int table_threads = 1024;
 
 /// Blocks of the kernels that change pictures.

@@ -8,8 +8,8 @@
 //   entry 0   | lane 0 | lane 1 | … | lane 31 |  128 bytes,       | entry 0 | entry 1 | …
 //   entry 1   | lane 0 | …                       a bank a lane
 //
-// The counters of a block hold all tables of a channel set. In both cases a sample's counter is at entry · entry_bytes
-// + own.
+// The counters of a block hold all tables of a channel set. In both cases a sample's counter is at
+// entry · entry_bytes + own.
 #include "kernels/cuda/overlap.hpp"
 #include "kernels/histogram/cuda_chunks.cuh"
 #include "kernels/histogram/cuda_gather.cuh"

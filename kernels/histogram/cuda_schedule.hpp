@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// How the CUDA backend divides the samples of a frame among kernels, launches and blocks. Plain C++, tested without a
-// GPU.
+// How the CUDA backend divides the samples of a frame among kernels, launches and blocks.
+// Plain C++, tested without a GPU.
 #pragma once
 
 #include <climits>

@@ -23,8 +23,8 @@ struct Tuning {
   /// no difference in larger frames.
   int sum_copies = 4;  // sweep: 1 2 4 8
 
-  /// Above this number of entries a kernel of its own gathers the sums into bins, instead of the last block. Not
-  /// measured.
+  /// Above this number of entries a kernel of its own gathers the sums into bins,
+  /// instead of the last block. Not measured.
   int gather_entries = 4096;  // sweep: 1024 4096 16384
   /// Threads of a block of that kernel. Not measured.
   int gather_threads = 256;  // sweep: 128 256 512

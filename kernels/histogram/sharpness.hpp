@@ -19,8 +19,8 @@ struct SharpnessParams {
 /// Checks the parameters. Errors: settings.
 Status validate(const SharpnessParams& params);
 
-/// Exact sums over the pixels of a region, in values of the format (0 … 2^depth − 1). Both backends give the same
-/// numbers.
+/// Exact sums over the pixels of a region, in values of the format (0 … 2^depth − 1).
+/// Both backends give the same numbers.
 struct LumaSums {
   std::uint64_t pixels = 0;      ///< number of pixels
   std::uint64_t luma = 0;        ///< Σ Y(x, y)
@@ -35,8 +35,8 @@ struct LumaSums {
   void add(const LumaSums& other);
 };
 
-// The figures that follow from the sums. All are in 8-bit steps, that is divided by 2^(depth − 8), and 0 without
-// pixels.
+// The figures that follow from the sums. All are in 8-bit steps,
+// that is divided by 2^(depth − 8), and 0 without pixels.
 
 /// The mean difference between pixels that are neighbours in a row or a column: gradients ÷ neighbours.
 double sharpness_of(const LumaSums& sums, int depth);
@@ -58,8 +58,8 @@ class Sharpness {
   virtual const Geometry& geometry() const = 0;
 
   /// Sums up the pixels in the region of one frame of the plan's geometry, in the backend's memory. The neighbours of a
-  /// pixel need not be in the region. Returns without waiting for CUDA. Errors: resource if memory is short or a launch
-  /// fails.
+  /// pixel need not be in the region. Returns without waiting for CUDA. Errors:
+  /// resource if memory is short or a launch fails.
   virtual Status submit(const Image& src, const Region& region, Queue queue) = 0;
 
   /// The next frame is compared with none.

@@ -15,8 +15,8 @@ inline constexpr int condition_count = 5;
 /// The name of a condition, as its enumerator.
 const char* name_of(Condition condition);
 
-/// When a condition begins and ends. The two limits differ, so that noise of the value does not make it begin and end
-/// all the time.
+/// When a condition begins and ends. The two limits differ, so that noise of the value does not make it
+/// begin and end all the time.
 struct Rule {
   /// Limits of the value; it is on one side of `begin` when the condition begins, and on the other of `end` after it.
   double begin, end;

@@ -14,8 +14,8 @@
 //
 // Padded tables have a zero row and a zero column. Rows of tiles are rows of the table: row y holds the samples of row
 // y − 1, and the first row loads zeros. Columns of tiles are samples: the entry of column x is written to x + 1. Tiles
-// of padded tables, and of tables whose rows may begin inside a sector of memory, overlap by eight columns
-// (cuda_store.cuh).
+// of padded tables, and of tables whose rows may begin inside a sector of memory,
+// overlap by eight columns (cuda_store.cuh).
 //
 // A frame is one launch. One block does both steps of a tile, or two blocks do one step each (cuda_tables.cu).
 //
@@ -27,8 +27,8 @@
 //                          (cuda_schedule.cpp): whether it is summed in 32 or 64 bits; cuda_store.cuh, if an entry has
 //                          neither 4 nor 8 bytes; cpu.cpp. Other lists are in the order of SumType:
 //                          gst/elements/integral*.cpp
-//   another function of    SampleQuad::value(), prefix(), sum() and Columns, which square samples now
-//     the samples
+//   another function of    SampleQuad::value(), prefix(), sum() and Columns,
+//     which square samples now the samples
 //   another block shape    Tuning (cuda_tuning.hpp): warps, rows of a warp; max_warp_rows() limits them. The width of
 //                          256 is fixed: 32 lanes of two quads
 //   one or two blocks      Tuning: apart_from_…, ahead

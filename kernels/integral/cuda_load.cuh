@@ -5,8 +5,8 @@
 //   lane l:              samples 4l … 4l + 3                    samples 128 + 4l … 128 + 4l + 3
 //
 // Contiguous samples are loaded a quad at a time. All other samples (interleaved, unaligned, luma of RGB) are unpacked.
-// Aligned pixels of three bytes or of four samples are loaded four at a time, others one by one, which takes much
-// longer.
+// Aligned pixels of three bytes or of four samples are loaded four at a time, others one by one,
+// which takes much longer.
 #pragma once
 
 #include "kernels/core/luma.hpp"

@@ -20,8 +20,8 @@ inline constexpr int warps = tuning.warps;
 inline constexpr int threads = 32 * warps;
 static_assert(threads >= tile_width, "one thread adds up one column of a tile");
 
-/// Columns by which tiles overlap, if rows may begin inside a sector (cuda_store.cuh): two quads, a sector of four-byte
-/// entries.
+/// Columns by which tiles overlap, if rows may begin inside a sector (cuda_store.cuh): two quads,
+/// a sector of four-byte entries.
 inline constexpr int tile_overlap = 8;
 
 /// Where the rows of a table (without the zero column) begin, relative to sectors of 32 bytes.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Sums of quads: four neighbouring samples of a row, packed into words. To sum another kind of sample, change
-// SampleQuad.
+// Sums of quads: four neighbouring samples of a row, packed into words.
+// To sum another kind of sample, change SampleQuad.
 #pragma once
 
 #include <type_traits>

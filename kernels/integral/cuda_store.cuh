@@ -4,16 +4,16 @@
 //   sums[0 … 3]: entries 4 · lane … 4 · lane + 3         sums[4 … 7]: entries 128 + 4 · lane … 128 + 4 · lane + 3
 //
 // A warp stores whole sectors of memory (32 bytes): sectors that two tiles share cost padded 8K tables 6 µs. If rows
-// may begin inside a sector, tiles overlap by eight columns, and a tile leaves the first entries of a row to the tile
-// on its left:
+// may begin inside a sector, tiles overlap by eight columns, and a tile leaves the first entries of a row
+// to the tile on its left:
 //
 //   columns of tile x       |0 1 2 3 4 5 6 7 8 …                          247 248 … 255|
 //   columns of tile x + 1                                                |0 1 2 3 4 5 6 7 8 …
 //   sectors                     |       |       …                        |   |       |       …
 //   stored by                   |            tile x, entries 2 … 249         | tile x + 1, from entry 2 on
 //
-// For another output type: entries of eight bytes may have any type of that size; four-byte entries are the bits of any
-// type of that size.
+// For another output type: entries of eight bytes may have any type of that size;
+// four-byte entries are the bits of any type of that size.
 #pragma once
 
 #include "kernels/integral/cuda_params.hpp"

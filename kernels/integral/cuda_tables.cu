@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The kernels of the summed-area tables. A block sums a tile (cuda_sum_tile.cuh), or writes it (cuda_write_tile.cuh),
-// or does both.
+// The kernels of the summed-area tables. A block sums a tile (cuda_sum_tile.cuh),
+// or writes it (cuda_write_tile.cuh), or does both.
 //
 //   together:  every block sums a tile, waits for the sums of the tiles before it, and writes its tile
 //   apart:     blocks 0 … ahead − 1 sum | blocks in turn: sum, write, sum, write, … | the remaining blocks write

@@ -46,8 +46,8 @@ struct Tuning {
   /// thread: change it when you change warps. This value is for bytes summed in 32 bits. 8K RGBA 88.9 µs,
   /// and 112 with 3; padded 55.8 and 58.5.
   int light_blocks = 4;  // sweep: 3 4
-  /// The same for all other kernels, and for those that do both steps with 4 rows. 8K GRAY8 to u64: 88.0 µs with 3,
-  /// 90.5 with 4.
+  /// The same for all other kernels, and for those that do both steps with 4 rows. 8K GRAY8 to u64:
+  /// 88.0 µs with 3, 90.5 with 4.
   int heavy_blocks = 3;  // sweep: 3 4
 };
 inline constexpr Tuning tuning;

@@ -51,8 +51,8 @@ __device__ __forceinline__ void for_rows(const Job& job, int rows, int warp, int
 }
 
 // One long function, because the compiler orders instructions differently if it is split further.
-/// The samples of the tile, and the sums of its columns, are in shared memory. `together`: the block has summed the
-/// tile, too.
+/// The samples of the tile, and the sums of its columns, are in shared memory. `together`:
+/// the block has summed the tile, too.
 template <bool together, typename T, bool squared, typename Sum, int R>
 __device__ __forceinline__ void write_tile(const KernelParams& p, const Job& job, const Tile& tile, std::uint32_t mark,
                                            Shared<T, squared, Sum, R>& shared) {

@@ -12,8 +12,8 @@ namespace cudavision::integral {
 
 enum class TableLayout : std::uint8_t {
   inclusive,  ///< W × H entries: entry (x, y) is the sum of columns 0 … x of rows 0 … y
-  /// (W + 1) × (H + 1) entries: entry (x, y) is the sum of columns 0 … x − 1 of rows 0 … y − 1; row 0 and column 0 are
-  /// zero, as in OpenCV.
+  /// (W + 1) × (H + 1) entries: entry (x, y) is the sum of columns 0 … x − 1 of rows 0 … y − 1;
+  /// row 0 and column 0 are zero, as in OpenCV.
   padded,
 };
 
@@ -57,8 +57,8 @@ class Integral {
   Integral(const Integral&) = delete;
   Integral& operator=(const Integral&) = delete;
 
-  /// The tables in the order of submit(): the sums of each channel in the order of the format, then the sums of
-  /// squares.
+  /// The tables in the order of submit(): the sums of each channel in the order of the format,
+  /// then the sums of squares.
   const std::vector<TableInfo>& tables() const { return tables_; }
 
   /// Fills one table for each entry of tables().

@@ -122,8 +122,8 @@ class CudaLines final : public cuda::CudaFilter {
     return shape;
   }
 
-  /// Whether all sets of the plan have kernels, windows that are narrow enough, and a frame that is large enough for
-  /// high windows.
+  /// Whether all sets of the plan have kernels, windows that are narrow enough,
+  /// and a frame that is large enough for high windows.
   static bool takes(const Plan& plan, const cuda::Device& device) {
     const FormatInfo& format = info(plan.geometry.format);
     const bool small = std::int64_t(plan.geometry.width) * plan.geometry.height < tuning.least_high_pixels;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The sums of columns for cuda_lines_kernel.cuh: the pixels of a chunk, their sums in registers, and running sums in
-// memory.
+// The sums of columns for cuda_lines_kernel.cuh: the pixels of a chunk, their sums in registers,
+// and running sums in memory.
 #pragma once
 
 #include "kernels/core/luma.hpp"

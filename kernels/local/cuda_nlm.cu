@@ -16,8 +16,8 @@
 //             │         │         │
 //       └ ─ ─ ┴─────────┴─────────┴ ─ ─ ┘
 //
-//   For each offset the lanes compute the squared differences of all samples. The matrix units sum them over the
-//   patches:
+//   For each offset the lanes compute the squared differences of all samples.
+//   The matrix units sum them over the patches:
 //
 //     column sums, 16 rows × 8 columns  =  1 where the patch of a row has the other row
 //                                             ×  squares, (16 + halo) rows × 8 columns
@@ -30,8 +30,8 @@
 //
 //   The grid: blocks that hold the rectangle, for each component of a channel set.
 //
-// Where to change what: the arithmetic of a warp: cuda_nlm.cuh; blocks: cuda_nlm_schedule.cpp; their sizes:
-// cuda_tuning.hpp.
+// Where to change what: the arithmetic of a warp: cuda_nlm.cuh; blocks: cuda_nlm_schedule.cpp;
+// their sizes: cuda_tuning.hpp.
 #include <algorithm>
 #include <array>
 

@@ -3,8 +3,8 @@
 //
 // A word holds two samples, one below the other. Up to 10 bits they are half-precision numbers, sample / 32, else
 // integers. Differences are exact. With 8 bits, squares and sums of squares are rounded to half precision, so that the
-// exponent of a weight is right to 1/1000. With more bits they are sums of two half-precision numbers, which have 22
-// bits.
+// exponent of a weight is right to 1/1000. With more bits they are sums of two half-precision
+// numbers, which have 22 bits.
 #pragma once
 
 #include <cuda_fp16.h>

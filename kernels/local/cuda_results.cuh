@@ -7,8 +7,8 @@
 namespace cudavision::local {
 
 /// Divides a sum by a count that is the same for many sums. The quotient, at most 255, is a byte of the high word of
-/// (sum + count / 2) · factor, where factor = 2^(32 + 8·byte) / count, rounded up: exact for sums below 256 · count and
-/// counts below 2^24.
+/// (sum + count / 2) · factor, where factor = 2^(32 + 8·byte) / count, rounded up:
+/// exact for sums below 256 · count and counts below 2^24.
 struct Divider {
   int count = 0;
   std::uint32_t factor = 0, half = 0;

@@ -26,8 +26,8 @@ inline constexpr int window_threads = 128;  ///< of a block
 /// Chunks from row to row in shared memory: odd, so that lanes with eight neighbouring rows use all banks.
 inline constexpr int window_pitch = window_threads + 1;
 
-/// Blocks that fit a multiprocessor. `batch`: rows whose sums (deviation: also those of squares) are in shared memory
-/// at once, 8 or 16.
+/// Blocks that fit a multiprocessor. `batch`: rows whose sums (deviation:
+/// also those of squares) are in shared memory at once, 8 or 16.
 constexpr int window_blocks(Operation operation, int batch) {
   if (operation == Operation::deviation) return tuning.deviation_blocks;
   if (operation == Operation::threshold && batch == 16) return tuning.threshold_blocks;

@@ -71,8 +71,8 @@ __device__ __forceinline__ void slide(const std::uint32_t (&right)[N / 4 + 1], c
   }
 }
 
-/// Computes the window sums of the chunks of a warp, which follow each other along the row. Sum: an unsigned type in
-/// which they fit.
+/// Computes the window sums of the chunks of a warp, which follow each other along the row. Sum:
+/// an unsigned type in which they fit.
 template <int N, typename Sum>
 class Slider {
  public:

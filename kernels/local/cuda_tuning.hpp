@@ -31,8 +31,8 @@ struct Tuning {
   /// 8K, µs, GRAY16 / RGBA: 128 threads 110 / 362, 256 threads 105 / 365. The share is not measured.
   int line_threads = 128;  // sweep: 128 256
   int line_eighths = 7;    // sweep: 6 7
-  /// Smaller pictures get high windows from tables. NV12, radius 500: 1080p 33 µs by tables, 54 by lines; 8K 401 and
-  /// 185.
+  /// Smaller pictures get high windows from tables. NV12, radius 500: 1080p 33 µs by tables,
+  /// 54 by lines; 8K 401 and 185.
   int least_high_pixels = 1 << 22;
   /// The most rows whose column sums are in shared memory at once. The same: 4 rows 110 / 362, 8 rows 129 / 362.
   int line_batch = 4;  // sweep: 2 4 6
@@ -56,8 +56,8 @@ struct Tuning {
   int nlm_min_blocks[3][4] = {{4, 4, 3, 4}, {3, 3, 2, 2}, {3, 2, 2, 2}};
   /// The most weights of 8-bit samples that are summed in half precision before they are added to float32 totals.
   /// Radius 1: 1.99 with 6, 1.94 with 12; with larger blocks 2.60 with 1, 2.21 with 6. Greatest error of a result, in
-  /// steps of the sample, in pictures made for it: 0.10 with 1, 0.19 with 6, 0.36 with 12; in random pictures 0.10 with
-  /// 6.
+  /// steps of the sample, in pictures made for it: 0.10 with 1, 0.19 with 6, 0.36 with 12;
+  /// in random pictures 0.10 with 6.
   int nlm_half_span = 6;  // sweep: 1 6 12
   /// The most weights of other samples that are summed before they are added to the totals, both in float32. Greatest
   /// error of a result in steps of a 16-bit sample, with search-radius 32: 1.4 with 1, 0.13 with 12.

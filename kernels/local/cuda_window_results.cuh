@@ -19,8 +19,8 @@ __device__ __forceinline__ std::uint32_t pack_each(F f) {
   return pack(f(0), f(1), f(2), f(3));
 }
 
-/// Four quotients by two factors, one too small and one too large: quotient(k, factor) for k = 0 … 3. If they differ,
-/// exact(k).
+/// Four quotients by two factors, one too small and one too large: quotient(k, factor) for k = 0 … 3.
+/// If they differ, exact(k).
 template <typename Factor, typename Quotient, typename Exact>
 __device__ __forceinline__ std::uint32_t pack_certain(const Factor (&low)[4], const Factor (&high)[4],
                                                       Quotient quotient, Exact exact) {

@@ -40,8 +40,8 @@ Status validate(const Params& params);
 /// Makes a filter of each pixel's neighbourhood. The time of all operations except nlm hardly depends on the radius:
 /// sums of windows follow from the sums of neighbouring windows, or from summed-area tables. The window of a sample has
 /// (2·rx + 1) × (2·ry + 1) samples. The part inside the frame counts: n samples with the sum S and the sum of
-/// squares Q. rx and ry are radius, or ceil(radius / 2) along an axis on which the plane is subsampled. Alpha and
-/// padding are copied.
+/// squares Q. rx and ry are radius, or ceil(radius / 2) along an axis on which the plane is subsampled.
+/// Alpha and padding are copied.
 ///   box-mean:   S / n of every component, rounded half to even.
 ///   pixelate:   the same for blocks instead of windows. Blocks are squares of 2·radius + 1 pixels. They lie side by
 ///               side and begin at the upper left corner of the region's box, or of the frame if the whole frame is

@@ -23,8 +23,8 @@ struct Plan {
   double factor = 1;                     ///< 1 − sensitivity
   double scale = 0;                      ///< −1 / h² for differences of samples
   integral::Plan tables;                 ///< padded; empty for nlm
-  /// The table of the sums of each channel; −1 for channels without one: chroma that becomes neutral, and channels that
-  /// are copied.
+  /// The table of the sums of each channel; −1 for channels without one: chroma that becomes neutral,
+  /// and channels that are copied.
   std::array<std::array<int, 4>, 3> table_of;
   int squares = 0;  ///< deviation: the table of the squares follows this many tables after that of the sums
 };
