@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "gst/base/compositor_division.hpp"
+#include "gst/base/video_mixer_private.hpp"
 
 #if HAVE_ORC
 #include <orc/orc.h>
@@ -8,7 +8,7 @@
 #include <cstdint>
 #endif
 
-namespace cudavision {
+namespace cudavision::video_mixer {
 
 #if HAVE_ORC
 
@@ -47,4 +47,4 @@ blend::Division compositor_division() { return blend::Division::nearest; }
 
 #endif
 
-}  // namespace cudavision
+}  // namespace cudavision::video_mixer

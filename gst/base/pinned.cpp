@@ -2,7 +2,6 @@
 #include "gst/base/pinned.hpp"
 
 #include "gst/base/log.hpp"
-#include "gst/base/pinned_blocks.hpp"
 
 namespace {
 

@@ -14,6 +14,7 @@
 
 #include <gst/gst.h>
 
+#include <algorithm>
 #include <set>
 #include <vector>
 
@@ -96,6 +97,11 @@ class SettingsOf final : public SettingsMachine {
 
 /// Whether one of the properties that g_object_set() changed belongs to `type` or to a class derived from it. To be
 /// asked in dispatch_properties_changed(), which GObject calls once at the end of each g_object_set().
-bool changes_settings(guint count, GParamSpec** changed, GType type);
+inline bool changes_settings(guint count, GParamSpec** changed, GType type) {
+  // Read-only properties are no settings.
+  return std::any_of(changed, changed + count, [type](GParamSpec* spec) {
+    return (spec->flags & G_PARAM_WRITABLE) && g_type_is_a(spec->owner_type, type);
+  });
+}
 
 }  // namespace cudavision

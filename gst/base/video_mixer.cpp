@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "gst/base/caps.hpp"
-#include "gst/base/compositor_division.hpp"
 #include "gst/base/vfunc.hpp"
 #include "gst/base/video_mixer_private.hpp"
 

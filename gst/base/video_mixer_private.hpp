@@ -115,6 +115,11 @@ Status make_plan(GstCudaVisionMixer* self, const GstVideoInfo& output);
 /// Frees everything that belongs to the CUDA context.
 void drop_device_state(GstCudaVisionMixer* self);
 
+// compositor_division.cpp
+
+/// How GStreamer's compositor divides by 255 on this machine: as its ORC library does, or to the nearest without ORC.
+blend::Division compositor_division();
+
 // video_mixer_caps.cpp
 gboolean sink_query(GstAggregator* agg, GstAggregatorPad* pad, GstQuery* query);
 gboolean sink_query_pre_queue(GstAggregator* agg, GstAggregatorPad* pad, GstQuery* query);

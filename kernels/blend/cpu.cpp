@@ -7,13 +7,12 @@
 //      ├───────────────────────┼───────────────────────┤  ┘
 //
 // A tile whose layers all have the output's samples and leave integers is composed in place, in the output itself
-// (cpu_in_place.hpp; subsampled chroma at odd positions: cpu_phases.hpp). Any other tile is composed in rows of float32
+// (cpu_in_place.hpp; subsampled chroma at odd positions: cpu_phases.cpp). Any other tile is composed in rows of float32
 // and written once (cpu_rows.hpp). Both give the same result.
 #include <algorithm>
 #include <opencv2/core.hpp>
 
 #include "kernels/blend/cpu_in_place.hpp"
-#include "kernels/blend/cpu_phases.hpp"
 #include "kernels/blend/cpu_rows.hpp"
 
 namespace cudavision::blend {

@@ -3,12 +3,13 @@
 // integers. A picture looks the same whether its parts are composed in place or not: both ways give the same bits.
 #pragma once
 
-#include "kernels/blend/plan.hpp"
+#include "kernels/blend/cpu_rows.hpp"
 
 namespace cudavision::blend {
 
 /// Whether a layer can be laid in place. last: its results are fractions, so it must be the last layer of the tile.
-/// phases: its chroma samples do not lie on the output's chroma samples (cpu_phases.hpp).
+/// phases: its chroma samples do not lie on the output's chroma samples, because xpos or ypos is odd, or a side ends
+/// within a chroma sample (see lay_phases()).
 enum class InPlace : std::uint8_t { no, last, phases, yes };
 InPlace find_in_place(const FormatInfo& format, const Target& target, const Layer& layer);
 
@@ -22,5 +23,12 @@ void lay_in_place(const FormatInfo& format, const Target& target, const Layer& l
 
 /// Copies the rows directly above `rows` to `rows`, all in the output.
 void repeat_rows(const FormatInfo& format, const Target& target, const Rect& rows);
+
+/// For subsampled chroma of layers whose chroma samples do not lie on the output's chroma samples (cpu_phases.cpp).
+/// Lays the chroma of layers[first …] over the output's chroma in a tile, or over the chroma of `base` if it is not
+/// nullptr (then layers[first] covers the tile). Every layer that shows in the tile is InPlace::phases or InPlace::yes;
+/// `base` is InPlace::yes.
+void lay_phases(const FormatInfo& format, const Target& target, const std::vector<Layer>& layers, std::size_t first,
+                const Layer* base, const Rect& tile, Phases& phases);
 
 }  // namespace cudavision::blend

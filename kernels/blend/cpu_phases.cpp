@@ -20,8 +20,6 @@
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3")  // vectorized
 #endif
-#include "kernels/blend/cpu_phases.hpp"
-
 #include <algorithm>
 #include <array>
 

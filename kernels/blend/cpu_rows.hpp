@@ -15,7 +15,7 @@ namespace cudavision::blend {
 inline constexpr int tile_columns = 1024, tile_rows = 16;
 
 using Row = float[tile_columns];
-/// [y][x][row][byte]: the phases of subsampled chroma (cpu_phases.hpp).
+/// [y][x][row][byte]: the phases of subsampled chroma (cpu_phases.cpp).
 /// A row of a tile has at most one byte for each column.
 inline constexpr int phase_rows = 8;
 using Phases = std::uint8_t[2][2][phase_rows][tile_columns];

@@ -27,7 +27,6 @@
 #include "kernels/cuda/overlap.hpp"
 #include "kernels/histogram/counting.hpp"
 #include "kernels/histogram/cuda_chunks.cuh"
-#include "kernels/histogram/cuda_kernels.hpp"
 #include "kernels/histogram/cuda_params.cuh"
 
 namespace cudavision::histogram {

@@ -3,7 +3,6 @@
 // entries, the last block of the counting launch gathers them instead.
 #include "kernels/cuda/overlap.hpp"
 #include "kernels/histogram/cuda_gather.cuh"
-#include "kernels/histogram/cuda_kernels.hpp"
 
 namespace cudavision::histogram {
 namespace {

@@ -39,7 +39,6 @@
 #include "kernels/cuda/memory.hpp"
 #include "kernels/cuda/overlap.hpp"
 #include "kernels/cuda/rows.cuh"
-#include "kernels/integral/cuda_kernels.hpp"
 #include "kernels/integral/cuda_schedule.hpp"
 
 namespace cudavision::integral {

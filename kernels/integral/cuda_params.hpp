@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The parameters of the kernel, and which block computes what. Plain C++, so that the schedule is tested without a GPU.
+// The kernel, its parameters, and which block computes what. Plain C++, so that the schedule is tested without a GPU.
 #pragma once
 
 #include <cstddef>
@@ -111,5 +111,16 @@ CUDAVISION_HOST_DEVICE inline Tile tile_of(const KernelParams& p, int number) {
   tile.x = number - tile.y * p.jobs[tile.job].tiles_x;
   return tile;
 }
+
+/// A kernel, launched with `threads` threads, `shared_bytes` of dynamic shared memory, and KernelParams.
+struct TablesKernel {
+  const void* kernel = nullptr;
+  int shared_bytes = 0;
+};
+
+/// The kernel for these samples and sums. `rows`: of a warp, as make_schedule() chose them;
+/// the largest number if not `together`.
+/// `together`: each block sums a tile and writes it.
+TablesKernel tables_kernel(int sample_bytes, bool squared, SumType type, int rows, bool together);
 
 }  // namespace cudavision::integral

@@ -13,7 +13,6 @@
 #include <algorithm>
 
 #include "kernels/cuda/overlap.hpp"
-#include "kernels/integral/cuda_kernels.hpp"
 #include "kernels/integral/cuda_write_tile.cuh"
 
 namespace cudavision::integral {

@@ -10,7 +10,7 @@
 //
 //   a block: box_warps rows × 128 pixels; the grid: the rectangle of one channel set; a launch for each set
 //
-// Where to change what: another operation: `result` in box_filter; another border: Axis of window.hpp; another sample
+// Where to change what: another operation: `result` in box_filter; another border: Axis of plan.hpp; another sample
 // type: the quads of kernels/cuda/rows.cuh; another block shape: cuda_tuning.hpp.
 #include "kernels/cuda/device.hpp"
 #include "kernels/local/cuda_results.cuh"
@@ -58,8 +58,8 @@ __global__ void __launch_bounds__(32 * box_warps) box_filter(const __grid_consta
           result = rounded_mean(sum, count);
         } else if (job.operation == Operation::threshold) {
           const int at = min(x + lane + 32 * j, view.width - 1);
-          const Sum own = box_sum<Sum>(job.sums[c], job.sums_pitch, at, y, at + 1, y + 1);
-          result = double(std::int64_t(own) * count) < __dmul_rn(double(sum), job.factor) ? 0 : view.max_value;
+          const Sum sample = box_sum<Sum>(job.sums[c], job.sums_pitch, at, y, at + 1, y + 1);
+          result = double(std::int64_t(sample) * count) < __dmul_rn(double(sum), job.factor) ? 0 : view.max_value;
         } else {
           const std::uint64_t squares = box_sum<std::uint64_t>(job.squares[c], job.squares_pitch, x0[j], y0, x1[j], y1);
           const double mean = double(sum) / count;
