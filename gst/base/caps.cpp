@@ -283,8 +283,8 @@ bool could_be_in_cuda(GstPad* pad, GstCaps* frames) {
   if (in_cuda(frames, 0) || fails_in_cuda(gst_caps_get_structure(frames, 0))) return false;
   HeldCaps wanted(gst_caps_copy(frames));
   gst_caps_set_features_simple(wanted.get(), gst_caps_features_new(cuda_memory_feature, nullptr));
-  const HeldCaps own(gst_pad_get_pad_template_caps(pad)), of_peer(gst_pad_peer_query_caps(pad, nullptr));
-  return gst_caps_can_intersect(wanted.get(), own.get()) &&
+  const HeldCaps of_pad(gst_pad_get_pad_template_caps(pad)), of_peer(gst_pad_peer_query_caps(pad, nullptr));
+  return gst_caps_can_intersect(wanted.get(), of_pad.get()) &&
          gst_caps_can_intersect(wanted.get(), cuda_part(of_peer.get()).get()) &&
          (GST_PAD_IS_SRC(pad) || way_takes_cuda(pad, std::move(wanted)));
 }

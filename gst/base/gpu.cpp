@@ -108,9 +108,9 @@ struct Gpu::State {
     std::lock_guard lock(mutex);
     return context ? GST_CUDA_CONTEXT(gst_object_ref(context)) : nullptr;
   }
-  void ask(GstCudaContext** place) {
+  void ask(GstCudaContext** destination) {
     std::lock_guard lock(mutex);
-    asked_for = place;
+    asked_for = destination;
     asking = std::this_thread::get_id();
   }
   /// Replaces the context by `fresh` (taken).

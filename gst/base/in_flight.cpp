@@ -70,9 +70,9 @@ std::optional<std::uint64_t> InFlight::submitted(CUstream stream, bool named) {
 
 bool InFlight::keep(GstBuffer* buffer, CUstream stream) {
   gst_buffer_ref(buffer);
-  const bool kept = push({buffer}, stream).has_value();
-  if (!kept) gst_buffer_unref(buffer);
-  return kept;
+  const bool pushed = push({buffer}, stream).has_value();
+  if (!pushed) gst_buffer_unref(buffer);
+  return pushed;
 }
 
 /// Adds a frame that is done when the work submitted to `stream` so far is done. If this is possible,

@@ -18,7 +18,7 @@ struct Polled::Entry {
   std::function<bool()> poll;  // empty: removed
 
   /// Returns whether the object is still busy.
-  bool look() {
+  bool poll_once() {
     if (!busy.exchange(false)) return false;
     std::lock_guard lock(mutex);
     if (poll && poll()) busy = true;
@@ -78,7 +78,7 @@ class Poller {
       const std::vector<std::shared_ptr<Polled::Entry>> all = all_;
       lock.unlock();
       for (const auto& entry : all)
-        if (entry->look()) busy_ = true;
+        if (entry->poll_once()) busy_ = true;
       lock.lock();
     }
   }

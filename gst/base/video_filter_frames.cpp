@@ -74,7 +74,7 @@ Result<Processed> process(GstCudaVisionFilter* self, Gpu* gpu, GstBuffer* inbuf,
 
 /// Reports a processed frame now, or arranges that it is reported later.
 /// Decides whether it waits in this element. Errors: resource.
-Status settle(GstCudaVisionFilter* self, Processed processed, GstBuffer* outbuf, const FrameTimes& times) {
+Status report_or_hold(GstCudaVisionFilter* self, Processed processed, GstBuffer* outbuf, const FrameTimes& times) {
   FilterState& state = *self->state;
   const bool finished = processed.state == Transfer::State::finished;
   if (finished)  // then all frames before it are finished, too
@@ -117,7 +117,7 @@ GstFlowReturn transform(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* ou
     if (status.ok()) {
       const FrameTimes times = times_of(trans, inbuf);
       auto processed = process(self, state.host.uses_cuda() ? &state.host.gpu : nullptr, inbuf, outbuf, times);
-      status = processed.ok() ? settle(self, std::move(processed.value()), outbuf, times) : processed.error();
+      status = processed.ok() ? report_or_hold(self, std::move(processed.value()), outbuf, times) : processed.error();
     }
   }
   const bool first_dropped = !std::exchange(state.dropped, status.code() == Status::Code::frame);

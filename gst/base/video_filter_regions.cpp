@@ -47,10 +47,10 @@ void for_each_box(GstBuffer* buffer, F&& f) {
 #if CUDAVISION_HAVE_ANALYTICS
   GstAnalyticsRelationMeta* relations = gst_buffer_get_analytics_relation_meta(buffer);
   gpointer cursor = nullptr;
-  GstAnalyticsMtd found;
+  GstAnalyticsMtd detection;
   while (relations &&
-         gst_analytics_relation_meta_iterate(relations, &cursor, gst_analytics_od_mtd_get_mtd_type(), &found)) {
-    const auto* object = reinterpret_cast<const GstAnalyticsODMtd*>(&found);
+         gst_analytics_relation_meta_iterate(relations, &cursor, gst_analytics_od_mtd_get_mtd_type(), &detection)) {
+    const auto* object = reinterpret_cast<const GstAnalyticsODMtd*>(&detection);
     gint x, y, width, height;
     if (gst_analytics_od_mtd_get_location(object, &x, &y, &width, &height, nullptr))
       f(gst_analytics_od_mtd_get_obj_type(object), in_picture(x, y, width, height, origin));
@@ -176,21 +176,21 @@ Region region_of(const FilterState& state, GstBuffer* buffer) {
 }
 
 Result<Region> own_shapes(const FilterSettings& settings, const GstVideoInfo& video) {
-  Region own;
-  if (settings.region == int(Region::Mode::frame)) return own;
+  Region result;
+  if (settings.region == int(Region::Mode::frame)) return result;
   const auto shapes = parse_shapes("regions", ShapeKind::areas, settings.regions);
   if (!shapes.ok()) return shapes.error();
   const int width = GST_VIDEO_INFO_WIDTH(&video), height = GST_VIDEO_INFO_HEIGHT(&video);
   for (const Shape& shape : shapes.value()) {
     if (shape.rectangle) {
-      own.rects.push_back(rect_in(shape, width, height));
+      result.rects.push_back(rect_in(shape, width, height));
       continue;
     }
     auto polygon = points_in("regions", shape, width, height);
     if (!polygon.ok()) return polygon.error();
-    own.polygons.push_back(std::move(polygon.value()));
+    result.polygons.push_back(std::move(polygon.value()));
   }
-  return own;
+  return result;
 }
 
 Status check_shapes(const FilterSettings& settings) {

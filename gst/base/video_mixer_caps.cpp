@@ -102,23 +102,23 @@ gint64 area(const GstVideoInfo& video) { return gint64(GST_VIDEO_INFO_WIDTH(&vid
 
 /// The formats of the pads, the best first: formats with alpha come before others, then those with more pixels.
 std::vector<GstVideoInfo> wanted_formats(const std::vector<MixerInput>& inputs) {
-  std::vector<std::pair<gint64, GstVideoInfo>> found;
+  std::vector<std::pair<gint64, GstVideoInfo>> by_area;
   for (const MixerInput& input : inputs) {
     if (!input.has_caps || input.inactive) continue;
     const auto same = [&](const auto& row) {
       return GST_VIDEO_INFO_FORMAT(&row.second) == GST_VIDEO_INFO_FORMAT(&input.video);
     };
-    const auto row = std::find_if(found.begin(), found.end(), same);
-    if (row == found.end())
-      found.push_back({area(input.video), input.video});
+    const auto row = std::find_if(by_area.begin(), by_area.end(), same);
+    if (row == by_area.end())
+      by_area.push_back({area(input.video), input.video});
     else
       row->first += area(input.video);
   }
-  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
+  std::stable_sort(by_area.begin(), by_area.end(), [](const auto& a, const auto& b) {
     return std::pair(has_alpha(a.second), a.first) > std::pair(has_alpha(b.second), b.first);
   });
   std::vector<GstVideoInfo> formats;
-  for (const auto& row : found) formats.push_back(row.second);
+  for (const auto& row : by_area) formats.push_back(row.second);
   return formats;
 }
 

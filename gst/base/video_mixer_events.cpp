@@ -54,10 +54,10 @@ gboolean take_caps(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) {
     output.finfo = format;
     output.interlace_mode = mode;
   };
-  const GstVideoInfo kept = output;
+  const GstVideoInfo original = output;
   show(is_set(output) ? output.finfo : video.finfo, video.interlace_mode);
   const gboolean taken = apply_caps(agg, pad, event);
-  show(kept.finfo, kept.interlace_mode);
+  show(original.finfo, original.interlace_mode);
   return taken;
 }
 
@@ -189,14 +189,14 @@ gboolean src_event(GstAggregator* agg, GstEvent* event) {
     const Rect &place = pad->state->place, &crop = pad->state->crop;
     if (place.empty() || x < place.x || y < place.y || x >= place.x + place.width || y >= place.y + place.height)
       return;
-    GstEvent* own = gst_event_new_navigation(gst_structure_copy(gst_event_get_structure(event)));
-    gst_navigation_event_set_coordinates(own, crop.x + (x - place.x) * crop.width / place.width,
+    GstEvent* moved = gst_event_new_navigation(gst_structure_copy(gst_event_get_structure(event)));
+    gst_navigation_event_set_coordinates(moved, crop.x + (x - place.x) * crop.width / place.width,
                                          crop.y + (y - place.y) * crop.height / place.height);
-    events.emplace_back(static_cast<GstObject*>(gst_object_ref(pad)), own);
+    events.emplace_back(static_cast<GstObject*>(gst_object_ref(pad)), moved);
   });
   gst_event_unref(event);
   bool handled = false;
-  for (const auto& [pad, own] : events) handled |= bool(gst_pad_push_event(GST_PAD(pad.get()), own));
+  for (const auto& [pad, moved] : events) handled |= bool(gst_pad_push_event(GST_PAD(pad.get()), moved));
   return handled;
 }
 

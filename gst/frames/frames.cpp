@@ -122,7 +122,7 @@ Status check_alignment(const CudavisionArray& array, int plane) {
 }
 
 /// The use of the memory by CUDA consumers, or nothing for system memory. Sets where the arrays are. Errors: resource.
-Result<std::unique_ptr<CudaUse>> place(GstMemory* memory, CudavisionArray* arrays, int count) {
+Result<std::unique_ptr<CudaUse>> open_cuda_use(GstMemory* memory, CudavisionArray* arrays, int count) {
   const bool cuda = is_cuda_memory(memory);
   std::unique_ptr<CudaUse> use;
   if (cuda) {
@@ -168,7 +168,7 @@ Result<Owner*> open_frame(GstBuffer* buffer, const GstCaps* caps, int most_refs,
     frame.planes[i].writable = most_refs > 0;
     if (Status status = check_alignment(frame.planes[i], i); !status.ok()) return status;
   }
-  auto use = place(memory, frame.planes, frame.n_planes);
+  auto use = open_cuda_use(memory, frame.planes, frame.n_planes);
   if (!use.ok()) return use.error();
   if (use.value()) {
     frame.handed_over = use.value()->has_stream();
@@ -184,13 +184,13 @@ Result<Owner*> open_memory(GstBuffer* buffer, GstMemory* memory, std::size_t byt
   if (mapping->map.size < bytes) return Status::frame("the memory is smaller than its data");
   array.data = mapping->map.data;
   array.writable = 0;
-  auto use = place(memory, &array, 1);
+  auto use = open_cuda_use(memory, &array, 1);
   if (!use.ok()) return use.error();
   return new Owner(buffer, std::move(mapping), std::move(use.value()));
 }
 
 /// Stores an owner, or reports the error.
-int give(Result<Owner*>&& opened, Owner** owner, char* error, std::size_t room) {
+int store_owner(Result<Owner*>&& opened, Owner** owner, char* error, std::size_t room) {
   if (!opened.ok()) return report(opened.error(), error, room);
   *owner = opened.value();
   return 0;
@@ -207,12 +207,12 @@ int cudavision_frames_cuda() { return CUDAVISION_CUDA; }
 
 int cudavision_frame_open(GstBuffer* buffer, const GstCaps* caps, int most_refs, CudavisionFrame* frame,
                           CudavisionOwner** owner, char* error, std::size_t room) {
-  return give(guarded([&] { return open_frame(buffer, caps, most_refs, *frame); }), owner, error, room);
+  return store_owner(guarded([&] { return open_frame(buffer, caps, most_refs, *frame); }), owner, error, room);
 }
 
 int cudavision_memory_open(GstBuffer* buffer, GstMemory* memory, std::size_t bytes, CudavisionArray* array,
                            CudavisionOwner** owner, char* error, std::size_t room) {
-  return give(guarded([&] { return open_memory(buffer, memory, bytes, *array); }), owner, error, room);
+  return store_owner(guarded([&] { return open_memory(buffer, memory, bytes, *array); }), owner, error, room);
 }
 
 CudavisionOwner* cudavision_buffer_keep(GstBuffer* buffer) { return new Owner(buffer, nullptr, nullptr); }

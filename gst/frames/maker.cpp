@@ -32,7 +32,7 @@ GstBuffer* system_buffer_of(const Image& arrays, Sources* sources) {
     const gsize size = gsize(arrays.planes[i].pitch) * gsize(bytes.rows - 1) + bytes.row_bytes;
     gst_buffer_append_memory(
         buffer, gst_memory_new_wrapped(GST_MEMORY_FLAG_READONLY, arrays.planes[i].data, size, 0, size, sources->ref(),
-                                       [](gpointer kept) { static_cast<Sources*>(kept)->unref(); }));
+                                       [](gpointer held_sources) { static_cast<Sources*>(held_sources)->unref(); }));
     offsets[i] = offset;
     offset += size;
   }
@@ -121,9 +121,9 @@ int cudavision_maker_wait(CudavisionMaker* maker, std::intptr_t stream, char* er
 int cudavision_maker_make(CudavisionMaker* maker, const CudavisionFrame* frame, const CudavisionSource* sources,
                           int n_sources, int copy, int milliseconds, GstBuffer** buffer, int* copied, char* error,
                           std::size_t room) {
-  auto* kept = new Sources(sources, n_sources);
-  auto made = guarded([&] { return make_buffer(maker, *frame, kept, Copy(copy), milliseconds); });
-  kept->unref();
+  auto* held_sources = new Sources(sources, n_sources);
+  auto made = guarded([&] { return make_buffer(maker, *frame, held_sources, Copy(copy), milliseconds); });
+  held_sources->unref();
   if (!made.ok()) return report(made.error(), error, room);
   if (made.value().outcome == Outcome::late) {
     gst_buffer_unref(made.value().buffer);

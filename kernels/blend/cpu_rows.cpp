@@ -216,11 +216,11 @@ CUDAVISION_WIDE void write(const Target& target, const Rect& tile, Scratch& scra
     if (!channel.data) continue;
     const int width = subsampled(tile.width, channel.shift_x), height = subsampled(tile.height, channel.shift_y);
     for (int row = 0; row < height; ++row) {
-      const bool own = c < 4 && channel.shift_x == 0;
-      Row& samples = own ? scratch.below[row][c] : scratch.weight;
+      const bool full_size = c < 4 && channel.shift_x == 0;
+      Row& samples = full_size ? scratch.below[row][c] : scratch.weight;
       if (c == 4)
         std::fill_n(samples, width, target.max);
-      else if (!own)
+      else if (!full_size)
         means(tile, tile.height > 1, c, scratch, samples);
       with_step(target.sample_bytes, channel.step, [&](auto sample, auto step) {
         store<decltype(sample), step()>(samples, width, target.shift,

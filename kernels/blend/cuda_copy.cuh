@@ -95,7 +95,7 @@ __device__ __forceinline__ void copy_layer(const Target& target, const CopyGroup
   const int bytes = layer.sample_bytes;
   const uint32_t most = bytes == 1 ? ~0u : layer.max * 0x10001u;
   const auto units = [](int i, int shift) { return (i + (1 << shift) - 1) >> shift; };
-  const auto own = [&](const Channel& to) {
+  const auto samples_of_part = [&](const Channel& to) {
     return Rect{part.x >> to.shift_x, part.y >> to.shift_y, units(part.width, to.shift_x),
                 units(part.height, to.shift_y)};
   };
@@ -108,7 +108,7 @@ __device__ __forceinline__ void copy_layer(const Target& target, const CopyGroup
     const CopyGroup& group = groups.group[g];
     if (!writes(planes, group.chroma)) continue;
     const Channel &from = layer.channels[group.channel], &to = target.channels[group.channel];
-    const Rect r = own(to);
+    const Rect r = samples_of_part(to);
     const uint8_t* const data = first(from, to) + r.y * from.pitch + r.x * from.step - group.before;
     uint8_t* const at = to.data + r.y * to.pitch + r.x * to.step - group.before;
     const int width = r.width * to.step;
@@ -134,8 +134,8 @@ __device__ __forceinline__ void copy_layer(const Target& target, const CopyGroup
   for (int c = 0; c < 4; ++c) {  // other samples lie between
     const Channel &from = layer.channels[c], &to = target.channels[c];
     if (!to.data || !writes(planes, c == 1 || c == 2)) continue;
-    bytes == 1 ? copy_channel<uint8_t>(from, first(from, to), to, own(to), most)
-               : copy_channel<uint16_t>(from, first(from, to), to, own(to), most);
+    bytes == 1 ? copy_channel<uint8_t>(from, first(from, to), to, samples_of_part(to), most)
+               : copy_channel<uint16_t>(from, first(from, to), to, samples_of_part(to), most);
   }
 }
 

@@ -65,7 +65,7 @@ __device__ __forceinline__ void lay_chroma(const DirectParams<N>& p, std::uint64
 
 /// Lays the layers of a tile over each other. Before each layer the threads wait for the writes of the other threads.
 template <int N, Shape S>
-__device__ __forceinline__ void lay(const DirectParams<N>& p, const Shown& shown, const Rect& tile) {
+__device__ __forceinline__ void lay_layers(const DirectParams<N>& p, const Shown& shown, const Rect& tile) {
   const Target& target = p.target;
   const Below output{target.packed.data, uint32_t(target.channels[0].pitch)};
   Below below = output;

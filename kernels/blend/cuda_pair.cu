@@ -119,8 +119,8 @@ __device__ __forceinline__ uint32_t mixed_pixel(const PairJob& job, uint32_t s, 
   const uint32_t word = mixed_word<Mix == PixelMix::padded_down>(s, d, weights);
   if constexpr (Mix == PixelMix::source) {
     const float was = number(d, Fourth);
-    const float own = was + weight * (whole(number(s, Fourth) * job.weight) - was);
-    return (word & ~fourth) | uint32_t(__float2int_rn(own)) << 8 * Fourth;
+    const float fourth_value = was + weight * (whole(number(s, Fourth) * job.weight) - was);
+    return (word & ~fourth) | uint32_t(__float2int_rn(fourth_value)) << 8 * Fourth;
   }
   return Mix == PixelMix::all ? word : word | fourth;
 }
@@ -183,7 +183,7 @@ __global__ void __launch_bounds__(tuning.pair_threads) mix_keyed_420(const __gri
 #pragma unroll
     for (int c = 0; c < 3; ++c) key[c] = m.row(c, first[0], first[1], first[2]);
   }
-  const float kept = Down ? 1 : job.weight;
+  const float factor = Down ? 1 : job.weight;
   Chunk out[2], out_chroma;
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
@@ -205,7 +205,7 @@ __global__ void __launch_bounds__(tuning.pair_threads) mix_keyed_420(const __gri
           luma_weights[r][j] = k * job.weight;
           sum += k;
         }
-      weights[2 * pair] = weights[2 * pair + 1] = sum * (0.25f * kept);
+      weights[2 * pair] = weights[2 * pair + 1] = sum * (0.25f * factor);
     }
 #pragma unroll
     for (int r = 0; r < 2; ++r) out[r].word[i] = mixed_word<Down>(above[r].word[i], below[r].word[i], luma_weights[r]);

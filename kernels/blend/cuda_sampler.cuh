@@ -61,7 +61,7 @@ struct Source {
   uint32_t pitch;
   const Axis &across, &down;
 
-  __device__ __forceinline__ const uint8_t* row(int y) const { return settled(data + offset(y, pitch)); }
+  __device__ __forceinline__ const uint8_t* row(int y) const { return hide_origin(data + offset(y, pitch)); }
 };
 
 struct Linear {
@@ -88,9 +88,9 @@ struct Linear {
     const LinearTaps taps = linear_taps(axis, i);
     return {taps.first, taps.second, taps.weight};
   }
-  static __device__ __forceinline__ Down from_lane(const Down& mine, int lane) {
-    return {__shfl_sync(~0u, mine.first, lane), __shfl_sync(~0u, mine.second, lane),
-            __shfl_sync(~0u, mine.weight, lane)};
+  static __device__ __forceinline__ Down from_lane(const Down& of_lane, int lane) {
+    return {__shfl_sync(~0u, of_lane.first, lane), __shfl_sync(~0u, of_lane.second, lane),
+            __shfl_sync(~0u, of_lane.weight, lane)};
   }
 
   template <int Unit, int N, int R>
@@ -101,7 +101,7 @@ struct Linear {
       const uint8_t *const above = from.row(y[i].first), *const below = from.row(y[i].second);
 #pragma unroll
       for (int j = 0; j < N; ++j) {
-        const uint8_t *const a = settled(above + x[j].at), *const b = settled(below + x[j].at);
+        const uint8_t *const a = hide_origin(above + x[j].at), *const b = hide_origin(below + x[j].at);
         const Bytes<Unit> a0 = load<Unit>(a), a1 = load<Unit>(a + Unit), b0 = load<Unit>(b), b1 = load<Unit>(b + Unit);
 #pragma unroll
         for (int c = 0; c < Unit; ++c) {
@@ -140,9 +140,9 @@ struct Area {
     const Taps taps = taps_of(Sampling::area, axis, i);
     return {taps.first, taps.last - taps.first, taps.first_weight, taps.last_weight};
   }
-  static __device__ __forceinline__ Down from_lane(const Down& mine, int lane) {
-    return {__shfl_sync(~0u, mine.first, lane), __shfl_sync(~0u, mine.more, lane),
-            __shfl_sync(~0u, mine.first_weight, lane), __shfl_sync(~0u, mine.last_weight, lane)};
+  static __device__ __forceinline__ Down from_lane(const Down& of_lane, int lane) {
+    return {__shfl_sync(~0u, of_lane.first, lane), __shfl_sync(~0u, of_lane.more, lane),
+            __shfl_sync(~0u, of_lane.first_weight, lane), __shfl_sync(~0u, of_lane.last_weight, lane)};
   }
 
   template <int Unit, int N, int R>
@@ -230,8 +230,8 @@ struct Box {
     return {uint32_t(point_tap(axis, i) * Unit)};
   }
   static __device__ __forceinline__ Down down(const Axis& axis, int i) { return {point_tap(axis, i)}; }
-  static __device__ __forceinline__ Down from_lane(const Down& mine, int lane) {
-    return {__shfl_sync(~0u, mine.first, lane)};
+  static __device__ __forceinline__ Down from_lane(const Down& of_lane, int lane) {
+    return {__shfl_sync(~0u, of_lane.first, lane)};
   }
 
   template <int Unit, int N, int R>
@@ -251,7 +251,7 @@ struct Box {
           for (int v = 0; v < at_once; ++v)
 #pragma unroll
             for (int j = 0; j < N; ++j) {
-              const uint8_t* const at = settled(from.row(y[i].first + top + v) + (x[j].at + left * Unit));
+              const uint8_t* const at = hide_origin(from.row(y[i].first + top + v) + (x[j].at + left * Unit));
 #pragma unroll
               for (int u = 0; u < at_once; ++u)
                 if (Side || (top + v < rows && left + u < columns)) {

@@ -121,8 +121,8 @@ __device__ __forceinline__ void scale_plane(const Target& target, const LayerPic
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, right = part.x + part.width - 1,
             bottom = part.y + part.height - 1;
   // Lane k has the warp's row k. Means: lanes 2k and 2k + 1 have the two rows of sample k.
-  const int mine = mean ? ((top + warp + lane / 2 * warps) << shift) + (lane & shift) : top + warp + lane * warps;
-  const auto down = Sampler::down(from.down, min(mine, bottom) - layer.place.y);
+  const int lane_row = mean ? ((top + warp + lane / 2 * warps) << shift) + (lane & shift) : top + warp + lane * warps;
+  const auto down = Sampler::down(from.down, min(lane_row, bottom) - layer.place.y);
   uint32_t order[4];
   pixel_order(layer.packed, order);
   const Pixel pixel(target, layer);

@@ -22,7 +22,7 @@ namespace cudavision::convolve {
 namespace {
 
 /// The place of byte `byte` of a row (from the start of the row, inside or not), or the complement of its border value.
-__device__ __forceinline__ int place_of(const SetView& view, int byte) {
+__device__ __forceinline__ int source_byte(const SetView& view, int byte) {
   const int C = view.channels, pixel = byte >= 0 ? byte / C : -((C - 1 - byte) / C), channel = byte - pixel * C;
   if (!(view.own >> channel & 1)) return ~0;
   const int column = border_index(pixel, view.width, view.border);
@@ -60,11 +60,11 @@ static __device__ __noinline__ void copy_any(const MatrixJob& job, unsigned char
     return copy_units<4>(to, from + columns.begin, columns, part, per_row);
   }
   for (int column = part; column < columns.end; column += per_row) {
-    const int byte = columns.begin + column, found = place_of(view, byte);
+    const int byte = columns.begin + column, mapped = source_byte(view, byte);
     if (row < 0)
       to[column] = std::uint8_t(view.border_value[(byte + strip_lead * 12) % view.channels]);
     else
-      to[column] = found < 0 ? std::uint8_t(~found) : from[found];
+      to[column] = mapped < 0 ? std::uint8_t(~mapped) : from[mapped];
   }
 }
 
@@ -123,8 +123,8 @@ struct RowRing {
   /// or `outside` + a byte of the picture's row.
   __device__ __forceinline__ void make_map() const {
     for (int k = threadIdx.x; k < columns.sides(); k += threads) {
-      const int found = place_of(job.view, columns.begin + columns.side(k)), column = found - columns.begin;
-      map[k] = found < 0 ? found : column >= columns.first && column < columns.last ? column : outside + found;
+      const int mapped = source_byte(job.view, columns.begin + columns.side(k)), column = mapped - columns.begin;
+      map[k] = mapped < 0 ? mapped : column >= columns.first && column < columns.last ? column : outside + mapped;
     }
   }
 
@@ -159,12 +159,12 @@ struct RowRing {
     unsigned char* const to = memory + (slot * rows + row) * pitch;
 #pragma unroll 1
     for (int k = part; k < columns.sides(); k += per_row) {
-      const int found = map[k];
-      unsigned char value = std::uint8_t(~found);
-      if (found >= outside)
-        value = load_byte(job, from, found - outside);
-      else if (found >= 0)
-        value = to[found];
+      const int mapped = map[k];
+      unsigned char value = std::uint8_t(~mapped);
+      if (mapped >= outside)
+        value = load_byte(job, from, mapped - outside);
+      else if (mapped >= 0)
+        value = to[mapped];
       to[columns.side(k)] = value;
     }
   }

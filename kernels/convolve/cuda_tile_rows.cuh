@@ -92,17 +92,17 @@ struct TileRows {
     for_each(count, [&](int unit, int first_row, int step) {
       const int column = unit < left ? size * unit : size * (unit - left) + right, byte = begin + column;
       const int pixel = byte >= 0 ? byte / C : -((C - 1 - byte) / C), channel = byte - pixel * C;
-      const int from = border_index(pixel, view.width, view.border), found = from * C + channel - begin;
+      const int from = border_index(pixel, view.width, view.border), source_column = from * C + channel - begin;
       unsigned char* const to = tile + column;
       if (from < 0) {
         Unit value = 0;
 #pragma unroll
         for (int c = 0; c < size; ++c) value |= Unit(view.border_value[channel + c] << 8 * c);
         for (int r = first_row; r < rows; r += step) *reinterpret_cast<Unit*>(to + r * pitch) = value;
-      } else if (found >= first && found + size <= last) {  // in the tile
+      } else if (source_column >= first && source_column + size <= last) {  // in the tile
 #pragma unroll 4
         for (int r = first_row; r < rows; r += step)
-          *reinterpret_cast<Unit*>(to + r * pitch) = *reinterpret_cast<const Unit*>(tile + (r * pitch + found));
+          *reinterpret_cast<Unit*>(to + r * pitch) = *reinterpret_cast<const Unit*>(tile + (r * pitch + source_column));
       } else {
         for (int r = first_row; r < rows; r += step)
 #pragma unroll 1

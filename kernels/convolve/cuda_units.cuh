@@ -66,7 +66,7 @@ __device__ __forceinline__ void replace_edges(const Edges& edges, unsigned char*
                                               Source source) {
   const Rect& whole = edges.whole;
   const int lane = threadIdx.x % 32;
-  const auto put = [&](int row, int pixel) {
+  const auto replace_pixel = [&](int row, int pixel) {
 #pragma unroll
     for (int c = 0; c < C; ++c) {
       const int byte = pixel * C + c;
@@ -78,11 +78,11 @@ __device__ __forceinline__ void replace_edges(const Edges& edges, unsigned char*
   const int sides = left + right;
   for (int item = lane; item < rows * sides; item += 32) {
     const int row = item / sides, i = item - row * sides;
-    put(row, i < left ? i : 128 - sides + i);
+    replace_pixel(row, i < left ? i : 128 - sides + i);
   }
   for (int row = 0; row < rows; ++row)
     if (y + row < whole.y || y + row >= whole.y + whole.height)
-      for (int pixel = lane; pixel < 128; pixel += 32) put(row, pixel);
+      for (int pixel = lane; pixel < 128; pixel += 32) replace_pixel(row, pixel);
 }
 
 /// The results of a warp: 128 pixels at (x, y). C channels, K × K weights.

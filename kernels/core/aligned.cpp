@@ -41,10 +41,10 @@ void lay_out(Image& image, void* memory) {
 
 Result<Image> AlignedPicture::write(const Image& image) {
   if (!at_odd_addresses(image)) return image;
-  return own(image.geometry);
+  return allocate(image.geometry);
 }
 
-Result<Image> AlignedPicture::own(const Geometry& geometry) {
+Result<Image> AlignedPicture::allocate(const Geometry& geometry) {
   Image copy{geometry, {}};
   if (const std::size_t bytes = block_size(geometry); bytes > bytes_) {
     auto memory = on_backend(

@@ -22,7 +22,7 @@ class AlignedPicture {
   Result<Image> write(const Image& image);
   Status finish(const Image& image, Queue queue);
   /// A picture in this memory, for use besides the frames. Errors: resource.
-  Result<Image> own(const Geometry& geometry);
+  Result<Image> allocate(const Geometry& geometry);
 
  private:
   const Backend backend_;

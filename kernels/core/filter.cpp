@@ -118,7 +118,7 @@ Status Filter::filter_parts(const Image& src, const Image& dst, const std::vecto
     if (!part.cut) {
       status = filter(src, dst, rects, queue);
     } else {
-      const auto picture = part_.own(geometry_);
+      const auto picture = part_.allocate(geometry_);
       if (!picture.ok()) return picture.error();
       status = filter(src, picture.value(), rects, queue);
       if (status.ok())

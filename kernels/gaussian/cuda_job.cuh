@@ -84,7 +84,7 @@ __device__ __forceinline__ int find_set(const KernelParams& params) {
 __device__ __forceinline__ Segment find_segment(const SetJob& job) {
   const int warps = blockDim.x / 32, warp = threadIdx.x / 32;
   Segment segment(job.schedule, blockIdx.x, warp, warps);
-  segment.place(job.origin, job.view.y0, job.view.y1, strip_bytes);
+  segment.set_position(job.origin, job.view.y0, job.view.y1, strip_bytes);
   return segment;
 }
 

@@ -95,8 +95,9 @@ struct Large {
   }
 
   /// Puts row sums into slot `slot` of the ring.
-  static __device__ __forceinline__ void put(const SetJob& job, uint32_t pack,
-                                             const int (&row_sums)[blocks][2][A::across][4], int slot, uint4* ring) {
+  static __device__ __forceinline__ void store_row_sums(const SetJob& job, uint32_t pack,
+                                                        const int (&row_sums)[blocks][2][A::across][4], int slot,
+                                                        uint4* ring) {
     uint32_t packed[16];
 #pragma unroll
     for (int i = 0; i < 2 * blocks; ++i)
@@ -165,7 +166,7 @@ __global__ void __launch_bounds__(32 * tuning.large_warps, tuning.large_blocks)
   const bool inside = !segment.edge;
   int* const map = reinterpret_cast<int*>(memory + layout.map) + warp * layout.places;
   if (segment.edge && segment.steps > 0)
-    for (int i = lane; i < layout.places; i += 32) map[i] = place(job, window / int(sizeof(T)) + i, sizeof(T));
+    for (int i = lane; i < layout.places; i += 32) map[i] = source_byte(job, window / int(sizeof(T)) + i, sizeof(T));
   __syncwarp();
   const int groups = segment.steps > 0 ? segment.steps + gy - 1 : 0;
   Store<T, true> store(job, segment.x, segment.y, memory + layout.out + warp * Store<T, true>::size);
@@ -175,7 +176,7 @@ __global__ void __launch_bounds__(32 * tuning.large_warps, tuning.large_blocks)
     const int y = segment.y - radius + q * step_rows + g;
     int row_sums[L::blocks][2][A::across][4] = {};
     L::sum_rows(job, inside, y, x, map + (x - window) / int(sizeof(T)), layout.loads, across, lane, row_sums);
-    L::put(job, pack, row_sums, slot, ring);
+    L::store_row_sums(job, pack, row_sums, slot, ring);
     slot = slot + 1 < gy ? slot + 1 : 0;
     if (q < gy - 1) continue;  // the ring is not full yet
     uint32_t upper[4], lower[4];
@@ -187,7 +188,7 @@ __global__ void __launch_bounds__(32 * tuning.large_warps, tuning.large_blocks)
     uint4 values[2];
     store.gather(upper, lower, values);
     store.restore_copied(values, source);
-    store.template put<false>(values);
+    store.template store_rows<false>(values);
   }
 }
 

@@ -65,7 +65,7 @@ struct Pixels {
 
   /// The pass across: a group of rows goes into slot `Newest` of the ring. `at`: the lane's first byte of row g.
   template <int Newest>
-  __device__ __forceinline__ void take(const unsigned char* at) {
+  __device__ __forceinline__ void sum_across(const unsigned char* at) {
     int sums[Channels][2][1][4] = {};
 #pragma unroll
     for (int i = 0; i < 2; ++i) {

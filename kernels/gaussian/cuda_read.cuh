@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Reading rows of the source, with borders.
 //
-//   place           where the sample lies that stands for any sample of a row
+//   source_byte     the byte of the row that stands for any sample, inside the row or not
 //   load_row        words of a row, for the kernel for large windows
 //   edge_word       one word, sample by sample
 //
@@ -23,7 +23,7 @@ __device__ __forceinline__ uint32_t border_sample(const SetJob& job, int sample)
 }
 
 /// The byte of the row that stands for a sample, or the complement of its border value.
-__device__ __forceinline__ int place(const SetJob& job, int sample, int sample_bytes) {
+__device__ __forceinline__ int source_byte(const SetJob& job, int sample, int sample_bytes) {
   const Kind& kind = job.kinds[sample & 1];
   const int channels = kind.stride / sample_bytes;
   const int column = sample >= 0 ? sample / channels : -((channels - 1 - sample) / channels);
@@ -39,8 +39,8 @@ static __device__ __noinline__ uint32_t edge_word(const SetJob& job, int row, in
   uint32_t word = 0;
 #pragma unroll
   for (int i = 0; i < 4 / int(sizeof(T)); ++i) {
-    const int found = row < 0 ? ~int(border_sample(job, x / int(sizeof(T)) + i)) : map[i];
-    const uint32_t value = found < 0 ? ~found : *reinterpret_cast<const T*>(from + found);
+    const int byte = row < 0 ? ~int(border_sample(job, x / int(sizeof(T)) + i)) : map[i];
+    const uint32_t value = byte < 0 ? ~byte : *reinterpret_cast<const T*>(from + byte);
     word |= value << (i * 8 * int(sizeof(T)));
   }
   return word;

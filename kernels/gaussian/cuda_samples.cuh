@@ -59,7 +59,7 @@ struct Samples {
   int start[4];       ///< what sum A::rounded of a result begins with
   Numbers numbers;
 
-  /// Takes the lane's fragments from the bands. The order of the columns is the order in which take() has the samples.
+  /// Loads the lane's fragments from the bands. The columns have the same order as the samples in sum_across().
   /// `fragments`: the warp's shared memory for the matrix down.
   __device__ __forceinline__ Samples(const SetJob& job, const Bands<T>& bands, uint2* fragments, int lane)
       : ring{}, down(fragments + lane), numbers(job, lane) {
@@ -84,7 +84,7 @@ struct Samples {
 
   /// The pass across: a group of rows goes into slot `Newest` of the ring. `at`: the lane's first byte of row g.
   template <int Newest>
-  __device__ __forceinline__ void take(const unsigned char* at) {
+  __device__ __forceinline__ void sum_across(const unsigned char* at) {
     constexpr int apart = 2 / int(sizeof(T)), words = GX + apart;
 #pragma unroll
     for (int s = 0; s < shifts; ++s) {
@@ -133,8 +133,8 @@ struct Samples {
 
   /// The pass down: result words `w` of rows g and g + 8, from a full ring. `matrix`:
   /// the groups of the matrix, by slot.
-  __device__ __forceinline__ void columns(const uint32_t (&matrix)[A::bytes][GY][2], int w, uint32_t& upper,
-                                          uint32_t& lower) const {
+  __device__ __forceinline__ void sum_down(const uint32_t (&matrix)[A::bytes][GY][2], int w, uint32_t& upper,
+                                           uint32_t& lower) const {
     int sums[A::tiles][A::sums][4] = {};
 #pragma unroll
     for (int tile = 0; tile < A::tiles; ++tile) {
@@ -162,7 +162,7 @@ struct Samples {
 #pragma unroll
     for (int byte = 0; byte < A::bytes; ++byte) load_down<GY, Newest>(down + byte * GY * 32, matrix[byte]);
 #pragma unroll
-    for (int w = 0; w < 4; ++w) columns(matrix, w, upper[w], lower[w]);
+    for (int w = 0; w < 4; ++w) sum_down(matrix, w, upper[w], lower[w]);
     out.gather(upper, lower, values);
     out.restore_copied(values, source);
   }

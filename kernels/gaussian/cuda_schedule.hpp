@@ -186,7 +186,7 @@ struct Segment {
   bool edge;       ///< whether its strip is an edge strip
   int strip, nth;  ///< its strip; its number in the strip
 
-  /// `block` is one of the set's blocks. place() comes next, and sets x and y.
+  /// `block` is one of the set's blocks. Call set_position() next, which sets x and y.
   // cppcheck-suppress uninitMemberVar
   CUDAVISION_HOST_DEVICE Segment(const SetSchedule& set, int block, int warp, int warps) {
     block -= set.first_block;
@@ -204,8 +204,8 @@ struct Segment {
     }
   }
 
-  /// Places it in the frame and shortens it at the lower end. `origin`, `y0`, `y1`, `width`: as in SetWork.
-  CUDAVISION_HOST_DEVICE void place(int origin, int y0, int y1, int width) {
+  /// Sets its position in the frame and shortens it at the lower end. `origin`, `y0`, `y1`, `width`: as in SetWork.
+  CUDAVISION_HOST_DEVICE void set_position(int origin, int y0, int y1, int width) {
     x = origin + strip * width;
     y = y0 + nth * steps * step_rows;
     const int left = (y1 - y + step_rows - 1) / step_rows;

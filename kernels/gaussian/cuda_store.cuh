@@ -95,7 +95,7 @@ struct Store {
   /// Writes the lane's 16 bytes of rows g and g + 8 of a step, and goes on to the next step. Plain:
   /// `whole` and 16-byte words are known.
   template <bool Plain>
-  __device__ __forceinline__ void put(const uint4 (&values)[2]) {
+  __device__ __forceinline__ void store_rows(const uint4 (&values)[2]) {
     if (Plain || (whole && job.stores_16)) {
       if (y < end) write(reinterpret_cast<uint4*>(to), values[0]);
       if (y + 8 < end) write(reinterpret_cast<uint4*>(to + to_8), values[1]);

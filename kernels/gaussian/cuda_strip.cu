@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(32 * tuning.strip_warps, Strip::blocks_residen
   const int set = find_set(params);
   const SetJob& job = params.jobs[set];
   Segment block(job.schedule, blockIdx.x, 0, 1);
-  block.place(job.origin, job.view.y0, job.view.y1, strip_bytes * tuning.strip_warps);
+  block.set_position(job.origin, job.view.y0, job.view.y1, strip_bytes * tuning.strip_warps);
   if (block.steps <= 0) return;
   const int lane = threadIdx.x % 32, radius = params.axes[set][1].radius;
   const int groups = block.steps + GY - 1;
@@ -97,7 +97,7 @@ __global__ void __launch_bounds__(32 * tuning.strip_warps, Strip::blocks_residen
         rows.fill(group, slot);
         __syncthreads();
       }
-      if (is_plain || active) strip.template take<at>(lane_rows + slot * (step_rows * Strip::pitch));
+      if (is_plain || active) strip.template sum_across<at>(lane_rows + slot * (step_rows * Strip::pitch));
       if (group + ahead < groups) rows.template copy<is_plain>(group + ahead, next_slot);
       cuda::commit();
       __syncwarp();  // lanes without a row to copy, or with one outside the frame, join the others for the products
@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(32 * tuning.strip_warps, Strip::blocks_residen
       if ((is_plain || active) && group >= GY - 1) {
         uint4 values[2];
         strip.template results<at>(store, source, values);
-        store.template put<is_plain>(values);
+        store.template store_rows<is_plain>(values);
       }
       slot = slot + 1 < slots ? slot + 1 : 0;
       return ++group < groups;

@@ -96,7 +96,7 @@ struct Tile {
   __device__ __forceinline__ void make_map() const {
 #pragma unroll 1
     for (int k = threadIdx.x; k < sides(); k += threads)
-      map[k] = place(job, (begin + side(k)) / int(sizeof(T)), int(sizeof(T)));
+      map[k] = source_byte(job, (begin + side(k)) / int(sizeof(T)), int(sizeof(T)));
   }
 
   /// Whether copy<true>() is enough: rows are aligned and without sides,
@@ -137,14 +137,14 @@ struct Tile {
     unsigned char* const to = memory + (slot * step_rows + row) * Pitch;
 #pragma unroll 1
     for (int k = part; k < sides(); k += per_row) {
-      const int found = map[k], column = found - begin;
+      const int byte = map[k], column = byte - begin;
       T value;
-      if (found < 0)
-        value = T(~found);
+      if (byte < 0)
+        value = T(~byte);
       else if (column >= first && column < last)
         value = *reinterpret_cast<const T*>(to + column);
       else
-        value = *reinterpret_cast<const T*>(view.src + from * view.src_pitch + found);
+        value = *reinterpret_cast<const T*>(view.src + from * view.src_pitch + byte);
       *reinterpret_cast<T*>(to + side(k)) = value;
     }
   }

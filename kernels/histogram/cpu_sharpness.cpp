@@ -87,7 +87,7 @@ class CpuSharpness final : public MeasuringPlan {
 
   /// The luma of a rectangle: a view of the picture if its bytes of luma lie side by side, or a copy.
   cv::Mat luma(const Image& src, const Rect& rect) const {
-    if (type_ == CV_16U) return made<std::uint16_t>(src, rect);
+    if (type_ == CV_16U) return copied_luma<std::uint16_t>(src, rect);
     if (!source().rgb) {
       const Samples samples = samples_of(src, Role::luma);
       if (samples.step == 1)
@@ -95,11 +95,11 @@ class CpuSharpness final : public MeasuringPlan {
                        const_cast<unsigned char*>(samples.data) + rect.y * samples.pitch + rect.x,
                        std::size_t(samples.pitch));
     }
-    return made<std::uint8_t>(src, rect);
+    return copied_luma<std::uint8_t>(src, rect);
   }
 
   template <typename T>
-  cv::Mat made(const Image& src, const Rect& rect) const {
+  cv::Mat copied_luma(const Image& src, const Rect& rect) const {
     cv::Mat out(rect.height, rect.width, type_);
     const int max_value = info(geometry().format).max_value();
     for (int y = 0; y < rect.height; ++y) {

@@ -54,9 +54,9 @@ __global__ void __launch_bounds__(table_threads)
   const std::uint32_t total = of_warps[31];
   if (below == 0 && of_warps[warp] > 0) {  // the lowest value that occurs is here
     int v = begin;
-    unsigned found;
-    while ((found = __ballot_sync(~0u, counts[v + lane] > 0)) == 0) v += 32;
-    if (lane == __ffs(found) - 1) lowest = counts[v + lane];
+    unsigned occurring;
+    while ((occurring = __ballot_sync(~0u, counts[v + lane] > 0)) == 0) v += 32;
+    if (lane == __ffs(occurring) - 1) lowest = counts[v + lane];
   }
   __syncthreads();
 #pragma unroll 4

@@ -24,9 +24,10 @@ __global__ void __launch_bounds__(table_threads)
   const std::uint32_t* const of_channel = counts + std::size_t(blockIdx.x) * plan.bins;
   if (threadIdx.x == 0) largest = 0;
   __syncthreads();
-  std::uint32_t mine = 0;
-  for (int bin = threadIdx.x; bin < plan.bins; bin += blockDim.x) mine = max(mine, of_channel[bin]);
-  atomicMax(&largest, mine);
+  std::uint32_t largest_of_thread = 0;
+  for (int bin = threadIdx.x; bin < plan.bins; bin += blockDim.x)
+    largest_of_thread = max(largest_of_thread, of_channel[bin]);
+  atomicMax(&largest, largest_of_thread);
   __syncthreads();
   for (int x = threadIdx.x; x < plan.position.width; x += blockDim.x) {
     const int begin = first_bin(x, plan.bins, plan.position.width);

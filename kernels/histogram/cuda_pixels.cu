@@ -9,11 +9,10 @@
 //   entry 1   | lane 0 | …                       a bank a lane
 //
 // The counters of a block hold all tables of a channel set. In both cases a sample's counter is at
-// entry · entry_bytes + own.
+// entry · entry_bytes + first_counter.
 #include "kernels/cuda/overlap.hpp"
 #include "kernels/histogram/cuda_chunks.cuh"
 #include "kernels/histogram/cuda_gather.cuh"
-#include "kernels/histogram/cuda_kernels.hpp"
 #include "kernels/histogram/cuda_luma.cuh"
 
 namespace cudavision::histogram {
@@ -66,16 +65,16 @@ __device__ __forceinline__ void count_job(const PixelParams& params, const Pixel
     cleared = true;
   };
 
-  // The inner loop would read these from constant memory at every use. own[C]: of luma made of RGB.
+  // The inner loop would read these from constant memory at every use. first_counter[C]: of luma made of RGB.
   const unsigned counters = unsigned(__cvta_generic_to_shared(shared)) + (tables.by_lane ? thread % 32 * 4 : 0);
-  unsigned base[C + 1], own[C + 1];  // relative to the first entry that the block counts
-  unsigned counted = 0;              // bit c: channel c; bit C: luma made of RGB
+  unsigned base[C + 1], first_counter[C + 1];  // relative to the first entry that the block counts
+  unsigned counted = 0;                        // bit c: channel c; bit C: luma made of RGB
 #pragma unroll
   for (int c = 0; c <= C; ++c) {
     const int of_table = c < C ? tables.base[c] : tables.luma_base;
     counted |= unsigned(of_table >= 0) << c;
     base[c] = unsigned(of_table) - first_entry;
-    own[c] = counters + base[c] * entry_bytes;
+    first_counter[c] = counters + base[c] * entry_bytes;
   }
   counted = cuda::warp_uniform(counted);
   const int position[3] = {cuda::warp_uniform(tables.position[0]), cuda::warp_uniform(tables.position[1]),
@@ -92,7 +91,8 @@ __device__ __forceinline__ void count_job(const PixelParams& params, const Pixel
     const auto add = [&](int c, std::uint32_t sample, int pixel) {
       // Bytes are always counted by value.
       const std::uint32_t entry = sizeof(T) == 1 ? sample : sample * bins >> shift;
-      if ((mask >> pixel & 1) && (all || base[c] + entry < entries)) increment_shared(entry * entry_bytes + own[c]);
+      if ((mask >> pixel & 1) && (all || base[c] + entry < entries))
+        increment_shared(entry * entry_bytes + first_counter[c]);
     };
     constexpr unsigned channels = (1u << C) - 1;
 #pragma unroll

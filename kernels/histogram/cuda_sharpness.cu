@@ -101,9 +101,9 @@ __device__ __forceinline__ void sum_row(const LumaParams& params, const Luma<T> 
   for (int q = 0; q < quads; ++q) {
     // A quad belongs to the lane that has any pixel of it. If luma is kept, rectangles begin at 0,
     // so this lane has all pixels of the quad.
-    const bool own = (mask[q].word[0][0] | mask[q].word[0][words - 1]) != 0;
+    const bool is_owner = (mask[q].word[0][0] | mask[q].word[0][words - 1]) != 0;
     unsigned char* const kept = params.kept + y * params.kept_pitch + std::ptrdiff_t(x + q * 128) * words;
-    if (params.compare && own) {
+    if (params.compare && is_owner) {
       std::uint32_t before[words];
       cuda::load_words<words, 4 * words, false>(kept, before);
 #pragma unroll
@@ -117,7 +117,7 @@ __device__ __forceinline__ void sum_row(const LumaParams& params, const Luma<T> 
       if (x + q * 128 + 4 >= params.views[0].width) next = last_of<T>(here[q]);
       add_quad<T>(part, mask[q], here[q], right_of<T>(here[q], next), below[q]);
     }
-    if (params.keep && own) cuda::store_words<words, 4 * words>(kept, here[q].word[0]);
+    if (params.keep && is_owner) cuda::store_words<words, 4 * words>(kept, here[q].word[0]);
   }
 }
 

@@ -12,7 +12,6 @@
 #include "kernels/cuda/overlap.hpp"
 #include "kernels/histogram/cuda_chunks.cuh"
 #include "kernels/histogram/cuda_gather.cuh"
-#include "kernels/histogram/cuda_kernels.hpp"
 
 namespace cudavision::histogram {
 namespace {
@@ -23,7 +22,7 @@ static_assert(tuning.pixel_threads * chunks_ahead<Held> * Held::pixels <= 1 << 1
 constexpr std::uint32_t top_bits = 0x80008000u;
 
 /// Where word i of the counters lies.
-__device__ __forceinline__ std::uint32_t place_of(std::uint32_t i) { return i ^ (i >> 5 & 31); }
+__device__ __forceinline__ std::uint32_t swizzled(std::uint32_t i) { return i ^ (i >> 5 & 31); }
 /// The number to add to a word to count a value.
 __device__ __forceinline__ std::uint32_t one_of(std::uint32_t value) { return (value & 1) * 0xffffu + 1; }
 
@@ -45,12 +44,12 @@ __global__ void __launch_bounds__(tuning.pixel_threads, 1) count_words(const __g
 
   // Adds a value `count` times. Returns the bits of the word that have changed.
   const auto add = [&](std::uint32_t value, std::uint32_t count) {
-    const std::uint32_t more = one_of(value) * count, old = atomicAdd(counters + place_of(value / 2), more);
+    const std::uint32_t more = one_of(value) * count, old = atomicAdd(counters + swizzled(value / 2), more);
     return (old + more) ^ old;
   };
   // To be called if a top bit has changed.
   const auto move = [&](std::uint32_t value) {
-    atomicSub(counters + place_of(value / 2), one_of(value) << 15);
+    atomicSub(counters + swizzled(value / 2), one_of(value) << 15);
     atomicAdd(sums + value, 1u << 15);
   };
   // Adds the samples of a chunk that `mask` selects.
@@ -102,7 +101,7 @@ __global__ void __launch_bounds__(tuning.pixel_threads, 1) count_words(const __g
     const int i = (k + block * threads) % (word_values / 2);
     const std::uint32_t both = counters[i];
     if (both > 0)
-      atomicAdd(reinterpret_cast<unsigned long long*>(sums) + place_of(i),
+      atomicAdd(reinterpret_cast<unsigned long long*>(sums) + swizzled(i),
                 (unsigned long long)(both >> 16) << 32 | (both & 0xffff));
   }
   block_done(params.gather);

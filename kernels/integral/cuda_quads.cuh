@@ -80,28 +80,28 @@ struct alignas(sizeof(Sum) < 4 ? 8 : 16) ColumnSums {
 };
 
 /// For N rows: before[n][q] = the sum of all samples of row n before this lane's quad q. The first quads of all lanes
-/// come before all second quads. `own` holds the sums of this lane's quads.
+/// come before all second quads. `quad_sums` holds the sums of this lane's quads.
 template <typename T, bool squared, int N, typename LineSum>
-__device__ __forceinline__ void exclusive_sums(const LineSum (&own)[N][2], int lane, LineSum (&before)[N][2]) {
+__device__ __forceinline__ void exclusive_sums(const LineSum (&quad_sums)[N][2], int lane, LineSum (&before)[N][2]) {
   if constexpr (sizeof(T) == 1 && !squared) {  // 32 lanes × 4 × 255 fit 16 bits: one scan serves both quads
     std::uint32_t sums[N];
 #pragma unroll
-    for (int n = 0; n < N; ++n) sums[n] = own[n][0] | own[n][1] << 16;
+    for (int n = 0; n < N; ++n) sums[n] = quad_sums[n][0] | quad_sums[n][1] << 16;
     cuda::warp_scan(sums, lane);
 #pragma unroll
     for (int n = 0; n < N; ++n) {
-      before[n][0] = (sums[n] & 0xffff) - own[n][0];
-      before[n][1] = (sums[n] >> 16) - own[n][1] + (__shfl_sync(~0u, sums[n], 31) & 0xffff);
+      before[n][0] = (sums[n] & 0xffff) - quad_sums[n][0];
+      before[n][1] = (sums[n] >> 16) - quad_sums[n][1] + (__shfl_sync(~0u, sums[n], 31) & 0xffff);
     }
   } else {
     LineSum sums[2 * N];
 #pragma unroll
-    for (int n = 0; n < 2 * N; ++n) sums[n] = own[n / 2][n % 2];
+    for (int n = 0; n < 2 * N; ++n) sums[n] = quad_sums[n / 2][n % 2];
     cuda::warp_scan(sums, lane);
 #pragma unroll
     for (int n = 0; n < N; ++n) {
-      before[n][0] = sums[2 * n] - own[n][0];
-      before[n][1] = sums[2 * n + 1] - own[n][1] + __shfl_sync(~0u, sums[2 * n], 31);
+      before[n][0] = sums[2 * n] - quad_sums[n][0];
+      before[n][1] = sums[2 * n + 1] - quad_sums[n][1] + __shfl_sync(~0u, sums[2 * n], 31);
     }
   }
 }

@@ -74,19 +74,19 @@ __device__ __forceinline__ void sum_tile(const Job& job, const Tile& tile, std::
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
 
   share_columns(samples, warp, lane, shared);
-  LineSum own = 0;  // the sum of row `lane`
+  LineSum sum_of_row = 0;  // the sum of row `lane`
   LineSum total = 0;
 #pragma unroll
   for (int r = 0; r < R; ++r) {
     const Samples first(samples.words[r][0]), second(samples.words[r][1]);
     const LineSum sum = cuda::warp_sum(LineSum((4 * lane < job.overlap ? 0 : first.sum()) + second.sum()));
-    if (lane == r) own = sum;
+    if (lane == r) sum_of_row = sum;
     total += sum;
   }
   if (lane < R)
     store_marked(
         static_cast<LineSum*>(job.rows) + ((std::ptrdiff_t(tile.y) * warps + warp) * job.tiles_x + tile.x) * R + lane,
-        own, mark);
+        sum_of_row, mark);
   if (lane == 0) shared.totals[warp] = total;
   __syncthreads();
   const int column = int(threadIdx.x) * together;

@@ -24,16 +24,16 @@ __device__ __forceinline__ void for_rows(const Job& job, int rows, int warp, int
 #pragma unroll 1
   for (int first = 0; first < rows; first += together) {
     std::uint32_t words[together][2][sizeof(T)];
-    LineSum own[together][2], before[together][2];
+    LineSum quad_sums[together][2], before[together][2];
 #pragma unroll
     for (int r = 0; r < together; ++r)
 #pragma unroll
       for (int q = 0; q < 2; ++q) {
 #pragma unroll
         for (int w = 0; w < int(sizeof(T)); ++w) words[r][q][w] = shared.words[warp][first + r][w][q * 32 + lane];
-        own[r][q] = Samples(words[r][q]).sum();
+        quad_sums[r][q] = Samples(words[r][q]).sum();
       }
-    exclusive_sums<T, squared>(own, lane, before);
+    exclusive_sums<T, squared>(quad_sums, lane, before);
 #pragma unroll
     for (int r = 0; r < together; ++r, out += job.dst_pitch) {
       LineSum start = shared.left[warp][first + r];
@@ -94,11 +94,12 @@ __device__ __forceinline__ void write_tile(const KernelParams& p, const Job& job
 #pragma unroll
     for (int i = 1; i < 8; ++i)
       if (i != 4) sums[i] += sums[i - 1];
-    const Sum own[2] = {sums[3], sums[7]};
-    Sum ends[2] = {own[0], own[1]};
+    const Sum quad_sums[2] = {sums[3], sums[7]};
+    Sum ends[2] = {quad_sums[0], quad_sums[1]};
     cuda::warp_scan(ends, lane);
     if (job.overlap) edge -= __shfl_sync(~0u, ends[0], tile_overlap / 4 - 1);
-    const Sum before[2] = {edge + ends[0] - own[0], edge + __shfl_sync(~0u, ends[0], 31) + ends[1] - own[1]};
+    const Sum before[2] = {edge + ends[0] - quad_sums[0],
+                           edge + __shfl_sync(~0u, ends[0], 31) + ends[1] - quad_sums[1]};
 #pragma unroll
     for (int i = 0; i < 8; ++i) sums[i] += before[i / 4];
   }

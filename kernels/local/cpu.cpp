@@ -95,8 +95,8 @@ class CpuBox final : public CpuLocal {
         const Sum *here = table_row<Sum>(table, y), *below = table_row<Sum>(table, y + 1);
         const int max = info(plan_.geometry.format).max_value();
         return each([&](int x, int, int, Sum sum, int count) {
-          const Sum own = (below[x + 1] - below[x]) - (here[x + 1] - here[x]);
-          return double(std::int64_t(own) * count) < double(sum) * plan_.factor ? 0 : max;
+          const Sum sample = (below[x + 1] - below[x]) - (here[x + 1] - here[x]);
+          return double(std::int64_t(sample) * count) < double(sum) * plan_.factor ? 0 : max;
         });
       }
       case Operation::deviation: {

@@ -124,7 +124,7 @@ class CudaLines final : public cuda::CudaFilter {
 
   /// Whether all sets of the plan have kernels, windows that are narrow enough,
   /// and a frame that is large enough for high windows.
-  static bool takes(const Plan& plan, const cuda::Device& device) {
+  static bool supports(const Plan& plan, const cuda::Device& device) {
     const FormatInfo& format = info(plan.geometry.format);
     const bool small = std::int64_t(plan.geometry.width) * plan.geometry.height < tuning.least_high_pixels;
     for (int set = 0; set < format.set_count; ++set) {
@@ -279,8 +279,8 @@ Result<std::unique_ptr<Filter>> make_box_cuda(Plan plan) {
   if (slides(plan)) return cuda::loaded<CudaWindows>(std::move(plan));
   const auto device = cuda::current_device();
   if (!device.ok()) return device.error();
-  return CudaLines::takes(plan, device.value()) ? cuda::loaded<CudaLines>(std::move(plan))
-                                                : cuda::loaded<CudaTables>(std::move(plan));
+  return CudaLines::supports(plan, device.value()) ? cuda::loaded<CudaLines>(std::move(plan))
+                                                   : cuda::loaded<CudaTables>(std::move(plan));
 }
 
 }  // namespace cudavision::local

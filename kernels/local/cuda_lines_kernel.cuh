@@ -112,7 +112,7 @@ struct Block {
         for (int l = 0; l < L; ++l)
 #pragma unroll
           for (int q = 0; q < P / 4; ++q)
-            store_shared(line(i + k, l) + 16 * Line::place(int(threadIdx.x) * (P / 4) + q), columns.quad(l, q));
+            store_shared(line(i + k, l) + 16 * Line::swizzled(int(threadIdx.x) * (P / 4) + q), columns.quad(l, q));
       }
     }
   }
@@ -158,35 +158,35 @@ struct Block {
       l += S::group;
       if constexpr (S::operation == Operation::threshold) {
         if (x >= view.width) continue;
-        Pixels<S, N> own;
+        Pixels<S, N> pixels;
         if (loads_words(job, x, N))
-          own.template load<true>(job, x, row);
+          pixels.template load<true>(job, x, row);
         else
-          own.template load<false>(job, x, row);
-        own.finish(job, true);
+          pixels.template load<false>(job, x, row);
+        pixels.finish(job, true);
 #pragma unroll
         for (int j = 0; j < N; ++j) {
-          const double share = to_double(std::uint64_t(own.luma(job, j)) * std::uint32_t(count_at(j)));
+          const double share = to_double(std::uint64_t(pixels.luma(job, j)) * std::uint32_t(count_at(j)));
           const std::uint32_t value = share < __dmul_rn(to_double(sums[0][j]), job.factor) ? 0 : view.max_value;
 #pragma unroll
           for (int each = 0; each < S::C; ++each)
-            if (S::mask >> each & 1) out.put(each, j, value << view.shift);
+            if (S::mask >> each & 1) out.set_sample(each, j, value << view.shift);
         }
       } else if constexpr (S::operation == Operation::deviation) {
 #pragma unroll
         for (int j = 0; j < N; ++j) {
           const int count = count_at(j);
-          out.put(c, j,
-                  deviation(to_double(sums[0][j]), to_double(sums[S::group - 1][j]), count,
-                            whole ? divider.per_count : 1.0 / count)
-                      << view.shift);
+          out.set_sample(c, j,
+                         deviation(to_double(sums[0][j]), to_double(sums[S::group - 1][j]), count,
+                                   whole ? divider.per_count : 1.0 / count)
+                             << view.shift);
         }
       } else if (whole && sizeof(Sum) == 4) {
 #pragma unroll
-        for (int j = 0; j < N; ++j) out.put(c, j, divider.mean(std::uint32_t(sums[0][j])) << view.shift);
+        for (int j = 0; j < N; ++j) out.set_sample(c, j, divider.mean(std::uint32_t(sums[0][j])) << view.shift);
       } else {
 #pragma unroll
-        for (int j = 0; j < N; ++j) out.put(c, j, mean_of_any(sums[0][j], count_at(j)) << view.shift);
+        for (int j = 0; j < N; ++j) out.set_sample(c, j, mean_of_any(sums[0][j], count_at(j)) << view.shift);
       }
     }
     if (x >= min(x1, view.x1) || x + N <= view.x0) return;
@@ -199,7 +199,7 @@ struct Block {
     static constexpr int bytes = N * S::C * int(sizeof(T));
     std::uint32_t raw[bytes / 4];
 
-    __device__ __forceinline__ void put(int c, int j, std::uint32_t value) {
+    __device__ __forceinline__ void set_sample(int c, int j, std::uint32_t value) {
       const int byte = (j * S::C + c) * int(sizeof(T));
       raw[byte / 4] += value << byte % 4 * 8;
     }
@@ -221,11 +221,11 @@ struct Block {
         cuda::load_words<words, alignment, false>(view.own == all ? from : to, other);
 #pragma unroll
         for (int i = 0; i < words; ++i) {
-          std::uint32_t kept = 0;
+          std::uint32_t copied_bits = 0;
 #pragma unroll
           for (int k = 0; k < 4; ++k)
-            if (!(S::mask >> (4 * i + k) / int(sizeof(T)) % S::C & 1)) kept |= 0xffu << 8 * k;
-          out.raw[i] |= other[i] & kept;
+            if (!(S::mask >> (4 * i + k) / int(sizeof(T)) % S::C & 1)) copied_bits |= 0xffu << 8 * k;
+          out.raw[i] |= other[i] & copied_bits;
         }
       }
       cuda::store_words<words, alignment>(to, out.raw);

@@ -65,7 +65,7 @@ struct Block {
   const MosaicPart& part;
   const MosaicGrid& grid;
   MosaicAxis x, y;
-  std::uint32_t* columns;  ///< sum of the column of sample s of the span at place(s)
+  std::uint32_t* columns;  ///< sum of the column of sample s of the span at column_index(s)
   T* line;
   int column, cells, row;  ///< the span: the first cell, their number, and the row of cells
   int x0, y0, x1, y1;      ///< the span or the piece, in pixels of the set
@@ -73,7 +73,7 @@ struct Block {
   std::uint64_t* sums;     ///< of the first cell
 
   // Threads store columns at a distance of N + 1: to different banks.
-  __device__ static int place(int s) { return s + s / N; }
+  __device__ static int column_index(int s) { return s + s / N; }
 
   /// 1. The columns of the rows [y0, y1).
   template <bool words>
@@ -94,7 +94,7 @@ struct Block {
       for (int k = 0; k < together; ++k) sum.add(rows[k], jobs.shift, jobs.max_value);
     }
 #pragma unroll
-    for (int j = 0; j < N; ++j) atomicAdd(&columns[place(chunk * N + j)], sum.sum(j));
+    for (int j = 0; j < N; ++j) atomicAdd(&columns[column_index(chunk * N + j)], sum.sum(j));
   }
 
   /// 2. The means of the cells, or their share of `sums`.
@@ -112,7 +112,8 @@ struct Block {
       if constexpr (stage == Stage::write) {
         if (valid) sum = sums[i];
       } else {
-        for (int at = from + int(threadIdx.x) % lanes; at < to; at += lanes) sum += columns[place(at * C + c - first)];
+        for (int at = from + int(threadIdx.x) % lanes; at < to; at += lanes)
+          sum += columns[column_index(at * C + c - first)];
         for (int d = lanes / 2; d > 0; d /= 2) sum += __shfl_xor_sync(~0u, sum, d);
       }
       if constexpr (stage == Stage::sum) {

@@ -256,7 +256,7 @@ __device__ __forceinline__ void sum_along(const Bands<Tile>& bands, const uint32
 /// Stores the results of a tile that are in the rectangle. (x, y): the first result.
 template <Samples samples, typename Tile>
 __device__ __forceinline__ void store(const NlmJob& job, int x, int y,
-                                      const uint32_t (&own)[Tile::columns][Tile::pairs],
+                                      const uint32_t (&centre)[Tile::columns][Tile::pairs],
                                       const Sums<samples> (&sums)[2][2]) {
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
   const int first_x = max(job.rect.x - x, 0), end_x = min(job.rect.x + job.rect.width - x, Tile::width);
@@ -275,7 +275,7 @@ __device__ __forceinline__ void store(const NlmJob& job, int x, int y,
         const Sums<samples>& sum = sums[c / 2][half];
         const int i = c % 2 * 2 + which;
         const float change = unit_of(samples) * __fdividef(sum.total_differences[i], sum.total_weights[i]);
-        const int value = __float2int_rn(sample_in<samples>(own[c][half], which) + change);
+        const int value = __float2int_rn(sample_in<samples>(centre[c][half], which) + change);
         *reinterpret_cast<Stored<samples>*>(dst + down * job.dst_pitch + across * job.step) =
             Stored<samples>(min(max(value, 0), job.max_value) << job.shift);
       }
@@ -292,7 +292,7 @@ __device__ __forceinline__ void denoise(const NlmJob& job, const unsigned char* 
   const Bands<Tile> bands(job, g, t);
 
   int rows[Tile::pairs];  // bytes from the first word of the picture to the lane's words
-  uint32_t own[Tile::columns][Tile::pairs];
+  uint32_t centre[Tile::columns][Tile::pairs];
 #pragma unroll
   for (int i = 0; i < Tile::pairs; ++i) rows[i] = 4 * ((at_y + Tile::row(i, t)) * job.pitch + at_x + g);
   const auto load = [&](int pair, int column, int offset) {
@@ -301,7 +301,7 @@ __device__ __forceinline__ void denoise(const NlmJob& job, const unsigned char* 
 #pragma unroll
   for (int c = 0; c < Tile::columns; ++c)
 #pragma unroll
-    for (int i = 0; i < Tile::pairs; ++i) own[c][i] = load(i, c, 0);
+    for (int i = 0; i < Tile::pairs; ++i) centre[c][i] = load(i, c, 0);
 
   Sums<samples> sums[2][2];  // of the groups, and of their upper and lower 8 rows
   Edge<Tile> edge;
@@ -320,7 +320,7 @@ __device__ __forceinline__ void denoise(const NlmJob& job, const unsigned char* 
           uint32_t squares[parts][Tile::pairs];
 #pragma unroll
           for (int i = 0; i < Tile::pairs; ++i) {
-            const Difference<samples> difference(load(i, c, offset), own[c][i]);
+            const Difference<samples> difference(load(i, c, offset), centre[c][i]);
             uint32_t square_parts[parts];
             square(difference, square_parts);
 #pragma unroll
@@ -348,7 +348,7 @@ __device__ __forceinline__ void denoise(const NlmJob& job, const unsigned char* 
     }
   }
 
-  store<samples, Tile>(job, x, y, own, sums);
+  store<samples, Tile>(job, x, y, centre, sums);
 }
 
 }  // namespace cudavision::local

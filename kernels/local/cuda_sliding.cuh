@@ -7,7 +7,7 @@
 // of the first right end within its quad. It follows from the radius,
 // so the compiler knows the register of each sample.
 //
-// Quad q of a row lies at place(q), so that the lanes of a warp, which read every second quad, use all banks.
+// Quad q of a row lies at swizzled(q), so that the lanes of a warp, which read every second quad, use all banks.
 #pragma once
 
 #include <cstdint>
@@ -36,12 +36,12 @@ struct ColumnRow {
   std::uint32_t address;  ///< of the row
   int quads;              ///< of the row
 
-  __device__ __forceinline__ static int place(int q) { return q ^ (q >> 3 & 1); }
+  __device__ __forceinline__ static int swizzled(int q) { return q ^ (q >> 3 & 1); }
   /// The address of quad q, or of a quad of zeros if the row has no such quad.
   __device__ __forceinline__ std::uint32_t at(int q) const {
-    return address + 16 * (unsigned(q) < unsigned(quads) ? place(q) : quads);
+    return address + 16 * (unsigned(q) < unsigned(quads) ? swizzled(q) : quads);
   }
-  __device__ __forceinline__ std::uint32_t inside(int q) const { return address + 16 * place(q); }
+  __device__ __forceinline__ std::uint32_t inside(int q) const { return address + 16 * swizzled(q); }
 
   /// The column sum of sample s.
   __device__ __forceinline__ std::uint32_t sample(int s) const {
@@ -87,16 +87,17 @@ class Slider {
 
   /// The window sums of the lane's chunk. `chunk`: lane 0's, 32 more than in the call before.
   __device__ __forceinline__ void next(int chunk, Sum (&sums)[N]) {
-    constexpr int own = ColumnRow<N>::quads_of_chunk, count = own + 1;
-    const int r = own * chunk + radius_ / 4, l = own * chunk - (radius_ + 4) / 4;  // of lane 0
+    constexpr int chunk_quads = ColumnRow<N>::quads_of_chunk, count = chunk_quads + 1;
+    const int r = chunk_quads * chunk + radius_ / 4, l = chunk_quads * chunk - (radius_ + 4) / 4;  // of lane 0
     std::uint32_t right[count], left[count];
-    if (l >= 0 && r + own * 32 < row_.quads) {
+    if (l >= 0 && r + chunk_quads * 32 < row_.quads) {
 #pragma unroll
       for (int k = 0; k < count; ++k)
-        right[k] = row_.inside(r + own * lane_ + k), left[k] = row_.inside(l + own * lane_ + k);
+        right[k] = row_.inside(r + chunk_quads * lane_ + k), left[k] = row_.inside(l + chunk_quads * lane_ + k);
     } else {
 #pragma unroll
-      for (int k = 0; k < count; ++k) right[k] = row_.at(r + own * lane_ + k), left[k] = row_.at(l + own * lane_ + k);
+      for (int k = 0; k < count; ++k)
+        right[k] = row_.at(r + chunk_quads * lane_ + k), left[k] = row_.at(l + chunk_quads * lane_ + k);
     }
     switch (radius_ % 4) {
       case 0:

@@ -177,11 +177,11 @@ struct Windows {
     const float per_cut = reciprocal(cut_count), height_as_float = float(height);
 #pragma unroll 1
     for (int tile = 0; tile < job.schedule.per_group; ++tile) {
-      uint4 own[2];
+      uint4 input[2];
       if constexpr (operation == Operation::threshold) {
 #pragma unroll
         for (int i = 0; i < 2; ++i)
-          if (piece_y[i] < y1) own[i] = load_own(piece_x[i], piece_y[i]);
+          if (piece_y[i] < y1) input[i] = load_input(piece_x[i], piece_y[i]);
       }
 #pragma unroll 1
       for (int c = 0; c < 2; ++c, x += 16) {
@@ -223,8 +223,8 @@ struct Windows {
         const int piece = i * 16 + lane / 2;
         uint4 value = tiles[2 * piece + (lane % 2 ^ (piece / 4 & 1))];
         if constexpr (operation == Operation::threshold)
-          value = make_uint4(at_least(own[i].x, value.x), at_least(own[i].y, value.y), at_least(own[i].z, value.z),
-                             at_least(own[i].w, value.w));
+          value = make_uint4(at_least(input[i].x, value.x), at_least(input[i].y, value.y),
+                             at_least(input[i].z, value.z), at_least(input[i].w, value.w));
         if (piece_y[i] < y1) {
           unsigned char* const to = view.dst + piece_y[i] * view.dst_pitch + piece_x[i];
           if (job.words && piece_x[i] >= x0 && piece_x[i] + 16 <= x1)
@@ -239,7 +239,7 @@ struct Windows {
   }
 
   /// The 16 samples of the source at sample x of row y.
-  __device__ __forceinline__ uint4 load_own(int x, int y) const {
+  __device__ __forceinline__ uint4 load_input(int x, int y) const {
     const unsigned char* const at = job.view.src + y * job.view.src_pitch + x;
     const int valid = job.view.width - x;
     if (job.words && valid >= 16) return __ldg(reinterpret_cast<const uint4*>(at));
