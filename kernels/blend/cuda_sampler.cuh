@@ -2,8 +2,8 @@
 // Samples of one plane of 8 bits, at pixels of a pad. A unit is the interleaved samples of one pixel: 1 byte (gray, a
 // plane of I420), 2 (chroma of NV12), 3 (RGB) or 4 (RGBA).
 //
-//   Linear   two units in each of two rows        a b        a thread keeps Across for its columns,
-//                                                 and gets Down for c d        each row
+//   Linear   two units in each of two rows        a b        a thread keeps Across for its columns, and gets Down for
+//                                                 c d        each row
 //   Area     `count` rows, the first and the      f m m l    f, l: weights of their own; m: one weight for all between
 //            last with weights of their own       f m m l
 //   Box      the same if all weights are equal    m m m m    integers, so that no sample needs a conversion; 2 × 2 also

@@ -27,8 +27,8 @@
 //                          (cuda_schedule.cpp): whether it is summed in 32 or 64 bits; cuda_store.cuh, if an entry has
 //                          neither 4 nor 8 bytes; cpu.cpp. Other lists are in the order of SumType:
 //                          gst/elements/integral*.cpp
-//   another function of    SampleQuad::value(), prefix(), sum() and Columns,
-//     which square samples now the samples
+//   another function of    SampleQuad::value(), prefix(), sum() and Columns, which square samples now
+//     the samples
 //   another block shape    Tuning (cuda_tuning.hpp): warps, rows of a warp; max_warp_rows() limits them. The width of
 //                          256 is fixed: 32 lanes of two quads
 //   one or two blocks      Tuning: apart_from_…, ahead

@@ -4,7 +4,7 @@
 //   a line         the column sums of one channel (or of its squares) of a row of windows, in shared memory
 //   a chunk        neighbouring pixels of a row, with all channels; a thread sums up its columns
 //   a strip        columns of the rectangle, and the columns beside them that their windows need;
-//   a strip is as wide as a block
+//                  a strip is as wide as a block
 //   a block        `rows` rows of a strip, `batch` of them at a time
 //   stored sums    running sums of columns: they start from zero in each band of rows,
 //                  and are stored after every few rows

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // How the work of mosaics is divided (cuda_mosaic.cu). Plain C++, tested without a GPU.
 //
-//   a shape      a rectangle, an ellipse or a polygon; its cells, the squares of its mosaic,
-//   lie side by side and begin at the corner of its box
+//   a shape      a rectangle, an ellipse or a polygon; its cells, the squares of its mosaic, lie
+//                side by side and begin at the corner of its box
 //   a span       neighbouring cells of a row of cells, which a block computes; if cells are large: a piece of one cell
 //   a launch     shapes that do not overlap each other, and all channel sets
 #pragma once

@@ -3,8 +3,8 @@
 //
 //   a word of four samples:     b0 b1 b2 b3
 //   odd:     Σ b1 │ Σ b3        16 bits each. A sum of 257 samples fits 16 bits.
-//   whole:   Σ of the words as numbers of 32 bits, modulo 2^32. So even = whole − 256 · odd is   Σ b0 │ Σ b2, and one
-//   entering and one leaving row cost two additions of three numbers.
+//   whole:   Σ of the words as numbers of 32 bits, modulo 2^32. So even = whole − 256 · odd is   Σ b0 │ Σ b2,
+//            and one entering and one leaving row cost two additions of three numbers.
 //   a quad:  even and odd of samples 0 … 3, even and odd of samples 4 … 7: how the sums lie in memory
 #pragma once
 
