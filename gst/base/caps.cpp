@@ -72,7 +72,7 @@ bool in_cuda(const GstCaps* caps, guint index) {
   return names_feature(gst_caps_get_features(caps, index), cuda_memory_feature);
 }
 
-/// Removes the structures for which unwanted(index) holds, unless it holds for all.
+/// Removes the structures whose unwanted(index) is true, unless it is true for all.
 template <typename F>
 void thin_out(GstCaps* caps, F&& unwanted) {
   const guint size = gst_caps_get_size(caps);

@@ -260,7 +260,7 @@ void Gpu::page_lock_recurring(GstBuffer* buffer, GstMapFlags access) const {
 Status Gpu::open_copies() {
   if (!state_->copies) {
     state_->copies = std::make_unique<BusCopies>(state_->context);
-    // Kernels of earlier frames may use pictures of Staging, to which frames of other contexts were copied.
+    // Frames of other contexts are copied to pictures of Staging, and kernels of earlier frames may use these.
     put_in_order(state_->stream->handle(), state_->copies->upload_stream(), CudaEvent(state_->context));
   }
   return state_->copies->ok() ? Status() : Status::resource("CUDA streams for copies cannot be created");

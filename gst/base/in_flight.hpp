@@ -39,7 +39,7 @@ class InFlight {
   /// Keeps a reference to a buffer until the work that was submitted to `stream` so far is done. Returns false if no
   /// event can be recorded.
   bool keep(GstBuffer* buffer, CUstream stream);
-  /// Leaves only the added buffers for which keep(buffer) is true.
+  /// Leaves only the added buffers whose keep(buffer) is true.
   template <typename F>
   void filter_added(F&& keep) {
     const auto dropped = std::stable_partition(added_.begin(), added_.end(), keep);

@@ -18,7 +18,7 @@ class SettingsMachine;
 /// The value of the property region in messages: "roi".
 const char* region_name(Region::Mode mode);
 
-/// The circumstances for which a plan is made.
+/// The circumstances of a plan.
 struct PlanContext {
   const GstVideoInfo& video;  ///< of both sides
   Backend backend;
@@ -63,9 +63,8 @@ struct GstCudaVisionFilterClass {
 
   // Only for elements that can send data other than video, if downstream asks for it. They also call
   // add_data_template().
-  /// (transfer full) The data that can be made from the video in `caps` (GST_PAD_SINK), or the video from which the
-  /// data in `caps` can be made (GST_PAD_SRC). Structures of the other kind are skipped.
-  /// None of these caps has features.
+  /// (transfer full) GST_PAD_SINK: the data that can be made from the video in `caps`. GST_PAD_SRC: the video that can
+  /// be made into the data in `caps`. Structures of the other kind are skipped. None of these caps has features.
   GstCaps* (*transform_data_caps)(GstPadDirection direction, GstCaps* caps);
   /// (transfer full) The part of `choices` (taken) that the committed settings prefer for this video.
   /// Called under the object lock.

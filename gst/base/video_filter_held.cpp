@@ -85,9 +85,9 @@ Deadline::Time next_deadline(const FilterState& state) {
   return due(state);
 }
 
-/// In the thread of the deadline: pushes frames for which no other frame came in time, and returns the next deadline.
-/// The lock keeps upstream from sending something meanwhile. This function does not wait for the lock, because the
-/// thread that has it may be stopping the element and waiting for this thread.
+/// In the thread of the deadline: pushes frames if no other frame came in time, and returns the next deadline. The lock
+/// keeps upstream from sending something meanwhile. This function does not wait for the lock, because the thread that
+/// has it may be stopping the element and waiting for this thread.
 Deadline::Time push_due(GstCudaVisionFilter* self) {
   GstPad* const sink = GST_BASE_TRANSFORM_SINK_PAD(self);
   if (!GST_PAD_STREAM_TRYLOCK(sink)) return Deadline::Clock::now() + std::chrono::milliseconds(1);

@@ -181,7 +181,7 @@ std::pair<int, int> best_framerate(const std::vector<MixerInput>& inputs) {
   return best.first > 0 ? best : std::pair(25, 1);
 }
 
-/// Chooses values for the fields of `caps` for which the pads or the settings have a preference.
+/// Chooses values for the fields of `caps` if the pads or the settings have a preference.
 void choose_src_caps(GstCudaVisionMixer* self, GstCaps*& caps) {
   const Snapshot inputs(self);
   int par_n = 1, par_d = 1;

@@ -3,8 +3,8 @@
 // which is the stream of its buffers since GStreamer 1.24.
 //
 //   wrapped (1.24)   the buffer's memory is the array. Its sources are given back when the memory is freed and the GPU
-//                    has done all work submitted until then, because the library that owns the array would reuse it at
-//                    once
+//                    has done all work submitted until then, because the library that owns the
+//                    array would reuse it at once
 //   copied           one copy on the device, into a buffer of a pool. Its sources are given back when the copy is done
 #include <string>
 

@@ -20,7 +20,7 @@ CudavisionArray plane_array(const Geometry& geometry, int plane, std::ptrdiff_t 
   const FormatInfo& format = info(geometry.format);
   const PlaneExtent bytes = extent(geometry, plane);
   int channels = 1;
-  for (int i = format.set_count - 1; i >= 0; --i)  // the first set of the plane counts: in packed 4:2:2 that of luma
+  for (int i = format.set_count - 1; i >= 0; --i)  // the first set of a plane counts: luma in packed 4:2:2
     if (format.sets[i].plane == plane) channels = format.sets[i].channels;
   CudavisionArray array{};
   array.code = 1;

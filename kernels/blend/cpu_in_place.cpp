@@ -46,7 +46,7 @@ CUDAVISION_WIDE void copy_samples(const Patch& patch, std::uint16_t max) {
   });
 }
 
-/// Results that are fractions, rounded when they are stored. The arithmetic is that of lay_pixel(), so that tiles
+/// Results that are fractions, rounded when they are stored. This is the arithmetic of lay_pixel(), so that tiles
 /// composed in place look like the others.
 template <typename T>
 void mix_rounded(const Patch& patch, float weight, T max) {

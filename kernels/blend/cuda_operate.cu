@@ -35,7 +35,7 @@ struct OperateJob {
   float alpha;         ///< of the upper picture where its format has none, in steps of the output's
 };
 
-/// The byte and the row at which the thread's chunk begins.
+/// The first byte and the row of the thread's chunk.
 __device__ __forceinline__ int2 chunk_of_thread() {
   return make_int2((blockIdx.x * 32 + threadIdx.x % 32) * 16,
                    blockIdx.y * (tuning.operate_threads / 32) + threadIdx.x / 32);

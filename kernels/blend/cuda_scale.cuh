@@ -64,8 +64,8 @@ __device__ __forceinline__ void store_bytes(const uint32_t (&byte)[Unit], uint8_
     for (int c = 0; c < Unit; ++c) at[c] = uint8_t(byte[c]);
 }
 
-/// Selects the components of a pixel of four bytes, the last one of which is alpha or padding,
-/// as numbers around round_bias.
+/// Selects the components of a pixel of four bytes, as numbers around round_bias.
+/// The last component is alpha or padding.
 __device__ __forceinline__ void pixel_order(const Packed& packed, uint32_t (&order)[4]) {
 #pragma unroll
   for (int c = 0; c < 4; ++c) order[c] = 0x7650 | packed.order[c];

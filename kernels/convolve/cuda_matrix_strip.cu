@@ -56,7 +56,7 @@ struct Strip {
   static constexpr int sets = kind == Matrix::gradient ? 2 : 1, parts = kind == Matrix::single ? 1 : 2;
 
   std::uint32_t weights[parts][K][2];
-  float sums[sets][C][K][4];  ///< [k]: of the row to which the next row of samples adds weights[k]; 0 is not used
+  float sums[sets][C][K][4];  ///< [k]: of the row that gets weights[k] · the next row of samples; 0 is not used
   float scale, before[C];
   bool absolute;
   int filtered;

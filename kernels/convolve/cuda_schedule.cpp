@@ -7,8 +7,8 @@
 namespace cudavision::convolve {
 namespace {
 
-/// Largest error of a result, in sample values, for which one half-precision number (11 bits) of a real weight is
-/// enough. It is about the error of a kernel whose absolute weights sum to 4. Beyond it,
+/// If the error of a result, in sample values, is at most this, each real weight is one half-precision number (11
+/// bits). It is about the error of a kernel whose absolute weights sum to 4. Beyond it,
 /// two numbers (22 bits) take twice the time.
 constexpr double matrix_error = 0.125;
 

@@ -91,7 +91,7 @@ StripHeight tiles_height(const Schedule& schedule, const FormatInfo& format, con
 /// Only these two families use `strip`.
 Cut cut(const Schedule& schedule, const FormatInfo& format, int channels, const Rect& rect, StripHeight strip);
 
-/// Results across of a block, and the multiple of pixels at which it begins.
+/// Results across of a block. Blocks begin at multiples of this number of pixels.
 int block_width(const Schedule& schedule);
 int block_alignment(const Schedule& schedule);
 

@@ -9,7 +9,7 @@
 //   +--------+--------+-- … --+--------+ -             sides:  [quad][4 px][quad]
 //
 // The square root. A gradient of 16-bit samples is √s with s = u² + v² and integers |u|, |v| ≤ 4·65535 < 2^18. u and v
-// are exact in float32; s has a relative error below 2^-23 (two roundings), half of which reaches the root;
+// are exact in float32; s has a relative error below 2^-23 (two roundings), and half of this error reaches the root;
 // sqrt.approx.f32 adds at most 2^-23 (PTX ISA). So the root is off by less than 1.5·2^-23·√s, and before it saturates
 // (√s < 65536) by less than 0.012 steps: the result is the correctly rounded one or its neighbour. It is exactly the
 // rounded one for s < 2^20, where s itself is exact: √s is 1 / (8·√s) or more away from k + ½, because s is an integer
@@ -138,8 +138,8 @@ __device__ __forceinline__ void load_edges(const SetView& view, int x, bool insi
   }
 }
 
-/// Adds row i of samples to the sums of the R rows of results, in one pass. `others`: the sums of a gradient's second
-/// kernel.
+/// Adds row i of samples to the sums of the R rows of results, in one pass. `others`:
+/// the sums of a gradient's second kernel.
 template <int K, Small kind, int R, int pixels>
 __device__ __forceinline__ void add_row(const SmallParams& p, int i, const float (&window)[pixels + K - 1],
                                         float (&sums)[R][pixels], float (&others)[R][pixels]) {
@@ -215,7 +215,7 @@ __device__ __forceinline__ void convolve_channel(const SmallParams& p, const Sma
   }
 }
 
-/// Writes R rows of a lane's results, all of which lie in the region.
+/// Writes R rows of a lane's results. All of them must lie in the region.
 template <int C, int R>
 __device__ __forceinline__ void store_whole(const SetView& view, int x, int y,
                                             std::uint32_t (&out)[R][Strip<C>::words]) {

@@ -42,7 +42,7 @@ struct Tuning {
   /// 23.8; RGBA 73.9 and 75.2, 7 × 7 92.1 and 90.8.
   int strip_ahead_few = 3;   // sweep: 1 2 3
   int strip_ahead_more = 3;  // sweep: 1 2 3
-  /// Blocks for which a multiprocessor has registers, for 1 or 2 channels,
+  /// Blocks that must fit the registers of a multiprocessor, for 1 or 2 channels,
   /// and for 3 or 4 channels by the side of the kernel.
   int strip_blocks_few = 4;  // sweep: 3 4 6
   int strip_blocks_3 = 4;    // sweep: 2 3 4

@@ -21,7 +21,7 @@ struct Point {
   bool operator==(const Point& other) const { return x == other.x && y == other.y; }
 };
 
-/// The largest coordinate, without its sign, for which the functions in this file are exact.
+/// The functions in this file are exact for coordinates up to this size.
 inline constexpr int max_polygon_side = 1 << 28;
 
 /// The corners in order, clockwise or not; the last one is joined with the first one.

@@ -51,7 +51,7 @@ class SetAccess {
   /// The values of `window`, which may reach beyond the edges: a view of `frame`, or a copy in `scratch`. A stored
   /// value above the depth counts as the largest sample.
   cv::Mat read(const cv::Mat& frame, const Rect& window, Scratch& scratch) const;
-  /// The matrix to which a filter writes the values of a rectangle: `out` itself,
+  /// The matrix for the results of a filter in a rectangle: `out` itself,
   /// or memory in `scratch` that write() then stores to `out`.
   cv::Mat target(const cv::Mat& out, Scratch& scratch) const;
   /// Stores the values, unless they already are in `out`. Then copies the channels that are not filtered from `in`.

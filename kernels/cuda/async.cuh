@@ -26,7 +26,7 @@ struct Unit<16> {
   using type = uint4;
 };
 
-/// Copies Bytes bytes: 4, 8 or 16, to which both addresses are aligned. `to` points into shared memory.
+/// Copies Bytes bytes: 4, 8 or 16. Both addresses are aligned to Bytes. `to` points into shared memory.
 template <int Bytes>
 __device__ __forceinline__ void copy_async(void* to, const void* from) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800

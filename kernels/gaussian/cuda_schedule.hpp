@@ -77,7 +77,7 @@ CUDAVISION_HOST_DEVICE constexpr int band_bytes(int sample_bytes, int gx, int gy
 struct StripLayout {
   int pitch;  ///< bytes from a row to the next, chosen so that rows that are read together lie in different banks
   int slots;  ///< groups: those that are copied ahead, and those of a window
-  int out, down, map, bands;  ///< bytes at which these parts begin; the groups begin at 0
+  int out, down, map, bands;  ///< first bytes of these parts; the groups begin at 0
   int down_size;              ///< of a warp
   int size;                   ///< bytes in all
 
@@ -109,11 +109,11 @@ struct LargeLayout {
   static constexpr int loads_ahead = tuning.large_loads;
 
   int loads;  ///< groups of 16 samples to load for a strip, a multiple of loads_ahead
-  int down;   ///< byte at which the matrix down begins; the matrix across begins at 0
-  int out;    ///< byte at which the warps' memory for results begins
-  int map;    ///< byte at which the maps begin, see load_row(); each has `places` entries
+  int down;   ///< first byte of the matrix down; the matrix across begins at 0
+  int out;    ///< first byte of the warps' memory for results
+  int map;    ///< first byte of the maps, see load_row(); each has `places` entries
   int places;
-  int ring;  ///< byte at which the rings and the bands begin
+  int ring;  ///< first byte of the rings and the bands
   int size;  ///< bytes in all
 
   CUDAVISION_HOST_DEVICE LargeLayout(int gx, int gy, int warps) {

@@ -12,9 +12,9 @@ struct Tuning {
   /// Warps of a block. RGBA, 7 taps, when the loop was longer: 120 µs with 4, 128 µs with 2, 131 µs with 8; GRAY8:
   /// 28.9, 34.3 and 29.6 µs.
   int strip_warps = 4;  // sweep: 2 4 8
-  /// Blocks for which a multiprocessor has registers, for 8-bit samples and up to 17 taps down. It limits registers to
-  /// 65536 / (blocks · 32 · warps) a thread: change it when you change the warps. 3 and 4 blocks: 26.9 and 28.1 µs,
-  /// RGBA 96 and 106 µs (registers spill from 4 on).
+  /// Blocks that must fit the registers of a multiprocessor, for 8-bit samples and up to 17 taps down. It limits
+  /// registers to 65536 / (blocks · 32 · warps) a thread: change it when you change the warps. 3 and 4 blocks: 26.9 and
+  /// 28.1 µs, RGBA 96 and 106 µs (registers spill from 4 on).
   int narrow_blocks = 3;  // sweep: 2 3 4
   /// The same for other windows. Not measured alone.
   int wide_blocks = 3;  // sweep: 2 3 4
@@ -28,7 +28,7 @@ struct Tuning {
 
   /// Most warps of a block. Fewer are used where their rings do not fit into shared memory. Not measured.
   int large_warps = 8;  // sweep: 4 8
-  /// Blocks for which a multiprocessor has registers. Not measured.
+  /// Blocks that must fit the registers of a multiprocessor. Not measured.
   int large_blocks = 2;  // sweep: 1 2
   /// Groups of 16 samples that a lane loads at a time. Not measured.
   int large_loads = 4;  // sweep: 2 4 8

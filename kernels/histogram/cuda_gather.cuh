@@ -13,7 +13,7 @@
 
 namespace cudavision::histogram {
 
-/// The sums to which a block adds its own.
+/// The copy of the sums that a block adds to.
 __device__ __forceinline__ std::uint32_t* sums_of_block(const Gather& g) {
   return g.sums + blockIdx.x % unsigned(g.copies) * g.copy_entries;
 }

@@ -47,7 +47,7 @@ double deviation_of(const LumaSums& sums, int depth);
 double difference_of(const LumaSums& sums, int depth);
 
 /// A plan that sums up the luma of frames in one pass. It is made once for a geometry and parameters, and submitted
-/// often, on one stream at a time. Luma is that of Histogram.
+/// often, on one stream at a time. Luma is computed as in Histogram.
 class Sharpness {
  public:
   Sharpness() = default;

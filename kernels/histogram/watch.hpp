@@ -21,7 +21,7 @@ struct Rule {
   /// Limits of the value; it is on one side of `begin` when the condition begins, and on the other of `end` after it.
   double begin, end;
   bool above;    ///< whether the condition is on if the value is above its limits; otherwise if it is below
-  double lapse;  ///< seconds for which the value may return while the condition is about to end
+  double lapse;  ///< the value may return for so many seconds while the condition is about to end
 };
 /// The value of each condition, and its limits.
 ///   dark, bright: brightness.
@@ -35,7 +35,7 @@ inline constexpr Rule rules[condition_count] = {{0.06, 0.09, false, 0},
                                                 {0.5, 0.7, false, 0},
                                                 {0.0002, 0.01, false, 0.5}};
 
-/// Seconds for which a value must be beyond its limit before a condition begins or ends. Exception:
+/// A value must be beyond its limit for so many seconds before a condition begins or ends. Exception:
 /// WatchParams says when `frozen` begins.
 inline constexpr double hold_time = 1;
 /// The focus is relative to a mean over so many seconds (focus_memory);

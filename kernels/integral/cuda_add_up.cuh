@@ -48,8 +48,8 @@ struct SumChunk {
 /// row; and columns and totals of the tiles above in the rows of tiles w, w + warps, …
 ///
 /// Assumption, if `together`: the blocks of these tiles run or have ended, so that their sums arrive. They have smaller
-/// numbers, and the device starts blocks in the order of their numbers (cuda_tables.cu). Otherwise load_round() would
-/// wait forever.
+/// numbers, and the device starts blocks in the order of their numbers (cuda_tables.cu).
+/// Otherwise load_round() would wait forever.
 template <bool together, typename T, bool squared, typename Sum, int R>
 struct OtherSums {
   using LineSum = typename SampleQuad<T, squared>::LineSum;

@@ -42,9 +42,9 @@ struct Tuning {
   /// Nanoseconds from a failed attempt to the next. 1080p: 8.11 µs with 100, 8.12 with 200, 8.14 with 500.
   int next_nap = 200;  // sweep: 100 200 500
 
-  /// Resident blocks of a multiprocessor for which the compiler limits registers to 65536 / (blocks · 32 · warps) a
-  /// thread: change it when you change warps. This value is for bytes summed in 32 bits. 8K RGBA 88.9 µs,
-  /// and 112 with 3; padded 55.8 and 58.5.
+  /// Blocks that must fit the registers of a multiprocessor. The compiler limits registers to 65536 / (blocks · 32 ·
+  /// warps) a thread: change this number when you change warps. This value is for bytes summed in 32 bits. 8K RGBA 88.9
+  /// µs, and 112 with 3; padded 55.8 and 58.5.
   int light_blocks = 4;  // sweep: 3 4
   /// The same for all other kernels, and for those that do both steps with 4 rows. 8K GRAY8 to u64:
   /// 88.0 µs with 3, 90.5 with 4.
@@ -66,7 +66,7 @@ constexpr int max_warp_rows(int sample_bytes, bool squared, int sum_bytes) {
 constexpr bool in_one_step(long tiles, bool interleaved, int sum_bytes) {
   return interleaved || tiles < (sum_bytes == 4 ? tuning.apart_from_32 : tuning.apart_from_64);
 }
-/// Resident blocks of a multiprocessor for which the compiler limits registers.
+/// Blocks that must fit the registers of a multiprocessor.
 constexpr int min_blocks(int sample_bytes, int sum_bytes) {
   return sample_bytes == 1 && sum_bytes == 4 ? tuning.light_blocks : tuning.heavy_blocks;
 }

@@ -24,7 +24,7 @@ struct NlmShape {
   static constexpr int width = 2 * group_width, height = 16 - 2 * inset;
 };
 
-/// The blocks for which a multiprocessor must have registers.
+/// Blocks that must fit the registers of a multiprocessor.
 constexpr int nlm_min_blocks(Samples samples, int reach) {
   return tuning.nlm_min_blocks[int(samples)][reach == 1 ? 0 : reach == 4 ? 1 : reach == 8 ? 2 : 3];
 }

@@ -15,7 +15,8 @@ struct Tuning {
   /// Rows of an interval. Each such window must contain an interval, even if the frame cuts off nearly half of the
   /// window. An earlier version, box-mean-r63: 16 rows 65, 32 rows 66.
   int interval_rows = 16;  // sweep: 8 16
-  /// Blocks for which a multiprocessor has registers. Means in batches of 16 rows: box-mean-r3 36 with 5, 41 with 6.
+  /// Blocks that must fit the registers of a multiprocessor. Means in batches of 16 rows:
+  /// box-mean-r3 36 with 5, 41 with 6.
   int mean_blocks = 5;  // sweep: 4 5 6
   /// Thresholds in batches of 16 rows: threshold-r15 48 with 4, 52 with 5 (registers spill).
   int threshold_blocks = 4;  // sweep: 4 5
@@ -49,10 +50,10 @@ struct Tuning {
   /// Radius 1: 2.17 with 2 × 4 warps, 2.05 with 1 × 4, 2.08 with 1 × 2, 2.17 with 1 × 8.
   int nlm_warps_x = 1;  // sweep: 1 2
   int nlm_warps_y = 4;  // sweep: 2 4 8
-  /// Blocks for which a multiprocessor has registers: for 8, 10 and 16 bits, for reach 1, 4, 8 and 16. 8 bits, reach 8:
-  /// 2.65 with 3, 2.81 with 4 (registers spill). 10 bits, reach 4: 4.38 with 3, 4.83 with 2. P010, radius 7: 6.35 with
-  /// 2 for all, 6.27 with 3 for reach 4 and 8, but 0.465 and 0.494 at 1920 × 1080. 16 bits, reach 8: 8.06 with 3
-  /// (registers spill), 7.36 with 2.
+  /// Blocks that must fit the registers of a multiprocessor: for 8, 10 and 16 bits, for reach 1, 4, 8 and 16. 8 bits,
+  /// reach 8: 2.65 with 3, 2.81 with 4 (registers spill). 10 bits, reach 4: 4.38 with 3, 4.83 with 2. P010, radius 7:
+  /// 6.35 with 2 for all, 6.27 with 3 for reach 4 and 8, but 0.465 and 0.494 at 1920 × 1080. 16 bits, reach 8: 8.06
+  /// with 3 (registers spill), 7.36 with 2.
   int nlm_min_blocks[3][4] = {{4, 4, 3, 4}, {3, 3, 2, 2}, {3, 2, 2, 2}};
   /// The most weights of 8-bit samples that are summed in half precision before they are added to float32 totals.
   /// Radius 1: 1.99 with 6, 1.94 with 12; with larger blocks 2.60 with 1, 2.21 with 6. Greatest error of a result, in

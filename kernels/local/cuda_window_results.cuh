@@ -210,7 +210,7 @@ struct WindowResults<Operation::deviation, wide> {
   }
 };
 
-/// Bytes 0xff where the byte of a is at least that of b, else 0.
+/// Each byte is 0xff if the byte of a is not less than the byte of b, else 0.
 __device__ __forceinline__ std::uint32_t at_least(std::uint32_t a, std::uint32_t b) {
   const std::uint32_t high = 0x80808080, difference = (a | high) - (b & ~high);  // of 7 bits; bit 7: it is not negative
   const std::uint32_t greater = (a & ~b) | (~(a ^ b) & difference);

@@ -28,7 +28,7 @@ struct Params {
   /// Pixels of the full-size planes, 0–16384 (nlm: of a patch, 0–16); a window or a block has 2·radius + 1 per side. 0
   /// for box_mean and pixelate: the radius follows the region (see make()).
   int radius = 7;
-  double sensitivity = 0.15;  ///< threshold: fraction below the local mean at which black begins, 0–1
+  double sensitivity = 0.15;  ///< threshold: samples further below the local mean than this fraction become black, 0–1
   int search_radius = 10;     ///< nlm: the largest distance of compared patches, pixels of the full-size planes, 1–32
   double strength = 10;       ///< nlm: h, in steps of 8-bit samples, 0.001–1000
 };

@@ -56,7 +56,7 @@ struct Plan {
   /// The table of the sums of each channel; −1 for channels without one: chroma that becomes neutral,
   /// and channels that are copied.
   std::array<std::array<int, 4>, 3> table_of;
-  int squares = 0;  ///< deviation: the table of the squares follows this many tables after that of the sums
+  int squares = 0;  ///< deviation: a table of squares comes so many tables after its table of sums
 };
 
 /// The windows of a channel set for a region's box (Filter::box()). Not for nlm.
