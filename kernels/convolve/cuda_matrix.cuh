@@ -24,7 +24,7 @@
 
 namespace cudavision::convolve {
 
-using cuda::keep;
+using cuda::hide_origin;
 using cuda::mma;
 
 namespace {
