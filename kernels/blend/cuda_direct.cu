@@ -130,7 +130,7 @@ __global__ void __launch_bounds__(32 * warps, tuning.direct_blocks)
     if (!is_direct(p, shown)) return;
   }
   if (!shown.covered) p.target.alpha ? paint<4>(p.target, tile) : paint<S == Shape::gray ? 1 : 3>(p.target, tile);
-  lay<N, S>(p, shown, tile);
+  lay_layers<N, S>(p, shown, tile);
 }
 
 template <int N>
