@@ -29,7 +29,8 @@ BusCopies::~BusCopies() {
 
 Status BusCopies::upload(const Image& host, const Image& device, CUstream kernels) {
   (void)read_[turn_].hold_up(up_);
-  (void)downloaded_[turn_].hold_up(up_);  // frames that are only carried over are downloaded from the picture of their upload
+  // Frames that are only carried over are downloaded from the picture of their upload.
+  (void)downloaded_[turn_].hold_up(up_);
   Status status = copy_planes(host, device, cudaMemcpyHostToDevice, up_, "cannot upload a frame");
   put_in_order(up_, kernels, order_);
   return status;
@@ -53,12 +54,15 @@ PageLocked page_locked(const Plane& plane, const PlaneExtent& extent) {
   return cudavision::page_locked(plane.data, std::size_t(plane.pitch) * std::size_t(extent.rows - 1) + row);
 }
 
-cudaError_t copy_plane(const Plane& from, const Plane& to, const PlaneExtent& extent, cudaMemcpyKind kind, CUstream stream) {
-  return cudaMemcpy2DAsync(to.data, to.pitch, from.data, from.pitch, copied_row(extent, from, to), extent.rows, kind, stream);
+cudaError_t copy_plane(const Plane& from, const Plane& to, const PlaneExtent& extent, cudaMemcpyKind kind,
+                       CUstream stream) {
+  return cudaMemcpy2DAsync(to.data, to.pitch, from.data, from.pitch, copied_row(extent, from, to), extent.rows, kind,
+                           stream);
 }
 
-/// Copies a plane that is only partly page-locked, by way of other memory. Waits until the copy is done.
-cudaError_t copy_mixed_plane(const Plane& from, const Plane& to, const PlaneExtent& extent, cudaMemcpyKind kind, CUstream stream) {
+/// Copies a plane that is only partly page-locked through other memory. Waits until the copy is done.
+cudaError_t copy_mixed_plane(const Plane& from, const Plane& to, const PlaneExtent& extent, cudaMemcpyKind kind,
+                             CUstream stream) {
   std::vector<char> memory(extent.row_bytes * std::size_t(extent.rows));
   const Plane rows{memory.data(), std::ptrdiff_t(extent.row_bytes)};
   const bool up = kind == cudaMemcpyHostToDevice;

@@ -8,15 +8,16 @@
 
 namespace cudavision {
 
-/// Copies of frames across the bus, each direction in a stream of its own. So the upload of a frame, the kernels of the frame before
-/// and the download of the one before that run at the same time:
+/// Copies of frames across the bus, each direction in a stream of its own. So the upload of a frame, the kernels of the
+/// frame before it and the download of the frame before that one run at the same time:
 ///
 ///   upload stream     U1   U2   U3
 ///   stream of kernels      K1   K2   K3
 ///   download stream             D1   D2   D3
 ///
-/// The pictures on the device that copies write or read come in pairs, which are used in turn (Staging). So U3 and K3, which use the
-/// pictures of frame 1 again, wait on the device for K1 and D1. For one thread, with the CUDA context current.
+/// The pictures on the device that copies write or read come in pairs, which are used in turn (Staging). So U3 and K3,
+/// which use the pictures of frame 1 again, wait on the device for K1 and D1. For one thread,
+/// with the CUDA context current.
 class BusCopies {
  public:
   explicit BusCopies(GstCudaContext* context);
@@ -48,7 +49,8 @@ class BusCopies {
 /// Copies all planes of a picture to or from the device. Errors: resource, with `what` in front of CUDA's text.
 Status copy_planes(const Image& from, const Image& to, cudaMemcpyKind kind, CUstream stream, const char* what);
 
-/// Whether all planes of a picture in system memory are page-locked, so that the GPU copies them by itself while the host goes on.
+/// Whether all planes of a picture in system memory are page-locked,
+/// so that the GPU copies them by itself while the host continues.
 bool is_page_locked(const Image& host);
 
 }  // namespace cudavision

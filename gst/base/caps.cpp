@@ -29,14 +29,14 @@ GstCaps* cuda_template_caps() {
   return gst_caps_from_string(caps_string(cuda_memory_feature, compat::cuda_allocates).c_str());
 }
 
-/// Whether libgstcuda fails for fixed caps, so that their frames must be in system memory. (Template caps cannot express it:
-/// GStreamer cannot subtract odd numbers from a range.)
+/// Whether libgstcuda fails for fixed caps, so that their frames must be in system memory. (Template caps cannot
+/// express it: GStreamer cannot subtract odd numbers from a range.)
 bool fails_in_cuda(const GstStructure* structure) {
   const char* name = gst_structure_get_string(structure, "format");
   const FormatInfo* format = name ? find_format(name) : nullptr;
   int width, height;
-  return format && gst_structure_get_int(structure, "width", &width) && gst_structure_get_int(structure, "height", &height) &&
-         compat::cuda_fails_size(*format, width, height);
+  return format && gst_structure_get_int(structure, "width", &width) &&
+         gst_structure_get_int(structure, "height", &height) && compat::cuda_fails_size(*format, width, height);
 }
 
 /// Whether features contain this one by name, not because they are ANY.
@@ -45,17 +45,19 @@ bool names_feature(const GstCapsFeatures* features, const char* name) {
 }
 
 bool is_usable_memory(const GstCapsFeatures* features, bool with_cuda) {
-  return gst_caps_features_is_any(features) || gst_caps_features_is_equal(features, GST_CAPS_FEATURES_MEMORY_SYSTEM_MEMORY) ||
-         (with_cuda && gst_caps_features_get_size(features) == 1 && gst_caps_features_contains(features, cuda_memory_feature));
+  return gst_caps_features_is_any(features) ||
+         gst_caps_features_is_equal(features, GST_CAPS_FEATURES_MEMORY_SYSTEM_MEMORY) ||
+         (with_cuda && gst_caps_features_get_size(features) == 1 &&
+          gst_caps_features_contains(features, cuda_memory_feature));
 }
 
 bool is_video(const GstStructure* structure) { return gst_structure_has_name(structure, "video/x-raw"); }
 
 enum Media { DATA = 1, VIDEO = 2 };
 
-/// Adds the structures of `caps` whose memory an element may use to `result` (taken), except those that are there already.
-/// `feature` (nullptr: system memory) replaces their features. (gst_caps_simplify() would also unite structures, but it makes
-/// nested lists of framerates, and GStreamer warns about these.)
+/// Adds the structures of `caps` whose memory an element may use to `result` (taken), except those that are there
+/// already. `feature` (nullptr: system memory) replaces their features. (gst_caps_simplify() would also unite
+/// structures, but it makes nested lists of framerates, and GStreamer warns about these.)
 GstCaps* merge_with_feature(GstCaps* result, GstCaps* caps, bool with_cuda, const char* feature, int media) {
   for (guint i = 0; i < gst_caps_get_size(caps); ++i) {
     const GstStructure* structure = gst_caps_get_structure(caps, i);
@@ -66,9 +68,11 @@ GstCaps* merge_with_feature(GstCaps* result, GstCaps* caps, bool with_cuda, cons
   return result;
 }
 
-bool in_cuda(const GstCaps* caps, guint index) { return names_feature(gst_caps_get_features(caps, index), cuda_memory_feature); }
+bool in_cuda(const GstCaps* caps, guint index) {
+  return names_feature(gst_caps_get_features(caps, index), cuda_memory_feature);
+}
 
-/// Removes the structures for which unwanted(index) holds, unless it holds for all.
+/// Removes the structures whose unwanted(index) is true, unless it is true for all.
 template <typename F>
 void thin_out(GstCaps* caps, F&& unwanted) {
   const guint size = gst_caps_get_size(caps);
@@ -106,7 +110,8 @@ GstCaps* any_memory_caps(GstCaps* caps, bool with_cuda) {
 
 GstCaps* any_memory_data_caps(GstCaps* caps, bool with_cuda) {
   GstCaps* result = gst_caps_new_empty();
-  if (with_cuda && built_with(Backend::cuda)) result = merge_with_feature(result, caps, with_cuda, cuda_memory_feature, DATA);
+  if (with_cuda && built_with(Backend::cuda))
+    result = merge_with_feature(result, caps, with_cuda, cuda_memory_feature, DATA);
   return merge_with_feature(result, caps, with_cuda, nullptr, DATA);
 }
 
@@ -140,7 +145,9 @@ GstCaps* cuda_memory_first(GstCaps* caps) {
 
 bool is_video_caps(GstCaps* caps) { return gst_caps_get_size(caps) > 0 && is_video(gst_caps_get_structure(caps, 0)); }
 
-bool is_cuda_caps(GstCaps* caps) { return caps && !gst_caps_is_any(caps) && gst_caps_get_size(caps) > 0 && in_cuda(caps, 0); }
+bool is_cuda_caps(GstCaps* caps) {
+  return caps && !gst_caps_is_any(caps) && gst_caps_get_size(caps) > 0 && in_cuda(caps, 0);
+}
 
 GstCaps* choose_memory(GstCaps* choices, GstCaps* input, GstPad* peer) {
   choices = gst_caps_make_writable(choices);
@@ -162,7 +169,7 @@ GstCaps* choose_memory(GstCaps* choices, GstCaps* input, GstPad* peer) {
   return choices;
 }
 
-// The way from upstream ---------------------------------------------------------------------------------------------------------
+// The way from upstream -----------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -211,15 +218,17 @@ bool is_ours(GstPad* pad) {
   GstElement* element = gst_pad_get_parent_element(pad);
   if (!element) return false;
   GstElementFactory* factory = gst_element_get_factory(element);
-  const bool ours = factory && g_strcmp0(gst_plugin_feature_get_plugin_name(GST_PLUGIN_FEATURE(factory)), "cudavision") == 0;
+  const bool ours =
+      factory && g_strcmp0(gst_plugin_feature_get_plugin_name(GST_PLUGIN_FEATURE(factory)), "cudavision") == 0;
   gst_object_unref(element);
   return ours;
 }
 
-/// Set while this thread asks for the memory that other branches take. Elements of this plugin in those would ask the same again.
+/// Set while this thread asks which memory other branches accept.
+/// Otherwise elements of this plugin in these branches would ask the same again.
 thread_local bool asks_branches = false;
 
-/// Whether all branches of an element take some of these caps.
+/// Whether all branches of an element accept some of these caps.
 bool branches_take(GstPad* sink, const HeldCaps& caps) {
   asks_branches = true;
   const HeldCaps taken(gst_pad_query_caps(sink, caps.get()));
@@ -227,13 +236,14 @@ bool branches_take(GstPad* sink, const HeldCaps& caps) {
   return !gst_caps_is_empty(taken.get());
 }
 
-/// Whether frames of `cuda` (taken), in CUDA memory, can come to a sink pad without a conflict between branches: goes upstream, and at each
-/// element with several branches asks whether all of them take such frames. If in doubt, false: elements with several inputs may mix
-/// memories, and branches above an element that makes CUDA memory are asked, too. (A query does not tell where CUDA memory begins,
-/// because it ends at pads with fixed caps.)
+/// Whether frames of `cuda` (taken), in CUDA memory, can come to a sink pad without a conflict between branches. It
+/// goes upstream, and asks at each element with several branches whether all of them accept such frames. If in doubt,
+/// it returns false: elements with several inputs may mix memories, and branches above an element that makes CUDA
+/// memory are asked, too. (A query does not tell where CUDA memory begins, because it ends at pads with fixed caps.)
 bool way_takes_cuda(GstPad* sink, HeldCaps cuda) {
   for (guint i = 0; i < gst_caps_get_size(cuda.get()); ++i)
-    gst_structure_remove_field(gst_caps_get_structure(cuda.get(), i), "framerate");  // which elements on the way may change
+    gst_structure_remove_field(gst_caps_get_structure(cuda.get(), i),
+                               "framerate");  // which elements on the way may change
   for (HeldPad pad(GST_PAD(gst_object_ref(sink)));;) {
     const HeldPad before(gst_pad_get_peer(pad.get()));
     if (!before || is_ours(before.get())) return true;
@@ -241,7 +251,8 @@ bool way_takes_cuda(GstPad* sink, HeldCaps cuda) {
     if (inputs.empty()) return true;
     if (inputs.size() > 1) return false;
     pad = std::move(inputs[0]);
-    if (!gst_caps_can_intersect(cuda.get(), HeldCaps(gst_pad_get_pad_template_caps(pad.get())).get())) return true;  // a decoder
+    // A decoder.
+    if (!gst_caps_can_intersect(cuda.get(), HeldCaps(gst_pad_get_pad_template_caps(pad.get())).get())) return true;
     if (linked_inside(pad.get()).size() > 1 && !branches_take(pad.get(), cuda)) return false;
   }
 }
@@ -272,8 +283,9 @@ bool could_be_in_cuda(GstPad* pad, GstCaps* frames) {
   if (in_cuda(frames, 0) || fails_in_cuda(gst_caps_get_structure(frames, 0))) return false;
   HeldCaps wanted(gst_caps_copy(frames));
   gst_caps_set_features_simple(wanted.get(), gst_caps_features_new(cuda_memory_feature, nullptr));
-  const HeldCaps own(gst_pad_get_pad_template_caps(pad)), of_peer(gst_pad_peer_query_caps(pad, nullptr));
-  return gst_caps_can_intersect(wanted.get(), own.get()) && gst_caps_can_intersect(wanted.get(), cuda_part(of_peer.get()).get()) &&
+  const HeldCaps of_pad(gst_pad_get_pad_template_caps(pad)), of_peer(gst_pad_peer_query_caps(pad, nullptr));
+  return gst_caps_can_intersect(wanted.get(), of_pad.get()) &&
+         gst_caps_can_intersect(wanted.get(), cuda_part(of_peer.get()).get()) &&
          (GST_PAD_IS_SRC(pad) || way_takes_cuda(pad, std::move(wanted)));
 }
 

@@ -10,23 +10,24 @@ namespace cudavision {
 /// "memory:CUDAMemory". Also defined in a build without libgstcuda.
 extern const char* const cuda_memory_feature;
 
-/// (transfer full) The caps of a video pad template. In CUDA memory: the formats of the table that the installed libgstcuda can
-/// allocate (none in a build without CUDA). In system memory: all formats of the table. Sizes: 1×1 to max_frame_side².
+/// (transfer full) The caps of a video pad template. In CUDA memory: the formats of the table that the installed
+/// libgstcuda can allocate (none in a build without CUDA). In system memory: all formats of the table.
+/// Sizes: 1×1 to max_frame_side².
 GstCaps* video_template_caps();
 
-/// (transfer full) The raw video in `caps`, in each memory that an element may use: in CUDA memory first, if `with_cuda`, and in
-/// system memory. Other structures are left out.
+/// (transfer full) The raw video in `caps`, in each memory that an element may use: in CUDA memory first, if
+/// `with_cuda`, and in system memory. Other structures are left out.
 GstCaps* any_memory_caps(GstCaps* caps, bool with_cuda);
 /// (transfer full) The same for data other than video, in any format. Raw video is left out.
 GstCaps* any_memory_data_caps(GstCaps* caps, bool with_cuda);
 /// (transfer full) The structures of `caps` in memory that an element may use, without their features.
 GstCaps* usable_caps(GstCaps* caps, bool with_cuda);
 
-/// (transfer full) `caps` (taken) with the structures in CUDA memory before the others; otherwise in the same order. A neighbour
-/// that can use both then settles on CUDA memory.
+/// (transfer full) `caps` (taken) with the structures in CUDA memory before the others; otherwise in the same order.
+/// Then a neighbour that can use both chooses CUDA memory.
 GstCaps* cuda_memory_first(GstCaps* caps);
-/// (transfer full) The answer to a caps query: the intersection of `filter` (nullptr: all) and `caps` (taken), in the order of
-/// `filter`, but with CUDA memory first.
+/// (transfer full) The answer to a caps query: the intersection of `filter` (nullptr: all) and `caps` (taken), in the
+/// order of `filter`, but with CUDA memory first.
 GstCaps* filter_caps(GstCaps* caps, GstCaps* filter);
 
 /// Whether the first structure of caps is in CUDA memory.
@@ -34,13 +35,14 @@ bool is_cuda_caps(GstCaps* caps);
 /// Whether the first structure of caps is raw video.
 bool is_video_caps(GstCaps* caps);
 
-/// (transfer full) The structures of `choices` (taken) of the first media type and in one memory: CUDA memory if the peer names it,
-/// system memory if the peer names only that, and the memory of `input` if the peer accepts anything.
+/// (transfer full) The structures of `choices` (taken) of the first media type and in one memory: CUDA memory if the
+/// peer names it, system memory if the peer names only that, and the memory of `input` if the peer accepts anything.
 GstCaps* choose_memory(GstCaps* choices, GstCaps* input, GstPad* peer);
 
-/// (transfer full) The answer `caps` (taken) of a sink pad to a caps query that had a filter, without the structures in system memory that
-/// upstream can also make in CUDA memory, if everything that upstream feeds takes CUDA memory. So even an asker whose answers pass through
-/// elements that sort them anew (queue, tee, videorate) settles on CUDA memory. For an element that uses CUDA.
+/// (transfer full) The answer `caps` (taken) of a sink pad to a caps query that had a filter. Structures in system
+/// memory are removed if upstream can also make them in CUDA memory and all consumers of upstream accept CUDA memory.
+/// So the asker chooses CUDA memory even if elements between (queue, tee, videorate) change the order of the answer.
+/// For an element that uses CUDA.
 GstCaps* insist_on_cuda(GstCaps* caps, GstPad* sink);
 /// Whether frames of these fixed caps are in system memory at `pad`, although the peer names CUDA memory for them.
 bool could_be_in_cuda(GstPad* pad, GstCaps* frames);

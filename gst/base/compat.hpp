@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Only the differences between versions of GStreamer's CUDA library: its headers, and its limits. cuda_stream.hpp has the rest.
+// Only the differences between versions of GStreamer's CUDA library: its headers, and its limits.
+// cuda_stream.hpp has the rest.
 #pragma once
 
 #include <gst/gst.h>
@@ -33,10 +34,13 @@ inline guint running_minor() {
   return minor;
 }
 
-inline bool cuda_allocates(const FormatInfo& format) { return format.cuda_since > 0 && running_minor() >= format.cuda_since; }
+inline bool cuda_allocates(const FormatInfo& format) {
+  return format.cuda_since > 0 && running_minor() >= format.cuda_since;
+}
 
-/// Whether libgstcuda has a bug at this size. At odd widths it does not copy the last Cr of packed 4:2:2 across the bus. At odd
-/// heights it allocates too little for NV21 since 1.24; in 1.22 it loses the last plane of planar 4:2:0 when the CPU reads it.
+/// Whether libgstcuda has a bug at this size. At odd widths it does not copy the last Cr of packed 4:2:2 across the
+/// bus. At odd heights it allocates too little for NV21 since 1.24; in 1.22 it loses the last plane of planar 4:2:0
+/// when the CPU reads it.
 inline bool cuda_fails_size(const FormatInfo& format, int width, int height) {
   if (width % 2 == 1 && format.sets[0].shares_plane()) return true;
   if (height % 2 == 0) return false;
@@ -46,7 +50,8 @@ inline bool cuda_fails_size(const FormatInfo& format, int width, int height) {
 
 #if CUDAVISION_CUDA
 
-/// Whether this build works with the installed library. A build without streams would not wait for the work of elements of 1.24.
+/// Whether this build works with the installed library. A build without streams would not wait for the
+/// work of elements of 1.24.
 inline bool fits_running_library() { return CUDAVISION_CUDA_STREAMS || running_minor() < 24; }
 
 #endif  // CUDAVISION_CUDA

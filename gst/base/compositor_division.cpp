@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "gst/base/compositor_division.hpp"
+#include "gst/base/video_mixer_private.hpp"
 
 #if HAVE_ORC
 #include <orc/orc.h>
@@ -8,14 +8,14 @@
 #include <cstdint>
 #endif
 
-namespace cudavision {
+namespace cudavision::video_mixer {
 
 #if HAVE_ORC
 
 namespace {
 
-/// Runs ORC's opcode div255w, which compositor uses, on 128. It rounds to the nearest before ORC 0.4.39 (1) and down since then
-/// (0).
+/// Runs ORC's opcode div255w, which compositor uses, on 128. It rounds to the nearest before ORC 0.4.39 (1)
+/// and down since then (0).
 std::int16_t divide_128_by_255() {
   constexpr int count = 64;  // enough for the vectorised part of the compiled loop
   alignas(64) std::int16_t dividends[count], quotients[count];
@@ -47,4 +47,4 @@ blend::Division compositor_division() { return blend::Division::nearest; }
 
 #endif
 
-}  // namespace cudavision
+}  // namespace cudavision::video_mixer

@@ -9,7 +9,7 @@
 
 namespace cudavision {
 
-/// A CUDA event: a mark in a stream that other streams and the host can wait for. It may be recorded again and again.
+/// A CUDA event: a mark in a stream that other streams and the host can wait for. It may be recorded several times.
 class CudaEvent {
  public:
   /// The context must be current.
@@ -36,5 +36,11 @@ class CudaEvent {
   GstCudaContext* const context_;
   cudaEvent_t event_ = nullptr;
 };
+
+/// Makes `later` wait on the device for all work that was submitted to `earlier`. `event`: to be used for it.
+inline void put_in_order(CUstream earlier, CUstream later, const CudaEvent& event) {
+  if (earlier == later || (event.record(earlier) && event.hold_up(later))) return;
+  cudaStreamSynchronize(earlier);
+}
 
 }  // namespace cudavision

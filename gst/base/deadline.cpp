@@ -61,7 +61,8 @@ void Deadline::set(Time time) {
     const std::lock_guard lock(state_->mutex);
     state_->time = time;
     state_->was_set = true;
-    if (!time || (state_->sleeps_until && *state_->sleeps_until <= *time)) return;  // the thread looks again when it wakes up
+    // The thread looks again when it wakes up.
+    if (!time || (state_->sleeps_until && *state_->sleeps_until <= *time)) return;
   }
   state_->earlier.notify_one();
 }

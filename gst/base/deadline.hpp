@@ -8,7 +8,7 @@
 
 namespace cudavision {
 
-/// Calls a function in a thread of its own when a time has come, unless the time was moved before. The function may block.
+/// Calls a function in a thread of its own at a given time, unless the time was changed before. The function may block.
 class Deadline {
  public:
   using Clock = std::chrono::steady_clock;
@@ -21,8 +21,8 @@ class Deadline {
   Deadline(const Deadline&) = delete;
   Deadline& operator=(const Deadline&) = delete;
 
-  /// Replaces the time at which `reached` is called. For any thread, but not while another one ends this object. Costs no wake-up if the
-  /// time moves to a later one, as it does with each frame of a stream.
+  /// Replaces the time at which `reached` is called. For any thread, but not while another one ends this object. Costs
+  /// no wake-up if the time moves to a later one, as it does with each frame of a stream.
   void set(Time time);
 
  private:

@@ -16,13 +16,13 @@ struct SendsData<E, std::void_t<decltype(E::data_caps)>> : std::true_type {};
 
 }  // namespace detail
 
-/// A GStreamer element with one sink pad and one source pad that is described by a struct E. E has what SettledObject and
-/// set_metadata() ask for, and
+/// A GStreamer element with one sink pad and one source pad that is described by a struct E. E has what SettledObject
+/// and set_metadata() ask for, and
 ///   static constexpr const char* element_name;
-///   static Status check(const Settings&);                        checks settings in range, as far as the format does not matter
+///   static Status check(const Settings&);                 checks settings in range that do not depend on the format
 ///   static Result<FilterPlan> make_plan(const Settings&, const PlanContext&);
 /// and, if it can send data other than video (see GstCudaVisionFilterClass),
-///   static std::string data_caps();                              for the pad template
+///   static std::string data_caps();                       for the pad template
 ///   static GstCaps* transform_data_caps(GstPadDirection, GstCaps*);
 ///   static GstCaps* fixate_data_caps(const Settings&, const GstVideoInfo&, GstCaps*);
 template <typename E>
@@ -35,7 +35,9 @@ class FilterElement {
   }
 
   /// Sets the values of the read-only properties.
-  static void publish(GstElement* element, const typename Object::Readings& values) { Object::publish(element, values); }
+  static void publish(GstElement* element, const typename Object::Readings& values) {
+    Object::publish(element, values);
+  }
 
  private:
   static Status check(GstCudaVisionFilter* filter) {

@@ -9,14 +9,14 @@ namespace cudavision {
 
 bool video_from_caps(GstVideoInfo& video, const GstCaps* caps) {
   if (!gst_video_info_from_caps(&video, caps)) return false;
-  if (GST_VIDEO_INFO_WIDTH(&video) <= 0 || GST_VIDEO_INFO_HEIGHT(&video) <= 0) return false;  // which GStreamer accepts
+  if (GST_VIDEO_INFO_WIDTH(&video) <= 0 || GST_VIDEO_INFO_HEIGHT(&video) <= 0) return false;  // GStreamer accepts these
   replace_meaningless_numbers(video);
   return true;
 }
 
 void replace_meaningless_numbers(GstVideoInfo& video) {
   if (video.par_n <= 0 || video.par_d <= 0) video.par_n = video.par_d = 1;
-  // Read as integers, because reading an enum with a value that it does not have is undefined behaviour.
+  // Reads integers, because reading an enum with a value that it does not have is undefined behaviour.
   const auto drop = [](auto& field, auto last) {
     int value;
     static_assert(sizeof value == sizeof field);
@@ -78,7 +78,8 @@ std::string wrong_layout(GstBuffer* buffer, const GstVideoInfo& video, CropOrigi
 
 }  // namespace
 
-MappedFrame::MappedFrame(GstBuffer* buffer, const GstVideoInfo& video, GstMapFlags flags) : writes_(flags & GST_MAP_WRITE) {
+MappedFrame::MappedFrame(GstBuffer* buffer, const GstVideoInfo& video, GstMapFlags flags)
+    : writes_(flags & GST_MAP_WRITE) {
   const CropOrigin origin = crop_origin(buffer);
   if (const std::string wrong = wrong_layout(buffer, video, origin); !wrong.empty()) {
     status_ = Status::frame("a video frame does not fit its caps: " + wrong);
@@ -87,7 +88,8 @@ MappedFrame::MappedFrame(GstBuffer* buffer, const GstVideoInfo& video, GstMapFla
   // Without a reference, so that metas can be added to the buffer while it is mapped.
   mapped_ = gst_video_frame_map(&frame_, &video, buffer, GstMapFlags(flags | GST_VIDEO_FRAME_MAP_FLAG_NO_REF));
   if (!mapped_) {
-    status_ = Status::frame("a video frame cannot be mapped: the buffer is smaller than its caps say, or its memory failed");
+    status_ =
+        Status::frame("a video frame cannot be mapped: the buffer is smaller than its caps say, or its memory failed");
     return;
   }
   image_.geometry = geometry_of(video);
@@ -97,12 +99,13 @@ MappedFrame::MappedFrame(GstBuffer* buffer, const GstVideoInfo& video, GstMapFla
 
 MappedFrame::~MappedFrame() {
   if (writes_ && status_.ok())
-    for (const Copy& copy : copies_) copy_rows(image_.planes[copy.plane], copy.original, copy.extent.row_bytes, copy.extent.rows);
+    for (const Copy& copy : copies_)
+      copy_rows(image_.planes[copy.plane], copy.original, copy.extent.row_bytes, copy.extent.rows);
   if (mapped_) gst_video_frame_unmap(&frame_);
 }
 
-/// Sets the planes of image(). Checks that all rows of the picture are in mapped memory, because gst_video_frame_map() checks the
-/// strides and offsets of a GstVideoMeta only in part.
+/// Sets the planes of image(). Checks that all rows of the picture are in mapped memory, because gst_video_frame_map()
+/// checks the strides and offsets of a GstVideoMeta only in part.
 Status MappedFrame::find_planes(CropOrigin origin) {
   const FormatInfo& format = info(image_.geometry.format);
   for (int i = 0; i < format.set_count; ++i) {
@@ -112,13 +115,13 @@ Status MappedFrame::find_planes(CropOrigin origin) {
     const gint64 pitch = GST_VIDEO_FRAME_PLANE_STRIDE(&frame_, set.plane);
     const PlaneExtent bytes = extent(image_.geometry, set.plane);
     const gint64 base = static_cast<guint8*>(GST_VIDEO_FRAME_PLANE_DATA(&frame_, set.plane)) - map.data;
-    const gint64 first =
-        base + gint64(origin.y >> set.shift_y) * pitch + gint64(origin.x >> set.shift_x) * set.channels * format.sample_bytes();
+    const gint64 first = base + gint64(origin.y >> set.shift_y) * pitch +
+                         gint64(origin.x >> set.shift_x) * set.channels * format.sample_bytes();
     const gint64 last = first + gint64(bytes.rows - 1) * pitch;
     if (std::min(first, last) < 0 || std::max(first, last) + gint64(bytes.row_bytes) > gint64(map.size))
       return Status::frame("a video frame does not fit its caps: plane " + std::to_string(set.plane) + " (offset " +
-                           std::to_string(base) + ", stride " + std::to_string(pitch) + ") reaches beyond its memory of " +
-                           std::to_string(map.size) + " bytes");
+                           std::to_string(base) + ", stride " + std::to_string(pitch) +
+                           ") reaches beyond its memory of " + std::to_string(map.size) + " bytes");
     image_.planes[set.plane] = {map.data + first, std::ptrdiff_t(pitch)};
   }
   return {};
@@ -133,11 +136,12 @@ Status MappedFrame::straighten(int index, GstMapFlags flags) {
     plane.pitch = std::ptrdiff_t(bytes.row_bytes);
     return {};
   }
-  const std::string layout = "a video frame's plane " + std::to_string(index) + " has a stride of " + std::to_string(plane.pitch) +
-                             " bytes for rows of " + std::to_string(bytes.row_bytes);
+  const std::string layout = "a video frame's plane " + std::to_string(index) + " has a stride of " +
+                             std::to_string(plane.pitch) + " bytes for rows of " + std::to_string(bytes.row_bytes);
   if (writes_ && std::abs(plane.pitch) < std::ptrdiff_t(bytes.row_bytes))
     return Status::frame(layout + ": rows that overlap cannot be written");
-  if (flags & ~(GST_MAP_READ | GST_MAP_WRITE)) return Status::frame(layout + ": in CUDA memory it must be at least a row");
+  if (flags & ~(GST_MAP_READ | GST_MAP_WRITE))
+    return Status::frame(layout + ": in CUDA memory it must be at least a row");
   Copy copy{index, plane, bytes, std::vector<guint8>(bytes.row_bytes * std::size_t(bytes.rows))};
   plane = {copy.bytes.data(), std::ptrdiff_t(bytes.row_bytes)};
   copy_rows(copy.original, plane, bytes.row_bytes, bytes.rows);

@@ -12,10 +12,11 @@
 
 namespace cudavision {
 
-/// Reads caps of raw video, and replaces meaningless numbers. Returns false if the caps are not of raw video, or of no pixel.
+/// Reads caps of raw video, and replaces meaningless numbers.
+/// Returns false if the caps are not of raw video, or of no pixel.
 bool video_from_caps(GstVideoInfo& video, const GstCaps* caps);
-/// Replaces numbers without a meaning, which gst_video_info_from_caps() accepts: those in a colorimetry ("9:9:9:9") become
-/// "unknown", and a pixel aspect ratio of 0 becomes 1/1.
+/// Replaces numbers without a meaning, which gst_video_info_from_caps() accepts: in a colorimetry ("9:9:9:9") they
+/// become "unknown", and a pixel aspect ratio of 0 becomes 1/1.
 void replace_meaningless_numbers(GstVideoInfo& video);
 
 /// The time from a frame to the next; GST_CLOCK_TIME_NONE if it is not known, or longer than a minute.
@@ -39,16 +40,17 @@ CropOrigin crop_origin(GstBuffer* buffer);
 /// Copies rows of bytes in system memory.
 inline void copy_rows(const Plane& from, const Plane& to, std::size_t row_bytes, int rows) {
   for (std::ptrdiff_t y = 0; y < rows; ++y)
-    std::memcpy(static_cast<char*>(to.data) + y * to.pitch, static_cast<const char*>(from.data) + y * from.pitch, row_bytes);
+    std::memcpy(static_cast<char*>(to.data) + y * to.pitch, static_cast<const char*>(from.data) + y * from.pitch,
+                row_bytes);
 }
 
-/// A buffer that is mapped as long as this object lives, as the picture that the caps describe, with the layout of its GstVideoMeta
-/// and the crop of its GstVideoCropMeta. A crop that begins inside a group of subsampled pixels is moved to the first pixel of the
-/// group.
+/// A buffer that is mapped as long as this object lives, as the picture that the caps describe, with the layout of its
+/// GstVideoMeta and the crop of its GstVideoCropMeta. A crop that begins inside a group of subsampled pixels is moved
+/// to the first pixel of the group.
 ///
-/// The rows of image() never overlap, and their pitch is positive. Planes with another layout (rows that share memory, rows from
-/// the bottom up) are copied if they are in system memory: before reading, or after writing. In device memory such planes are
-/// refused.
+/// The rows of image() never overlap, and their pitch is positive. Planes with another layout (rows that share memory,
+/// rows from the bottom up) are copied if they are in system memory: before reading, or after writing. In device memory
+/// such planes are refused.
 class MappedFrame {
  public:
   /// `flags`: GST_MAP_READ or GST_MAP_WRITE, with Gpu::map_flag() for a device pointer. Check status() before use.
@@ -64,7 +66,7 @@ class MappedFrame {
   bool has_copies() const { return !copies_.empty(); }
 
  private:
-  /// A copy that stands for a plane of another layout.
+  /// A copy that replaces a plane of another layout.
   struct Copy {
     int plane;  // its index
     Plane original;

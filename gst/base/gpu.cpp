@@ -27,7 +27,8 @@ using cuda::check;
 
 class PitchedImage : public DeviceImage {
  public:
-  PitchedImage(GstCudaContext* context, const Geometry& geometry) : context_(GST_CUDA_CONTEXT(gst_object_ref(context))) {
+  PitchedImage(GstCudaContext* context, const Geometry& geometry)
+      : context_(GST_CUDA_CONTEXT(gst_object_ref(context))) {
     image_.geometry = geometry;
   }
   ~PitchedImage() override {
@@ -76,19 +77,21 @@ Status probe(int device_id) {
   const cudaError_t error = cudaGetDeviceCount(&count);
   if (error != cudaSuccess) return check(error, "no CUDA device");
   if (device_id >= count)
-    return Status::resource("cuda-device-id is " + std::to_string(device_id) + ": this machine has " + std::to_string(count) +
-                            " CUDA device(s), counted from 0");
+    return Status::resource("cuda-device-id is " + std::to_string(device_id) + ": this machine has " +
+                            std::to_string(count) + " CUDA device(s), counted from 0");
   return {};
 }
 
 }  // namespace
 
 struct Gpu::State {
-  /// Guards `context` and the three members after it: neighbours and the application ask for the context, and offer theirs, in their
-  /// own threads; so do neighbours that ask for a pool. The streaming thread, which alone changes `stream`, reads it without the lock.
+  /// Guards `context` and the three members after it. Neighbours and the application ask for the context, offer their
+  /// own, and ask for a pool, all in their own threads. Only the streaming thread changes `stream`;
+  /// it reads it without the lock.
   mutable std::mutex mutex;
   GstCudaContext* context = nullptr;
-  /// While the thread `asking` asks neighbours, bins and the application for a context: where to store what they offer to it.
+  /// While the thread `asking` asks neighbours, bins and the application for a context:
+  /// where to store the context that they offer.
   GstCudaContext** asked_for = nullptr;
   std::thread::id asking;
   std::unique_ptr<Stream> stream;
@@ -105,9 +108,9 @@ struct Gpu::State {
     std::lock_guard lock(mutex);
     return context ? GST_CUDA_CONTEXT(gst_object_ref(context)) : nullptr;
   }
-  void ask(GstCudaContext** place) {
+  void ask(GstCudaContext** destination) {
     std::lock_guard lock(mutex);
-    asked_for = place;
+    asked_for = destination;
     asking = std::this_thread::get_id();
   }
   /// Replaces the context by `fresh` (taken).
@@ -153,12 +156,14 @@ Status Gpu::open(GstElement* element, int device_id) {
   }
   GstCudaContext* context = state_->ref_context();
   if (!context) {
-    // Answers arrive by set_context() in this thread, and go to `context`, which libgstcuda reads without our lock.
+    // Answers arrive by set_context() in this thread, and are stored in `context`,
+    // which libgstcuda reads without our lock.
     state_->ask(&context);
     gst_cuda_ensure_element_context(element, device_id, &context);
     state_->ask(nullptr);
   }
-  if (!context) return Status::resource("a CUDA context cannot be created on device " + std::to_string(std::max(device_id, 0)));
+  if (!context)
+    return Status::resource("a CUDA context cannot be created on device " + std::to_string(std::max(device_id, 0)));
   state_->replace_context(context);
   if (open_stream()) return {};
 
@@ -221,7 +226,8 @@ void Gpu::begin_frame() {
   if (const int longest = state_->longest_pause; longest > 0) {
     pause(state_->stream->handle(), longest);
     if (state_->copies)
-      for (CUstream stream : {state_->copies->upload_stream(), state_->copies->download_stream()}) pause(stream, longest);
+      for (CUstream stream : {state_->copies->upload_stream(), state_->copies->download_stream()})
+        pause(stream, longest);
   }
 }
 
@@ -254,7 +260,7 @@ void Gpu::page_lock_recurring(GstBuffer* buffer, GstMapFlags access) const {
 Status Gpu::open_copies() {
   if (!state_->copies) {
     state_->copies = std::make_unique<BusCopies>(state_->context);
-    // Kernels of earlier frames may use pictures of Staging, to which frames of other contexts were copied.
+    // Frames of other contexts are copied to pictures of Staging, and kernels of earlier frames may use these.
     put_in_order(state_->stream->handle(), state_->copies->upload_stream(), CudaEvent(state_->context));
   }
   return state_->copies->ok() ? Status() : Status::resource("CUDA streams for copies cannot be created");
@@ -278,7 +284,8 @@ bool Gpu::keep_until_uploaded(GstBuffer* buffer) {
 }
 
 Status Gpu::fill(const Image& host, const Image& device) {
-  const Status status = copy_planes(host, device, cudaMemcpyHostToDevice, state_->stream->handle(), "cannot upload a frame");
+  const Status status =
+      copy_planes(host, device, cudaMemcpyHostToDevice, state_->stream->handle(), "cannot upload a frame");
   return status.ok() ? check(cudaStreamSynchronize(state_->stream->handle()), failed_text) : status;
 }
 
@@ -293,7 +300,8 @@ Status Gpu::download(const Image& device, const Image& host) {
 }
 
 Status Gpu::download(const void* device, void* host, gsize bytes) const {
-  return check(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, state_->stream->handle()), "cannot download results");
+  return check(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, state_->stream->handle()),
+               "cannot download results");
 }
 
 bool Gpu::is_device_buffer(GstBuffer* buffer) {
@@ -322,12 +330,14 @@ bool Gpu::may_hand_over() const { return state_->stream->can_hand_over(state_->d
 void Gpu::keep_for_download(GstBuffer* buffer) { state_->in_flight->add(buffer); }
 
 void Gpu::hold_up_writers() {
-  state_->in_flight->filter_added([this](GstBuffer* buffer) { return !state_->stream->hold_up_next_writer(cuda_memory(buffer)); });
+  state_->in_flight->filter_added(
+      [this](GstBuffer* buffer) { return !state_->stream->hold_up_next_writer(cuda_memory(buffer)); });
 }
 
 std::optional<std::uint64_t> Gpu::keep_inputs(bool named) {
   state_->unfinished = true;
-  return state_->in_flight->submitted(state_->downloads ? state_->copies->download_stream() : state_->stream->handle(), named);
+  return state_->in_flight->submitted(state_->downloads ? state_->copies->download_stream() : state_->stream->handle(),
+                                      named);
 }
 
 Gpu::Progress Gpu::progress(std::uint64_t ticket) const {
@@ -393,7 +403,8 @@ GstBufferPool* Gpu::new_device_pool(GstCaps* caps, guint min_buffers, guint max_
 }
 
 bool Gpu::follow_pool(GstBufferPool* pool) {
-  if (!is_open() || !GST_IS_CUDA_BUFFER_POOL(pool) || GST_CUDA_BUFFER_POOL(pool)->context != state_->context) return false;
+  if (!is_open() || !GST_IS_CUDA_BUFFER_POOL(pool) || GST_CUDA_BUFFER_POOL(pool)->context != state_->context)
+    return false;
   GstStructure* config = gst_buffer_pool_get_config(pool);
   if (GstCudaStream* stream = state_->stream->other_stream(config)) {
     const Scope scope(*this);
@@ -413,8 +424,8 @@ GstMemory* Gpu::new_linear_memory(gsize bytes) const {
   constexpr gsize row = 1 << 16;
   const gsize rows = (bytes + row - 1) / row;
   if (rows * row > G_MAXUINT) return nullptr;  // the size of a buffer of a pool is a guint
-  GstCaps* caps = gst_caps_new_simple("video/x-raw", "format", G_TYPE_STRING, "RGBA", "width", G_TYPE_INT, gint(row / 4), "height",
-                                      G_TYPE_INT, gint(rows), nullptr);
+  GstCaps* caps = gst_caps_new_simple("video/x-raw", "format", G_TYPE_STRING, "RGBA", "width", G_TYPE_INT,
+                                      gint(row / 4), "height", G_TYPE_INT, gint(rows), nullptr);
   guint size;
   GstBufferPool* pool = new_device_pool(caps, 0, 0, &size);
   gst_caps_unref(caps);

@@ -21,9 +21,9 @@ class DeviceImage {
   virtual const Image& image() const = 0;
 };
 
-/// The CUDA device of an element: the shared GstCudaContext, a stream of its own, pools and copies. Only this class and pinned.hpp
-/// use libgstcuda. In a build without CUDA open() fails (gpu_none.cpp).
-/// All functions need open() to have succeeded, except the static ones, offer_context() and answer_context_query().
+/// The CUDA device of an element: the shared GstCudaContext, a stream of its own, pools and copies. Only this class and
+/// pinned.hpp use libgstcuda. In a build without CUDA open() fails (gpu_none.cpp). All functions need open() to have
+/// succeeded, except the static ones, offer_context() and answer_context_query().
 class Gpu {
  public:
   Gpu();
@@ -33,16 +33,17 @@ class Gpu {
 
   /// Takes the CUDA context from a GstContext that the application or another element offers, if it is for this device.
   void offer_context(GstElement* element, GstContext* context, int device_id);
-  /// Answers GST_QUERY_CONTEXT. Returns false if the query asks for another kind of context. Works while closed.
+  /// Answers GST_QUERY_CONTEXT. Returns false if the query asks for another kind of
+  /// context. May be called while closed.
   bool answer_context_query(GstElement* element, GstQuery* query) const;
 
-  /// Finds a context (one that was offered, or of a neighbour or the application) or makes one on `device_id` (−1: any), and makes
-  /// a stream. Errors: resource.
+  /// Finds a context (offered before, or by a neighbour or the application) or makes one on `device_id` (−1: any), and
+  /// makes a stream. Errors: resource.
   Status open(GstElement* element, int device_id);
   void close();
   bool is_open() const;
 
-  /// Makes the context current for its lifetime. Everything below, and every kernel plan, needs that.
+  /// Makes the context current for the lifetime of this object. All functions below, and all kernel plans, need this.
   class Scope {
    public:
     explicit Scope(const Gpu& gpu);
@@ -58,8 +59,9 @@ class Gpu {
   };
 
   Queue queue() const;
-  /// To be called before and after the work of a frame is submitted. For tests: if the environment variable CUDAVISION_DELAY_STREAMS is
-  /// set to N, the GPU pauses before the work of some frames for up to N ms, so that work which is not in order gives wrong frames.
+  /// To be called before and after the work of a frame is submitted. For tests: if the environment variable
+  /// CUDAVISION_DELAY_STREAMS is set to N, the GPU pauses before the work of some frames for up to N ms, so that work
+  /// which is not in order gives wrong frames.
   void begin_frame();
   void end_frame();
   /// Waits until all submitted work is done. Errors: resource, with CUDA's text, if any of it failed.
@@ -68,12 +70,15 @@ class Gpu {
   bool has_unfinished_work() const;
 
   Result<std::unique_ptr<DeviceImage>> allocate(const Geometry& geometry) const;
-  /// Page-locks the memory of a buffer in place if it has come several times. Before the buffer is mapped with `access`.
+  /// Page-locks the memory of a buffer in place if it has come several times.
+  /// Before the buffer is mapped with `access`.
   void page_lock_recurring(GstBuffer* buffer, GstMapFlags access) const;
-  /// Copies a frame to a picture of Staging, beside the kernels of the frames before; later work of this frame follows. Until the copy
-  /// is done `host` must stay: wait_for_uploads() or keep_until_uploaded(). Errors: resource.
+  /// Copies a frame to a picture of Staging, while kernels of earlier frames run; later work of this frame waits for
+  /// the copy. `host` must live until the copy is done:
+  /// call wait_for_uploads() or keep_until_uploaded(). Errors: resource.
   Status upload(const Image& host, const Image& device);
-  /// Whether a copy from or to this picture in system memory goes on while the host does. If not, use wait_for_uploads().
+  /// Whether a copy from or to this picture in system memory runs while the host continues.
+  /// If not, use wait_for_uploads().
   static bool copies_by_itself(const Image& host);
   Status wait_for_uploads();
   /// Keeps a reference to a buffer until the uploads so far are done. Returns false if that is not possible.
@@ -82,18 +87,18 @@ class Gpu {
   Status fill(const Image& host, const Image& device);
   /// Makes later work of this frame follow the download of the picture of Staging that it writes.
   void acquire_staging();
-  /// Copies a picture to system memory after the work of this frame so far, beside the kernels of the frames after. Errors: resource.
+  /// Copies a picture to system memory after the work of this frame so far,
+  /// while kernels of later frames run. Errors: resource.
   Status download(const Image& device, const Image& host);
   Status download(const void* device, void* host, gsize bytes) const;
 
   static bool is_device_buffer(GstBuffer* buffer);
   /// The flag that maps device memory as a device pointer.
   static GstMapFlags map_flag();
-  // Hand-over of device buffers between elements, for which the host does not wait:
+  // Hand-over of device buffers between elements. The host does not wait:
   //
   //   acquire_to_read(in)   later work here follows the writer of `in`, on the device
-  //   acquire_to_write(out) later work here follows those who read the former content of `out`
-  //   …kernels…
+  //   acquire_to_write(out) later work here follows the readers of the former content of `out` …kernels…
   //   hand_over(out)        readers of `out` follow the work submitted here so far
   //   keep_inputs()         `in` does not go back to its pool before the work submitted here so far is done
   //   progress(), wait_for()   whether that work is done
@@ -101,17 +106,18 @@ class Gpu {
   void acquire_to_write(GstBuffer* buffer) const;
   /// Returns false if readers cannot find out when the work is done. Then finish() and release() are needed.
   bool hand_over(GstBuffer* buffer) const;
-  /// As hand_over(), for a device buffer that goes on as it came. It may wait for the writer of the buffer.
+  /// As hand_over(), for a device buffer that is pushed unchanged. It may wait for the writer of the buffer.
   bool pass_on(GstBuffer* buffer) const;
   /// Whether downstream takes device buffers before their writer has finished, as far as is known.
   bool may_hand_over() const;
-  /// For inputs that go on themselves, before keep_inputs(): makes their next writers follow the work submitted here, where GStreamer
-  /// can (since 1.24), so that no references make these buffers read-only.
+  /// For inputs that are pushed themselves, before keep_inputs(): makes their next writers follow the work submitted
+  /// here, if GStreamer can (since 1.24). So no references make these buffers read-only.
   void hold_up_writers();
-  /// Keeps a device buffer as keep_inputs() does, even if the next writer follows our kernels: a download reads it later than these.
+  /// Keeps a device buffer as keep_inputs() does, even if the next writer follows our kernels:
+  /// a download reads it later than these.
   void keep_for_download(GstBuffer* buffer);
-  /// For the buffers of acquire_to_read() since the last call. If `named`, returns a ticket for all work so far, downloads included. No
-  /// value: it is not possible, and finish() is needed.
+  /// Keeps the buffers of acquire_to_read() since the last call. If `named`, returns a ticket for all work so far,
+  /// downloads included. No value: this is not possible, and finish() is needed.
   std::optional<std::uint64_t> keep_inputs(bool named);
   enum class Progress { running, done, failed };
   Progress progress(std::uint64_t ticket) const;
@@ -124,14 +130,14 @@ class Gpu {
   bool is_foreign(GstBuffer* buffer) const;
   /// Whether a device buffer is in memory of another device.
   bool is_on_other_device(GstBuffer* buffer) const;
-  /// Copies a device buffer of another CUDA context, mapped as `from`, to a picture of Staging; later work of this frame follows.
-  /// As acquire_to_read(), it keeps the buffer until keep_inputs(). Errors: resource.
+  /// Copies a device buffer of another CUDA context, mapped as `from`, to a picture of Staging; later work of this
+  /// frame follows. As acquire_to_read(), it keeps the buffer until keep_inputs(). Errors: resource.
   Status copy_from_peer(GstBuffer* buffer, const Image& from, const Image& to);
-  /// Goes over to the CUDA context of a device buffer, with a new stream. Errors: resource.
+  /// Changes to the CUDA context of a device buffer, with a new stream. Errors: resource.
   Status adopt(GstBuffer* buffer);
 
-  /// (transfer full) A pool of device frames, configured for `caps`; `size` receives the size of its buffers. nullptr if that
-  /// fails.
+  /// (transfer full) A pool of device frames, configured for `caps`;
+  /// `size` receives the size of its buffers. nullptr if that fails.
   GstBufferPool* new_device_pool(GstCaps* caps, guint min_buffers, guint max_buffers, guint* size) const;
   /// Whether the pool of a neighbour allocates in our context. If so, adopts its stream.
   bool follow_pool(GstBufferPool* pool);
@@ -139,10 +145,11 @@ class Gpu {
   static void offer_handover(GstQuery* query);
   /// Finds out from an answered allocation query whether downstream does. nullptr: there is no answer, so it does not.
   void learn_handover(GstQuery* query);
-  /// (transfer full) Contiguous device memory of `bytes` or up to 64 KiB more. Mapping it without map_flag() downloads it. nullptr
-  /// if that fails.
+  /// (transfer full) Contiguous device memory of `bytes` or up to 64 KiB more. Mapping it without map_flag() downloads
+  /// it. nullptr if that fails.
   GstMemory* new_linear_memory(gsize bytes) const;
-  /// (transfer full) An allocator of page-locked host memory, which crosses the bus several times as fast as pageable memory.
+  /// (transfer full) An allocator of page-locked host memory,
+  /// which crosses the bus several times as fast as pageable memory.
   GstAllocator* new_pinned_allocator() const;
 
  private:

@@ -42,15 +42,15 @@ void offer_allocator(GstQuery* query, GstAllocator* allocator) {
   gst_object_unref(allocator);
 }
 
-/// Configures the pool of a neighbour for frames of `caps`, with a GstVideoMeta if it supports that: strides may differ from the
-/// default. Returns false if the pool cannot do it.
+/// Configures the pool of a neighbour for frames of `caps`, with a GstVideoMeta if it supports that: strides may differ
+/// from the default. Returns false if the pool cannot do it.
 bool configure(GstBufferPool* pool, GstCaps* caps, guint size, guint min_buffers, guint max_buffers) {
   GstStructure* config = gst_buffer_pool_get_config(pool);
   gst_buffer_pool_config_set_params(config, caps, size, min_buffers, max_buffers);
   if (gst_buffer_pool_has_option(pool, GST_BUFFER_POOL_OPTION_VIDEO_META))
     gst_buffer_pool_config_add_option(config, GST_BUFFER_POOL_OPTION_VIDEO_META);
   if (gst_buffer_pool_set_config(pool, config)) return true;
-  config = gst_buffer_pool_get_config(pool);  // what the pool made of it
+  config = gst_buffer_pool_get_config(pool);  // as the pool changed it
   if (gst_buffer_pool_config_validate_params(config, caps, size, min_buffers, max_buffers))
     return gst_buffer_pool_set_config(pool, config);
   gst_structure_free(config);
@@ -73,7 +73,7 @@ std::string message_text(const Status& status) {
   return text;
 }
 
-// Properties --------------------------------------------------------------------------------------------------------------------
+// Properties ----------------------------------------------------------------------------------------------------------
 
 Host::Host(GstElement* element) : element_(element) {
   const auto notified = +[](GObject*, GParamSpec* changed, gpointer self) {
@@ -102,11 +102,12 @@ void Host::changed(const Property<Settings>& property) {
            (name == "cuda-device-id" && wanted_.device_id != opened_.device_id);
   }
   if (!status.ok())
-    GST_ELEMENT_WARNING(element_, LIBRARY, SETTINGS, ("%s", message_text(status).c_str()), ("the last good settings stay in use"));
+    GST_ELEMENT_WARNING(element_, LIBRARY, SETTINGS, ("%s", message_text(status).c_str()),
+                        ("the last good settings stay in use"));
   else if (late)
-    GST_ELEMENT_WARNING(element_, LIBRARY, SETTINGS,
-                        ("%s was changed: that takes effect when the element goes to NULL and starts again", name.c_str()),
-                        (nullptr));
+    GST_ELEMENT_WARNING(
+        element_, LIBRARY, SETTINGS,
+        ("%s was changed: that takes effect when the element goes to NULL and starts again", name.c_str()), (nullptr));
   else if (name == "async-depth") {
     // Frames that wait here are taken from the pool, which is chosen again for another number of them.
     GstPad* src = gst_element_get_static_pad(element_, "src");
@@ -118,18 +119,18 @@ void Host::changed(const Property<Settings>& property) {
 std::vector<Property<Host::Settings>> Host::new_properties() {
   return {
       {g_param_spec_enum("backend", "Backend",
-                         "The backend that processes frames; takes effect when the element leaves the state NULL", backend_type(),
-                         BACKEND_AUTO, null_property),
+                         "The backend that processes frames; takes effect when the element leaves the state NULL",
+                         backend_type(), BACKEND_AUTO, null_property),
        &Settings::backend},
       {int_property("cuda-device-id", "CUDA device",
-                    "Number of the CUDA device; -1 is any device; takes effect when the element leaves the state NULL", -1,
-                    G_MAXINT, Settings().device_id, null_property),
+                    "Number of the CUDA device; -1 is any device; takes effect when the element leaves the state NULL",
+                    -1, G_MAXINT, Settings().device_id, null_property),
        &Settings::device_id},
-      {uint_property(
-           "async-depth", "Async depth",
-           "Frames that wait in the element for the GPU, which copies and computes the next ones meanwhile, {}; each adds "
-           "the duration of a frame to the latency. Frames that need not wait go on at once",
-           0, max_async_depth, Settings().async_depth),
+      {uint_property("async-depth", "Async depth",
+                     "Frames that wait in the element for the GPU, which copies and computes the next ones meanwhile, "
+                     "{}; each adds "
+                     "the duration of a frame to the latency. Frames that need not wait go on at once",
+                     0, max_async_depth, Settings().async_depth),
        &Settings::async_depth},
   };
 }
@@ -144,8 +145,9 @@ void Host::install_properties(GObjectClass* klass, guint first) {
   for (const auto& property : new_properties()) g_object_class_install_property(klass, first++, property.spec);
   g_object_class_install_property(
       klass, first,
-      g_param_spec_enum("active-backend", "Active backend", "The backend in use since the state READY; auto means none yet",
-                        backend_type(), BACKEND_AUTO, GParamFlags(G_PARAM_READABLE | G_PARAM_STATIC_STRINGS)));
+      g_param_spec_enum("active-backend", "Active backend",
+                        "The backend in use since the state READY; auto means none yet", backend_type(), BACKEND_AUTO,
+                        GParamFlags(G_PARAM_READABLE | G_PARAM_STATIC_STRINGS)));
 }
 
 void Host::set_property(guint index, const GValue* value) {
@@ -161,7 +163,7 @@ void Host::get_property(guint index, GValue* value) const {
   g_value_set_enum(value, !backend_ ? BACKEND_AUTO : *backend_ == Backend::cuda ? BACKEND_CUDA : BACKEND_CPU);
 }
 
-// Backend -----------------------------------------------------------------------------------------------------------------------
+// Backend -------------------------------------------------------------------------------------------------------------
 
 GstStateChangeReturn Host::change_state(GstElementClass* base, GstStateChange transition) {
   if (transition == GST_STATE_CHANGE_NULL_TO_READY && !open()) return GST_STATE_CHANGE_FAILURE;
@@ -200,10 +202,10 @@ bool Host::open() {
   }
   if (!backend) {
     if (wanted == BACKEND_CUDA)
-      GST_ELEMENT_ERROR(
-          element_, RESOURCE, NOT_FOUND,
-          ("backend=cuda cannot be used: %s. Set backend=cpu, or backend=auto, to run on the processor", reason.c_str()),
-          (nullptr));
+      GST_ELEMENT_ERROR(element_, RESOURCE, NOT_FOUND,
+                        ("backend=cuda cannot be used: %s. Set backend=cpu, or backend=auto, to run on the processor",
+                         reason.c_str()),
+                        (nullptr));
     else
       GST_ELEMENT_ERROR(element_, RESOURCE, NOT_FOUND, ("no backend can be used: %s", reason.c_str()), (nullptr));
     return false;
@@ -212,7 +214,8 @@ bool Host::open() {
                   reason.empty() ? "" : ": ", reason.c_str());
   if (wanted == BACKEND_AUTO && backend == Backend::cpu && device_id >= 0)
     GST_ELEMENT_WARNING(element_, RESOURCE, NOT_FOUND,
-                        ("cuda-device-id is %d, but the element runs on the processor: %s", device_id, reason.c_str()), (nullptr));
+                        ("cuda-device-id is %d, but the element runs on the processor: %s", device_id, reason.c_str()),
+                        (nullptr));
   {
     ObjectLock lock(element_);
     backend_ = backend;
@@ -268,13 +271,15 @@ void Host::check_memory_of_peer(GstPad* src) {
     if (!only_cuda || backend_ != Backend::cpu || std::exchange(said_no_cuda_, true)) return;
     reason = no_cuda_.empty() ? "backend=cpu is set" : no_cuda_;
   }
-  GST_ELEMENT_ERROR(element_, STREAM, FORMAT,
-                    ("downstream takes %s only, but this element works in system memory: %s", cuda_memory_feature, reason.c_str()),
-                    (nullptr));
+  GST_ELEMENT_ERROR(
+      element_, STREAM, FORMAT,
+      ("downstream takes %s only, but this element works in system memory: %s", cuda_memory_feature, reason.c_str()),
+      (nullptr));
 }
 
 void Host::note_copies(GstPad* pad, GstCaps* caps) {
-  if (gst_debug_category_get_threshold(cudavision_debug) < GST_LEVEL_INFO) return;  // nobody would read it, and queries cost time
+  // Nobody would read it, and queries cost time.
+  if (gst_debug_category_get_threshold(cudavision_debug) < GST_LEVEL_INFO) return;
   if (!uses_cuda() || !could_be_in_cuda(pad, caps)) return;
   GstPad* peer = gst_pad_get_peer(pad);
   if (!peer) return;
@@ -284,11 +289,11 @@ void Host::note_copies(GstPad* pad, GstCaps* caps) {
     is_first = noted_copies_.insert(GST_PAD_NAME(pad)).second;
   }
   if (is_first)
-    GST_INFO_OBJECT(
-        element_,
-        "%s: frames are copied across the bus, although %s:%s can use %s for them, too: put a capsfilter %s(%s) between them",
-        GST_PAD_NAME(pad), GST_DEBUG_PAD_NAME(peer), cuda_memory_feature, gst_structure_get_name(gst_caps_get_structure(caps, 0)),
-        cuda_memory_feature);
+    GST_INFO_OBJECT(element_,
+                    "%s: frames are copied across the bus, although %s:%s can use %s for them, too: put a capsfilter "
+                    "%s(%s) between them",
+                    GST_PAD_NAME(pad), GST_DEBUG_PAD_NAME(peer), cuda_memory_feature,
+                    gst_structure_get_name(gst_caps_get_structure(caps, 0)), cuda_memory_feature);
   gst_object_unref(peer);
 }
 
@@ -302,11 +307,12 @@ void Host::offer_handover(GstQuery* query) const {
   if (uses_cuda()) Gpu::offer_handover(query);
 }
 
-// Pools -------------------------------------------------------------------------------------------------------------------------
+// Pools ---------------------------------------------------------------------------------------------------------------
 
-/// (transfer full) A configured pool of frames of `caps`, and its allocator (transfer full, nullptr: the default one). Returns
-/// nullptr if that fails.
-GstBufferPool* Host::new_pool(GstCaps* caps, guint min_buffers, guint max_buffers, guint* size, GstAllocator** allocator) const {
+/// (transfer full) A configured pool of frames of `caps`, and its allocator (transfer full, nullptr: the default one).
+/// Returns nullptr if that fails.
+GstBufferPool* Host::new_pool(GstCaps* caps, guint min_buffers, guint max_buffers, guint* size,
+                              GstAllocator** allocator) const {
   *allocator = nullptr;
   if (is_cuda_caps(caps)) return gpu.new_device_pool(caps, min_buffers, max_buffers, size);
   GstVideoInfo video;

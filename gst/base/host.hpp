@@ -30,11 +30,11 @@ class ObjectLock {
 
 /// Posts an error message.
 void post_error(GstElement* element, const Status& status);
-/// The text of a status as valid UTF-8. It may quote a property that is not.
+/// The text of a status as valid UTF-8. A status may quote a property that is not valid UTF-8.
 std::string message_text(const Status& status);
 
-/// The parts that all elements share, whichever GStreamer class they derive from: the choice of a backend with its properties, the
-/// CUDA context, pools of frames, errors. For any thread, unless stated otherwise.
+/// The parts that all elements share, independent of their GStreamer base class: the choice of a backend with its
+/// properties, the CUDA context, pools of frames, errors. For any thread, unless stated otherwise.
 class Host {
  public:
   explicit Host(GstElement* element);
@@ -44,21 +44,21 @@ class Host {
   /// Installs the properties backend, cuda-device-id, async-depth and active-backend, with ids from `first` on.
   static void install_properties(GObjectClass* klass, guint first);
   static constexpr guint property_count = 4;
-  /// `index`: 0 to 3, in this order. Needs the object lock. A value out of its range is an error when the element leaves the state NULL.
-  /// Afterwards it posts a warning, and the last good values stay.
+  /// `index`: 0 to 3, in this order. Needs the object lock. A value out of its range is an error when the element
+  /// leaves the state NULL. Afterwards it posts a warning, and the last good values stay.
   void set_property(guint index, const GValue* value);
   void get_property(guint index, GValue* value) const;
 
-  /// The element's change_state: opens a backend at NULL→READY and closes it at READY→NULL. `base` is the parent class of the
-  /// element. If no backend can be opened, it posts an error.
+  /// The element's change_state: opens a backend at NULL→READY and closes it at READY→NULL. `base` is the parent class
+  /// of the element. If no backend can be opened, it posts an error.
   GstStateChangeReturn change_state(GstElementClass* base, GstStateChange transition);
   void set_context(GstContext* context);
 
   bool uses_cuda() const { return uses_cuda_; }
   /// The backend in use since the state READY.
   Backend backend() const { return uses_cuda_ ? Backend::cuda : Backend::cpu; }
-  /// Whether this element is to go over to the CUDA context of a device buffer of another context. Not if it was told to use another
-  /// device: then it copies the frame.
+  /// Whether this element must change to the CUDA context of a device buffer of another context. It does not if it was
+  /// told to use another device; then it copies the frame.
   bool follows(GstBuffer* buffer) const;
   /// Frames that may wait in the element until the GPU has done their work.
   guint async_depth() const { return async_depth_; }
@@ -66,21 +66,22 @@ class Host {
   bool may_use_cuda() const;
 
   void post_error(const Status& status) const { cudavision::post_error(element_, status); }
-  /// To be called if no caps can be negotiated. Posts an error, once between READY and NULL, if the reason is that the peer of
-  /// `src` accepts CUDA memory only, and this element works without CUDA.
+  /// To be called if no caps can be negotiated. Posts an error, once between READY and NULL, if the reason is that the
+  /// peer of `src` accepts CUDA memory only, and this element works without CUDA.
   void check_memory_of_peer(GstPad* src);
-  /// To be called with the caps that are negotiated at a pad. Logs at level INFO, once for each pad between READY and NULL, if frames are
-  /// copied across the bus there although both sides could use CUDA memory.
+  /// To be called with the caps that are negotiated at a pad. Logs at level INFO, once for each pad between READY and
+  /// NULL, if frames are copied across the bus there although both sides could use CUDA memory.
   void note_copies(GstPad* pad, GstCaps* caps);
 
-  /// Waits until the GPU has done the work that the element handed over. Errors: resource, if some of it failed; once for a failure.
-  /// For the streaming thread.
+  /// Waits until the GPU has done the work that the element handed over. Errors: resource, if some of it failed; once
+  /// for a failure. For the streaming thread.
   Status finish_work();
   /// Adds to the answer to an allocation query that this element takes buffers before their writer has finished.
   void offer_handover(GstQuery* query) const;
   /// Adds a pool to an allocation query, with its allocator. System memory is page-locked if CUDA is in use.
   bool propose_pool(GstQuery* query, GstCaps* caps, bool need_pool) const;
-  /// Decides on the pool in an answered allocation query: the pool of downstream if it is suitable, else a new one. Posts errors.
+  /// Decides on the pool in an answered allocation query: the pool of downstream if it is suitable, else a new one.
+  /// Posts errors.
   /// `held`: frames of the pool that wait in the element, besides those that downstream holds.
   bool decide_pool(GstQuery* query, GstCaps* caps, guint held);
 
@@ -97,10 +98,11 @@ class Host {
   /// The table with specs of its own, to be installed in a class: a spec belongs to one class.
   static std::vector<Property<Settings>> new_properties();
   static const std::vector<Property<Settings>>& properties();
-  /// Called after a property was set. Refuses a value out of range, and warns of a change that takes effect only when the element starts
-  /// again. Takes the object lock.
+  /// Called after a property was set. Refuses a value out of range, and warns about a change that takes effect only
+  /// when the element starts again. Takes the object lock.
   void changed(const Property<Settings>& property);
-  GstBufferPool* new_pool(GstCaps* caps, guint min_buffers, guint max_buffers, guint* size, GstAllocator** allocator) const;
+  GstBufferPool* new_pool(GstCaps* caps, guint min_buffers, guint max_buffers, guint* size,
+                          GstAllocator** allocator) const;
 
   GstElement* const element_;
   Settings wanted_, good_, opened_;    // now; the last ones in their ranges; when backend_ was chosen

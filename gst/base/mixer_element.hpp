@@ -10,26 +10,27 @@
 
 namespace cudavision {
 
-/// A sink pad as the current frame finds it, with the committed settings of the pad.
+/// The state of a sink pad for the current frame, with the committed settings of the pad.
 template <typename PadSettings>
 struct SettledInput : MixerInput {
   PadSettings settings;
 };
 
-/// A GStreamer element that mixes its sink pads into one picture and is described by a struct E. E has what SettledObject and
-/// set_metadata() ask for, and
+/// A GStreamer element that mixes its sink pads into one picture and is described by a struct E. E has what
+/// SettledObject and set_metadata() ask for, and
 ///   static constexpr const char* element_name;
 ///   struct Pad { … };                                            describes the sink pads, as SettledObject asks
 ///   using Inputs = std::vector<SettledInput<Pad::Settings>>;     the sink pads, the lowest first
 ///   static void apply(GstAggregator*, const Settings&);          called after each commit, without the object lock
 ///   static PictureSize natural_size(const Settings&, const Inputs&, int par_n, int par_d);
 ///   static MixerLayout lay_out(const Settings&, const Inputs&, const GstVideoInfo& output);
-/// The last two are those of MixerSettings. All values that the property ranges allow must be valid, because settings are
-/// not checked later.
+/// The last two implement MixerSettings. All values that the property ranges allow must be valid,
+/// because settings are not checked later.
 template <typename E>
 class MixerElement {
   using Object = SettledObject<cudavision_mixer_get_type, GstCudaVisionMixer, GstCudaVisionMixerClass, E>;
-  using Pad = SettledObject<cudavision_mixer_pad_get_type, GstCudaVisionMixerPad, GstCudaVisionMixerPadClass, typename E::Pad>;
+  using Pad =
+      SettledObject<cudavision_mixer_pad_get_type, GstCudaVisionMixerPad, GstCudaVisionMixerPadClass, typename E::Pad>;
 
  public:
   static bool register_in(GstPlugin* plugin) {
@@ -75,7 +76,8 @@ class MixerElement {
     set_metadata<E>(klass);
     add_mixer_pads(GST_ELEMENT_CLASS(klass), Pad::new_type(pad_class_init));
     GstCudaVisionMixerClass* mixer = as_mixer_class(klass);
-    mixer->settings = [](GstCudaVisionMixer* self, const std::vector<MixerInput>& inputs) -> std::unique_ptr<MixerSettings> {
+    mixer->settings = [](GstCudaVisionMixer* self,
+                         const std::vector<MixerInput>& inputs) -> std::unique_ptr<MixerSettings> {
       return std::make_unique<Settings>(self, inputs);
     };
   }

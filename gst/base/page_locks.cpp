@@ -39,12 +39,12 @@ class Ranges {
     sum_ -= range->second;
     ranges_.erase(range);
   }
-  /// How much of a range is in one of these.
+  /// How much of a range is in one of these ranges.
   PageLocked contains(const void* begin, gsize bytes) const {
     const std::lock_guard lock(mutex_);
     return overlap(address(begin), bytes);
   }
-  /// Whether one of these has a byte in a page of a range.
+  /// Whether one of these ranges has a byte in a page of the given range.
   bool share_pages(const void* begin, gsize bytes) const {
     constexpr guintptr page = 4096;
     const guintptr first = address(begin) & ~(page - 1), end = (address(begin) + bytes + page - 1) & ~(page - 1);
@@ -68,7 +68,7 @@ class Ranges {
   gsize sum_ = 0;
 };
 
-/// What is known of a memory; goes with it.
+/// The visits of a memory; this data is freed with the memory.
 struct Visits {
   const void* visitor;
   int count = 0;
@@ -101,10 +101,11 @@ Visits& visits_of(GstMemory* memory, const void* visitor) {
 void lock(GstMemory* memory, GstMapFlags access, Visits& visits, GstCudaContext* context) {
   GstMapInfo map;
   if (!gst_memory_map(memory, &map, access)) return;
-  void* const begin = map.data - memory->offset;  // the whole memory: its part in use may be another one later
+  void* const begin = map.data - memory->offset;  // the whole memory, because another part of it may be in use later
   const gsize bytes = memory->maxsize;
   if (!Ranges::all().add(begin, bytes)) {
-    GST_DEBUG("a memory of %" G_GSIZE_FORMAT " bytes stays pageable: enough are page-locked, or a part of it is", bytes);
+    GST_DEBUG("a memory of %" G_GSIZE_FORMAT " bytes stays pageable: enough are page-locked, or a part of it is",
+              bytes);
   } else if (const cudaError_t error = cudaHostRegister(begin, bytes, cudaHostRegisterPortable); error != cudaSuccess) {
     cudaGetLastError();  // clears the error, which would appear in the next call
     Ranges::all().remove(begin);
@@ -116,7 +117,7 @@ void lock(GstMemory* memory, GstMapFlags access, Visits& visits, GstCudaContext*
   gst_memory_unmap(memory, &map);
 }
 
-/// Whether an address is page-locked, by whomever.
+/// Whether an address is page-locked, by this file or by others.
 bool is_page_locked(const void* data) {
   cudaPointerAttributes attributes;
   const bool known = cudaPointerGetAttributes(&attributes, data) == cudaSuccess;
@@ -135,7 +136,7 @@ PageLocked page_locked(const void* begin, gsize bytes) {
 }
 
 void page_lock_recurring(GstBuffer* buffer, GstMapFlags access, GstCudaContext* context, const void* visitor) {
-  static std::mutex mutex;  // several elements may look at a memory at the same time
+  static std::mutex mutex;  // several elements may visit a memory at the same time
   std::lock_guard guard(mutex);
   for (guint i = 0; i < gst_buffer_n_memory(buffer); ++i) {
     GstMemory* memory = gst_buffer_peek_memory(buffer, i);

@@ -5,8 +5,9 @@
 
 namespace cudavision {
 
-/// The URI of a page of the documentation, such as "docs/elements/cudadiff.md": below the meson option docs-url, or the file that is installed
-/// with the plugin, wherever that was moved to. Empty if there is no such file, as in a build folder.
+/// The URI of a page of the documentation, such as "docs/elements/cudadiff.md": a page below the meson option docs-url,
+/// or the file that is installed with the plugin (found even if the installation was moved). Empty if there is no such
+/// file, for example in a build folder.
 std::string page_uri(const std::string& page);
 
 }  // namespace cudavision

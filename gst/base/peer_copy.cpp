@@ -40,7 +40,8 @@ Status copy_from_peer(GstCudaContext* peer, const Image& from, GstCudaContext* o
     if (const CUresult result = copy(&plane, stream); result != CUDA_SUCCESS) {
       const gchar* text = nullptr;
       CuGetErrorString(result, &text);
-      return Status::resource(std::string("cannot copy a frame from another CUDA context: ") + (text ? text : "unknown error"));
+      return Status::resource(std::string("cannot copy a frame from another CUDA context: ") +
+                              (text ? text : "unknown error"));
     }
   }
   return {};

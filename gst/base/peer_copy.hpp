@@ -8,8 +8,10 @@
 
 namespace cudavision {
 
-/// Copies all planes from one CUDA context to another, which may be of another device. The GPUs exchange them directly if the hardware
-/// can and peer access is enabled, which libgstcuda does; else the driver copies through system memory. Errors: resource.
+/// Copies all planes from one CUDA context to another, which may be of another device. The GPUs exchange them directly
+/// if the hardware can and peer access is enabled (libgstcuda enables it).
+/// Otherwise the driver copies through system memory.
+/// Errors: resource.
 Status copy_from_peer(GstCudaContext* peer, const Image& from, GstCudaContext* own, const Image& to, CUstream stream);
 
 /// The number of the device of a context.

@@ -2,7 +2,6 @@
 #include "gst/base/pinned.hpp"
 
 #include "gst/base/log.hpp"
-#include "gst/base/pinned_blocks.hpp"
 
 namespace {
 
@@ -49,7 +48,9 @@ void pinned_free(GstAllocator* allocator, GstMemory* memory) {
   g_free(pinned);
 }
 
-gpointer pinned_map(GstMemory* memory, gsize, GstMapFlags) { return reinterpret_cast<PinnedMemory*>(memory)->block.data; }
+gpointer pinned_map(GstMemory* memory, gsize, GstMapFlags) {
+  return reinterpret_cast<PinnedMemory*>(memory)->block.data;
+}
 
 void pinned_unmap(GstMemory*) {}
 

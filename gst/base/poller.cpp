@@ -18,7 +18,7 @@ struct Polled::Entry {
   std::function<bool()> poll;  // empty: removed
 
   /// Returns whether the object is still busy.
-  bool look() {
+  bool poll_once() {
     if (!busy.exchange(false)) return false;
     std::lock_guard lock(mutex);
     if (poll && poll()) busy = true;
@@ -47,7 +47,8 @@ class Poller {
 
   void remove(const std::shared_ptr<Polled::Entry>& entry) {
     {
-      std::lock_guard lock(entry->mutex);  // without `changing_`, because poll() may run code that makes or ends other elements
+      // Without `changing_`, because poll() may run code that makes or ends other elements.
+      std::lock_guard lock(entry->mutex);
       entry->poll = nullptr;
     }
     std::lock_guard changing(changing_);
@@ -77,7 +78,7 @@ class Poller {
       const std::vector<std::shared_ptr<Polled::Entry>> all = all_;
       lock.unlock();
       for (const auto& entry : all)
-        if (entry->look()) busy_ = true;
+        if (entry->poll_once()) busy_ = true;
       lock.lock();
     }
   }

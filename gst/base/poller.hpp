@@ -6,15 +6,17 @@
 
 namespace cudavision {
 
-/// Something that a thread of the plugin looks at once in a millisecond, for what the GPU does after the streaming thread has gone on.
-/// There is one such thread for each purpose. It exists while there are objects for it, and sleeps while none is busy.
+/// An object that a thread of the plugin polls once in a millisecond: GPU work may end after the streaming thread has
+/// continued. There is one such thread for each purpose. It exists while there are objects for it,
+/// and sleeps while none is busy.
 class Polled {
  public:
   enum class Purpose {
     references,  ///< runs only code of this plugin, so that references to buffers are dropped in time
     reports,     ///< may run code of the application, such as handlers of messages
   };
-  /// `poll` is called in that thread while this object is busy, and returns whether it still is. It must not throw.
+  /// `poll` is called in that thread while this object is busy,
+  /// and returns whether it is still busy. It must not throw.
   Polled(Purpose purpose, std::function<bool()> poll);
   /// Waits until `poll` has returned.
   ~Polled();

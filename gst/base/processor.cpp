@@ -23,8 +23,9 @@ std::unique_ptr<Processor> filter_processor(std::unique_ptr<Filter> filter) {
 }
 
 GstStructure* new_message(const char* name, const FrameTimes& times) {
-  return gst_structure_new(name, "timestamp", G_TYPE_UINT64, times.timestamp, "stream-time", G_TYPE_UINT64, times.stream_time,
-                           "running-time", G_TYPE_UINT64, times.running_time, "duration", G_TYPE_UINT64, times.duration, nullptr);
+  return gst_structure_new(name, "timestamp", G_TYPE_UINT64, times.timestamp, "stream-time", G_TYPE_UINT64,
+                           times.stream_time, "running-time", G_TYPE_UINT64, times.running_time, "duration",
+                           G_TYPE_UINT64, times.duration, nullptr);
 }
 
 void take_structures(GstStructure* message, const char* field, const std::vector<GstStructure*>& structures) {

@@ -31,8 +31,9 @@ struct FrameJob {
 
 /// A processed frame.
 struct FrameReport {
-  GstElement* element;   ///< for posting messages
-  GstBuffer* buffer;     ///< if adds_metas(): the output, just before the element pushes it, for adding metas; else nullptr
+  GstElement* element;  ///< for posting messages
+  /// If adds_metas(): the output, just before the element pushes it, for adding metas; else nullptr.
+  GstBuffer* buffer;
   std::uint64_t number;  ///< as in its FrameJob
   const FrameTimes& times;
 };
@@ -59,30 +60,33 @@ class Processor {
   virtual bool passes_through() const { return false; }
   /// Whether finished() adds metas to the buffer.
   virtual bool adds_metas() const { return false; }
-  /// Whether finished() needs what the GPU computed. If not, it is called as soon as the work is submitted.
+  /// Whether finished() needs results of the GPU. If not, it is called as soon as the work is submitted.
   virtual bool reads_results() const { return true; }
-  /// The number of frames whose results are kept. If it is more than 1, finished() is called after at most as many submit(), and
-  /// frames to which it adds no metas go on before.
+  /// The number of frames whose results are kept. If it is more than 1, finished() is called at most so many submit()
+  /// later, and frames that get no metas are pushed before.
   virtual int results_kept() const { return 1; }
 
-  /// (transfer full) If data other than video goes out: the buffer for the next frame, which submit() fills. Errors: resource.
+  /// (transfer full) If data other than video is sent: the buffer for the next frame,
+  /// which submit() fills. Errors: resource.
   virtual Result<GstBuffer*> new_output() { return nullptr; }
 
   /// Reads job.src and writes every sample of job.dst. On CUDA it may return before the work is done. Errors: resource.
   virtual Status submit(const FrameJob& job) = 0;
   /// Called once for each submit(), in order, when its work is done (see reads_results() and results_kept()).
   virtual void finished(const FrameReport&) {}
-  /// Upstream says with a GAP event that no frame comes until this running time. Called when all frames before it are finished.
+  /// Called if upstream says with a GAP event that no frame comes until this running time.
+  /// Called when all frames before it are finished.
   virtual void passed(GstClockTime, GstElement*) {}
-  /// Ends a run of frames. State of earlier frames must not affect later ones, except after Interruption::discont. Results so far may be
-  /// posted.
+  /// Ends a run of frames. State of earlier frames must not affect later ones, except after Interruption::discont.
+  /// Results so far may be posted.
   virtual void interrupted(Interruption, GstElement*) {}
 };
 
 /// A processor that runs a filter on each frame.
 std::unique_ptr<Processor> filter_processor(std::unique_ptr<Filter> filter);
 
-/// (transfer full) The structure of an element message, with the times as guint64: timestamp, stream-time, running-time, duration.
+/// (transfer full) The structure of an element message, with the times as guint64: timestamp, stream-time,
+/// running-time, duration.
 GstStructure* new_message(const char* name, const FrameTimes& times);
 /// Sets a field of a message to a GstValueArray of `structures`, which are taken.
 void take_structures(GstStructure* message, const char* field, const std::vector<GstStructure*>& structures);

@@ -22,8 +22,8 @@ const char* with_range(std::string blurb, double least, double most) {
 
 /// A GParamSpec of a type derived from GLib's type, which does not validate values.
 template <typename Spec, typename T>
-GParamSpec* open_spec(GType type, const char* name, const char* nick, const std::string& blurb, T least, T most, T initial,
-                      GParamFlags flags = playing_property) {
+GParamSpec* open_spec(GType type, const char* name, const char* nick, const std::string& blurb, T least, T most,
+                      T initial, GParamFlags flags = playing_property) {
   const char* text = with_range(blurb, least, most);
   auto* spec = static_cast<Spec*>(g_param_spec_internal(type, name, nick, text, flags));
   spec->minimum = least;
@@ -34,12 +34,14 @@ GParamSpec* open_spec(GType type, const char* name, const char* nick, const std:
 template <typename Spec>
 GType open_spec_type(GType parent, const char* name) {
   const auto init = [](gpointer klass, gpointer) { G_PARAM_SPEC_CLASS(klass)->value_validate = nullptr; };
-  return g_type_register_static_simple(parent, name, sizeof(GParamSpecClass), init, sizeof(Spec), nullptr, GTypeFlags(0));
+  return g_type_register_static_simple(parent, name, sizeof(GParamSpecClass), init, sizeof(Spec), nullptr,
+                                       GTypeFlags(0));
 }
 
 }  // namespace
 
-GParamSpec* uint_property(const char* name, const char* nick, const std::string& blurb, guint least, guint most, guint initial) {
+GParamSpec* uint_property(const char* name, const char* nick, const std::string& blurb, guint least, guint most,
+                          guint initial) {
   static const GType type = open_spec_type<GParamSpecUInt>(G_TYPE_PARAM_UINT, "GstCudaVisionParamUInt");
   return open_spec<GParamSpecUInt>(type, name, nick, blurb, least, most, initial);
 }
@@ -65,7 +67,8 @@ namespace detail {
 Status check_range(const GParamSpec* spec, guint value) {
   const GParamSpecUInt* range = G_PARAM_SPEC_UINT(spec);
   if (value >= range->minimum && value <= range->maximum) return {};
-  // GStreamer adds 2^32 to a negative number that it reads for an unsigned property. Which of the two was written is not known.
+  // GStreamer adds 2^32 to a negative number that it reads for an unsigned property.
+  // So either number may have been written.
   const std::string text = (value > G_MAXINT ? std::to_string(gint(value)) + " or " : "") + std::to_string(value);
   return Status::settings(spec->name + (" is " + text) + ": it must be " + number_text(range->minimum) + " to " +
                           number_text(range->maximum));
@@ -87,7 +90,9 @@ void from_value(const GValue* value, int& member) {
 }
 void from_value(const GValue* value, double& member) { member = g_value_get_double(value); }
 void from_value(const GValue* value, bool& member) { member = g_value_get_boolean(value); }
-void from_value(const GValue* value, std::string& member) { member = g_value_get_string(value) ? g_value_get_string(value) : ""; }
+void from_value(const GValue* value, std::string& member) {
+  member = g_value_get_string(value) ? g_value_get_string(value) : "";
+}
 
 void from_value(const GValue* value, NumberList& member) {
   NumberList list;
@@ -113,7 +118,9 @@ void to_value(int member, GValue* value) {
 }
 void to_value(double member, GValue* value) { g_value_set_double(value, member); }
 void to_value(bool member, GValue* value) { g_value_set_boolean(value, member); }
-void to_value(const std::string& member, GValue* value) { g_value_set_string(value, member.empty() ? nullptr : member.c_str()); }
+void to_value(const std::string& member, GValue* value) {
+  g_value_set_string(value, member.empty() ? nullptr : member.c_str());
+}
 
 void to_value(const NumberList& member, GValue* value) {
   g_value_reset(value);
@@ -134,8 +141,8 @@ std::vector<Property<EdgeSettings>> edge_properties(const char* type_name, std::
                      enum_from_table(type_name, borders, border_count), initial.border),
        &EdgeSettings::border},
       {g_param_spec_uint("border-value", "Border value",
-                         "Colour of the border as 0xAARRGGBB; a value up to 0xFF is a gray level for all channels", 0, G_MAXUINT32,
-                         initial.border_value, playing_property),
+                         "Colour of the border as 0xAARRGGBB; a value up to 0xFF is a gray level for all channels", 0,
+                         G_MAXUINT32, initial.border_value, playing_property),
        &EdgeSettings::border_value},
       {bool_property("filter-alpha", "Filter alpha", "Filter the alpha or padding channel too, instead of copying it",
                      initial.filter_alpha),
@@ -187,8 +194,8 @@ std::optional<Rect> read_rect(const char*& at, const char* end) {
 std::string larger_than_frame(int kernel_width, int kernel_height, const GstVideoInfo& video) {
   const int width = GST_VIDEO_INFO_WIDTH(&video), height = GST_VIDEO_INFO_HEIGHT(&video);
   if (kernel_width <= width && kernel_height <= height) return {};
-  return "the kernel of " + size_text(kernel_width, kernel_height) + " is larger than the frame of " + size_text(width, height) +
-         ": what lies beyond the frame is made up by the border rule";
+  return "the kernel of " + size_text(kernel_width, kernel_height) + " is larger than the frame of " +
+         size_text(width, height) + ": what lies beyond the frame is made up by the border rule";
 }
 
 }  // namespace cudavision

@@ -23,11 +23,12 @@ inline constexpr GParamFlags uncontrolled_property = GParamFlags(playing_propert
 /// Flags of a property that is read when the element leaves the state NULL.
 inline constexpr GParamFlags null_property = GParamFlags(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS);
 
-// Specs of numbers. All values in their ranges are valid, so tools can rely on the ranges. GLib's own specs hide a value out of
-// range from the element, and print it as it is stored (an unsigned -3 as 4294967293). These specs let it through to the element,
-// where check_ranges() refuses it: at start with an error, while playing with a warning. "{}" in a blurb becomes the range: "0 to
-// 255".
-GParamSpec* uint_property(const char* name, const char* nick, const std::string& blurb, guint least, guint most, guint initial);
+// Specs of numbers. All values in their ranges are valid, so tools can rely on the ranges. GLib's own specs hide a
+// value out of range from the element, and print it as it is stored (an unsigned -3 as 4294967293). These specs pass it
+// to the element, and check_ranges() refuses it: at start with an error, while playing with a warning. "{}" in a blurb
+// becomes the range: "0 to 255".
+GParamSpec* uint_property(const char* name, const char* nick, const std::string& blurb, guint least, guint most,
+                          guint initial);
 GParamSpec* int_property(const char* name, const char* nick, const std::string& blurb, int least, int most, int initial,
                          GParamFlags flags = playing_property);
 GParamSpec* double_property(const char* name, const char* nick, const std::string& blurb, double least, double most,
@@ -52,7 +53,8 @@ struct Property {
   std::variant<guint S::*, guint64 S::*, int S::*, double S::*, bool S::*, std::string S::*, NumberList S::*> member;
   void (*implies)(S&) = nullptr;           ///< the change that setting this property makes to others
   const char* implied_property = nullptr;  ///< the property that `implies` changes
-  /// Of a property that chooses the values of others: all settings for the value that it has in S. Those that were set by hand stay.
+  /// For a property that chooses the values of others: returns all settings for the value that it has in S.
+  /// Values that were set explicitly stay.
   S (*preset)(const S&) = nullptr;
 };
 
@@ -96,7 +98,8 @@ void get_property(const S& settings, const Property<S>& property, GValue* value)
   std::visit([&](auto member) { detail::to_value(settings.*member, value); }, property.member);
 }
 
-/// Copies the value of one property. Returns whether it was another one. (Not inlined: GCC 14 would warn of members that S does not have.)
+/// Copies the value of one property. Returns whether it was another one. (Not inlined:
+/// GCC 14 would warn about members that S does not have.)
 template <typename S>
 [[gnu::noinline]] bool copy_property(const Property<S>& property, const S& from, S& to) {
   return std::visit(
@@ -125,7 +128,8 @@ struct Choice {
   const char* blurb;
 };
 
-/// Registers an enum with the first `count` rows of a table, which have `nick` and `blurb`. Values are the indices of rows.
+/// Registers an enum with the first `count` rows of a table, which have `nick` and `blurb`.
+/// Values are the indices of rows.
 template <typename Table>
 GType enum_from_table(const char* name, const Table& table, std::size_t count) {
   auto* values = g_new0(GEnumValue, count + 1);  // GType keeps a pointer to it
@@ -145,8 +149,8 @@ struct EdgeSettings {
   bool filter_alpha = false;
 };
 
-/// The properties of EdgeSettings: border (the enum `type_name`, with the first `border_count` borders), border-value,
-/// filter-alpha.
+/// The properties of EdgeSettings: border (the enum `type_name`, with the first `border_count` borders),
+/// border-value, filter-alpha.
 std::vector<Property<EdgeSettings>> edge_properties(const char* type_name, std::size_t border_count);
 
 /// Appends the properties of a base class of S, as properties of S.
@@ -155,17 +159,18 @@ void append_properties(std::vector<Property<S>>& properties, const std::vector<P
   for (const Property<Base>& property : inherited)
     std::visit(
         [&](auto member) {
-          properties.push_back({property.spec, static_cast<std::decay_t<decltype(std::declval<Base>().*member)> S::*>(member)});
+          properties.push_back(
+              {property.spec, static_cast<std::decay_t<decltype(std::declval<Base>().*member)> S::*>(member)});
         },
         property.member);
 }
 
-/// Converts a colour to sample values of a format, for YUV and gray by the matrix and range of its colorimetry. `argb` is
-/// 0xAARRGGBB; a value up to 0xFF is a gray level for all channels.
+/// Converts a colour to sample values of a format, for YUV and gray by the matrix and range of its colorimetry. `argb`
+/// is 0xAARRGGBB; a value up to 0xFF is a gray level for all channels.
 BorderValue border_samples(guint argb, const GstVideoInfo& video);
 
-/// Reads "x,y,width,height", four whole numbers that are separated by commas only, and moves `at` behind them. Empty if the text is
-/// something else.
+/// Reads "x,y,width,height", four whole numbers that are separated by commas only, and moves `at` behind them. Empty if
+/// the text is something else.
 std::optional<Rect> read_rect(const char*& at, const char* end);
 
 /// A warning if a kernel is larger than the frame, which works but is rarely intended; else empty.

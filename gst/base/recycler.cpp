@@ -11,14 +11,15 @@ Recycler::~Recycler() {
 
 GstMemory* Recycler::take() {
   constexpr int most_spare = 2;  // more are freed, after a downstream element that held many returned them
-  GstMemory* found = nullptr;
+  GstMemory* unused = nullptr;
   int spare = 0;
   memories_.erase(std::remove_if(memories_.begin(), memories_.end(),
                                  [&](GstMemory* memory) {
-                                   // Only this list refers to a memory with one reference, so no other thread can take one.
+                                   // Only this list refers to a memory with one reference,
+                                   // so no other thread can take one.
                                    if (GST_MINI_OBJECT_REFCOUNT_VALUE(memory) > 1) return false;
-                                   if (!found) {
-                                     found = memory;
+                                   if (!unused) {
+                                     unused = memory;
                                      return false;
                                    }
                                    if (++spare <= most_spare) return false;
@@ -26,8 +27,8 @@ GstMemory* Recycler::take() {
                                    return true;
                                  }),
                   memories_.end());
-  if (!found && (found = allocate_())) memories_.push_back(found);
-  return found ? gst_memory_ref(found) : nullptr;
+  if (!unused && (unused = allocate_())) memories_.push_back(unused);
+  return unused ? gst_memory_ref(unused) : nullptr;
 }
 
 }  // namespace cudavision

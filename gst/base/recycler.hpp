@@ -8,8 +8,8 @@
 
 namespace cudavision {
 
-/// Memories of one size for results that leave with buffers. Large memories take long to allocate, so a memory is used again when
-/// nobody else holds it. For one thread. Memories may outlive this object.
+/// Memories of one size for results that are pushed with buffers. Large memories take long to allocate, so a memory is
+/// reused when nobody else holds it. For one thread. Memories may outlive this object.
 class Recycler {
  public:
   /// `allocate`: returns (transfer full) a new memory, or nullptr.

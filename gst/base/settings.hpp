@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The settings of an element or a pad, in four states. GObject sets one property after the other; a frame must never see half of
-// a change.
+// The settings of an element or a pad, in four states. GObject sets one property after the other; a frame must never
+// see half of a change.
 //
 //   g_object_set() ──set()──▶ pending ──commit()──▶ committed ──take()──▶ taken ──accept()──▶ working
 //                                ▲        at the end of  ▲      for a plan       when it      │
 //                                │        g_object_set() │                       was made     │
 //                                └──────────── revert(), if no plan can be made ──────────────┘
 //
-// Plans are made from the taken settings without the object lock, because that can take long: kernels are loaded, the GPU is waited for.
-// A state also holds which properties g_object_set() has set: a preset leaves their values as they are, whichever is set first.
+// Plans are made from the taken settings without the object lock, because that can take long: kernels are loaded, the
+// GPU is waited for. A state also records which properties g_object_set() has set. A preset leaves their values as they
+// are, whether it is set before or after them.
 #pragma once
 
 #include <gst/gst.h>
 
+#include <algorithm>
 #include <set>
 #include <vector>
 
@@ -21,13 +23,14 @@
 
 namespace cudavision {
 
-/// The transitions between the states, for settings of any type. Each call needs the lock of the object that owns the settings. take(),
-/// accept() and revert() are for the thread that makes plans: the streaming thread, or the one that starts the element.
+/// The transitions between the states, for settings of any type. Each call needs the lock of the object that owns the
+/// settings. take(), accept() and revert() are for the thread that makes plans: the streaming thread,
+/// or the one that starts the element.
 class SettingsMachine {
  public:
   virtual ~SettingsMachine() = default;
 
-  /// Makes the pending settings the ones for the next plan.
+  /// Makes the pending settings the settings for the next plan.
   virtual void commit() = 0;
   /// Copies the committed settings to make a plan from them.
   virtual void take() = 0;
@@ -41,8 +44,8 @@ class SettingsMachine {
 template <typename S>
 class SettingsOf final : public SettingsMachine {
  public:
-  /// Sets one property of `object`, which owns these settings and has the properties `table`, and notifies the others that it
-  /// changes. Takes the object lock.
+  /// Sets one property of `object`, which owns these settings and has the properties `table`, and notifies the others
+  /// that it changes. Takes the object lock.
   void set(GObject* object, const std::vector<Property<S>>& table, const Property<S>& property, const GValue* value) {
     std::vector<GParamSpec*> changed;
     {
@@ -92,8 +95,13 @@ class SettingsOf final : public SettingsMachine {
   bool uncommitted_ = false;  // whether set() was called since the last commit()
 };
 
-/// Whether one of the properties that g_object_set() changed belongs to `type` or to a class derived from it. To be asked in
-/// dispatch_properties_changed(), which GObject calls once at the end of each g_object_set().
-bool changes_settings(guint count, GParamSpec** changed, GType type);
+/// Whether one of the properties that g_object_set() changed belongs to `type` or to a class derived from it. To be
+/// asked in dispatch_properties_changed(), which GObject calls once at the end of each g_object_set().
+inline bool changes_settings(guint count, GParamSpec** changed, GType type) {
+  // Read-only properties are no settings.
+  return std::any_of(changed, changed + count, [type](GParamSpec* spec) {
+    return (spec->flags & G_PARAM_WRITABLE) && g_type_is_a(spec->owner_type, type);
+  });
+}
 
 }  // namespace cudavision

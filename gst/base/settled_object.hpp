@@ -27,14 +27,14 @@ struct ReadingsOf<E, std::void_t<typename E::Readings>> {
 
 }  // namespace detail
 
-/// The GObject class of an element or a pad that is described by a struct E. Instances derive from `Parent`, and keep the settings
-/// of E. E has
-///   static constexpr const char* type_name;                     the GType; GStreamer derives the default name of objects from it
-///   struct Settings { … };                                      the values of its properties, with their defaults
-///   static std::vector<Property<Settings>> properties();        called once
+/// The GObject class of an element or a pad that is described by a struct E. Instances derive from `Parent`, and keep
+/// the settings of E. E has
+///   static constexpr const char* type_name;                 the GType; GStreamer derives names of objects from it
+///   struct Settings { … };                                  the values of its properties, with their defaults
+///   static std::vector<Property<Settings>> properties();    called once
 /// and, if it has read-only properties,
-///   struct Readings { … };                                      their values
-///   static std::vector<Property<Readings>> readings();          called once
+///   struct Readings { … };                                  their values
+///   static std::vector<Property<Readings>> readings();      called once
 template <GType (*parent_type)(), typename Parent, typename ParentClass, typename E>
 class SettledObject {
  public:
@@ -123,9 +123,11 @@ class SettledObject {
 ///   static constexpr const char *element_name, *long_name, *klass, *description;
 template <typename E>
 void set_metadata(gpointer klass) {
-  gst_element_class_set_static_metadata(GST_ELEMENT_CLASS(klass), E::long_name, E::klass, E::description, "cudavision developers");
+  gst_element_class_set_static_metadata(GST_ELEMENT_CLASS(klass), E::long_name, E::klass, E::description,
+                                        "cudavision developers");
   const std::string page = page_uri(std::string("docs/elements/") + E::element_name + ".md");
-  if (!page.empty()) gst_element_class_add_metadata(GST_ELEMENT_CLASS(klass), GST_ELEMENT_METADATA_DOC_URI, page.c_str());
+  if (!page.empty())
+    gst_element_class_add_metadata(GST_ELEMENT_CLASS(klass), GST_ELEMENT_METADATA_DOC_URI, page.c_str());
 }
 
 }  // namespace cudavision

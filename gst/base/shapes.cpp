@@ -20,7 +20,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// Cuts the text up to `separator` off; the separator is dropped.
+/// Removes the text up to `separator` from `text` and returns it; the separator is dropped.
 std::string_view cut(std::string_view& text, char separator) {
   const auto end = text.find(separator);
   const std::string_view head = text.substr(0, end);
@@ -50,7 +50,8 @@ std::optional<double> read_number(std::string_view& text, bool& share) {
   return share ? value : whole;
 }
 
-/// Reads the numbers of a shape. Points have two numbers with a comma between them; four numbers with commas are a rectangle.
+/// Reads the numbers of a shape. Points have two numbers with a comma between them;
+/// four numbers with commas are a rectangle.
 bool read_numbers(std::string_view text, Shape& shape) {
   std::vector<int> groups;  // how many numbers have commas between them
   for (text = trimmed(text); !text.empty(); text = trimmed(text)) {
@@ -69,7 +70,8 @@ bool read_numbers(std::string_view text, Shape& shape) {
     }
   }
   shape.rectangle = groups == std::vector<int>{4};
-  return shape.rectangle || (!groups.empty() && std::all_of(groups.begin(), groups.end(), [](int count) { return count == 2; }));
+  return shape.rectangle ||
+         (!groups.empty() && std::all_of(groups.begin(), groups.end(), [](int count) { return count == 2; }));
 }
 
 /// The points of a shape on a grid that is as fine as their numbers.
@@ -84,7 +86,9 @@ Polygon fine_points(const Shape& shape) {
 /// Removes corners that repeat the one before, as in a polygon that is closed by its first corner.
 void drop_repeated_corners(Shape& shape) {
   auto& numbers = shape.numbers;
-  const auto equal = [&](std::size_t a, std::size_t b) { return numbers[a] == numbers[b] && numbers[a + 1] == numbers[b + 1]; };
+  const auto equal = [&](std::size_t a, std::size_t b) {
+    return numbers[a] == numbers[b] && numbers[a + 1] == numbers[b + 1];
+  };
   for (std::size_t i = 2; i < numbers.size();)
     if (equal(i, i - 2))
       numbers.erase(numbers.begin() + std::ptrdiff_t(i), numbers.begin() + std::ptrdiff_t(i) + 2);
@@ -103,7 +107,8 @@ Status check_shape(const char* property, ShapeKind kind, const Shape& shape) {
   if (shape.rectangle) return {};
   const std::size_t count = shape.numbers.size() / 2;
   if (kind == ShapeKind::lines) {
-    if (count != 2) return Status::settings(named(property, shape) + ", which is no line: a line has two different points");
+    if (count != 2)
+      return Status::settings(named(property, shape) + ", which is no line: a line has two different points");
   } else if (count < 3 || count > max_corners) {
     return Status::settings(named(property, shape) +
                             ", which is no polygon: a polygon has three different corners or more, and at most " +
@@ -144,7 +149,8 @@ Result<std::vector<Shape>> parse_shapes(const char* property, ShapeKind kind, co
     if (Status status = check_shape(property, kind, shape); !status.ok()) return status;
     for (const Shape& other : shapes)
       if (!shape.name.empty() && other.name == shape.name)
-        return Status::settings(std::string(property) + " has the name " + shape.name + " twice: each name must be another");
+        return Status::settings(std::string(property) + " has the name " + shape.name +
+                                " twice: each name must be another");
     shapes.push_back(std::move(shape));
     if (last) return shapes;
   }
@@ -156,8 +162,8 @@ Result<Polygon> points_in(const char* property, const Shape& shape, int frame_wi
     double x = shape.numbers[i], y = shape.numbers[i + 1];
     if (shape.shares) x = std::floor(x * frame_width + 0.5), y = std::floor(y * frame_height + 0.5);
     if (x < 0 || y < 0 || x > frame_width || y > frame_height)
-      return Status::settings(named(property, shape) + ", which leaves the frame of " + size_text(frame_width, frame_height) +
-                              " at " + number_text(x) + "," + number_text(y));
+      return Status::settings(named(property, shape) + ", which leaves the frame of " +
+                              size_text(frame_width, frame_height) + " at " + number_text(x) + "," + number_text(y));
     points.push_back({int(x), int(y)});
   }
   return points;
@@ -171,7 +177,8 @@ Rect rect_in(const Shape& shape, int frame_width, int frame_height) {
   return {left, top, scaled(n[0] + n[2], frame_width) - left, scaled(n[1] + n[3], frame_height) - top};
 }
 
-Result<std::vector<Rect>> pixels_in(const char* property, const std::vector<Shape>& areas, int frame_width, int frame_height) {
+Result<std::vector<Rect>> pixels_in(const char* property, const std::vector<Shape>& areas, int frame_width,
+                                    int frame_height) {
   std::vector<Rect> rects;
   for (const Shape& shape : areas) {
     if (shape.rectangle) {

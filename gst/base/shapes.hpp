@@ -5,8 +5,8 @@
 //   zones   door: 100,80 300,80 300,400; yard: …         polygons with names
 //   lines   gate: 10,200 630,220; …                      directed lines with names
 //
-// Coordinates are whole numbers in pixels. If all numbers of a shape are written with a decimal point, they are shares of the width
-// and the height of the frame. Polygons and lines lie in the frame: 0 to its width and its height.
+// Coordinates are whole numbers in pixels. If all numbers of a shape are written with a decimal point, they are shares
+// of the width and the height of the frame. Polygons and lines lie in the frame: 0 to its width and its height.
 #pragma once
 
 #include <string>
@@ -32,19 +32,20 @@ struct Shape {
   std::vector<double> numbers;  ///< x, y, x, y …
 };
 
-/// Reads the shapes in the text of a property; an empty text has none. Errors: settings, one sentence about what does not depend on
-/// the frame: the syntax, names, too few corners, polygons that cross themselves.
+/// Reads the shapes in the text of a property; an empty text has none. Errors: settings, with one sentence; only what
+/// does not depend on the frame is checked: the syntax, names, too few corners, polygons that cross themselves.
 Result<std::vector<Shape>> parse_shapes(const char* property, ShapeKind kind, const std::string& text);
 
-/// The points of a polygon or a line in a frame; shares are rounded to whole pixels. Errors: settings, if a point is not in the
-/// frame.
+/// The points of a polygon or a line in a frame; shares are rounded to whole pixels. Errors: settings,
+/// if a point is not in the frame.
 Result<Polygon> points_in(const char* property, const Shape& shape, int frame_width, int frame_height);
 
 /// A rectangle in a frame; it may reach beyond the frame.
 Rect rect_in(const Shape& shape, int frame_width, int frame_height);
 
-/// The pixels of the frame that areas cover, as rectangles, which may overlap; rectangles are clipped to the frame. Errors: as
-/// points_in().
-Result<std::vector<Rect>> pixels_in(const char* property, const std::vector<Shape>& areas, int frame_width, int frame_height);
+/// The pixels of the frame that areas cover, as rectangles, which may overlap; rectangles are clipped to the frame.
+/// Errors: as points_in().
+Result<std::vector<Rect>> pixels_in(const char* property, const std::vector<Shape>& areas, int frame_width,
+                                    int frame_height);
 
 }  // namespace cudavision

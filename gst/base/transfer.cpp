@@ -10,7 +10,7 @@ Result<const Image*> Staging::next(const Gpu& gpu, const Geometry& geometry) {
     return g.format == geometry.format && g.width == geometry.width && g.height == geometry.height;
   };
   if (!image || !fits(image->image().geometry)) {
-    image.reset();  // first, so that both need not fit into device memory
+    image.reset();  // first, so that not both have to fit into device memory
     auto made = gpu.allocate(geometry);
     if (!made.ok()) return made.error();
     image = std::move(made.value());
@@ -26,7 +26,8 @@ FrameBuffer::FrameBuffer(const Transfer& transfer, GstBuffer* buffer, const GstV
     : buffer_(buffer),
       on_device_(transfer.is_on_device(buffer)),
       on_peer_(access == GST_MAP_READ && transfer.is_on_peer(buffer)),
-      mapped_(transfer.prepared(buffer, access), video, on_device_ || on_peer_ ? GstMapFlags(access | Gpu::map_flag()) : access) {}
+      mapped_(transfer.prepared(buffer, access), video,
+              on_device_ || on_peer_ ? GstMapFlags(access | Gpu::map_flag()) : access) {}
 
 /// Prepares a buffer for being mapped. Returns it.
 GstBuffer* Transfer::prepared(GstBuffer* buffer, GstMapFlags access) const {
@@ -41,7 +42,7 @@ Result<const Image*> Transfer::fetch(const FrameBuffer& from, Staging& staging) 
   auto picture = staging.next(*gpu_, from.image().geometry);
   if (!picture.ok()) return picture;
   if (from.on_peer_)
-    gpu_->acquire_staging();  // a frame that is carried over is downloaded from there
+    gpu_->acquire_staging();  // carried-over frames are downloaded from there
   else
     uploaded_.push_back(&from);
   const Status copied = from.on_peer_ ? gpu_->copy_from_peer(from.buffer_, from.image(), *picture.value())
@@ -65,8 +66,8 @@ Result<const Image*> Transfer::carry(const FrameBuffer& from, const FrameBuffer&
   output_ = &to;
   if (!from.on_device_ && to.on_device_) {
     gpu_->acquire_to_write(to.buffer_);
-    const Status copied =
-        from.on_peer_ ? gpu_->copy_from_peer(from.buffer_, from.image(), to.image()) : gpu_->fill(from.image(), to.image());
+    const Status copied = from.on_peer_ ? gpu_->copy_from_peer(from.buffer_, from.image(), to.image())
+                                        : gpu_->fill(from.image(), to.image());
     if (!copied.ok()) return copied;
     return &to.image();
   }
@@ -100,7 +101,7 @@ Result<Transfer::State> Transfer::finish(const Frame& frame, Status submitted) {
   return State::finished;
 }
 
-/// Makes sure that uploaded frames stay until their copies are done.
+/// Makes sure that uploaded frames live until their copies are done.
 Status Transfer::release_uploads(const Frame& frame) {
   bool wait = false;
   for (const FrameBuffer* uploaded : uploaded_) {
@@ -108,7 +109,7 @@ Status Transfer::release_uploads(const Frame& frame) {
       wait = true;
     else if (!frame.passes)
       wait |= !gpu_->keep_until_uploaded(uploaded->buffer_);
-    else  // The caller holds the frame, or it goes on: then another reference would make it read-only.
+    else  // The caller holds the frame, or it is the output: another reference would make it read-only.
       wait |= !(frame.complete && frame.may_wait);
   }
   return wait ? gpu_->wait_for_uploads() : Status();

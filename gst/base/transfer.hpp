@@ -11,8 +11,8 @@
 
 namespace cudavision {
 
-/// Pictures in device memory for the frames of one pad that are in system memory: two, which are used in turn, so that one is copied
-/// while kernels use the other.
+/// Pictures in device memory for those frames of one pad that are in system memory. There are two, used in turn, so
+/// that one is copied while kernels use the other.
 class Staging {
  public:
   /// The picture for the next frame, which is allocated if there is none of this geometry. Errors: resource.
@@ -28,8 +28,8 @@ class Staging {
 
 class Transfer;
 
-/// A buffer that is mapped while one frame is processed: on the device if it is in CUDA memory and the backend uses CUDA, else in system
-/// memory.
+/// A buffer that is mapped while one frame is processed: on the device if it is in CUDA memory and the backend uses
+/// CUDA, else in system memory.
 class FrameBuffer {
  public:
   /// `access`: GST_MAP_READ or GST_MAP_WRITE. Check status() before use.
@@ -51,14 +51,14 @@ class FrameBuffer {
 
 /// The bridge between buffers and the backend for one frame, for filters and mixers.
 ///
-///   system memory:   buffer ──fetch(): upload──▶ Staging ─▶ kernels ─▶ Staging ──run(): download──▶ buffer
-///   CUDA memory:     buffer ──fetch()──────────────────────▶ kernels ────────────────────target()─▶ buffer
-///   a peer's memory: buffer ──fetch(): copy────▶ Staging ─▶ kernels     (another CUDA context, often of another device)
+///  system memory:   buffer ──fetch(): upload──▶ Staging ─▶ kernels ─▶ Staging ──run(): download──▶ buffer
+///  CUDA memory:     buffer ──fetch()──────────────────────▶ kernels ────────────────────target()─▶ buffer
+///  a peer's memory: buffer ──fetch(): copy────▶ Staging ─▶ kernels     (another CUDA context, often of another device)
 ///
-/// All work goes to the queue and to the copies beside it, which run() fills. run() does not wait where the frame can go on before
-/// the work is done, or where the caller holds the frame meanwhile; it keeps the inputs until the GPU has read them (see Gpu). On the
-/// CPU backend all pictures are the mapped buffers themselves. For the streaming thread, with the CUDA context current.
-/// Frame buffers must outlive run(), and the output of an unfinished frame its work.
+/// run() submits all work to the queue and to the copies beside it. It does not wait if the frame can be pushed before
+/// the work is done, or if the caller holds the frame meanwhile. It keeps the inputs until the GPU has read them (see
+/// Gpu). On the CPU backend all pictures are the mapped buffers themselves. For the streaming thread, with the CUDA
+/// context current. Frame buffers must outlive run(). The output of an unfinished frame must outlive its work.
 class Transfer {
  public:
   /// `gpu`: the device, or nullptr for the CPU backend.
@@ -69,20 +69,20 @@ class Transfer {
   /// Whether fetch() copies a frame to Staging.
   bool copies(const FrameBuffer& frame) const { return gpu_ && !frame.on_device_; }
 
-  /// What a frame needs.
+  /// The needs of a frame.
   struct Frame {
-    bool passes = false;    ///< the incoming buffer itself goes on
-    bool complete = false;  ///< it cannot go on before its results are there
+    bool passes = false;    ///< the incoming buffer itself is pushed
+    bool complete = false;  ///< it cannot be pushed before its results are there
     bool named = false;     ///< ticket() is to name its work
     bool may_wait = false;  ///< the caller can hold it until its work is done
   };
   enum class State {
     finished,     ///< all work is done
-    handed_over,  ///< the frame can go on; the GPU may not have done the work
-    unfinished,   ///< the frame cannot go on before the work that ticket() names is done; only if it may wait
+    handed_over,  ///< the frame can be pushed; the GPU may not have done the work
+    unfinished,   ///< the frame cannot be pushed before the work of ticket() is done; only if it may wait
   };
-  /// Calls submit(), which returns a Status and may call the functions below. Then downloads what the kernels wrote to Staging, and
-  /// hands the output over. Returns the first error; an exception is an error too.
+  /// Calls submit(), which returns a Status and may call the functions below. Then downloads the picture that the
+  /// kernels wrote to Staging, and hands the output over. Returns the first error; an exception is an error too.
   template <typename F>
   Result<State> run(const Frame& frame, F&& submit) {
     if (gpu_) gpu_->begin_frame();
@@ -91,9 +91,11 @@ class Transfer {
 
   /// The picture of an incoming frame, in the memory of the backend. Errors: resource.
   Result<const Image*> fetch(const FrameBuffer& from, Staging& staging);
-  /// The picture for kernels to write; `to` holds it when the work is done. At most one for each frame. Errors: resource.
+  /// The picture for kernels to write; `to` holds it when the work is done.
+  /// At most one for each frame. Errors: resource.
   Result<const Image*> target(const FrameBuffer& to, Staging& staging);
-  /// The picture of an incoming frame, which `to`, in the other kind of memory, holds unchanged when the work is done. Errors: resource.
+  /// The picture of an incoming frame. When the work is done, `to`, in the other kind of memory, holds this picture
+  /// unchanged. Errors: resource.
   Result<const Image*> carry(const FrameBuffer& from, const FrameBuffer& to, Staging& staging);
 
   /// Where to submit kernels.
@@ -107,7 +109,9 @@ class Transfer {
   friend class FrameBuffer;
 
   /// Whether kernels can use the memory of a buffer directly. They cannot if it lies in another CUDA context.
-  bool is_on_device(GstBuffer* buffer) const { return gpu_ && Gpu::is_device_buffer(buffer) && !gpu_->is_foreign(buffer); }
+  bool is_on_device(GstBuffer* buffer) const {
+    return gpu_ && Gpu::is_device_buffer(buffer) && !gpu_->is_foreign(buffer);
+  }
   bool is_on_peer(GstBuffer* buffer) const { return gpu_ && Gpu::is_device_buffer(buffer) && gpu_->is_foreign(buffer); }
   GstBuffer* prepared(GstBuffer* buffer, GstMapFlags access) const;
   Result<State> finish(const Frame& frame, Status submitted);

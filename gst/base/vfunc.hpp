@@ -13,7 +13,8 @@ namespace detail {
 
 /// Posts an error for an object: from the object if it is an element, or from the element that the pad belongs to.
 inline void post_error_of(gpointer object, const Status& status) {
-  GstObject* element = GST_IS_ELEMENT(object) ? GST_OBJECT(gst_object_ref(object)) : gst_object_get_parent(GST_OBJECT(object));
+  GstObject* element =
+      GST_IS_ELEMENT(object) ? GST_OBJECT(gst_object_ref(object)) : gst_object_get_parent(GST_OBJECT(object));
   if (!element) return;
   post_error(GST_ELEMENT(element), status);
   gst_object_unref(element);
@@ -40,8 +41,8 @@ struct Vfunc<f, failed, Returned (*)(Self*, Args...)> {
 
 }  // namespace detail
 
-/// `f` as a virtual function of a GObject class. C code calls it, so no exception may leave it: an exception becomes an error
-/// message of the element, and the return value is `failed`, or failed() if it is a function.
+/// `f` as a virtual function of a GObject class. C code calls it, so no exception may leave it: an exception becomes an
+/// error message of the element, and the return value is `failed`, or failed() if it is a function.
 template <auto f, auto failed = nullptr>
 inline constexpr auto vfunc = &detail::Vfunc<f, failed>::call;
 

@@ -30,23 +30,26 @@ enum { PROP_HOST = 1, PROP_OWN = PROP_HOST + Host::property_count };
 const std::vector<Property<FilterSettings>>& properties() {
   static const std::vector<Property<FilterSettings>> table{
       {g_param_spec_enum("region", "Region", "The part of the frame that is processed; the rest is copied bit for bit",
-                         enum_from_table("GstCudaVisionRegion", region_choices), gint(Region::Mode::frame), playing_property),
+                         enum_from_table("GstCudaVisionRegion", region_choices), gint(Region::Mode::frame),
+                         playing_property),
        &FilterSettings::region},
-      {g_param_spec_string("roi-type", "Region type", "Only regions of interest of this type count; without a type, all count",
-                           nullptr, uncontrolled_property),
+      {g_param_spec_string("roi-type", "Region type",
+                           "Only regions of interest of this type count; without a type, all count", nullptr,
+                           uncontrolled_property),
        &FilterSettings::roi_type},
       {double_property("region-margin", "Region margin",
                        "Share of the box of a region of interest that is added on each of its four sides, {}", 0, 10,
                        FilterSettings().region_margin),
        &FilterSettings::region_margin},
-      {enum_property("region-shape", "Region shape", "The part of the box of a region of interest, with its margin, that counts",
+      {enum_property("region-shape", "Region shape",
+                     "The part of the box of a region of interest, with its margin, that counts",
                      enum_from_table("GstCudaVisionRegionShape", shape_choices), int(RegionShape::rectangle)),
        &FilterSettings::region_shape},
-      {g_param_spec_string(
-           "regions", "Regions",
-           "Shapes that count beside the regions of interest: rectangles x,y,width,height and polygons x,y x,y x,y, with "
-           "; between them, in pixels of the frame or in shares of it (0.5)",
-           nullptr, uncontrolled_property),
+      {g_param_spec_string("regions", "Regions",
+                           "Shapes that count beside the regions of interest: rectangles x,y,width,height and polygons "
+                           "x,y x,y x,y, with "
+                           "; between them, in pixels of the frame or in shares of it (0.5)",
+                           nullptr, uncontrolled_property),
        &FilterSettings::regions},
   };
   return table;
@@ -59,7 +62,7 @@ void for_each_settings(GstCudaVisionFilter* self, F&& f) {
   f(class_of(self)->settings(self));
 }
 
-// Backend -----------------------------------------------------------------------------------------------------------------------
+// Backend -------------------------------------------------------------------------------------------------------------
 
 GstStateChangeReturn change_state(GstElement* element, GstStateChange transition) {
   return state_of(element).host.change_state(element_class(), transition);
@@ -70,9 +73,9 @@ void set_context(GstElement* element, GstContext* context) {
   element_class()->set_context(element, context);
 }
 
-// Plans -------------------------------------------------------------------------------------------------------------------------
+// Plans ---------------------------------------------------------------------------------------------------------------
 
-/// Sets GstBaseTransform's passthrough mode as the processor asks for.
+/// Sets GstBaseTransform's passthrough mode as the processor needs it.
 void update_passthrough(GstCudaVisionFilter* self) {
   GstBaseTransform* trans = GST_BASE_TRANSFORM(self);
   const bool passthrough = self->state->processor->passes_through() && self->state->same_memory;
@@ -83,7 +86,7 @@ void update_passthrough(GstCudaVisionFilter* self) {
   gst_base_transform_reconfigure_sink(trans);     // so that upstream asks again whose pool to use
 }
 
-/// Takes the committed settings, and checks them as far as they do not depend on the caps.
+/// Takes the committed settings, and checks what does not depend on the caps.
 Status take_settings(GstCudaVisionFilter* self) {
   {
     const ObjectLock lock(self);
@@ -138,7 +141,8 @@ Status renew_plan(GstCudaVisionFilter* self) {
     state.changed = false;
     status = make_plan(self);
     if (status.code() != Status::Code::settings || !state.has_worked) return status;
-    GST_ELEMENT_WARNING(self, LIBRARY, SETTINGS, ("%s", message_text(status).c_str()), ("the last good settings stay in use"));
+    GST_ELEMENT_WARNING(self, LIBRARY, SETTINGS, ("%s", message_text(status).c_str()),
+                        ("the last good settings stay in use"));
     {
       ObjectLock lock(self);
       if (state.changed) continue;
@@ -205,7 +209,7 @@ gboolean stop(GstBaseTransform* trans) {
   return TRUE;
 }
 
-// Object ------------------------------------------------------------------------------------------------------------------------
+// Object --------------------------------------------------------------------------------------------------------------
 
 void commit(GstCudaVisionFilter* self) {
   FilterState& state = *self->state;
@@ -214,7 +218,8 @@ void commit(GstCudaVisionFilter* self) {
     for_each_settings(self, [](SettingsMachine& machine) { machine.commit(); });
     state.changed = true;
   }
-  if (state.sends_data) gst_base_transform_reconfigure_src(GST_BASE_TRANSFORM(self));  // the caps of data can depend on settings
+  // The caps of data can depend on settings.
+  if (state.sends_data) gst_base_transform_reconfigure_src(GST_BASE_TRANSFORM(self));
 }
 
 void dispatch_properties_changed(GObject* object, guint count, GParamSpec** changed) {

@@ -18,28 +18,30 @@ class SettingsMachine;
 /// The value of the property region in messages: "roi".
 const char* region_name(Region::Mode mode);
 
-/// The circumstances for which a plan is made.
+/// The circumstances of a plan.
 struct PlanContext {
   const GstVideoInfo& video;  ///< of both sides
   Backend backend;
   Region::Mode region;
-  Processor* previous;  ///< the processor in use until now, if video and backend are the same, to take its state over; or nullptr
-  const Gpu& gpu;       ///< for Backend::cuda; outlives the processor
-  GstCaps* data;        ///< fixed caps of the data that go out instead of video; or nullptr
-  std::shared_ptr<void>& kept;  ///< what the processors of an element share until it stops; empty at its start
+  /// The processor in use until now, if video and backend are the same, to take its state over; or nullptr.
+  Processor* previous;
+  const Gpu& gpu;               ///< for Backend::cuda; outlives the processor
+  GstCaps* data;                ///< fixed caps of the data that are sent instead of video; or nullptr
+  std::shared_ptr<void>& kept;  ///< data that the processors of an element share until it stops; empty at its start
 };
 
 /// How an element processes frames of one geometry.
 struct FilterPlan {
   std::unique_ptr<Processor> processor;
-  std::string advice;  ///< one sentence about a setting that works but is rarely intended; posted as a warning. Empty: none
+  /// One sentence about a setting that works but is rarely intended; posted as a warning. Empty: none.
+  std::string advice;
 };
 
 struct FilterState;
 
-/// The base class of elements that turn a video frame into one of the same format and size, or read a frame and pass it on. It
-/// deals with backends, memories, caps, allocation, metas, regions, interruptions and errors. Its properties are backend,
-/// active-backend, cuda-device-id, region, region-margin, region-shape, regions and roi-type.
+/// The base class of elements that turn a video frame into one of the same format and size, or read a frame and pass it
+/// on. It handles backends, memories, caps, allocation, metas, regions, interruptions and errors. Its properties are
+/// backend, active-backend, cuda-device-id, region, region-margin, region-shape, regions and roi-type.
 ///
 /// A subclass keeps the settings of its own properties, and makes plans from them. Settings are committed together when
 /// g_object_set() has set all its properties, so a frame never sees half of a change.
@@ -53,16 +55,19 @@ struct GstCudaVisionFilterClass {
 
   /// The subclass's settings.
   SettingsMachine& (*settings)(GstCudaVisionFilter* self);
-  /// Checks the taken settings as far as they do not depend on the format.
+  /// Checks what does not depend on the format in the taken settings.
   Status (*check)(GstCudaVisionFilter* self);
-  /// Makes a plan from the taken settings, which check() has accepted. Called with the CUDA context current, and without the object lock.
+  /// Makes a plan from the taken settings, which check() has accepted. Called with the CUDA context current, and
+  /// without the object lock.
   Result<FilterPlan> (*make_plan)(GstCudaVisionFilter* self, const PlanContext& context);
 
-  // Only for elements that can send data other than video, if downstream asks for it. They also call add_data_template().
-  /// (transfer full) The data that can be made from the video in `caps` (GST_PAD_SINK), or the video from which the data in `caps`
-  /// can be made (GST_PAD_SRC). Structures of the other kind are skipped. None of these caps has features.
+  // Only for elements that can send data other than video, if downstream asks for it. They also call
+  // add_data_template().
+  /// (transfer full) GST_PAD_SINK: the data that can be made from the video in `caps`. GST_PAD_SRC: the video that can
+  /// be made into the data in `caps`. Structures of the other kind are skipped. None of these caps has features.
   GstCaps* (*transform_data_caps)(GstPadDirection direction, GstCaps* caps);
-  /// (transfer full) The part of `choices` (taken) that the committed settings prefer for this video. Called under the object lock.
+  /// (transfer full) The part of `choices` (taken) that the committed settings prefer for this video.
+  /// Called under the object lock.
   GstCaps* (*fixate_data_caps)(GstCudaVisionFilter* self, const GstVideoInfo& video, GstCaps* choices);
 };
 

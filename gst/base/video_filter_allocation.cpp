@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// GstCudaVisionFilter: allocation of frames, and the CUDA context in which they are.
+// GstCudaVisionFilter: allocation of frames, and their CUDA context.
 #include "gst/base/caps.hpp"
 #include "gst/base/log.hpp"
 #include "gst/base/video_filter_private.hpp"
@@ -8,7 +8,7 @@ namespace cudavision::video_filter {
 
 namespace {
 
-/// Asks upstream for more buffers than the pool in the query has, for those that wait in this element.
+/// Asks upstream for more buffers than the pool in the query has, because frames wait in this element.
 void ask_for_more_buffers(GstQuery* query, guint held) {
   if (held == 0 || gst_query_get_n_allocation_pools(query) == 0) return;
   GstBufferPool* pool;
@@ -63,7 +63,7 @@ gboolean decide_allocation(GstBaseTransform* trans, GstQuery* query) {
 
 namespace {
 
-/// Goes over to the CUDA context of an incoming frame, if that is another one than ours.
+/// Changes to the CUDA context of an incoming frame, if it is not ours.
 Status follow_context(GstCudaVisionFilter* self, GstBuffer* buffer) {
   FilterState& state = *self->state;
   if (!state.host.follows(buffer)) return {};
@@ -131,11 +131,12 @@ GstFlowReturn prepare_output_buffer(GstBaseTransform* trans, GstBuffer* inbuf, G
   }
   if (!is_in_wrong_memory(state, *outbuf)) return flow;
 
-  // The pool is still of the former CUDA context, or there is no pool because frames passed through until now. GstBaseTransform
-  // decides on a pool again before the next frame; this frame comes from elsewhere.
+  // The pool is still of the former CUDA context, or there is no pool because frames passed through until now.
+  // GstBaseTransform decides on a pool again before the next frame; this frame comes from elsewhere.
   gst_clear_buffer(outbuf);
   *outbuf = new_device_frame(trans);
-  if (!*outbuf) return failed(state, Status::resource("no frame can be allocated in the CUDA context of the incoming frames"));
+  if (!*outbuf)
+    return failed(state, Status::resource("no frame can be allocated in the CUDA context of the incoming frames"));
   copy_metadata(trans, inbuf, *outbuf);
   return GST_FLOW_OK;
 }

@@ -7,7 +7,8 @@
 namespace cudavision::video_filter {
 
 gboolean query(GstBaseTransform* trans, GstPadDirection direction, GstQuery* query) {
-  if (GST_QUERY_TYPE(query) == GST_QUERY_CONTEXT && state_of(trans).host.gpu.answer_context_query(GST_ELEMENT(trans), query))
+  if (GST_QUERY_TYPE(query) == GST_QUERY_CONTEXT &&
+      state_of(trans).host.gpu.answer_context_query(GST_ELEMENT(trans), query))
     return TRUE;
   if (GST_QUERY_TYPE(query) == GST_QUERY_DRAIN && direction == GST_PAD_SINK) push_held(as_filter(trans));
   if (!base_class()->query(trans, direction, query)) return FALSE;
@@ -18,7 +19,8 @@ gboolean query(GstBaseTransform* trans, GstPadDirection direction, GstQuery* que
     gst_query_parse_caps_result(query, &caps);
     gst_query_parse_caps(query, &filter);
     caps = cuda_memory_first(gst_caps_ref(caps));
-    if (direction == GST_PAD_SINK && filter && state_of(trans).host.uses_cuda()) caps = insist_on_cuda(caps, trans->sinkpad);
+    if (direction == GST_PAD_SINK && filter && state_of(trans).host.uses_cuda())
+      caps = insist_on_cuda(caps, trans->sinkpad);
     if (direction == GST_PAD_SINK && gst_caps_is_empty(caps)) state_of(trans).host.check_memory_of_peer(trans->srcpad);
     gst_query_set_caps_result(query, caps);
     gst_caps_unref(caps);

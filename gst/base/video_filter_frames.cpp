@@ -26,9 +26,11 @@ FrameTimes times_of(GstBaseTransform* trans, GstBuffer* buffer) {
   return times;
 }
 
-/// Runs the processor on a frame. If the frame passes through, `inbuf` and `outbuf` share their memory, or are the same.
+/// Runs the processor on a frame. If the frame passes through, `inbuf` and `outbuf` share their memory, or are the
+/// same.
 /// Errors: frame, if the incoming frame does not fit its caps; resource.
-Result<Processed> process(GstCudaVisionFilter* self, Gpu* gpu, GstBuffer* inbuf, GstBuffer* outbuf, const FrameTimes& times) {
+Result<Processed> process(GstCudaVisionFilter* self, Gpu* gpu, GstBuffer* inbuf, GstBuffer* outbuf,
+                          const FrameTimes& times) {
   FilterState& state = *self->state;
   const Processor& processor = *state.processor;
   Transfer transfer(gpu);
@@ -37,8 +39,9 @@ Result<Processed> process(GstCudaVisionFilter* self, Gpu* gpu, GstBuffer* inbuf,
   std::unique_ptr<FrameBuffer> out;
   if (!gst_base_transform_is_passthrough(GST_BASE_TRANSFORM(self)) && !state.data) {
     out = std::make_unique<FrameBuffer>(transfer, outbuf, state.video, GST_MAP_WRITE);
-    // The next output frame will be no better, so this is no error of the frame alone.
-    if (!out->status().ok()) return Status::resource("cannot write to a buffer of the output pool: " + out->status().message());
+    // The next output frame would fail, too, so this is not an error of this frame alone.
+    if (!out->status().ok())
+      return Status::resource("cannot write to a buffer of the output pool: " + out->status().message());
   }
   const bool reads_results = processor.reads_results(), keeps_results = processor.results_kept() > 1;
   if (keeps_results)
@@ -52,7 +55,8 @@ Result<Processed> process(GstCudaVisionFilter* self, Gpu* gpu, GstBuffer* inbuf,
   const std::uint64_t number = ++state.frames;
   const auto submitted = transfer.run(frame, [&]() -> Status {
     const bool only_reads = state.data || processor.passes_through();
-    const auto src = out && only_reads ? transfer.carry(in, *out, state.input_staging) : transfer.fetch(in, state.input_staging);
+    const auto src =
+        out && only_reads ? transfer.carry(in, *out, state.input_staging) : transfer.fetch(in, state.input_staging);
     if (!src.ok()) return src.error();
     const Image* dst = nullptr;
     if (out && !only_reads) {
@@ -68,9 +72,9 @@ Result<Processed> process(GstCudaVisionFilter* self, Gpu* gpu, GstBuffer* inbuf,
   return Processed{submitted.value(), transfer.ticket(), std::move(out)};
 }
 
-/// Reports a frame that was processed, or sees to it that it is reported later; decides whether it waits in this element.
-/// Errors: resource.
-Status settle(GstCudaVisionFilter* self, Processed processed, GstBuffer* outbuf, const FrameTimes& times) {
+/// Reports a processed frame now, or arranges that it is reported later.
+/// Decides whether it waits in this element. Errors: resource.
+Status report_or_hold(GstCudaVisionFilter* self, Processed processed, GstBuffer* outbuf, const FrameTimes& times) {
   FilterState& state = *self->state;
   const bool finished = processed.state == Transfer::State::finished;
   if (finished)  // then all frames before it are finished, too
@@ -113,13 +117,14 @@ GstFlowReturn transform(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* ou
     if (status.ok()) {
       const FrameTimes times = times_of(trans, inbuf);
       auto processed = process(self, state.host.uses_cuda() ? &state.host.gpu : nullptr, inbuf, outbuf, times);
-      status = processed.ok() ? settle(self, std::move(processed.value()), outbuf, times) : processed.error();
+      status = processed.ok() ? report_or_hold(self, std::move(processed.value()), outbuf, times) : processed.error();
     }
   }
   const bool first_dropped = !std::exchange(state.dropped, status.code() == Status::Code::frame);
   if (state.dropped) {
     if (first_dropped)
-      GST_ELEMENT_WARNING(self, STREAM, FORMAT, ("%s", status.message().c_str()), ("frames are dropped until one fits"));
+      GST_ELEMENT_WARNING(self, STREAM, FORMAT, ("%s", status.message().c_str()),
+                          ("frames are dropped until one fits"));
     return GST_BASE_TRANSFORM_FLOW_DROPPED;
   }
   if (status.ok()) return GST_FLOW_OK;
@@ -131,7 +136,7 @@ GstFlowReturn transform_ip(GstBaseTransform* trans, GstBuffer* buffer) { return 
 
 namespace {
 
-/// Tells the processor until when no frame comes.
+/// Tells the processor up to which time no frame comes.
 void pass_gap(GstBaseTransform* trans, GstEvent* event) {
   GstCudaVisionFilter* self = as_filter(trans);
   FilterState& state = *self->state;
@@ -142,7 +147,8 @@ void pass_gap(GstBaseTransform* trans, GstEvent* event) {
   const std::lock_guard lock(state.processing);
   if (!state.processor || !GST_CLOCK_TIME_IS_VALID(running_time)) return;
   const Gpu::Scope scope(state.host.gpu);
-  if (complete_until(self, 0).ok()) state.processor->passed(running_time, GST_ELEMENT(self));  // else the next frame fails
+  // Else the next frame fails.
+  if (complete_until(self, 0).ok()) state.processor->passed(running_time, GST_ELEMENT(self));
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// GstCudaVisionFilter: frames that wait in the element until the GPU has done their work, while it works on the next frames
-// (async-depth).
+// GstCudaVisionFilter: frames that wait in the element until the GPU has done their work, while it works on the next
+// frames (async-depth).
 //
-//   async-depth=2      in 1   in 2   in 3, out 1   in 4, out 2 …      at EOS and before other events: out 3, out 4
-//                                                                    if a live stream stalls: each when its latency has passed
+//   async-depth=2   in 1   in 2   in 3, out 1   in 4, out 2 …   at EOS and before other events: out 3, out 4
+//                                                               a live stream stalls: each when its latency has passed
 #include <algorithm>
 #include <chrono>
 
@@ -22,7 +22,7 @@ bool frames_need_completion(GstCudaVisionFilter* self) {
   return !state.to_device || !state.host.gpu.may_hand_over();
 }
 
-/// (transfer full) The oldest frame that waits, of which the work is done then. Errors: resource.
+/// (transfer full) The oldest frame that waits, after its work is done. Errors: resource.
 Result<GstBuffer*> take_oldest(GstCudaVisionFilter* self) {
   FilterState& state = *self->state;
   GstBuffer* buffer = state.held.front().buffer;
@@ -46,14 +46,14 @@ GstFlowReturn failed(const FilterState& state, const Status& status) {
 guint depth_of(GstCudaVisionFilter* self) {
   const FilterState& state = *self->state;
   const guint depth = state.host.async_depth();
-  const bool can_wait =
-      depth > 0 && state.in_time && state.host.uses_cuda() && GST_PAD_MODE(GST_BASE_TRANSFORM_SRC_PAD(self)) == GST_PAD_MODE_PUSH;
+  const bool can_wait = depth > 0 && state.in_time && state.host.uses_cuda() &&
+                        GST_PAD_MODE(GST_BASE_TRANSFORM_SRC_PAD(self)) == GST_PAD_MODE_PUSH;
   return can_wait ? depth : 0;
 }
 
 namespace {
 
-/// When the oldest frame that waits has been here for as long as the latency says.
+/// The time at which the oldest frame that waits has been here for as long as the latency says.
 Deadline::Clock::time_point due(const FilterState& state) {
   return state.held.front().arrived + std::chrono::nanoseconds(state.latency.load());
 }
@@ -78,15 +78,16 @@ GstFlowReturn push_frames(GstCudaVisionFilter* self, bool all) {
   }
 }
 
-/// When the oldest frame is to go on though no other frame came. A live camera may stall, or be slower than its caps say. No value: never.
+/// The time at which the oldest frame is pushed even if no other frame came: a live camera may stall, or be slower than
+/// its caps say. No value: never.
 Deadline::Time next_deadline(const FilterState& state) {
   if (!state.live || state.held.empty() || state.latency == 0) return {};
   return due(state);
 }
 
-/// In the thread of the deadline: lets frames out for which no other frame came in time, and returns the next deadline. The lock keeps
-/// upstream from sending something meanwhile. It is not waited for: whoever has it may be about to stop the element, and then waits for this
-/// thread.
+/// In the thread of the deadline: pushes frames if no other frame came in time, and returns the next deadline. The lock
+/// keeps upstream from sending something meanwhile. This function does not wait for the lock, because the thread that
+/// has it may be stopping the element and waiting for this thread.
 Deadline::Time push_due(GstCudaVisionFilter* self) {
   GstPad* const sink = GST_BASE_TRANSFORM_SINK_PAD(self);
   if (!GST_PAD_STREAM_TRYLOCK(sink)) return Deadline::Clock::now() + std::chrono::milliseconds(1);
@@ -140,16 +141,18 @@ GstFlowReturn generate_output(GstBaseTransform* trans, GstBuffer** outbuf) {
   return GST_FLOW_OK;
 }
 
-// Latency -----------------------------------------------------------------------------------------------------------------------
+// Latency -------------------------------------------------------------------------------------------------------------
 
 void check_times(GstCudaVisionFilter* self) {
   FilterState& state = *self->state;
   GstQuery* query = gst_query_new_latency();
   gboolean live = FALSE;
-  if (gst_pad_peer_query(GST_BASE_TRANSFORM_SINK_PAD(self), query)) gst_query_parse_latency(query, &live, nullptr, nullptr);
+  if (gst_pad_peer_query(GST_BASE_TRANSFORM_SINK_PAD(self), query))
+    gst_query_parse_latency(query, &live, nullptr, nullptr);
   gst_query_unref(query);
   state.live = bool(live);
-  // Without a framerate nobody knows when the next frame of a live stream arrives, so that a frame which waits for it may be too late.
+  // Without a framerate nobody knows when the next frame of a live stream arrives,
+  // so a frame that waits for it may be too late.
   state.in_time = !live || GST_CLOCK_TIME_IS_VALID(time_between_frames(state.video));
 }
 

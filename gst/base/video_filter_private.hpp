@@ -26,11 +26,11 @@ struct FilterSettings {
 };
 enum class RegionShape { rectangle, ellipse };
 
-/// A frame of which the GPU may not have done the work.
+/// A frame whose work the GPU may not have done yet.
 struct PendingFrame {
   std::uint64_t number, ticket;
   FrameTimes times;
-  bool reported;                        // the processor needs not be told when the work is done
+  bool reported;                        // the processor need not be told when the work is done
   GstBuffer* held = nullptr;            // the outgoing buffer, if it waits in this element; it is in FilterState::held
   std::unique_ptr<FrameBuffer> mapped;  // the mapping of that buffer, while a copy writes it
 };
@@ -50,8 +50,9 @@ struct FilterState {
   std::atomic<bool> changed{false};     // settings were committed since the last plan was made
   std::atomic<bool> sends_data{false};  // whether `data` is set, for any thread
 
-  /// Held by the thread that uses the members below: the streaming thread, except while it pushes frames and events, the poller, or the
-  /// thread of the deadline. The deadline itself is for the streaming thread, and for the one that stops the element.
+  /// Locked by the thread that uses the members below: the streaming thread (except while it pushes frames and events),
+  /// the poller, or the thread of the deadline. The deadline itself is for the streaming thread,
+  /// and for the thread that stops the element.
   std::recursive_mutex processing;
   GstVideoInfo video;
   std::unique_ptr<GstCaps, void (*)(GstCaps*)> data{nullptr, gst_caps_unref};  // caps of the output, if it is not video
@@ -59,7 +60,7 @@ struct FilterState {
   bool to_device = false;                                                      // output frames are in CUDA memory
   bool has_worked = false;                                                     // a plan was made since start
   std::unique_ptr<Processor> processor;
-  std::shared_ptr<void> kept;  // what processors share until the element stops
+  std::shared_ptr<void> kept;  // data that processors share until the element stops
   FilterSettings in_use;       // the settings of the base class when `processor` was made
   std::string advice;          // the advice of the plan in use
   Status renewed;              // the result of making a plan for the frame that is being processed
@@ -79,7 +80,7 @@ struct FilterState {
   bool holds_last = false;               // the frame that was just processed is to wait
   bool skipped = false;                  // the last frame was not processed
   bool at_discont = false;               // the base class marks the next frame that it pushes as a discontinuity
-  std::atomic<bool> live{false};         // frames come as time goes by, and may stop coming
+  std::atomic<bool> live{false};         // frames come in real time, and may stop coming
   bool in_time = false;                  // frames may wait: they arrive at a known rate, or nobody plays them live
   std::atomic<GstClockTime> latency{0};  // of the waiting; for any thread
 
@@ -96,8 +97,8 @@ inline GstCudaVisionFilterClass* class_of(gpointer object) { return as_filter_cl
 /// GstBaseTransform's own functions.
 GstBaseTransformClass* base_class();
 
-/// Makes a plan from the committed settings. If frames have flowed before, settings that cannot work are reported and replaced by
-/// the last ones that did.
+/// Makes a plan from the committed settings. If frames have flowed before, settings that cannot work are reported and
+/// replaced by the last ones that did.
 Status renew_plan(GstCudaVisionFilter* self);
 /// Waits until the GPU has done all work, and posts an error if some of it failed.
 void finish_work(GstCudaVisionFilter* self);
@@ -109,8 +110,8 @@ void interrupt(GstCudaVisionFilter* self, Interruption why);
 void report(GstCudaVisionFilter* self, GstBuffer* outbuf, std::uint64_t number, const FrameTimes& times);
 /// Adds a frame to the pending ones. It is reported when its work is done.
 void add_pending(GstCudaVisionFilter* self, PendingFrame frame);
-/// Waits until at most so many frames are pending, and reports those that were not. Errors: resource, if the GPU failed; then no frame
-/// is left, neither pending nor held.
+/// Waits until at most `most_left` frames are pending, and reports the others. Errors: resource, if the GPU failed;
+/// then no frame is left, neither pending nor held.
 Status complete_until(GstCudaVisionFilter* self, std::size_t most_left);
 
 // video_filter_held.cpp
@@ -150,9 +151,10 @@ gboolean transform_meta(GstBaseTransform* trans, GstBuffer* outbuf, GstMeta* met
 gboolean copy_metadata(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* outbuf);
 /// The part of a frame to process, by the settings in use.
 Region region_of(const FilterState& state, GstBuffer* buffer);
-/// The shapes of the property regions in a frame; none with region=frame. Errors: settings, if a polygon leaves the frame.
+/// The shapes of the property regions in a frame; none with region=frame. Errors: settings,
+/// if a polygon leaves the frame.
 Result<Region> own_shapes(const FilterSettings& settings, const GstVideoInfo& video);
-/// Checks the property regions as far as the frame does not matter. Errors: settings.
+/// Checks what does not depend on the frame in the property regions. Errors: settings.
 Status check_shapes(const FilterSettings& settings);
 /// A sentence about settings of the region that have no effect; else empty.
 std::string unused_shapes(const FilterSettings& settings);

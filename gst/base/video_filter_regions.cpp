@@ -27,8 +27,8 @@ void for_each_roi(GstBuffer* buffer, F&& f) {
     f(reinterpret_cast<GstVideoRegionOfInterestMeta*>(meta));
 }
 
-/// A box of an uncropped frame, in pixels of the picture that is cropped at `origin`. It may reach beyond the picture, which is
-/// never larger than the limits.
+/// A box of an uncropped frame, in pixels of the picture that is cropped at `origin`. It may reach beyond the picture,
+/// which is never larger than the limits.
 Rect in_picture(gint64 x, gint64 y, gint64 width, gint64 height, CropOrigin origin) {
   const auto limited = [](gint64 value) { return int(CLAMP(value, -(1 << 20), 1 << 20)); };
   const int left = limited(x - origin.x), top = limited(y - origin.y);
@@ -38,8 +38,8 @@ Rect in_picture(const GstVideoRegionOfInterestMeta* roi, CropOrigin origin) {
   return in_picture(roi->x, roi->y, roi->w, roi->h, origin);
 }
 
-/// Calls f(type, box) with the boxes that the metas of a buffer hold, in pixels of its picture. A detector that adds both kinds of metas
-/// gives each box twice, which makes no difference to the region.
+/// Calls f(type, box) with the boxes that the metas of a buffer hold, in pixels of its picture. A detector that adds
+/// both kinds of metas gives each box twice, which makes no difference to the region.
 template <typename F>
 void for_each_box(GstBuffer* buffer, F&& f) {
   const CropOrigin origin = crop_origin(buffer);
@@ -47,9 +47,10 @@ void for_each_box(GstBuffer* buffer, F&& f) {
 #if CUDAVISION_HAVE_ANALYTICS
   GstAnalyticsRelationMeta* relations = gst_buffer_get_analytics_relation_meta(buffer);
   gpointer cursor = nullptr;
-  GstAnalyticsMtd found;
-  while (relations && gst_analytics_relation_meta_iterate(relations, &cursor, gst_analytics_od_mtd_get_mtd_type(), &found)) {
-    const auto* object = reinterpret_cast<const GstAnalyticsODMtd*>(&found);
+  GstAnalyticsMtd detection;
+  while (relations &&
+         gst_analytics_relation_meta_iterate(relations, &cursor, gst_analytics_od_mtd_get_mtd_type(), &detection)) {
+    const auto* object = reinterpret_cast<const GstAnalyticsODMtd*>(&detection);
     gint x, y, width, height;
     if (gst_analytics_od_mtd_get_location(object, &x, &y, &width, &height, nullptr))
       f(gst_analytics_od_mtd_get_obj_type(object), in_picture(x, y, width, height, origin));
@@ -64,7 +65,7 @@ Rect grown(const Rect& box, double margin) {
 }
 
 #if CUDAVISION_HAVE_ANALYTICS
-/// Adds a detection to a meta, at its place in the picture that is cropped at `origin`.
+/// Adds a detection to a meta, at its position in the picture that is cropped at `origin`.
 bool add_moved_object(GstAnalyticsRelationMeta* meta, const GstAnalyticsODMtd* object, CropOrigin origin,
                       GstAnalyticsODMtd* added) {
   const GQuark type = gst_analytics_od_mtd_get_obj_type(object);
@@ -74,7 +75,8 @@ bool add_moved_object(GstAnalyticsRelationMeta* meta, const GstAnalyticsODMtd* o
   gfloat turn;
   gst_analytics_od_mtd_get_oriented_location(object, &x, &y, &width, &height, &turn, &confidence);
   const Rect box = in_picture(x, y, width, height, origin);
-  return gst_analytics_relation_meta_add_oriented_od_mtd(meta, type, box.x, box.y, box.width, box.height, turn, confidence, added);
+  return gst_analytics_relation_meta_add_oriented_od_mtd(meta, type, box.x, box.y, box.width, box.height, turn,
+                                                         confidence, added);
 #else
   gst_analytics_od_mtd_get_location(object, &x, &y, &width, &height, &confidence);
   const Rect box = in_picture(x, y, width, height, origin);
@@ -95,8 +97,9 @@ bool add_copy(GstBuffer* outbuf, GstAnalyticsRelationMeta* meta, GstBuffer* inbu
   return true;
 }
 
-/// Adds what a meta of an uncropped frame holds to the buffer of the cropped picture: detections at their place in the picture, all other
-/// metadata as they are, and the relations between them. A meta cannot be changed afterwards: there is no function that moves a detection.
+/// Adds the contents of an uncropped frame's meta to the buffer of the cropped picture: detections at their positions
+/// in the picture, all other metadata unchanged, and the relations between them. A meta cannot be changed afterwards:
+/// there is no function that moves a detection.
 void add_moved(GstBaseTransform* trans, GstBuffer* outbuf, GstAnalyticsRelationMeta* from, GstBuffer* inbuf) {
   const CropOrigin origin = crop_origin(inbuf);
   const auto length = guint(gst_analytics_relation_get_length(from));
@@ -120,7 +123,8 @@ void add_moved(GstBaseTransform* trans, GstBuffer* outbuf, GstAnalyticsRelationM
     for (guint b = 0; b < length; ++b) {
       if (!ids[a] || !ids[b]) continue;
       const GstAnalyticsRelTypes relation = gst_analytics_relation_meta_get_relation(from, a, b);
-      if (relation != GST_ANALYTICS_REL_TYPE_NONE) gst_analytics_relation_meta_set_relation(to, relation, *ids[a], *ids[b]);
+      if (relation != GST_ANALYTICS_REL_TYPE_NONE)
+        gst_analytics_relation_meta_set_relation(to, relation, *ids[a], *ids[b]);
     }
 }
 #endif
@@ -130,8 +134,9 @@ void add_moved(GstBaseTransform* trans, GstBuffer* outbuf, GstAnalyticsRelationM
 gboolean transform_meta(GstBaseTransform* trans, GstBuffer* outbuf, GstMeta* meta, GstBuffer* inbuf) {
   // Video metas do not apply to tables.
   if (state_of(trans).data) return base_class()->transform_meta(trans, outbuf, meta, inbuf);
-  // Format and size stay the same, so all metas stay valid. (The base class drops metas that describe memory.) The crop is the exception:
-  // it is applied, and what has a place in the frame moves with it: copy_metadata() moves regions of interest, which can be changed.
+  // Format and size stay the same, so all metas stay valid. (The base class drops metas that describe memory.) The crop
+  // is the exception: it is applied, and metadata with a position in the frame move with it. copy_metadata() moves
+  // regions of interest, because these can be changed.
   if (meta->info->api == GST_VIDEO_CROP_META_API_TYPE) return FALSE;
 #if CUDAVISION_HAVE_ANALYTICS
   if (meta->info->api == GST_ANALYTICS_RELATION_META_API_TYPE && gst_buffer_get_video_crop_meta(inbuf)) {
@@ -164,27 +169,28 @@ Region region_of(const FilterState& state, GstBuffer* buffer) {
   std::vector<Rect>& boxes = settings.region_shape == int(RegionShape::ellipse) ? region.ellipses : region.rects;
   for_each_box(buffer, [&](GQuark type, const Rect& box) {
     const char* name = g_quark_to_string(type);
-    if (settings.roi_type.empty() || (name && settings.roi_type == name)) boxes.push_back(grown(box, settings.region_margin));
+    if (settings.roi_type.empty() || (name && settings.roi_type == name))
+      boxes.push_back(grown(box, settings.region_margin));
   });
   return region;
 }
 
 Result<Region> own_shapes(const FilterSettings& settings, const GstVideoInfo& video) {
-  Region own;
-  if (settings.region == int(Region::Mode::frame)) return own;
+  Region result;
+  if (settings.region == int(Region::Mode::frame)) return result;
   const auto shapes = parse_shapes("regions", ShapeKind::areas, settings.regions);
   if (!shapes.ok()) return shapes.error();
   const int width = GST_VIDEO_INFO_WIDTH(&video), height = GST_VIDEO_INFO_HEIGHT(&video);
   for (const Shape& shape : shapes.value()) {
     if (shape.rectangle) {
-      own.rects.push_back(rect_in(shape, width, height));
+      result.rects.push_back(rect_in(shape, width, height));
       continue;
     }
     auto polygon = points_in("regions", shape, width, height);
     if (!polygon.ok()) return polygon.error();
-    own.polygons.push_back(std::move(polygon.value()));
+    result.polygons.push_back(std::move(polygon.value()));
   }
-  return own;
+  return result;
 }
 
 Status check_shapes(const FilterSettings& settings) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// GstCudaVisionFilter: frames of which the GPU may not have done the work, and their results, which arrive later.
+// GstCudaVisionFilter: frames whose work the GPU may not have done yet, and their results, which arrive later.
 //
 //   streaming thread   submit 1, push 1   submit 2, push 2   submit 3, push 3 …
 //   GPU                      1 ............... 2 ............... 3
@@ -10,7 +10,7 @@
 namespace cudavision::video_filter {
 namespace {
 
-/// Ends the oldest pending frame, of which the work is done.
+/// Ends the oldest pending frame. Its work must be done.
 void complete_oldest(GstCudaVisionFilter* self) {
   FilterState& state = *self->state;
   PendingFrame frame = std::move(state.pending.front());
@@ -19,13 +19,14 @@ void complete_oldest(GstCudaVisionFilter* self) {
   if (!frame.reported) report(self, frame.held, frame.number, frame.times);
 }
 
-/// The GPU failed: no report follows. Frames that wait stay pending, and fail when they are to go on.
+/// Called if the GPU failed: nothing is reported any more. Frames that wait stay pending,
+/// and fail when they would be pushed.
 void fail_pending(FilterState& state) {
   while (!state.pending.empty() && !state.pending.front().held) state.pending.pop_front();
 }
 
-/// Reports all frames of which the work is done, except those that wait in this element. If the GPU failed, no report follows: an error
-/// does, with the next frame or at the end.
+/// Reports all frames whose work is done, except the frames that wait in this element. If the GPU failed, nothing is
+/// reported; an error is posted with the next frame or at the end.
 void report_done(GstCudaVisionFilter* self) {
   FilterState& state = *self->state;
   while (!state.pending.empty() && !state.pending.front().held) {

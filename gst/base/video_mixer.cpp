@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "gst/base/caps.hpp"
-#include "gst/base/compositor_division.hpp"
 #include "gst/base/vfunc.hpp"
 #include "gst/base/video_mixer_private.hpp"
 
@@ -22,15 +21,17 @@ namespace video_mixer {
 GstAggregatorClass* base_class() { return GST_AGGREGATOR_CLASS(cudavision_mixer_parent_class); }
 GstAggregatorPadClass* base_pad_class() { return GST_AGGREGATOR_PAD_CLASS(cudavision_mixer_pad_parent_class); }
 
-bool is_set(const GstVideoInfo& video) { return video.finfo && GST_VIDEO_INFO_FORMAT(&video) != GST_VIDEO_FORMAT_UNKNOWN; }
+bool is_set(const GstVideoInfo& video) {
+  return video.finfo && GST_VIDEO_INFO_FORMAT(&video) != GST_VIDEO_FORMAT_UNKNOWN;
+}
 
 Inputs::Inputs(GstCudaVisionMixer* self, const ObjectLock&) {
   for (GList* item = GST_ELEMENT(self)->sinkpads; item; item = item->next) {
     GstCudaVisionMixerPad* pad = as_mixer_pad(item->data);
     GstVideoInfo video = GST_VIDEO_AGGREGATOR_PAD(pad)->info;
     replace_meaningless_numbers(video);
-    // gst_aggregator_pad_is_inactive() aborts if the pad has no parent. A pad loses its parent only after it has left the list of
-    // the element, so under the object lock it has one.
+    // gst_aggregator_pad_is_inactive() aborts if the pad has no parent. A pad loses its parent only after it has left
+    // the list of the element, so under the object lock it has one.
     const bool inactive = gst_aggregator_pad_is_inactive(GST_AGGREGATOR_PAD(pad));
     held_.emplace_back(static_cast<GstObject*>(gst_object_ref(pad)));
     list_.push_back({pad, video, is_set(video), inactive});
@@ -48,7 +49,7 @@ namespace {
 GObjectClass* object_class() { return G_OBJECT_CLASS(cudavision_mixer_parent_class); }
 GstElementClass* element_class() { return GST_ELEMENT_CLASS(cudavision_mixer_parent_class); }
 
-// Backend -----------------------------------------------------------------------------------------------------------------------
+// Backend -------------------------------------------------------------------------------------------------------------
 
 GstStateChangeReturn change_state(GstElement* element, GstStateChange transition) {
   return state_of(element).host.change_state(element_class(), transition);
@@ -98,17 +99,19 @@ Status make_plan(GstCudaVisionMixer* self, const GstVideoInfo& output) {
 
 namespace {
 
-// Pads --------------------------------------------------------------------------------------------------------------------------
+// Pads ----------------------------------------------------------------------------------------------------------------
 
-/// Drops a frame that ends after the largest time, at which the base class would abort. Called in the upstream thread.
+/// Drops a frame that ends after the largest time, because the base class would abort. Called in the upstream thread.
 GstPadProbeReturn drop_endless(GstPad* pad, GstPadProbeInfo* info, gpointer) {
   const GstBuffer* buffer = GST_PAD_PROBE_INFO_BUFFER(info);
   const guint64 pts = GST_BUFFER_PTS(buffer), duration = GST_BUFFER_DURATION(buffer), most = G_MAXINT64;
-  const bool endless = GST_CLOCK_TIME_IS_VALID(pts) && (pts > most || (GST_CLOCK_TIME_IS_VALID(duration) && duration > most - pts));
+  const bool endless =
+      GST_CLOCK_TIME_IS_VALID(pts) && (pts > most || (GST_CLOCK_TIME_IS_VALID(duration) && duration > most - pts));
   GstElement* element = gst_pad_get_parent_element(pad);
-  if (element && std::exchange(as_mixer_pad(pad)->state->endless, endless) < endless)  // one warning for a row of such frames
-    GST_ELEMENT_WARNING(element, STREAM, FORMAT, ("%s: a frame is left out: it ends beyond 2^63 ns", GST_OBJECT_NAME(pad)),
-                        (nullptr));
+  // One warning for a series of such frames.
+  if (element && std::exchange(as_mixer_pad(pad)->state->endless, endless) < endless)
+    GST_ELEMENT_WARNING(element, STREAM, FORMAT,
+                        ("%s: a frame is left out: it ends beyond 2^63 ns", GST_OBJECT_NAME(pad)), (nullptr));
   gst_clear_object(&element);
   return endless ? GST_PAD_PROBE_DROP : GST_PAD_PROBE_OK;
 }
@@ -118,7 +121,8 @@ GstPad* request_new_pad(GstElement* element, GstPadTemplate* templ, const gchar*
   for_each_sink_pad(as_mixer(element), [&](GstCudaVisionMixerPad*) { ++count; });
   if (count >= blend::max_pads) {
     GST_ELEMENT_WARNING(element, CORE, PAD,
-                        ("no sink pad is added to the %d there are: at most %d make a picture", count, blend::max_pads), (nullptr));
+                        ("no sink pad is added to the %d there are: at most %d make a picture", count, blend::max_pads),
+                        (nullptr));
     return nullptr;
   }
   GstPad* pad = element_class()->request_new_pad(element, templ, name, caps);
@@ -144,7 +148,7 @@ guint get_children_count(GstChildProxy* proxy) {
   return GST_ELEMENT(proxy)->numsinkpads;
 }
 
-// Object ------------------------------------------------------------------------------------------------------------------------
+// Object --------------------------------------------------------------------------------------------------------------
 
 enum { PROP_HOST = 1 };
 
@@ -170,7 +174,8 @@ void finalize_pad(GObject* object) {
   G_OBJECT_CLASS(cudavision_mixer_pad_parent_class)->finalize(object);
 }
 
-void add_pad_template(GstElementClass* klass, const char* name, GstPadDirection direction, GstPadPresence presence, GType type) {
+void add_pad_template(GstElementClass* klass, const char* name, GstPadDirection direction, GstPadPresence presence,
+                      GType type) {
   GstCaps* caps = video_template_caps();
   gst_element_class_add_pad_template(klass, gst_pad_template_new_with_gtype(name, direction, presence, caps, type));
   gst_caps_unref(caps);

@@ -15,9 +15,9 @@ namespace cudavision {
 struct MixerState;
 struct MixerPadState;
 
-/// The base class of elements that lay the frames of their sink pads over each other. It deals with backends, memories, caps,
-/// allocation, CUDA contexts, errors and request pads; a subclass decides which pad goes where. Its properties are backend,
-/// active-backend and cuda-device-id.
+/// The base class of elements that lay the frames of their sink pads over each other. It handles backends, memories,
+/// caps, allocation, CUDA contexts, errors and request pads. A subclass decides where each pad is shown. Its properties
+/// are backend, active-backend and cuda-device-id.
 struct GstCudaVisionMixer {
   GstVideoAggregator parent;
   MixerState* state;
@@ -31,7 +31,7 @@ struct GstCudaVisionMixerPadClass {
   GstVideoAggregatorPadClass parent_class;
 };
 
-/// A sink pad as the current frame finds it.
+/// The state of a sink pad for the current frame.
 struct MixerInput {
   GstCudaVisionMixerPad* pad;
   GstVideoInfo video;
@@ -49,8 +49,8 @@ struct MixerLayout {
   std::vector<blend::Pad> pads;  ///< one for each input; `src` and `color` are ignored
 };
 
-/// The committed settings of a mixer and of its sink pads, all of the same moment: if an application changes one object after the
-/// other, these never contain a later change without an earlier one.
+/// The committed settings of a mixer and of its sink pads, all of the same moment: if an application changes one object
+/// after the other, these never contain a later change without an earlier one.
 class MixerSettings {
  public:
   virtual ~MixerSettings() = default;
@@ -63,14 +63,15 @@ class MixerSettings {
 struct GstCudaVisionMixerClass {
   GstVideoAggregatorClass parent_class;
 
-  /// Copies the settings. `inputs` are the sink pads, the lowest first. Called under the object lock, which each change of settings takes
-  /// too; it takes the locks of the pads.
+  /// Copies the settings. `inputs` are the sink pads, the lowest first. Called under the object lock, which each change
+  /// of settings takes too; it takes the locks of the pads.
   std::unique_ptr<MixerSettings> (*settings)(GstCudaVisionMixer* self, const std::vector<MixerInput>& inputs);
 };
 
 GType cudavision_mixer_get_type();
 GType cudavision_mixer_pad_get_type();
-/// Sets the pad templates of an element class. `sink_pad` is the type of its sink pads, a subclass of GstCudaVisionMixerPad.
+/// Sets the pad templates of an element class. `sink_pad` is the type of its sink pads, a subclass of
+/// GstCudaVisionMixerPad.
 void add_mixer_pads(GstElementClass* klass, GType sink_pad);
 inline GstCudaVisionMixer* as_mixer(gpointer object) {
   return G_TYPE_CHECK_INSTANCE_CAST(object, cudavision_mixer_get_type(), GstCudaVisionMixer);

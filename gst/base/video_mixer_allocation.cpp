@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// GstCudaVisionMixer: allocation of frames, and the CUDA context in which they are.
+// GstCudaVisionMixer: allocation of frames, and their CUDA context.
 #include "gst/base/log.hpp"
 #include "gst/base/video_mixer_private.hpp"
 
@@ -25,8 +25,9 @@ gboolean decide_allocation(GstAggregator* agg, GstQuery* query) {
 
 namespace {
 
-/// Goes over to the CUDA context of the incoming frames, if some are in CUDA memory and none of them is in our context. (If frames
-/// are in several contexts, those in other contexts are copied.) Returns whether it did; the output must then be negotiated again.
+/// Changes to the CUDA context of the incoming frames, if some are in CUDA memory and none of them is in our context.
+/// (If frames are in several contexts, those in other contexts are copied.) Returns whether it did;
+/// the output must then be negotiated again.
 Result<bool> follow_context(GstCudaVisionMixer* self) {
   Host& host = self->state->host;
   GstBuffer* foreign = nullptr;

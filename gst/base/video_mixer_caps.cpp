@@ -8,7 +8,7 @@
 
 namespace cudavision::video_mixer {
 
-// Queries -----------------------------------------------------------------------------------------------------------------------
+// Queries -------------------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -49,28 +49,31 @@ gboolean sink_query(GstAggregator* agg, GstAggregatorPad* pad, GstQuery* query) 
   }
 }
 
-/// Answers allocation queries at once, in the upstream thread. The base class would queue them for the streaming thread, which uses
-/// a query after upstream has freed it if the pad is released meanwhile. The base class also refuses to answer before the streaming thread
-/// has taken the caps from the queue of the pad. The answer needs only the caps in the query.
+/// Answers allocation queries at once, in the upstream thread. The base class would queue them for the streaming
+/// thread, which uses a query after upstream has freed it if the pad is released meanwhile. The base class also refuses
+/// to answer before the streaming thread has taken the caps from the queue of the pad.
+/// The answer needs only the caps in the query.
 gboolean sink_query_pre_queue(GstAggregator* agg, GstAggregatorPad* pad, GstQuery* query) {
   return GST_QUERY_TYPE(query) == GST_QUERY_ALLOCATION ? propose_allocation(state_of(agg).host, query)
                                                        : base_class()->sink_query_pre_queue(agg, pad, query);
 }
 
 gboolean src_query(GstAggregator* agg, GstQuery* query) {
-  if (GST_QUERY_TYPE(query) == GST_QUERY_CONTEXT && state_of(agg).host.gpu.answer_context_query(GST_ELEMENT(agg), query))
+  if (GST_QUERY_TYPE(query) == GST_QUERY_CONTEXT &&
+      state_of(agg).host.gpu.answer_context_query(GST_ELEMENT(agg), query))
     return TRUE;
   return base_class()->src_query(agg, query);
 }
 
-// Output caps -------------------------------------------------------------------------------------------------------------------
+// Output caps ---------------------------------------------------------------------------------------------------------
 
-/// The caps that downstream accepts and this element can produce, in the order of downstream. They come from a query of their own: the
-/// answer that the base class has is in the order of the template, and downstream may have changed its mind since.
+/// The caps that downstream accepts and this element can produce, in the order of downstream. They come from a query of
+/// their own, because the base class's answer is in the order of the template,
+/// and downstream may have changed its answer since.
 GstCaps* update_caps(GstVideoAggregator* vagg, GstCaps*) {
   GstPad* src = GST_AGGREGATOR(vagg)->srcpad;
-  // Downstream may leave fields out (the element interlace leaves the framerate out), and the base class wants a subset of the template,
-  // so intersect with the template.
+  // Downstream may leave fields out (the element interlace leaves the framerate out), and the base class wants a subset
+  // of the template, so intersect with the template.
   GstCaps* wanted = gst_pad_peer_query_caps(src, nullptr);
   GstCaps* both = filter_caps(possible_caps(as_mixer(vagg), src), wanted);
   gst_caps_unref(wanted);
@@ -99,25 +102,28 @@ gint64 area(const GstVideoInfo& video) { return gint64(GST_VIDEO_INFO_WIDTH(&vid
 
 /// The formats of the pads, the best first: formats with alpha come before others, then those with more pixels.
 std::vector<GstVideoInfo> wanted_formats(const std::vector<MixerInput>& inputs) {
-  std::vector<std::pair<gint64, GstVideoInfo>> found;
+  std::vector<std::pair<gint64, GstVideoInfo>> by_area;
   for (const MixerInput& input : inputs) {
     if (!input.has_caps || input.inactive) continue;
-    const auto same = [&](const auto& row) { return GST_VIDEO_INFO_FORMAT(&row.second) == GST_VIDEO_INFO_FORMAT(&input.video); };
-    const auto row = std::find_if(found.begin(), found.end(), same);
-    if (row == found.end())
-      found.push_back({area(input.video), input.video});
+    const auto same = [&](const auto& row) {
+      return GST_VIDEO_INFO_FORMAT(&row.second) == GST_VIDEO_INFO_FORMAT(&input.video);
+    };
+    const auto row = std::find_if(by_area.begin(), by_area.end(), same);
+    if (row == by_area.end())
+      by_area.push_back({area(input.video), input.video});
     else
       row->first += area(input.video);
   }
-  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
+  std::stable_sort(by_area.begin(), by_area.end(), [](const auto& a, const auto& b) {
     return std::pair(has_alpha(a.second), a.first) > std::pair(has_alpha(b.second), b.first);
   });
   std::vector<GstVideoInfo> formats;
-  for (const auto& row : found) formats.push_back(row.second);
+  for (const auto& row : by_area) formats.push_back(row.second);
   return formats;
 }
 
-/// Chooses a format, if possible one of the pads' formats, and the colorimetry, chroma site and interlacing that go with it.
+/// Chooses a format, if possible one of the pads' formats, and the colorimetry,
+/// chroma site and interlacing that go with it.
 void choose_format(GstCaps*& caps, const std::vector<MixerInput>& inputs) {
   const std::vector<GstVideoInfo> wanted = wanted_formats(inputs);
   std::vector<const char*> names;
@@ -134,7 +140,7 @@ void choose_format(GstCaps*& caps, const std::vector<MixerInput>& inputs) {
     if (prefer_text(caps, "format", name)) break;
   if (wanted.empty()) return;
 
-  // If downstream accepts none of these formats, take its first.
+  // If downstream accepts none of these formats, its first one is used.
   GstStructure* first = gst_structure_copy(gst_caps_get_structure(caps, 0));
   gst_structure_fixate_field(first, "format");
   const char* name = gst_structure_get_string(first, "format");
@@ -156,8 +162,9 @@ void choose_format(GstCaps*& caps, const std::vector<MixerInput>& inputs) {
     }
   }
   // Interlacing comes from the lowest pad: its frames also tell which field comes first.
-  const GstVideoInfo& lowest =
-      std::find_if(inputs.begin(), inputs.end(), [](const MixerInput& input) { return input.has_caps && !input.inactive; })->video;
+  const GstVideoInfo& lowest = std::find_if(inputs.begin(), inputs.end(), [](const MixerInput& input) {
+                                 return input.has_caps && !input.inactive;
+                               })->video;
   if (prefer_text(caps, "interlace-mode", gst_video_interlace_mode_to_string(GST_VIDEO_INFO_INTERLACE_MODE(&lowest))) &&
       GST_VIDEO_INFO_FIELD_ORDER(&lowest) != GST_VIDEO_FIELD_ORDER_UNKNOWN)
     prefer_text(caps, "field-order", gst_video_field_order_to_string(GST_VIDEO_INFO_FIELD_ORDER(&lowest)));
@@ -168,12 +175,13 @@ std::pair<int, int> best_framerate(const std::vector<MixerInput>& inputs) {
   std::pair<int, int> best{0, 1};
   for (const MixerInput& input : inputs) {
     const int n = GST_VIDEO_INFO_FPS_N(&input.video), d = GST_VIDEO_INFO_FPS_D(&input.video);
-    if (input.has_caps && !input.inactive && d > 0 && gst_util_fraction_compare(n, d, best.first, best.second) > 0) best = {n, d};
+    if (input.has_caps && !input.inactive && d > 0 && gst_util_fraction_compare(n, d, best.first, best.second) > 0)
+      best = {n, d};
   }
   return best.first > 0 ? best : std::pair(25, 1);
 }
 
-/// Chooses values for the fields of `caps` for which the pads or the settings have a preference.
+/// Chooses values for the fields of `caps` if the pads or the settings have a preference.
 void choose_src_caps(GstCudaVisionMixer* self, GstCaps*& caps) {
   const Snapshot inputs(self);
   int par_n = 1, par_d = 1;

@@ -7,12 +7,12 @@
 
 namespace cudavision::video_mixer {
 
-// Downstream events -------------------------------------------------------------------------------------------------------------
+// Downstream events ---------------------------------------------------------------------------------------------------
 
 namespace {
 
-/// Whether the base class accepts this interlace mode: it must be that of the output, or of the other pads if there is no output
-/// yet.
+/// Whether the base class accepts this interlace mode: it must be the mode of the output,
+/// or of the other pads if there is no output yet.
 bool is_taken(GstCudaVisionMixer* self, GstVideoInterlaceMode mode) {
   const GstVideoInfo& output = GST_VIDEO_AGGREGATOR(self)->info;
   if (is_set(output)) return GST_VIDEO_INFO_INTERLACE_MODE(&output) == mode;
@@ -24,8 +24,9 @@ bool is_taken(GstCudaVisionMixer* self, GstVideoInterlaceMode mode) {
   return taken;
 }
 
-/// Hands a caps event to the base class. It applies the first caps of a pad at once, and later ones with the next frame. If the element
-/// stops before that frame, it applies them to the first frame of the next run instead, unless other later caps come.
+/// Hands a caps event to the base class. It applies the first caps of a pad at once, and later ones with the next
+/// frame. If the element stops before that frame, it applies them to the first frame of the next run instead, unless
+/// other later caps come.
 gboolean apply_caps(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) {
   bool& new_caps = as_mixer_pad(pad)->state->new_caps;
   const bool first = !is_set(GST_VIDEO_AGGREGATOR_PAD(pad)->info);
@@ -37,8 +38,9 @@ gboolean apply_caps(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) 
   return base_class()->sink_event(agg, pad, event);
 }
 
-/// Lets the base class accept caps of any interlace mode. It refuses other modes than that of the output or of the other pads, so
-/// the output has the mode of the caps while the base class handles the event. Frames are blended without regard to fields.
+/// Lets the base class accept caps of any interlace mode. It refuses modes that differ from the mode of the output or
+/// of the other pads. So the output is given the mode of the caps while the base class handles the event. Frames are
+/// blended without regard to fields.
 gboolean take_caps(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) {
   GstCaps* caps;
   gst_event_parse_caps(event, &caps);
@@ -52,14 +54,14 @@ gboolean take_caps(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) {
     output.finfo = format;
     output.interlace_mode = mode;
   };
-  const GstVideoInfo kept = output;
+  const GstVideoInfo original = output;
   show(is_set(output) ? output.finfo : video.finfo, video.interlace_mode);
   const gboolean taken = apply_caps(agg, pad, event);
-  show(kept.finfo, kept.interlace_mode);
+  show(original.finfo, original.interlace_mode);
   return taken;
 }
 
-/// The reason why the base class cannot place a segment in time, at which it would abort; empty if it can.
+/// The reason why the base class cannot place a segment in time (it would abort); empty if it can.
 std::string misplaced(const GstSegment& segment) {
   if (segment.format != GST_FORMAT_TIME)
     return std::string("a stream in ") + gst_format_get_name(segment.format) +
@@ -73,9 +75,9 @@ std::string misplaced(const GstSegment& segment) {
   return {};
 }
 
-/// The part of a segment whose running time is 0 or more, without the field `offset`; running times stay the same. A negative pad
-/// offset sets `offset`, and then the first frames have a negative running time, at which the base class aborts. It skips frames
-/// before the start of a segment.
+/// The part of a segment whose running time is 0 or more, without the field `offset`; running times stay the same. A
+/// negative pad offset sets `offset`. Then the first frames have a negative running time, and the base class aborts. It
+/// skips frames before the start of a segment.
 GstSegment without_offset(GstSegment segment) {
   const guint64 offset = segment.offset;
   segment.offset = 0;
@@ -91,7 +93,8 @@ GstSegment without_offset(GstSegment segment) {
   return segment;
 }
 
-/// (transfer full) A segment event for `event` (taken) that the base class can place in time. Posts an error if there is none.
+/// (transfer full) A segment event for `event` (taken) that the base class can place in time.
+/// Posts an error if there is none.
 GstEvent* take_segment(GstCudaVisionMixer* self, GstCudaVisionMixerPad* pad, GstEvent* event) {
   const GstSegment* segment;
   gst_event_parse_segment(event, &segment);
@@ -115,8 +118,9 @@ GstEvent* take_segment(GstCudaVisionMixer* self, GstCudaVisionMixerPad* pad, Gst
 
 /// Called for every event when it arrives, in the upstream thread.
 ///
-/// When the streaming thread ends, as at EOS, GStreamer's aggregator drops all that its pads have queued, caps too. A flush starts it
-/// again, but upstream does not send the caps again. So caps that were not handled are queued once more before the segment after a flush.
+/// When the streaming thread ends, for example at EOS, GStreamer's aggregator drops everything in the queues of its
+/// pads, caps too. A flush starts it again, but upstream does not send the caps again. So caps that were not handled
+/// are queued once more before the segment after a flush.
 GstFlowReturn sink_event_pre_queue(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) {
   GstCaps*& queued = as_mixer_pad(pad)->state->queued_caps;
   if (GST_EVENT_TYPE(event) == GST_EVENT_CAPS) {
@@ -148,11 +152,11 @@ gboolean sink_event(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) 
   return take_caps(agg, pad, event);
 }
 
-// Upstream events ---------------------------------------------------------------------------------------------------------------
+// Upstream events -----------------------------------------------------------------------------------------------------
 
 namespace {
 
-/// Whether a seek asks for a start after its stop, on which GStreamer would fail an assertion.
+/// Whether a seek asks for a start after its stop. GStreamer would fail an assertion for it.
 bool seeks_past_its_stop(GstAggregator* agg, GstEvent* event) {
   GstSeekType start_type, stop_type;
   gint64 start, stop;
@@ -183,15 +187,16 @@ gboolean src_event(GstAggregator* agg, GstEvent* event) {
   for_each_sink_pad(as_mixer(agg), [&](GstCudaVisionMixerPad* pad) {
     ObjectLock lock(pad);
     const Rect &place = pad->state->place, &crop = pad->state->crop;
-    if (place.empty() || x < place.x || y < place.y || x >= place.x + place.width || y >= place.y + place.height) return;
-    GstEvent* own = gst_event_new_navigation(gst_structure_copy(gst_event_get_structure(event)));
-    gst_navigation_event_set_coordinates(own, crop.x + (x - place.x) * crop.width / place.width,
+    if (place.empty() || x < place.x || y < place.y || x >= place.x + place.width || y >= place.y + place.height)
+      return;
+    GstEvent* moved = gst_event_new_navigation(gst_structure_copy(gst_event_get_structure(event)));
+    gst_navigation_event_set_coordinates(moved, crop.x + (x - place.x) * crop.width / place.width,
                                          crop.y + (y - place.y) * crop.height / place.height);
-    events.emplace_back(static_cast<GstObject*>(gst_object_ref(pad)), own);
+    events.emplace_back(static_cast<GstObject*>(gst_object_ref(pad)), moved);
   });
   gst_event_unref(event);
   bool handled = false;
-  for (const auto& [pad, own] : events) handled |= bool(gst_pad_push_event(GST_PAD(pad.get()), own));
+  for (const auto& [pad, moved] : events) handled |= bool(gst_pad_push_event(GST_PAD(pad.get()), moved));
   return handled;
 }
 

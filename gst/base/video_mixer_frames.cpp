@@ -22,7 +22,7 @@ LumaMatrix matrix_of(GstVideoColorMatrix matrix) {
       return LumaMatrix::bt2020;
     case GST_VIDEO_COLOR_MATRIX_UNKNOWN:
     case GST_VIDEO_COLOR_MATRIX_RGB:
-    case GST_VIDEO_COLOR_MATRIX_FCC:  // of which the weights differ from BT.601's by less than 0.005
+    case GST_VIDEO_COLOR_MATRIX_FCC:  // its weights differ from BT.601's by less than 0.005
     case GST_VIDEO_COLOR_MATRIX_BT601:
       break;
   }
@@ -57,17 +57,21 @@ bool is_opaque(const blend::Pad& pad, const GstVideoInfo& video) {
 class Composition {
  public:
   Composition(GstCudaVisionMixer* self, bool cuda)
-      : self_(self), state_(*self->state), video_(GST_VIDEO_AGGREGATOR(self)->info), transfer_(cuda ? &state_.host.gpu : nullptr) {
+      : self_(self),
+        state_(*self->state),
+        video_(GST_VIDEO_AGGREGATOR(self)->info),
+        transfer_(cuda ? &state_.host.gpu : nullptr) {
     replace_meaningless_numbers(video_);
   }
 
-  /// Composes the frame. If it is not finished then, it is to wait in this element.
+  /// Composes the frame. If it is not finished then, it must wait in this element.
   Status compose(const Snapshot& snapshot, GstBuffer* outbuf) {
     Transfer::Frame frame;
     frame.may_wait = depth_of(self_) > 0;
     const auto submitted = transfer_.run(frame, [&] { return submit(snapshot, outbuf); });
     if (!submitted.ok()) return submitted.error();
-    if (submitted.value() == Transfer::State::unfinished) state_.last = {outbuf, transfer_.ticket(), std::move(output_)};
+    if (submitted.value() == Transfer::State::unfinished)
+      state_.last = {outbuf, transfer_.ticket(), std::move(output_)};
     return {};
   }
 
@@ -92,9 +96,11 @@ class Composition {
       GstCudaVisionMixerPad* const pad = inputs[i].pad;
       blend::Pad& layer = layout.pads[i];
       pad->state->show(pad, layer.place, layer.crop);
-      const Rect visible = intersection(layer.place, {0, 0, GST_VIDEO_INFO_WIDTH(&video_), GST_VIDEO_INFO_HEIGHT(&video_)});
-      const bool shows = layer.alpha > 0 && !visible.empty() &&
-                         std::none_of(opaque.begin(), opaque.end(), [&](const Rect& above) { return covers(above, visible); });
+      const Rect visible =
+          intersection(layer.place, {0, 0, GST_VIDEO_INFO_WIDTH(&video_), GST_VIDEO_INFO_HEIGHT(&video_)});
+      const bool shows =
+          layer.alpha > 0 && !visible.empty() &&
+          std::none_of(opaque.begin(), opaque.end(), [&](const Rect& above) { return covers(above, visible); });
       GstBuffer* buffer = shows ? frame_of(inputs[i]) : nullptr;
       if (!buffer) {
         pad->state->forget_uploaded();
@@ -111,11 +117,13 @@ class Composition {
     }
     std::reverse(pads_.begin(), pads_.end());
     if (lowest && GST_VIDEO_INFO_IS_INTERLACED(&video_))
-      GST_BUFFER_FLAG_SET(outbuf, GST_BUFFER_FLAGS(lowest) & (GST_VIDEO_BUFFER_FLAG_INTERLACED | GST_VIDEO_BUFFER_FLAG_TFF));
+      GST_BUFFER_FLAG_SET(outbuf,
+                          GST_BUFFER_FLAGS(lowest) & (GST_VIDEO_BUFFER_FLAG_INTERLACED | GST_VIDEO_BUFFER_FLAG_TFF));
     return {};
   }
 
-  /// The frame of a pad in the memory of the backend; nullptr if the frame does not fit the caps of the pad. Errors: resource.
+  /// The frame of a pad in the memory of the backend; nullptr if the frame does not fit the caps of
+  /// the pad. Errors: resource.
   Result<const Image*> picture(const MixerInput& input, GstBuffer* buffer) {
     MixerPadState& pad = *input.pad->state;
     if (pad.uploaded == buffer) return &pad.staging.image();
@@ -123,10 +131,10 @@ class Composition {
     const FrameBuffer& frame = mapped_.emplace_back(transfer_, buffer, input.video, GST_MAP_READ);
     const bool warned = std::exchange(pad.misfits, !frame.status().ok());
     if (!frame.status().ok()) {
-      if (!warned)  // one warning for a row of such frames
-        GST_ELEMENT_WARNING(self_, STREAM, FORMAT,
-                            ("%s: a frame is left out: %s", GST_OBJECT_NAME(input.pad), frame.status().message().c_str()),
-                            (nullptr));
+      if (!warned)  // one warning for a series of such frames
+        GST_ELEMENT_WARNING(
+            self_, STREAM, FORMAT,
+            ("%s: a frame is left out: %s", GST_OBJECT_NAME(input.pad), frame.status().message().c_str()), (nullptr));
       mapped_.pop_back();
       return nullptr;
     }
@@ -148,8 +156,8 @@ class Composition {
 
 namespace {
 
-/// Whether a pad has no frame yet, though one will come. The base class waits until all pads have frames, and then does not notice that a
-/// pad was added, or was flushed, in the meantime.
+/// Whether a pad has no frame yet although one will come. The base class waits until all pads have frames. Then it does
+/// not notice that a pad was added or flushed in the meantime.
 bool lacks_frame(const MixerInput& input) {
   GstAggregatorPad* pad = GST_AGGREGATOR_PAD(input.pad);
   return !input.inactive && !gst_video_aggregator_pad_get_current_buffer(GST_VIDEO_AGGREGATOR_PAD(pad)) &&
@@ -182,7 +190,8 @@ GstFlowReturn aggregate_frames(GstVideoAggregator* vagg, GstBuffer* outbuf) {
   return GST_FLOW_ERROR;
 }
 
-/// Called in the upstream thread, while the streaming thread may use the frame of the pad. So the streaming thread drops the frame.
+/// Called in the upstream thread, while the streaming thread may use the frame of the pad.
+/// So the streaming thread drops the frame.
 GstFlowReturn flush_pad(GstAggregatorPad* pad, GstAggregator* agg) {
   as_mixer_pad(pad)->state->flushed = as_mixer_pad(pad)->state->after_flush = true;
   state_of(agg).some_flushed = true;  // after the pad's, so that the streaming thread finds the pad
@@ -203,8 +212,8 @@ void flush_pads(GstAggregator* agg) {
 
 namespace {
 
-/// Says why the base class failed while it collected frames: it does so at a frame without a timestamp, and posts no message. The pad of
-/// that frame may have been released since.
+/// Posts an error after the base class failed while it collected frames: it fails at a frame without a timestamp, and
+/// posts no message. The pad of that frame may have been released since.
 void post_missing_timestamp(GstAggregator* agg) {
   std::string name = "a released pad";
   const Inputs inputs(as_mixer(agg));
@@ -215,7 +224,8 @@ void post_missing_timestamp(GstAggregator* agg) {
   }
   GST_ELEMENT_ERROR(
       agg, STREAM, FORMAT,
-      ("%s: a frame without a timestamp cannot be placed in time: its source must set one, as by do-timestamp=true", name.c_str()),
+      ("%s: a frame without a timestamp cannot be placed in time: its source must set one, as by do-timestamp=true",
+       name.c_str()),
       (nullptr));
 }
 

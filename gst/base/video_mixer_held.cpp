@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// GstCudaVisionMixer: frames that wait in the element until the GPU has done their work, while it works on the next ones (async-depth).
+// GstCudaVisionMixer: frames that wait in the element until the GPU has done their work,
+// while it works on the next ones (async-depth).
 #include <utility>
 
 #include "gst/base/video_mixer_private.hpp"
@@ -64,15 +65,15 @@ GstFlowReturn flush(GstAggregator* agg) {
   return base_class()->flush(agg);
 }
 
-/// The time of the next frame, from which on the base class waits for late pads as long as the latency allows. It comes earlier by the
-/// time that frames wait here, which the latency contains too.
+/// The time of the next frame. From this time on, the base class waits for late pads as long as the latency allows. The
+/// time that frames wait here is subtracted, because the latency contains it, too.
 GstClockTime get_next_time(GstAggregator* agg) {
   const GstClockTime next = base_class()->get_next_time(agg), held = state_of(agg).held_time;
   return GST_CLOCK_TIME_IS_VALID(next) ? next - MIN(next, held) : next;
 }
 
 guint depth_of(GstCudaVisionMixer* self) {
-  // Without a framerate nobody knows when the next frame comes, so that one which waits for it may be too late.
+  // Without a framerate nobody knows when the next frame comes, so a frame that waits for it may be too late.
   const Host& host = self->state->host;
   const guint depth = host.async_depth();
   const bool has_rate = GST_CLOCK_TIME_IS_VALID(time_between_frames(GST_VIDEO_AGGREGATOR(self)->info));

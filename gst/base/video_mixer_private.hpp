@@ -31,9 +31,9 @@ struct MixerState {
   bool timeout = false;                    // the next frame is composed without the pads that are late
   bool collected = false;                  // this call of aggregate() has collected a frame of each pad
   std::deque<HeldPicture> held;            // the oldest first
-  HeldPicture last{};                      // the frame that was just composed, if it is to wait; else without a buffer
+  HeldPicture last{};                      // the frame that was just composed, if it must wait; else without a buffer
   guint depth = 0;                         // frames that wait, as the latency says
-  std::atomic<GstClockTime> held_time{0};  // what that adds to the latency
+  std::atomic<GstClockTime> held_time{0};  // the latency that these frames add
 };
 
 struct MixerPadState {
@@ -41,8 +41,8 @@ struct MixerPadState {
   Staging staging;
   GstBuffer* uploaded = nullptr;  // the frame that `staging` holds a copy of; not copied again while it is shown
   bool misfits = false;           // the last frame did not fit its caps
-  bool new_caps = false;          // caps came after the first ones, so that the base class may still have them to apply
-  // Set by the upstream thread: the streaming thread has to drop the frame that is shown.
+  bool new_caps = false;          // more caps came after the first ones; the base class may not have applied them yet
+  // Set by the upstream thread: the streaming thread must drop the frame that is shown.
   std::atomic<bool> flushed{false};
   // For the upstream thread only:
   bool endless = false;      // the last frame ended beyond the largest time
@@ -114,6 +114,11 @@ inline bool has_alpha(const GstVideoInfo& video) { return GST_VIDEO_INFO_HAS_ALP
 Status make_plan(GstCudaVisionMixer* self, const GstVideoInfo& output);
 /// Frees everything that belongs to the CUDA context.
 void drop_device_state(GstCudaVisionMixer* self);
+
+// compositor_division.cpp
+
+/// How GStreamer's compositor divides by 255 on this machine: as its ORC library does, or to the nearest without ORC.
+blend::Division compositor_division();
 
 // video_mixer_caps.cpp
 gboolean sink_query(GstAggregator* agg, GstAggregatorPad* pad, GstQuery* query);

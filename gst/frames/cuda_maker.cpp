@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Buffers in CUDA memory of arrays. Arrays are ready on the maker's stream, which is the stream of its buffers since GStreamer
-// 1.24.
+// Buffers in CUDA memory of arrays. Arrays are ready on the maker's stream,
+// which is the stream of its buffers since GStreamer 1.24.
 //
-//   wrapped (1.24)   the buffer's memory is the array. Its sources are given back when the memory is freed and the GPU has done
-//                    all that was submitted by then: the library that owns the array would write it again at once
+//   wrapped (1.24)   the buffer's memory is the array. Its sources are given back when the memory is freed and the GPU
+//                    has done all work submitted until then, because the library that owns the
+//                    array would reuse it at once
 //   copied           one copy on the device, into a buffer of a pool. Its sources are given back when the copy is done
 #include <string>
 
@@ -28,7 +29,8 @@ struct Wrapped {
 
 class CudaMaker : public Maker {
  public:
-  CudaMaker(const Geometry& geometry, Primary* primary) : geometry_(geometry), primary_(*primary), stream_(primary->context()) {}
+  CudaMaker(const Geometry& geometry, Primary* primary)
+      : geometry_(geometry), primary_(*primary), stream_(primary->context()) {}
   ~CudaMaker() override {
     if (!pool_) return;
     gst_buffer_pool_set_active(pool_, FALSE);
@@ -53,15 +55,16 @@ class CudaMaker : public Maker {
   GstBufferPool* pool_ = nullptr;
 };
 
-/// Whether rows of these planes are read correctly by elements that copy whole memories: they copy rows of the first plane's width,
-/// at its pitch, from the first plane's beginning to the end.
+/// Whether rows of these planes are read correctly by elements that copy whole memories: they copy rows of the first
+/// plane's width, at its pitch, from the first plane's beginning to the end.
 bool copies_as_a_whole(const Image& arrays, gsize offsets[3], gsize& size) {
   const std::ptrdiff_t pitch = arrays.planes[0].pitch;
   const std::size_t width = extent(arrays.geometry, 0).row_bytes;
   size = 0;
   for (int i = 0; i < info(arrays.geometry.format).planes; ++i) {
     const PlaneExtent bytes = extent(arrays.geometry, i);
-    const auto offset = static_cast<const char*>(arrays.planes[i].data) - static_cast<const char*>(arrays.planes[0].data);
+    const auto offset =
+        static_cast<const char*>(arrays.planes[i].data) - static_cast<const char*>(arrays.planes[0].data);
     if (offset != std::ptrdiff_t(size) || arrays.planes[i].pitch != pitch || bytes.row_bytes > width) return false;
     offsets[i] = size;
     size += gsize(pitch) * gsize(bytes.rows);
@@ -90,14 +93,16 @@ Status CudaMaker::wait_for(std::intptr_t stream) {
   const CurrentContext current(primary_.context());
   const CudaEvent event(primary_.context());
   if (current && event.record(stream_of(stream)) && event.hold_up(stream_.handle())) return {};
-  return Status::resource("the work on an array cannot be waited for: its stream is not one of the device, or CUDA failed");
+  return Status::resource(
+      "the work on an array cannot be waited for: its stream is not one of the device, or CUDA failed");
 }
 
 /// Lets users of a buffer follow this stream, or waits.
 Result<Outcome> CudaMaker::finish(GstBuffer* buffer, int milliseconds) {
   if (stream_.hand_over(GST_CUDA_MEMORY_CAST(gst_buffer_peek_memory(buffer, 0)), false)) return Outcome::done;
   cudaEvent_t event = nullptr;
-  if (Status status = check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cannot create an event"); !status.ok())
+  if (Status status = check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cannot create an event");
+      !status.ok())
     return status;
   const Status recorded = check(cudaEventRecord(event, stream_.handle()), "cannot record an event");
   const Result<Outcome> outcome = recorded.ok() ? wait_for_event(event, milliseconds) : Result<Outcome>(recorded);
@@ -144,10 +149,10 @@ Result<Maker::Made> CudaMaker::copy(const Image& arrays, Sources* sources, int m
     for (int i = 0; i < info(geometry_.format).planes && status.ok(); ++i) {
       const PlaneExtent bytes = extent(geometry_, i);
       const Plane &from = arrays.planes[i], &to = mapped.image().planes[i];
-      status =
-          check(cudaMemcpy2DAsync(to.data, std::size_t(to.pitch), from.data, std::size_t(from.pitch), copied_row(bytes, from, to),
-                                  std::size_t(bytes.rows), cudaMemcpyDeviceToDevice, stream_.handle()),
-                "cannot copy an array");
+      status = check(cudaMemcpy2DAsync(to.data, std::size_t(to.pitch), from.data, std::size_t(from.pitch),
+                                       copied_row(bytes, from, to), std::size_t(bytes.rows), cudaMemcpyDeviceToDevice,
+                                       stream_.handle()),
+                     "cannot copy an array");
     }
   }
   // Also after an error: copies of the first planes may be on their way.
@@ -169,9 +174,10 @@ Result<Maker::Made> CudaMaker::buffer_of(const Image& arrays, Sources* sources, 
   }
   if (copy == Copy::never)
     return Status::frame(
-        can_wrap() ? "the arrays must be copied: without a copy, rows of all planes must have the same distance, and each "
-                     "plane must begin where the rows of the one before end"
-                   : "the arrays must be copied: GStreamer can use memory of others from version 1.24 on");
+        can_wrap()
+            ? "the arrays must be copied: without a copy, rows of all planes must have the same distance, and each "
+              "plane must begin where the rows of the one before end"
+            : "the arrays must be copied: GStreamer can use memory of others from version 1.24 on");
   return this->copy(arrays, sources, milliseconds);
 }
 
@@ -184,7 +190,8 @@ Result<std::unique_ptr<Maker>> Maker::make(const Geometry& geometry, int device_
                             " in CUDA memory: make the buffer in system memory, or use another format");
   if (compat::cuda_fails_size(format, geometry.width, geometry.height))
     return Status::settings(std::string("the installed libgstcuda handles ") + format.name + " of " +
-                            size_text(geometry.width, geometry.height) + " pixels wrongly: use an even width and height");
+                            size_text(geometry.width, geometry.height) +
+                            " pixels wrongly: use an even width and height");
   auto primary = Primary::of(device_id);
   if (!primary.ok()) return primary.error();
   gst_cuda_memory_init_once();

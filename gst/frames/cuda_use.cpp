@@ -37,7 +37,7 @@ class MemoryUse : public CudaUse {
 
 Status failed(const char* what) { return cuda::check(cudaGetLastError(), what); }
 
-/// An error in any case: CUDA's text if it has one.
+/// Always an error: with CUDA's text if there is one.
 Status error_of(const char* what) {
   const Status status = failed(what);
   return status.ok() ? Status::resource(what) : status;
@@ -75,9 +75,11 @@ Result<Outcome> MemoryUse::hand_back(std::intptr_t stream, int milliseconds) {
   const CurrentContext current(primary_.context());
   if (!current) return error_of("the primary CUDA context cannot be made current");
   cudaEvent_t event = nullptr;
-  if (cudaEventCreateWithFlags(&event, cudaEventDisableTiming) != cudaSuccess) return error_of("cannot create an event");
+  if (cudaEventCreateWithFlags(&event, cudaEventDisableTiming) != cudaSuccess)
+    return error_of("cannot create an event");
   Result<Outcome> outcome = Outcome::done;
-  const bool recorded = stream == -1 ? primary_.record_all_work(event) : cudaEventRecord(event, stream_of(stream)) == cudaSuccess;
+  const bool recorded =
+      stream == -1 ? primary_.record_all_work(event) : cudaEventRecord(event, stream_of(stream)) == cudaSuccess;
   if (!recorded && stream == -1) {  // a driver before CUDA 12.5
     outcome = primary_.wait_for_all_work(milliseconds);
   } else if (!recorded) {

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// All that the arrays need of CUDA. A build without CUDA has cuda_use_none.cpp.
+// Everything that arrays need from CUDA. A build without CUDA has cuda_use_none.cpp.
 //
-// Consumers (PyTorch, CuPy, JAX, Numba) work in the primary context of a device, on streams that only they know. Frames are in the
-// context of the pipeline, which is the same one if the application shares it (cudavision_frames_context()). Nobody waits on the
-// host:
+// Consumers (PyTorch, CuPy, JAX, Numba) work in the primary context of a device, on streams that only they know. Frames
+// are in the context of the pipeline, which is the same one if the application shares it (cudavision_frames_context()).
+// Nobody waits on the host:
 //
 //   wait_for_writer()   writer's stream ──event──▶ consumer's stream
 //   hand_back()         consumer's stream(s) ──event──▶ stream of the memory   (1.22: it has none, so the host waits)
 //   end()               event of all work in the primary context ──▶ a thread, which then gives the buffer back
 //
-// end() does not ask for the consumer's stream: it may not exist any more, and the array may have been used on others too.
+// end() does not ask for the consumer's stream: it may not exist any more,
+// and the array may have been used on other streams, too.
 #pragma once
 
 #include <gst/gst.h>
@@ -22,7 +23,7 @@
 
 namespace cudavision::frames {
 
-/// Whether what was waited for happened in time.
+/// Whether the awaited event happened in time.
 enum class Outcome { done, late };
 
 bool is_cuda_memory(GstMemory* memory);
@@ -48,7 +49,8 @@ class CudaUse {
   /// See cudavision_owner_wait() and cudavision_owner_hand_back(). Errors: resource.
   virtual Status wait_for_writer(std::intptr_t stream) = 0;
   virtual Result<Outcome> hand_back(std::intptr_t stream, int milliseconds) = 0;
-  /// Calls end(data), which deletes this, when the work of the primary context so far is done; at once if nobody used the memory.
+  /// Calls end(data), which deletes this, when the work of the primary context so far is done;
+  /// at once if nobody used the memory.
   virtual void end(void (*end)(void*), void* data) = 0;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Tensors of DLPack (https://dmlc.github.io/dlpack/latest/c_api.html). Written in C++ and not in Python, because consumers delete
-// tensors on any thread, without the interpreter's lock, and sometimes after the interpreter has ended.
+// Tensors of DLPack (https://dmlc.github.io/dlpack/latest/c_api.html). Written in C++ and not in Python, because
+// consumers delete tensors on any thread, without the interpreter's lock,
+// and sometimes after the interpreter has ended.
 #include "gst/frames/dlpack.hpp"
 
 #include "gst/frames/maker.hpp"
@@ -12,7 +13,7 @@ namespace {
 constexpr const char *unversioned_name = "dltensor", *versioned_name = "dltensor_versioned";
 constexpr std::uint64_t read_only = 1;
 
-/// A tensor together with what it points to.
+/// A tensor together with the data that it points to.
 template <typename Managed>
 struct Exported {
   Managed managed;
@@ -47,15 +48,16 @@ Managed* export_tensor(Owner* owner, const CudavisionArray& array) {
 std::atomic<const CudavisionPython*> python{nullptr};
 std::atomic<int> ending{0};  // sources that another thread deletes
 
-/// Waits until no sources are being deleted, but not for ever. The caller must not have the interpreter's lock.
+/// Waits until no sources are being deleted, but not forever. The caller must not have the interpreter's lock.
 void wait_for_deletions() {
   for (int ms = 0; ending > 0 && ms < 10000; ++ms) g_usleep(1000);
 }
 
 }  // namespace
 
-/// Libraries for Python give arrays back under the interpreter's lock, for which a thread may have to wait long. A streaming thread, and the
-/// thread that drops references for all elements, must not. So unless this thread has the lock, another one deletes the sources.
+/// Libraries for Python give arrays back under the interpreter's lock, and a thread may have to wait long for this
+/// lock. A streaming thread, and the thread that drops references for all elements, must not wait. So unless this
+/// thread has the lock, another thread deletes the sources.
 void Sources::end() {
   const CudavisionPython* interpreter = python.load();
   if (!interpreter || interpreter->holds_gil()) {

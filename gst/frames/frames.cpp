@@ -20,7 +20,7 @@ CudavisionArray plane_array(const Geometry& geometry, int plane, std::ptrdiff_t 
   const FormatInfo& format = info(geometry.format);
   const PlaneExtent bytes = extent(geometry, plane);
   int channels = 1;
-  for (int i = format.set_count - 1; i >= 0; --i)  // the first set of the plane counts: in packed 4:2:2 that of luma
+  for (int i = format.set_count - 1; i >= 0; --i)  // the first set of a plane counts: luma in packed 4:2:2
     if (format.sets[i].plane == plane) channels = format.sets[i].channels;
   CudavisionArray array{};
   array.code = 1;
@@ -50,7 +50,8 @@ int report(const Result<Outcome>& outcome, const char* what, char* error, std::s
 
 namespace {
 
-/// How long a frame that is to be written may have other users: elements that passed it on, or looked at it, may still drop theirs.
+/// How long to wait until a frame that will be written has no other users: elements that passed it on or read it may
+/// still drop their references.
 constexpr int writable_wait_ms = 1000;
 
 struct FrameMapping : Owner::Mapping {
@@ -71,19 +72,22 @@ struct MemoryMapping : Owner::Mapping {
   bool ok;
 };
 
-/// Reads what a frame is from its caps, or from its GstVideoMeta and GstVideoCropMeta. Errors: frame.
+/// Reads the format and size of a frame from its caps, or from its GstVideoMeta and GstVideoCropMeta. Errors: frame.
 Status describe(GstBuffer* buffer, const GstCaps* caps, GstVideoInfo& video) {
   if (caps) {
-    if (!gst_caps_is_fixed(caps) || !video_from_caps(video, caps)) return Status::frame("the caps are not those of raw video");
+    if (!gst_caps_is_fixed(caps) || !video_from_caps(video, caps))
+      return Status::frame("the caps are not those of raw video");
   } else {
     const GstVideoMeta* meta = gst_buffer_get_video_meta(buffer);
-    if (!meta) return Status::frame("the buffer does not say what it holds: give the caps too, or the sample of the appsink");
+    if (!meta)
+      return Status::frame("the buffer does not say what it holds: give the caps too, or the sample of the appsink");
     // The meta describes the whole frame; caps would say the size of its picture, which a crop makes smaller.
     const GstVideoCropMeta* crop = gst_buffer_get_video_crop_meta(buffer);
     const guint width = crop ? crop->width : meta->width, height = crop ? crop->height : meta->height;
     if (crop && (width == 0 || height == 0)) return Status::frame("the buffer's GstVideoCropMeta is empty");
     if (width == 0 || height == 0 || !gst_video_info_set_format(&video, meta->format, width, height))
-      return Status::frame(std::string("the buffer's ") + (crop ? "GstVideoCropMeta" : "GstVideoMeta") + " is not of a picture");
+      return Status::frame(std::string("the buffer's ") + (crop ? "GstVideoCropMeta" : "GstVideoMeta") +
+                           " is not of a picture");
   }
   const char* name = gst_video_format_to_string(GST_VIDEO_INFO_FORMAT(&video));
   if (!find_format(name)) return Status::frame(std::string("frames of the format ") + name + " are not supported");
@@ -95,10 +99,11 @@ Status check_alone(GstBuffer* buffer, int most_refs) {
   const auto references = [&] { return GST_MINI_OBJECT_REFCOUNT_VALUE(buffer); };
   for (int waited = 0; references() > most_refs && waited < writable_wait_ms; ++waited) g_usleep(1000);
   if (references() > most_refs)
-    return Status::frame(
-        "the frame cannot be written, because others use its buffer too (it has " + std::to_string(references()) +
-        " references): take samples with frames.pull(appsink), set enable-last-sample=false there, drop other frames and "
-        "variables of this buffer, and put no tee before it; or write to a copy");
+    return Status::frame("the frame cannot be written, because others use its buffer too (it has " +
+                         std::to_string(references()) +
+                         " references): take samples with frames.pull(appsink), set enable-last-sample=false there, "
+                         "drop other frames and "
+                         "variables of this buffer, and put no tee before it; or write to a copy");
   for (guint i = 0; i < gst_buffer_n_memory(buffer); ++i) {
     // Not gst_memory_is_writable(), which asks whether the buffer has only one reference.
     GstMemory* memory = gst_buffer_peek_memory(buffer, i);
@@ -117,7 +122,7 @@ Status check_alignment(const CudavisionArray& array, int plane) {
 }
 
 /// The use of the memory by CUDA consumers, or nothing for system memory. Sets where the arrays are. Errors: resource.
-Result<std::unique_ptr<CudaUse>> place(GstMemory* memory, CudavisionArray* arrays, int count) {
+Result<std::unique_ptr<CudaUse>> open_cuda_use(GstMemory* memory, CudavisionArray* arrays, int count) {
   const bool cuda = is_cuda_memory(memory);
   std::unique_ptr<CudaUse> use;
   if (cuda) {
@@ -143,7 +148,7 @@ Result<Owner*> open_frame(GstBuffer* buffer, const GstCaps* caps, int most_refs,
   if (most_refs)
     if (Status status = check_alone(buffer, most_refs); !status.ok()) return status;
   GstMemory* memory = gst_buffer_peek_memory(buffer, 0);
-  // Mapped for reading in any case: bindings hold references, with which no buffer can be mapped for writing.
+  // Always mapped for reading: bindings hold references, so the buffer cannot be mapped for writing.
   auto mapping = std::make_unique<FrameMapping>(
       buffer, video, GstMapFlags(GST_MAP_READ | (is_cuda_memory(memory) ? cuda_map_flag() : GstMapFlags(0))));
   if (!mapping->mapped.status().ok()) return mapping->mapped.status();
@@ -163,7 +168,7 @@ Result<Owner*> open_frame(GstBuffer* buffer, const GstCaps* caps, int most_refs,
     frame.planes[i].writable = most_refs > 0;
     if (Status status = check_alignment(frame.planes[i], i); !status.ok()) return status;
   }
-  auto use = place(memory, frame.planes, frame.n_planes);
+  auto use = open_cuda_use(memory, frame.planes, frame.n_planes);
   if (!use.ok()) return use.error();
   if (use.value()) {
     frame.handed_over = use.value()->has_stream();
@@ -179,13 +184,13 @@ Result<Owner*> open_memory(GstBuffer* buffer, GstMemory* memory, std::size_t byt
   if (mapping->map.size < bytes) return Status::frame("the memory is smaller than its data");
   array.data = mapping->map.data;
   array.writable = 0;
-  auto use = place(memory, &array, 1);
+  auto use = open_cuda_use(memory, &array, 1);
   if (!use.ok()) return use.error();
   return new Owner(buffer, std::move(mapping), std::move(use.value()));
 }
 
 /// Stores an owner, or reports the error.
-int give(Result<Owner*>&& opened, Owner** owner, char* error, std::size_t room) {
+int store_owner(Result<Owner*>&& opened, Owner** owner, char* error, std::size_t room) {
   if (!opened.ok()) return report(opened.error(), error, room);
   *owner = opened.value();
   return 0;
@@ -200,14 +205,14 @@ using namespace cudavision::frames;
 int cudavision_frames_abi() { return CUDAVISION_FRAMES_ABI; }
 int cudavision_frames_cuda() { return CUDAVISION_CUDA; }
 
-int cudavision_frame_open(GstBuffer* buffer, const GstCaps* caps, int most_refs, CudavisionFrame* frame, CudavisionOwner** owner,
-                          char* error, std::size_t room) {
-  return give(guarded([&] { return open_frame(buffer, caps, most_refs, *frame); }), owner, error, room);
+int cudavision_frame_open(GstBuffer* buffer, const GstCaps* caps, int most_refs, CudavisionFrame* frame,
+                          CudavisionOwner** owner, char* error, std::size_t room) {
+  return store_owner(guarded([&] { return open_frame(buffer, caps, most_refs, *frame); }), owner, error, room);
 }
 
-int cudavision_memory_open(GstBuffer* buffer, GstMemory* memory, std::size_t bytes, CudavisionArray* array, CudavisionOwner** owner,
-                           char* error, std::size_t room) {
-  return give(guarded([&] { return open_memory(buffer, memory, bytes, *array); }), owner, error, room);
+int cudavision_memory_open(GstBuffer* buffer, GstMemory* memory, std::size_t bytes, CudavisionArray* array,
+                           CudavisionOwner** owner, char* error, std::size_t room) {
+  return store_owner(guarded([&] { return open_memory(buffer, memory, bytes, *array); }), owner, error, room);
 }
 
 CudavisionOwner* cudavision_buffer_keep(GstBuffer* buffer) { return new Owner(buffer, nullptr, nullptr); }
@@ -219,7 +224,8 @@ int cudavision_owner_wait(CudavisionOwner* owner, std::intptr_t stream, char* er
   return report(guarded([&] { return owner->cuda()->wait_for_writer(stream); }), error, room);
 }
 
-int cudavision_owner_hand_back(CudavisionOwner* owner, std::intptr_t stream, int milliseconds, char* error, std::size_t room) {
+int cudavision_owner_hand_back(CudavisionOwner* owner, std::intptr_t stream, int milliseconds, char* error,
+                               std::size_t room) {
   if (!owner->cuda()) return 0;
   const auto outcome = guarded([&] { return owner->cuda()->hand_back(stream, milliseconds); });
   return report(outcome, "the GPU has not finished the work on the frame in the given time", error, room);

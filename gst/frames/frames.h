@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Frames as arrays, for the Python module cudavision.frames, which calls these functions of the plugin by ctypes. Not for other
-// programs: the module checks cudavision_frames_abi(), and both change together. gst/python/cudavision/_library.py has the same
-// structures.
+// Frames as arrays, for the Python module cudavision.frames, which calls these functions of the plugin by ctypes. Not
+// for other programs: the module checks cudavision_frames_abi(), and both change together.
+// gst/python/cudavision/_library.py has the same structures.
 //
-//   GstBuffer ──cudavision_frame_open()──▶ Owner ──cudavision_dlpack_new()──▶ DLManagedTensor ──▶ NumPy, PyTorch, CuPy, JAX
+//   GstBuffer ──cudavision_frame_open()──▶ Owner ──cudavision_dlpack_new()──▶ DLManagedTensor ──▶ NumPy, PyTorch …
 //      ▲                                    │ each tensor has a reference to the owner; the owner holds the buffer,
 //      └──── when the GPU has done all ─────┘ so the pool cannot reuse it
 //   GstBuffer ◀──cudavision_maker_make()── arrays ◀── sources (tensors or Python objects), which the buffer keeps
 //
-// Functions that can fail return 0, or 1: a wrong argument, 2: CUDA or memory failed, 3: the buffer does not hold such a frame, 4:
-// it took longer than the given time. They write one sentence to `error`, which has room for `room` bytes.
+// Functions that can fail return 0, or 1: a wrong argument, 2: CUDA or memory failed, 3: the buffer does not hold such
+// a frame, 4: it took longer than the given time. They write one sentence to `error`, which has room for `room` bytes.
 #pragma once
 
 #include <gst/gst.h>
@@ -37,8 +37,8 @@ struct CudavisionFrame {
   char format[16];  ///< its GStreamer name
   std::int32_t width, height;
   std::int32_t n_planes;
-  std::int32_t
-      handed_over;  ///< whether users of the memory follow its stream (GStreamer 1.24 and later), so that nobody needs to wait
+  /// Whether users of the memory follow its stream (GStreamer 1.24 and later), so that nobody needs to wait.
+  std::int32_t handed_over;
   CudavisionArray planes[3];
 };
 
@@ -69,51 +69,59 @@ using CudavisionMaker = cudavision::frames::Maker;
 CUDAVISION_FRAMES_API int cudavision_frames_abi();
 /// Whether this build can use CUDA memory.
 CUDAVISION_FRAMES_API int cudavision_frames_cuda();
-/// To be called once, before anything else; with nullptr when the interpreter ends. From then on references to objects are not
-/// dropped.
+/// To be called once, before anything else; with nullptr when the interpreter ends.
+/// From then on references to objects are not dropped.
 CUDAVISION_FRAMES_API void cudavision_frames_python(const CudavisionPython* functions);
 
-/// Opens a video frame. `caps`: those of the frame, or nullptr if the buffer has a GstVideoMeta. `most_refs`: 0 for arrays to read;
-/// otherwise arrays may be written if the buffer has at most so many references, which is awaited for 1 s.
-CUDAVISION_FRAMES_API int cudavision_frame_open(GstBuffer* buffer, const GstCaps* caps, int most_refs, CudavisionFrame* frame,
-                                                CudavisionOwner** owner, char* error, std::size_t room);
-/// Opens the first `bytes` bytes of a memory that belongs to the buffer or one of its metas. Sets data, device and `writable` of
-/// `array`.
-CUDAVISION_FRAMES_API int cudavision_memory_open(GstBuffer* buffer, GstMemory* memory, std::size_t bytes, CudavisionArray* array,
-                                                 CudavisionOwner** owner, char* error, std::size_t room);
+/// Opens a video frame. `caps`: of the frame, or nullptr if the buffer has a GstVideoMeta. `most_refs`: 0 for arrays to
+/// read; otherwise arrays may be written if the buffer has at most so many references (waits up to 1 s for that).
+CUDAVISION_FRAMES_API int cudavision_frame_open(GstBuffer* buffer, const GstCaps* caps, int most_refs,
+                                                CudavisionFrame* frame, CudavisionOwner** owner, char* error,
+                                                std::size_t room);
+/// Opens the first `bytes` bytes of a memory that belongs to the buffer or one of its metas. Sets data, device and
+/// `writable` of `array`.
+CUDAVISION_FRAMES_API int cudavision_memory_open(GstBuffer* buffer, GstMemory* memory, std::size_t bytes,
+                                                 CudavisionArray* array, CudavisionOwner** owner, char* error,
+                                                 std::size_t room);
 /// An owner that keeps a buffer, for data of its metas in system memory.
 CUDAVISION_FRAMES_API CudavisionOwner* cudavision_buffer_keep(GstBuffer* buffer);
 CUDAVISION_FRAMES_API void cudavision_owner_unref(CudavisionOwner* owner);
-/// Makes later work of a stream follow the work that still writes the memory, on the device. `stream`: 1 (legacy default stream), 2
-/// (per-thread default stream), a handle, or −1 for none: then only remembers that others may use the memory.
-CUDAVISION_FRAMES_API int cudavision_owner_wait(CudavisionOwner* owner, std::intptr_t stream, char* error, std::size_t room);
-/// Makes users of the buffer follow the work of a stream so far; −1: of all streams of the device's primary context. Waits on the
-/// host, and no longer than `milliseconds`, if the memory has no stream.
-CUDAVISION_FRAMES_API int cudavision_owner_hand_back(CudavisionOwner* owner, std::intptr_t stream, int milliseconds, char* error,
-                                                     std::size_t room);
+/// Makes later work of a stream follow the work that still writes the memory, on the device. `stream`: 1 (legacy
+/// default stream), 2 (per-thread default stream), a handle, or −1 for none:
+/// then only remembers that others may use the memory.
+CUDAVISION_FRAMES_API int cudavision_owner_wait(CudavisionOwner* owner, std::intptr_t stream, char* error,
+                                                std::size_t room);
+/// Makes users of the buffer follow the work of a stream so far; −1: of all streams of the device's primary context.
+/// Waits on the host, and no longer than `milliseconds`, if the memory has no stream.
+CUDAVISION_FRAMES_API int cudavision_owner_hand_back(CudavisionOwner* owner, std::intptr_t stream, int milliseconds,
+                                                     char* error, std::size_t room);
 /// Makes a DLManagedTensor, or a DLManagedTensorVersioned, that has a reference to the owner.
 CUDAVISION_FRAMES_API void* cudavision_dlpack_new(CudavisionOwner* owner, const CudavisionArray* array, int versioned);
 /// The destructor of a capsule: deletes a tensor that nobody consumed.
 CUDAVISION_FRAMES_API void cudavision_capsule_destroyed(void* capsule);
-/// The owners that were given up, and that the GPU may still use, after waiting for them for at most so many milliseconds.
+/// The number of owners that were given up and that the GPU may still use.
+/// Waits for them for at most so many milliseconds.
 CUDAVISION_FRAMES_API int cudavision_frames_drain(int milliseconds);
 
-/// (transfer full) The GstContext of a device's primary CUDA context, which is the one that PyTorch, CuPy, JAX and Numba use.
+/// (transfer full) The GstContext of a device's primary CUDA context. PyTorch, CuPy, JAX and Numba use this context.
 CUDAVISION_FRAMES_API int cudavision_frames_context(int device_id, GstContext** context, char* error, std::size_t room);
 
 /// Gives the planes that a frame of this format and size has, with tightly packed rows and without data.
-CUDAVISION_FRAMES_API int cudavision_frame_layout(const char* format, int width, int height, CudavisionFrame* frame, char* error,
-                                                  std::size_t room);
-/// Makes buffers in CUDA memory of frames of one format and size. `stream` receives the stream that must follow the work on the
-/// arrays.
-CUDAVISION_FRAMES_API int cudavision_maker_new(const char* format, int width, int height, int device_id, CudavisionMaker** maker,
-                                               std::intptr_t* stream, char* error, std::size_t room);
+CUDAVISION_FRAMES_API int cudavision_frame_layout(const char* format, int width, int height, CudavisionFrame* frame,
+                                                  char* error, std::size_t room);
+/// Makes buffers in CUDA memory of frames of one format and size.
+/// `stream` receives the stream that must follow the work on the arrays.
+CUDAVISION_FRAMES_API int cudavision_maker_new(const char* format, int width, int height, int device_id,
+                                               CudavisionMaker** maker, std::intptr_t* stream, char* error,
+                                               std::size_t room);
 CUDAVISION_FRAMES_API void cudavision_maker_free(CudavisionMaker* maker);
 /// Makes the maker's stream follow the work of another stream so far.
-CUDAVISION_FRAMES_API int cudavision_maker_wait(CudavisionMaker* maker, std::intptr_t stream, char* error, std::size_t room);
-/// Makes a buffer (transfer full) of arrays that have the layout of cudavision_frame_layout(), but for the distance of rows. Takes
-/// the sources in any case. `maker`: nullptr for system memory, which is never copied. `copy`: 0: if necessary, 1: yes, 2: no.
-/// `copied` receives whether the arrays were copied.
+CUDAVISION_FRAMES_API int cudavision_maker_wait(CudavisionMaker* maker, std::intptr_t stream, char* error,
+                                                std::size_t room);
+/// Makes a buffer (transfer full) of arrays that have the layout of cudavision_frame_layout(), except the distance of
+/// rows. Takes ownership of the sources, even if it fails. `maker`: nullptr for system memory, which is never copied.
+/// `copy`: 0: if necessary, 1: yes, 2: no. `copied` receives whether the arrays were copied.
 CUDAVISION_FRAMES_API int cudavision_maker_make(CudavisionMaker* maker, const CudavisionFrame* frame,
-                                                const CudavisionSource* sources, int n_sources, int copy, int milliseconds,
-                                                GstBuffer** buffer, int* copied, char* error, std::size_t room);
+                                                const CudavisionSource* sources, int n_sources, int copy,
+                                                int milliseconds, GstBuffer** buffer, int* copied, char* error,
+                                                std::size_t room);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Arrays that become buffers: the functions of frames.h, and buffers in system memory. cuda_maker.cpp has those in CUDA memory.
+// Arrays that become buffers: the functions of frames.h, and buffers in system memory.
+// cuda_maker.cpp has those in CUDA memory.
 #include "gst/frames/maker.hpp"
 
 #include <string>
@@ -19,8 +20,8 @@ void describe_layout(GstBuffer* buffer, const Image& picture, const gsize* offse
     strides[i] = gint(picture.planes[i].pitch);
   }
   gst_buffer_add_video_meta_full(buffer, GST_VIDEO_FRAME_FLAG_NONE, gst_video_format_from_string(format.name),
-                                 guint(picture.geometry.width), guint(picture.geometry.height), format.planes, all_offsets,
-                                 strides);
+                                 guint(picture.geometry.width), guint(picture.geometry.height), format.planes,
+                                 all_offsets, strides);
 }
 
 GstBuffer* system_buffer_of(const Image& arrays, Sources* sources) {
@@ -29,9 +30,9 @@ GstBuffer* system_buffer_of(const Image& arrays, Sources* sources) {
   for (int i = 0; i < info(arrays.geometry.format).planes; ++i) {
     const PlaneExtent bytes = extent(arrays.geometry, i);
     const gsize size = gsize(arrays.planes[i].pitch) * gsize(bytes.rows - 1) + bytes.row_bytes;
-    gst_buffer_append_memory(buffer,
-                             gst_memory_new_wrapped(GST_MEMORY_FLAG_READONLY, arrays.planes[i].data, size, 0, size, sources->ref(),
-                                                    [](gpointer kept) { static_cast<Sources*>(kept)->unref(); }));
+    gst_buffer_append_memory(
+        buffer, gst_memory_new_wrapped(GST_MEMORY_FLAG_READONLY, arrays.planes[i].data, size, 0, size, sources->ref(),
+                                       [](gpointer held_sources) { static_cast<Sources*>(held_sources)->unref(); }));
     offsets[i] = offset;
     offset += size;
   }
@@ -63,13 +64,15 @@ Result<Image> image_of(const CudavisionFrame& frame) {
     const std::int64_t pitch = bytes.rows == 1 ? std::int64_t(bytes.row_bytes) : frame.planes[i].strides[0];
     if (pitch < std::int64_t(bytes.row_bytes) || pitch > G_MAXINT)
       return Status::settings("the rows of plane " + std::to_string(i) + " are " + std::to_string(pitch) +
-                              " bytes apart: a row has " + std::to_string(bytes.row_bytes) + " bytes, and rows must not overlap");
+                              " bytes apart: a row has " + std::to_string(bytes.row_bytes) +
+                              " bytes, and rows must not overlap");
     image.planes[i] = {frame.planes[i].data, std::ptrdiff_t(pitch)};
   }
   return image;
 }
 
-Result<Maker::Made> make_buffer(Maker* maker, const CudavisionFrame& frame, Sources* sources, Copy copy, int milliseconds) {
+Result<Maker::Made> make_buffer(Maker* maker, const CudavisionFrame& frame, Sources* sources, Copy copy,
+                                int milliseconds) {
   auto arrays = image_of(frame);
   if (!arrays.ok()) return arrays.error();
   if (maker) return maker->buffer_of(arrays.value(), sources, copy, milliseconds);
@@ -82,7 +85,8 @@ Result<Maker::Made> make_buffer(Maker* maker, const CudavisionFrame& frame, Sour
 using namespace cudavision;
 using namespace cudavision::frames;
 
-int cudavision_frame_layout(const char* format, int width, int height, CudavisionFrame* frame, char* error, std::size_t room) {
+int cudavision_frame_layout(const char* format, int width, int height, CudavisionFrame* frame, char* error,
+                            std::size_t room) {
   auto geometry = guarded([&] { return geometry_of(format, width, height); });
   if (!geometry.ok()) return report(geometry.error(), error, room);
   *frame = {};
@@ -95,8 +99,8 @@ int cudavision_frame_layout(const char* format, int width, int height, Cudavisio
   return 0;
 }
 
-int cudavision_maker_new(const char* format, int width, int height, int device_id, CudavisionMaker** maker, std::intptr_t* stream,
-                         char* error, std::size_t room) {
+int cudavision_maker_new(const char* format, int width, int height, int device_id, CudavisionMaker** maker,
+                         std::intptr_t* stream, char* error, std::size_t room) {
   auto made = guarded([&]() -> Result<std::unique_ptr<Maker>> {
     auto geometry = geometry_of(format, width, height);
     if (!geometry.ok()) return geometry.error();
@@ -114,15 +118,17 @@ int cudavision_maker_wait(CudavisionMaker* maker, std::intptr_t stream, char* er
   return report(guarded([&] { return maker->wait_for(stream); }), error, room);
 }
 
-int cudavision_maker_make(CudavisionMaker* maker, const CudavisionFrame* frame, const CudavisionSource* sources, int n_sources,
-                          int copy, int milliseconds, GstBuffer** buffer, int* copied, char* error, std::size_t room) {
-  auto* kept = new Sources(sources, n_sources);
-  auto made = guarded([&] { return make_buffer(maker, *frame, kept, Copy(copy), milliseconds); });
-  kept->unref();
+int cudavision_maker_make(CudavisionMaker* maker, const CudavisionFrame* frame, const CudavisionSource* sources,
+                          int n_sources, int copy, int milliseconds, GstBuffer** buffer, int* copied, char* error,
+                          std::size_t room) {
+  auto* held_sources = new Sources(sources, n_sources);
+  auto made = guarded([&] { return make_buffer(maker, *frame, held_sources, Copy(copy), milliseconds); });
+  held_sources->unref();
   if (!made.ok()) return report(made.error(), error, room);
   if (made.value().outcome == Outcome::late) {
     gst_buffer_unref(made.value().buffer);
-    return report(Result<Outcome>(Outcome::late), "the GPU has not finished the work on the arrays in the given time", error, room);
+    return report(Result<Outcome>(Outcome::late), "the GPU has not finished the work on the arrays in the given time",
+                  error, room);
   }
   *buffer = made.value().buffer;
   *copied = made.value().copied;

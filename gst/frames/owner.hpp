@@ -12,11 +12,11 @@
 
 namespace cudavision::frames {
 
-/// Keeps a buffer, and its memory mapped. References are counted, because arrays of several libraries hold them, and drop them on
-/// any thread. The last one ends the owner; in CUDA memory when the GPU no longer uses it.
+/// Keeps a buffer, and its memory mapped. References are counted, because arrays of several libraries hold them, and
+/// drop them on any thread. The last one ends the owner; in CUDA memory when the GPU no longer uses it.
 class Owner {
  public:
-  /// What ends together with the owner.
+  /// Data that is freed together with the owner.
   struct Mapping {
     virtual ~Mapping() = default;
   };
@@ -52,7 +52,8 @@ class Owner {
   const std::unique_ptr<CudaUse> cuda_;
 };
 
-/// The layout of a plane whose rows are `pitch` bytes apart, without data. In packed 4:2:2 each pair is a luma and a chroma sample.
+/// The layout of a plane whose rows are `pitch` bytes apart, without data.
+/// In packed 4:2:2 each pair is a luma and a chroma sample.
 CudavisionArray plane_array(const Geometry& geometry, int plane, std::ptrdiff_t pitch);
 
 /// Writes the message to `error`, and returns the number for it (see frames.h).

@@ -27,8 +27,8 @@ F driver_function(const char* name) {
 std::atomic<int> waiting{0};
 
 Status no_device(int device_id, int count) {
-  return Status::settings("there is no CUDA device " + std::to_string(device_id) + ": this machine has " + std::to_string(count) +
-                          ", counted from 0");
+  return Status::settings("there is no CUDA device " + std::to_string(device_id) + ": this machine has " +
+                          std::to_string(count) + ", counted from 0");
 }
 
 }  // namespace
@@ -39,7 +39,8 @@ struct Primary::Pending {
   void* data;
 };
 
-Primary::Primary(GstCudaContext* context, CUcontext handle) : context_(context), handle_(handle), queue_(g_async_queue_new()) {
+Primary::Primary(GstCudaContext* context, CUcontext handle)
+    : context_(context), handle_(handle), queue_(g_async_queue_new()) {
   g_thread_unref(g_thread_new("cudavision-frames", run, this));
 }
 
@@ -56,20 +57,23 @@ Result<Primary*> Primary::of(int device_id) {
     return Status::resource("the CUDA driver (libcuda.so.1) cannot be loaded, or finds no device");
   int count = 0;
   CUdevice device = 0;
-  if (CuDeviceGetCount(&count) != CUDA_SUCCESS || device_id < 0 || device_id >= count) return no_device(device_id, count);
+  if (CuDeviceGetCount(&count) != CUDA_SUCCESS || device_id < 0 || device_id >= count)
+    return no_device(device_id, count);
   if (CuDeviceGet(&device, device_id) != CUDA_SUCCESS) return no_device(device_id, count);
   const auto retain = driver_function<CUresult (*)(CUcontext*, CUdevice)>("cuDevicePrimaryCtxRetain");
   CUcontext handle = nullptr;
   if (!retain || retain(&handle, device) != CUDA_SUCCESS)
     return Status::resource("the primary CUDA context of device " + std::to_string(device_id) + " cannot be made");
   GstCudaContext* context = gst_cuda_context_new_wrapped(handle, device);
-  if (!context) return Status::resource("GStreamer cannot use the primary CUDA context of device " + std::to_string(device_id));
+  if (!context)
+    return Status::resource("GStreamer cannot use the primary CUDA context of device " + std::to_string(device_id));
   GST_OBJECT_FLAG_SET(context, GST_OBJECT_FLAG_MAY_BE_LEAKED);
   return primaries[device_id] = new Primary(context, handle);
 }
 
 void* Primary::reach(void* pointer) const {
-  static const auto attribute = driver_function<CUresult (*)(void*, CUpointer_attribute, CUdeviceptr)>("cuPointerGetAttribute");
+  static const auto attribute =
+      driver_function<CUresult (*)(void*, CUpointer_attribute, CUdeviceptr)>("cuPointerGetAttribute");
   const CurrentContext current(context_);
   CUdeviceptr reached = 0;
   if (!current || !attribute) return nullptr;
@@ -129,7 +133,8 @@ void Primary::push(Pending* pending) {
   g_async_queue_push(queue_, pending);
 }
 
-/// The thread: waits for each event in turn, and acts. On a device that failed it does not wait: nothing works there any more.
+/// The thread: waits for each event in turn, and calls its action. If the device failed, it does not wait, because
+/// nothing works there any more.
 void* Primary::run(void* self) {
   auto* primary = static_cast<Primary*>(self);
   for (;;) {

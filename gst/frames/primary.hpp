@@ -11,22 +11,23 @@
 
 namespace cudavision::frames {
 
-/// The primary context of a device, which libraries for Python use, and a thread that waits for work there. Made once for each
-/// device, and kept until the process ends.
+/// The primary context of a device, which libraries for Python use, and a thread that waits for work there. Made once
+/// for each device, and kept until the process ends.
 class Primary {
  public:
   /// Errors: settings, if there is no such device; resource.
   static Result<Primary*> of(int device_id);
 
   GstCudaContext* context() const { return context_; }
-  /// The address at which kernels of this context reach an address of another context of the device, by the driver's word. nullptr:
-  /// none.
+  /// The address at which kernels of this context reach an address of another context of the device,
+  /// as the driver says. nullptr: none.
   void* reach(void* pointer) const;
 
-  /// Calls action(data) on the thread when all work that was submitted to this context so far is done, on whatever stream. In
-  /// order.
+  /// Calls action(data) on the thread when all work that was submitted to this context so far is done,
+  /// on whatever stream. In order.
   void after_all_work(void (*action)(void*), void* data);
-  /// Calls action(data) on the thread when the work of a stream of this context so far is done, and all that was asked for before.
+  /// Calls action(data) on the thread when the work of a stream of this context so far is done,
+  /// and all earlier actions are done.
   void after_work_of(CUstream stream, void (*action)(void*), void* data);
   /// Waits on the host for all work that was submitted to this context so far, but not longer.
   Outcome wait_for_all_work(int milliseconds);

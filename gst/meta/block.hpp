@@ -6,15 +6,15 @@
 
 namespace cudavision {
 
-/// The value that make() returned when this was first called with `place`.
+/// The value that make() returned when this was first called with `location`.
 template <typename Make>
-gsize once(gsize* place, Make make) {
-  if (g_once_init_enter(place)) g_once_init_leave(place, gsize(make()));
-  return *place;
+gsize once(gsize* location, Make make) {
+  if (g_once_init_enter(location)) g_once_init_leave(location, gsize(make()));
+  return *location;
 }
 
-/// A meta of plain members. The member `block` points to a g_atomic_rc_box that copies of the meta share. `clear` frees what the
-/// block refers to; it may be null.
+/// A meta of plain members. The member `block` points to a g_atomic_rc_box that copies of the meta share. `clear` frees
+/// the data that the block refers to; it may be null.
 template <auto block, auto clear>
 struct BlockMeta;
 

@@ -15,15 +15,17 @@ using Histogram = cudavision::BlockMeta<&Meta::channels, GDestroyNotify(nullptr)
 GType gst_cuda_vision_histogram_meta_api_get_type() {
   static gsize type = 0;
   return cudavision::once(&type, [] {
-    const gchar* tags[] = {GST_META_TAG_VIDEO_STR, GST_META_TAG_VIDEO_SIZE_STR, GST_META_TAG_VIDEO_COLORSPACE_STR, nullptr};
+    const gchar* tags[] = {GST_META_TAG_VIDEO_STR, GST_META_TAG_VIDEO_SIZE_STR, GST_META_TAG_VIDEO_COLORSPACE_STR,
+                           nullptr};
     return gst_meta_api_type_register("GstCudaVisionHistogramMetaAPI", tags);
   });
 }
 
 const GstMetaInfo* gst_cuda_vision_histogram_meta_get_info() {
   static gsize info = 0;
-  return reinterpret_cast<const GstMetaInfo*>(cudavision::once(
-      &info, [] { return Histogram::register_info(GST_CUDA_VISION_HISTOGRAM_META_API_TYPE, "GstCudaVisionHistogramMeta"); }));
+  return reinterpret_cast<const GstMetaInfo*>(cudavision::once(&info, [] {
+    return Histogram::register_info(GST_CUDA_VISION_HISTOGRAM_META_API_TYPE, "GstCudaVisionHistogramMeta");
+  }));
 }
 
 Meta* gst_buffer_add_cuda_vision_histogram_meta(GstBuffer* buffer, guint bins, guint depth, guint n_channels,

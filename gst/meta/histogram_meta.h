@@ -40,8 +40,8 @@ typedef struct _GstCudaVisionHistogramMeta GstCudaVisionHistogramMeta;
  * @entropy: −Σ p·log2 p over the bins, in bits
  * @saturated: share of the samples, 0 to 1, in the bins of 0 and of 2^depth − 1
  *
- * One channel of a frame. Values are those of the format, 0 to 2^depth − 1. A bin of several values counts as their middle, so all
- * figures are exact if bins ≥ 2^depth. Without samples all figures are 0.
+ * One channel of a frame. Values are those of the format, 0 to 2^depth − 1. A bin of several values counts as their
+ * middle, so all figures are exact if bins ≥ 2^depth. Without samples all figures are 0.
  */
 struct _GstCudaVisionHistogramChannel {
   const gchar* name;
@@ -68,11 +68,12 @@ struct _GstCudaVisionHistogramChannel {
  * @depth: bits of a sample, 1 to 16
  * @n_channels: number of channels, 1 to %GST_CUDA_VISION_HISTOGRAM_MAX_CHANNELS
  * @channels: (array length=n_channels): the channels
- * @sharpness: the mean difference between neighbouring pixels of the luma, in 8-bit steps; negative if it was not measured
+ * @sharpness: the mean difference between neighbouring pixels of the luma, in 8-bit steps; negative if it was not
+ * measured
  *
- * How often each value occurs in a frame. The data that the meta points to live as long as the meta. They must not be changed,
- * because the metas of copies of the buffer share them. A copy of the whole buffer has the meta too; a copy of a region, and the
- * result of a transformation (scaling, …), do not.
+ * How often each value occurs in a frame. The data that the meta points to live as long as the meta. They must not be
+ * changed, because the metas of copies of the buffer share them. A copy of the whole buffer has the meta too; a copy of
+ * a region, and the result of a transformation (scaling, …), do not.
  */
 struct _GstCudaVisionHistogramMeta {
   GstMeta meta;
@@ -101,21 +102,22 @@ const GstMetaInfo* gst_cuda_vision_histogram_meta_get_info(void);
  * @n_channels: number of channels, 1 to %GST_CUDA_VISION_HISTOGRAM_MAX_CHANNELS
  * @channels: (array length=n_channels): the channels; their names, @bins counts each, and figures are copied
  *
- * Adds a histogram to a buffer. The caller computes the figures; this function does not. The sharpness is negative at first; the
- * caller may set it in the meta.
+ * Adds a histogram to a buffer. The caller computes the figures; this function does not. The sharpness is negative at
+ * first; the caller may set it in the meta.
  *
  * Returns: (transfer none): the meta
  */
 GST_CUDAVISION_API
-GstCudaVisionHistogramMeta* gst_buffer_add_cuda_vision_histogram_meta(GstBuffer* buffer, guint bins, guint depth, guint n_channels,
+GstCudaVisionHistogramMeta* gst_buffer_add_cuda_vision_histogram_meta(GstBuffer* buffer, guint bins, guint depth,
+                                                                      guint n_channels,
                                                                       const GstCudaVisionHistogramChannel* channels);
 
 /**
  * gst_buffer_get_cuda_vision_histogram_meta:
  * @buffer: a #GstBuffer
  *
- * Returns: (transfer none) (nullable): the first histogram of a buffer; gst_buffer_iterate_meta_filtered() finds all, with
- *     %GST_CUDA_VISION_HISTOGRAM_META_API_TYPE
+ * Returns: (transfer none) (nullable): the first histogram of a buffer; gst_buffer_iterate_meta_filtered() finds all,
+ * with %GST_CUDA_VISION_HISTOGRAM_META_API_TYPE
  */
 GST_CUDAVISION_API
 GstCudaVisionHistogramMeta* gst_buffer_get_cuda_vision_histogram_meta(GstBuffer* buffer);

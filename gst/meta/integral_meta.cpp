@@ -79,14 +79,16 @@ GType gst_cuda_vision_integral_meta_api_get_type() {
 
 const GstMetaInfo* gst_cuda_vision_integral_meta_get_info() {
   static gsize info = 0;
-  return reinterpret_cast<const GstMetaInfo*>(cudavision::once(
-      &info, [] { return Integral::register_info(GST_CUDA_VISION_INTEGRAL_META_API_TYPE, "GstCudaVisionIntegralMeta"); }));
+  return reinterpret_cast<const GstMetaInfo*>(cudavision::once(&info, [] {
+    return Integral::register_info(GST_CUDA_VISION_INTEGRAL_META_API_TYPE, "GstCudaVisionIntegralMeta");
+  }));
 }
 
 Meta* gst_buffer_add_cuda_vision_integral_meta(GstBuffer* buffer, GstCudaVisionTableLayout layout, guint n_tables,
                                                const Table* tables) {
   g_return_val_if_fail(GST_IS_BUFFER(buffer) && gst_buffer_is_writable(buffer), nullptr);
-  g_return_val_if_fail(layout == GST_CUDA_VISION_TABLE_LAYOUT_INCLUSIVE || layout == GST_CUDA_VISION_TABLE_LAYOUT_PADDED, nullptr);
+  g_return_val_if_fail(
+      layout == GST_CUDA_VISION_TABLE_LAYOUT_INCLUSIVE || layout == GST_CUDA_VISION_TABLE_LAYOUT_PADDED, nullptr);
   g_return_val_if_fail(n_tables >= 1 && tables, nullptr);
   for (guint i = 0; i < n_tables; ++i) g_return_val_if_fail(is_valid(tables[i]), nullptr);
 
@@ -125,8 +127,8 @@ void gst_cuda_vision_integral_meta_unmap_table(const Meta* meta, guint index, Gs
   gst_memory_unmap(map->memory, map);
 }
 
-gdouble gst_cuda_vision_integral_meta_rectangle_sum(const Meta* meta, guint index, const GstMapInfo* map, guint x, guint y,
-                                                    guint width, guint height) {
+gdouble gst_cuda_vision_integral_meta_rectangle_sum(const Meta* meta, guint index, const GstMapInfo* map, guint x,
+                                                    guint y, guint width, guint height) {
   g_return_val_if_fail(meta && index < meta->n_tables && map && map->data, 0);
   const Table& table = meta->tables[index];
   const bool padded = meta->layout == GST_CUDA_VISION_TABLE_LAYOUT_PADDED;

@@ -12,9 +12,10 @@ G_BEGIN_DECLS
 
 /**
  * GstCudaVisionTableLayout:
- * @GST_CUDA_VISION_TABLE_LAYOUT_INCLUSIVE: W × H entries for W × H samples: entry (x, y) sums columns 0 to x of rows 0 to y
- * @GST_CUDA_VISION_TABLE_LAYOUT_PADDED: (W + 1) × (H + 1) entries for W × H samples: entry (x, y) sums the samples left of x and
- * above y; the first row and column are zero, as in OpenCV
+ * @GST_CUDA_VISION_TABLE_LAYOUT_INCLUSIVE: W × H entries for W × H samples: entry (x, y) sums columns 0 to x of rows 0
+ * to y
+ * @GST_CUDA_VISION_TABLE_LAYOUT_PADDED: (W + 1) × (H + 1) entries for W × H samples: entry (x, y) sums the samples left
+ * of x and above y; the first row and column are zero, as in OpenCV
  *
  * The samples that an entry of a summed-area table sums.
  */
@@ -69,9 +70,9 @@ struct _GstCudaVisionIntegralTable {
  * @n_tables: number of tables, at least 1
  * @tables: (array length=n_tables): the tables
  *
- * Summed-area tables (integral images) of a frame. The data that the meta points to live as long as the meta. They must not be
- * changed, because the metas of copies of the buffer share them. A copy of the whole buffer has the meta too; a copy of a region,
- * and the result of a transformation (scaling, …), do not.
+ * Summed-area tables (integral images) of a frame. The data that the meta points to live as long as the meta. They must
+ * not be changed, because the metas of copies of the buffer share them. A copy of the whole buffer has the meta too; a
+ * copy of a region, and the result of a transformation (scaling, …), do not.
  */
 struct _GstCudaVisionIntegralMeta {
   GstMeta meta;
@@ -110,24 +111,25 @@ const GstMetaInfo* gst_cuda_vision_integral_meta_get_info(void);
  * @buffer: a writable #GstBuffer
  * @layout: layout of all tables
  * @n_tables: number of tables, at least 1
- * @tables: (array length=n_tables): the tables; names are copied, and the meta takes its own references to the memories, which
- * must be large enough
+ * @tables: (array length=n_tables): the tables; names are copied, and the meta takes its own references to the
+ * memories, which must be large enough
  *
- * Adds summed-area tables to a buffer. CUDA memory must have been written through a map with %GST_MAP_WRITE and GST_MAP_CUDA, or be
- * marked GST_CUDA_MEMORY_TRANSFER_NEED_DOWNLOAD, so that it is downloaded when the CPU reads it.
+ * Adds summed-area tables to a buffer. CUDA memory must have been written through a map with %GST_MAP_WRITE and
+ * GST_MAP_CUDA, or be marked GST_CUDA_MEMORY_TRANSFER_NEED_DOWNLOAD, so that it is downloaded when the CPU reads it.
  *
  * Returns: (transfer none): the meta
  */
 GST_CUDAVISION_API
 GstCudaVisionIntegralMeta* gst_buffer_add_cuda_vision_integral_meta(GstBuffer* buffer, GstCudaVisionTableLayout layout,
-                                                                    guint n_tables, const GstCudaVisionIntegralTable* tables);
+                                                                    guint n_tables,
+                                                                    const GstCudaVisionIntegralTable* tables);
 
 /**
  * gst_buffer_get_cuda_vision_integral_meta:
  * @buffer: a #GstBuffer
  *
- * Returns: (transfer none) (nullable): the first such meta of a buffer; gst_buffer_iterate_meta_filtered() finds all, with
- *     %GST_CUDA_VISION_INTEGRAL_META_API_TYPE
+ * Returns: (transfer none) (nullable): the first such meta of a buffer; gst_buffer_iterate_meta_filtered() finds all,
+ * with %GST_CUDA_VISION_INTEGRAL_META_API_TYPE
  */
 GST_CUDAVISION_API
 GstCudaVisionIntegralMeta* gst_buffer_get_cuda_vision_integral_meta(GstBuffer* buffer);
@@ -141,7 +143,8 @@ GstCudaVisionIntegralMeta* gst_buffer_get_cuda_vision_integral_meta(GstBuffer* b
  * Returns: the index of this table in `meta->tables`, or −1 if there is none
  */
 GST_CUDAVISION_API
-gint gst_cuda_vision_integral_meta_get_channel(const GstCudaVisionIntegralMeta* meta, const gchar* channel, gboolean squared);
+gint gst_cuda_vision_integral_meta_get_channel(const GstCudaVisionIntegralMeta* meta, const gchar* channel,
+                                               gboolean squared);
 
 /**
  * gst_cuda_vision_integral_meta_map_table:
@@ -149,8 +152,9 @@ gint gst_cuda_vision_integral_meta_get_channel(const GstCudaVisionIntegralMeta* 
  * @index: index of the table, below `meta->n_tables`
  * @map: (out): `map->data` has the entries; `map->size` may be larger than they need
  *
- * Maps a table into system memory for reading. A table in CUDA memory is downloaded, which waits for the GPU; further maps of the
- * same table do not download it again. The meta, and so its buffer, must live until gst_cuda_vision_integral_meta_unmap_table().
+ * Maps a table into system memory for reading. A table in CUDA memory is downloaded, which waits for the GPU; further
+ * maps of the same table do not download it again. The meta, and so its buffer, must live until
+ * gst_cuda_vision_integral_meta_unmap_table().
  *
  * Returns: whether the table could be mapped
  */
@@ -176,14 +180,14 @@ void gst_cuda_vision_integral_meta_unmap_table(const GstCudaVisionIntegralMeta* 
  * @width: number of columns; @x + @width must not exceed the width of the channel
  * @height: number of rows; @y + @height must not exceed the height of the channel
  *
- * Computes the sum over a rectangle of samples (or of their squares) from four entries, for any layout and type. Sums of integer
- * types are exact up to 2^53 (modulo 2^32 for %GST_CUDA_VISION_ENTRY_TYPE_U32), and rounded to the nearest double beyond. The sum
- * over an empty rectangle is 0.
+ * Computes the sum over a rectangle of samples (or of their squares) from four entries, for any layout and type. Sums
+ * of integer types are exact up to 2^53 (modulo 2^32 for %GST_CUDA_VISION_ENTRY_TYPE_U32), and rounded to the nearest
+ * double beyond. The sum over an empty rectangle is 0.
  *
  * Returns: the sum
  */
 GST_CUDAVISION_API
-gdouble gst_cuda_vision_integral_meta_rectangle_sum(const GstCudaVisionIntegralMeta* meta, guint index, const GstMapInfo* map,
-                                                    guint x, guint y, guint width, guint height);
+gdouble gst_cuda_vision_integral_meta_rectangle_sum(const GstCudaVisionIntegralMeta* meta, guint index,
+                                                    const GstMapInfo* map, guint x, guint y, guint width, guint height);
 
 G_END_DECLS

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The arithmetic of one pixel, shared by both backends: rounding, key, operators, and laying a pixel over another. class Blend has
-// the formulas. Both backends must call these functions in the same order, so that they give the same results.
+// The arithmetic of one pixel, shared by both backends: rounding, key, operators, and laying a pixel over another.
+// class Blend has the formulas. Both backends must call these functions in the same order,
+// so that they give the same results.
 #pragma once
 
 #include <cmath>
@@ -10,14 +11,14 @@
 
 namespace cudavision::blend {
 
-// ---- Rounding -------------------------------------------------------------------------------------------------------------------
+// ---- Rounding -------------------------------------------------------------------------------------------------------
 
-/// Numbers around 1.5 · 2^23 are 1 apart: adding this to a number below 2^22 and subtracting it again rounds the number half to
-/// even, without a branch. With 0 instead, the number stays as it is.
+/// Numbers around 1.5 · 2^23 are 1 apart: adding this to a number below 2^22 and subtracting it again rounds the number
+/// half to even, without a branch. Adding 0 instead leaves the number unchanged.
 inline constexpr float round_bias = 0x1.8p23f;
 CUDAVISION_HOST_DEVICE inline float rounded(float x, float rounding = round_bias) { return (x + rounding) - rounding; }
-/// Added before rounding to nearest, this rounds down instead. compositor's quotients are at least 1/256 apart, so an integer that
-/// float arithmetic made slightly too small is still not rounded to the next lower one.
+/// If this is added before rounding to nearest, the result is rounded down. compositor's quotients are at least 1/256
+/// apart. So an integer that float arithmetic made slightly too small is not rounded to the next lower one.
 inline constexpr float down_bias = -0.5f + 0x1p-10f;
 
 /// Rounds a sample to an integer. A half is rounded up, even if float arithmetic made it slightly too small.
@@ -31,11 +32,11 @@ CUDAVISION_HOST_DEVICE inline float rounded_alpha(const Layer& layer, float x) {
   return rounded(x + layer.alpha_bias, layer.rounding);
 }
 
-// ---- Numbers --------------------------------------------------------------------------------------------------------------------
+// ---- Numbers --------------------------------------------------------------------------------------------------------
 
 CUDAVISION_HOST_DEVICE inline float reciprocal(float x) {
 #ifdef __CUDA_ARCH__
-  float y;  // accurate to two units in the last place; as __fdividef(1, x), without its care for numbers below 2^-126
+  float y;  // accurate to two units in the last place, as __fdividef(1, x); not for numbers below 2^-126
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 #else
@@ -44,7 +45,7 @@ CUDAVISION_HOST_DEVICE inline float reciprocal(float x) {
 }
 CUDAVISION_HOST_DEVICE inline float lesser(float a, float b) {
 #ifdef __CUDA_ARCH__
-  return fminf(a, b);  // one instruction; on x86 the expression below is
+  return fminf(a, b);  // one instruction; on x86 the expression below is one
 #else
   return a < b ? a : b;
 #endif
@@ -66,7 +67,7 @@ CUDAVISION_HOST_DEVICE inline float saturated(float x) {
 #endif
 }
 
-/// The value of a stored sample. 10-bit formats may arrive with garbage in the 6 bits above the sample.
+/// The value of a stored sample. In 10-bit formats, the 6 bits above the sample may be set.
 template <typename T>
 CUDAVISION_HOST_DEVICE inline std::uint32_t sample_value(const Layer& layer, T stored) {
   if (sizeof(T) == 1) return stored;
@@ -74,7 +75,7 @@ CUDAVISION_HOST_DEVICE inline std::uint32_t sample_value(const Layer& layer, T s
   return value < max ? value : max;
 }
 
-// ---- Key ------------------------------------------------------------------------------------------------------------------------
+// ---- Key ------------------------------------------------------------------------------------------------------------
 
 /// The key's weight of a pixel at this distance from the key, in steps of 1/255: 0 if the pixel matches, up to 1.
 CUDAVISION_HOST_DEVICE inline float key_weight(const Layer& layer, float distance) {
@@ -85,10 +86,12 @@ CUDAVISION_HOST_DEVICE inline float key_weight(const Layer& layer, const float* 
   return key_weight(layer, greater(size(r - key[0]), greater(size(g - key[1]), size(b - key[2]))));
 }
 
-// ---- Operators ------------------------------------------------------------------------------------------------------------------
+// ---- Operators ------------------------------------------------------------------------------------------------------
 
 /// Whether an operator computes each of R', G' and B' by operate(); the others blend samples of the output's format.
-CUDAVISION_HOST_DEVICE constexpr bool operates_on_rgb(Operator op) { return op >= Operator::subtract && op <= Operator::max; }
+CUDAVISION_HOST_DEVICE constexpr bool operates_on_rgb(Operator op) {
+  return op >= Operator::subtract && op <= Operator::max;
+}
 
 /// An operator on one of R', G', B' of 0–1. d: below, s: the pad.
 template <Operator Op>
@@ -111,13 +114,18 @@ CUDAVISION_HOST_DEVICE inline float operate(float d, float s) {
   }
 }
 
-/// What is known of the matrices between the output's samples and R', G', B'. It saves instructions and changes no bit.
+/// Properties of the matrices between the output's samples and R', G', B'.
+/// Knowing them saves instructions and changes no bit.
 enum class Matrices {
   any,
-  bounded,  ///< R' is computed without Cb, and B' without Cr. R', G', B' of 0–1 give samples of which only chroma can exceed the largest
-  equal,  ///< samples are R', G', B', all scaled and shifted alike; R', G', B' of 0–1 give samples
+  /// R' is computed without Cb, and B' without Cr. R', G', B' of 0–1 give samples;
+  /// only chroma can exceed the largest sample.
+  bounded,
+  /// Samples are R', G', B', all scaled and shifted alike; R', G', B' of 0–1 give samples.
+  equal,
 };
-/// What is true of these matrices. The results of fused multiply-adds grow with each of their arguments, so corners are enough.
+/// The properties of these matrices. The results of fused multiply-adds are monotonic in each argument,
+/// so it is enough to test the corners.
 inline Matrices matrices_of(const Target& target) {
   const Matrix &to = target.to_rgb, &from = target.from_rgb;
   bool scales = true, bounded = to.m[0][1] == 0 && to.m[2][2] == 0;
@@ -135,9 +143,10 @@ inline Matrices matrices_of(const Target& target) {
   return scales ? Matrices::equal : bounded ? Matrices::bounded : Matrices::any;
 }
 
-/// Lays pixel s over pixel d. Both hold samples of the output; s[3] is the pad's own alpha in steps of the output's. k: the key's
-/// weight. Channels: what the output has: 1 for gray, 3 for colors, 4 with alpha. With Matrices::equal, the colors of a pixel whose alpha
-/// becomes 0 are undefined. to_rgb: the factors from the colors of s to R', G', B'; the constants are the target's.
+/// Lays pixel s over pixel d. Both hold samples of the output; s[3] is the pad's own alpha in steps of the output's. k:
+/// the key's weight. Channels: of the output, 1 for gray, 3 for colors, 4 with alpha. With Matrices::equal, the colors
+/// of a pixel whose alpha becomes 0 are undefined. to_rgb: the factors from the colors of s to R', G', B';
+/// the constants are the target's.
 template <Operator Op, int Channels, Matrices Known = Matrices::any>
 CUDAVISION_HOST_DEVICE inline void lay_pixel(const Target& target, const Layer& layer, float k, const Matrix& to_rgb,
                                              const float (&s)[4], float (&d)[4]) {

@@ -13,8 +13,8 @@ namespace cudavision::blend {
 namespace {
 
 std::string side_text(const char* name, int width, int height, const char* allowed, int most) {
-  return std::string(name) + " is " + std::to_string(width) + "x" + std::to_string(height) + ": width and height must be " +
-         allowed + std::to_string(most);
+  return std::string(name) + " is " + std::to_string(width) + "x" + std::to_string(height) +
+         ": width and height must be " + allowed + std::to_string(most);
 }
 
 Status check_frame(const char* name, const Geometry& geometry) {
@@ -29,7 +29,8 @@ Status validate(const Pad& pad) {
   Status status = check_range("alpha", pad.alpha, 0, 1);
   for (double value : pad.key.color)
     if (status.ok() && !(value >= 0 && value <= 1))  // NaN is refused, too
-      status = Status::settings("key-color is " + number_text(value) + ": it must be 0 to 1 in each of red, green and blue");
+      status =
+          Status::settings("key-color is " + number_text(value) + ": it must be 0 to 1 in each of red, green and blue");
   if (status.ok()) status = check_range("key-tolerance", pad.key.tolerance, 0, 255);
   if (status.ok()) status = check_range("key-softness", pad.key.softness, 0, 255);
   if (!status.ok()) return status;
@@ -40,10 +41,12 @@ Status validate(const Pad& pad) {
     if (status = check_range(name, value, -max_position, max_position); !status.ok()) return status;
   const Geometry& geometry = pad.src.geometry;
   if (status = check_frame("the pad's picture", geometry); !status.ok()) return status;
-  if (!crop.empty() && (crop.x < 0 || crop.y < 0 || crop.x > geometry.width - crop.width || crop.y > geometry.height - crop.height))
+  if (!crop.empty() &&
+      (crop.x < 0 || crop.y < 0 || crop.x > geometry.width - crop.width || crop.y > geometry.height - crop.height))
     return Status::settings("the crop is " + std::to_string(crop.width) + "x" + std::to_string(crop.height) + " at (" +
-                            std::to_string(crop.x) + ", " + std::to_string(crop.y) + "): it must lie inside of the picture of " +
-                            std::to_string(geometry.width) + "x" + std::to_string(geometry.height));
+                            std::to_string(crop.x) + ", " + std::to_string(crop.y) +
+                            "): it must lie inside of the picture of " + std::to_string(geometry.width) + "x" +
+                            std::to_string(geometry.height));
   return {};
 }
 
@@ -52,7 +55,8 @@ namespace {
 /// Checks and resolves the pads of each frame, and hands them to the backend.
 class LayeredBlend final : public Blend {
  public:
-  LayeredBlend(const Geometry& geometry, const Color& color, Division division, Backend backend, std::unique_ptr<Composer> composer)
+  LayeredBlend(const Geometry& geometry, const Color& color, Division division, Backend backend,
+               std::unique_ptr<Composer> composer)
       : out_(geometry.format, color.matrix, color.limited),
         division_(division),
         backend_(backend),
@@ -74,8 +78,8 @@ class LayeredBlend final : public Blend {
  private:
   Status run(const Image& dst, const Background& background, const std::vector<Pad>& pads, Queue queue) {
     if (pads.size() > max_pads)
-      return Status::settings("there are " + std::to_string(pads.size()) + " pads: at most " + std::to_string(max_pads) +
-                              " make a picture");
+      return Status::settings("there are " + std::to_string(pads.size()) + " pads: at most " +
+                              std::to_string(max_pads) + " make a picture");
     set_frame(dst, out_, background, target_);
     layers_.clear();
     while (sources_.size() < pads.size()) sources_.push_back(std::make_unique<AlignedPicture>(backend_));
@@ -108,7 +112,8 @@ Result<std::unique_ptr<Blend>> make(const Geometry& geometry, const Color& color
     auto composer = on_backend(
         backend, [&] { return make_cuda(geometry); }, [&] { return make_cpu(geometry); });
     if (!composer.ok()) return composer.error();
-    return std::unique_ptr<Blend>(std::make_unique<LayeredBlend>(geometry, color, division, backend, std::move(composer.value())));
+    return std::unique_ptr<Blend>(
+        std::make_unique<LayeredBlend>(geometry, color, division, backend, std::move(composer.value())));
   });
 }
 

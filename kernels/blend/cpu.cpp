@@ -7,12 +7,12 @@
 //      ├───────────────────────┼───────────────────────┤  ┘
 //
 // A tile whose layers all have the output's samples and leave integers is composed in place, in the output itself
-// (cpu_in_place.hpp; subsampled chroma at odd places: cpu_phases.hpp). Any other tile is composed in rows of float32 and written once (cpu_rows.hpp). Both give the same result.
+// (cpu_in_place.hpp; subsampled chroma at odd positions: cpu_phases.cpp). Any other tile is composed in rows of float32
+// and written once (cpu_rows.hpp). Both give the same result.
 #include <algorithm>
 #include <opencv2/core.hpp>
 
 #include "kernels/blend/cpu_in_place.hpp"
-#include "kernels/blend/cpu_phases.hpp"
 #include "kernels/blend/cpu_rows.hpp"
 
 namespace cudavision::blend {
@@ -28,7 +28,8 @@ class CpuComposer final : public Composer {
     for (std::size_t l = 0; l < layers.size(); ++l) {
       in_place_[l] = find_in_place(format_, target, layers[l]);
       phases = phases || in_place_[l] == InPlace::phases;
-      general = general || in_place_[l] == InPlace::no || (in_place_[l] == InPlace::last && (phases || l + 1 < layers.size()));
+      general = general || in_place_[l] == InPlace::no ||
+                (in_place_[l] == InPlace::last && (phases || l + 1 < layers.size()));
     }
     if (general)
       for (std::size_t l = 0; l < layers.size(); ++l) find_column_taps(layers[l], taps_[l]);
@@ -55,8 +56,8 @@ class CpuComposer final : public Composer {
   void compose(const Target& target, const std::vector<Layer>& layers, const Rect& tile, Scratch& scratch) {
     if (compose_in_place(target, layers, tile, scratch)) return;
     for (int y = tile.y; y < tile.y + tile.height; y += 1 << target.shift_y)
-      compose_rows(target, layers, taps_, {tile.x, y, tile.width, std::min(1 << target.shift_y, tile.y + tile.height - y)},
-                   scratch);
+      compose_rows(target, layers, taps_,
+                   {tile.x, y, tile.width, std::min(1 << target.shift_y, tile.y + tile.height - y)}, scratch);
   }
 
   /// Returns false, and does nothing, if the tile cannot be composed in place.
@@ -73,10 +74,13 @@ class CpuComposer final : public Composer {
       more = !last;
     }
     if (!hidden) paint_background(format_, target, tile, scratch);
-    // If the lowest picture would only be copied and the next one covers the tile, read the lowest one where it lies.
+    // If the lowest picture would only be copied and the next one covers the tile,
+    // the lowest one is read in its own memory.
     const bool skip = hidden && lowest + 1 < layers.size() && in_place_[lowest] == InPlace::yes &&
                       copies_samples(target, layers[lowest]) && covers(layers[lowest + 1], tile);
-    const auto base = [&, lowest = lowest](std::size_t l) { return skip && l == lowest + 1 ? &layers[lowest] : nullptr; };
+    const auto base = [&, lowest = lowest](std::size_t l) {
+      return skip && l == lowest + 1 ? &layers[lowest] : nullptr;
+    };
     for (std::size_t l = lowest + skip; l < layers.size(); ++l)
       if (const Rect part = intersection(layers[l].visible, tile); !part.empty())
         lay_in_place(format_, target, layers[l], base(l), part, l < phases);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // find_in_place() decides, lay_in_place() chooses one of the loops:
 //
-//   copy, copy_samples   the layer replaces what is below
+//   copy, copy_samples   the layer replaces the samples below
 //   mix                  one weight for all samples, in 1/256: over and add without alpha
 //   mix_rounded          one weight for all samples, in float32: average; over and add of more than 8 bits
 //   copy_faded           source with a smaller alpha
@@ -46,8 +46,8 @@ CUDAVISION_WIDE void copy_samples(const Patch& patch, std::uint16_t max) {
   });
 }
 
-/// Results that are fractions, rounded when they are stored. The arithmetic is that of lay_pixel(), so that tiles composed in place
-/// look like the others.
+/// Results that are fractions, rounded when they are stored. This is the arithmetic of lay_pixel(), so that tiles
+/// composed in place look like the others.
 template <typename T>
 void mix_rounded(const Patch& patch, float weight, T max) {
   patch.each_row([&](auto* above, auto* below, auto* to, int bytes) {
@@ -67,7 +67,8 @@ void mix_rounded(const Patch& patch, float weight, T max) {
   });
 }
 CUDAVISION_WIDE void mix_rounded(const Layer& layer, const Patch& patch, float weight) {
-  layer.sample_bytes == 1 ? mix_rounded<std::uint8_t>(patch, weight, 255) : mix_rounded<std::uint16_t>(patch, weight, layer.max);
+  layer.sample_bytes == 1 ? mix_rounded<std::uint8_t>(patch, weight, 255)
+                          : mix_rounded<std::uint16_t>(patch, weight, layer.max);
 }
 
 /// Source with a smaller alpha. `bit`: where alpha lies in the pixel's word; `alpha`: the pad's, 0–255.
@@ -87,7 +88,8 @@ CUDAVISION_WIDE void over_opaque(const Layer& layer, Patch patch, int bit, unsig
   const auto bias = bias_255<std::uint16_t>(layer);
   patch.set = Word(255) << bit;
   patch.each_row([&](auto* s, auto* b, auto* d, int row_bytes) {
-    std::uint8_t weights[1024];  // the pixel's weight, once per byte: loops over bytes vectorize better than loops over pixels
+    // The pixel's weight, once per byte: loops over bytes vectorize better than loops over pixels.
+    std::uint8_t weights[1024];
     for (int left = row_bytes; left > 0;
          left -= int(sizeof weights), s += sizeof weights, b += sizeof weights, d += sizeof weights) {
       const int bytes = std::min(int(sizeof weights), left);
@@ -115,7 +117,8 @@ void over_pixels(const Target& target, const Layer& layer, const Patch& patch, i
     for (int i = 0; i < bytes; i += 4) {
       const Word above = load_word(s + i), below = load_word(b + i);
       float source[4], pixel[4];
-      for (int c = 0; c < 4; ++c) source[c] = float(int(above >> shifts[c] & 255)), pixel[c] = float(int(below >> shifts[c] & 255));
+      for (int c = 0; c < 4; ++c)
+        source[c] = float(int(above >> shifts[c] & 255)), pixel[c] = float(int(below >> shifts[c] & 255));
       lay_pixel<Op, 4>(to, from, 1, source, pixel);
       Word word = 0;
       for (int c = 0; c < 4; ++c) word |= Word(int(pixel[c])) << shifts[c];
@@ -148,7 +151,8 @@ bool copies_samples(const Target& target, const Layer& layer) {
 }
 
 InPlace find_in_place(const FormatInfo& format, const Target& target, const Layer& layer) {
-  if (layer.format != format.format || format.shift > 0 || !layer.identity || !layer.unscaled || layer.keyed) return InPlace::no;
+  if (layer.format != format.format || format.shift > 0 || !layer.identity || !layer.unscaled || layer.keyed)
+    return InPlace::no;
   // Whether chroma samples of the layer lie exactly on chroma samples of the output.
   const auto fits = [](int shift, int visible, int length, int place, int crop, int size) {
     const int odd = (1 << shift) - 1, end = visible + length;
@@ -157,7 +161,8 @@ InPlace find_in_place(const FormatInfo& format, const Target& target, const Laye
   const Rect& v = layer.visible;
   if (!fits(target.shift_x, v.x, v.width, layer.place.x, layer.crop.x, target.width) ||
       !fits(target.shift_y, v.y, v.height, layer.place.y, layer.crop.y, target.height)) {
-    const bool integers = layer.op == Operator::average ? layer.coverage == 1 : layer.rounding != 0 && layer.op <= Operator::add;
+    const bool integers =
+        layer.op == Operator::average ? layer.coverage == 1 : layer.rounding != 0 && layer.op <= Operator::add;
     return integers && format.depth == 8 && !format.sets[0].shares_plane() ? InPlace::phases : InPlace::no;
   }
   switch (layer.op) {
@@ -173,8 +178,8 @@ InPlace find_in_place(const FormatInfo& format, const Target& target, const Laye
   }
 }
 
-void lay_in_place(const FormatInfo& format, const Target& target, const Layer& layer, const Layer* base, const Rect& part,
-                  bool chroma) {
+void lay_in_place(const FormatInfo& format, const Target& target, const Layer& layer, const Layer* base,
+                  const Rect& part, bool chroma) {
   each_plane(format, [&](const ChannelSet& set) {
     if (!chroma && set.shift_x > 0) return;
     const auto shown = [&](const Layer& of) {
@@ -182,7 +187,8 @@ void lay_in_place(const FormatInfo& format, const Target& target, const Layer& l
       return std::pair(plane.at(part.x - of.place.x + of.crop.x, part.y - of.place.y + of.crop.y), plane.all.pitch);
     };
     const Interleaved dst(format, set, target.channels);
-    const auto to = std::pair(dst.at(part.x, part.y), dst.all.pitch), above = shown(layer), below = base ? shown(*base) : to;
+    const auto to = std::pair(dst.at(part.x, part.y), dst.all.pitch), above = shown(layer),
+               below = base ? shown(*base) : to;
     const Word padding = target.padding.data ? Word(255) << dst.bit(target.padding) : 0;
     const Patch patch{above.first,           below.first,           to.first, above.second, below.second, to.second,
                       dst.bytes(part.width), dst.rows(part.height), padding};
@@ -210,7 +216,8 @@ void repeat_rows(const FormatInfo& format, const Target& target, const Rect& row
   each_plane(format, [&](const ChannelSet& set) {
     const Interleaved dst(format, set, target.channels);
     std::uint8_t* const to = dst.at(rows.x, rows.y);
-    copy({to - dst.all.pitch, nullptr, to, dst.all.pitch, 0, dst.all.pitch, dst.bytes(rows.width), dst.rows(rows.height), 0});
+    copy({to - dst.all.pitch, nullptr, to, dst.all.pitch, 0, dst.all.pitch, dst.bytes(rows.width),
+          dst.rows(rows.height), 0});
   });
 }
 

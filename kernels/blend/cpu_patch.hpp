@@ -17,8 +17,8 @@ inline Word load_word(const std::uint8_t* at) {
 }
 inline void store_word(std::uint8_t* at, Word word) { std::memcpy(at, &word, sizeof word); }
 
-/// A rectangle of a plane: the layer's samples, the samples below, and the result. The result may be at the same place as the
-/// samples below.
+/// A rectangle of a plane: the layer's samples, the samples below, and the result. The result may be at the same
+/// address as the samples below.
 struct Patch {
   const std::uint8_t *above, *below;
   std::uint8_t* dst;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// A chroma sample belongs to 2 × 2 pixels (Y42B: 2 × 1). Where the chroma samples of a layer do not lie on those of the output, these
-// pixels show different samples of the layer, and the result is the mean of the four results:
+// A chroma sample belongs to 2 × 2 pixels (Y42B: 2 × 1). If the chroma samples of a layer do not lie on the output's
+// chroma samples, these pixels show different samples of the layer. The result is the mean of the four results:
 //
 //     output          layer at x 1, y 1            phases of one chroma sample of the output
 //     ┌───┬───┐       ┌───╎───┬                    [0][0]: shows layer sample a   [0][1]: b
@@ -8,19 +8,18 @@
 //     │       │       ╎┄┄┄╎┄┄┄╎
 //     └───┴───┘       │ c ╎ d │                    result: the mean, rounded half to even
 //
-// Phase [y][x] holds one of the pixels of each chroma sample: it is a plane with the size of the chroma plane, and the chroma of any
-// layer is a plane that is shifted against it by whole samples.
+// Phase [y][x] holds one of the pixels of each chroma sample. It is a plane with the size of the chroma plane. The
+// chroma of any layer is a plane that is shifted against it by whole samples.
 //
 //   lay_one     one layer: the four phases stay in registers, and a phase outside of the layer shows the samples below
-//   lay_plane   several layers: each is laid over four planes of bytes with the loops of cpu_in_place.cpp; then the means
+//   lay_plane   several layers: each is laid over four planes of bytes with the loops of
+//               cpu_in_place.cpp; then the means
 //
-// Each phase is the integer that lay_pixel() computes for that pixel, and the mean of four integers is exact in float32, so the
-// result has the bits of the general path (cpu_rows.cpp).
+// Each phase is the integer that lay_pixel() computes for that pixel, and the mean of four integers is exact in
+// float32, so the result has the bits of the general path (cpu_rows.cpp).
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3")  // vectorized
 #endif
-#include "kernels/blend/cpu_phases.hpp"
-
 #include <algorithm>
 #include <array>
 
@@ -50,8 +49,9 @@ int first_sample(int pixel, int phase, int shift) { return (pixel - phase + shif
 /// How many samples the layer's chroma is shifted against this phase.
 int offset(int phase, int place, int crop, int shift) { return (phase + crop - place) >> shift; }
 
-/// The samples below the first layer at `part`: those of the output, or of `base`.
-Bytes bytes_below(const ChannelSet& set, const FormatInfo& format, const Interleaved& dst, const Layer* base, const Rect& part) {
+/// The samples below the first layer at `part`: samples of the output, or of `base`.
+Bytes bytes_below(const ChannelSet& set, const FormatInfo& format, const Interleaved& dst, const Layer* base,
+                  const Rect& part) {
   if (!base) return {dst.at(part.x, part.y), dst.all.pitch};
   const Interleaved plane(format, set, base->channels);
   return {plane.at(part.x - base->place.x + base->crop.x, part.y - base->place.y + base->crop.y), plane.all.pitch};
@@ -98,8 +98,8 @@ std::uint16_t mean(std::uint16_t a, std::uint16_t b, std::uint16_t c, std::uint1
   const std::uint16_t sum = std::uint16_t(std::uint16_t(a + b) + std::uint16_t(c + d));
   return std::uint16_t(std::uint16_t(sum + 1 + (sum >> 2 & 1)) >> 2);
 }
-CUDAVISION_WIDE void means(const std::uint8_t* a, const std::uint8_t* b, const std::uint8_t* c, const std::uint8_t* d, int count,
-                           std::uint8_t* to) {
+CUDAVISION_WIDE void means(const std::uint8_t* a, const std::uint8_t* b, const std::uint8_t* c, const std::uint8_t* d,
+                           int count, std::uint8_t* to) {
 #pragma GCC ivdep
   for (int i = 0; i < count; ++i) to[i] = std::uint8_t(mean(a[i], b[i], c[i], d[i]));
 }
@@ -136,10 +136,12 @@ CUDAVISION_WIDE void mix_means(const Bytes (&above)[4], Bytes below, int alpha, 
   const std::uint16_t of_above = std::uint16_t(alpha), of_below = std::uint16_t(256 - alpha);
   for (int row = 0; row < rows; ++row) {
     const auto at = [&](const Bytes& of) { return of.data + row * of.pitch; };
-    const std::uint8_t *const a = at(above[0]), *const b = at(above[1]), *const c = at(above[2]), *const d = at(above[3]);
+    const std::uint8_t *const a = at(above[0]), *const b = at(above[1]), *const c = at(above[2]),
+                              *const d = at(above[3]);
     const std::uint8_t* const under = at(below);
     std::uint8_t* const out = to + row * pitch;
-    const auto words = [&](int i, auto&& part) {  // lanes of 16 bits, without a change of order: half of each word at a time
+    // Lanes of 16 bits, without a change of order: half of each word at a time.
+    const auto words = [&](int i, auto&& part) {
       const std::uint16_t rest = std::uint16_t(part(load<std::uint16_t>(under + i)) * of_below);
       const auto mixed = [&](const std::uint8_t* s) {
         return std::uint16_t(std::uint16_t(part(load<std::uint16_t>(s + i)) * of_above + rest) >> 8);
@@ -154,15 +156,17 @@ CUDAVISION_WIDE void mix_means(const Bytes (&above)[4], Bytes below, int alpha, 
       store(out + i, std::uint16_t(low | std::uint16_t(high << 8)));
     }
     if (bytes > whole) {
-      const auto mixed = [&](const std::uint8_t* s) { return std::uint16_t((s[whole] * of_above + under[whole] * of_below) >> 8); };
+      const auto mixed = [&](const std::uint8_t* s) {
+        return std::uint16_t((s[whole] * of_above + under[whole] * of_below) >> 8);
+      };
       out[whole] = std::uint8_t(mean(mixed(a), mixed(b), mixed(c), mixed(d)));
     }
   }
 }
-/// Lays one layer over a part of a plane in which all samples have the same phases inside the layer. Outside of it the samples below
-/// are mixed with themselves, which does not change them.
-void lay_part(const ChannelSet& set, const FormatInfo& format, const Target& target, const Layer& layer, const Layer* base,
-              const Rect& tile, const Rect& part) {
+/// Lays one layer over a part of a plane in which all samples have the same phases inside the layer. Outside of it the
+/// samples below are mixed with themselves, which does not change them.
+void lay_part(const ChannelSet& set, const FormatInfo& format, const Target& target, const Layer& layer,
+              const Layer* base, const Rect& tile, const Rect& part) {
   const Interleaved dst(format, set, target.channels), plane(format, set, layer.channels);
   const Bytes below = bytes_below(set, format, dst, base, part);
   Bytes above[4];
@@ -179,7 +183,8 @@ void lay_part(const ChannelSet& set, const FormatInfo& format, const Target& tar
             dst.rows(part.height), dst.at(part.x, part.y), dst.all.pitch);
 }
 
-/// Cuts a range of pixels where samples begin that lie wholly inside, and where these end: four ends of three parts.
+/// Cuts a range of pixels before the first and after the last chroma sample that lies wholly inside.
+/// Returns the four ends of these three parts.
 std::array<int, 4> cut(int begin, int end, int shift, int most) {
   const auto down = [&](int pixel) { return pixel >> shift << shift; };
   const auto up = [&](int pixel) { return down(pixel + shift); };
@@ -187,8 +192,8 @@ std::array<int, 4> cut(int begin, int end, int shift, int most) {
 }
 
 /// Lays one layer over a plane of a tile.
-void lay_one(const ChannelSet& set, const FormatInfo& format, const Target& target, const std::vector<Layer>& layers, std::size_t l,
-             const Layer* base, const Rect& tile, Phases&) {
+void lay_one(const ChannelSet& set, const FormatInfo& format, const Target& target, const std::vector<Layer>& layers,
+             std::size_t l, const Layer* base, const Rect& tile, Phases&) {
   const Rect shown = intersection(layers[l].visible, tile);
   const auto xs = cut(shown.x, shown.x + shown.width, set.shift_x, tile.x + tile.width);
   const auto ys = cut(shown.y, shown.y + shown.height, set.shift_y, tile.y + tile.height);

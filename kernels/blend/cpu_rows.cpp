@@ -4,7 +4,7 @@
 //   load_row   stored samples → float32, scaled down the rows and then across the columns
 //   weigh      → the key's weight of each pixel
 //   convert    → samples of the output
-//   lay_row    lay_pixel() with what is already composed
+//   lay_row    lay_pixel() with the samples composed so far
 //
 // After the last layer, write() rounds and stores the row; chroma is the mean of the pixels that share it.
 #if defined(__GNUC__) && !defined(__clang__)
@@ -22,9 +22,9 @@
 namespace cudavision::blend {
 namespace {
 
-// ---- Samples --------------------------------------------------------------------------------------------------------------------
+// ---- Samples --------------------------------------------------------------------------------------------------------
 
-/// Writes `count` samples that lie Step apart, times a weight, to `to`; `add`: adds them to what is there.
+/// Writes `count` samples that lie Step apart, times a weight, to `to`; `add`: adds them to the numbers in `to`.
 template <typename T, int Step>
 void load(const Layer& layer, const std::uint8_t* from, int count, float weight, bool add, float* __restrict to) {
   const T* const samples = reinterpret_cast<const T*>(from);
@@ -87,8 +87,9 @@ void load_row(const Layer& layer, const Channel& channel, const std::vector<Taps
   }
 }
 
-// ---- One row of a layer ---------------------------------------------------------------------------------------------------------
-// The loops below use local copies of what they do not change: the compiler then knows that no store changes it, and vectorizes.
+// ---- One row of a layer ---------------------------------------------------------------------------------------------
+// The loops below use local copies of values that they do not change.
+// Then the compiler knows that no store changes them, and vectorizes.
 
 /// The color of the key, from the picture's first pixel.
 void read_first(const Layer& layer, float (&key)[3]) {
@@ -125,7 +126,8 @@ void convert(const Matrix& matrix, float max, int count, Row (&rows)[4]) {
 }
 
 template <Operator Op, int Channels>
-void lay_row(const Target& target, const Layer& layer, int count, const Row& weight, const Row (&pad)[4], int at, Row (&below)[4]) {
+void lay_row(const Target& target, const Layer& layer, int count, const Row& weight, const Row (&pad)[4], int at,
+             Row (&below)[4]) {
   const float* const s[4] = {pad[0], pad[1], pad[2], pad[3]};
   float* const d[4] = {below[0] + at, below[1] + at, below[2] + at, below[3] + at};
   const Target to = target;
@@ -146,7 +148,8 @@ void lay_row(const Target& target, const Layer& layer, int count, const Row& wei
     each(false);
 }
 
-/// A layer that hides everything is copied: d + 1 · (s − d) could keep the last bits of d, which may come from an earlier frame.
+/// A layer that hides everything is copied: d + 1 · (s − d) could keep the last bits of d,
+/// which may come from an earlier frame.
 void replace(const Layer& layer, int count, const Row (&pad)[4], int at, Row (&below)[4]) {
   for (int c = 0; c < 4; ++c) std::copy_n(pad[c], count, below[c] + at);
   if (layer.op != Operator::source) return;
@@ -155,8 +158,8 @@ void replace(const Layer& layer, int count, const Row (&pad)[4], int at, Row (&b
 }
 
 /// Lays columns [x0, x1) of a layer over `below`, from column `at` of it on.
-CUDAVISION_WIDE void lay_over(const Target& target, const Layer& layer, const LayerTaps& taps, int y, int x0, int x1, int at,
-                              Scratch& scratch, Row (&below)[4]) {
+CUDAVISION_WIDE void lay_over(const Target& target, const Layer& layer, const LayerTaps& taps, int y, int x0, int x1,
+                              int at, Scratch& scratch, Row (&below)[4]) {
   const int count = x1 - x0;
   for (int c = 0; c < 4; ++c) {
     if (layer.channels[c].data)
@@ -188,7 +191,7 @@ CUDAVISION_WIDE void lay_over(const Target& target, const Layer& layer, const La
   });
 }
 
-// ---- Background and output ------------------------------------------------------------------------------------------------------
+// ---- Background and output ------------------------------------------------------------------------------------------
 
 CUDAVISION_WIDE void fill(const Target& target, const Rect& tile, int y, Row (&below)[4]) {
   for (int c = 0; c < 4; ++c) std::fill_n(below[c], tile.width, target.background[c]);
@@ -213,11 +216,11 @@ CUDAVISION_WIDE void write(const Target& target, const Rect& tile, Scratch& scra
     if (!channel.data) continue;
     const int width = subsampled(tile.width, channel.shift_x), height = subsampled(tile.height, channel.shift_y);
     for (int row = 0; row < height; ++row) {
-      const bool own = c < 4 && channel.shift_x == 0;
-      Row& samples = own ? scratch.below[row][c] : scratch.weight;
+      const bool full_size = c < 4 && channel.shift_x == 0;
+      Row& samples = full_size ? scratch.below[row][c] : scratch.weight;
       if (c == 4)
         std::fill_n(samples, width, target.max);
-      else if (!own)
+      else if (!full_size)
         means(tile, tile.height > 1, c, scratch, samples);
       with_step(target.sample_bytes, channel.step, [&](auto sample, auto step) {
         store<decltype(sample), step()>(samples, width, target.shift,
@@ -240,7 +243,8 @@ void find_column_taps(const Layer& layer, LayerTaps& taps) {
 
 bool covers(const Layer& layer, const Rect& tile) {
   const Rect& v = layer.visible;
-  return v.x <= tile.x && v.y <= tile.y && v.x + v.width >= tile.x + tile.width && v.y + v.height >= tile.y + tile.height;
+  return v.x <= tile.x && v.y <= tile.y && v.x + v.width >= tile.x + tile.width &&
+         v.y + v.height >= tile.y + tile.height;
 }
 
 std::pair<std::size_t, bool> find_lowest(const std::vector<Layer>& layers, const Rect& tile) {
@@ -263,8 +267,8 @@ void paint_background(const FormatInfo& format, const Target& target, const Rect
   }
 }
 
-void compose_rows(const Target& target, const std::vector<Layer>& layers, const std::vector<LayerTaps>& taps, const Rect& tile,
-                  Scratch& scratch) {
+void compose_rows(const Target& target, const std::vector<Layer>& layers, const std::vector<LayerTaps>& taps,
+                  const Rect& tile, Scratch& scratch) {
   const auto [lowest, hidden] = find_lowest(layers, tile);
   for (int row = 0; row < tile.height; ++row) {
     const int y = tile.y + row;

@@ -10,12 +10,13 @@
 
 namespace cudavision::blend {
 
-/// The part of a picture that is composed at a time, so that it stays in the cache. Both sides are even, because pixels share
-/// chroma.
+/// The part of a picture that is composed at a time, so that it stays in the cache. Both sides are even,
+/// because pixels share chroma.
 inline constexpr int tile_columns = 1024, tile_rows = 16;
 
 using Row = float[tile_columns];
-/// [y][x][row][byte]: the phases of subsampled chroma (cpu_phases.hpp). A row of a tile has at most one byte for each column.
+/// [y][x][row][byte]: the phases of subsampled chroma (cpu_phases.cpp).
+/// A row of a tile has at most one byte for each column.
 inline constexpr int phase_rows = 8;
 using Phases = std::uint8_t[2][2][phase_rows][tile_columns];
 
@@ -42,7 +43,7 @@ std::pair<std::size_t, bool> find_lowest(const std::vector<Layer>& layers, const
 void paint_background(const FormatInfo& format, const Target& target, const Rect& tile, Scratch& scratch);
 
 /// Composes all layers in a tile of one row, or of the rows that share chroma. `taps`: by layer.
-void compose_rows(const Target& target, const std::vector<Layer>& layers, const std::vector<LayerTaps>& taps, const Rect& tile,
-                  Scratch& scratch);
+void compose_rows(const Target& target, const std::vector<Layer>& layers, const std::vector<LayerTaps>& taps,
+                  const Rect& tile, Scratch& scratch);
 
 }  // namespace cudavision::blend

@@ -10,18 +10,18 @@
 //                                  └─ other tiles ─────────────────────────────────► compose_pixels()   cuda_compose.cu
 //
 // Where to change what
-//   another operator         Operator in blend.hpp (its place decides operates_on_rgb()); operate(), or lay_pixel(), and
-//                            with_operator() in arithmetic.hpp, which both backends use; set_blending() in resolve.cpp, if it can
-//                            hide the pads below; operator_choices in gst/elements/blend.cpp
+//   another operator         Operator in blend.hpp (its place decides operates_on_rgb()); operate(), or lay_pixel(),
+//                            and with_operator() in arithmetic.hpp, which both backends use; set_blending() in
+//                            resolve.cpp, if it can hide the pads below; operator_choices in gst/elements/blend.cpp
 //   another format           nothing, if core/format.cpp has it
-//   another sample type      Channels and PackedPixels in cuda_read.cuh read it, find_weights() in cuda_color.cuh compares
-//                            it with the key, store() and write() in cuda_write.cuh store it,
-//                            copy_layer() in cuda_copy.cuh copies it; load() and with_step() in cpu_rows.cpp
-//   another scaling          Sampling in plan.hpp, set_sampling() in resolve.cpp, sampling.hpp, read() in cuda_read.cuh, and a struct
-//                            in cuda_sampler.cuh
+//   another sample type      Channels and PackedPixels in cuda_read.cuh read it, find_weights() in cuda_color.cuh
+//                            compares it with the key, store() and write() in cuda_write.cuh store it, copy_layer() in
+//                            cuda_copy.cuh copies it; load() and with_step() in cpu_rows.cpp
+//   another scaling          Sampling in plan.hpp, set_sampling() in resolve.cpp, sampling.hpp, read() in
+//                            cuda_read.cuh, and a struct in cuda_sampler.cuh
 //   another block shape      cuda_tuning.hpp; make_grid() in cuda_schedule.cpp, set_tiles() in cuda_parts.cpp
-//   which kernel runs        schedule_pair() and schedule_compose() in cuda_schedule.cpp, kind_of() in cuda_parts.cpp, is_direct() in
-//                            resolve.cpp and cuda_visible.cuh
+//   which kernel runs        schedule_pair() and schedule_compose() in cuda_schedule.cpp, kind_of() in cuda_parts.cpp,
+//                            is_direct() in resolve.cpp and cuda_visible.cuh
 //   colors and ranges        kernels/core/color.cpp
 #include "kernels/blend/arithmetic.hpp"
 #include "kernels/blend/cuda_launch.hpp"
@@ -51,7 +51,7 @@ class CudaComposer final : public Composer {
 
  private:
   const Geometry geometry_;
-  const bool overlaps_;  ///< the device can start a launch before the one before it has ended
+  const bool overlaps_;  ///< the device can start a launch before the previous one has ended
   Parts parts_;          ///< of the frame that is being submitted
 };
 

@@ -11,7 +11,7 @@ namespace {
 using std::uint32_t;
 using std::uint8_t;
 
-// ---- 16 bytes -------------------------------------------------------------------------------------------------------------------
+// ---- 16 bytes -------------------------------------------------------------------------------------------------------
 
 struct Chunk {
   uint32_t word[4];
@@ -42,20 +42,23 @@ __device__ __forceinline__ void store_chunk(uint8_t* row, int x, int row_bytes, 
     if (x + i < row_bytes) row[x + i] = uint8_t(chunk.word[i / 4] >> i % 4 * 8);
 }
 
-// ---- Bytes as numbers -----------------------------------------------------------------------------------------------------------
-// Numbers around round_bias, 1.5 · 2^23, are 1 apart. A byte put into the lowest bits of this number is therefore the number
-// 1.5 · 2^23 + byte, and a sum with it is rounded half to even, with the result in the lowest bits. Neither direction needs a
-// conversion instruction.
+// ---- Bytes as numbers -----------------------------------------------------------------------------------------------
+// Numbers around round_bias, 1.5 · 2^23, are 1 apart. A byte put into the lowest bits of this number is therefore the
+// number 1.5 · 2^23 + byte, and a sum with it is rounded half to even, with the result in the lowest bits. Neither
+// direction needs a conversion instruction.
 
 __device__ __forceinline__ float biased(uint32_t word, int byte) {
   return __uint_as_float(__byte_perm(word, 0x4b400000, 0x7650 | byte));
 }
 __device__ __forceinline__ float number(uint32_t word, int byte) { return biased(word, byte) - round_bias; }
 
-/// A byte times 2^-133: bits 16 to 23 of the number are the byte, the others are 0. A byte below 128 gives a subnormal number; from 128
-/// on, bit 23 makes the exponent 1, whose numbers have the same distance. A fused multiply-add with a factor times 2^133 gives the same
-/// bits as number() with the factor, and saves its subtraction. Factors must be below 2^-5, and subnormal numbers must be kept (no -ftz).
-__device__ __forceinline__ float tiny(uint32_t word, int byte) { return __uint_as_float(__byte_perm(word, 0, 0x4044 | byte << 8)); }
+/// A byte times 2^-133: bits 16 to 23 of the number are the byte, the others are 0. A byte below 128 gives a subnormal
+/// number; from 128 on, bit 23 makes the exponent 1, whose numbers have the same distance. A fused multiply-add with a
+/// factor times 2^133 gives the same bits as number() with the factor, and saves its subtraction. Factors must be below
+/// 2^-5, and subnormal numbers must be kept (no -ftz).
+__device__ __forceinline__ float tiny(uint32_t word, int byte) {
+  return __uint_as_float(__byte_perm(word, 0, 0x4044 | byte << 8));
+}
 inline constexpr int tiny_exponent = -133;
 
 __device__ __forceinline__ uint32_t pack(float a, float b, float c, float d) {

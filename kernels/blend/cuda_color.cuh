@@ -24,8 +24,8 @@ __device__ __forceinline__ void find_weights(const Layer& layer, const Samples& 
 #pragma unroll
     for (int j = 0; j < columns; ++j) {
       const float(&p)[4] = s[i][j];
-      weights[i][j] = key_weight(layer, key, layer.to_key.row(0, p[0], p[1], p[2]), layer.to_key.row(1, p[0], p[1], p[2]),
-                                 layer.to_key.row(2, p[0], p[1], p[2]));
+      weights[i][j] = key_weight(layer, key, layer.to_key.row(0, p[0], p[1], p[2]),
+                                 layer.to_key.row(1, p[0], p[1], p[2]), layer.to_key.row(2, p[0], p[1], p[2]));
     }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Composes any layers, in one launch. A block composes a tile; pixels stay in registers until all layers are laid over each other.
+// Composes any layers, in one launch. A block composes a tile;
+// pixels stay in registers until all layers are laid over each other.
 //
 //        tile_width = 32 · columns                     a strip: 2 · warps rows; each warp has two of them
 //      ┌───────────────┬───────────────┐               ┌────────────────────────────────────────────┐
@@ -10,13 +11,14 @@
 //      │ block (0, 1)  │               │               ├────────────────────────────────────────────┤
 //      └───────────────┴───────────────┘               │ …                                          │
 //                                                      └────────────────────────────────────────────┘
-//   1. find_shown()   thread l tests whether layer l touches or hides the tile; the block gets one list   cuda_visible.cuh
+//   1. find_shown()   thread l tests whether layer l touches or hides the tile;   cuda_visible.cuh
+//                     the block gets one list
 //   2. is_direct()    whether lay_tiles composes the tile (cuda_direct.cu)
-//   3. lay_over()     otherwise, for each strip and each layer of the list:                               cuda_lay.cuh
-//        read()           samples of the layer at the thread's pixels                                     cuda_read.cuh
-//        find_weights()   the key's weight, convert() to samples of the output                            cuda_color.cuh
-//        lay_pixels()     lay_pixel() with the operator                                                   arithmetic.hpp
-//   4. write()        rounds and stores the strip                                                         cuda_write.cuh
+//   3. lay_over()     otherwise, for each strip and each layer of the list:       cuda_lay.cuh
+//        read()           samples of the layer at the thread's pixels             cuda_read.cuh
+//        find_weights()   the key's weight, convert() to samples of the output    cuda_color.cuh
+//        lay_pixels()     lay_pixel() with the operator                           arithmetic.hpp
+//   4. write()        rounds and stores the strip                                 cuda_write.cuh
 //
 // cuda.cu lists where to change what.
 #include "kernels/blend/cuda_launch.hpp"
@@ -35,7 +37,7 @@ __global__ void __launch_bounds__(32 * warps, Channels == 4 ? tuning.alpha_block
   const int height = p.launch.pixels.tile_height, tile_x = blockIdx.x * tile_width, tile_y = blockIdx.y * height;
   const Rect tile = tile_at(target, tile_x, tile_y, tile_width, height);
   const Shown shown = find_shown(p, tile);
-  if (p.launch.direct.across && is_direct(p, shown)) {  // perhaps the whole tile of lay_tiles is
+  if (p.launch.direct.across && is_direct(p, shown)) {  // the whole tile of lay_tiles may be direct
     const int around = p.launch.direct.tile_height;
     __syncthreads();
     if (is_direct(p, find_shown(p, tile_at(target, tile_x - tile_x % tuning.direct_width, tile_y - tile_y % around,
@@ -49,7 +51,8 @@ __global__ void __launch_bounds__(32 * warps, Channels == 4 ? tuning.alpha_block
     bool replaces = shown.covered;
     for (std::uint64_t rest = shown.layers; rest; rest &= rest - 1) {
       const int l = __ffsll((long long)rest) - 1;
-      if (p.visible[l].y < top + rows && p.visible[l].w > top) lay_over<Channels>(target, p.layers[l], replaces, x, y, d);
+      if (p.visible[l].y < top + rows && p.visible[l].w > top)
+        lay_over<Channels>(target, p.layers[l], replaces, x, y, d);
       replaces = false;
     }
     write<Channels>(target, {target.width, target.height}, x, y, d);
@@ -60,9 +63,10 @@ template <int N>
 void launch(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& launch, Queue queue) {
   ComposeParams<N> p;
   set_params(target, layers, launch, p);
-  (target.alpha  ? compose_tiles<N, 4>
-   : target.gray ? compose_tiles<N, 1>
-                 : compose_tiles<N, 3>)<<<dim3(launch.pixels.across, launch.pixels.down), 32 * warps, 0, queue.stream>>>(p);
+  (target.alpha ? compose_tiles<N, 4>
+   : target.gray
+       ? compose_tiles<N, 1>
+       : compose_tiles<N, 3>)<<<dim3(launch.pixels.across, launch.pixels.down), 32 * warps, 0, queue.stream>>>(p);
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What compose_tiles and lay_tiles share: its parameters, and the pixels of a thread.
+// Code that compose_tiles and lay_tiles share: the parameters, and the pixels of a thread.
 //
 //          columns 0 … 31        columns 32 … 63
-//   row 0  lane 0, 1 … 31        lane 0, 1 … 31       A thread has `columns` × `rows` pixels. Its columns are 32 apart, so that
-//   row 1  lane 0, 1 … 31        lane 0, 1 … 31       the lanes of a warp access neighboring samples.
+//   row 0  lane 0, 1 … 31        lane 0, 1 … 31       A thread has `columns` × `rows` pixels. Its columns are 32 apart,
+//   row 1  lane 0, 1 … 31        lane 0, 1 … 31       so that the lanes of a warp access neighboring samples.
 #pragma once
 
 #include "kernels/blend/arithmetic.hpp"
@@ -32,10 +32,12 @@ struct ComposeParams {
   int4 visible[N];       ///< of each layer: left, top, right, bottom
   What layers[N];
 };
-static_assert(sizeof(ComposeParams<tuning.few_layers>) <= 4096 && sizeof(ComposeParams<max_pads>) <= 32764, "kernel arguments");
+static_assert(sizeof(ComposeParams<tuning.few_layers>) <= 4096 && sizeof(ComposeParams<max_pads>) <= 32764,
+              "kernel arguments");
 
 template <int N, typename What>
-void set_params(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& launch, ComposeParams<N, What>& p) {
+void set_params(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& launch,
+                ComposeParams<N, What>& p) {
   p.target = target;
   p.count = int(layers.size());
   p.launch = launch;
@@ -45,7 +47,8 @@ void set_params(const Target& target, const std::vector<Layer>& layers, const Co
     const Rect& v = layer.visible;
     const auto bit = [i](bool set) { return std::uint64_t(set) << i; };
     p.visible[i] = make_int4(v.x, v.y, v.x + v.width, v.y + v.height);
-    p.hiding |= bit(layer.hides), p.direct |= bit(layer.direct), p.copied |= bit(layer.copies), p.even |= bit(layer.even_edges);
+    p.hiding |= bit(layer.hides), p.direct |= bit(layer.direct), p.copied |= bit(layer.copies),
+        p.even |= bit(layer.even_edges);
     p.layers[i] = layer;
   }
 }
@@ -57,7 +60,8 @@ using Pixels = T[rows][columns];
 using Samples = float[rows][columns][4];
 
 /// The thread's pixels of a warp whose first one is (left, top), with the background.
-__device__ __forceinline__ void set_pixels(const Target& target, int left, int top, int (&x)[columns], int (&y)[rows], Samples& d) {
+__device__ __forceinline__ void set_pixels(const Target& target, int left, int top, int (&x)[columns], int (&y)[rows],
+                                           Samples& d) {
 #pragma unroll
   for (int i = 0; i < rows; ++i) {
     y[i] = top + i;

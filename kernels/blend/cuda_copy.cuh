@@ -9,9 +9,12 @@
 namespace cudavision::blend {
 namespace {
 
-/// Limits 16-bit samples to the largest sample, which `most` holds twice, for two samples per word. Bytes are not limited.
+/// Limits 16-bit samples to the largest sample, which `most` holds twice,
+/// for two samples per word. Bytes are not limited.
 __device__ __forceinline__ uint32_t capped(uint32_t words, uint32_t most) { return __vminu2(words, most); }
-__device__ __forceinline__ uint16_t capped(uint16_t word, uint32_t most) { return uint16_t(min(uint32_t(word), most & 0xffff)); }
+__device__ __forceinline__ uint16_t capped(uint16_t word, uint32_t most) {
+  return uint16_t(min(uint32_t(word), most & 0xffff));
+}
 __device__ __forceinline__ uint8_t capped(uint8_t byte, uint32_t) { return byte; }
 __device__ __forceinline__ uint4 capped(uint4 words, uint32_t most) {
   return make_uint4(capped(words.x, most), capped(words.y, most), capped(words.z, most), capped(words.w, most));
@@ -19,8 +22,8 @@ __device__ __forceinline__ uint4 capped(uint4 words, uint32_t most) {
 
 /// Copies `width` × `height` units of T: each warp some rows. A thread loads several units before it stores them.
 template <typename T>
-__device__ __forceinline__ void copy_units(const uint8_t* from, std::ptrdiff_t from_pitch, uint8_t* to, std::ptrdiff_t to_pitch,
-                                           int width, int height, uint32_t most) {
+__device__ __forceinline__ void copy_units(const uint8_t* from, std::ptrdiff_t from_pitch, uint8_t* to,
+                                           std::ptrdiff_t to_pitch, int width, int height, uint32_t most) {
   constexpr int at_once = 4;
   const int warp = threadIdx.x / 32;
   for (int x = threadIdx.x % 32; x < width; x += 32) {
@@ -38,26 +41,27 @@ __device__ __forceinline__ void copy_units(const uint8_t* from, std::ptrdiff_t f
   }
 }
 
-/// Copies one channel of interleaved ones.
+/// Copies one of several interleaved channels.
 template <typename T>
-__device__ __forceinline__ void copy_channel(const Channel& from, const uint8_t* data, const Channel& to, const Rect& part,
-                                             uint32_t most) {
+__device__ __forceinline__ void copy_channel(const Channel& from, const uint8_t* data, const Channel& to,
+                                             const Rect& part, uint32_t most) {
   for (int x = part.x + threadIdx.x % 32; x < part.x + part.width; x += 32)
     for (int y = part.y + threadIdx.x / 32; y < part.y + part.height; y += warps)
       *reinterpret_cast<T*>(to.data + y * to.pitch + x * to.step) =
           capped(*reinterpret_cast<const T*>(data + y * from.pitch + x * from.step), most);
 }
 
-/// The components that lie side by side from `channel` on, and all of them together: 1, Cb and Cr of NV12, RGB, RGBA.
+/// Components that lie side by side from `channel` on and are copied together: one component,
+/// Cb and Cr of NV12, RGB, RGBA.
 struct CopyGroup {
-  int before;  ///< bytes from the first of them to `channel`
+  int before;  ///< bytes from the first component to `channel`
   uint8_t channel;
   bool chroma;
 };
 struct CopyGroups {
   CopyGroup group[4];
   int count;
-  bool all;  ///< false: the components are copied one by one, because samples of others lie between, as in packed 4:2:2
+  bool all;  ///< false: the components are copied one by one: other samples lie between, as in packed 4:2:2
 };
 inline CopyGroups copy_groups(const Target& target) {
   CopyGroups groups{};
@@ -84,15 +88,16 @@ __device__ __forceinline__ bool writes(Planes planes, bool chroma) {
   return planes == Planes::all || chroma == (planes == Planes::chroma);
 }
 
-/// Copies `part`, which begins and ends between samples of chroma or at the sides of the output, from a layer with Layer::copies. All
-/// threads of the block take part.
+/// Copies `part`, which begins and ends between samples of chroma or at the sides of the output, from a layer with
+/// Layer::copies. All threads of the block must call this.
 __device__ __forceinline__ void copy_layer(const Target& target, const CopyGroups& groups, const LayerPicture& layer,
                                            const Rect& part, Planes planes) {
   const int bytes = layer.sample_bytes;
   const uint32_t most = bytes == 1 ? ~0u : layer.max * 0x10001u;
   const auto units = [](int i, int shift) { return (i + (1 << shift) - 1) >> shift; };
-  const auto own = [&](const Channel& to) {
-    return Rect{part.x >> to.shift_x, part.y >> to.shift_y, units(part.width, to.shift_x), units(part.height, to.shift_y)};
+  const auto samples_of_part = [&](const Channel& to) {
+    return Rect{part.x >> to.shift_x, part.y >> to.shift_y, units(part.width, to.shift_x),
+                units(part.height, to.shift_y)};
   };
   const auto first = [&](const Channel& from, const Channel& to) {  // the layer's sample for the output's first one
     return from.data + ((layer.crop.y - layer.place.y) >> to.shift_y) * from.pitch +
@@ -103,15 +108,18 @@ __device__ __forceinline__ void copy_layer(const Target& target, const CopyGroup
     const CopyGroup& group = groups.group[g];
     if (!writes(planes, group.chroma)) continue;
     const Channel &from = layer.channels[group.channel], &to = target.channels[group.channel];
-    const Rect r = own(to);
+    const Rect r = samples_of_part(to);
     const uint8_t* const data = first(from, to) + r.y * from.pitch + r.x * from.step - group.before;
     uint8_t* const at = to.data + r.y * to.pitch + r.x * to.step - group.before;
     const int width = r.width * to.step;
     const auto aligned = [&](std::uintptr_t n) { return ((n | from.pitch | to.pitch) & 15) == 0; };
     const auto copy = [&](auto unit, int begin, int end) {
-      copy_units<decltype(unit)>(data + begin, from.pitch, at + begin, to.pitch, (end - begin) / int(sizeof unit), r.height, most);
+      copy_units<decltype(unit)>(data + begin, from.pitch, at + begin, to.pitch, (end - begin) / int(sizeof unit),
+                                 r.height, most);
     };
-    const auto copy_samples = [&](int begin, int end) { bytes == 2 ? copy(uint16_t(), begin, end) : copy(uint8_t(), begin, end); };
+    const auto copy_samples = [&](int begin, int end) {
+      bytes == 2 ? copy(uint16_t(), begin, end) : copy(uint8_t(), begin, end);
+    };
     if (aligned(std::uintptr_t(data) ^ std::uintptr_t(at))) {
       const int head = min(int(-std::uintptr_t(at) & 15), width), tail = head + ((width - head) & ~15);
       if (head) copy_samples(0, head);
@@ -126,8 +134,8 @@ __device__ __forceinline__ void copy_layer(const Target& target, const CopyGroup
   for (int c = 0; c < 4; ++c) {  // other samples lie between
     const Channel &from = layer.channels[c], &to = target.channels[c];
     if (!to.data || !writes(planes, c == 1 || c == 2)) continue;
-    bytes == 1 ? copy_channel<uint8_t>(from, first(from, to), to, own(to), most)
-               : copy_channel<uint16_t>(from, first(from, to), to, own(to), most);
+    bytes == 1 ? copy_channel<uint8_t>(from, first(from, to), to, samples_of_part(to), most)
+               : copy_channel<uint16_t>(from, first(from, to), to, samples_of_part(to), most);
   }
 }
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Lays pictures of the output's format over a tile, plane by plane, in the output itself, where lay_parts (cuda_parts.cu) cannot: where
-// more than one of them shows, at the sides of pads, and over the background.
+// Lays pictures of the output's format over a tile, plane by plane, in the output itself. It composes what lay_parts
+// (cuda_parts.cu) cannot: tiles that show more than one picture, the sides of pads, and the background.
 //
-//   1. find_part()     the tile of the block and its layers; or find_shown(), if the host could not find them    cuda_visible.cuh
+//   1. find_part()     the tile of the block and its layers; or find_shown(),   cuda_visible.cuh
+//                      if the host could not find them
 //   2. paint()         the background, unless a layer covers the tile
 //   3. for each layer, the part of the tile that it covers:
-//        copy_layer()  if its samples are the output's                                                           cuda_copy.cuh
-//        scale_layer() otherwise                                                                                 cuda_scale.cuh
-//   4. lay_chroma()    subsampled chroma, if the edge of a layer parts a sample of it
+//        copy_layer()  if its samples are the output's                          cuda_copy.cuh
+//        scale_layer() otherwise                                                cuda_scale.cuh
+//   4. lay_chroma()    subsampled chroma, if the edge of a layer divides a sample of it
 #include <algorithm>
 
 #include "kernels/blend/cuda_launch.hpp"
@@ -22,8 +23,8 @@ __device__ __forceinline__ Rect part_of(const Rect& tile, const int4& visible) {
   return {left, top, min(visible.z, tile.x + tile.width) - left, min(visible.w, tile.y + tile.height) - top};
 }
 
-/// Composes the chroma of each pixel in shared memory, `pixels`, and stores the means: for tiles in which an edge parts a sample. The
-/// output has the chroma below the layers of the list.
+/// For tiles in which an edge divides a sample of chroma: composes the chroma of each pixel in shared memory
+/// (`pixels`), and stores the means. The output holds the chroma below the layers of the list.
 template <int Unit, int N>
 __device__ __forceinline__ void lay_chroma(const DirectParams<N>& p, std::uint64_t layers, const Rect& tile, int c,
                                            uint8_t* pixels) {
@@ -31,13 +32,14 @@ __device__ __forceinline__ void lay_chroma(const DirectParams<N>& p, std::uint64
   const Target& target = p.target;
   const PlanePart plane{tile, target.channels[c].data - bytes_before(target, c), uint32_t(target.channels[c].pitch)};
   const int shift = target.shift_y, across = (tile.width + 1) / 2, down = (tile.height + shift) >> shift;
-  // f(the sample in the output, the pixels of its upper row, those of its lower row); the sides of the output may have one of them.
+  // Calls f(sample in the output, pixels of its upper row, pixels of its lower row). At the sides of the output a
+  // sample may have only one row.
   const auto each_sample = [&](auto&& f) {
     for (int i = threadIdx.x; i < across * down; i += 32 * warps) {
       const int x = i % across, y = i / across;
       uint8_t* const upper = pixels + (y << shift) * pitch + 2 * x * Unit;
-      f(plane.at(tile.x / 2 + x, (tile.y >> shift) + y, Unit), upper, upper + ((y << shift) + 1 < tile.height ? shift : 0) * pitch,
-        2 * x + 1 < tile.width ? Unit : 0);
+      f(plane.at(tile.x / 2 + x, (tile.y >> shift) + y, Unit), upper,
+        upper + ((y << shift) + 1 < tile.height ? shift : 0) * pitch, 2 * x + 1 < tile.width ? Unit : 0);
     }
   };
   __syncthreads();
@@ -61,9 +63,9 @@ __device__ __forceinline__ void lay_chroma(const DirectParams<N>& p, std::uint64
   });
 }
 
-/// Lays the layers of a tile over each other. Each waits for what other threads have written.
+/// Lays the layers of a tile over each other. Before each layer the threads wait for the writes of the other threads.
 template <int N, Shape S>
-__device__ __forceinline__ void lay(const DirectParams<N>& p, const Shown& shown, const Rect& tile) {
+__device__ __forceinline__ void lay_layers(const DirectParams<N>& p, const Shown& shown, const Rect& tile) {
   const Target& target = p.target;
   const Below output{target.packed.data, uint32_t(target.channels[0].pitch)};
   Below below = output;
@@ -76,7 +78,7 @@ __device__ __forceinline__ void lay(const DirectParams<N>& p, const Shown& shown
     const LayerPicture& layer = p.layers[l];
     const bool copies = p.copied & bit && !(odd && (scaled || odd & bit));
     if (S == Shape::pixels && copies && layer.direct && !wait && next & shown.whole & ~p.hiding) {
-      // The next layer, which covers the tile, reads this one where it lies.
+      // The next layer, which covers the tile, reads this one in its own memory.
       below = below_of(layer);
       continue;
     }
@@ -117,7 +119,8 @@ __device__ __forceinline__ void paint(const Target& target, const Rect& tile) {
 
 /// Up to N layers.
 template <int N, Shape S>
-__global__ void __launch_bounds__(32 * warps, tuning.direct_blocks) lay_tiles(const __grid_constant__ DirectParams<N> p) {
+__global__ void __launch_bounds__(32 * warps, tuning.direct_blocks)
+    lay_tiles(const __grid_constant__ DirectParams<N> p) {
   cuda::let_next_start();
   Rect tile;
   const Part& part = find_part(p, blockIdx.x, tile);
@@ -127,20 +130,24 @@ __global__ void __launch_bounds__(32 * warps, tuning.direct_blocks) lay_tiles(co
     if (!is_direct(p, shown)) return;
   }
   if (!shown.covered) p.target.alpha ? paint<4>(p.target, tile) : paint<S == Shape::gray ? 1 : 3>(p.target, tile);
-  lay<N, S>(p, shown, tile);
+  lay_layers<N, S>(p, shown, tile);
 }
 
 template <int N>
-void launch(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& how, const Parts& parts, Queue queue) {
+void launch(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& how, const Parts& parts,
+            Queue queue) {
   with_shape(target, [&](auto shape) {
-    launch_parts<N>(lay_tiles<N, shape()>, target, layers, how, parts, parts.simple, parts.count, parts.other_blocks, false, queue);
+    launch_parts<N>(lay_tiles<N, shape()>, target, layers, how, parts, parts.simple, parts.count, parts.other_blocks,
+                    false, queue);
   });
 }
 
 }  // namespace
 
-void lay_direct(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& how, const Parts& parts, Queue queue) {
-  (are_few(layers, parts.count - parts.simple) ? launch<tuning.few_layers> : launch<max_pads>)(target, layers, how, parts, queue);
+void lay_direct(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& how, const Parts& parts,
+                Queue queue) {
+  (are_few(layers, parts.count - parts.simple) ? launch<tuning.few_layers> : launch<max_pads>)(target, layers, how,
+                                                                                               parts, queue);
 }
 
 }  // namespace cudavision::blend

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The families of CUDA kernels. Each function launches one kernel and does not wait; the caller checks cudaGetLastError().
+// The families of CUDA kernels. Each function launches one kernel and does not wait;
+// the caller checks cudaGetLastError().
 #pragma once
 
 #include "kernels/blend/cuda_schedule.hpp"
@@ -15,7 +16,8 @@ void operate_pair(const PairLaunch& launch, const Target& target, Queue queue);
 /// Composes the parts that schedule_parts() gives to lay_tiles.
 void lay_direct(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& launch, const Parts& parts,
                 Queue queue);
-/// Composes those of lay_parts. `overlaps`: may start before lay_tiles, launched before, has ended.
+/// Composes the parts that it gives to lay_parts. `overlaps`:
+/// may start before the earlier launch of lay_tiles has ended.
 void lay_simple(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& launch, const Parts& parts,
                 bool overlaps, Queue queue);
 /// Composes the tiles that schedule_compose() does not give to lay_tiles.

@@ -22,11 +22,11 @@ __device__ __forceinline__ void lay_pixels(const Target& target, const Layer& la
     }
 }
 
-/// Lays a layer over the pixels (x, y), which hold d. `replaces`: the layer hides d. The threads of pixels outside the layer read
-/// the nearest pixel inside, and keep d.
+/// Lays a layer over the pixels (x, y), which hold d. `replaces`: the layer hides d. The threads of pixels outside the
+/// layer read the nearest pixel inside, and keep d.
 template <int Channels>
-__device__ __forceinline__ void lay_over(const Target& target, const Layer& layer, bool replaces, const int (&x)[columns],
-                                         const int (&y)[rows], Samples& d) {
+__device__ __forceinline__ void lay_over(const Target& target, const Layer& layer, bool replaces,
+                                         const int (&x)[columns], const int (&y)[rows], Samples& d) {
   const Rect& v = layer.visible;
   PadPoints at;
   Pixels<bool> shows;

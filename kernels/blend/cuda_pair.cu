@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Mixes two pictures of one 8-bit format and of the output's size: d + weight · (s − d) on stored samples. This is the most common
-// case of blending, and it is limited by memory, so each thread moves 16 bytes at a time.
+// Mixes two pictures of one 8-bit format and of the output's size: d + weight · (s − d) on stored samples. This is the
+// most common case of blending, and it is limited by memory, so each thread moves 16 bytes at a time.
 //
 //   mix_planes, mix_pixels: one thread for each chunk of 16 bytes, numbered through all rows of all planes.
 //
-//        plane 0   ┌─ 0 ─┬─ 1 ─┬─ 2 ─┐          plane 1   ┌─ 6 ─┬─ 7 ─┬─ 8 ─┐      thread: blockIdx.x · pair_threads + threadIdx.x
-//                  ├─ 3 ─┼─ 4 ─┼─ 5 ─┤                    └─────┴─────┴─────┘      chunk:  16 samples, or 4 pixels of four bytes
-//                  └─────┴─────┴─────┘
+//   plane 0   ┌─ 0 ─┬─ 1 ─┬─ 2 ─┐   plane 1   ┌─ 6 ─┬─ 7 ─┬─ 8 ─┐   thread: blockIdx.x · pair_threads + threadIdx.x
+//             ├─ 3 ─┼─ 4 ─┼─ 5 ─┤             └─────┴─────┴─────┘   chunk:  16 samples, or 4 pixels of four bytes
+//             └─────┴─────┴─────┘
 //
 //   mix_keyed_420: one thread for each chunk of chroma (8 pairs of Cb, Cr) and the two chunks of luma that share it.
 //
-//        luma      ┌─ 0 ─┬─ 1 ─┬─ 2 ─┐          chroma    ┌─ 0 ─┬─ 1 ─┬─ 2 ─┐
-//                  ├─ 0 ─┼─ 1 ─┼─ 2 ─┤                    └─────┴─────┴─────┘
-//                  └─────┴─────┴─────┘
+//   luma      ┌─ 0 ─┬─ 1 ─┬─ 2 ─┐   chroma    ┌─ 0 ─┬─ 1 ─┬─ 2 ─┐
+//             ├─ 0 ─┼─ 1 ─┼─ 2 ─┤             └─────┴─────┴─────┘
+//             └─────┴─────┴─────┘
 //
 // Where to change what
 //   which frames come here, and which kernel they take   schedule_pair() in cuda_schedule.cpp
 //   threads of a block                                   cuda_tuning.hpp
-//   how pixels of four bytes are mixed                   PixelMix and pixel_mix() in cuda_schedule.cpp; mixed_pixel() here
+//   how pixels of four bytes are mixed                   PixelMix and pixel_mix() in cuda_schedule.cpp; mixed_pixel()
+//                                                        here
 //   how samples are rounded                              mixed() here
 #include "kernels/blend/cuda_chunk.cuh"
 #include "kernels/blend/cuda_launch.hpp"
@@ -25,7 +26,7 @@
 namespace cudavision::blend {
 namespace {
 
-// ---- Mixing --------------------------------------------------------------------------------------------------------------------
+// ---- Mixing ---------------------------------------------------------------------------------------------------------
 
 /// d + weight · (s − d) of biased numbers, rounded to nearest or down. The lowest byte of the result is the sample.
 template <bool Down>
@@ -38,10 +39,10 @@ __device__ __forceinline__ uint32_t mixed_word(uint32_t s, uint32_t d, const flo
               mixed<Down>(biased(s, 2), biased(d, 2), weights[2]), mixed<Down>(biased(s, 3), biased(d, 3), weights[3]));
 }
 
-// ---- Kernels --------------------------------------------------------------------------------------------------------------------
+// ---- Kernels --------------------------------------------------------------------------------------------------------
 
-/// The key's weight of pixels that share chroma, or have none: their R', G' and B' differ from each other only by luma · slope, so
-/// the largest difference to the key follows from luma and from the differences at luma 0.
+/// The key's weight of pixels that share chroma, or have none. Their R', G' and B' differ from each other only by luma
+/// · slope. So the largest difference to the key follows from luma and from the differences at luma 0.
 struct LumaKey {
   float slope, above, below;
 
@@ -67,8 +68,10 @@ __global__ void __launch_bounds__(tuning.pair_threads) mix_planes(const __grid_c
   Chunk above, below;
   load_chunks(plane, x, y, above, below);
   const Layer& layer = job.layer;
-  float low = fminf(fminf(layer.key[0], layer.key[1]), layer.key[2]), high = fmaxf(fmaxf(layer.key[0], layer.key[1]), layer.key[2]);
-  if (Keyed && layer.first_pixel) low = high = fmaf(layer.to_key.m[0][0], float(__ldg(plane.above)), layer.to_key.m[0][3]);
+  float low = fminf(fminf(layer.key[0], layer.key[1]), layer.key[2]),
+        high = fmaxf(fmaxf(layer.key[0], layer.key[1]), layer.key[2]);
+  if (Keyed && layer.first_pixel)
+    low = high = fmaf(layer.to_key.m[0][0], float(__ldg(plane.above)), layer.to_key.m[0][3]);
   const LumaKey key(layer, layer.to_key.m[0][3] - high, layer.to_key.m[0][3] - low);
   Chunk out;
 #pragma unroll
@@ -81,20 +84,22 @@ __global__ void __launch_bounds__(tuning.pair_threads) mix_planes(const __grid_c
   store_chunk(plane.dst + y * plane.dst_pitch, x, plane.row_bytes, out);
 }
 
-/// Mixes one pixel of four bytes. s: the upper pixel, d: the lower one, k: the key's weight. Fourth: the byte that is alpha or
-/// padding.
+/// Mixes one pixel of four bytes. s: the upper pixel, d: the lower one, k: the key's weight. Fourth:
+/// the byte that is alpha or padding.
 template <PixelMix Mix, int Fourth>
 __device__ __forceinline__ uint32_t mixed_pixel(const PairJob& job, uint32_t s, uint32_t d, float k) {
   constexpr float max = 255;
   constexpr uint32_t fourth = 255u << 8 * Fourth;
   [[maybe_unused]] const auto whole = [&](float v) { return rounded_alpha(job.layer, v); };
   if constexpr (Mix == PixelMix::over) {
-    const float over = whole(number(s, Fourth) * job.weight * k), rest = whole(number(d, Fourth) * (max - over) * (1 / max));
+    const float over = whole(number(s, Fourth) * job.weight * k),
+                rest = whole(number(d, Fourth) * (max - over) * (1 / max));
     const float sum = over + rest, share = __fdividef(over, sum);  // of the upper pixel's color
     float bytes[4];
 #pragma unroll
     for (int b = 0; b < 4; ++b)
-      bytes[b] = b == Fourth ? sum + round_bias : biased(d, b) + fmaf(share, biased(s, b) - biased(d, b), job.layer.color_bias);
+      bytes[b] = b == Fourth ? sum + round_bias
+                             : biased(d, b) + fmaf(share, biased(s, b) - biased(d, b), job.layer.color_bias);
     return sum > 0.5f ? pack(bytes[0], bytes[1], bytes[2], bytes[3]) : ~fourth;
   }
   float weight = k;
@@ -106,15 +111,16 @@ __device__ __forceinline__ uint32_t mixed_pixel(const PairJob& job, uint32_t s, 
     // mixed<true>() would round integers down by one, because this weight is not exact.
     float bytes[4];
 #pragma unroll
-    for (int b = 0; b < 4; ++b) bytes[b] = biased(d, b) + fmaf(weight, biased(s, b) - biased(d, b), job.layer.color_bias);
+    for (int b = 0; b < 4; ++b)
+      bytes[b] = biased(d, b) + fmaf(weight, biased(s, b) - biased(d, b), job.layer.color_bias);
     return pack(bytes[0], bytes[1], bytes[2], bytes[3]) | fourth;
   }
   const float weights[4] = {weight, weight, weight, weight};
   const uint32_t word = mixed_word<Mix == PixelMix::padded_down>(s, d, weights);
   if constexpr (Mix == PixelMix::source) {
     const float was = number(d, Fourth);
-    const float own = was + weight * (whole(number(s, Fourth) * job.weight) - was);
-    return (word & ~fourth) | uint32_t(__float2int_rn(own)) << 8 * Fourth;
+    const float fourth_value = was + weight * (whole(number(s, Fourth) * job.weight) - was);
+    return (word & ~fourth) | uint32_t(__float2int_rn(fourth_value)) << 8 * Fourth;
   }
   return Mix == PixelMix::all ? word : word | fourth;
 }
@@ -136,7 +142,8 @@ __global__ void __launch_bounds__(tuning.pair_threads) mix_pixels(const __grid_c
     if (job.layer.first_pixel) {
       const uint32_t word = __ldg(reinterpret_cast<const uint32_t*>(plane.above));
 #pragma unroll
-      for (int c = 0; c < 3; ++c) key[c] = fmaf(job.layer.to_key.m[c][c], number(word, first + c), job.layer.to_key.m[c][3]);
+      for (int c = 0; c < 3; ++c)
+        key[c] = fmaf(job.layer.to_key.m[c][c], number(word, first + c), job.layer.to_key.m[c][3]);
     }
   }
   Chunk out;
@@ -147,7 +154,8 @@ __global__ void __launch_bounds__(tuning.pair_threads) mix_pixels(const __grid_c
     if constexpr (Keyed) {
       float rgb[3];
 #pragma unroll
-      for (int c = 0; c < 3; ++c) rgb[c] = fmaf(job.layer.to_key.m[c][c], number(s, first + c), job.layer.to_key.m[c][3]);
+      for (int c = 0; c < 3; ++c)
+        rgb[c] = fmaf(job.layer.to_key.m[c][c], number(s, first + c), job.layer.to_key.m[c][3]);
       k = key_weight(job.layer, key, rgb[0], rgb[1], rgb[2]);
     }
     out.word[i] = mixed_pixel<Mix, Fourth>(job, s, d, k);
@@ -175,7 +183,7 @@ __global__ void __launch_bounds__(tuning.pair_threads) mix_keyed_420(const __gri
 #pragma unroll
     for (int c = 0; c < 3; ++c) key[c] = m.row(c, first[0], first[1], first[2]);
   }
-  const float kept = Down ? 1 : job.weight;
+  const float factor = Down ? 1 : job.weight;
   Chunk out[2], out_chroma;
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
@@ -197,7 +205,7 @@ __global__ void __launch_bounds__(tuning.pair_threads) mix_keyed_420(const __gri
           luma_weights[r][j] = k * job.weight;
           sum += k;
         }
-      weights[2 * pair] = weights[2 * pair + 1] = sum * (0.25f * kept);
+      weights[2 * pair] = weights[2 * pair + 1] = sum * (0.25f * factor);
     }
 #pragma unroll
     for (int r = 0; r < 2; ++r) out[r].word[i] = mixed_word<Down>(above[r].word[i], below[r].word[i], luma_weights[r]);
@@ -213,7 +221,7 @@ __global__ void __launch_bounds__(tuning.pair_threads) mix_keyed_420(const __gri
   store_chunk(chroma.dst + y * chroma.dst_pitch, x, chroma.row_bytes, out_chroma);
 }
 
-// ---- Choice of the kernel -------------------------------------------------------------------------------------------------------
+// ---- Choice of the kernel -------------------------------------------------------------------------------------------
 
 using PairKernel = void (*)(PairJob);
 
@@ -249,10 +257,11 @@ PairKernel plane_kernel(bool keyed, bool down) {
 }  // namespace
 
 void mix_pair(const PairLaunch& launch, Queue queue) {
-  const PairKernel kernel = launch.kernel == PairLaunch::Kernel::planes   ? plane_kernel(launch.keyed, launch.down)
-                            : launch.kernel == PairLaunch::Kernel::pixels ? pixel_kernel(launch.mix, launch.fourth, launch.keyed)
-                            : launch.down                                 ? mix_keyed_420<true>
-                                                                          : mix_keyed_420<false>;
+  const PairKernel kernel = launch.kernel == PairLaunch::Kernel::planes ? plane_kernel(launch.keyed, launch.down)
+                            : launch.kernel == PairLaunch::Kernel::pixels
+                                ? pixel_kernel(launch.mix, launch.fourth, launch.keyed)
+                            : launch.down ? mix_keyed_420<true>
+                                          : mix_keyed_420<false>;
   const int blocks = (launch.job.total + tuning.pair_threads - 1) / tuning.pair_threads;
   kernel<<<blocks, tuning.pair_threads, 0, queue.stream>>>(launch.job);
 }

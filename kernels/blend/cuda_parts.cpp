@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Cuts the output into parts in which the same layers show, so that blocks of lay_tiles need not search for them, and so that tiles begin
-// where pads begin. Example: a pad over a picture of the output's size.
+// Cuts the output into parts that show the same layers. So blocks of lay_tiles need not search for layers, and tiles
+// begin where pads begin. Example: a pad over a picture of the output's size.
 //
-//      x0      x1 x2      x3 x4      x5
-//   y0 ┌───────────────────────────────┐   Each edge of a pad becomes two cuts, at the multiples of `step` around it.
-//      │ 0                             │   So no cut divides a sample of chroma. Parts 1 to 3, 4, 6 and 7 to 9 show both
-//   y1 ├───────┬──┬──────────┬──┬──────┤   pads; the pad covers part 5. Neighbouring cells that show the same pads are
-//      │ …     │ 1│    2     │ 3│      │   one part: 0. In planes that are not subsampled the step is 1, and the two
-//   y2 ├───────┼──┼──────────┼──┼──────┤   cuts are one.
-//      │ …     │ 4│    5     │ 6│      │
-//      └───────┴──┴──────────┴──┴──────┘
+//     x0      x1 x2      x3 x4      x5
+//  y0 ┌───────────────────────────────┐   Each edge of a pad becomes two cuts, at the multiples of `step` around it.
+//     │ 0                             │   So no cut divides a sample of chroma. Parts 1 to 3, 4, 6 and 7 to 9 show both
+//  y1 ├───────┬──┬──────────┬──┬──────┤   pads; the pad covers part 5. Neighbouring cells that show the same pads are
+//     │ …     │ 1│    2     │ 3│      │   one part: 0. In planes that are not subsampled the step is 1, and the two
+//  y2 ├───────┼──┼──────────┼──┼──────┤   cuts are one.
+//     │ …     │ 4│    5     │ 6│      │
+//     └───────┴──┴──────────┴──┴──────┘
 #include <algorithm>
 #include <array>
 
@@ -47,10 +47,12 @@ struct Cell {
   std::uint64_t layers, whole;
   bool covered;
 
-  bool operator==(const Cell& other) const { return layers == other.layers && whole == other.whole && covered == other.covered; }
+  bool operator==(const Cell& other) const {
+    return layers == other.layers && whole == other.whole && covered == other.covered;
+  }
 };
 
-/// Removes what a layer that covers the cell hides.
+/// Removes the layers that are hidden by a layer that covers the cell.
 void hide(std::uint64_t hiding, Cell& cell) {
   const std::uint64_t hidden = cell.whole & hiding;
   cell.covered = hidden;
@@ -61,7 +63,8 @@ void hide(std::uint64_t hiding, Cell& cell) {
 }
 
 /// Finds the cells between the cuts, and joins them; appends the parts. False: there are too many.
-bool find_parts(const Target& target, const std::vector<Layer>& layers, int step_x, int step_y, Planes planes, Parts& parts) {
+bool find_parts(const Target& target, const std::vector<Layer>& layers, int step_x, int step_y, Planes planes,
+                Parts& parts) {
   Cuts x(target.width, step_x), y(target.height, step_y);
   for (const Layer& layer : layers) {
     const Rect& v = layer.visible;
@@ -117,7 +120,8 @@ bool find_parts(const Target& target, const std::vector<Layer>& layers, int step
   return true;
 }
 
-/// Finds the parts of all planes. Chroma that is subsampled has parts of its own, unless the background shows. False: there are too many.
+/// Finds the parts of all planes. Chroma that is subsampled has parts of its own, unless the background shows.
+/// False: there are too many.
 bool find_all_parts(const Target& target, const std::vector<Layer>& layers, Parts& parts) {
   parts.count = 0;
   const int step_x = 1 << target.shift_x, step_y = 1 << target.shift_y;
@@ -130,11 +134,13 @@ bool find_all_parts(const Target& target, const std::vector<Layer>& layers, Part
 }
 
 int divide_up(int n, int d) { return (n + d - 1) / d; }
-int tiles_across(const Part& part) { return divide_up(part.rect.x + part.rect.width - first_tile(part), part.tile_width); }
+int tiles_across(const Part& part) {
+  return divide_up(part.rect.x + part.rect.width - first_tile(part), part.tile_width);
+}
 int tiles_down(const Part& part) { return divide_up(part.rect.height, part.tile_height); }
 
-/// The largest tiles of width × `most` pixels, or a power of two less, of which there are enough. `most` is a multiple of `least`. Those
-/// of chroma have 2^shift times as many rows.
+/// Chooses the largest tiles that give enough blocks: width × `most` pixels, or lower by a power of two. `most` is a
+/// multiple of `least`. Tiles of chroma have 2^shift times as many rows.
 void set_tiles(Part* begin, Part* end, int width, int most, int least, int wanted, int shift = 0) {
   for (int height = most;; height /= 2) {
     int blocks = 0;
@@ -152,7 +158,8 @@ int number_blocks(Part* begin, Part* end, int first) {
   while (begin < end) {
     Part* last = begin;  // after the band
     int across = 0;
-    for (; last < end && last->rect.y == begin->rect.y && last->rect.height == begin->rect.height && last->planes == begin->planes;
+    for (; last < end && last->rect.y == begin->rect.y && last->rect.height == begin->rect.height &&
+           last->planes == begin->planes;
          ++last) {
       last->begin = first, last->column = std::int16_t(across);
       across += tiles_across(*last);
@@ -176,7 +183,7 @@ Part* sort(Parts& parts) {
   return copied;
 }
 
-/// One part, in which blocks search.
+/// Makes one part in which blocks search for their layers.
 void search(const Target& target, const ComposeLaunch& launch, Parts& parts) {
   parts.simple = parts.blocks = parts.scaled = 0, parts.mixing = 0;
   parts.count = 1;
@@ -211,15 +218,16 @@ void schedule_parts(const Target& target, const std::vector<Layer>& layers, cons
   const int wanted = target.packed.data ? tuning.wanted_pixel_blocks : tuning.wanted_direct_blocks;
   const int most = tuning.direct_strips * strip_height;
   set_tiles(parts.part, copied, tuning.direct_width, most, strip_height, wanted);
-  set_tiles(copied, others, tuning.copy_bytes / target.channels[0].step / tuning.copy_step * tuning.copy_step, tuning.copy_rows,
-            tuning.copy_rows / 4, wanted, target.shift_y);
+  set_tiles(copied, others, tuning.copy_bytes / target.channels[0].step / tuning.copy_step * tuning.copy_step,
+            tuning.copy_rows, tuning.copy_rows / 4, wanted, target.shift_y);
   set_tiles(others, end, tuning.direct_width, most, strip_height, wanted);
   parts.simple = int(others - parts.part);
   parts.scaled = number_blocks(parts.part, copied, 0);
   parts.blocks = number_blocks(copied, others, parts.scaled);
   parts.other_blocks = number_blocks(others, end, 0);
   if (parts.scaled == parts.blocks) parts.scaled = 0;
-  parts.mixing = std::uint32_t(std::min(parts.scaled / (std::max(parts.blocks, 1) * tuning.scaled_share) * 0x1p32, 0x1p32 - 1));
+  parts.mixing =
+      std::uint32_t(std::min(parts.scaled / (std::max(parts.blocks, 1) * tuning.scaled_share) * 0x1p32, 0x1p32 - 1));
 }
 
 }  // namespace cudavision::blend

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Lays walls and insets of the output's 8-bit format: parts of the output that one picture covers, copied or scaled, and pixels that are
-// blended with a picture that is only copied there. A block has a tile of a part, of one plane or of all.
+// Lays walls and insets of the output's 8-bit format. It composes parts of the output that one picture covers (copied
+// or scaled), and pixels that are blended with a picture that is only copied there.
+// A block composes a tile of a part, in one plane or in all.
 //
-//   start of the blocks     s  c  c  c  s  c  c  c  s …   c  c        s: tiles that are scaled, c: tiles that are copied; block_number()
-//
-//   1. find_part()     the tile and its layers, found on the host by schedule_parts()     cuda_parts.cpp
-//   2. copy_layer()    if its samples are the output's                                    cuda_copy.cuh
-//      scale_layer()   otherwise: Linear, Area or Box for each plane                      cuda_scale.cuh, cuda_sampler.cuh
+//   start of the blocks   s  c  c  c  s  c  c  c  s …   c  c     s: tiles that are scaled, c: tiles that are copied;
+//                                                                block_number()
+//   1. find_part()     the tile and its layers, which schedule_parts() found on the host   cuda_parts.cpp
+//   2. copy_layer()    if its samples are the output's                                     cuda_copy.cuh
+//      scale_layer()   otherwise: Linear, Area or Box for each plane                       cuda_scale.cuh,
+//                                                                                          cuda_sampler.cuh
 //      lay_edges()     chroma at the edges of pads: a thread has one sample
 //
-// lay_tiles (cuda_direct.cu) composes the other parts. It is launched before; both run at the same time.
+// lay_tiles (cuda_direct.cu) composes the other parts. It is launched first; both run at the same time.
 #include <algorithm>
 
 #include "kernels/blend/cuda_launch.hpp"
@@ -21,13 +23,15 @@ namespace {
 /// The number of the block, from the order in which blocks start.
 template <int N>
 __device__ __forceinline__ int block_number(const DirectParams<N>& p, int block) {
-  const int before = min(int(__umulhi(block, p.mixing)), p.scaled), after = min(int(__umulhi(block + 1, p.mixing)), p.scaled);
+  const int before = min(int(__umulhi(block, p.mixing)), p.scaled),
+            after = min(int(__umulhi(block + 1, p.mixing)), p.scaled);
   return after > before ? before : p.scaled + block - before;
 }
 
 /// The samples of a pixel in a plane of subsampled chroma.
 template <int Unit>
-__device__ __forceinline__ void read_pixel(const LayerPicture& layer, const Source& from, int x, int y, float (&s)[1][1][Unit]) {
+__device__ __forceinline__ void read_pixel(const LayerPicture& layer, const Source& from, int x, int y,
+                                           float (&s)[1][1][Unit]) {
   const uint32_t order[4] = {};
   const auto read = [&](auto sampler) {
     using Sampler = decltype(sampler);
@@ -38,7 +42,8 @@ __device__ __forceinline__ void read_pixel(const LayerPicture& layer, const Sour
   layer.sampling == Sampling::area ? read(Area()) : read(Linear());
 }
 
-/// Stores samples of subsampled chroma, each the mean of its pixels, which are rounded before. Each pixel is of the highest layer there.
+/// Stores samples of subsampled chroma: each is the mean of its pixels, after these are rounded.
+/// Each pixel comes from the highest layer there.
 template <int Unit, int N>
 __device__ __forceinline__ void lay_edges(const DirectParams<N>& p, std::uint64_t layers, const Rect& tile, int c) {
   const Target& target = p.target;
@@ -69,13 +74,15 @@ __device__ __forceinline__ void lay_edges(const DirectParams<N>& p, std::uint64_
 #pragma unroll
     for (int b = 0; b < Unit; ++b) byte[b] = stored(float(sum[b]) * 0.25f);
     uint8_t* const plane = target.channels[c].data - before;
-    store_bytes<Unit>(byte, plane + offset(top >> shift, uint32_t(target.channels[c].pitch)) + uint32_t(left / 2 * Unit));
+    store_bytes<Unit>(byte,
+                      plane + offset(top >> shift, uint32_t(target.channels[c].pitch)) + uint32_t(left / 2 * Unit));
   }
 }
 
 /// Up to N layers.
 template <int N, Shape S>
-__global__ void __launch_bounds__(32 * warps, tuning.direct_blocks) lay_parts(const __grid_constant__ DirectParams<N> p) {
+__global__ void __launch_bounds__(32 * warps, tuning.direct_blocks)
+    lay_parts(const __grid_constant__ DirectParams<N> p) {
   Rect tile;
   const Part& part = find_part(p, block_number(p, blockIdx.x), tile);
   const int top = 63 - __clzll((long long)part.layers);
@@ -96,8 +103,8 @@ __global__ void __launch_bounds__(32 * warps, tuning.direct_blocks) lay_parts(co
 }
 
 template <int N>
-void launch(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& how, const Parts& parts, bool overlaps,
-            Queue queue) {
+void launch(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& how, const Parts& parts,
+            bool overlaps, Queue queue) {
   with_shape(target, [&](auto shape) {
     launch_parts<N>(lay_parts<N, shape()>, target, layers, how, parts, 0, parts.simple, parts.blocks, overlaps, queue);
   });
@@ -105,9 +112,10 @@ void launch(const Target& target, const std::vector<Layer>& layers, const Compos
 
 }  // namespace
 
-void lay_simple(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& how, const Parts& parts, bool overlaps,
-                Queue queue) {
-  (are_few(layers, parts.simple) ? launch<tuning.few_layers> : launch<max_pads>)(target, layers, how, parts, overlaps, queue);
+void lay_simple(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& how, const Parts& parts,
+                bool overlaps, Queue queue) {
+  (are_few(layers, parts.simple) ? launch<tuning.few_layers> : launch<max_pads>)(target, layers, how, parts, overlaps,
+                                                                                 queue);
 }
 
 }  // namespace cudavision::blend

@@ -17,24 +17,24 @@ __device__ __forceinline__ float fetch(const Layer& layer, const uint8_t* at) {
   return float(sample<T>(layer, at));
 }
 
-/// Returns the address and hides how it was computed. Otherwise the compiler computes the address of each sample anew from the
-/// plane's, as one long sum.
-__device__ __forceinline__ const uint8_t* settled(const uint8_t* at) {
+/// Returns the address and hides how it was computed. Otherwise the compiler would compute the address of each sample
+/// from the plane's address, as one long sum.
+__device__ __forceinline__ const uint8_t* hide_origin(const uint8_t* at) {
   asm("" : "+l"(at));
   return at;
 }
 
-/// Reads each component by itself: planes, or interleaved samples that do not form aligned words. The components First …
-/// First + Count − 1 have the same step and subsampling.
+/// Reads each component by itself: planes, or interleaved samples that do not form aligned words. The components First
+/// … First + Count − 1 have the same step and subsampling.
 template <typename T>
 struct Channels {
   static __device__ __forceinline__ const uint8_t* row(const Layer& layer, int c, int y) {
-    return settled(layer.channels[c].data + y * layer.channels[c].pitch);
+    return hide_origin(layer.channels[c].data + y * layer.channels[c].pitch);
   }
 
   template <int First, int Count>
-  static __device__ __forceinline__ void read_point(const Layer& layer, const Axis& across, const Axis& down, const PadPoints& at,
-                                                    Samples& s) {
+  static __device__ __forceinline__ void read_point(const Layer& layer, const Axis& across, const Axis& down,
+                                                    const PadPoints& at, Samples& s) {
     const int step = layer.channels[First].step;
     int x[columns];
 #pragma unroll
@@ -52,8 +52,8 @@ struct Channels {
   }
 
   template <int First, int Count>
-  static __device__ __forceinline__ void read_linear(const Layer& layer, const Axis& across, const Axis& down, const PadPoints& at,
-                                                     Samples& s) {
+  static __device__ __forceinline__ void read_linear(const Layer& layer, const Axis& across, const Axis& down,
+                                                     const PadPoints& at, Samples& s) {
     const int step = layer.channels[First].step;
     LinearTaps x[columns];
 #pragma unroll
@@ -81,8 +81,8 @@ struct Channels {
   }
 
   template <int First, int Count>
-  static __device__ __forceinline__ void read_area(const Layer& layer, const Axis& across, const Axis& down, const PadPoints& at,
-                                                   Samples& s) {
+  static __device__ __forceinline__ void read_area(const Layer& layer, const Axis& across, const Axis& down,
+                                                   const PadPoints& at, Samples& s) {
     const int step = layer.channels[First].step;
 #pragma unroll
     for (int i = 0; i < rows; ++i)
@@ -135,15 +135,17 @@ struct PackedPixels {
     } else {
       const uint2 words = __ldg(reinterpret_cast<const uint2*>(row) + x);
 #pragma unroll
-      for (int c = 0; c < 4; ++c) s[c] = float(__byte_perm(words.x, words.y, 0x10 + 0x22 * layer.packed.order[c]) & 0xffff);
+      for (int c = 0; c < 4; ++c)
+        s[c] = float(__byte_perm(words.x, words.y, 0x10 + 0x22 * layer.packed.order[c]) & 0xffff);
     }
   }
 
   static __device__ __forceinline__ const uint8_t* row(const Layer& layer, int y) {
-    return settled(layer.packed.data + y * layer.channels[0].pitch);
+    return hide_origin(layer.packed.data + y * layer.channels[0].pitch);
   }
 
-  static __device__ __forceinline__ void read_linear(const Layer& layer, const LinearTaps& x, const LinearTaps& y, float (&s)[4]) {
+  static __device__ __forceinline__ void read_linear(const Layer& layer, const LinearTaps& x, const LinearTaps& y,
+                                                     float (&s)[4]) {
     float a[2][4], b[2][4];
 #pragma unroll
     for (int v = 0; v < 2; ++v) {
@@ -201,7 +203,8 @@ __device__ __forceinline__ void read(const Layer& layer, const PadPoints& at, Sa
     bytes ? Channels<uint8_t>::read<How>(layer, at, s) : Channels<uint16_t>::read<How>(layer, at, s);
 }
 
-/// Reads the pad's samples at the thread's pixels; alpha in steps of the output's. Missing components get their neutral values.
+/// Reads the pad's samples at the thread's pixels; alpha in steps of the output's alpha.
+/// Missing components get their neutral values.
 __device__ __forceinline__ void read(const Layer& layer, const PadPoints& at, Samples& s) {
   switch (layer.sampling) {
     case Sampling::point:

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Samples of one plane of 8 bits, at pixels of a pad. A unit is the interleaved samples of one pixel: 1 byte (gray, a plane of I420),
-// 2 (chroma of NV12), 3 (RGB) or 4 (RGBA).
+// Samples of one plane of 8 bits, at pixels of a pad. A unit is the interleaved samples of one pixel: 1 byte (gray, a
+// plane of I420), 2 (chroma of NV12), 3 (RGB) or 4 (RGBA).
 //
-//   Linear   two units in each of two rows        a b        a thread keeps Across for its columns, and gets Down for each row
-//                                                 c d
+//   Linear   two units in each of two rows        a b        a thread keeps Across for its columns, and gets Down for
+//                                                 c d        each row
 //   Area     `count` rows, the first and the      f m m l    f, l: weights of their own; m: one weight for all between
 //            last with weights of their own       f m m l
-//   Box      the same if all weights are equal    m m m m    integers, so that no sample needs a conversion; 2 × 2 also for Linear
+//   Box      the same if all weights are equal    m m m m    integers, so that no sample needs a conversion; 2 × 2 also
+//                                                            for Linear
 //
-// The arithmetic of Linear and Area is that of cuda_read.cuh, in the same order, so that both give the same bits.
+// Linear and Area use the arithmetic of cuda_read.cuh, in the same order, so that both give the same bits.
 #pragma once
 
 #include "kernels/blend/cuda_chunk.cuh"
@@ -42,7 +43,7 @@ __device__ __forceinline__ uint32_t byte_of(const Bytes<Unit>& unit, int c) {
   else
     return unit.word[c];
 }
-/// The same as a number. Of four bytes, `order` selects the components: see pixel_order().
+/// The same as a number. If a unit has four bytes, `order` selects the components: see pixel_order().
 template <int Unit>
 __device__ __forceinline__ float number_of(const Bytes<Unit>& unit, const uint32_t (&order)[4], int c) {
   if constexpr (Unit == 4)
@@ -54,17 +55,17 @@ __device__ __forceinline__ float number_of(const Bytes<Unit>& unit, const uint32
 /// The offset of row y ≥ 0: one instruction.
 __device__ __forceinline__ std::uint64_t offset(int y, uint32_t pitch) { return std::uint64_t(uint32_t(y)) * pitch; }
 
-/// A plane of a pad and the axes that lead to it.
+/// A plane of a pad, and the axes from output pixels to its samples.
 struct Source {
   const uint8_t* data;
   uint32_t pitch;
   const Axis &across, &down;
 
-  __device__ __forceinline__ const uint8_t* row(int y) const { return settled(data + offset(y, pitch)); }
+  __device__ __forceinline__ const uint8_t* row(int y) const { return hide_origin(data + offset(y, pitch)); }
 };
 
 struct Linear {
-  /// The units `at` and `at` + 1, also at the sides of the crop: there the weight selects one of them.
+  /// The units `at` and `at` + 1. At the sides of the crop, the weight selects one of them.
   struct Across {
     uint32_t at;
     float weight;
@@ -79,14 +80,17 @@ struct Linear {
     const std::int64_t position = position_of(axis, i);
     const int before = int(position >> 32);
     const float weight = float(uint32_t(position) >> 8) * axis.weight;
-    return {uint32_t(min(max(before, axis.low), axis.high - 1) * Unit), before < axis.low ? 0 : before >= axis.high ? 1 : weight};
+    return {uint32_t(min(max(before, axis.low), axis.high - 1) * Unit), before < axis.low     ? 0
+                                                                        : before >= axis.high ? 1
+                                                                                              : weight};
   }
   static __device__ __forceinline__ Down down(const Axis& axis, int i) {
     const LinearTaps taps = linear_taps(axis, i);
     return {taps.first, taps.second, taps.weight};
   }
-  static __device__ __forceinline__ Down from_lane(const Down& mine, int lane) {
-    return {__shfl_sync(~0u, mine.first, lane), __shfl_sync(~0u, mine.second, lane), __shfl_sync(~0u, mine.weight, lane)};
+  static __device__ __forceinline__ Down from_lane(const Down& of_lane, int lane) {
+    return {__shfl_sync(~0u, of_lane.first, lane), __shfl_sync(~0u, of_lane.second, lane),
+            __shfl_sync(~0u, of_lane.weight, lane)};
   }
 
   template <int Unit, int N, int R>
@@ -97,7 +101,7 @@ struct Linear {
       const uint8_t *const above = from.row(y[i].first), *const below = from.row(y[i].second);
 #pragma unroll
       for (int j = 0; j < N; ++j) {
-        const uint8_t *const a = settled(above + x[j].at), *const b = settled(below + x[j].at);
+        const uint8_t *const a = hide_origin(above + x[j].at), *const b = hide_origin(below + x[j].at);
         const Bytes<Unit> a0 = load<Unit>(a), a1 = load<Unit>(a + Unit), b0 = load<Unit>(b), b1 = load<Unit>(b + Unit);
 #pragma unroll
         for (int c = 0; c < Unit; ++c) {
@@ -136,9 +140,9 @@ struct Area {
     const Taps taps = taps_of(Sampling::area, axis, i);
     return {taps.first, taps.last - taps.first, taps.first_weight, taps.last_weight};
   }
-  static __device__ __forceinline__ Down from_lane(const Down& mine, int lane) {
-    return {__shfl_sync(~0u, mine.first, lane), __shfl_sync(~0u, mine.more, lane), __shfl_sync(~0u, mine.first_weight, lane),
-            __shfl_sync(~0u, mine.last_weight, lane)};
+  static __device__ __forceinline__ Down from_lane(const Down& of_lane, int lane) {
+    return {__shfl_sync(~0u, of_lane.first, lane), __shfl_sync(~0u, of_lane.more, lane),
+            __shfl_sync(~0u, of_lane.first_weight, lane), __shfl_sync(~0u, of_lane.last_weight, lane)};
   }
 
   template <int Unit, int N, int R>
@@ -210,8 +214,8 @@ struct Area {
   }
 };
 
-/// Means of whole units: of Side × Side, where 1 × 1 is a unit as it is, or of as many as a step has for Side 0. Rounding to 8 bits gives
-/// the same as the float32 sums of Area and Linear: see box_side().
+/// Means of Side × Side whole units (1 × 1: a unit unchanged), or for Side 0 of as many as a step covers. Rounding to 8
+/// bits gives the same as the float32 sums of Area and Linear: see box_side().
 template <int Side>
 struct Box {
   struct Across {
@@ -226,7 +230,9 @@ struct Box {
     return {uint32_t(point_tap(axis, i) * Unit)};
   }
   static __device__ __forceinline__ Down down(const Axis& axis, int i) { return {point_tap(axis, i)}; }
-  static __device__ __forceinline__ Down from_lane(const Down& mine, int lane) { return {__shfl_sync(~0u, mine.first, lane)}; }
+  static __device__ __forceinline__ Down from_lane(const Down& of_lane, int lane) {
+    return {__shfl_sync(~0u, of_lane.first, lane)};
+  }
 
   template <int Unit, int N, int R>
   static __device__ __forceinline__ void read(const Source& from, const uint32_t (&order)[4], const Across (&x)[N],
@@ -245,7 +251,7 @@ struct Box {
           for (int v = 0; v < at_once; ++v)
 #pragma unroll
             for (int j = 0; j < N; ++j) {
-              const uint8_t* const at = settled(from.row(y[i].first + top + v) + (x[j].at + left * Unit));
+              const uint8_t* const at = hide_origin(from.row(y[i].first + top + v) + (x[j].at + left * Unit));
 #pragma unroll
               for (int u = 0; u < at_once; ++u)
                 if (Side || (top + v < rows && left + u < columns)) {
@@ -274,11 +280,13 @@ struct Box {
   }
 };
 
-/// Chooses a Box if each pixel is the mean of the same number of whole samples. Returns its Side, 0 for Box<0>; −1 if no Box fits.
+/// Chooses a Box if each pixel is the mean of the same number of whole samples. Returns its Side,
+/// 0 for Box<0>; −1 if no Box fits.
 ///
-/// Area: float32 sums of up to 64 samples are less than 2^-10 from the exact mean, and rounded_sample() adds 2^-10 to halves: both round
-/// to the same integer. Alpha is rounded without this: its mean must be exact, or far from halves. Linear: if all weights are 0, or all are
-/// 1/2, its arithmetic is exact. A step of at least two samples keeps them inside the crop.
+/// Area: float32 sums of up to 64 samples are less than 2^-10 from the exact mean, and rounded_sample() adds 2^-10 to
+/// halves: both round to the same integer. Alpha is rounded without this: its mean must be exact, or far from halves.
+/// Linear: if all weights are 0, or all are 1/2, its arithmetic is exact.
+/// A step of at least two samples keeps them inside the crop.
 __device__ __forceinline__ int box_side(const LayerPicture& layer, const Axis& across, const Axis& down) {
   const uint32_t starts = uint32_t(across.start) | uint32_t(down.start);
   if (uint32_t(across.step) | uint32_t(down.step)) return -1;
@@ -288,7 +296,8 @@ __device__ __forceinline__ int box_side(const LayerPicture& layer, const Axis& a
     if (uint32_t(across.start) != uint32_t(down.start) || min(x, y) < 2) return -1;
     return starts == 0 ? 1 : starts == half ? 2 : -1;
   }
-  if (layer.sampling != Sampling::area || starts || across.per == 0 || down.per == 0 || max(x, y) > 64 || x * y > 64) return -1;
+  if (layer.sampling != Sampling::area || starts || across.per == 0 || down.per == 0 || max(x, y) > 64 || x * y > 64)
+    return -1;
   if (x == 2 && y == 2) return 2;
   return !layer.channels[3].data || !(x * y & (x * y - 1)) || (x * y % 2 == 1 && layer.coverage == 1) ? 0 : -1;
 }

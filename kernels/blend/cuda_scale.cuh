@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Scaling a layer of the output's 8-bit format, plane by plane: what lay_parts and lay_tiles share.
+// Scaling a layer of the output's 8-bit format, plane by plane: code that lay_parts and lay_tiles share.
 //
 //   part of a plane                                      a sample of subsampled chroma: the mean of its pixels
 //      columns 0 … 31   32 … 63      the next group         pixel columns  2X   2X + 1
@@ -10,7 +10,8 @@
 //   │ warp 0                    │                  │
 //   └───────────────────────────┴──────────────────┘
 //
-// A thread computes the positions along x once for all of its rows. Lane k computes the positions along y of the warp's row k.
+// A thread computes the positions along x once for all of its rows.
+// Lane k computes the positions along y of the warp's row k.
 #pragma once
 
 #include "kernels/blend/cuda_copy.cuh"
@@ -27,15 +28,15 @@ struct Below {
   uint32_t pitch;
 };
 
-/// The pixels of a layer that is copied, at the output's places.
+/// The pixels of a copied layer, at the output's positions.
 __device__ __forceinline__ Below below_of(const LayerPicture& layer) {
   const int x = layer.crop.x - layer.place.x, y = layer.crop.y - layer.place.y, pitch = int(layer.channels[0].pitch);
   return {layer.packed.data + std::ptrdiff_t(y) * pitch + x * 4, uint32_t(pitch)};
 }
 
-/// What happens to the samples of a layer.
+/// How the samples of a layer are used.
 enum class Use {
-  store,  ///< they are the output's
+  store,  ///< they become samples of the output
   blend,  ///< four bytes are blended with the bytes below
   mean,   ///< the mean of two or four is a sample of chroma
 };
@@ -46,7 +47,9 @@ struct PlanePart {
   uint8_t* data;
   uint32_t pitch;
 
-  __device__ __forceinline__ uint8_t* at(int x, int y, int unit) const { return data + offset(y, pitch) + uint32_t(x * unit); }
+  __device__ __forceinline__ uint8_t* at(int x, int y, int unit) const {
+    return data + offset(y, pitch) + uint32_t(x * unit);
+  }
 };
 
 /// The stored sample, rounded as rounded_sample() does.
@@ -61,13 +64,14 @@ __device__ __forceinline__ void store_bytes(const uint32_t (&byte)[Unit], uint8_
     for (int c = 0; c < Unit; ++c) at[c] = uint8_t(byte[c]);
 }
 
-/// Selects the components of a pixel of four bytes, the last one of which is alpha or padding, as numbers around round_bias.
+/// Selects the components of a pixel of four bytes, as numbers around round_bias.
+/// The last component is alpha or padding.
 __device__ __forceinline__ void pixel_order(const Packed& packed, uint32_t (&order)[4]) {
 #pragma unroll
   for (int c = 0; c < 4; ++c) order[c] = 0x7650 | packed.order[c];
 }
 
-/// What Use::blend and Use::store need to know to store pixels of four bytes, in registers.
+/// The values that Use::blend and Use::store need to store pixels of four bytes, in registers.
 struct Pixel {
   Layer layer;    ///< only what lay_pixel() needs
   Target target;  ///< the same
@@ -105,25 +109,28 @@ struct Pixel {
 
 static_assert(tuning.direct_strips * tuning.rows <= 16, "the lanes of a warp hold the positions of its rows");
 
-/// Scales a plane of a layer. A thread has N columns, 32 apart, and R rows at once: rows of its own, or those that share chroma.
+/// Scales a plane of a layer. A thread has N columns, 32 apart, and R rows at once:
+/// rows of its own, or rows that share chroma.
 template <typename Sampler, int Unit, Use How>
-__device__ __forceinline__ void scale_plane(const Target& target, const LayerPicture& layer, const Source& from, const Below& below,
-                                            const PlanePart& to) {
+__device__ __forceinline__ void scale_plane(const Target& target, const LayerPicture& layer, const Source& from,
+                                            const Below& below, const PlanePart& to) {
   constexpr bool mean = How == Use::mean;
   constexpr int N = Unit < 3 && !mean ? tuning.direct_columns : 2, R = mean ? 2 : Unit < 3 ? tuning.direct_rows : 1;
   const Rect& part = to.part;
   const int shift = mean ? target.shift_y : 0, top = part.y >> shift;
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, right = part.x + part.width - 1, bottom = part.y + part.height - 1;
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, right = part.x + part.width - 1,
+            bottom = part.y + part.height - 1;
   // Lane k has the warp's row k. Means: lanes 2k and 2k + 1 have the two rows of sample k.
-  const int mine = mean ? ((top + warp + lane / 2 * warps) << shift) + (lane & shift) : top + warp + lane * warps;
-  const auto down = Sampler::down(from.down, min(mine, bottom) - layer.place.y);
+  const int lane_row = mean ? ((top + warp + lane / 2 * warps) << shift) + (lane & shift) : top + warp + lane * warps;
+  const auto down = Sampler::down(from.down, min(lane_row, bottom) - layer.place.y);
   uint32_t order[4];
   pixel_order(layer.packed, order);
   const Pixel pixel(target, layer);
   for (int left = part.x + lane; left - lane <= right; left += 32 * N) {
     typename Sampler::Across across[N];
 #pragma unroll
-    for (int j = 0; j < N; ++j) across[j] = Sampler::template across<Unit>(from.across, min(left + 32 * j, right) - layer.place.x);
+    for (int j = 0; j < N; ++j)
+      across[j] = Sampler::template across<Unit>(from.across, min(left + 32 * j, right) - layer.place.x);
     constexpr int step = mean ? 1 : R;  // rows of the plane
     for (int y = top + warp, k = 0; y <= bottom >> shift; y += step * warps, k += R) {
       typename Sampler::Down rows_down[R];
@@ -136,8 +143,8 @@ __device__ __forceinline__ void scale_plane(const Target& target, const LayerPic
         for (int i = 0; i < R; ++i)
 #pragma unroll
           for (int j = 0; j < N; ++j)
-            under[i][j] = *reinterpret_cast<const uint32_t*>(below.data + offset(min(y + i * warps, bottom), below.pitch) +
-                                                             uint32_t(min(left + 32 * j, right) * 4));
+            under[i][j] = *reinterpret_cast<const uint32_t*>(
+                below.data + offset(min(y + i * warps, bottom), below.pitch) + uint32_t(min(left + 32 * j, right) * 4));
       Sampler::template read<Unit>(from, order, across, rows_down, s);
       if constexpr (mean) {
 #pragma unroll
@@ -189,7 +196,8 @@ template <int Unit, Use How>
 __device__ __forceinline__ void scale(const Target& target, const LayerPicture& layer, int c, const Below& below,
                                       const PlanePart& to) {
   const Channel& channel = layer.channels[c];
-  const Source from{channel.data - bytes_before(target, c), uint32_t(channel.pitch), layer.across[c > 0], layer.down[c > 0]};
+  const Source from{channel.data - bytes_before(target, c), uint32_t(channel.pitch), layer.across[c > 0],
+                    layer.down[c > 0]};
   const int side = box_side(layer, from.across, from.down);
   if (side == 1)
     scale_plane<Box<1>, Unit, How>(target, layer, from, below, to);
@@ -203,7 +211,7 @@ __device__ __forceinline__ void scale(const Target& target, const LayerPicture& 
     scale_plane<Linear, Unit, How>(target, layer, from, below, to);
 }
 
-/// What lies in the planes of the output. Each shape has a kernel of its own.
+/// The layout of the output's planes. Each shape has a kernel of its own.
 enum class Shape {
   gray,     ///< one sample
   triples,  ///< RGB
@@ -214,8 +222,8 @@ enum class Shape {
 
 /// Scales a layer. `odd`: without subsampled chroma.
 template <Shape S>
-__device__ __forceinline__ void scale_layer(const Target& target, const LayerPicture& layer, const Rect& part, Planes planes,
-                                            bool odd, const Below& below) {
+__device__ __forceinline__ void scale_layer(const Target& target, const LayerPicture& layer, const Rect& part,
+                                            Planes planes, bool odd, const Below& below) {
   const auto plane = [&](int c) {
     return PlanePart{part, target.channels[c].data - bytes_before(target, c), uint32_t(target.channels[c].pitch)};
   };
@@ -247,11 +255,13 @@ struct DirectParams : ComposeParams<N, LayerPicture> {
   int scaled;            ///< see Parts
   std::uint32_t mixing;  ///< see Parts
   static constexpr int most = N <= tuning.few_layers ? tuning.few_parts : most_parts;
-  int begins[most];  ///< Part::begin of each part, and Part::column: close together, so that a search finds them in the cache
+  /// Part::begin of each part, and Part::column: close together, so that a search finds them in the cache.
+  int begins[most];
   std::int16_t columns[most];
   Part parts[most];
 };
-static_assert(sizeof(DirectParams<tuning.few_layers>) <= 4096 && sizeof(DirectParams<max_pads>) <= 32764, "kernel arguments");
+static_assert(sizeof(DirectParams<tuning.few_layers>) <= 4096 && sizeof(DirectParams<max_pads>) <= 32764,
+              "kernel arguments");
 
 /// The part and the tile of a block.
 template <int N>
@@ -264,13 +274,15 @@ __device__ __forceinline__ const Part& find_part(const DirectParams<N>& p, int b
     else
       count = half;
   }
-  const int index = block - p.begins[last], across = p.parts[last].across, row = index / across, column = index - row * across;
+  const int index = block - p.begins[last], across = p.parts[last].across, row = index / across,
+            column = index - row * across;
   while (p.columns[last] > column) --last;
   const Part& part = p.parts[last];
   const Rect& r = part.rect;
   const int begin = first_tile(part) + (column - p.columns[last]) * part.tile_width, left = max(begin, r.x),
             top = r.y + row * part.tile_height;
-  tile = {left, top, min(begin + part.tile_width, r.x + r.width) - left, min(int(part.tile_height), r.y + r.height - top)};
+  tile = {left, top, min(begin + part.tile_width, r.x + r.width) - left,
+          min(int(part.tile_height), r.y + r.height - top)};
   return part;
 }
 
@@ -298,7 +310,8 @@ cudaError_t launch_parts(void (*kernel)(DirectParams<N>), const Target& target, 
     const Part& part = p.parts[i] = parts.part[first + i];
     p.begins[i] = part.begin, p.columns[i] = part.column;
   }
-  return cuda::launch_overlapping(reinterpret_cast<const void*>(kernel), blocks, 32 * warps, 0, overlaps, &p, queue.stream);
+  return cuda::launch_overlapping(reinterpret_cast<const void*>(kernel), blocks, 32 * warps, 0, overlaps, &p,
+                                  queue.stream);
 }
 bool are_few(const std::vector<Layer>& layers, int parts) {
   return int(layers.size()) <= tuning.few_layers && parts <= tuning.few_parts;

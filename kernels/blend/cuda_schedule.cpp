@@ -57,8 +57,9 @@ bool find_pair(const Geometry& geometry, const Target& target, const std::vector
                const Layer*& below) {
   const FormatInfo& format = info(geometry.format);
   const auto fills = [&](const Layer& layer) {
-    return layer.format == format.format && layer.identity && layer.unscaled && layer.crop.x == 0 && layer.crop.y == 0 &&
-           layer.place.x == 0 && layer.place.y == 0 && layer.crop.width == target.width && layer.crop.height == target.height;
+    return layer.format == format.format && layer.identity && layer.unscaled && layer.crop.x == 0 &&
+           layer.crop.y == 0 && layer.place.x == 0 && layer.place.y == 0 && layer.crop.width == target.width &&
+           layer.crop.height == target.height;
   };
   if (layers.empty() || (!layers.back().hides && layers.size() == 1)) return false;
   above = &layers.back();
@@ -66,12 +67,13 @@ bool find_pair(const Geometry& geometry, const Target& target, const std::vector
   if (!below->hides || !fills(*below) || !fills(*above)) return false;
   if (below != above && target.alpha && below->op == Operator::source && below->coverage != 1) return false;
   const bool over = above->op == Operator::over || (above->op == Operator::add && !target.alpha);
-  if (!over && above->op != Operator::source && above->op != Operator::average && !operates_on_rgb(above->op)) return false;
+  if (!over && above->op != Operator::source && above->op != Operator::average && !operates_on_rgb(above->op))
+    return false;
   // Packed 4:2:2 of odd width has a byte that belongs to no pixel and must not be written.
   return !(format.sets[0].shares_plane() && target.width % 2);
 }
 
-/// Fills the planes. False: one is not aligned.
+/// Fills the planes. Returns false if one is not aligned.
 bool set_planes(const Geometry& geometry, const Target& target, const Layer& above, const Layer& below, PairJob& job) {
   const FormatInfo& format = info(geometry.format);
   job.plane_count = format.planes;
@@ -81,7 +83,8 @@ bool set_planes(const Geometry& geometry, const Target& target, const Layer& abo
                   d = whole_plane(format, set, target.channels);
     const PlaneExtent size = extent(geometry, set.plane);
     const int row_bytes = int(size.row_bytes);
-    job.planes[set.plane] = {a.data, b.data, d.data, a.pitch, b.pitch, d.pitch, row_bytes, size.rows, (row_bytes + 15) / 16, 0};
+    job.planes[set.plane] = {
+        a.data, b.data, d.data, a.pitch, b.pitch, d.pitch, row_bytes, size.rows, (row_bytes + 15) / 16, 0};
   }
   for (int p = 0; p < job.plane_count; ++p) {
     PairPlane& plane = job.planes[p];
@@ -102,7 +105,8 @@ PixelMix pixel_mix(const Target& target, const Layer& above, bool down) {
 }
 
 /// The kernel for an operator on R', G' and B'; nothing if there is none for these pictures.
-std::optional<PairLaunch::Kernel> operating_kernel(const Target& target, const Layer& above, bool pixels, bool even_nv) {
+std::optional<PairLaunch::Kernel> operating_kernel(const Target& target, const Layer& above, bool pixels,
+                                                   bool even_nv) {
   using Kernel = PairLaunch::Kernel;
   const Matrices matrices = matrices_of(target);
   if (above.keyed || matrices == Matrices::any) return {};
@@ -114,7 +118,8 @@ std::optional<PairLaunch::Kernel> operating_kernel(const Target& target, const L
 
 }  // namespace
 
-std::optional<PairLaunch> schedule_pair(const Geometry& geometry, const Target& target, const std::vector<Layer>& layers) {
+std::optional<PairLaunch> schedule_pair(const Geometry& geometry, const Target& target,
+                                        const std::vector<Layer>& layers) {
   using Kernel = PairLaunch::Kernel;
   const FormatInfo& format = info(geometry.format);
   const Layer *above = nullptr, *below = nullptr;

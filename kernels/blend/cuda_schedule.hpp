@@ -10,7 +10,7 @@
 
 namespace cudavision::blend {
 
-// ---- Any layers: compose_tiles, lay_tiles, lay_parts ----------------------------------------------------------------------------
+// ---- Any layers: compose_tiles, lay_tiles, lay_parts ----------------------------------------------------------------
 
 inline constexpr int tile_width = 32 * tuning.columns, strip_height = tuning.warps * tuning.rows;
 
@@ -19,11 +19,11 @@ struct TileGrid {
   int across, down;
   int tile_width, tile_height;  ///< multiples of blend::tile_width and strip_height
 };
-TileGrid tile_grid(int width, int height, int most_strips = tuning.most_strips);                    ///< of compose_tiles
+TileGrid tile_grid(int width, int height, int most_strips = tuning.most_strips);  ///< of compose_tiles
 TileGrid direct_tile_grid(int width, int height, int wanted_blocks = tuning.wanted_direct_blocks);  ///< of lay_tiles
 
-/// lay_tiles composes the tiles whose layers can all be laid over bytes, compose_tiles the others. `across` is 0 if a kernel has no work.
-/// Each tile of compose_tiles lies in one of lay_tiles.
+/// lay_tiles composes the tiles whose layers can all be laid over bytes. compose_tiles composes the others. `across` is
+/// 0 if a kernel has no work. Each tile of compose_tiles lies in one of lay_tiles.
 struct ComposeLaunch {
   TileGrid pixels, direct;
 };
@@ -32,8 +32,9 @@ ComposeLaunch schedule_compose(const Target& target, const std::vector<Layer>& l
 /// Which planes of a part a block writes.
 enum class Planes : std::uint8_t { all, luma, chroma };
 
-/// A rectangle of the output, cut into tiles of lay_tiles, one for each block. The same layers show in all of it. Parts side by side that
-/// have equal rows of tiles are a band: the blocks go through a row of all of them, so that pads that show the same picture share cache.
+/// A rectangle of the output that shows the same layers everywhere. It is cut into tiles, one for each block. Parts
+/// side by side that have equal rows of tiles are a band. Blocks are numbered along a row of the whole band, so that
+/// pads that show the same picture share the cache.
 struct Part {
   std::uint64_t layers, whole;  ///< bit l: layer l shows, covers the part
   Rect rect;
@@ -42,34 +43,36 @@ struct Part {
   std::int16_t column;  ///< tiles in a row of the band before this part
   std::int16_t tile_width, tile_height;
   bool covered;  ///< the lowest of the layers hides everything below it
-  /// scaled, copied: of lay_parts. edges: the same, samples of chroma that an edge parts. mixed: of lay_tiles. searched: the same, and the
-  /// layers of each tile are found by the block instead.
+  /// scaled, copied: lay_parts composes them. edges: the same for samples of chroma that an edge divides. mixed:
+  /// lay_tiles composes them. searched: the same, but each block searches for the layers of its tile.
   enum class Kind : std::uint8_t { scaled, edges, copied, mixed, searched } kind;
   Planes planes;
 };
-/// Where the tiles of a part begin. Those that are copied begin where chunks of 16 bytes begin.
+/// Where the tiles of a part begin. Tiles that are copied begin where chunks of 16 bytes begin.
 CUDAVISION_HOST_DEVICE inline int first_tile(const Part& part) {
   return part.kind == Part::Kind::copied ? part.rect.x / tuning.copy_step * tuning.copy_step : part.rect.x;
 }
 static_assert(sizeof(Part) == 48, "kernel arguments hold many of them");
 inline constexpr int most_parts = 192;
-/// The parts of lay_parts, which show one layer, or pixels blended over a layer that is copied; then those of lay_tiles.
+/// First the parts of lay_parts, which show one layer, or pixels blended over a layer that is copied;
+/// then the parts of lay_tiles.
 ///
-/// Blocks of lay_parts are numbered through the parts in which a layer is scaled, then through those that are copied. They start in another
-/// order, so that the first kind, which waits for instructions, runs beside the second kind, which waits for memory.
+/// Blocks of lay_parts are numbered through the parts in which a layer is scaled, then through the parts that are
+/// copied. They start in another order: blocks of the first kind, which wait for instructions, should run at the same
+/// time as blocks of the second kind, which wait for memory.
 struct Parts {
   int simple, count;         ///< parts of lay_parts, all parts
   int blocks, other_blocks;  ///< of lay_parts, of lay_tiles
   int scaled;                ///< blocks of the first kind
-  std::uint32_t mixing;      ///< of 2^32 blocks that start, this many are of the first kind, until none is left
+  std::uint32_t mixing;      ///< of 2^32 starting blocks, so many are of the first kind, until none is left
   Part part[most_parts];
 };
 
-/// Cuts the output of a direct launch into parts. If compose_tiles has tiles, too, or if there are too many parts, all is one part of
-/// lay_tiles, whose blocks search.
+/// Cuts the output of a direct launch into parts. If compose_tiles has tiles, too, or if there are too many parts,
+/// everything is one part of lay_tiles, and its blocks search for their layers.
 void schedule_parts(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& launch, Parts& parts);
 
-// ---- Two pictures of one 8-bit format: mix_…, operate_… -------------------------------------------------------------------------
+// ---- Two pictures of one 8-bit format: mix_…, operate_… -------------------------------------------------------------
 
 /// A plane of both pictures and of the output. Its rows are aligned to 16 bytes.
 struct PairPlane {
@@ -118,8 +121,9 @@ struct PairLaunch {
   PairJob job;
 };
 
-/// The launch if the frame shows two pictures of the output's 8-bit format, colors and size, the lower one unchanged; or one such
-/// picture alone. Otherwise nothing: then compose_tiles is used.
-std::optional<PairLaunch> schedule_pair(const Geometry& geometry, const Target& target, const std::vector<Layer>& layers);
+/// The launch if the frame shows two pictures of the output's 8-bit format, colors and size, the lower one unchanged;
+/// or one such picture alone. Otherwise nothing: then compose_tiles is used.
+std::optional<PairLaunch> schedule_pair(const Geometry& geometry, const Target& target,
+                                        const std::vector<Layer>& layers);
 
 }  // namespace cudavision::blend

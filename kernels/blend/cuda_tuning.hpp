@@ -7,33 +7,38 @@ namespace cudavision::blend {
 struct Tuning {
   // compose_tiles: any layers.
 
-  /// Pixels of a thread in a row, 32 columns apart. The parameters of a layer are loaded once for all pixels of a thread.
+  /// Pixels of a thread in a row, 32 columns apart. The parameters of a layer are loaded once
+  /// for all pixels of a thread.
   int columns = 2;  // sweep: 1 2 4
   /// Rows of a thread. Must be 2: these are the rows that share chroma.
   int rows = 2;
   /// Warps of a block. They share one list of visible layers. At least 2, so that 64 threads test 64 layers.
   int warps = 8;  // sweep: 4 8 16
-  /// A block composes up to this many strips of warps × rows pixel rows with one list of visible layers. A power of two.
+  /// A block composes up to this many strips of warps × rows pixel rows with one list of
+  /// visible layers. A power of two.
   int most_strips = 4;  // sweep: 1 2 4 8
-  /// A block composes more than one strip only if at least this many blocks remain: small pictures must still fill the device.
+  /// A block composes more than one strip only if at least this many blocks remain:
+  /// small pictures must still fill the device.
   int wanted_blocks = 1024;  // sweep: 256 512 1024 2048
-  /// Blocks that must fit a multiprocessor, without alpha. It limits registers to 65536 / (blocks · 32 · warps) a thread: change it
-  /// when you change warps. 8K NV12, a wall of 63: 344 µs with 3, 331 µs with 4.
+  /// Blocks that must fit a multiprocessor, without alpha. It limits registers to 65536 / (blocks · 32 · warps) a
+  /// thread: change it when you change warps. 8K NV12, a wall of 63: 344 µs with 3, 331 µs with 4.
   int opaque_blocks = 4;  // sweep: 2 3 4 5
   /// The same for output with alpha. 8K RGBA, a wall of 63: 382 µs with 3, 719 µs with 4.
   int alpha_blocks = 3;  // sweep: 2 3 4
 
-  // lay_parts and lay_tiles: layers of 8-bit samples that are laid over bytes. Figures in µs, 8K unless said.
+  // lay_parts and lay_tiles: layers of 8-bit samples that are laid over bytes. Figures are in µs,
+  // of 8K unless said otherwise.
 
-  /// Pixels of a tile across, a multiple of compose_tiles' 32 · columns. Walls of 63, GRAY8 and NV12: 74.5 and 159 with 64, 63.9 and 133
-  /// with 128, 61.7 and 122 with 256; but a wall of 9 RGBA at 1080p 23.9 with 128, 28.9 with 256.
+  /// Pixels of a tile across, a multiple of compose_tiles' 32 · columns. Walls of 63, GRAY8 and NV12: 74.5 and 159 with
+  /// 64, 63.9 and 133 with 128, 61.7 and 122 with 256; but a wall of 9 RGBA at 1080p 23.9 with 128, 28.9 with 256.
   int direct_width = 128;  // sweep: 64 128 256
   /// As most_strips: a power of two, at most 8.
   int direct_strips = 4;  // sweep: 2 4 8
-  /// As wanted_blocks. 1080p, a wall of 63, GRAY8 and NV12: 10.4 and 16.6 with 500, 12.8 and 17.9 with 1000, 12.8 and 23.2 with 2000.
+  /// As wanted_blocks. 1080p, a wall of 63, GRAY8 and NV12: 10.4 and 16.6 with 500, 12.8 and 17.9 with 1000,
+  /// 12.8 and 23.2 with 2000.
   int wanted_direct_blocks = 500;  // sweep: 250 500 1000
-  /// The same for pixels of four bytes. 1080p RGBA, an inset, walls of 9 and 63: 10.9, 25.9 and 24.1 with 250, 11.5, 22.3 and 22.0 with
-  /// 500, 13.7, 24.0 and 24.0 with 1000.
+  /// The same for pixels of four bytes. 1080p RGBA, an inset, walls of 9 and 63: 10.9, 25.9 and 24.1 with 250, 11.5,
+  /// 22.3 and 22.0 with 500, 13.7, 24.0 and 24.0 with 1000.
   int wanted_pixel_blocks = 500;  // sweep: 250 500 1000
   /// Pixels of a thread in a row of a plane, 32 columns apart, and rows that it reads at once. RGB and RGBA: 2 and 1.
   int direct_columns = 2;  // sweep: 1 2 4
@@ -41,18 +46,18 @@ struct Tuning {
   /// Blocks that must fit a multiprocessor.
   int direct_blocks = 4;  // sweep: 3 4 5
 
-  /// Bytes and rows of a tile that is only copied. An inset, NV12 and RGBA: 43.9 and 84.1 with 32 rows, 41.7 and 80.4 with 64, 42.9 and 81.6
-  /// with 96; with 1024 bytes and 64 rows 42.2 and 83.1. NV12 at 1080p: 9.3, 7.9, 7.3; 7.3.
+  /// Bytes and rows of a tile that is only copied. An inset, NV12 and RGBA: 43.9 and 84.1 with 32 rows, 41.7 and 80.4
+  /// with 64, 42.9 and 81.6 with 96; with 1024 bytes and 64 rows 42.2 and 83.1. NV12 at 1080p: 9.3, 7.9, 7.3; 7.3.
   int copy_bytes = 512;  // sweep: 256 512 1024
   int copy_rows = 64;    // sweep: 32 64 96
   /// These tiles begin at multiples of this many pixels, so that chunks of 16 bytes are aligned.
   int copy_step = 16;
-  /// Tiles of which a layer is scaled all start in this part of the blocks. An inset, NV12 and RGBA: 42.6 and 81.9 with 0.7, 41.7 and 80.4
-  /// with 0.8, 41.5 and 79.7 with 0.9; but RGBA at 1080p 9.9, 10.3 and 10.6.
+  /// All tiles in which a layer is scaled start within this share of the blocks. An inset, NV12 and RGBA: 42.6 and 81.9
+  /// with 0.7, 41.7 and 80.4 with 0.8, 41.5 and 79.7 with 0.9; but RGBA at 1080p 9.9, 10.3 and 10.6.
   double scaled_share = 0.8;  // sweep: 0.7 0.8 0.9
 
-  /// If other layers cover more than this part of the output, compose_tiles alone composes it. A wall of 63 multiplied pictures, 1080p
-  /// RGBA: 50 µs with two launches, 40 µs with one.
+  /// If other layers cover more than this part of the output, compose_tiles alone composes it. A wall of 63 multiplied
+  /// pictures, 1080p RGBA: 50 µs with two launches, 40 µs with one.
   double most_others = 0.875;
 
   /// Up to this many layers use kernels whose parameters fit 4 KB, which a launch copies at no extra cost.
@@ -69,8 +74,8 @@ struct Tuning {
 
   /// Threads of a block. Multiply, NV12: 55.6 µs with 128, 57.5 µs with 256.
   int operate_threads = 128;  // sweep: 64 128 256
-  /// Blocks that must fit a multiprocessor. Multiply, RGBA: 94.4 µs with 16, 100.2 µs without a limit of registers (40). NV12: 55.6 µs
-  /// with 8 blocks of 64 registers, 58.6 µs with 9.
+  /// Blocks that must fit a multiprocessor. Multiply, RGBA: 94.4 µs with 16, 100.2 µs without a limit of registers
+  /// (40). NV12: 55.6 µs with 8 blocks of 64 registers, 58.6 µs with 9.
   int operate_pixel_blocks = 16;  // sweep: 8 12 16
   int operate_420_blocks = 8;     // sweep: 6 8 9
 };

@@ -42,7 +42,7 @@ __device__ __forceinline__ Shown find_shown(const ComposeParams<N, What>& job, c
   return {shown & ~std::uint64_t(0) << (63 - __clzll((long long)hidden)), whole, true};
 }
 
-/// The layers with an edge that parts a sample of chroma in the tile.
+/// The layers with an edge that divides a sample of chroma in the tile.
 template <int N, typename What>
 __device__ __forceinline__ std::uint64_t odd_layers(const ComposeParams<N, What>& job, const Shown& shown) {
   return shown.layers & ~(job.even | shown.whole);

@@ -39,7 +39,8 @@ __device__ __forceinline__ void write_packed(const Target& target, const Limits&
     }
 }
 
-/// Writes the mean of the pixels that share a chroma sample: first down, then across. The neighboring lane holds the other column.
+/// Writes the mean of the pixels that share a chroma sample: it halves first down, then across.
+/// The neighboring lane holds the other column.
 template <typename T>
 __device__ __forceinline__ void write_chroma(const Target& target, const Limits& limits, const int (&x)[columns],
                                              const int (&y)[rows], const Samples& d) {
@@ -78,14 +79,15 @@ __device__ __forceinline__ void write_planes(const Target& target, const Limits&
 }
 
 template <int Channels>
-__device__ __forceinline__ void write(const Target& target, const Limits& limits, const int (&x)[columns], const int (&y)[rows],
-                                      const Samples& d) {
+__device__ __forceinline__ void write(const Target& target, const Limits& limits, const int (&x)[columns],
+                                      const int (&y)[rows], const Samples& d) {
   const bool bytes = target.sample_bytes == 1;
   if (Channels > 1 && target.packed.data)
     bytes ? write_packed<uint32_t, Channels>(target, limits, x, y, d)
           : write_packed<unsigned long long, Channels>(target, limits, x, y, d);
   else
-    bytes ? write_planes<uint8_t, Channels>(target, limits, x, y, d) : write_planes<uint16_t, Channels>(target, limits, x, y, d);
+    bytes ? write_planes<uint8_t, Channels>(target, limits, x, y, d)
+          : write_planes<uint16_t, Channels>(target, limits, x, y, d);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ Fit fit(const Rect& box, int width, int height, double pixel_aspect, SizingPolic
   if (policy == SizingPolicy::none || box.empty() || all.empty() || !(pixel_aspect > 0)) return {box, all};
   const double aspect = width * pixel_aspect / height, of_box = double(box.width) / box.height;
   if (policy == SizingPolicy::keep_aspect_ratio) {
-    // Rounds in the same steps as compositor, so that every pixel lies at the same place.
+    // Rounds in the same steps as compositor, so that every pixel has the same position.
     const double rounded = box.width / std::max(std::floor(box.width / aspect + 1e-9), 1.0);
     Rect place = box;
     if (rounded > of_box)
@@ -48,7 +48,9 @@ GridShape grid_shape(int count, int columns, int rows) {
 std::vector<Rect> grid_layout(int count, int wanted_columns, int wanted_rows, int gap, int width, int height) {
   std::vector<Rect> cells(std::size_t(std::max(count, 0)));
   const auto [columns, rows] = grid_shape(count, wanted_columns, wanted_rows);
-  const auto side = [](int length, int cells, int gap) { return int(std::max<long>((length - long(cells - 1) * gap) / cells, 0)); };
+  const auto side = [](int length, int cells, int gap) {
+    return int(std::max<long>((length - long(cells - 1) * gap) / cells, 0));
+  };
   gap = std::max(gap, 0);
   const int cell_width = side(width, columns, gap), cell_height = side(height, rows, gap);
   if (cell_width == 0 || cell_height == 0) return cells;

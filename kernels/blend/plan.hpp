@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Private: what a backend computes, and the two backends. resolve.cpp turns the public parameters of each frame into one Target and
-// a list of Layers; a Composer computes them. Device code reads these structs as kernel parameters.
+// Private: what a backend computes, and the two backends. resolve.cpp turns the public parameters of each frame into
+// one Target and a list of Layers; a Composer computes them. Device code reads these structs as kernel parameters.
 #pragma once
 
 #include <cstddef>
@@ -55,27 +55,29 @@ struct Matrix {
   }
 };
 
-/// Maps output pixel i of a pad to a position in a plane, along one axis: start + i · step, in units of 2^-32 samples. Both are
-/// rounded up by less than one unit, so the error grows with i but never reaches the next sample.
+/// Maps output pixel i of a pad to a position in a plane, along one axis: start + i · step, in units of 2^-32 samples.
+/// Both are rounded up by less than one unit, so the error grows with i but never reaches the next sample.
 struct Axis {
   std::int64_t start, step;
   int low, high;  ///< the first and the last sample that are shown
-  float weight;   ///< linear: value of one unit of (position >> 8); 0: the axis keeps its size and shows its samples unchanged
-  float per;      ///< area: 1 / samples that one output pixel covers; 0: the axis does not shrink
+  /// Linear: value of one unit of (position >> 8); 0: the axis keeps its size and shows its samples unchanged.
+  float weight;
+  float per;  ///< area: 1 / samples that one output pixel covers; 0: the axis does not shrink
 };
 
 /// How many samples make a pixel: one, two by two, or all that the pixel covers.
 enum class Sampling : std::uint8_t { point, linear, area };
 
-/// What sampling and copying need to know of a visible pad.
+/// The data of a visible pad that sampling and copying need.
 struct LayerPicture {
   Channel channels[4];
   Packed packed;
-  Rect place, crop;              ///< never empty
-  Rect visible;                  ///< the part of `place` inside the output; never empty
-  Axis across[2], down[2];       ///< [0]: full-size planes, [1]: subsampled planes
-  float coverage;                ///< factor for the pad's own alpha; `average`: weight of the sample
-  float color_bias, alpha_bias;  ///< added to colors and to alpha before they are rounded: 0, or down_bias to round down
+  Rect place, crop;         ///< never empty
+  Rect visible;             ///< the part of `place` inside the output; never empty
+  Axis across[2], down[2];  ///< [0]: full-size planes, [1]: subsampled planes
+  float coverage;           ///< factor for the pad's own alpha; `average`: weight of the sample
+  /// Added to colors and to alpha before they are rounded: 0, or down_bias to round down.
+  float color_bias, alpha_bias;
   Format format;
   std::uint8_t sample_bytes, shift;
   std::uint16_t max;  ///< the largest sample; larger stored values count as this one
@@ -83,8 +85,9 @@ struct LayerPicture {
   bool opaque_below;  ///< the picture below counts as opaque
   bool hides;         ///< the layer hides everything below it
   bool copies;        ///< the layer hides everything, and its stored samples are the output's
-  bool direct;        ///< samples of 8 bits in the output's format and colors, to be laid over bytes that are already composed
-  bool even_edges;    ///< the edges of `visible` lie between chroma samples of the output, or at its sides
+  /// Samples of 8 bits in the output's format and colors, to be laid over bytes that are already composed.
+  bool direct;
+  bool even_edges;  ///< the edges of `visible` lie between chroma samples of the output, or at its sides
 };
 
 /// One visible pad, resolved for the output.
@@ -93,9 +96,9 @@ struct Layer : LayerPicture {
   Matrix to_key;                ///< to R'G'B' of 0–255
   float key[3];                 ///< R'G'B' of 0–255
   float key_scale, key_offset;  ///< the key's weight is distance · scale − offset, clamped to 0–1
-  float rounding;               ///< round_bias if alpha and colors are rounded after each pad, as in compositor; otherwise 0
-  float alpha_scale;            ///< from the pad's alpha to the output's
-  float neutral, opaque;        ///< samples that replace missing chroma and missing alpha
+  float rounding;         ///< round_bias if alpha and colors are rounded after each pad, as in compositor; otherwise 0
+  float alpha_scale;      ///< from the pad's alpha to the output's
+  float neutral, opaque;  ///< samples that replace missing chroma and missing alpha
   Operator op;
   bool identity;  ///< to_target changes nothing
   bool keyed, first_pixel;
@@ -112,27 +115,31 @@ struct Target {
   std::uint8_t sample_bytes, shift;
   std::uint8_t shift_x, shift_y;  ///< of chroma
   bool gray, alpha;
-  float max, per_max;               ///< the largest sample, and 1 / max
-  Matrix to_rgb, from_rgb;          ///< between samples and R'G'B' of 0–1
-  float background[4], checker[4];  ///< checker: the color of every other square; equal to background if there is no checker
+  float max, per_max;       ///< the largest sample, and 1 / max
+  Matrix to_rgb, from_rgb;  ///< between samples and R'G'B' of 0–1
+  /// Checker: the color of every other square; equal to background if there is no checker.
+  float background[4], checker[4];
 };
 
-/// All interleaved channels of a set as one channel: it starts at the set's first sample, and a step is one whole pixel.
+/// All interleaved channels of a set as one channel: it starts at the set's first sample,
+/// and a step is one whole pixel.
 Channel whole_plane(const FormatInfo& format, const ChannelSet& set, const Channel (&channels)[4]);
 
-/// Fills what depends on the output's format and size alone.
+/// Fills the fields that depend only on the output's format and size.
 Target make_target(const Geometry& geometry, const ColorCoding& out);
-/// Fills what changes with each frame: addresses and background.
+/// Fills the fields that change with each frame: addresses and background.
 void set_frame(const Image& dst, const ColorCoding& out, const Background& background, Target& target);
 /// Resolves a valid pad whose picture lies at `src`. False: the pad is not visible.
-bool resolve(const Pad& pad, const Image& src, const ColorCoding& out, const Target& target, Division division, Layer& layer);
+bool resolve(const Pad& pad, const Image& src, const ColorCoding& out, const Target& target, Division division,
+             Layer& layer);
 
 /// A backend. One Composer serves one stream at a time.
 class Composer {
  public:
   virtual ~Composer() = default;
 
-  /// Composes the layers, the lowest first, and writes every sample of the target. Does not wait for CUDA. Errors: resource.
+  /// Composes the layers, the lowest first, and writes every sample of the target.
+  /// Does not wait for CUDA. Errors: resource.
   virtual Status submit(const Target& target, const std::vector<Layer>& layers, Queue queue) = 0;
 };
 

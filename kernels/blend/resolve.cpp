@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Turns the parameters of a frame into a Target and Layers. To add a parameter of pads: add it to Pad, check it in validate(),
-// resolve it here into a field of Layer, and use it in arithmetic.hpp.
+// Turns the parameters of a frame into a Target and Layers. To add a parameter of pads: add it to Pad, check it in
+// validate(), resolve it here into a field of Layer, and use it in arithmetic.hpp.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -34,7 +34,8 @@ Packed find_packed(const Image& image) {
   Packed packed;
   if (set.channels != 4 || !aligned_to(plane.data, plane.pitch, 4 * format.sample_bytes())) return packed;
   packed.data = static_cast<std::uint8_t*>(plane.data);
-  for (int c = 0; c < 4; ++c) packed.order[set.roles[c] == Role::padding ? 3 : component_of(set.roles[c])] = std::uint8_t(c);
+  for (int c = 0; c < 4; ++c)
+    packed.order[set.roles[c] == Role::padding ? 3 : component_of(set.roles[c])] = std::uint8_t(c);
   return packed;
 }
 
@@ -72,11 +73,13 @@ void set_background(const ColorCoding& out, const Background& background, Target
   std::copy_n(target.background, 4, target.checker);
 }
 
-/// An axis of `place` output pixels that shows `crop` pixels of the picture from `begin` on, in a plane subsampled by 2^shift.
+/// An axis of `place` output pixels that shows `crop` pixels of the picture from `begin` on,
+/// in a plane subsampled by 2^shift.
 Axis find_axis(Sampling sampling, int place, int begin, int crop, int shift) {
   const int fraction = 32 - shift;
   const auto rounded_up = [&](std::int64_t n, std::int64_t d) { return ((n << fraction) + d - 1) / d; };
-  Axis axis{std::int64_t(begin) << fraction, rounded_up(crop, place), begin >> shift, (begin + crop - 1) >> shift, 0, 0};
+  Axis axis{
+      std::int64_t(begin) << fraction, rounded_up(crop, place), begin >> shift, (begin + crop - 1) >> shift, 0, 0};
   if (sampling == Sampling::area && crop > place) {
     axis.per = float(std::ldexp(double(place) / crop, shift));
     return axis;
@@ -89,7 +92,7 @@ Axis find_axis(Sampling sampling, int place, int begin, int crop, int shift) {
   return axis;
 }
 
-/// place, crop and visible are known.
+/// Sets the sampling of a layer whose place, crop and visible are set.
 void set_sampling(Interpolation interpolation, Layer& layer) {
   const Rect &place = layer.place, &crop = layer.crop;
   const bool shrinks = crop.width > place.width || crop.height > place.height;
@@ -116,16 +119,19 @@ void set_colors(const Key& key, const ColorCoding& in, const ColorCoding& out, L
   for (int c = 0; c < 3; ++c) layer.key[c] = float(key.color[c] * 255);
   layer.keyed = key.mode != Key::Mode::none;
   layer.first_pixel = key.mode == Key::Mode::first_pixel;
-  // The weight of a hard key becomes 1 slightly above its tolerance, so that rounding errors do not separate equal samples.
+  // The weight of a hard key becomes 1 slightly above its tolerance,
+  // so that rounding errors do not separate equal samples.
   const double scale = soft(key) ? std::min(1 / key.softness, 1e30) : 1e30;
   layer.key_scale = float(scale);
   layer.key_offset = float(scale * (soft(key) ? key.tolerance : key.tolerance + 0.001));
 }
 
-/// Whether the samples of a layer with `source`, `over` or `add` can be laid over composed bytes. Everything else is known.
+/// Whether the samples of a layer with `source`, `over` or `add` can be laid over composed
+/// bytes. All other fields are set.
 bool is_direct(const FormatInfo& format, const Target& target, const Layer& layer) {
   const bool pixels = format.sets[0].channels == 4, pairs = format.planes == 2;
-  if (layer.format != format.format || format.depth > 8 || format.sets[0].shares_plane() || layer.keyed || !layer.identity)
+  if (layer.format != format.format || format.depth > 8 || format.sets[0].shares_plane() || layer.keyed ||
+      !layer.identity)
     return false;
   if (pixels && !(layer.packed.data && target.packed.data)) return false;
   if (!layer.hides && !(pixels && target.alpha && layer.op == Operator::over)) return false;
@@ -138,17 +144,18 @@ bool is_direct(const FormatInfo& format, const Target& target, const Layer& laye
   return true;
 }
 
-/// The rest, which depends on operator and alpha. sampling and colors are known.
+/// Sets the remaining fields, which depend on operator and alpha. Sampling and colors are set.
 void set_blending(const Pad& pad, const ColorCoding& out, const Target& target, Division division, Layer& layer) {
   const bool average = pad.op == Operator::average, source = pad.op == Operator::source;
   const bool over = pad.op == Operator::over || pad.op == Operator::add;
   const bool opaque = target.background[3] == target.max;
   const double steps = std::floor(pad.alpha * target.max);
   layer.op = pad.op;
-  layer.coverage =
-      average || pad.alpha == 1 ? float(pad.alpha) : float(steps / (target.alpha || source ? target.max : target.max + 1));
+  layer.coverage = average || pad.alpha == 1 ? float(pad.alpha)
+                                             : float(steps / (target.alpha || source ? target.max : target.max + 1));
   if (out.format.depth == 8 && !soft(pad.key)) {
-    // compositor divides colors by 255 only over an opaque background and in formats with alpha; it rounds other colors down.
+    // compositor divides colors by 255 only over an opaque background and in formats with alpha;
+    // it rounds other colors down.
     layer.rounding = round_bias;
     layer.alpha_bias = division == Division::nearest ? 0 : down_bias;
     layer.color_bias = target.alpha && opaque ? layer.alpha_bias : down_bias;
@@ -157,15 +164,16 @@ void set_blending(const Pad& pad, const ColorCoding& out, const Target& target, 
   layer.opaque_below = opaque;
   layer.hides = !layer.keyed && (source || (pad.alpha == 1 && (average || (over && !layer.channels[3].data))));
   const auto even = [](int offset, int shift) { return offset % (1 << shift) == 0; };
-  layer.copies = layer.hides && layer.identity && layer.unscaled && layer.format == out.format.format && layer.shift == 0 &&
-                 !target.padding.data && (!target.alpha || layer.coverage == 1) &&
-                 even(layer.crop.x - layer.place.x, target.shift_x) && even(layer.crop.y - layer.place.y, target.shift_y);
+  layer.copies = layer.hides && layer.identity && layer.unscaled && layer.format == out.format.format &&
+                 layer.shift == 0 && !target.padding.data && (!target.alpha || layer.coverage == 1) &&
+                 even(layer.crop.x - layer.place.x, target.shift_x) &&
+                 even(layer.crop.y - layer.place.y, target.shift_y);
   const Rect& v = layer.visible;
   const auto even_edges = [&](int begin, int length, int shift, int side) {
     return even(begin, shift) && (even(begin + length, shift) || begin + length == side);
   };
-  layer.even_edges =
-      even_edges(v.x, v.width, target.shift_x, target.width) && even_edges(v.y, v.height, target.shift_y, target.height);
+  layer.even_edges = even_edges(v.x, v.width, target.shift_x, target.width) &&
+                     even_edges(v.y, v.height, target.shift_y, target.height);
   layer.direct = (over || source) && is_direct(out.format, target, layer);
 }
 
@@ -202,7 +210,8 @@ void set_frame(const Image& dst, const ColorCoding& out, const Background& backg
   set_background(out, background, target);
 }
 
-bool resolve(const Pad& pad, const Image& src, const ColorCoding& out, const Target& target, Division division, Layer& layer) {
+bool resolve(const Pad& pad, const Image& src, const ColorCoding& out, const Target& target, Division division,
+             Layer& layer) {
   if (pad.alpha == 0 || pad.place.empty()) return false;
   const Geometry& geometry = pad.src.geometry;
   const ColorCoding in(geometry.format, pad.color.matrix, pad.color.limited);

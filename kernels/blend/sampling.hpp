@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Which samples of a pad make an output pixel, along one axis; shared by both backends. A tap is a sample and its weight.
+// The samples of a pad that make an output pixel, along one axis; shared by both backends.
+// A tap is a sample and its weight.
 #pragma once
 
 #include "kernels/blend/plan.hpp"

@@ -20,18 +20,20 @@ std::string times(int a, int b) { return std::to_string(a) + " × " + std::to_st
 Result<KernelSize> resolve_size(const Params& params) {
   const int count = int(params.weights.size());
   if (count == 0)
-    return Status::settings("weights is empty: a custom kernel needs kernel-width × kernel-height weights, or choose a preset");
+    return Status::settings(
+        "weights is empty: a custom kernel needs kernel-width × kernel-height weights, or choose a preset");
   int width = params.kernel_width, height = params.kernel_height;
   for (const auto& [name, side] : {std::pair{"kernel-width", width}, std::pair{"kernel-height", height}})
     if (side < 0 || side > max_side)
-      return Status::settings(std::string(name) + " is " + std::to_string(side) + ": it must be 1 to " + std::to_string(max_side) +
-                              ", or 0 to follow from weights");
+      return Status::settings(std::string(name) + " is " + std::to_string(side) + ": it must be 1 to " +
+                              std::to_string(max_side) + ", or 0 to follow from weights");
   if (width == 0 && height == 0) {
     width = height = int(std::lround(std::sqrt(double(count))));
     if (width * height != count)
-      return Status::settings("weights has " + std::to_string(count) +
-                              " values: without kernel-width and kernel-height that must be a square number (1, 4, 9, … " +
-                              std::to_string(max_side * max_side) + ")");
+      return Status::settings(
+          "weights has " + std::to_string(count) +
+          " values: without kernel-width and kernel-height that must be a square number (1, 4, 9, … " +
+          std::to_string(max_side * max_side) + ")");
   } else if (width == 0 || height == 0) {
     const int known = std::max(width, height);
     (width == 0 ? width : height) = count / known;
@@ -47,8 +49,9 @@ Result<KernelSize> resolve_size(const Params& params) {
 
 Status check_anchor(const char* name, int anchor, const char* side_name, int side) {
   if (anchor >= -1 && anchor < side) return {};
-  return Status::settings(std::string(name) + " is " + std::to_string(anchor) + ": it must be −1 (the middle) or 0 to " +
-                          std::to_string(side - 1) + ", inside the " + side_name + " of " + std::to_string(side));
+  return Status::settings(std::string(name) + " is " + std::to_string(anchor) +
+                          ": it must be −1 (the middle) or 0 to " + std::to_string(side - 1) + ", inside the " +
+                          side_name + " of " + std::to_string(side));
 }
 
 bool is_integer(double value) { return value == std::nearbyint(value) && std::abs(value) < 0x1p52; }
@@ -57,13 +60,13 @@ double absolute_sum(const std::vector<double>& weights) {
   return std::accumulate(weights.begin(), weights.end(), 0.0, [](double sum, double w) { return sum + std::abs(w); });
 }
 
-/// Finds a column and a row with weights = column·rowᵀ; leaves both empty if the rank is above 1. Integers are split into integers
-/// (the row is divided by its greatest common divisor), so that two passes stay exact.
+/// Finds a column and a row with weights = column·rowᵀ; leaves both empty if the rank is above 1. Integers are split
+/// into integers (the row is divided by its greatest common divisor), so that two passes stay exact.
 void split(Plan& plan, bool integers) {
   const int width = plan.width, height = plan.height;
   if (width == 1 || height == 1) return;
-  const auto pivot =
-      std::max_element(plan.weights.begin(), plan.weights.end(), [](double a, double b) { return std::abs(a) < std::abs(b); });
+  const auto pivot = std::max_element(plan.weights.begin(), plan.weights.end(),
+                                      [](double a, double b) { return std::abs(a) < std::abs(b); });
   const int pivot_index = int(pivot - plan.weights.begin()), px = pivot_index % width, py = pivot_index / width;
   if (*pivot == 0) return;
 
@@ -99,15 +102,21 @@ const std::vector<PresetInfo>& presets() {
       {Preset::sharpen_5, "sharpen-5", "5×5 sharpening that brightens (the weights sum to 2)", 5, 5, 1,
        {0, -1, 1, -1, 0, -1, 1, -1, 1, -1, 0, -1, 8, -1, 0, -1, 1, -1, 1, -1, 0, -1, 1, -1, 0}, {}},
       {Preset::unsharp, "unsharp", "5×5 unsharp mask, divisor 256", 5, 5, 256,
-       {-1, -4, -6, -4, -1, -4, -16, -24, -16, -4, -6, -24, 476, -24, -6, -4, -16, -24, -16, -4, -1, -4, -6, -4, -1}, {}},
+       {-1, -4, -6, -4, -1, -4, -16, -24, -16, -4, -6, -24, 476, -24, -6, -4, -16, -24, -16, -4, -1, -4, -6, -4, -1},
+       {}},
       {Preset::laplacian, "laplacian", "second derivative, 4 neighbours", 3, 3, 1, {0, 1, 0, 1, -4, 1, 0, 1, 0}, {}},
-      {Preset::laplacian_8, "laplacian-8", "second derivative, 8 neighbours", 3, 3, 1, {1, 1, 1, 1, -8, 1, 1, 1, 1}, {}},
+      {Preset::laplacian_8, "laplacian-8", "second derivative, 8 neighbours", 3, 3, 1,
+       {1, 1, 1, 1, -8, 1, 1, 1, 1}, {}},
       {Preset::sobel_x, "sobel-x", "horizontal derivative", 3, 3, 1, sobel_x, {}},
       {Preset::sobel_y, "sobel-y", "vertical derivative", 3, 3, 1, sobel_y, {}},
-      {Preset::scharr_x, "scharr-x", "horizontal derivative, Scharr's weights", 3, 3, 1, {-3, 0, 3, -10, 0, 10, -3, 0, 3}, {}},
-      {Preset::scharr_y, "scharr-y", "vertical derivative, Scharr's weights", 3, 3, 1, {-3, -10, -3, 0, 0, 0, 3, 10, 3}, {}},
-      {Preset::prewitt_x, "prewitt-x", "horizontal derivative, equal weights", 3, 3, 1, {-1, 0, 1, -1, 0, 1, -1, 0, 1}, {}},
-      {Preset::prewitt_y, "prewitt-y", "vertical derivative, equal weights", 3, 3, 1, {-1, -1, -1, 0, 0, 0, 1, 1, 1}, {}},
+      {Preset::scharr_x, "scharr-x", "horizontal derivative, Scharr's weights", 3, 3, 1,
+       {-3, 0, 3, -10, 0, 10, -3, 0, 3}, {}},
+      {Preset::scharr_y, "scharr-y", "vertical derivative, Scharr's weights", 3, 3, 1,
+       {-3, -10, -3, 0, 0, 0, 3, 10, 3}, {}},
+      {Preset::prewitt_x, "prewitt-x", "horizontal derivative, equal weights", 3, 3, 1,
+       {-1, 0, 1, -1, 0, 1, -1, 0, 1}, {}},
+      {Preset::prewitt_y, "prewitt-y", "vertical derivative, equal weights", 3, 3, 1,
+       {-1, -1, -1, 0, 0, 0, 1, 1, 1}, {}},
       {Preset::emboss, "emboss", "relief lit from the top left", 3, 3, 1, {-2, -1, 0, -1, 1, 1, 0, 1, 2}, {}},
       {Preset::gradient, "gradient", "magnitude of sobel-x and sobel-y, in one pass", 3, 3, 1, sobel_x, sobel_y},
   };
@@ -124,8 +133,10 @@ Status validate(const Params& params) {
                                 ": every weight must be a finite number, at most 1e30 in size");
   }
   const KernelSize size = kernel_size(params);
-  if (Status status = check_anchor("anchor-x", params.anchor_x, "kernel width", size.width); !status.ok()) return status;
-  if (Status status = check_anchor("anchor-y", params.anchor_y, "kernel height", size.height); !status.ok()) return status;
+  if (Status status = check_anchor("anchor-x", params.anchor_x, "kernel width", size.width); !status.ok())
+    return status;
+  if (Status status = check_anchor("anchor-y", params.anchor_y, "kernel height", size.height); !status.ok())
+    return status;
   const double divisor = std::abs(params.divisor);
   if (!(divisor <= max_number) || (divisor > 0 && divisor < 1 / max_number))
     return Status::settings("divisor is " + number_text(params.divisor) +
@@ -177,8 +188,8 @@ Result<Plan> resolve(const Params& params, const Geometry& geometry) {
 
   const FormatInfo& format = info(geometry.format);
   const double largest_sum = absolute_sum(plan.weights) * format.max_value();
-  // float32 holds integers up to 2^24. A sum of real weights has an error of up to 2^-24 of the largest sum for each term; for sums
-  // below 2^20 (8 bits) that is far less than one step.
+  // float32 holds integers up to 2^24. A sum of real weights has an error of up to 2^-24 of the largest sum for each
+  // term; for sums below 2^20 (8 bits) that is far less than one step.
   plan.wide = integers ? largest_sum > 0x1p24 : largest_sum > 0x1p20 * (1 << (format.depth - 8));
   if (plan.gradient())
     plan.scale = std::abs(plan.scale);
@@ -204,7 +215,8 @@ Result<std::unique_ptr<Filter>> make(const Params& params, const Geometry& geome
     auto plan = resolve(params, geometry);
     if (!plan.ok()) return plan.error();
     return on_backend(
-        backend, [&]() { return make_cuda(std::move(plan.value())); }, [&]() { return make_cpu(std::move(plan.value())); });
+        backend, [&]() { return make_cuda(std::move(plan.value())); },
+        [&]() { return make_cpu(std::move(plan.value())); });
   });
 }
 

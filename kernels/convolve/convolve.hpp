@@ -35,12 +35,13 @@ const std::vector<PresetInfo>& presets();
 
 struct Params {
   Preset preset = Preset::custom;
-  std::vector<double> weights;              ///< for Preset::custom: row-major, kernel_width × kernel_height values
-  int kernel_width = 0, kernel_height = 0;  ///< for Preset::custom: 1–63. 0: number of weights ÷ the other side; both 0: its
-                                            ///< square root
-  double divisor = 0;     ///< 0: the divisor of the preset; for Preset::custom the sum of the weights, or 1 if the sum is 0
-  double bias = 0;        ///< in sample values, added after the division; not for chroma
-  bool absolute = false;  ///< absolute value before saturating
+  std::vector<double> weights;  ///< for Preset::custom: row-major, kernel_width × kernel_height values
+  /// For Preset::custom: 1–63. 0: number of weights ÷ the other side; both 0: its square root.
+  int kernel_width = 0, kernel_height = 0;
+  /// 0: the divisor of the preset; for Preset::custom the sum of the weights, or 1 if the sum is 0.
+  double divisor = 0;
+  double bias = 0;                   ///< in sample values, added after the division; not for chroma
+  bool absolute = false;             ///< absolute value before saturating
   int anchor_x = -1, anchor_y = -1;  ///< the weight that lies on the output pixel; −1: the middle (side / 2)
   bool flip = false;                 ///< false: correlation; true: mathematical convolution
   Border border = Border::reflect_101;
@@ -57,12 +58,12 @@ struct KernelSize {
 /// Size of the kernel, for valid parameters.
 KernelSize kernel_size(const Params& params);
 
-/// Makes a filter that applies a kernel of up to 63 × 63 weights to every plane: out = saturate(round(v)), rounded half to even,
-/// with v = Σ w·p / divisor + bias, or |v| if `absolute` is set, or √(Σx² + Σy²) / |divisor| + bias for Preset::gradient.
-/// Chroma has a sign, so it is filtered about its neutral value n, without bias and absolute value: out = n + Σ w·(p − n) /
-/// divisor. A gradient has no sign, so its chroma becomes n. Subsampled chroma uses the same kernel on its own samples.
-/// Integer weights are summed exactly. A gradient of 16-bit samples may differ from the rounded root by 1 on CUDA.
-/// Kernels of rank 1 run in two passes, unless one pass is faster.
+/// Makes a filter that applies a kernel of up to 63 × 63 weights to every plane: out = saturate(round(v)), rounded half
+/// to even, with v = Σ w·p / divisor + bias, or |v| if `absolute` is set, or √(Σx² + Σy²) / |divisor| + bias for
+/// Preset::gradient. Chroma has a sign, so it is filtered about its neutral value n, without bias and absolute value:
+/// out = n + Σ w·(p − n) / divisor. A gradient has no sign, so its chroma becomes n. Subsampled chroma uses the same
+/// kernel on its own samples. Integer weights are summed exactly. A gradient of 16-bit samples may differ from the
+/// rounded root by 1 on CUDA. Kernels of rank 1 run in two passes, unless one pass is faster.
 /// Errors: settings (bad parameters, or a backend not built in), resource.
 Result<std::unique_ptr<Filter>> make(const Params& params, const Geometry& geometry, Backend backend);
 

@@ -10,14 +10,15 @@
 namespace cudavision::convolve {
 namespace {
 
-/// Kernels of this many weights or more are faster if samples are converted to float first. GRAY8, 1920 × 1080: 15 × 15 takes 13.4
-/// ms in float and 19.1 ms from bytes; 3 × 3 takes 0.8 ms and 0.6 ms.
+/// Kernels of this many weights or more are faster if samples are converted to float first. GRAY8, 1920 × 1080: 15 × 15
+/// takes 13.4 ms in float and 19.1 ms from bytes; 3 × 3 takes 0.8 ms and 0.6 ms.
 constexpr int many_taps = 50;
 
 class CpuConvolve final : public cpu::CpuFilter {
  public:
   explicit CpuConvolve(Plan plan)
-      : CpuFilter(plan.geometry, extrapolation(plan.border), plan.border_value, plan.filter_alpha), plan_(std::move(plan)) {
+      : CpuFilter(plan.geometry, extrapolation(plan.border), plan.border_value, plan.filter_alpha),
+        plan_(std::move(plan)) {
     const FormatInfo& format = info(plan_.geometry.format);
     max_ = format.max_value();
     for (int i = 0; i < format.set_count; ++i) {
@@ -35,8 +36,8 @@ class CpuConvolve final : public cpu::CpuFilter {
     sum_depth_ = wide ? CV_64F : CV_32F;
     const double scale = direct_ ? plan_.scale : 1;
     if (plan_.separable()) {
-      // The factors 2 and ½ keep OpenCV from a path that rounds ties up: it takes that path if both kernels are symmetric, positive
-      // and sum to 1.
+      // The factors 2 and ½ keep OpenCV from a path that rounds ties up: it takes that path if both kernels are
+      // symmetric, positive and sum to 1.
       row_ = cv::Mat(plan_.row, true).t() * 2;
       column_ = cv::Mat(plan_.column, true) * (scale / 2);
     } else {
@@ -46,7 +47,7 @@ class CpuConvolve final : public cpu::CpuFilter {
   }
 
  private:
-  /// Border::fill and Border::copy never read beyond the frame, so any extrapolation does.
+  /// With Border::fill and Border::copy, no result depends on pixels beyond the frame, so any extrapolation will do.
   static Border extrapolation(Border border) { return extrapolates(border) ? border : Border::replicate; }
 
   /// Whether float32 holds all intermediate values: integers exactly, other values with three bits after the point.
@@ -83,7 +84,8 @@ class CpuConvolve final : public cpu::CpuFilter {
       if (strip.empty()) return;
     }
     const cv::Rect at = cpu::cv_rect(strip), inner(plan_.anchor_x, plan_.anchor_y, strip.width, strip.height);
-    const Rect window{strip.x - inner.x, strip.y - inner.y, strip.width + plan_.width - 1, strip.height + plan_.height - 1};
+    const Rect window{strip.x - inner.x, strip.y - inner.y, strip.width + plan_.width - 1,
+                      strip.height + plan_.height - 1};
     cv::Mat result = set.target(out(at), scratch);
     cv::Mat values = set.read(frame, window, scratch);
     if (small_) {
@@ -95,8 +97,8 @@ class CpuConvolve final : public cpu::CpuFilter {
       values.convertTo(floats, sum_depth_);
       values = floats;
     }
-    // values(inner) is a part of a matrix: OpenCV reads the samples around it, so its own border does not matter, and it uses no
-    // DFT.
+    // values(inner) is a part of a matrix: OpenCV reads the samples around it,
+    // so its own border does not matter, and it uses no DFT.
     compute(index, values(inner), result, scratch);
     set.write(result, frame(at), out(at));
   }

@@ -29,8 +29,8 @@ std::int16_t sum_of(const std::int16_t (&w)[3], std::int16_t a, std::int16_t b, 
 
 /// `step`: samples from one pixel to the next, at most 4.
 template <bool Absolute>
-void filter_row(const Weights& weights, const std::uint8_t* top, const std::uint8_t* middle, const std::uint8_t* bottom, int count,
-                int step, std::uint8_t* to) {
+void filter_row(const Weights& weights, const std::uint8_t* top, const std::uint8_t* middle, const std::uint8_t* bottom,
+                int count, int step, std::uint8_t* to) {
   const Weights w = weights;  // local copies: no store can change them
   std::int16_t down[piece + 8];
   const int more = count + 2 * step;
@@ -52,8 +52,8 @@ void filter_rows(const Weights& weights, const cv::Mat& window, cv::Mat& result)
   const int step = result.channels(), count = result.cols * step;
   for (int y = 0; y < result.rows; ++y)
     for (int i = 0; i < count; i += piece)
-      filter_row<Absolute>(weights, window.ptr(y) + i, window.ptr(y + 1) + i, window.ptr(y + 2) + i, std::min(piece, count - i),
-                           step, result.ptr(y) + i);
+      filter_row<Absolute>(weights, window.ptr(y) + i, window.ptr(y + 1) + i, window.ptr(y + 2) + i,
+                           std::min(piece, count - i), step, result.ptr(y) + i);
 }
 CUDAVISION_WIDE void filter(const Weights& weights, bool absolute, const cv::Mat& window, cv::Mat& result) {
   absolute ? filter_rows<true>(weights, window, result) : filter_rows<false>(weights, window, result);
@@ -62,7 +62,8 @@ CUDAVISION_WIDE void filter(const Weights& weights, bool absolute, const cv::Mat
 }  // namespace
 
 bool is_small(const Plan& plan) {
-  if (info(plan.geometry.format).depth != 8 || plan.width != 3 || plan.height != 3 || !plan.separable() || plan.scale != 1)
+  if (info(plan.geometry.format).depth != 8 || plan.width != 3 || plan.height != 3 || !plan.separable() ||
+      plan.scale != 1)
     return false;
   double sum = 0, offset = 0, down = 0;
   bool integers = true;
@@ -78,7 +79,8 @@ bool is_small(const Plan& plan) {
   return integers && std::max(sum, down) + offset < 0x1p15;
 }
 
-void small_kernel(const Plan& plan, const cv::Mat& window, double before, double after, bool absolute, cv::Mat& result) {
+void small_kernel(const Plan& plan, const cv::Mat& window, double before, double after, bool absolute,
+                  cv::Mat& result) {
   Weights weights{};
   for (int i = 0; i < 3; ++i) {
     weights.column[i] = std::int16_t(plan.column[i]);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The plan on CUDA: prepares weights once, then launches one kernel for all sets of a frame. No device code here.
 //
-//   make_cuda:  Plan -> make_schedule (which kernel, which block) -> weights as that kernel reads them -> Convolve<KernelParams>
-//   filter:     for each set: SetView, border, offsets, cut (how many blocks); grid = the blocks of set 0 | set 1 | set 2
+//   make_cuda:  Plan -> make_schedule (which kernel, which block) -> weights as that kernel reads them ->
+//               Convolve<KernelParams>
+//   filter:     for each set: SetView, border, offsets, cut (how many blocks); grid = the blocks of set 0, 1, 2
 //
 // Where to change what:
 //   which kernel runs for which weights   cuda_schedule.cpp (make_schedule)
@@ -28,9 +29,14 @@ namespace {
 template <typename P>
 class Convolve : public cuda::CudaFilter {
  public:
-  /// `params`: with the weights. `scale`: what the sums of the kernel's weights and samples are multiplied by, besides Plan::scale.
+  /// `params`: with the weights. `scale`: a factor of the sums, in addition to Plan::scale.
   Convolve(Plan plan, const Schedule& schedule, const void* kernel, const P& params, double scale)
-      : CudaFilter(plan.geometry), plan_(std::move(plan)), schedule_(schedule), kernel_(kernel), params_(params), scale_(scale) {
+      : CudaFilter(plan.geometry),
+        plan_(std::move(plan)),
+        schedule_(schedule),
+        kernel_(kernel),
+        params_(params),
+        scale_(scale) {
     params_.width = plan_.width;
     params_.height = plan_.height;
     params_.anchor_x = plan_.anchor_x;
@@ -41,11 +47,13 @@ class Convolve : public cuda::CudaFilter {
   Status prepare(const cuda::Device& device) {
     const int shared_bytes = int(schedule_.shared_bytes), threads = 32 * schedule_.warps;
     const int shared_limit = shared_bytes > 0 ? device.shared_limit : 0;
-    if (Status status = cuda::load_kernel(kernel_, "cannot load the convolution kernel", shared_limit); !status.ok()) return status;
+    if (Status status = cuda::load_kernel(kernel_, "cannot load the convolution kernel", shared_limit); !status.ok())
+      return status;
     const auto blocks = cuda::resident_blocks(kernel_, threads, shared_bytes);
     if (!blocks.ok()) return blocks.error();
     resident_blocks_ = std::max(1, device.multiprocessors * blocks.value());
-    overlaps_ = (schedule_.family == Family::matrix_strip || schedule_.family == Family::matrix_tile) && device.major >= 9;
+    overlaps_ =
+        (schedule_.family == Family::matrix_strip || schedule_.family == Family::matrix_tile) && device.major >= 9;
     return {};
   }
 
@@ -67,19 +75,20 @@ class Convolve : public cuda::CudaFilter {
       blocks += pieces.blocks();
     }
     if (blocks == 0) return {};
-    return cuda::check(
-        cuda::launch_overlapping(kernel_, blocks, 32 * schedule_.warps, schedule_.shared_bytes, overlaps_, &params_, queue.stream),
-        "cannot launch the convolution");
+    return cuda::check(cuda::launch_overlapping(kernel_, blocks, 32 * schedule_.warps, schedule_.shared_bytes,
+                                                overlaps_, &params_, queue.stream),
+                       "cannot launch the convolution");
   }
 
  private:
-  /// What all kernels need of a set.
+  /// Fills in the fields of a job that all kernels use.
   template <typename Acc>
   void set_common(Job<Acc>& job, const ChannelSet& set) const {
     constexpr int far = 1 << 28;
     job.whole = {-far, -far, 2 * far, 2 * far};
     if (plan_.skips_edges())
-      job.whole = {plan_.anchor_x, plan_.anchor_y, job.view.width - plan_.width + 1, job.view.height - plan_.height + 1};
+      job.whole = {plan_.anchor_x, plan_.anchor_y, job.view.width - plan_.width + 1,
+                   job.view.height - plan_.height + 1};
     const bool chroma = std::any_of(set.roles.begin(), set.roles.end(), is_chroma);
     job.absolute = plan_.absolute && !plan_.gradient() && !chroma;
     constexpr double most = std::numeric_limits<float>::max();
@@ -94,7 +103,7 @@ class Convolve : public cuda::CudaFilter {
     }
   }
 
-  // What only one family needs.
+  // Fills in the fields that only one family uses.
   template <typename Acc>
   void set_own(TileJob<Acc>& job, const Cut& pieces, const Plane&, const Plane&) const {
     job.tiles_x = pieces.tiles_x;
@@ -110,7 +119,8 @@ class Convolve : public cuda::CudaFilter {
     int last_own = 0;
     for (int c = 0; c < channels; ++c)
       if (view.own >> c & 1) last_own = c;
-    job.row_bytes = (view.width - 1) * channels + last_own + 1;  // the byte after the last one of packed 4:2:2 may not exist
+    // The byte after the last one of packed 4:2:2 may not exist.
+    job.row_bytes = (view.width - 1) * channels + last_own + 1;
     job.unit = 0;
     for (int unit : {4, 8, 16})
       if (aligned_to(from.data, from.pitch, unit)) job.unit = unit;
@@ -137,18 +147,18 @@ class Convolve : public cuda::CudaFilter {
   P params_;
   const double scale_;
   int resident_blocks_ = 1;  ///< how many run on the device at once
-  bool overlaps_ = false;    ///< a launch can start before the one before it has ended
+  bool overlaps_ = false;    ///< a launch can start before the previous one has ended
 };
 
 template <typename P>
-Result<std::unique_ptr<Filter>> finish(Plan plan, const Schedule& schedule, const cuda::Device& device, const void* kernel,
-                                       const P& params, double scale = 1) {
+Result<std::unique_ptr<Filter>> finish(Plan plan, const Schedule& schedule, const cuda::Device& device,
+                                       const void* kernel, const P& params, double scale = 1) {
   auto filter = std::make_unique<Convolve<P>>(std::move(plan), schedule, kernel, params, scale);
   if (Status status = filter->prepare(device); !status.ok()) return status;
   return std::unique_ptr<Filter>(std::move(filter));
 }
 
-/// Weights in half precision, all multiplied by 2^exponent: the largest then has 11 bits before the point.
+/// Weights in half precision, all multiplied by 2^exponent, so that the largest one has 11 bits before the point.
 struct Halves {
   int exponent = 0;
   std::vector<std::uint16_t> parts[2];  ///< weights = parts[0] + parts[1]; or the two kernels of a gradient
@@ -183,7 +193,8 @@ Halves halves_of(const Plan& plan) {
 /// Each lane of a warp reads the weights that its samples have in the matrix of each row.
 MatrixStripParams strip_params(const Plan& plan, const Halves& halves, int side) {
   MatrixStripParams params;
-  const int left = 4 - plan.anchor_x, top = side / 2 - plan.anchor_y;  // windows begin 4 samples before the first result
+  // Windows begin 4 samples before the first result.
+  const int left = 4 - plan.anchor_x, top = side / 2 - plan.anchor_y;
   for (int part = 0; part < 2; ++part)
     for (int k = 0; k < side; ++k)
       for (int lane = 0; lane < 32; ++lane) {
@@ -203,7 +214,8 @@ MatrixStripParams strip_params(const Plan& plan, const Halves& halves, int side)
 MatrixTileParams matrix_tile_params(const Halves& halves, int buffers) {
   MatrixTileParams params;
   params.buffers = buffers;
-  for (int part = 0; part < 2; ++part) std::copy(halves.parts[part].begin(), halves.parts[part].end(), params.weights[part]);
+  for (int part = 0; part < 2; ++part)
+    std::copy(halves.parts[part].begin(), halves.parts[part].end(), params.weights[part]);
   return params;
 }
 
@@ -257,13 +269,14 @@ Result<std::unique_ptr<Filter>> make_cuda(Plan plan) {
   };
   switch (schedule.family) {
     case Family::matrix_strip:
-      return plan_of(matrix_strip_kernel(format, schedule.side, schedule.matrix), strip_params(plan, halves, schedule.side),
-                     std::ldexp(1.0, subnormal_bits - halves.exponent));
+      return plan_of(matrix_strip_kernel(format, schedule.side, schedule.matrix),
+                     strip_params(plan, halves, schedule.side), std::ldexp(1.0, subnormal_bits - halves.exponent));
     case Family::matrix_tile:
       return plan_of(matrix_tile_kernel(schedule.matrix), matrix_tile_params(halves, schedule.buffers),
                      std::ldexp(1.0, subnormal_bits - halves.exponent));
     case Family::small:  // sums are of words as they are stored
-      return plan_of(small_kernel(format, schedule.side, schedule.small), small_params(plan, schedule), 1.0 / (1 << format.shift));
+      return plan_of(small_kernel(format, schedule.side, schedule.small), small_params(plan, schedule),
+                     1.0 / (1 << format.shift));
     case Family::two_pass:
       return schedule.wide ? plan_of(tile_kernel(format, true, true), two_pass_params<double>(plan))
                            : plan_of(tile_kernel(format, true, false), two_pass_params<float>(plan));

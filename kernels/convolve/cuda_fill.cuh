@@ -25,8 +25,8 @@ __device__ __forceinline__ void with_channels(int channels, F&& f) {
   }
 }
 
-/// Four samples of channel c from column x of a row (−1: the border value) on, inside the frame or not: one word of four bytes, or
-/// two words of two samples each. Not inlined, because it is rare.
+/// Four samples of channel c from column x of a row (−1: the border value) on, inside the frame or not: one word of
+/// four bytes, or two words of two samples each. Not inlined, because it is rare.
 template <typename T>
 __device__ __noinline__ uint2 load_any(const SetView& view, int c, int x, int row) {
   std::uint32_t words[2] = {};
@@ -34,10 +34,11 @@ __device__ __noinline__ uint2 load_any(const SetView& view, int c, int x, int ro
   for (int j = 0; j < 4; ++j) {
     const int column = row < 0 ? -1 : border_index(x + j, view.width, view.border);
     const std::uint32_t value =
-        column < 0 ? view.border_value[c]
-                   : std::uint32_t(sample_of(
-                         reinterpret_cast<const T*>(view.src + row * view.src_pitch)[std::ptrdiff_t(column) * view.channels + c],
-                         view.shift, view.max_value));
+        column < 0
+            ? view.border_value[c]
+            : std::uint32_t(sample_of(reinterpret_cast<const T*>(
+                                          view.src + row * view.src_pitch)[std::ptrdiff_t(column) * view.channels + c],
+                                      view.shift, view.max_value));
     constexpr int per_word = 4 / sizeof(T);
     words[j / per_word] |= value << j % per_word * 8 * int(sizeof(T));
   }
@@ -59,15 +60,16 @@ __device__ __forceinline__ void pick_channel(const std::uint32_t (&raw)[2][C * s
   }
 }
 
-/// The block loads channel c of a tile of `rows` rows and `quads` quads, which begins at column x of the frame (any number), and
-/// calls sink(row, quad, words) with the planar samples of each quad. row_index[i]: the row of the frame for row i of the tile; −1:
-/// the border value.
+/// The block loads channel c of a tile of `rows` rows and `quads` quads, which begins at column x of the frame (any
+/// number), and calls sink(row, quad, words) with the planar samples of each quad. row_index[i]: the row of the frame
+/// for row i of the tile; −1: the border value.
 template <typename T, int C, typename Sink>
-__device__ __forceinline__ void fill_tile(const SetView& view, int c, int x, const int* row_index, int quads, int rows, Sink sink) {
+__device__ __forceinline__ void fill_tile(const SetView& view, int c, int x, const int* row_index, int quads, int rows,
+                                          Sink sink) {
   constexpr int n = sizeof(T), batch = C * n == 1 ? 6 : 2;  // quads of a thread that load at the same time
   const int skew = x & 3, bits = skew * 8 * n;
-  const std::uint32_t inverse =
-      (1u << 22) / quads + 1;  // item · inverse >> 22 = item / quads, exact for all items of the largest tile
+  // item · inverse >> 22 = item / quads, exact for all items of the largest tile.
+  const std::uint32_t inverse = (1u << 22) / quads + 1;
   const auto is_direct = [&](int source, int from) {
     return view.src_aligned && source >= 0 && from >= 0 && from + 8 <= view.width;
   };
@@ -104,7 +106,8 @@ __device__ __forceinline__ void fill_tile(const SetView& view, int c, int x, con
       sink(row, item - row * quads, words);
     }
   }
-  // Quads that are not in the frame have their own loop: in the loop above they would need registers that the loads need.
+  // Quads that are not in the frame have their own loop: in the loop above they would need
+  // registers that the loads need.
   if (is_direct(row_index[0], x - skew) && is_direct(row_index[rows - 1], x - skew + 4 * (quads - 1))) return;
   for (int item = threadIdx.x; item < rows * quads; item += blockDim.x) {
     const int row = item * inverse >> 22, quad = item - row * quads, source = row_index[row];

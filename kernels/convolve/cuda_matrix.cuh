@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What the two families on the matrix units share: samples from shared memory, in half precision. The tiles also store pairs of pixels from here.
+// Code that the two families on the matrix units share: it loads samples from shared memory as half-precision numbers,
+// and stores pairs of pixels (tiles only).
 //
-// 128 neighbouring pixels of a row are 16 segments of 8. A segment and the samples that its window adds on both sides are a row of
-// a 16 × 16 matrix of samples. Its product with a 16 × 8 matrix of weights (column g: the row of weights, shifted by g) is 128
-// sums:
+// 128 neighbouring pixels of a row are 16 segments of 8. A segment and the samples that its window adds on both sides
+// are a row of a 16 × 16 matrix of samples. Its product with a 16 × 8 matrix of weights (column g: the row of weights,
+// shifted by g) is 128 sums:
 //
 //                  column 0 … 15 = sample 8·s − 4 + column        column g = result 8·s + g
 //   segment s = 0  | a b c d e f … |        | w0  0  0 … |
@@ -11,10 +12,10 @@
 //           …      |               |        | w2 w1 w0 … |
 //           s = 15 |               |        |  0 w2 w1 … |
 //
-// Lane 4·g + t of a warp holds the results 2t and 2t + 1 of the segments g and g + 8 (see kernels/cuda/mma.cuh), so it stores pairs
-// of pixels, 64 apart. Half precision holds 8-bit samples exactly. A weight is one number (11 bits) where that is exact or near
-// enough, else the sum of two numbers (22 bits). Products are exact; sums are float32. A matrix never mixes rows, so lanes exchange
-// no data.
+// Lane 4·g + t of a warp holds the results 2t and 2t + 1 of the segments g and g + 8 (see kernels/cuda/mma.cuh), so it
+// stores pairs of pixels, 64 apart. Half precision holds 8-bit samples exactly. A weight is one number (11 bits) if
+// that is exact or near enough, else the sum of two numbers (22 bits). Products are exact; sums are float32. A matrix
+// never mixes rows, so lanes exchange no data.
 #pragma once
 
 #include "kernels/convolve/cuda_results.cuh"
@@ -23,13 +24,14 @@
 
 namespace cudavision::convolve {
 
-using cuda::keep;
+using cuda::hide_origin;
 using cuda::mma;
 
 namespace {
 
-/// Bytes `2·pair` and `2·pair + 1` of channel c of a quad as it is stored, as halves. A byte with zero bits above it is a subnormal
-/// number, byte · 2^-24, which the matrix units multiply exactly; the scale of the sums makes up for the factor (subnormal_bits).
+/// Bytes `2·pair` and `2·pair + 1` of channel c of a quad as it is stored, as halves. A byte with zero bits above it is
+/// a subnormal number, byte · 2^-24, which the matrix units multiply exactly; the scale of the sums makes up for the
+/// factor (subnormal_bits).
 template <int C>
 __device__ __forceinline__ std::uint32_t halves_of(const std::uint32_t (&words)[C], int c, int pair) {
   const int first = 2 * pair * C + c, second = first + C;

@@ -1,31 +1,35 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Kernels of up to 7 × 7 weights on 8-bit samples: a block goes down a strip, weights and sums stay in registers.
 //
-//   grid: the sets of the format one after the other; in a set, the first and the last column of blocks first. These fill in samples
-//   outside the frame, so they have fewer rows (strip_place in cuda_schedule.hpp)
+//   grid: the sets of the format one after the other; in a set, the first and the last column of blocks first. These
+//   fill in samples outside the frame, so they have fewer rows (strip_place in cuda_schedule.hpp)
 //
 //   |<-- 128 pixels -->|
-//   +------------------+--------- … -+ -        a block: strip_warps warps side by side. Every step, for a group of rows:
-//   | warp 0           | warp 1      | |          1. wait for the rows, which are copied to shared memory ahead
-//   | K − 1 rows of    |             | job.rows    (cuda_rows.cuh)
-//   | sums, registers  |             | |          2. each row: multiply it by each of the K rows of weights
-//   |                  |             | |             (cuda_matrix.cuh); add to K rows of sums; the oldest row is complete:
-//   |                  |             | |             scale, round
-//   |                  |             | |          3. write the complete rows (cuda_units.cuh)
+//   +------------------+--------- … -+ -         a block: strip_warps warps side by side. Every step, for a group
+//   | warp 0           | warp 1      | |         of rows:
+//   | K − 1 rows of    |             | job.rows    1. wait for the rows, which are copied to shared memory ahead
+//   | sums, registers  |             | |              (cuda_rows.cuh)
+//   |                  |             | |           2. each row: multiply it by each of the K rows of weights
+//   |                  |             | |              (cuda_matrix.cuh); add to K rows of sums; the oldest row is
+//   |                  |             | |              complete: scale, round
+//   |                  |             | |           3. write the complete rows (cuda_units.cuh)
 //   +------------------+--------- … -+ -
 //
 //   shared memory: ring of groups of source rows | complete rows of each warp | map of the sides      (StripLayout)
 //
-// The loop exists twice. Plain groups meet nothing that is rare: results are whole units of 16 bytes; all of one to three channels are
-// computed, or three of four; there are no absolute values and no pixels to replace. Their loop has half of the instructions. Of four
-// channels it computes three, and Units::write puts them beside the input's fourth one.
+// The loop exists twice. Plain groups have no special case: results are whole units of 16 bytes; one to three channels
+// are all computed, or three of four; there are no absolute values and no pixels to replace. Their loop has half of the
+// instructions. If there are four channels, it computes three, and Units::write adds the fourth one of the input.
 //
 // Where to change what:
-//   another border         kernels/core/border.hpp; one whose pixels are not computed: edges_of() and replace_edges() in cuda_units.cuh
-//   another sample type    cuda_matrix.cuh (halves_of), Strip::step and Strip::store; 16-bit samples run in cuda_small.cu and cuda_tile.cu
+//   another border         kernels/core/border.hpp; one whose pixels are not computed:
+//                          edges_of() and replace_edges() in cuda_units.cuh
+//   another sample type    cuda_matrix.cuh (halves_of), Strip::step and Strip::store; 16-bit samples run in
+//                          cuda_small.cu and cuda_tile.cu
 //   another block shape    cuda_tuning.hpp (strip_…), StripLayout and strip_place in cuda_schedule.hpp
 //   which groups are plain convolve_strip(), RowRing::plain, Units::plain
-//   which kernels run here cuda_schedule.cpp (make_schedule); another side: tuning.small_reach, choose() below, MatrixStripParams
+//   which kernels run here cuda_schedule.cpp (make_schedule); another side: tuning.small_reach,
+//                          choose() below, MatrixStripParams
 #include "kernels/convolve/cuda_matrix.cuh"
 #include "kernels/convolve/cuda_rows.cuh"
 #include "kernels/convolve/cuda_units.cuh"
@@ -34,7 +38,7 @@
 namespace cudavision::convolve {
 namespace {
 
-/// Four values as bytes, the lowest first: rounded half to even, saturated. The compiler makes two instructions of it.
+/// Four values as bytes, the lowest first: rounded half to even, saturated. This compiles to two instructions.
 __device__ __forceinline__ std::uint32_t to_bytes(float a, float b, float c = 0, float d = 0) {
   const float values[4] = {a, b, c, d};
   int rounded[4];
@@ -52,17 +56,18 @@ struct Strip {
   static constexpr int sets = kind == Matrix::gradient ? 2 : 1, parts = kind == Matrix::single ? 1 : 2;
 
   std::uint32_t weights[parts][K][2];
-  float sums[sets][C][K][4];  ///< [k]: of the row to which the next row of samples adds weights[k]; 0 is not used
+  float sums[sets][C][K][4];  ///< [k]: of the row that gets weights[k] · the next row of samples; 0 is not used
   float scale, before[C];
   bool absolute;
   int filtered;
-  // Of four channels, plain steps compute three.
+  // If there are four channels, plain steps compute three.
   std::uint32_t pair, third;  ///< __byte_perm selectors of two pixels: the first two of these channels; the third one
   std::uint32_t merge;        ///< of three results and a pixel of the input, see Units
 
   /// `skips_first`: plain steps of four channels compute the last three, else the first three.
   __device__ __forceinline__ Strip(const MatrixStripParams& p, const MatrixJob& job, bool skips_first) : sums{} {
-    // hide_origin() makes this a load from memory. Parameters indexed by lanes would be read from constant memory, one lane after the other.
+    // hide_origin() turns this into a load from memory. Constant memory would serve parameters that are indexed by
+    // lanes one lane after the other.
     const uint2* fragments = &p.fragments[0][0][threadIdx.x % 32];
     hide_origin(fragments);
 #pragma unroll
@@ -83,14 +88,16 @@ struct Strip {
     for (int c = 0; c < C; ++c) before[c] = cuda::warp_uniform(job.before[min(c + skips_first, C - 1)]);
   }
 
-  /// Loads a row of samples. `from`: the lane's four pixels of segment g; those of segment g + 8 are 64 pixels behind.
+  /// Loads a row of samples. `from`: the lane's four pixels of segment g;
+  /// the pixels of segment g + 8 are 64 pixels further.
   __device__ __forceinline__ static void load(const unsigned char* from, std::uint32_t (&words)[2][C]) {
 #pragma unroll
     for (int h = 0; h < 2; ++h) load_shared<4 * C>(from + 64 * C * h, words[h]);
   }
 
-  /// Adds a row of samples, and writes the row of results that it completes. `to`: the lane's first pair of results. Plain: all channels
-  /// are filtered, or three neighbouring ones of four, which become the first three of the results; without absolute values.
+  /// Adds a row of samples, and writes the row of results that it completes. `to`: the lane's first pair of results.
+  /// Plain: all channels are filtered, or three neighbouring ones of four, which become the first three of the results.
+  /// There are no absolute values.
   template <bool Plain>
   __device__ __forceinline__ void step(const std::uint32_t (&words)[2][C], unsigned char* to) {
     constexpr int channels = Plain && C == 4 ? 3 : C;
@@ -168,7 +175,7 @@ struct Strip {
       reinterpret_cast<std::uint16_t*>(to)[2] = std::uint16_t(to_bytes(values[1][j + 1], values[2][j + 1]));
     } else {
       uint2 pixels;
-      constexpr int last = Plain ? 2 : 3;  // any value serves as the fourth one of a plain step
+      constexpr int last = Plain ? 2 : 3;  // the fourth value of a plain step is not used
       pixels.x = to_bytes(values[0][j], values[1][j], values[2][j], values[last][j]);
       pixels.y = to_bytes(values[0][j + 1], values[1][j + 1], values[2][j + 1], values[last][j + 1]);
       *reinterpret_cast<uint2*>(to) = pixels;
@@ -176,9 +183,10 @@ struct Strip {
   }
 };
 
-/// The strip of a block: finds its place, and goes down.
+/// The strip of a block: finds its position, and moves down.
 template <int C, int K, Matrix kind>
-__device__ __forceinline__ void convolve_strip(const MatrixStripParams& p, const MatrixJob& job, unsigned char* memory) {
+__device__ __forceinline__ void convolve_strip(const MatrixStripParams& p, const MatrixJob& job,
+                                               unsigned char* memory) {
   cuda::let_next_start();
   using Layout = StripLayout<C>;
   constexpr int slots = Layout::slots, rows = Layout::group;
@@ -196,7 +204,7 @@ __device__ __forceinline__ void convolve_strip(const MatrixStripParams& p, const
   unsigned char* const to = stage + (8 * g + 2 * t) * C;
   const bool active = own_x < view.x1, has_sides = ring.has_sides();
 
-  // The groups from plain_begin to plain_end meet nothing that is rare.
+  // The groups from plain_begin to plain_end are plain, see above.
   constexpr int all = (1 << C) - 1;
   const bool all_filtered = C == 4 ? view.filtered == 7 || view.filtered == 14 : (view.filtered & all) == all;
   const bool is_plain = __syncthreads_and(ring.plain() && (!active || units.plain()) && all_filtered && !job.absolute);
@@ -204,7 +212,8 @@ __device__ __forceinline__ void convolve_strip(const MatrixStripParams& p, const
   int plain_end = is_plain ? min(units.whole_end, groups) : 0;
   if (plain_begin >= plain_end) plain_end = 0;
   bool skips_first = C == 4 && plain_end > 0 && view.filtered == 14;
-  // Plain groups that skip the first channel have the sums of channel c at c − 1, other groups at c: a block must not have both.
+  // Plain groups that skip the first channel have the sums of channel c at c − 1, other groups at c:
+  // a block must not have both.
   if (skips_first && (plain_begin > 0 || plain_end < groups)) skips_first = false, plain_end = 0;
 
   if (has_sides) ring.make_map();
@@ -232,7 +241,8 @@ __device__ __forceinline__ void convolve_strip(const MatrixStripParams& p, const
       __syncwarp();
       if (active) {
         const unsigned char* const at = from + slot * (rows * Layout::pitch);
-        // The next row is loaded before a row is stored: the compiler keeps their order. Other cases need the registers.
+        // Here the next row is loaded before a row is stored (the compiler does not reorder them).
+        // Other cases have no registers for this.
         constexpr bool early = C <= 2 || (Plain && K < 7);
         std::uint32_t words[early ? 2 : 1][2][C];
         if constexpr (early) strip.load(at, words[0]);
@@ -278,7 +288,8 @@ template <int C0, int C1>
 const void* choose(int side, Matrix kind) {
   const auto kernel = [](auto function) { return reinterpret_cast<const void*>(function); };
   if (kind == Matrix::gradient)  // 3 × 3; a side of 5 if the anchor is not in the middle
-    return side == 3 ? kernel(convolve_strips<C0, C1, 3, Matrix::gradient>) : kernel(convolve_strips<C0, C1, 5, Matrix::gradient>);
+    return side == 3 ? kernel(convolve_strips<C0, C1, 3, Matrix::gradient>)
+                     : kernel(convolve_strips<C0, C1, 5, Matrix::gradient>);
   const bool pair = kind == Matrix::pair;
   if (side == 3)
     return pair ? kernel(convolve_strips<C0, C1, 3, Matrix::pair>) : kernel(convolve_strips<C0, C1, 3, Matrix::single>);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Kernels of any size on 8-bit samples: a block goes down a column of tiles. While it multiplies one tile, the next one is copied to
-// shared memory. Windows are walked in steps of 16 samples across, and down each step the rows slide through registers.
+// Kernels of any size on 8-bit samples: a block goes down a column of tiles. While it multiplies one tile, the next one
+// is copied to shared memory. Windows are walked in steps of 16 samples across,
+// and down each step the rows slide through registers.
 //
 //        |<- 128 results + the window ->|
 //        +------------------------------+ -
@@ -13,8 +14,8 @@
 //   shared memory: weights [part][parity][height][weight_row] | one or two tiles: bytes as in the frame
 //                                                               (cuda_tile_rows.cuh)
 //
-// The first step begins at the multiple of 4 samples at or before the first window: `skew` is the distance. A warp multiplies up to N
-// channels of a set of C at once; if more are filtered, it goes over the tile again.
+// The first step begins at the multiple of 4 samples at or before the first window: `skew` is the distance. A warp
+// multiplies up to N channels of a set of C at once; if more are filtered, it goes over the tile again.
 //
 // Where to change what:
 //   another border         kernels/core/border.hpp; one whose pixels are not computed: store_any()
@@ -36,7 +37,7 @@ struct Picker {
   int channel[N];
   std::uint32_t both, last;  ///< which bytes of two pixels: of the channels 0 and 1, and of channel N − 1
 
-  /// The N lowest channels of `rest`, of which there is at least one.
+  /// The N lowest channels of `rest`, which has at least one.
   __device__ __forceinline__ explicit Picker(int rest) {
 #pragma unroll
     for (int n = 0; n < N; ++n) {
@@ -55,8 +56,9 @@ struct Picker {
     return mask;
   }
 
-  /// The pixels 2·pair and 2·pair + 1 of those in `words`; to halves[n][at].
-  __device__ __forceinline__ void pick(const std::uint32_t (&words)[C], int pair, std::uint32_t (&halves)[N][4], int at) const {
+  /// Writes the pixels 2·pair and 2·pair + 1 of `words` to halves[n][at].
+  __device__ __forceinline__ void pick(const std::uint32_t (&words)[C], int pair, std::uint32_t (&halves)[N][4],
+                                       int at) const {
     if constexpr (C == 4) {
       const std::uint32_t first = words[2 * pair], second = words[2 * pair + 1], low = 0x00ff00ffu;
       const std::uint32_t two = __byte_perm(first, second, both);
@@ -72,14 +74,14 @@ struct Picker {
   }
 };
 
-/// The weights of a block in shared memory: each row, with matrix_zeros zeros before it and zeros after it, is stored twice: as pairs that
-/// begin at even and at odd places.
+/// The weights of a block in shared memory. Each row has matrix_zeros zeros before it, and zeros after it. It is stored
+/// twice: as pairs that begin at even and at odd weights.
 struct Weights {
   const std::uint32_t* words;
-  int height, row, parity;  ///< row: words of a row; parity: from the even to the odd places
+  int height, row, parity;  ///< row: words of a row; parity: words from the even pairs to the odd ones
 
   __device__ __forceinline__ int part() const { return 2 * parity; }
-  /// Of the first row: the pair for sample `at` of the window.
+  /// The pair of weights of the first row for sample `at` of the window.
   __device__ __forceinline__ const std::uint32_t* pair(int at) const { return words + (at & 1) * parity + at / 2; }
 
   template <int parts>
@@ -165,7 +167,7 @@ struct Step {
     }
   }
 
-  /// Products of a warp do not wait for each other, except where the code branches; so most rows are added 8 at a time.
+  /// Products of a warp wait for each other only where the code branches. So most rows are added 8 at a time.
   __device__ __forceinline__ void add(int height) {
 #pragma unroll
     for (int r = 0; r < R - 1; ++r) load_row(window[r]);
@@ -175,16 +177,19 @@ struct Step {
   }
 };
 
-/// Writes those bytes of two pixels that lie in the region, belong to `mask` and are not copied. `source`: the source's pixels.
+/// Writes the bytes of two pixels that lie in the region, belong to `mask` and are not copied.
+/// `source`: the source's pixels.
 template <int C>
-__device__ __noinline__ void store_any(const MatrixJob& job, int mask, int x, int y, uint2 results, const unsigned char* source) {
+__device__ __noinline__ void store_any(const MatrixJob& job, int mask, int x, int y, uint2 results,
+                                       const unsigned char* source) {
   const SetView& view = job.view;
   const Rect& whole = job.whole;
 #pragma unroll 1
   for (int j = 0; j < 2; ++j) {
     const int column = x + j;
     if (column < view.x0 || column >= view.x1) continue;
-    const bool computed = column >= whole.x && column < whole.x + whole.width && y >= whole.y && y < whole.y + whole.height;
+    const bool computed =
+        column >= whole.x && column < whole.x + whole.width && y >= whole.y && y < whole.y + whole.height;
 #pragma unroll 1
     for (int c = 0; c < C; ++c) {
       if (!(mask >> c & 1)) continue;
@@ -197,11 +202,12 @@ __device__ __noinline__ void store_any(const MatrixJob& job, int mask, int x, in
   }
 }
 
-/// Scales and writes the sums of a warp. (x, y): its first result; `source`: that pixel in the tile. first: also writes channels that are
-/// copied.
+/// Scales and writes the sums of a warp. (x, y): its first result; `source`: that pixel in the tile. first: also writes
+/// channels that are copied.
 template <int C, int N, int R>
-__device__ __forceinline__ void store(const MatrixJob& job, const Picker<C, N>& picker, bool first, const float (&sums)[N][R][4],
-                                      int x, int y, const unsigned char* source, int pitch) {
+__device__ __forceinline__ void store(const MatrixJob& job, const Picker<C, N>& picker, bool first,
+                                      const float (&sums)[N][R][4], int x, int y, const unsigned char* source,
+                                      int pitch) {
   const SetView& view = job.view;
   const Rect& whole = job.whole;
   const int lane = threadIdx.x % 32, pixel = lane / 4 * 8 + lane % 4 * 2;
@@ -210,7 +216,8 @@ __device__ __forceinline__ void store(const MatrixJob& job, const Picker<C, N>& 
   const bool words = mask == (1 << C) - 1 && (C == 4 ? job.stores_16 : job.stores_4);
   const int x0 = max(view.x0, whole.x), x1 = min(view.x1, whole.x + whole.width);
   // These stay in registers: parameters of one of several sets take long to load.
-  const int y0 = cuda::warp_uniform(words ? max(view.y0, whole.y) : INT_MAX), y1 = cuda::warp_uniform(min(view.y1, whole.y + whole.height));
+  const int y0 = cuda::warp_uniform(words ? max(view.y0, whole.y) : INT_MAX),
+            y1 = cuda::warp_uniform(min(view.y1, whole.y + whole.height));
   const int end = cuda::warp_uniform(view.y1), absolute = cuda::warp_uniform(int(job.absolute));
   const float scale = cuda::warp_uniform(job.scale);
   const std::ptrdiff_t dst_pitch = cuda::warp_uniform(view.dst_pitch);
@@ -264,7 +271,8 @@ __device__ __forceinline__ void store(const MatrixJob& job, const Picker<C, N>& 
       if (computed && inside[h])
         pair.store(to + 64 * C * h);
       else
-        store_any<C>(job, mask, x + 64 * h, y + r, make_uint2(pair.word[0], pair.word[C > 2]), source + r * pitch + 64 * C * h);
+        store_any<C>(job, mask, x + 64 * h, y + r, make_uint2(pair.word[0], pair.word[C > 2]),
+                     source + r * pitch + 64 * C * h);
     }
     to += dst_pitch;
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Parameters of the kernels, and which kernel serves a format. Kernels take their parameters by value: streams never share weights.
+// Parameters of the kernels, and which kernel serves a format. Kernels take their parameters by value:
+// streams never share weights.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ struct Job {
   Rect whole;          ///< pixels outside become the border value or keep the input (Border::fill, Border::copy)
   Acc scale = 1;       ///< of the sums; 0 makes the chroma of a gradient neutral
   Acc before[4] = {};  ///< by channel, see Plan; includes Plan::after
-  Acc after[4] = {};   ///< 0: what has a Plan::after, chroma and gradients, has no absolute values
+  Acc after[4] = {};   ///< 0: channels with a Plan::after (chroma, gradients) have no absolute values
   bool absolute = false;
 };
 
@@ -39,10 +40,11 @@ struct TileJob : Job<Acc> {
 struct MatrixJob : Job<float> {
   Cut cut;
   // Units are 16 bytes of a row.
-  int unit = 0;                              ///< source rows are aligned to so many bytes: 16, 8 or 4; 0: to fewer
-  int row_bytes = 0;                         ///< of the source that may be read
-  bool stores_16 = false, stores_4 = false;  ///< all bytes are written, and destination rows are aligned to 16 or 4 bytes
-  std::uint32_t copies = 0;                  ///< mask of the bytes of a word that keep the input, for four channels
+  int unit = 0;       ///< source rows are aligned to so many bytes: 16, 8 or 4; 0: to fewer
+  int row_bytes = 0;  ///< of the source that may be read
+  /// All bytes are written, and destination rows are aligned to 16 or 4 bytes.
+  bool stores_16 = false, stores_4 = false;
+  std::uint32_t copies = 0;  ///< mask of the bytes of a word that keep the input, for four channels
 };
 
 template <typename AnyJob, typename Acc, int Count>
@@ -50,8 +52,9 @@ struct KernelParams {
   AnyJob jobs[3];
   int width = 1, height = 1;  ///< of the kernel
   int anchor_x = 0, anchor_y = 0;
-  int stride = 0;                       ///< direct: weights from row to row
-  alignas(16) Acc weights[Count] = {};  ///< row-major; or the row, then at `column_at` the column; or two kernels (gradient)
+  int stride = 0;  ///< direct: weights from row to row
+  alignas(16)
+      Acc weights[Count] = {};  ///< row-major; or the row, then at `column_at` the column; or two kernels (gradient)
 };
 
 inline constexpr int padded_side = (max_side + 3) / 4 * 4;
@@ -62,7 +65,8 @@ static_assert(small_most_side == 7, "choose() and MatrixStripParams have the sid
 using SmallParams = KernelParams<SmallJob, float, 2 * small_most_side * small_most_side>;
 template <typename Acc>
 using TwoPassParams = KernelParams<TileJob<Acc>, Acc, 2 * padded_side>;
-/// Rows of weights are padded to whole quads in float32; padded float64 rows would exceed the limit of kernel parameters.
+/// Rows of weights are padded to whole quads in float32; padded float64 rows would exceed the
+/// limit of kernel parameters.
 template <typename Acc>
 using DirectParams = KernelParams<TileJob<Acc>, Acc, max_side*(sizeof(Acc) == 4 ? padded_side : max_side)>;
 
@@ -72,8 +76,9 @@ struct MatrixParams {
   MatrixJob jobs[3];
   int width = 1, height = 1, anchor_x = 0, anchor_y = 0;
 };
-// Half-precision weights: the larger parts (or the first kernel), then the smaller parts (or the second kernel). The driver copies the
-// parameters at each launch, so those of the strips, which small kernels use, are a quarter as large.
+// Half-precision weights: the larger parts (or the first kernel), then the smaller parts (or the second kernel). The
+// driver copies the parameters at each launch. So the strips, which have small kernels,
+// use parameters of a quarter of the size.
 struct MatrixStripParams : MatrixParams {
   uint2 fragments[2][7][32];  ///< by part, row of weights, lane
 };
@@ -83,7 +88,8 @@ struct MatrixTileParams : MatrixParams {
 };
 
 inline constexpr std::size_t most_parameter_bytes = 32764;  ///< CUDA's limit, from compute capability 7.0 on
-static_assert(sizeof(DirectParams<double>) <= most_parameter_bytes && sizeof(DirectParams<float>) <= most_parameter_bytes);
+static_assert(sizeof(DirectParams<double>) <= most_parameter_bytes &&
+              sizeof(DirectParams<float>) <= most_parameter_bytes);
 static_assert(sizeof(MatrixTileParams) <= most_parameter_bytes);
 
 /// 16-bit formats; takes SmallParams.

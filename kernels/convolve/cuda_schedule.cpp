@@ -7,13 +7,15 @@
 namespace cudavision::convolve {
 namespace {
 
-/// Largest error of a result, in sample values, for which one half-precision number (11 bits) of a real weight is enough. It is
-/// about the error of a kernel whose absolute weights sum to 4. Beyond it, two numbers (22 bits) take twice the time.
+/// If the error of a result, in sample values, is at most this, each real weight is one half-precision number (11
+/// bits). It is about the error of a kernel whose absolute weights sum to 4. Beyond it,
+/// two numbers (22 bits) take twice the time.
 constexpr double matrix_error = 0.125;
 
 /// Side (3, 5 or 7) of the square around the anchor that holds the kernel; 0: the kernel is larger.
 int small_side(const Plan& plan) {
-  const int reach = std::max({plan.anchor_x, plan.width - 1 - plan.anchor_x, plan.anchor_y, plan.height - 1 - plan.anchor_y});
+  const int reach =
+      std::max({plan.anchor_x, plan.width - 1 - plan.anchor_x, plan.anchor_y, plan.height - 1 - plan.anchor_y});
   return reach <= tuning.small_reach ? 2 * std::max(reach, 1) + 1 : 0;
 }
 
@@ -31,8 +33,9 @@ bool fit(Schedule& schedule, int most_warps, std::size_t limit, F&& bytes) {
 bool fit_tile(Schedule& schedule, Family family, const Plan& plan, std::size_t limit) {
   schedule.family = family;
   schedule.wide = plan.wide;
-  return fit(schedule, tuning.tile_warps, limit,
-             [&](int warps) { return tile_bytes(warps, plan.width, plan.height, family == Family::two_pass, plan.wide); });
+  return fit(schedule, tuning.tile_warps, limit, [&](int warps) {
+    return tile_bytes(warps, plan.width, plan.height, family == Family::two_pass, plan.wide);
+  });
 }
 
 int last_channels(const FormatInfo& format) { return format.sets[format.set_count - 1].channels; }
@@ -67,7 +70,8 @@ bool uses_matrix_units(const Plan& plan) {
 
 Matrix matrix_weights(const Plan& plan, double error) {
   if (plan.gradient()) return Matrix::gradient;
-  const bool integers = std::all_of(plan.weights.begin(), plan.weights.end(), [](double w) { return w == std::rint(w); });
+  const bool integers =
+      std::all_of(plan.weights.begin(), plan.weights.end(), [](double w) { return w == std::rint(w); });
   return error <= (integers ? 0 : matrix_error) ? Matrix::single : Matrix::pair;
 }
 
@@ -88,7 +92,8 @@ Result<Schedule> make_schedule(const Plan& plan, Matrix matrix, std::size_t shar
       const int parts = matrix == Matrix::pair ? 2 : 1;
       const auto bytes = [&](int warps) { return matrix_tile_bytes(plan, warps, parts, schedule.buffers); };
       schedule.buffers = 2;
-      if (2 * bytes(tuning.matrix_tile_warps) > shared_limit) schedule.buffers = 1;  // two blocks should share a multiprocessor
+      // Two blocks should share a multiprocessor.
+      if (2 * bytes(tuning.matrix_tile_warps) > shared_limit) schedule.buffers = 1;
       fits = fit(schedule, tuning.matrix_tile_warps, shared_limit, bytes);
     }
   } else if (side && !plan.wide) {
@@ -97,7 +102,7 @@ Result<Schedule> make_schedule(const Plan& plan, Matrix matrix, std::size_t shar
     schedule.side = side;
     schedule.warps = tuning.small_warps;
   } else {
-    // One pass needs no shared memory for row results, so it can fit where two passes do not.
+    // One pass needs no shared memory for row results, so it may fit if two passes do not.
     fits = (plan.separable() && fit_tile(schedule, Family::two_pass, plan, shared_limit)) ||
            fit_tile(schedule, Family::direct, plan, shared_limit);
   }

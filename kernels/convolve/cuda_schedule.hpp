@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What runs on the device and how a frame is cut into blocks: plain C++, without CUDA. Units: samples of a set's grid, bytes.
+// What runs on the device and how a frame is cut into blocks: plain C++, without CUDA. Units:
+// samples of a set's grid, bytes.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +21,8 @@ enum class Family {
 };
 /// How Family::small sums.
 enum class Small { direct, two_pass, gradient };
-/// How the matrix units hold weights in half precision: one number each, the sum of two, or two kernels of one number each.
+/// How the matrix units hold weights in half precision: one number each, the sum of two,
+/// or two kernels of one number each.
 enum class Matrix { single, pair, gradient };
 
 /// Results across of a block of tiles: four for each lane of a warp.
@@ -32,18 +34,19 @@ struct Schedule {
   int side = 3;  ///< small, matrix_strip: side of the unrolled square around the anchor, 3, 5 or 7
   Small small = Small::direct;
   Matrix matrix = Matrix::single;
-  bool wide = false;             ///< two_pass, direct: float64 sums
-  int warps = 1;                 ///< of a block
-  int buffers = 1;               ///< matrix_tile: tiles in shared memory; of two, one is copied while the other is multiplied
+  bool wide = false;  ///< two_pass, direct: float64 sums
+  int warps = 1;      ///< of a block
+  int buffers = 1;    ///< matrix_tile: tiles in shared memory; of two, one is copied while the other is multiplied
   std::size_t shared_bytes = 0;  ///< dynamic shared memory of a block
 };
 
 /// Whether 8-bit samples go to the matrix units.
 bool uses_matrix_units(const Plan& plan);
-/// Which weights the matrix units need. `error`: the largest error of a result, in sample values, that one number for each weight
-/// makes.
+/// Which weights the matrix units need. `error`: the largest error of a result, in sample values,
+/// if each weight is one number.
 Matrix matrix_weights(const Plan& plan, double error);
-/// Chooses the kernel and the block. `matrix` counts only if uses_matrix_units(). `shared_limit`: bytes that a block may ask for.
+/// Chooses the kernel and the block. `matrix` counts only if uses_matrix_units().
+/// `shared_limit`: the most bytes of a block.
 /// Errors: resource.
 Result<Schedule> make_schedule(const Plan& plan, Matrix matrix, std::size_t shared_limit);
 
@@ -54,12 +57,12 @@ inline constexpr int strip_width = 128 * tuning.strip_warps;
 /// Bytes of a tile before the block's first pixel and behind its last one: a sector of the L2 cache.
 inline constexpr int strip_lead = 32;
 
-/// Shared memory of a block for a set of C channels: a ring of groups of source rows, the complete rows of a group, and the map of the
-/// sides. Parts begin at these bytes; the ring begins at 0.
+/// Shared memory of a block for a set of C channels: a ring of groups of source rows, the complete rows of a group, and
+/// the map of the sides. Parts begin at these bytes; the ring begins at 0.
 template <int C>
 struct StripLayout {
   static constexpr int group = strip_group(C), ahead = strip_ahead(C);  ///< rows; groups that are copied ahead
-  static constexpr int slots = ahead + 2;                               ///< with the group that is summed and the one before it
+  static constexpr int slots = ahead + 2;  ///< with the group that is summed and the one before it
   static constexpr int pitch = strip_width * C + 2 * strip_lead;
   static constexpr int stage = slots * group * pitch, map = stage + group * strip_width * C;
   static constexpr int size = map + 64 * 4;
@@ -77,21 +80,22 @@ struct Cut {
 /// The height of blocks of Family::matrix_strip and Family::matrix_tile.
 struct StripHeight {
   int rows = 1;              ///< of results; Family::matrix_tile: tiles
-  int first_rows = 1;        ///< the same of sets with fewer channels than the last one; only Family::matrix_strip
+  int first_rows = 1;        ///< the same for sets with fewer channels than the last one; only Family::matrix_strip
   bool short_edges = false;  ///< blocks at the sides are shorter, however few rows they have
 };
 /// Chooses the height for all sets of a frame; `blocks`: how many run on the device at once.
 StripHeight strip_height(const Schedule& schedule, const FormatInfo& format, const SetRects& rects, int blocks);
 /// Chooses how many tiles a block of Family::matrix_tile goes down, for all sets of a frame.
 StripHeight tiles_height(const Schedule& schedule, const FormatInfo& format, const SetRects& rects, int blocks);
-/// Blocks begin at the multiple of 4 (on the matrix units 16) at or before the rectangle. Only these two families use `strip`.
+/// Blocks begin at the multiple of 4 (on the matrix units 16) at or before the rectangle.
+/// Only these two families use `strip`.
 Cut cut(const Schedule& schedule, const FormatInfo& format, int channels, const Rect& rect, StripHeight strip);
 
-/// Results across of a block, and the multiple of pixels at which it begins.
+/// Results across of a block. Blocks begin at multiples of this number of pixels.
 int block_width(const Schedule& schedule);
 int block_alignment(const Schedule& schedule);
 
-/// Place of a block among the tiles of its set.
+/// The position of a block among the tiles of its set.
 struct Place {
   int x, y;
 };
@@ -103,7 +107,7 @@ CUDAVISION_HOST_DEVICE inline Place tile_place(int block, int tiles_x) {
   return place;
 }
 
-/// Place of a block of Family::matrix_strip: its column of blocks, and its rows in the rectangle.
+/// The position of a block of Family::matrix_strip: its column of blocks, and its rows in the rectangle.
 struct StripPlace {
   int x, y, rows;
 };
@@ -117,7 +121,8 @@ CUDAVISION_HOST_DEVICE inline StripPlace strip_place(int block, const Cut& cut) 
 
 // ---- Shared memory of two_pass and direct (cuda_tile.cu)
 
-/// Floats from row to row of a tile: the windows, and what four weights at a time read past them.
+/// Floats from row to row of a tile: the windows, and the samples that a loop over four
+/// weights at a time reads past them.
 CUDAVISION_HOST_DEVICE constexpr int tile_pitch(int kernel_width) { return tile_width + (kernel_width + 3) / 4 * 4; }
 /// Bytes of a block: the tile, the row results of two passes, and the source row of each row.
 constexpr std::size_t tile_bytes(int warps, int kernel_width, int kernel_height, bool two_pass, bool wide) {
@@ -130,7 +135,9 @@ constexpr std::size_t tile_bytes(int warps, int kernel_width, int kernel_height,
 /// Samples by which the windows of a tile begin before the first one, so that they begin at a multiple of 4.
 CUDAVISION_HOST_DEVICE constexpr int matrix_skew(int anchor_x) { return -anchor_x & 3; }
 /// Half steps, of 8 samples, that the windows of 8 results take.
-CUDAVISION_HOST_DEVICE constexpr int matrix_half_steps(int kernel_width, int skew) { return (8 + kernel_width - 1 + skew + 7) / 8; }
+CUDAVISION_HOST_DEVICE constexpr int matrix_half_steps(int kernel_width, int skew) {
+  return (8 + kernel_width - 1 + skew + 7) / 8;
+}
 /// Rows of results of a warp in a tile, for a set of some channels.
 CUDAVISION_HOST_DEVICE constexpr int matrix_tile_rows(int channels) {
   return channels == 1 ? tuning.matrix_tile_rows_1 : tuning.matrix_tile_rows_more;
@@ -142,8 +149,8 @@ CUDAVISION_HOST_DEVICE constexpr int matrix_tile_pitch(int halves, int lead, int
 /// Zeros before a row of weights, and words of such a row with zeros on both sides.
 inline constexpr int matrix_zeros = 12;
 CUDAVISION_HOST_DEVICE constexpr int matrix_weight_row(int halves) { return 4 * halves + 7; }
-/// Words of all rows of weights. They are stored twice, from even and from odd places; 16 + 32·i words lie between, so that lanes that
-/// read both find them in different banks.
+/// Words of all rows of weights. They are stored twice: as pairs that begin at even and at odd weights. 16 + 32·i words
+/// lie between the two, so that lanes that read both use different banks.
 CUDAVISION_HOST_DEVICE constexpr int matrix_weight_words(int kernel_height, int halves) {
   return ((kernel_height * matrix_weight_row(halves) + 15) & -32) + 16;
 }

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Kernels of 3 × 3, 5 × 5 and 7 × 7 weights on 16-bit samples, unrolled: weights are constant operands, and one byte permutation
-// and one addition turn a sample into float32.
+// Kernels of 3 × 3, 5 × 5 and 7 × 7 weights on 16-bit samples, unrolled: weights are constant operands, and one byte
+// permutation and one addition turn a sample into float32.
 //
 //   lane 0     lane 1            lane 31      a block: small_warps strips, one above the other
 //   +--------+--------+-- … --+--------+ -    a warp:  128 pixels across, R rows of results
-//   | 4 px   | 4 px   |       | 4 px   | R    a lane:  4 pixels × R rows of results. It holds R + K − 1 rows of samples in
-//   | R rows | R rows |       | R rows | |             registers, each with a quad of samples on both sides:
-//   +--------+--------+-- … --+--------+ -             [quad][4 px][quad]
+//   | 4 px   | 4 px   |       | 4 px   | R    a lane:  4 pixels × R rows of results. It holds R + K − 1 rows of
+//   | R rows | R rows |       | R rows | |             samples in registers, each with a quad of samples on both
+//   +--------+--------+-- … --+--------+ -             sides:  [quad][4 px][quad]
 //
-// The square root. A gradient of 16-bit samples is √s with s = u² + v² and integers |u|, |v| ≤ 4·65535 < 2^18. u and v are exact in
-// float32; s has a relative error below 2^-23 (two roundings), half of which reaches the root; sqrt.approx.f32 adds at most 2^-23
-// (PTX ISA). So the root is off by less than 1.5·2^-23·√s, and before it saturates (√s < 65536) by less than 0.012 steps: the
-// result is the correctly rounded one or its neighbour. It is exactly the rounded one for s < 2^20, where s itself is exact: √s is
-// 1 / (8·√s) or more away from k + ½, because s is an integer and (k + ½)² = k² + k + ¼, and the error 2^-23·√s is less. That holds
-// for all 8-bit and 10-bit results with divisor 1 and bias 0. The test ConvolveGradient checks both bounds
-// with these errors.
+// The square root. A gradient of 16-bit samples is √s with s = u² + v² and integers |u|, |v| ≤ 4·65535 < 2^18. u and v
+// are exact in float32; s has a relative error below 2^-23 (two roundings), and half of this error reaches the root;
+// sqrt.approx.f32 adds at most 2^-23 (PTX ISA). So the root is off by less than 1.5·2^-23·√s, and before it saturates
+// (√s < 65536) by less than 0.012 steps: the result is the correctly rounded one or its neighbour. It is exactly the
+// rounded one for s < 2^20, where s itself is exact: √s is 1 / (8·√s) or more away from k + ½, because s is an integer
+// and (k + ½)² = k² + k + ¼, and the error 2^-23·√s is less. That holds for all 8-bit and 10-bit results with divisor 1
+// and bias 0. The test ConvolveGradient checks both bounds with these errors.
 //
 // Where to change what:
-//   another border         kernels/core/border.hpp; one whose pixels are not computed: store_result() in cuda_results.cuh
+//   another border         kernels/core/border.hpp; one whose pixels are not computed:
+//                          store_result() in cuda_results.cuh
 //   another sample type    sample() and insert() below, to_sample() in cuda_results.cuh, small_kernel() at the end
 //   another block shape    cuda_tuning.hpp (small_…); a new side: tuning.small_reach and choose() below
 #include "kernels/convolve/cuda_results.cuh"
@@ -25,7 +26,7 @@
 namespace cudavision::convolve {
 namespace {
 
-using T = std::uint16_t;  // of all samples: windows of bytes are convolved elsewhere
+using T = std::uint16_t;  // of all samples; other files convolve samples of 8 bits
 
 /// The words of a thread, as they are stored (interleaved): a quad of pixels, and a quad on each side for the windows.
 template <int C>
@@ -45,19 +46,19 @@ struct SampleAt {
 /// The stored word of a sample in float32: its bytes become the mantissa of 2^23 + word.
 template <int C, int N>
 __device__ __forceinline__ float sample(const std::uint32_t (&row)[N], int pixel, int c) {
-  const SampleAt<C> place(pixel + 4, c);  // after the left quad
-  const int selector = 0x7400 | (place.byte + 1) << 4 | place.byte;
-  return __uint_as_float(__byte_perm(row[place.word], 0x4b000000, selector)) - 8388608.0f;
+  const SampleAt<C> at(pixel + 4, c);  // after the left quad
+  const int selector = 0x7400 | (at.byte + 1) << 4 | at.byte;
+  return __uint_as_float(__byte_perm(row[at.word], 0x4b000000, selector)) - 8388608.0f;
 }
 
-/// Writes a sample to its place.
+/// Writes a sample into the words of a row of results.
 template <int C, int N>
 __device__ __forceinline__ void insert(std::uint32_t (&words)[N], int pixel, int c, std::uint32_t value) {
-  const SampleAt<C> place(pixel, c);
-  if (C == 1 && place.byte == 0)
-    words[place.word] = value;  // the first sample of a word without other sets
+  const SampleAt<C> at(pixel, c);
+  if (C == 1 && at.byte == 0)
+    words[at.word] = value;  // the first sample of a word without other sets
   else
-    words[place.word] = __byte_perm(words[place.word], value, place.byte ? 0x5410 : 0x3254);
+    words[at.word] = __byte_perm(words[at.word], value, at.byte ? 0x5410 : 0x3254);
 }
 
 template <int C, int N>
@@ -74,10 +75,186 @@ __device__ __forceinline__ void load_strip(const unsigned char* at, std::uint32_
   for (int i = 0; i < S::words; ++i) row[q + i] = middle[i];
 }
 
+/// The shape of the kernels for C channels and a side of K.
+template <int C, int K>
+struct Shape {
+  static constexpr int R = small_rows(C, K), radius = K / 2, rows = R + K - 1;  ///< rows: of samples
+  static constexpr int quads = Strip<C>::quads + 2;                             ///< of a row of samples
+};
+
+/// Loads the rows of samples of a lane whose windows lie inside the frame's width. row_index: as in convolve_strip().
+template <int C, int rows>
+__device__ __forceinline__ void load_inside(const SmallJob& job, int x, const int* row_index,
+                                            std::uint32_t (&raw)[rows][Strip<C>::row_words]) {
+  using S = Strip<C>;
+  const SetView& view = job.view;
+  const unsigned char* const column = view.src + std::ptrdiff_t(x) * (C * sizeof(T));
+  const int pitch = int(view.src_pitch);
+#pragma unroll
+  for (int i = 0; i < rows; ++i) load_strip<C>(column + std::int64_t(max(row_index[i], 0)) * pitch, raw[i]);
+  if (view.border == Border::constant) {
+#pragma unroll
+    for (int i = 0; i < rows; ++i)
+      if (row_index[i] < 0) {
+#pragma unroll
+        for (int w = 0; w < S::row_words; ++w) raw[i][w] = job.border_words[w % S::quad_words];
+      }
+  }
+  if (view.max_value != 0xffff) {  // clear unused bits and clamp to the depth, without shifting
+    const std::uint32_t mask = (0xffffu << view.shift & 0xffffu) * 0x10001u,
+                        most = (std::uint32_t(view.max_value) << view.shift) * 0x10001u;
+#pragma unroll
+    for (int i = 0; i < rows; ++i)
+#pragma unroll
+      for (int w = 0; w < S::row_words; ++w) raw[i][w] = __vminu2(raw[i][w] & mask, most);
+  }
+}
+
+/// Loads the rows of samples of the lanes at the sides of the frame (not `inside`). The whole warp loads each of them,
+/// because a single lane would take long. `words`: the warp's shared memory.
+template <int C, int rows>
+__device__ __forceinline__ void load_edges(const SetView& view, int x, bool inside, const int* row_index,
+                                           std::uint32_t* words, std::uint32_t (&raw)[rows][Strip<C>::row_words]) {
+  using S = Strip<C>;
+  constexpr int quads = S::quads + 2;
+  const int lane = threadIdx.x % 32;
+  for (unsigned edges = __ballot_sync(~0u, x < view.x1 && !inside); edges; edges &= edges - 1) {
+    const int edge = __ffs(int(edges)) - 1, edge_x = __shfl_sync(~0u, x, edge);
+    for (int item = lane; item < rows * quads; item += 32) {
+      std::uint32_t quad[S::quad_words];
+      cuda::interleave<T, C>(cuda::load_quad<T, C>(view, edge_x + (item % quads - 1) * 4, row_index[item / quads]),
+                             quad);
+#pragma unroll
+      for (int w = 0; w < S::quad_words; ++w) words[item * S::quad_words + w] = quad[w] << view.shift;
+    }
+    __syncwarp();
+    if (lane == edge) {
+#pragma unroll
+      for (int i = 0; i < rows; ++i)
+#pragma unroll
+        for (int w = 0; w < S::row_words; ++w) raw[i][w] = words[i * S::row_words + w];
+    }
+    __syncwarp();
+  }
+}
+
+/// Adds row i of samples to the sums of the R rows of results, in one pass. `others`:
+/// the sums of a gradient's second kernel.
+template <int K, Small kind, int R, int pixels>
+__device__ __forceinline__ void add_row(const SmallParams& p, int i, const float (&window)[pixels + K - 1],
+                                        float (&sums)[R][pixels], float (&others)[R][pixels]) {
+#pragma unroll
+  for (int r = 0; r < R; ++r) {
+    if (i < r || i - r >= K) continue;
+#pragma unroll
+    for (int k = 0; k < K; ++k) {
+      const int at = (i - r) * K + k;
+#pragma unroll
+      for (int j = 0; j < pixels; ++j) {
+        sums[r][j] = fmaf(p.weights[at], window[j + k], at == 0 ? 0 : sums[r][j]);
+        if (kind == Small::gradient)
+          others[r][j] = fmaf(p.weights[K * K + at], window[j + k], at == 0 ? 0 : others[r][j]);
+      }
+    }
+  }
+}
+
+/// The same for Small::two_pass: sums the row across, then adds the sums down.
+template <int K, int R, int pixels>
+__device__ __forceinline__ void add_row_in_two_passes(const SmallParams& p, int i,
+                                                      const float (&window)[pixels + K - 1], float (&sums)[R][pixels]) {
+  float across[pixels];
+#pragma unroll
+  for (int j = 0; j < pixels; ++j) {
+    across[j] = p.weights[0] * window[j];
+#pragma unroll
+    for (int k = 1; k < K; ++k) across[j] = fmaf(p.weights[k], window[j + k], across[j]);
+  }
+#pragma unroll
+  for (int r = 0; r < R; ++r) {
+    const int k = i - r;
+    if (k < 0 || k >= K) continue;
+#pragma unroll
+    for (int j = 0; j < pixels; ++j) sums[r][j] = fmaf(p.weights[K + k], across[j], k == 0 ? 0 : sums[r][j]);
+  }
+}
+
+/// Convolves channel c of a lane's samples, and inserts the results into `out`.
+template <int C, int K, Small kind>
+__device__ __forceinline__ void convolve_channel(const SmallParams& p, const SmallJob& job, int c,
+                                                 const std::uint32_t (&raw)[Shape<C, K>::rows][Strip<C>::row_words],
+                                                 std::uint32_t (&out)[Shape<C, K>::R][Strip<C>::words]) {
+  using S = Strip<C>;
+  constexpr int R = Shape<C, K>::R, radius = Shape<C, K>::radius, rows = Shape<C, K>::rows;
+  float sums[R][S::pixels], others[R][S::pixels];
+#pragma unroll
+  for (int i = 0; i < rows; ++i) {
+    float window[S::pixels + K - 1];
+#pragma unroll
+    for (int j = 0; j < S::pixels + K - 1; ++j) window[j] = sample<C>(raw[i], j - radius, c);
+    if constexpr (kind == Small::two_pass)
+      add_row_in_two_passes<K, R, S::pixels>(p, i, window, sums);
+    else
+      add_row<K, kind, R, S::pixels>(p, i, window, sums, others);
+    if (i < K - 1) continue;
+    constexpr int last = K - 1;
+    const int r = i - last;
+    if (kind == Small::gradient) {
+#pragma unroll
+      for (int j = 0; j < S::pixels; ++j) {
+        // See "The square root" above.
+        asm("sqrt.approx.f32 %0, %1;"
+            : "=f"(sums[r][j])
+            : "f"(fmaf(sums[r][j], sums[r][j], others[r][j] * others[r][j])));
+      }
+    }
+    std::uint32_t samples[S::pixels];
+    finish<T>(p, job, c, sums[r], samples);
+#pragma unroll
+    for (int j = 0; j < S::pixels; ++j) insert<C>(out[r], j, c, samples[j]);
+  }
+}
+
+/// Writes R rows of a lane's results. All of them must lie in the region.
+template <int C, int R>
+__device__ __forceinline__ void store_whole(const SetView& view, int x, int y,
+                                            std::uint32_t (&out)[R][Strip<C>::words]) {
+  using S = Strip<C>;
+  unsigned char* at = view.dst + y * view.dst_pitch + std::ptrdiff_t(x) * (C * sizeof(T));
+#pragma unroll
+  for (int r = 0; r < R; ++r) {
+#pragma unroll
+    for (int w = 0; w < S::words; ++w) out[r][w] <<= view.shift;  // the low sample has `shift` zero bits on top
+    cuda::store_words<S::words, quad_alignment(C, sizeof(T))>(at, out[r]);
+    at += view.dst_pitch;
+  }
+}
+
+/// Writes R rows of a lane's results quad by quad, as far as they lie in the region.
+template <int C, int R>
+__device__ __forceinline__ void store_partly(const SmallJob& job, int x, int y,
+                                             const std::uint32_t (&out)[R][Strip<C>::words]) {
+  using S = Strip<C>;
+  std::uint32_t results[R][S::words];  // indexed at run time, so in local memory: the rare case must not be unrolled
+#pragma unroll
+  for (int r = 0; r < R; ++r)
+#pragma unroll
+    for (int w = 0; w < S::words; ++w) results[r][w] = out[r][w];
+#pragma unroll 1
+  for (int i = 0; i < R * S::quads; ++i) {
+    std::uint32_t words[S::quad_words];
+#pragma unroll
+    for (int w = 0; w < S::quad_words; ++w) words[w] = results[i / S::quads][i % S::quads * S::quad_words + w];
+    store_result<T, C>(job, x + i % S::quads * 4, y + i / S::quads, cuda::deinterleave<T, C>(words));
+  }
+}
+
+/// The strip of a warp. row_index: the row of the frame for each row of samples; −1: the border value.
 template <int C, int K, Small kind>
 __device__ __forceinline__ void convolve_strip(const SmallParams& p, const SmallJob& job) {
   using S = Strip<C>;
-  constexpr int R = small_rows(C, K), warps = tuning.small_warps, radius = K / 2, rows = R + K - 1, quads = S::quads + 2;
+  constexpr int R = Shape<C, K>::R, warps = tuning.small_warps, radius = Shape<C, K>::radius, rows = Shape<C, K>::rows,
+                quads = Shape<C, K>::quads;
   constexpr int centre = S::quad_words;
   const SetView& view = job.view;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -92,46 +269,8 @@ __device__ __forceinline__ void convolve_strip(const SmallParams& p, const Small
 
   std::uint32_t raw[rows][S::row_words];
   const bool inside = view.src_aligned && x >= 4 && x + S::pixels + 4 <= view.width;
-  if (inside) {
-    const unsigned char* const column = view.src + std::ptrdiff_t(x) * (C * sizeof(T));
-    const int pitch = int(view.src_pitch);
-#pragma unroll
-    for (int i = 0; i < rows; ++i) load_strip<C>(column + std::int64_t(max(row_index[warp][i], 0)) * pitch, raw[i]);
-    if (view.border == Border::constant) {
-#pragma unroll
-      for (int i = 0; i < rows; ++i)
-        if (row_index[warp][i] < 0) {
-#pragma unroll
-          for (int w = 0; w < S::row_words; ++w) raw[i][w] = job.border_words[w % S::quad_words];
-        }
-    }
-    if (view.max_value != 0xffff) {  // clear unused bits and clamp to the depth, without shifting
-      const std::uint32_t mask = (0xffffu << view.shift & 0xffffu) * 0x10001u,
-                          most = (std::uint32_t(view.max_value) << view.shift) * 0x10001u;
-#pragma unroll
-      for (int i = 0; i < rows; ++i)
-#pragma unroll
-        for (int w = 0; w < S::row_words; ++w) raw[i][w] = __vminu2(raw[i][w] & mask, most);
-    }
-  }
-  // Strips at the sides of the frame: the whole warp loads each of them; a single lane would wait long.
-  for (unsigned edges = __ballot_sync(~0u, x < view.x1 && !inside); edges; edges &= edges - 1) {
-    const int edge = __ffs(int(edges)) - 1, edge_x = __shfl_sync(~0u, x, edge);
-    for (int item = lane; item < rows * quads; item += 32) {
-      std::uint32_t words[S::quad_words];
-      cuda::interleave<T, C>(cuda::load_quad<T, C>(view, edge_x + (item % quads - 1) * 4, row_index[warp][item / quads]), words);
-#pragma unroll
-      for (int w = 0; w < S::quad_words; ++w) edge_words[warp][item * S::quad_words + w] = words[w] << view.shift;
-    }
-    __syncwarp();
-    if (lane == edge) {
-#pragma unroll
-      for (int i = 0; i < rows; ++i)
-#pragma unroll
-        for (int w = 0; w < S::row_words; ++w) raw[i][w] = edge_words[warp][i * S::row_words + w];
-    }
-    __syncwarp();
-  }
+  if (inside) load_inside<C, rows>(job, x, row_index[warp], raw);
+  load_edges<C, rows>(view, x, inside, row_index[warp], edge_words[warp], raw);
   if (x >= view.x1) return;
 
   std::uint32_t out[R][S::words];
@@ -144,85 +283,15 @@ __device__ __forceinline__ void convolve_strip(const SmallParams& p, const Small
 #pragma unroll
   for (int c = 0; c < C; ++c) {
     if (C > 1 && !(view.filtered >> c & 1)) continue;
-    float sums[R][S::pixels], others[R][S::pixels];
-#pragma unroll
-    for (int i = 0; i < rows; ++i) {
-      float window[S::pixels + K - 1];
-#pragma unroll
-      for (int j = 0; j < S::pixels + K - 1; ++j) window[j] = sample<C>(raw[i], j - radius, c);
-      if constexpr (kind == Small::two_pass) {
-        float across[S::pixels];
-#pragma unroll
-        for (int j = 0; j < S::pixels; ++j) {
-          across[j] = p.weights[0] * window[j];
-#pragma unroll
-          for (int k = 1; k < K; ++k) across[j] = fmaf(p.weights[k], window[j + k], across[j]);
-        }
-#pragma unroll
-        for (int r = 0; r < R; ++r) {
-          const int k = i - r;
-          if (k < 0 || k >= K) continue;
-#pragma unroll
-          for (int j = 0; j < S::pixels; ++j) sums[r][j] = fmaf(p.weights[K + k], across[j], k == 0 ? 0 : sums[r][j]);
-        }
-      } else {
-#pragma unroll
-        for (int r = 0; r < R; ++r) {
-          if (i < r || i - r >= K) continue;
-#pragma unroll
-          for (int k = 0; k < K; ++k) {
-            const int at = (i - r) * K + k;
-#pragma unroll
-            for (int j = 0; j < S::pixels; ++j) {
-              sums[r][j] = fmaf(p.weights[at], window[j + k], at == 0 ? 0 : sums[r][j]);
-              if (kind == Small::gradient) others[r][j] = fmaf(p.weights[K * K + at], window[j + k], at == 0 ? 0 : others[r][j]);
-            }
-          }
-        }
-      }
-      if (i < K - 1) continue;
-      constexpr int last = K - 1;
-      const int r = i - last;
-      if (kind == Small::gradient) {
-#pragma unroll
-        for (int j = 0; j < S::pixels; ++j) {
-          // See "The square root" above.
-          asm("sqrt.approx.f32 %0, %1;" : "=f"(sums[r][j]) : "f"(fmaf(sums[r][j], sums[r][j], others[r][j] * others[r][j])));
-        }
-      }
-      std::uint32_t samples[S::pixels];
-      finish<T>(p, job, c, sums[r], samples);
-#pragma unroll
-      for (int j = 0; j < S::pixels; ++j) insert<C>(out[r], j, c, samples[j]);
-    }
+    convolve_channel<C, K, kind>(p, job, c, raw, out);
   }
 
   const Rect& whole = job.whole;
   constexpr unsigned all = (1u << C) - 1;
-  if (view.dst_aligned && view.own == all && x >= view.x0 && x + S::pixels <= view.x1 && y + R <= view.y1 && x >= whole.x &&
-      x + S::pixels <= whole.x + whole.width && y >= whole.y && y + R <= whole.y + whole.height) {
-    unsigned char* at = view.dst + y * view.dst_pitch + std::ptrdiff_t(x) * (C * sizeof(T));
-#pragma unroll
-    for (int r = 0; r < R; ++r) {
-#pragma unroll
-      for (int w = 0; w < S::words; ++w) out[r][w] <<= view.shift;  // the low sample has `shift` zero bits on top
-      cuda::store_words<S::words, quad_alignment(C, sizeof(T))>(at, out[r]);
-      at += view.dst_pitch;
-    }
-    return;
-  }
-  std::uint32_t kept[R][S::words];  // indexed at run time, so in local memory: the rare case must not be unrolled
-#pragma unroll
-  for (int r = 0; r < R; ++r)
-#pragma unroll
-    for (int w = 0; w < S::words; ++w) kept[r][w] = out[r][w];
-#pragma unroll 1
-  for (int i = 0; i < R * S::quads; ++i) {
-    std::uint32_t words[S::quad_words];
-#pragma unroll
-    for (int w = 0; w < S::quad_words; ++w) words[w] = kept[i / S::quads][i % S::quads * S::quad_words + w];
-    store_result<T, C>(job, x + i % S::quads * 4, y + i / S::quads, cuda::deinterleave<T, C>(words));
-  }
+  if (view.dst_aligned && view.own == all && x >= view.x0 && x + S::pixels <= view.x1 && y + R <= view.y1 &&
+      x >= whole.x && x + S::pixels <= whole.x + whole.width && y >= whole.y && y + R <= whole.y + whole.height)
+    return store_whole<C, R>(view, x, y, out);
+  store_partly<C, R>(job, x, y, out);
 }
 
 template <int C0, int C1, int K, Small kind>
@@ -239,7 +308,8 @@ template <int C0, int C1>
 const void* choose(int side, Small kind) {
   const auto kernel = [](auto function) { return reinterpret_cast<const void*>(function); };
   if (kind == Small::gradient)  // 3 × 3; a side of 5 if the anchor is not in the middle
-    return side == 3 ? kernel(convolve_small<C0, C1, 3, Small::gradient>) : kernel(convolve_small<C0, C1, 5, Small::gradient>);
+    return side == 3 ? kernel(convolve_small<C0, C1, 3, Small::gradient>)
+                     : kernel(convolve_small<C0, C1, 5, Small::gradient>);
   if (side == 3) return kernel(convolve_small<C0, C1, 3, Small::direct>);
   if (side == 5 && kind == Small::direct) return kernel(convolve_small<C0, C1, 5, Small::direct>);
   if (side == 5) return kernel(convolve_small<C0, C1, 5, Small::two_pass>);
@@ -252,7 +322,8 @@ const void* choose(int side, Small kind) {
 const void* small_kernel(const FormatInfo& format, int side, Small kind) {
   const void* function = nullptr;
   cuda::with_layout(format, [&](auto sample, auto first, auto rest) {
-    if constexpr (sizeof(sample) == sizeof(T)) function = choose<decltype(first)::value, decltype(rest)::value>(side, kind);
+    if constexpr (sizeof(sample) == sizeof(T))
+      function = choose<decltype(first)::value, decltype(rest)::value>(side, kind);
   });
   return function;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Kernels of any size, of all sample types: a block loads a tile of one channel into shared memory, as float32; each thread
-// computes 4 × R results in registers, while the rows of samples slide past.
+// Kernels of any size, of all sample types: a block loads a tile of one channel into shared memory, as float32; each
+// thread computes 4 × R results in registers, while the rows of samples slide past.
 //
 //        |<- 128 results + the window ->|
 //        +------------------------------+ -
@@ -11,10 +11,11 @@
 //        +------------------------------+                  then each lane sums down
 //   shared memory: the tile | two_pass: across, 128 sums a row | source row of each row
 //
-// Channels run one after the other; their results are kept packed until all are stored together.
+// Channels are computed one after the other. Their results are kept packed until all channels are stored together.
 //
 // Where to change what:
-//   another border         kernels/core/border.hpp; one whose pixels are not computed: store_result() in cuda_results.cuh
+//   another border         kernels/core/border.hpp; one whose pixels are not computed:
+//                          store_result() in cuda_results.cuh
 //   another sample type    FloatSink below, to_sample() in cuda_results.cuh, cuda_fill.cuh; tile_kernel() at the end
 //   another block shape    cuda_tuning.hpp (tile_…); shared memory: tile_bytes in cuda_schedule.hpp
 #include "kernels/convolve/cuda_fill.cuh"
@@ -58,16 +59,18 @@ struct FloatSink {
     for (int j = 0; j < 4; ++j) {
       constexpr int per_word = 4 / n;
       const int byte = j % per_word * n, selector = n == 1 ? 0x7440 | byte : 0x7400 | (byte + 1) << 4 | byte;
-      values[j] = __uint_as_float(__byte_perm(words[j / per_word], 0x4b000000, selector)) - 8388608.0f;  // as in cuda_small.cu
+      // As in cuda_small.cu.
+      values[j] = __uint_as_float(__byte_perm(words[j / per_word], 0x4b000000, selector)) - 8388608.0f;
     }
     store_four(tile + row * pitch + 4 * quad, values);
   }
 };
 
-/// sums[r][j] += Σ weights[k][n] · tile[r + k][j + n] for k < height and n < N. The rows slide through registers: each row is
-/// loaded once for R rows of sums, and each weight once for 4·R sums.
+/// sums[r][j] += Σ weights[k][n] · tile[r + k][j + n] for k < height and n < N. The rows slide through registers: each
+/// row is loaded once for R rows of sums, and each weight once for 4·R sums.
 template <int N, int R, typename In, typename Acc>
-__device__ __forceinline__ void slide(Acc (&sums)[R][4], const In* tile, int pitch, const Acc* weights, int stride, int height) {
+__device__ __forceinline__ void slide(Acc (&sums)[R][4], const In* tile, int pitch, const Acc* weights, int stride,
+                                      int height) {
   constexpr int span = N > 1 ? 8 : 4;
   Acc window[R][span];
   const auto load_row = [&](int i, Acc(&row)[span]) {
@@ -103,8 +106,8 @@ __device__ __forceinline__ void slide(Acc (&sums)[R][4], const In* tile, int pit
 
 /// All weights, four columns at a time.
 template <int R>
-__device__ __forceinline__ void sum_window(float (&sums)[R][4], const float* tile, int pitch, const float* weights, int stride,
-                                           int width, int height) {
+__device__ __forceinline__ void sum_window(float (&sums)[R][4], const float* tile, int pitch, const float* weights,
+                                           int stride, int width, int height) {
   int k = 0;
 #pragma unroll 1
   for (; k + 4 <= width; k += 4) slide<4>(sums, tile + k, pitch, weights + k, stride, height);
@@ -117,10 +120,11 @@ __device__ __forceinline__ void sum_window(float (&sums)[R][4], const float* til
       return slide<3>(sums, tile + k, pitch, weights + k, stride, height);
   }
 }
-/// In float64 the windows of four columns would not fit into registers. Two quads of each row are held, and replaced quad by quad.
+/// In float64 the windows of four columns would not fit into registers. Two quads of each row are held,
+/// and replaced quad by quad.
 template <int R>
-__device__ __forceinline__ void sum_window(double (&sums)[R][4], const float* tile, int pitch, const double* weights, int stride,
-                                           int width, int height) {
+__device__ __forceinline__ void sum_window(double (&sums)[R][4], const float* tile, int pitch, const double* weights,
+                                           int stride, int width, int height) {
 #pragma unroll 1
   for (int k = 0; k < height; ++k) {
     double near[R][4];
@@ -138,7 +142,8 @@ __device__ __forceinline__ void sum_window(double (&sums)[R][4], const float* ti
 #pragma unroll
         for (int r = 0; r < R; ++r)
 #pragma unroll
-          for (int j = 0; j < 4; ++j) sums[r][j] = fma(w, j + n < 4 ? near[r][(j + n) % 4] : far[r][(j + n) % 4], sums[r][j]);
+          for (int j = 0; j < 4; ++j)
+            sums[r][j] = fma(w, j + n < 4 ? near[r][(j + n) % 4] : far[r][(j + n) % 4], sums[r][j]);
       }
 #pragma unroll
       for (int r = 0; r < R; ++r)
@@ -168,7 +173,8 @@ __device__ __forceinline__ void sum_row(Acc (&sums)[4], const float* tile, const
 }
 
 template <typename T, typename Acc, bool two_pass, typename P>
-__global__ void __launch_bounds__(32 * tuning.tile_warps, 16 / tuning.tile_warps) convolve_tile(const __grid_constant__ P p) {
+__global__ void __launch_bounds__(32 * tuning.tile_warps, 16 / tuning.tile_warps)
+    convolve_tile(const __grid_constant__ P p) {
   constexpr int R = tile_rows(sizeof(Acc) == 8), n = sizeof(T);
   extern __shared__ float4 shared_memory[];
   float* const tile = reinterpret_cast<float*>(shared_memory);
@@ -183,7 +189,8 @@ __global__ void __launch_bounds__(32 * tuning.tile_warps, 16 / tuning.tile_warps
 
   Acc* const across = reinterpret_cast<Acc*>(tile + rows * pitch);
   int* const row_index = reinterpret_cast<int*>(across + (two_pass ? rows * tile_width : 0));
-  for (int i = threadIdx.x; i < rows; i += blockDim.x) row_index[i] = border_index(y - p.anchor_y + i, view.height, view.border);
+  for (int i = threadIdx.x; i < rows; i += blockDim.x)
+    row_index[i] = border_index(y - p.anchor_y + i, view.height, view.border);
 
   std::uint32_t packed[4][R][n] = {};  // indexed by channel at run time, so in local memory; read once
 #pragma unroll 1
@@ -241,7 +248,8 @@ const void* choose(bool two_pass) {
 }  // namespace
 
 const void* tile_kernel(const FormatInfo& format, bool two_pass, bool wide) {
-  if (format.sample_bytes() == 1) return wide ? choose<std::uint8_t, double>(two_pass) : choose<std::uint8_t, float>(two_pass);
+  if (format.sample_bytes() == 1)
+    return wide ? choose<std::uint8_t, double>(two_pass) : choose<std::uint8_t, float>(two_pass);
   return wide ? choose<std::uint16_t, double>(two_pass) : choose<std::uint16_t, float>(two_pass);
 }
 

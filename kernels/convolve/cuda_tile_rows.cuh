@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The source rows of a tile in shared memory, for cuda_matrix_tile.cu: bytes as in the frame, copied in units of 16 while the block
-// works on the tile before it.
+// The source rows of a tile in shared memory, for cuda_matrix_tile.cu: bytes as in the frame, copied in units of 16
+// while the block works on the tile before it.
 //
 //   columns of a row      0          first                           last        end
 //                         | sides    | bytes of the row of the frame | sides     |
@@ -15,7 +15,7 @@
 namespace cudavision::convolve {
 namespace {
 
-/// Copies those of the 16 bytes from byte `byte` of row `row` on that lie in the row; row −1: 16 border values.
+/// Copies 16 bytes of row `row` from byte `byte` on, as far as they lie in the row; row −1: 16 border values.
 static __device__ __noinline__ void copy_unit(const MatrixJob& job, unsigned char* to, int row, int byte) {
   const SetView& view = job.view;
   const unsigned char* const from = view.src + row * view.src_pitch;
@@ -51,7 +51,8 @@ struct TileRows {
   int first, last, end;  ///< columns, see above
 
   /// Windows begin at pixel x, a multiple of 4, and take `halves` half steps. No result needs pixels from `limit` on.
-  __device__ __forceinline__ TileRows(const MatrixJob& job, int x, int halves, int rows, int limit) : job(job), rows(rows) {
+  __device__ __forceinline__ TileRows(const MatrixJob& job, int x, int halves, int rows, int limit)
+      : job(job), rows(rows) {
     begin = x * C & -16;
     lead = x * C - begin;
     pitch = matrix_tile_pitch(halves, lead, C);
@@ -60,7 +61,7 @@ struct TileRows {
     end = max(min(pitch, limit * C - begin), last);
   }
   __device__ __forceinline__ int bytes() const { return rows * pitch; }
-  /// Results whose windows leave the frame may be anything for Border::fill and Border::copy.
+  /// With Border::fill and Border::copy, results whose windows leave the frame are replaced, so any samples will do.
   __device__ __forceinline__ bool has_sides() const { return first + end - last > 0 && extrapolates(job.view.border); }
 
   /// Begins to copy the tile whose first row is row y of the frame.
@@ -91,17 +92,17 @@ struct TileRows {
     for_each(count, [&](int unit, int first_row, int step) {
       const int column = unit < left ? size * unit : size * (unit - left) + right, byte = begin + column;
       const int pixel = byte >= 0 ? byte / C : -((C - 1 - byte) / C), channel = byte - pixel * C;
-      const int from = border_index(pixel, view.width, view.border), found = from * C + channel - begin;
+      const int from = border_index(pixel, view.width, view.border), source_column = from * C + channel - begin;
       unsigned char* const to = tile + column;
       if (from < 0) {
         Unit value = 0;
 #pragma unroll
         for (int c = 0; c < size; ++c) value |= Unit(view.border_value[channel + c] << 8 * c);
         for (int r = first_row; r < rows; r += step) *reinterpret_cast<Unit*>(to + r * pitch) = value;
-      } else if (found >= first && found + size <= last) {  // in the tile
+      } else if (source_column >= first && source_column + size <= last) {  // in the tile
 #pragma unroll 4
         for (int r = first_row; r < rows; r += step)
-          *reinterpret_cast<Unit*>(to + r * pitch) = *reinterpret_cast<const Unit*>(tile + (r * pitch + found));
+          *reinterpret_cast<Unit*>(to + r * pitch) = *reinterpret_cast<const Unit*>(tile + (r * pitch + source_column));
       } else {
         for (int r = first_row; r < rows; r += step)
 #pragma unroll 1
@@ -111,8 +112,8 @@ struct TileRows {
   }
 
  private:
-  /// Gives each thread a unit of a row of `count` units, and rows: f(unit, first row, rows to the next one). If there are more units than
-  /// threads, some threads get several.
+  /// Gives each thread a unit of a row of `count` units, and rows: calls f(unit, first row, distance of rows). If there
+  /// are more units than threads, some threads get several units.
   template <typename F>
   __device__ __forceinline__ static void for_each(int count, F&& f) {
     const int threads = blockDim.x;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Writing the results of cuda_matrix_strip.cu: each warp collects rows in shared memory, then writes units of 16
-// bytes.
+// Writing the results of cuda_matrix_strip.cu: each warp collects rows in shared memory,
+// then writes units of 16 bytes.
 //
 //   a warp's rows in shared memory   | 128 pixels, interleaved |   unit u = lane + 32·j: bytes 16·(u % units_across)
 //                                    | …                       |   of row u / units_across
 //
-// A unit that lies in the region, with all its bytes from results, is one store. The other cases are decided here too: channels that
-// keep the input, pixels whose window leaves the frame (Border::fill and Border::copy), and the sides of the region.
+// If a unit lies in the region and all its bytes are results, it is one store. This file also handles the other cases:
+// channels that keep the input, pixels whose window leaves the frame (Border::fill and Border::copy),
+// and the sides of the region.
 #pragma once
 
 #include "kernels/convolve/cuda_params.cuh"
@@ -24,7 +25,7 @@ __device__ __forceinline__ uint4 select(std::uint32_t mask, const uint4& set, co
                     select(mask, set.w, clear.w));
 }
 
-/// Writes those bytes of a unit that lie in the region and belong to the set.
+/// Writes the bytes of a unit that lie in the region and belong to the set.
 static __device__ __noinline__ void store_partly(const MatrixJob& job, int row, int byte, uint4 value) {
   const SetView& view = job.view;
   unsigned char* const to = view.dst + row * view.dst_pitch;
@@ -43,7 +44,8 @@ static __device__ __noinline__ void store_partly(const MatrixJob& job, int row, 
   }
 }
 
-/// What replace_edges() needs, in registers: a function that is not inlined would load parameters from memory, one after the other.
+/// The arguments of replace_edges(), in registers. A function that is not inlined would load them from the kernel's
+/// parameters, one after the other.
 struct Edges {
   Rect whole;
   bool fill;
@@ -57,49 +59,54 @@ __device__ __forceinline__ Edges edges_of(const MatrixJob& job) {
   return {job.whole, view.border == Border::fill, values};
 }
 
-/// Border::fill and Border::copy: replaces those of a warp's results whose window leaves the frame. `results`: rows of 128 pixels, the first
-/// at (x, y). source(row, byte): the source's byte there.
+/// Border::fill and Border::copy: replaces a warp's results whose window leaves the frame. `results`: rows of 128
+/// pixels, the first at (x, y). source(row, byte): the source's byte there.
 template <int C, typename Source>
-__device__ __forceinline__ void replace_edges(const Edges& edges, unsigned char* results, int rows, int x, int y, Source source) {
+__device__ __forceinline__ void replace_edges(const Edges& edges, unsigned char* results, int rows, int x, int y,
+                                              Source source) {
   const Rect& whole = edges.whole;
   const int lane = threadIdx.x % 32;
-  const auto put = [&](int row, int pixel) {
+  const auto replace_pixel = [&](int row, int pixel) {
 #pragma unroll
     for (int c = 0; c < C; ++c) {
       const int byte = pixel * C + c;
       results[row * (128 * C) + byte] = edges.fill ? std::uint8_t(edges.values >> 8 * c) : source(row, byte);
     }
   };
-  const int left = min(max(whole.x - x, 0), 128), right = min(max(x + 128 - (whole.x + max(whole.width, 0)), 0), 128 - left);
+  const int left = min(max(whole.x - x, 0), 128),
+            right = min(max(x + 128 - (whole.x + max(whole.width, 0)), 0), 128 - left);
   const int sides = left + right;
   for (int item = lane; item < rows * sides; item += 32) {
     const int row = item / sides, i = item - row * sides;
-    put(row, i < left ? i : 128 - sides + i);
+    replace_pixel(row, i < left ? i : 128 - sides + i);
   }
   for (int row = 0; row < rows; ++row)
     if (y + row < whole.y || y + row >= whole.y + whole.height)
-      for (int pixel = lane; pixel < 128; pixel += 32) put(row, pixel);
+      for (int pixel = lane; pixel < 128; pixel += 32) replace_pixel(row, pixel);
 }
 
 /// The results of a warp: 128 pixels at (x, y). C channels, K × K weights.
 template <typename Layout, int C, int K>
 struct Units {
-  static constexpr int across = 8 * C, count = Layout::group * across / 32;  ///< units of a row, and of a lane for each group
+  /// Units of a row, and of a lane for each group.
+  static constexpr int across = 8 * C, count = Layout::group * across / 32;
 
   const MatrixJob& job;
   const unsigned char* const ring;  ///< the warp's first pixel in the block's source rows
   unsigned char* const stage;
   int x, y, rows;  ///< the first pixel, and the rows to write
-  // No pixel is replaced (Border::fill and Border::copy) in the groups from whole_begin to whole_end if whole_columns is set.
+  // No pixel is replaced (Border::fill and Border::copy) in the groups from whole_begin to whole_end
+  // if whole_columns is set.
   int whole_begin, whole_end;
   bool whole_columns;
   int bytes;             ///< of a row that lie in the region, from x on
-  bool inside;           ///< each unit of them is one store
+  bool inside;           ///< each unit of these bytes is one store
   std::uint32_t copies;  ///< mask of the bytes of a pixel that keep the input
   unsigned char* to;     ///< row 0 of the warp's results, if it were in the frame
   long long pitch;       ///< of the destination
 
-  __device__ __forceinline__ Units(const MatrixJob& job, const unsigned char* ring, unsigned char* stage, int x, int y, int rows)
+  __device__ __forceinline__ Units(const MatrixJob& job, const unsigned char* ring, unsigned char* stage, int x, int y,
+                                   int rows)
       : job(job), ring(ring), stage(stage), x(x), y(y), rows(rows), copies(C == 4 ? job.copies : 0) {
     const SetView& view = job.view;
     const Rect& whole = job.whole;
@@ -114,14 +121,15 @@ struct Units {
     to = view.dst + (y * pitch + x * C);
   }
 
-  /// Whether write<true>() serves the groups from whole_begin to whole_end: each unit is one store, and of four channels the first or the
-  /// last one keeps the input.
+  /// Whether write<true>() can write the groups from whole_begin to whole_end: each unit is one store, and if there are
+  /// four channels, the first or the last one keeps the input.
   __device__ __forceinline__ bool plain() const {
     return inside && whole_columns && (C < 4 || copies == 0xff000000u || copies == 0xffu);
   }
 
-  /// Writes the rows that group `group` completes. `slot`: of the group, `before`: of the group before it. Plain: see plain(); the results
-  /// of a pixel of four channels are then those of the three that are computed, and any fourth byte. `merge` puts them beside the input's.
+  /// Writes the rows that group `group` completes. `slot`: the slot of the group; `before`: the slot of the group
+  /// before it. Plain: see plain(). Then a pixel of four channels has the results of three channels and any fourth
+  /// byte; `merge` adds the input's channel.
   template <bool Plain>
   __device__ __forceinline__ void write(int group, int slot, int before, std::uint32_t merge) const {
     if (!Plain && (!whole_columns || group < whole_begin || group >= whole_end)) {
@@ -134,7 +142,8 @@ struct Units {
 #pragma unroll
     for (int j = 0; j < count; ++j) {
       const int unit = lane + 32 * j;
-      const int r = C == 3 ? unit / across : lane / across + j * (32 / across), column = (C == 3 ? unit : lane) % across * 16;
+      const int r = C == 3 ? unit / across : lane / across + j * (32 / across),
+                column = (C == 3 ? unit : lane) % across * 16;
       const int row = group * Layout::group + r - (K - 1);
       if (unsigned(row) >= unsigned(rows) || column >= bytes) continue;
       uint4 value = *reinterpret_cast<const uint4*>(stage + unit * 16);
@@ -156,14 +165,16 @@ struct Units {
 
  private:
   /// The source row of row r of the results.
-  __device__ __forceinline__ static const unsigned char* source(const unsigned char* ring, int r, int slot, int before) {
+  __device__ __forceinline__ static const unsigned char* source(const unsigned char* ring, int r, int slot,
+                                                                int before) {
     const int from = r - K / 2, at = from >= 0 ? slot * Layout::group + from : (before + 1) * Layout::group + from;
     return ring + at * Layout::pitch;
   }
   /// Not inlined, because few groups need it.
-  static __device__ __noinline__ void replace(Edges edges, unsigned char* stage, const unsigned char* ring, int slot, int before,
-                                              int x, int y) {
-    replace_edges<C>(edges, stage, Layout::group, x, y, [&](int r, int byte) { return source(ring, r, slot, before)[byte]; });
+  static __device__ __noinline__ void replace(Edges edges, unsigned char* stage, const unsigned char* ring, int slot,
+                                              int before, int x, int y) {
+    replace_edges<C>(edges, stage, Layout::group, x, y,
+                     [&](int r, int byte) { return source(ring, r, slot, before)[byte]; });
   }
 };
 

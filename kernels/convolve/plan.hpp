@@ -10,20 +10,21 @@
 
 namespace cudavision::convolve {
 
-/// Parameters resolved for a geometry. A backend computes for a sample of role r, with the sums s = Σ weights·p and t = Σ
-/// vertical·p over the window (correlation; p: integer samples):
+/// Parameters resolved for a geometry. s = Σ weights·p and t = Σ vertical·p are sums over the window (correlation; p:
+/// integer samples). For a sample of role r, a backend computes
 ///   v = s·scale + before[r]; then v = |v| if `absolute` is set and r is not chroma;
 ///   for a gradient: v = √(s² + t²)·scale, and v = 0 for chroma;
 ///   output = saturate(rint(v + after[r])).
 struct Plan {
   Geometry geometry;
-  int width = 1, height = 1;        ///< of the kernel
-  int anchor_x = 0, anchor_y = 0;   ///< the window of pixel x is [x − anchor_x, x − anchor_x + width)
-  std::vector<double> weights;      ///< row-major, already flipped
-  std::vector<double> vertical;     ///< gradient: the second kernel, of the same size; else empty
-  std::vector<double> row, column;  ///< rank 1: weights[y][x] = column[y]·row[x]; empty for other kernels and for gradients
-  bool wide = false;                ///< sum in float64: float32 holds the sums neither exactly (integers) nor within the tolerance
-  double scale = 1;                 ///< 1 / divisor
+  int width = 1, height = 1;       ///< of the kernel
+  int anchor_x = 0, anchor_y = 0;  ///< the window of pixel x is [x − anchor_x, x − anchor_x + width)
+  std::vector<double> weights;     ///< row-major, already flipped
+  std::vector<double> vertical;    ///< gradient: the second kernel, of the same size; else empty
+  /// Rank 1: weights[y][x] = column[y]·row[x]; empty for other kernels and for gradients.
+  std::vector<double> row, column;
+  bool wide = false;  ///< sum in float64: float32 holds the sums neither exactly (integers) nor within the tolerance
+  double scale = 1;   ///< 1 / divisor
   std::array<double, role_count> before{};  ///< added after scaling, before the absolute value
   std::array<double, role_count> after{};   ///< added last
   bool absolute = false;

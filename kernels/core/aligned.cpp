@@ -9,7 +9,8 @@ namespace {
 bool at_odd_addresses(const Image& image) {
   if (info(image.geometry.format).sample_bytes() == 1) return false;
   std::uintptr_t bits = 0;
-  for (const Plane& plane : image.planes) bits |= reinterpret_cast<std::uintptr_t>(plane.data) | std::uintptr_t(plane.pitch);
+  for (const Plane& plane : image.planes)
+    bits |= reinterpret_cast<std::uintptr_t>(plane.data) | std::uintptr_t(plane.pitch);
   return bits & 1;
 }
 
@@ -40,10 +41,10 @@ void lay_out(Image& image, void* memory) {
 
 Result<Image> AlignedPicture::write(const Image& image) {
   if (!at_odd_addresses(image)) return image;
-  return own(image.geometry);
+  return allocate(image.geometry);
 }
 
-Result<Image> AlignedPicture::own(const Geometry& geometry) {
+Result<Image> AlignedPicture::allocate(const Geometry& geometry) {
   Image copy{geometry, {}};
   if (const std::size_t bytes = block_size(geometry); bytes > bytes_) {
     auto memory = on_backend(

@@ -9,8 +9,9 @@
 
 namespace cudavision {
 
-/// Gives the backends pictures whose samples they can access as words. A picture with 16-bit samples at odd addresses is copied to
-/// memory of the backend, which is kept for the next picture and grows if that is larger. Any other picture is used in place.
+/// Gives the backends pictures whose samples they can access as words. A picture with 16-bit samples at odd addresses
+/// is copied to memory of the backend. This memory is reused for the next picture, and grows if that picture is larger.
+/// Any other picture is used in place.
 class AlignedPicture {
  public:
   explicit AlignedPicture(Backend backend) : backend_(backend) {}
@@ -20,8 +21,8 @@ class AlignedPicture {
   /// The picture to write all samples to; finish() then copies them to `image`. Errors: resource.
   Result<Image> write(const Image& image);
   Status finish(const Image& image, Queue queue);
-  /// A picture in this memory, for whoever needs one beside the frames. Errors: resource.
-  Result<Image> own(const Geometry& geometry);
+  /// A picture in this memory, for use besides the frames. Errors: resource.
+  Result<Image> allocate(const Geometry& geometry);
 
  private:
   const Backend backend_;

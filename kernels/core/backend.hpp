@@ -16,8 +16,8 @@ namespace cudavision {
 /// Whether this build contains the backend. A device may still be missing.
 constexpr bool built_with(Backend backend) { return backend == Backend::cuda ? CUDAVISION_CUDA : CUDAVISION_CPU; }
 
-/// Calls the function of the chosen backend, or returns a settings error if the build does not contain it. Backends are chosen only
-/// here.
+/// Calls the function of the chosen backend, or returns a settings error if the build does not contain it.
+/// Backends are chosen only here.
 template <typename Cuda, typename Cpu>
 std::invoke_result_t<Cuda> on_backend(Backend backend, [[maybe_unused]] Cuda cuda, [[maybe_unused]] Cpu cpu) {
 #if CUDAVISION_CUDA
@@ -26,7 +26,8 @@ std::invoke_result_t<Cuda> on_backend(Backend backend, [[maybe_unused]] Cuda cud
 #if CUDAVISION_CPU
   if (backend == Backend::cpu) return cpu();
 #endif
-  return Status::settings(backend == Backend::cuda ? "this build has no CUDA backend" : "this build has no CPU backend");
+  return Status::settings(backend == Backend::cuda ? "this build has no CUDA backend"
+                                                   : "this build has no CPU backend");
 }
 
 }  // namespace cudavision

@@ -30,7 +30,7 @@ struct BorderInfo {
   const char* nick;  ///< the name in properties
   const char* blurb;
 };
-/// All borders, in the order of the enumeration: those that extrapolate the frame first.
+/// All borders, in the order of the enumeration. The borders that extrapolate the frame come first.
 extern const std::array<BorderInfo, 7> borders;
 inline constexpr int extrapolating_borders = 5;
 /// Whether windows read samples outside the frame. Otherwise the pixels whose window leaves the frame are not computed.
@@ -58,8 +58,8 @@ CUDAVISION_HOST_DEVICE inline int border_period(int n, Border border) {
   return 0;
 }
 
-/// border_index() of an index that is outside the frame by at most n - 1 samples, or of any one if the row does not repeat itself. It needs
-/// no division.
+/// border_index() without a division: for an index at most n − 1 samples outside the frame, or for any index if the
+/// border does not repeat the row.
 CUDAVISION_HOST_DEVICE inline int near_border_index(int i, int n, Border border) {
   if (unsigned(i) < unsigned(n)) return i;
   switch (border) {
@@ -79,8 +79,8 @@ CUDAVISION_HOST_DEVICE inline int near_border_index(int i, int n, Border border)
   return -1;
 }
 
-/// Maps any index to an index inside [0, n), n ≥ 1, or to −1 for the border value. Gives the same result as cv::borderInterpolate,
-/// also far outside the frame.
+/// Maps any index to an index inside [0, n), n ≥ 1, or to −1 for the border value. Gives the same result as
+/// cv::borderInterpolate, also far outside the frame.
 CUDAVISION_HOST_DEVICE inline int border_index(int i, int n, Border border) {
   const bool is_near = unsigned(i) + unsigned(n - 1) < 3 * unsigned(n) - 2;
   if (const int period = is_near ? 0 : border_period(n, border)) {

@@ -34,7 +34,8 @@ Affine to_rgb(const ColorCoding& from) {
   if (from.rgb) return numbers;
   if (from.gray) return Affine{{{1, 0, 0, 0}, {1, 0, 0, 0}, {1, 0, 0, 0}}}.after(numbers);
   const double kr = from.weights.red, kb = from.weights.blue, kg = 1 - kr - kb;
-  const Affine rgb{{{1, 0, 2 * (1 - kr), 0}, {1, -2 * kb * (1 - kb) / kg, -2 * kr * (1 - kr) / kg, 0}, {1, 2 * (1 - kb), 0, 0}}};
+  const Affine rgb{
+      {{1, 0, 2 * (1 - kr), 0}, {1, -2 * kb * (1 - kb) / kg, -2 * kr * (1 - kr) / kg, 0}, {1, 2 * (1 - kb), 0, 0}}};
   return rgb.after(numbers);
 }
 

@@ -17,11 +17,11 @@ struct Affine {
 /// Multiplies the three numbers by a, b and c.
 Affine diagonal(double a, double b, double c);
 
-/// How the three color samples of a format stand for numbers: number = (sample − offset) / scale. R', G', B' and luma are 0–1,
-/// chroma is −½ to ½. The components are R, G, B or Y, Cb, Cr; for gray, Cb and Cr are not stored and are neutral.
+/// How the three color samples of a format encode numbers: number = (sample − offset) / scale. R', G', B' and luma are
+/// 0–1, chroma is −½ to ½. The components are R, G, B or Y, Cb, Cr; for gray, Cb and Cr are not stored and are neutral.
 struct ColorCoding {
-  /// `matrix` is not used for RGB. `limited`: luma and RGB use 16–235 and chroma 16–240, in steps of 2^(depth − 8); otherwise the
-  /// full range of the depth.
+  /// `matrix` is not used for RGB. `limited`: luma and RGB use 16–235 and chroma 16–240, in steps of 2^(depth − 8);
+  /// otherwise the full range of the depth.
   ColorCoding(Format of, LumaMatrix matrix, bool limited);
 
   const FormatInfo& format;
@@ -34,8 +34,8 @@ struct ColorCoding {
 Affine to_rgb(const ColorCoding& from);
 /// From R'G'B' of 0–1 to samples.
 Affine from_rgb(const ColorCoding& to);
-/// From samples of one coding to samples of another. Between two RGB codings, and between gray or Y'CbCr codings of equal luma
-/// weights, each component is only scaled: equal codings give the exact identity.
+/// From samples of one coding to samples of another. Between two RGB codings, and between gray or Y'CbCr codings of
+/// equal luma weights, each component is only scaled: equal codings give the exact identity.
 Affine conversion(const ColorCoding& from, const ColorCoding& to);
 
 }  // namespace cudavision

@@ -11,7 +11,9 @@
 namespace cudavision {
 namespace {
 
-int clipped_end(int begin, int extent) { return extent > 0 ? int(std::min<long>(long(begin) + extent, 1 << 30)) : begin; }
+int clipped_end(int begin, int extent) {
+  return extent > 0 ? int(std::min<long>(long(begin) + extent, 1 << 30)) : begin;
+}
 
 class Copy final : public Filter {
  public:
@@ -26,7 +28,9 @@ class Copy final : public Filter {
     return copied_ ? Status() : copy_frame(src, dst, queue);
   }
   Status copy_rects(const Image&, const Image&, const SetRects&, Queue) override { return {}; }
-  Status copy_outline(const Image&, const Image&, const SetRects&, const Outline&, Coverage, Queue) override { return {}; }
+  Status copy_outline(const Image&, const Image&, const SetRects&, const Outline&, Coverage, Queue) override {
+    return {};
+  }
 
   bool copied_ = false;  ///< whether Filter copies the frame itself
 };
@@ -47,8 +51,10 @@ SetRects set_rects(const Geometry& geometry, const Rect& pixels, Coverage covera
   const FormatInfo& format = info(geometry.format);
   for (int i = 0; i < format.set_count; ++i) {
     const ChannelSet& set = format.sets[i];
-    const auto [x0, x1] = samples_of(pixels.x, clipped_end(pixels.x, pixels.width), geometry.width, set.shift_x, coverage);
-    const auto [y0, y1] = samples_of(pixels.y, clipped_end(pixels.y, pixels.height), geometry.height, set.shift_y, coverage);
+    const auto [x0, x1] =
+        samples_of(pixels.x, clipped_end(pixels.x, pixels.width), geometry.width, set.shift_x, coverage);
+    const auto [y0, y1] =
+        samples_of(pixels.y, clipped_end(pixels.y, pixels.height), geometry.height, set.shift_y, coverage);
     rects[i] = {x0, y0, std::max(0, x1 - x0), std::max(0, y1 - y0)};
   }
   return rects;
@@ -112,10 +118,11 @@ Status Filter::filter_parts(const Image& src, const Image& dst, const std::vecto
     if (!part.cut) {
       status = filter(src, dst, rects, queue);
     } else {
-      const auto picture = part_.own(geometry_);
+      const auto picture = part_.allocate(geometry_);
       if (!picture.ok()) return picture.error();
       status = filter(src, picture.value(), rects, queue);
-      if (status.ok()) status = copy_outline(picture.value(), dst, rects, {part.box, part.polygon}, Coverage::inner, queue);
+      if (status.ok())
+        status = copy_outline(picture.value(), dst, rects, {part.box, part.polygon}, Coverage::inner, queue);
     }
     if (!status.ok()) return status;
   }

@@ -17,8 +17,8 @@ namespace cudavision {
 struct Region {
   enum class Mode { frame, inside, outside };
   Mode mode = Mode::frame;
-  std::vector<Rect> rects = {};        ///< in pixels of the picture; may overlap each other and reach beyond the picture
-  std::vector<Rect> ellipses = {};     ///< the boxes that the ellipses fill, as `rects`
+  std::vector<Rect> rects = {};     ///< in pixels of the picture; may overlap each other and reach beyond the picture
+  std::vector<Rect> ellipses = {};  ///< the boxes that the ellipses fill, as `rects`
   std::vector<Polygon> polygons = {};  ///< with at most max_outline_corners corners each
 
   /// Whether there are no shapes.
@@ -37,8 +37,8 @@ enum class Coverage {
 };
 struct Outline;  // kernels/core/outline.hpp
 
-/// A plan: made once for a geometry and parameters, submitted for each frame. It holds what can be computed beforehand. One plan
-/// serves one stream at a time.
+/// A plan: made once for a geometry and parameters, submitted for each frame. It holds what can be computed beforehand.
+/// One plan serves one stream at a time.
 class Filter {
  public:
   Filter(const Geometry& geometry, Backend backend)
@@ -49,9 +49,10 @@ class Filter {
 
   const Geometry& geometry() const { return geometry_; }
 
-  /// Reads `src` and writes every sample of `dst` (exception: the byte at the end of packed 4:2:2 rows of odd width, which belongs
-  /// to no pixel). Both have the plan's geometry, lie in the backend's memory, and do not overlap. Does not wait for CUDA. Where
-  /// shapes of a region overlap and a filter depends on their boxes (see box()), the box with the longest shorter side wins.
+  /// Reads `src` and writes every sample of `dst` (exception: the byte at the end of packed 4:2:2 rows of odd width,
+  /// which belongs to no pixel). Both have the plan's geometry, lie in the backend's memory, and do not overlap. Does
+  /// not wait for CUDA. Where shapes of a region overlap and a filter depends on their boxes (see box()), the box with
+  /// the longest shorter side wins.
   /// Errors: resource (out of memory, or a launch fails), settings (a polygon with too many corners).
   Status submit(const Image& src, const Image& dst, const Region& region, Queue queue);
 
@@ -66,18 +67,20 @@ class Filter {
   };
   /// Computes the samples in `rects`; may read all of `src`.
   virtual Status filter(const Image& src, const Image& dst, const SetRects& rects, Queue queue) = 0;
-  /// Computes the samples in these shapes, one after another: where shapes overlap, the last one wins. A filter that computes several
-  /// shapes in one launch overrides this.
+  /// Computes the samples in these shapes, one after another: where shapes overlap, the last one wins. A filter that
+  /// computes several shapes in one launch overrides this.
   virtual Status filter_parts(const Image& src, const Image& dst, const std::vector<Part>& parts, Queue queue);
   /// Copies the whole frame.
-  Status copy_frame(const Image& src, const Image& dst, Queue queue) const { return copy_picture(backend_, src, dst, queue); }
+  Status copy_frame(const Image& src, const Image& dst, Queue queue) const {
+    return copy_picture(backend_, src, dst, queue);
+  }
   /// Copies the samples in `rects`, except those of Role::other.
   virtual Status copy_rects(const Image& src, const Image& dst, const SetRects& rects, Queue queue) = 0;
   /// Copies the samples in `rects` that belong to the shape, except those of Role::other.
-  virtual Status copy_outline(const Image& src, const Image& dst, const SetRects& rects, const Outline& outline, Coverage coverage,
-                              Queue queue) = 0;
-  /// For filter(): the box of the shape that is computed, in pixels of the picture, or the whole picture. It may reach beyond the
-  /// picture, by max_frame_side or less.
+  virtual Status copy_outline(const Image& src, const Image& dst, const SetRects& rects, const Outline& outline,
+                              Coverage coverage, Queue queue) = 0;
+  /// For filter(): the box of the shape that is computed, in pixels of the picture, or the whole picture. It may reach
+  /// beyond the picture, by max_frame_side or less.
   const Rect& box() const { return box_; }
 
  private:
@@ -95,8 +98,8 @@ class Filter {
 /// A filter that copies the frame and ignores the region. Errors: settings (a backend that is not built in).
 Result<std::unique_ptr<Filter>> make_copy(const Geometry& geometry, Backend backend);
 
-/// The range [begin, end) of samples that belongs to the pixels [begin, end) on one axis of a grid of `length` pixels. A sample at
-/// the edge of the frame may have fewer pixels.
+/// The range [begin, end) of samples that belongs to the pixels [begin, end) on one axis of a grid of `length` pixels.
+/// A sample at the edge of the frame may have fewer pixels.
 std::pair<int, int> samples_of(int begin, int end, int length, int shift, Coverage coverage);
 /// The samples that belong to a rectangle of pixels.
 SetRects set_rects(const Geometry& geometry, const Rect& pixels, Coverage coverage);

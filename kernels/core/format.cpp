@@ -6,8 +6,8 @@
 namespace cudavision {
 namespace {
 
-constexpr Role Y = Role::luma, U = Role::cb, V = Role::cr, R = Role::red, G = Role::green, B = Role::blue, A = Role::alpha,
-               X = Role::padding, O = Role::other;
+constexpr Role Y = Role::luma, U = Role::cb, V = Role::cr, R = Role::red, G = Role::green, B = Role::blue,
+               A = Role::alpha, X = Role::padding, O = Role::other;
 
 constexpr ChannelSet one(int plane, Role role, int sx = 0, int sy = 0) {
   return {std::uint8_t(plane), 1, std::uint8_t(sx), std::uint8_t(sy), {role, O, O, O}};
@@ -16,7 +16,9 @@ constexpr ChannelSet two(int plane, Role a, Role b, int sx, int sy) {
   return {std::uint8_t(plane), 2, std::uint8_t(sx), std::uint8_t(sy), {a, b, O, O}};
 }
 constexpr ChannelSet three(Role a, Role b, Role c) { return {0, 3, 0, 0, {a, b, c, O}}; }
-constexpr ChannelSet four(Role a, Role b, Role c, Role d, int sx = 0) { return {0, 4, std::uint8_t(sx), 0, {a, b, c, d}}; }
+constexpr ChannelSet four(Role a, Role b, Role c, Role d, int sx = 0) {
+  return {0, 4, std::uint8_t(sx), 0, {a, b, c, d}};
+}
 constexpr ChannelSet none{};
 
 // name | depth shift | planes sets | channel sets | first libgstcuda

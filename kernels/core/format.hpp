@@ -30,9 +30,9 @@ enum class Role : std::uint8_t {
 };
 inline constexpr int role_count = 8;  ///< all roles except `other`
 
-/// Interleaved channels that share one sampling grid and are processed together. NV12 has two sets (Y; Cb and Cr), RGBA one, I420
-/// three. In packed 4:2:2 two sets share one plane: YUY2 is the set (Y, other) of full width and the set (other, Cb, other, Cr) of
-/// half width.
+/// Interleaved channels that share one sampling grid and are processed together. NV12 has two sets (Y; Cb and Cr), RGBA
+/// one, I420 three. In packed 4:2:2 two sets share one plane: YUY2 is the set (Y, other) of full width and the set
+/// (other, Cb, other, Cr) of half width.
 struct ChannelSet {
   std::uint8_t plane;             ///< index into Image::planes
   std::uint8_t channels;          ///< interleaved samples per pixel of the grid, 1–4

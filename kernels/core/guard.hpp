@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Wrappers that let no exception out: for the public functions of the kernels, and for functions that C code calls.
+// Wrappers that catch all exceptions: for the public functions of the kernels, and for functions that C code calls.
 #pragma once
 
 #include <exception>
@@ -48,8 +48,8 @@ auto guarded(F&& f) noexcept {
   }
 }
 
-/// Calls f and returns what f returns. If f throws, calls report(status) and returns `failed`. For virtual functions whose C
-/// signature cannot return a Status.
+/// Calls f and returns what f returns. If f throws, calls report(status) and returns `failed`. For virtual functions
+/// whose C signature cannot return a Status.
 template <typename T, typename Report, typename F>
 T guarded_or(T failed, Report&& report, F&& f) noexcept {
   try {

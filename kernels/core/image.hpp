@@ -10,9 +10,9 @@
 
 namespace cudavision {
 
-/// The samples of a plane. `pitch` is the distance of rows in bytes. It is at least the size of a row (exception: see copied_row),
-/// so rows neither overlap nor run backwards. `data` and `pitch` may have any alignment on both backends; 16-bit samples at odd
-/// addresses cost a copy.
+/// The samples of a plane. `pitch` is the distance of rows in bytes. It is at least the size of a row (exception: see
+/// copied_row), so rows neither overlap nor run backwards. `data` and `pitch` may have any alignment on both backends;
+/// 16-bit samples at odd addresses cost a copy.
 struct Plane {
   void* data = nullptr;
   std::ptrdiff_t pitch = 0;
@@ -42,7 +42,9 @@ struct Geometry {
   int width = 0, height = 0;  ///< of the picture in pixels, 1–max_frame_side
 
   /// The whole grid of a channel set.
-  Rect grid(const ChannelSet& set) const { return {0, 0, subsampled(width, set.shift_x), subsampled(height, set.shift_y)}; }
+  Rect grid(const ChannelSet& set) const {
+    return {0, 0, subsampled(width, set.shift_x), subsampled(height, set.shift_y)};
+  }
 };
 
 /// The size of a plane: `rows` rows of `row_bytes` bytes.
@@ -56,15 +58,15 @@ inline PlaneExtent extent(const Geometry& geometry, int plane) {
   for (int i = 0; i < format.set_count; ++i) {
     if (format.sets[i].plane != plane) continue;
     const Rect grid = geometry.grid(format.sets[i]);
-    extent.row_bytes =
-        std::max(extent.row_bytes, std::size_t(grid.width) * format.sets[i].channels * std::size_t(format.sample_bytes()));
+    extent.row_bytes = std::max(extent.row_bytes,
+                                std::size_t(grid.width) * format.sets[i].channels * std::size_t(format.sample_bytes()));
     extent.rows = grid.height;
   }
   return extent;
 }
 
-/// The bytes of a row to copy between two planes: the whole row, unless a pitch is smaller. That is possible in packed 4:2:2 of odd
-/// width, where the last byte of a row belongs to no pixel.
+/// The bytes of a row to copy between two planes: the whole row, unless a pitch is smaller. That is possible in packed
+/// 4:2:2 of odd width, where the last byte of a row belongs to no pixel.
 inline std::size_t copied_row(const PlaneExtent& extent, const Plane& from, const Plane& to) {
   return std::min({extent.row_bytes, std::size_t(from.pitch), std::size_t(to.pitch)});
 }

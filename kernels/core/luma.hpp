@@ -11,13 +11,14 @@ namespace cudavision {
 
 /// How luma is computed from RGB. For YUV and gray, luma is the Y plane itself.
 enum class LumaMatrix { bt601, bt709, bt2020, smpte240m };
-inline constexpr LumaMatrix luma_matrices[] = {LumaMatrix::bt601, LumaMatrix::bt709, LumaMatrix::bt2020, LumaMatrix::smpte240m};
+inline constexpr LumaMatrix luma_matrices[] = {LumaMatrix::bt601, LumaMatrix::bt709, LumaMatrix::bt2020,
+                                               LumaMatrix::smpte240m};
 
 struct LumaWeights {
   float red, green, blue;
 };
 CUDAVISION_HOST_DEVICE constexpr LumaWeights luma_weights(LumaMatrix matrix) {
-  switch (matrix) {  // no default: the compiler warns of a matrix without weights
+  switch (matrix) {  // no default: the compiler warns about a matrix without weights
     case LumaMatrix::bt601:
       break;
     case LumaMatrix::bt709:
@@ -31,8 +32,9 @@ CUDAVISION_HOST_DEVICE constexpr LumaWeights luma_weights(LumaMatrix matrix) {
 }
 
 #ifdef __CUDACC__
-/// luma_of() on the device. The samples are passed as the floats 2^23 + sample, whose bits are 0x4b000000 | sample: this avoids slow
-/// conversions. The sum of a product is exact before it is rounded, so fma(w, 2^23 + s, −w · 2^23) is the rounded product w · s.
+/// luma_of() on the device. The samples are passed as the floats 2^23 + sample, whose bits are 0x4b000000 | sample:
+/// this avoids slow conversions. The sum of a product is exact before it is rounded, so fma(w, 2^23 + s, −w · 2^23) is
+/// the rounded product w · s.
 __device__ __forceinline__ int luma_of_biased(float r, float g, float b, const LumaWeights& w) {
   constexpr float bias = 0x1p23f;  // numbers from here to 2^24 are 1 apart
   const float red = __fmaf_rn(w.red, r, -w.red * bias), green = __fmaf_rn(w.green, g, -w.green * bias),
@@ -41,9 +43,9 @@ __device__ __forceinline__ int luma_of_biased(float r, float g, float b, const L
 }
 #endif
 
-/// The luma of an RGB pixel: floor(wr·R + wg·G + wb·B), at most max_value. Computed in float32 from left to right, with every
-/// product and sum rounded, so that the host and the device give the same bits. (The host build disables contraction to
-/// multiply-adds.)
+/// The luma of an RGB pixel: floor(wr·R + wg·G + wb·B), at most max_value. Computed in float32 from left to right, with
+/// every product and sum rounded, so that the host and the device give the same bits. (The host build disables
+/// contraction to multiply-adds.)
 CUDAVISION_HOST_DEVICE inline int luma_of(int r, int g, int b, const LumaWeights& w = luma_weights(LumaMatrix::bt601),
                                           int max_value = INT_MAX) {
 #ifdef __CUDA_ARCH__

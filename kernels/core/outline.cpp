@@ -6,7 +6,8 @@
 namespace cudavision {
 namespace {
 
-/// The pixels in row y of an ellipse: found by halving the left half of the row, because the ellipse is convex and symmetric.
+/// The pixels in row y of an ellipse. A binary search in the left half of the row finds the first one:
+/// the ellipse is convex and symmetric.
 Span ellipse_span(const Rect& box, int y) {
   int outside = box.x - 1, inside = box.x + (box.width - 1) / 2;
   if (y < box.y || y >= box.y + box.height || box.width <= 0 || !ellipse_contains(box, inside, y)) return {};
@@ -38,7 +39,9 @@ std::vector<Span> common(const std::vector<Span>& a, const std::vector<Span>& b)
 
 }  // namespace
 
-Rect near_frame(const Rect& box) { return intersection(box, {-max_frame_side, -max_frame_side, max_box_side, max_box_side}); }
+Rect near_frame(const Rect& box) {
+  return intersection(box, {-max_frame_side, -max_frame_side, max_box_side, max_box_side});
+}
 
 Rect box_around(const Polygon& polygon) {
   if (polygon.empty()) return {};

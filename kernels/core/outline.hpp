@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Ellipses and polygons in a frame: which pixels and samples they hold. All arithmetic is exact, so that both backends agree.
+// Ellipses and polygons in a frame: which pixels and samples they hold. All arithmetic is exact,
+// so that both backends agree.
 //
 //   a shape and its box    row by row, for the CPU and for counting    point by point, for CUDA
 //      ┌──▄▄▄▄──┐             row_spans(): spans of samples               OutlineView::holds_sample()
@@ -16,19 +17,20 @@ namespace cudavision {
 
 /// An ellipse or a polygon in pixels of the picture. Does not own the polygon.
 struct Outline {
-  Rect box;                          ///< that the ellipse fills, or that is around the polygon; sides of at most max_box_side
+  Rect box;  ///< that the ellipse fills, or that is around the polygon; sides of at most max_box_side
   const Polygon* polygon = nullptr;  ///< nullptr: the ellipse
 };
 
-/// Cuts a box of any position and size at a distance of max_frame_side from the pixel (0, 0) and from the largest frame. The numbers
-/// then are small enough for exact arithmetic, and a box that is only partly in the frame keeps its size.
+/// Cuts off what lies further than max_frame_side from the largest frame. The box may have any position and size. Then
+/// the numbers are small enough for exact arithmetic, and a box that is partly in the frame keeps its size.
 Rect near_frame(const Rect& box);
 inline constexpr int max_box_side = 3 * max_frame_side;  ///< of what it returns
 /// The smallest rectangle around a polygon. Empty for a polygon without corners.
 Rect box_around(const Polygon& polygon);
 
-/// Whether the centre of pixel (x, y), which lies in the box, is in the ellipse that fills the box or on its edge. With the distances
-/// dx, dy from the centre of the box in half pixels: (dx / width)² + (dy / height)² ≤ 1. The sum is below 2^64.
+/// Whether the centre of pixel (x, y), which lies in the box, is in the ellipse that fills the box or on its edge. With
+/// the distances dx, dy from the centre of the box in half pixels:
+/// (dx / width)² + (dy / height)² ≤ 1. The sum is below 2^64.
 CUDAVISION_HOST_DEVICE constexpr bool ellipse_contains(const Rect& box, int x, int y) {
   const std::int64_t dx = 2 * (x - box.x) + 1 - box.width, dy = 2 * (y - box.y) + 1 - box.height;
   const std::uint64_t width = std::uint64_t(box.width) * box.width, height = std::uint64_t(box.height) * box.height;
@@ -38,8 +40,8 @@ CUDAVISION_HOST_DEVICE constexpr bool ellipse_contains(const Rect& box, int x, i
 /// Sorts spans and joins those that touch or overlap.
 void merge(std::vector<Span>& spans);
 
-/// Finds the samples of row `row` of a channel set that a shape holds, as spans in order that neither touch nor overlap. inner: all
-/// pixels of the sample are in the shape; outer: at least one of them is.
+/// Finds the samples of row `row` of a channel set that a shape holds, as spans in order that neither touch nor
+/// overlap. inner: all pixels of the sample are in the shape; outer: at least one of them is.
 void row_spans(const Geometry& geometry, const ChannelSet& set, const Outline& outline, Coverage coverage, int row,
                std::vector<Span>& spans);
 
@@ -63,8 +65,8 @@ struct OutlineView {
     return inside;
   }
 
-  /// Whether the shape holds a sample of a set that is subsampled by these shifts, in a picture of width × height pixels. Pixels
-  /// outside of the box are not in the shape.
+  /// Whether the shape holds a sample of a set that is subsampled by these shifts, in a picture of width × height
+  /// pixels. Pixels outside of the box are not in the shape.
   CUDAVISION_HOST_DEVICE constexpr bool holds_sample(int x, int y, int shift_x, int shift_y, int width, int height,
                                                      Coverage coverage) const {
     for (int py = y << shift_y; py < (y + 1) << shift_y && py < height; ++py)

@@ -11,18 +11,19 @@ using Wide = std::int64_t;  // products of two differences of coordinates fit
 int sign(Wide value) { return (value > 0) - (value < 0); }
 
 /// The side of the line a → b on which c is, as side_of().
-int turn(const Point& a, const Point& b, const Point& c) {
+int line_side(const Point& a, const Point& b, const Point& c) {
   return sign((Wide(b.x) - a.x) * (Wide(c.y) - a.y) - (Wide(b.y) - a.y) * (Wide(c.x) - a.x));
 }
 
 /// Whether c, which lies on the line through a and b, lies between them.
 bool between(const Point& a, const Point& b, const Point& c) {
-  return std::min(a.x, b.x) <= c.x && c.x <= std::max(a.x, b.x) && std::min(a.y, b.y) <= c.y && c.y <= std::max(a.y, b.y);
+  return std::min(a.x, b.x) <= c.x && c.x <= std::max(a.x, b.x) && std::min(a.y, b.y) <= c.y &&
+         c.y <= std::max(a.y, b.y);
 }
 
 /// Whether the segments a–b and c–d have a point in common.
-bool touch(const Point& a, const Point& b, const Point& c, const Point& d) {
-  const int abc = turn(a, b, c), abd = turn(a, b, d), cda = turn(c, d, a), cdb = turn(c, d, b);
+bool segments_touch(const Point& a, const Point& b, const Point& c, const Point& d) {
+  const int abc = line_side(a, b, c), abd = line_side(a, b, d), cda = line_side(c, d, a), cdb = line_side(c, d, b);
   if (abc * abd < 0 && cda * cdb < 0) return true;
   return (abc == 0 && between(a, b, c)) || (abd == 0 && between(a, b, d)) || (cda == 0 && between(c, d, a)) ||
          (cdb == 0 && between(c, d, b));
@@ -38,7 +39,8 @@ Wide ceil_div(Wide numerator, Wide denominator) {
   return quotient + (numerator % denominator > 0);
 }
 
-/// Calls f with the first pixel of row y that is not left of an edge, for each edge that the centres of the row meet.
+/// Calls f with the first pixel of row y that is not left of an edge,
+/// for each edge that the line through the centres of the row crosses.
 template <typename F>
 void for_each_crossing(const Polygon& polygon, int y, F&& f) {
   for (std::size_t i = 0; i < polygon.size(); ++i) {
@@ -59,10 +61,10 @@ bool crosses_itself(const Polygon& polygon) {
   for (std::size_t i = 0; i < count; ++i) {
     const Point &a = corner(i), &b = corner(i + 1), &c = corner(i + 2);
     if (a == b) return true;
-    if (turn(a, b, c) == 0 && (between(a, b, c) || between(b, c, a))) return true;  // goes back
+    if (line_side(a, b, c) == 0 && (between(a, b, c) || between(b, c, a))) return true;  // goes back
     for (std::size_t k = i + 2; k < count; ++k) {
       if (i == 0 && k + 1 == count) continue;  // the edges before and after corner 0
-      if (touch(a, b, corner(k), corner(k + 1))) return true;
+      if (segments_touch(a, b, corner(k), corner(k + 1))) return true;
     }
   }
   return false;
@@ -107,11 +109,13 @@ void append_pixels(const Polygon& polygon, int frame_width, int frame_height, st
   }
 }
 
-int side_of(const Point& from, const Point& to, int x, int y) { return turn(doubled(from), doubled(to), centre(x, y)); }
+int side_of(const Point& from, const Point& to, int x, int y) {
+  return line_side(doubled(from), doubled(to), centre(x, y));
+}
 
 bool meets(const Point& from, const Point& to, int x0, int y0, int x1, int y1) {
   const Point begin = centre(x0, y0), end = centre(x1, y1);
-  return turn(begin, end, doubled(from)) * turn(begin, end, doubled(to)) <= 0;
+  return line_side(begin, end, doubled(from)) * line_side(begin, end, doubled(to)) <= 0;
 }
 
 }  // namespace cudavision

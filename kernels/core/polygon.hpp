@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Polygons and directed lines in the plane of the pixels. All arithmetic is exact, so that every backend and machine agrees.
+// Polygons and directed lines in the plane of the pixels. All arithmetic is exact,
+// so that every backend and machine agrees.
 //
 //      0   1   2   3        Corners lie on the grid between the pixels: 0 to the width and the height of the frame.
 //    0 +---+---+---+        Pixel (x, y) is the square from (x, y) to (x + 1, y + 1).
-//      |0,0|1,0|2,0|        It is in a polygon if its centre, (x + 1/2, y + 1/2), is.
+//      |0,0|1,0|2,0|        It is in a polygon if its centre, (x + 1/2, y + 1/2), is in it.
 //    1 +---+---+---+
 #pragma once
 
@@ -20,19 +21,19 @@ struct Point {
   bool operator==(const Point& other) const { return x == other.x && y == other.y; }
 };
 
-/// The largest coordinate, without its sign, for which the functions in this file are exact.
+/// The functions in this file are exact for coordinates up to this size.
 inline constexpr int max_polygon_side = 1 << 28;
 
 /// The corners in order, clockwise or not; the last one is joined with the first one.
 using Polygon = std::vector<Point>;
 
-/// Whether two edges of a polygon share more than the corner between them: edges cross or touch each other, an edge has no length,
-/// or an edge goes back on the one before. Takes a time that grows with the square of the number of corners.
+/// Whether two edges of a polygon share more than the corner between them: edges cross or touch each other, an edge has
+/// no length, or an edge runs back along the edge before it. The time grows with the square of the number of corners.
 bool crosses_itself(const Polygon& polygon);
 
-/// Whether the centre of pixel (x, y) is in the polygon: whether a ray from there meets its edges an odd number of times. A centre
-/// on an edge belongs to what lies right of the edge (no centre is on a horizontal edge). So polygons that share an edge share no
-/// pixel and leave none out.
+/// Whether the centre of pixel (x, y) is in the polygon: whether a ray from there crosses its edges an odd number of
+/// times. A centre on an edge belongs to what lies right of the edge (no centre is on a horizontal edge). So polygons
+/// that share an edge share no pixel and leave none out.
 bool contains(const Polygon& polygon, int x, int y);
 
 /// The pixels of a row from `begin` to before `end`.
@@ -44,16 +45,16 @@ struct Span {
 /// The pixels in row y that a polygon contains, as spans in order that neither touch nor overlap.
 std::vector<Span> spans_at(const Polygon& polygon, int y);
 
-/// Adds the pixels of the frame that a polygon contains, as disjoint rectangles: a span of a row, joined with equal spans of the
-/// rows below. They are in the order of their first rows, and those of equal first rows from left to right.
+/// Adds the pixels of the frame that a polygon contains, as disjoint rectangles: a span of a row, joined with equal
+/// spans of the rows below. They are sorted by their first rows, and from left to right if the first rows are equal.
 void append_pixels(const Polygon& polygon, int frame_width, int frame_height, std::vector<Rect>& rects);
 
-/// The side of a directed line from `from` to `to` on which the centre of pixel (x, y) lies, as seen by somebody who looks from
-/// `from` to `to` at the picture as it is displayed: −1 left, 1 right, 0 on the line.
+/// The side of a directed line from `from` to `to` on which the centre of pixel (x, y) lies, seen from `from` towards
+/// `to` in the displayed picture: −1 left, 1 right, 0 on the line.
 int side_of(const Point& from, const Point& to, int x, int y);
 
-/// Whether the way from the centre of pixel (x0, y0) to that of (x1, y1), which lie on different sides of the line through `from`
-/// and `to`, meets the line between these two points, its ends included.
+/// Whether the way from the centre of pixel (x0, y0) to the centre of pixel (x1, y1) crosses or touches the line from
+/// `from` to `to`, ends included. The two centres lie on different sides of the line through `from` and `to`.
 bool meets(const Point& from, const Point& to, int x0, int y0, int x1, int y1);
 
 }  // namespace cudavision

@@ -62,7 +62,7 @@ struct Cover {
 };
 
 /// The spans of a row of `width` samples that `covered` leaves.
-std::vector<Span> others(const std::vector<Span>& covered, int width) {
+std::vector<Span> uncovered(const std::vector<Span>& covered, int width) {
   std::vector<Span> left;
   int begin = 0;
   for (const Span& span : covered) {
@@ -80,7 +80,7 @@ void cut(const Cover& cover, std::vector<Rect>& pieces) {
   for (std::size_t i = 0; i + 1 < edges.size(); ++i) {
     const int y = edges[i], height = edges[i + 1] - y;
     std::vector<Span> spans = cover.at(y);
-    if (cover.coverage == Coverage::outer) spans = others(spans, cover.geometry.grid(cover.set).width);
+    if (cover.coverage == Coverage::outer) spans = uncovered(spans, cover.geometry.grid(cover.set).width);
     if (spans == above) {
       for (std::size_t k = pieces.size() - spans.size(); k < pieces.size(); ++k) pieces[k].height += height;
       continue;

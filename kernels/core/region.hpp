@@ -8,9 +8,10 @@ namespace cudavision {
 /// Disjoint rectangles for each channel set of a format, in samples of that set's grid.
 using SetPieces = std::array<std::vector<Rect>, 3>;
 
-/// Splits the samples of a region into pieces, so that each sample is in exactly one piece even if the shapes overlap. These are the
-/// same samples that Filter computes. Inside: a sample whose pixels all lie in one of the shapes (Coverage::inner). Outside: a sample
-/// that has no pixel in any of the shapes (Coverage::outer). An ellipse or a polygon makes a piece for nearly each of its rows.
+/// Splits the samples of a region into pieces, so that each sample is in exactly one piece even if the shapes overlap.
+/// These are the same samples that Filter computes. Inside: a sample whose pixels all lie in one of the shapes
+/// (Coverage::inner). Outside: a sample that has no pixel in any of the shapes (Coverage::outer). An ellipse or a
+/// polygon makes a piece for nearly each of its rows.
 void region_pieces(const Geometry& geometry, const Region& region, SetPieces& pieces);
 
 }  // namespace cudavision

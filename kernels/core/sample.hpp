@@ -15,6 +15,8 @@ CUDAVISION_HOST_DEVICE constexpr int sample_of(T word, int shift, int max_value)
 }
 
 /// Whether words of this format can hold a value above the depth, because the word has bits above the sample.
-inline bool can_exceed_depth(const FormatInfo& format) { return format.depth + format.shift < 8 * format.sample_bytes(); }
+inline bool can_exceed_depth(const FormatInfo& format) {
+  return format.depth + format.shift < 8 * format.sample_bytes();
+}
 
 }  // namespace cudavision

@@ -14,7 +14,7 @@ class [[nodiscard]] Status {
   enum class Code {
     ok,
     settings,  ///< a parameter is out of range; the message names it and its range
-    resource,  ///< the device or its memory failed; the message carries CUDA's own text
+    resource,  ///< the device or its memory failed; the message contains CUDA's own text
     frame,     ///< a frame does not fit its caps; the next frame may be good
   };
 
@@ -59,8 +59,8 @@ inline std::string number_text(double value) {
 /// Checks that a number lies in [least, most]. NaN does not. Errors: settings.
 inline Status check_range(const char* name, double value, double least, double most) {
   if (value >= least && value <= most) return {};
-  return Status::settings(std::string(name) + " is " + number_text(value) + ": it must be " + number_text(least) + " to " +
-                          number_text(most));
+  return Status::settings(std::string(name) + " is " + number_text(value) + ": it must be " + number_text(least) +
+                          " to " + number_text(most));
 }
 
 }  // namespace cudavision

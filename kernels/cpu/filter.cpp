@@ -11,13 +11,14 @@
 namespace cudavision::cpu {
 namespace {
 
-/// Samples of a strip. With 2^18 the 32-bit sums of a strip take about 1 MiB. Sobel on 1080p: the same time within 10 % from 2^16
-/// to 2^19; smaller strips are slower, because neighboring strips read the same rows.
+/// Samples of a strip. With 2^18 the 32-bit sums of a strip take about 1 MiB. Sobel on 1080p: the same time within 10 %
+/// from 2^16 to 2^19; smaller strips are slower, because neighboring strips read the same rows.
 constexpr int strip_samples = 1 << 18;
 
 bool short_rows(const cv::Mat& mat) { return mat.step[0] < mat.cols * mat.elemSize(); }
 
-/// Copies channels; `pairs` holds (from, to). Matrices whose rows are too short for OpenCV (see set_mat) are copied row by row.
+/// Copies channels; `pairs` holds (from, to). Matrices whose rows are too short for OpenCV (see
+/// set_mat) are copied row by row.
 void mix(const cv::Mat& from, const cv::Mat& to, const std::vector<int>& pairs) {
   if (pairs.empty()) return;
   const int rows = short_rows(from) || short_rows(to) ? 1 : from.rows;
@@ -53,8 +54,10 @@ cv::Mat set_mat(const Image& image, const ChannelSet& set) {
   const Rect grid = image.geometry.grid(set);
   const int depth = info(image.geometry.format).sample_bytes() == 1 ? CV_8U : CV_16U;
   const Plane& plane = image.planes[set.plane];
-  const std::size_t pitch = std::size_t(plane.pitch), row = std::size_t(grid.width) * set.channels * (depth == CV_8U ? 1 : 2);
-  // A row of UYVY of odd width may end with the last V, one byte before the end that OpenCV assumes. That byte is never used.
+  const std::size_t pitch = std::size_t(plane.pitch),
+                    row = std::size_t(grid.width) * set.channels * (depth == CV_8U ? 1 : 2);
+  // A row of UYVY of odd width may end with the last V, one byte before the end that OpenCV assumes.
+  // That byte is never used.
   cv::Mat mat(grid.height, grid.width, CV_MAKETYPE(depth, set.channels), plane.data, pitch < row ? row + 1 : pitch);
   mat.step[0] = pitch;
   return mat;
@@ -62,7 +65,8 @@ cv::Mat set_mat(const Image& image, const ChannelSet& set) {
 
 void make_luma(const cv::Mat& red, const cv::Mat& green, const cv::Mat& blue, cv::Mat& luma) {
   luma.create(red.size(), red.type());
-  red.depth() == CV_8U ? fill_luma<std::uint8_t>(red, green, blue, luma) : fill_luma<std::uint16_t>(red, green, blue, luma);
+  red.depth() == CV_8U ? fill_luma<std::uint8_t>(red, green, blue, luma)
+                       : fill_luma<std::uint16_t>(red, green, blue, luma);
 }
 
 SetAccess::SetAccess(const FormatInfo& format, const ChannelSet& set, Border border, const BorderValue& border_value,
@@ -89,7 +93,8 @@ SetAccess::SetAccess(const FormatInfo& format, const ChannelSet& set, Border bor
   border_pixel_ = cv::Mat(1, 1, CV_MAKETYPE(depth_, stored_channels_), stored);
 }
 
-/// cv::copyMakeBorder cannot be used: it extrapolates from the given matrix, but a strip may need rows from elsewhere in the frame.
+/// cv::copyMakeBorder cannot be used: it extrapolates from the given matrix,
+/// but a strip may need rows from elsewhere in the frame.
 cv::Mat SetAccess::extrapolate(const cv::Mat& frame, const Rect& window, cv::Mat& store) const {
   cv::Mat out = sized(store, {window.width, window.height}, frame.type());
   const std::size_t pixel = frame.elemSize(), used = pixel - unused_end_;
@@ -173,7 +178,8 @@ void SetAccess::copy(const cv::Mat& in, cv::Mat out) const {
 CpuFilter::CpuFilter(const Geometry& geometry, Border border, const BorderValue& border_value, bool filter_alpha)
     : Filter(geometry, Backend::cpu), scratch_(std::size_t(std::max(1, cv::getNumThreads()))) {
   const FormatInfo& format = info(geometry.format);
-  for (int i = 0; i < format.set_count; ++i) access_[i] = SetAccess(format, format.sets[i], border, border_value, filter_alpha);
+  for (int i = 0; i < format.set_count; ++i)
+    access_[i] = SetAccess(format, format.sets[i], border, border_value, filter_alpha);
 }
 
 Status CpuFilter::filter(const Image& src, const Image& dst, const SetRects& rects, Queue) {
@@ -196,8 +202,8 @@ Status CpuFilter::copy_rects(const Image& src, const Image& dst, const SetRects&
   return {};
 }
 
-Status CpuFilter::copy_outline(const Image& src, const Image& dst, const SetRects& rects, const Outline& outline, Coverage coverage,
-                               Queue) {
+Status CpuFilter::copy_outline(const Image& src, const Image& dst, const SetRects& rects, const Outline& outline,
+                               Coverage coverage, Queue) {
   const FormatInfo& format = info(geometry().format);
   std::vector<Span> spans;
   for (int i = 0; i < format.set_count; ++i) {
@@ -213,7 +219,8 @@ Status CpuFilter::copy_outline(const Image& src, const Image& dst, const SetRect
   return {};
 }
 
-void CpuFilter::for_strips(const Rect& rect, int channels, int overlap, const std::function<void(const Rect&, Scratch&)>& work) {
+void CpuFilter::for_strips(const Rect& rect, int channels, int overlap,
+                           const std::function<void(const Rect&, Scratch&)>& work) {
   const int rows = std::clamp(std::max(strip_samples / (rect.width * channels), 2 * overlap), 1, rect.height);
   const int strips = (rect.height + rows - 1) / rows;
   const int jobs = std::min(strips, int(scratch_.size()));
@@ -240,14 +247,15 @@ Status copy_picture_cpu(const Image& from, const Image& to) {
     const Plane &source = from.planes[plane], &target = to.planes[plane];
     const std::size_t bytes = copied_row(size, source, target);
     for (int y = 0; y < size.rows; ++y)
-      std::memcpy(static_cast<char*>(target.data) + y * target.pitch, static_cast<const char*>(source.data) + y * source.pitch,
-                  bytes);
+      std::memcpy(static_cast<char*>(target.data) + y * target.pitch,
+                  static_cast<const char*>(source.data) + y * source.pitch, bytes);
   }
   return {};
 }
 
 Result<std::shared_ptr<void>> picture_memory_cpu(std::size_t bytes) {
-  return std::shared_ptr<void>(new unsigned char[bytes], [](void* data) { delete[] static_cast<unsigned char*>(data); });
+  return std::shared_ptr<void>(new unsigned char[bytes],
+                               [](void* data) { delete[] static_cast<unsigned char*>(data); });
 }
 
 }  // namespace cudavision

@@ -15,27 +15,30 @@ struct Scratch {
   cv::Mat raw, values, floats, result, sums, second_sums;
 };
 
-/// A matrix of this size and type in the memory of `store`, which grows if needed. Strips and sets of different sizes do not
-/// allocate anew.
+/// A matrix of this size and type in the memory of `store`, which grows if needed.
+/// So strips and sets of different sizes reuse one allocation.
 cv::Mat sized(cv::Mat& store, cv::Size size, int type);
 
 inline cv::Rect cv_rect(const Rect& rect) { return {rect.x, rect.y, rect.width, rect.height}; }
 
-/// A view of the whole grid of a channel set: 8- or 16-bit unsigned, `set.channels` channels. In packed 4:2:2 it includes the
-/// channels of Role::other, which the caller must not write.
+/// A view of the whole grid of a channel set: 8- or 16-bit unsigned, `set.channels` channels. In packed 4:2:2 it
+/// includes the channels of Role::other, which the caller must not write.
 cv::Mat set_mat(const Image& image, const ChannelSet& set);
 
-/// Sets `luma` to the luma of red, green and blue, as luma_of() computes it. The matrices have one channel of 8 or 16 bits.
+/// Sets `luma` to the luma of red, green and blue, as luma_of() computes it.
+/// The matrices have one channel of 8 or 16 bits.
 void make_luma(const cv::Mat& red, const cv::Mat& green, const cv::Mat& blue, cv::Mat& luma);
 
-/// Converts a channel set's stored words to values and back. Values are samples of 0 … 2^depth − 1 without the channels of
-/// Role::other. If the stored words already are the values, nothing is copied.
+/// Converts a channel set's stored words to values and back. Values are samples of 0 … 2^depth − 1 without the channels
+/// of Role::other. If the stored words already are the values, nothing is copied.
 class SetAccess {
  public:
   SetAccess() = default;
-  SetAccess(const FormatInfo& format, const ChannelSet& set, Border border, const BorderValue& border_value, bool filter_alpha);
+  SetAccess(const FormatInfo& format, const ChannelSet& set, Border border, const BorderValue& border_value,
+            bool filter_alpha);
 
-  /// Whether stored words are values: then a filter may write to the planes directly, and read them directly where holds_values().
+  /// Whether stored words are values. Then a filter may write to the planes directly,
+  /// and read from them directly if holds_values().
   bool plain() const { return shift_ == 0 && channels() == stored_channels_; }
   /// Whether all stored words of a part of the frame are values, that is, none is above the depth.
   bool holds_values(const cv::Mat& stored) const;
@@ -45,10 +48,11 @@ class SetAccess {
   int type() const { return CV_MAKETYPE(depth_, channels()); }
   const cv::Scalar& border_value() const { return border_value_; }
 
-  /// The values of `window`, which may reach beyond the edges: a view of `frame`, or a copy in `scratch`. A stored value above the
-  /// depth counts as the largest sample.
+  /// The values of `window`, which may reach beyond the edges: a view of `frame`, or a copy in `scratch`. A stored
+  /// value above the depth counts as the largest sample.
   cv::Mat read(const cv::Mat& frame, const Rect& window, Scratch& scratch) const;
-  /// Where a filter puts the values of a rectangle: `out` itself, or memory in `scratch` that write() then stores to `out`.
+  /// The matrix for the results of a filter in a rectangle: `out` itself,
+  /// or memory in `scratch` that write() then stores to `out`.
   cv::Mat target(const cv::Mat& out, Scratch& scratch) const;
   /// Stores the values, unless they already are in `out`. Then copies the channels that are not filtered from `in`.
   void write(const cv::Mat& values, const cv::Mat& in, cv::Mat out) const;
@@ -77,16 +81,16 @@ class CpuFilter : public Filter {
  protected:
   Status filter(const Image& src, const Image& dst, const SetRects& rects, Queue queue) final;
   Status copy_rects(const Image& src, const Image& dst, const SetRects& rects, Queue queue) override;
-  Status copy_outline(const Image& src, const Image& dst, const SetRects& rects, const Outline& outline, Coverage coverage,
-                      Queue queue) override;
+  Status copy_outline(const Image& src, const Image& dst, const SetRects& rects, const Outline& outline,
+                      Coverage coverage, Queue queue) override;
 
   /// Computes `rect` of channel set `index`. `frame` and `out` are the whole grids; `rect` is not empty.
   virtual void filter_set(int index, const cv::Mat& frame, cv::Mat& out, const Rect& rect) = 0;
 
   const SetAccess& access(int index) const { return access_[std::size_t(index)]; }
 
-  /// Cuts a rectangle of a picture of `channels` channels into strips of rows that fit the cache, and calls `work` for each on
-  /// OpenCV's threads. `overlap`: rows that a strip reads beyond its own.
+  /// Cuts a rectangle of a picture of `channels` channels into strips of rows that fit the cache, and calls `work` for
+  /// each on OpenCV's threads. `overlap`: rows that a strip reads beyond its own.
   void for_strips(const Rect& rect, int channels, int overlap, const std::function<void(const Rect&, Scratch&)>& work);
 
  private:

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Several numbers at once, for the CPU backend: one operation on Lanes is the same operation on each lane, with the same rounding. They
-// have the functions of kernels/diff/rounded.hpp, so that formulas written for float also work for Lanes<float, N>.
+// Several numbers at once, for the CPU backend: one operation on Lanes is the same operation on each lane, with the
+// same rounding. They have the functions of kernels/diff/rounded.hpp,
+// so that formulas written for float also work for Lanes<float, N>.
 //
-// A function that uses them is compiled twice: by CUDAVISION_AVX2 with N = 8, and for any processor with N = 4 (SSE2, NEON). All functions
-// that take or return Lanes are CUDAVISION_INLINE.
+// A function that uses them is compiled twice: by CUDAVISION_AVX2 with N = 8, and for any processor with N = 4 (SSE2,
+// NEON). All functions that take or return Lanes are CUDAVISION_INLINE.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +34,8 @@ struct Lanes {
   typedef T Vector __attribute__((vector_size(N * sizeof(T))));
   typedef std::uint64_t Bits __attribute__((vector_size(N * sizeof(T) < 8 ? 8 : N * sizeof(T))));
   /// Signed integers of the size of T. As a mask: 0 or −1.
-  using Signed = std::conditional_t<sizeof(T) == 1, std::int8_t, std::conditional_t<sizeof(T) == 2, std::int16_t, std::int32_t>>;
+  using Signed =
+      std::conditional_t<sizeof(T) == 1, std::int8_t, std::conditional_t<sizeof(T) == 2, std::int16_t, std::int32_t>>;
   using Mask = Lanes<Signed, N>;
   using Int = Lanes<std::int32_t, N>;
 
@@ -41,10 +43,10 @@ struct Lanes {
 
   // cppcheck-suppress uninitMemberVar ; set before they are used
   Lanes() = default;
-  /// The same number in all lanes. No float becomes an integer unseen.
+  /// The same number in all lanes. A float is not converted to an integer implicitly.
   template <typename A, typename = std::enable_if_t<std::is_integral_v<A> || std::is_same_v<A, T>>>
   CUDAVISION_INLINE Lanes(A all) {
-    T same[N];  // which GCC 12 makes one instruction, unlike other ways
+    T same[N];  // GCC 12 makes one instruction of this form only
     for (T& one : same) one = T(all);
     std::memcpy(&v, same, sizeof v);
   }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Copies from global to shared memory that run while the thread goes on (PTX: cp.async). Devices before Ampere (8.0) copy at once.
+// Copies from global to shared memory that run while the thread does other work (PTX: cp.async). On devices before
+// Ampere (8.0), the thread itself copies.
 //
 //   copy_async() …; commit();    a thread's copies since its last commit() are a batch
-//   wait<N>();                   waits for all of the thread's batches but the N newest; __syncthreads() then shows them to the block
+//   wait<N>();                   waits for all of the thread's batches except the N newest;
+//                                after __syncthreads() the block can read them
 #pragma once
 
 #include <cstdint>
@@ -24,7 +26,7 @@ struct Unit<16> {
   using type = uint4;
 };
 
-/// Copies Bytes bytes: 4, 8 or 16, to which both addresses are aligned. `to` points into shared memory.
+/// Copies Bytes bytes: 4, 8 or 16. Both addresses are aligned to Bytes. `to` points into shared memory.
 template <int Bytes>
 __device__ __forceinline__ void copy_async(void* to, const void* from) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Copies the rectangles of a region, and whole pictures.
 //
-//   ┌─ 128 bytes ─┬─ 128 bytes ─┬ …    A block copies 128 bytes of two rows, a thread one byte. The grid covers the
-//   │ row 0       │ block       │      largest rectangle. If a grid has too many rows, each thread continues further down.
-//   │ row 1       │ (1, 0)      │      blockIdx.z is the channel set. A set that shares its plane with another copies only
-//   ├─────────────┼─────────────┼ …    its own bytes.
+//   ┌─ 128 bytes ─┬─ 128 bytes ─┬ …   A block copies 128 bytes of two rows, a thread one byte. The grid covers the
+//   │ row 0       │ block       │     largest rectangle. If a grid has too many rows, each thread continues further
+//   │ row 1       │ (1, 0)      │     down. blockIdx.z is the channel set. A set that shares its plane with another
+//   ├─────────────┼─────────────┼ …   copies only its own bytes.
 #include "kernels/cuda/filter.hpp"
 #include "kernels/cuda/memory.hpp"
 
@@ -25,12 +25,14 @@ struct CopyJobs {
   CopyJob jobs[3];
 };
 
-/// Copies rectangles byte by byte. Regions of interest are small and have any alignment, so wider accesses would gain little.
+/// Copies rectangles byte by byte. Regions of interest are small and have any alignment,
+/// so wider accesses would gain little.
 __global__ void copy_bytes(CopyJobs jobs) {
   const CopyJob& job = jobs.jobs[blockIdx.z];
   for (int y = blockIdx.y * blockDim.y + threadIdx.y; y < job.rows; y += gridDim.y * blockDim.y)
     for (int x = blockIdx.x * blockDim.x + threadIdx.x; x < job.row_bytes; x += gridDim.x * blockDim.x)
-      if (job.own == ~0u || (job.own >> (x % job.channels) & 1)) job.dst[y * job.dst_pitch + x] = job.src[y * job.src_pitch + x];
+      if (job.own == ~0u || (job.own >> (x % job.channels) & 1))
+        job.dst[y * job.dst_pitch + x] = job.src[y * job.src_pitch + x];
 }
 
 }  // namespace
@@ -75,10 +77,10 @@ Status copy_picture_cuda(const Image& from, const Image& to, Queue queue) {
   for (int plane = 0; plane < info(from.geometry.format).planes; ++plane) {
     const PlaneExtent bytes = extent(from.geometry, plane);
     const Plane &source = from.planes[plane], &target = to.planes[plane];
-    Status status =
-        cuda::check(cudaMemcpy2DAsync(target.data, target.pitch, source.data, source.pitch, copied_row(bytes, source, target),
-                                      bytes.rows, cudaMemcpyDeviceToDevice, queue.stream),
-                    "cannot copy a frame on the device");
+    Status status = cuda::check(
+        cudaMemcpy2DAsync(target.data, target.pitch, source.data, source.pitch, copied_row(bytes, source, target),
+                          bytes.rows, cudaMemcpyDeviceToDevice, queue.stream),
+        "cannot copy a frame on the device");
     if (!status.ok()) return status;
   }
   return {};

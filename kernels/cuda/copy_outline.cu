@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Copies what an ellipse or a polygon holds of a picture. A filter computes the box around the shape into a picture of its own, from
-// which this kernel cuts the shape; or it computes the whole frame, into which this kernel puts the input back.
+// Copies the samples of a picture that are in an ellipse or a polygon. Either a filter computes the box around the
+// shape into a picture of its own, and this kernel copies the shape to the output. Or the filter computes the whole
+// frame, and this kernel copies the input's samples back.
 //
-//   ┌─ 32 pixels ─┬─ 32 pixels ─┬ …    A block copies 32 pixels of four rows. A thread copies the channels of one pixel
-//   │ row 0       │ block       │      if the shape holds the pixel. The grid covers the box. If a grid has too many rows,
-//   │ row 1     ▄▄│▄▄▄ (1, 0)   │      each thread continues further down. blockIdx.z is the channel set. A set that
-//   │ row 2   ▄███│█████▄       │      shares its plane with another copies only its own samples.
+//   ┌─ 32 pixels ─┬─ 32 pixels ─┬ …   A block copies 32 pixels of four rows. A thread copies the channels of one pixel
+//   │ row 0       │ block       │     if the shape holds the pixel. The grid covers the box. If a grid has too many
+//   │ row 1     ▄▄│▄▄▄ (1, 0)   │     rows, each thread continues further down. blockIdx.z is the channel set. A set
+//   │ row 2   ▄███│█████▄       │     that shares its plane with another copies only its own samples.
 //   │ row 3  ▄████│██████▄      │
 //   ├─────────────┼─────────────┼ …
 //
-// A shape travels with the launch, so a region of many shapes needs no memory on the device and no upload: two launches for each shape,
-// this one and the filter's. Each thread tests the pixels of its sample (up to four) by OutlineView::holds_sample(), exactly.
+// A shape is an argument of the launch. So a region of many shapes needs no memory on the device and no upload, but two
+// launches for each shape: this one and the filter's. Each thread tests the pixels of its sample (up to four) by
+// OutlineView::holds_sample(), exactly.
 #include "kernels/core/outline.hpp"
 #include "kernels/cuda/filter.hpp"
 
@@ -41,8 +43,10 @@ __global__ void __launch_bounds__(128) copy_held(const __grid_constant__ Outline
   const SetJob& job = jobs.sets[blockIdx.z];
   const int x = job.rect.x + blockIdx.x * blockDim.x + threadIdx.x;
   if (x >= job.rect.x + job.rect.width) return;
-  for (int y = job.rect.y + blockIdx.y * blockDim.y + threadIdx.y; y < job.rect.y + job.rect.height; y += gridDim.y * blockDim.y) {
-    if (!jobs.outline.view().holds_sample(x, y, job.shift_x, job.shift_y, jobs.width, jobs.height, jobs.coverage)) continue;
+  for (int y = job.rect.y + blockIdx.y * blockDim.y + threadIdx.y; y < job.rect.y + job.rect.height;
+       y += gridDim.y * blockDim.y) {
+    if (!jobs.outline.view().holds_sample(x, y, job.shift_x, job.shift_y, jobs.width, jobs.height, jobs.coverage))
+      continue;
     const T* const from = reinterpret_cast<const T*>(job.src + y * job.src_pitch) + std::ptrdiff_t(x) * job.channels;
     T* const to = reinterpret_cast<T*>(job.dst + y * job.dst_pitch) + std::ptrdiff_t(x) * job.channels;
     for (int c = 0; c < job.channels; ++c)

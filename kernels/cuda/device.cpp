@@ -35,7 +35,8 @@ Status load_kernel(const void* kernel, const char* what, int shared_bytes) {
 
 Result<int> resident_blocks(const void* kernel, int threads, int shared_bytes) {
   int blocks = 0;
-  const cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, std::size_t(shared_bytes));
+  const cudaError_t error =
+      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, std::size_t(shared_bytes));
   if (Status status = check(error, "cannot query a kernel"); !status.ok()) return status;
   return blocks;
 }

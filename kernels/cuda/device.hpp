@@ -19,9 +19,10 @@ struct Device {
 };
 Result<Device> current_device();
 
-/// Loads a kernel's code when a plan is made. Otherwise the first launch would load it and wait for the device. `shared_bytes`: the
-/// largest dynamic shared memory of any launch. All plans of a context share this setting, so pass the device's limit if plans
-/// differ. `what` begins the error message, for example "cannot load the Gaussian kernel". Errors: resource.
+/// Loads a kernel's code when a plan is made. Otherwise the first launch would load it and wait for the device.
+/// `shared_bytes`: the largest dynamic shared memory of any launch. All plans of a context share this setting, so pass
+/// the device's limit if plans differ. `what` begins the error message,
+/// for example "cannot load the Gaussian kernel". Errors: resource.
 Status load_kernel(const void* kernel, const char* what, int shared_bytes = 0);
 template <typename... Arguments>
 Status load_kernel(void (*kernel)(Arguments...), const char* what, int shared_bytes = 0) {

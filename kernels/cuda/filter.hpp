@@ -16,8 +16,8 @@ class CudaFilter : public Filter {
 
  protected:
   Status copy_rects(const Image& src, const Image& dst, const SetRects& rects, Queue queue) override;
-  Status copy_outline(const Image& src, const Image& dst, const SetRects& rects, const Outline& outline, Coverage coverage,
-                      Queue queue) override;
+  Status copy_outline(const Image& src, const Image& dst, const SetRects& rects, const Outline& outline,
+                      Coverage coverage, Queue queue) override;
 };
 
 /// Makes a filter and calls its load(), which loads kernels and allocates memory.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// How kernels read and write the pixels of a channel set: formats, borders, alignment, rectangles. Kernels only compute.
+// How kernels read and write the pixels of a channel set: formats, borders, alignment,
+// rectangles. Kernels only compute.
 //
-// A quad is four neighboring pixels whose first x is a multiple of 4. In memory its channels are interleaved; in registers it is
-// held as planar words, one channel after the other. For RGB of 8 bits (T = uint8_t, C = 3), byte 0 is the lowest byte of a word:
+// A quad is four neighboring pixels whose first x is a multiple of 4. In memory its channels are interleaved; in
+// registers it is held as planar words, one channel after the other. For RGB of 8 bits (T = uint8_t, C = 3), byte 0 is
+// the lowest byte of a word:
 //
 //   memory              R0 G0 B0 R1 │ G1 B1 R2 G2 │ B2 R3 G3 B3         three words of interleaved samples
 //                                   load_quad() ▼ ▲ store_quad()
@@ -36,15 +38,15 @@ struct SetView {
   int max_value = 255;                          ///< results saturate at this value; larger stored values count as it
   int shift = 0;                                ///< unused low bits of stored words
   std::uint8_t channels = 1;
-  std::uint8_t filtered = 1;                      ///< bit c: channel c is computed
-  std::uint8_t own = 1;                           ///< bit c: channel c is written; own channels that are not filtered are copied
+  std::uint8_t filtered = 1;  ///< bit c: channel c is computed
+  std::uint8_t own = 1;       ///< bit c: channel c is written; own channels that are not filtered are copied
   bool src_aligned = false, dst_aligned = false;  ///< quads can be accessed as words (see quad_alignment)
   Border border = Border::constant;
   std::uint16_t border_value[4] = {};  ///< by channel
 };
 
-/// The samples of a quad as planar words: word[c][k] holds 4 / sizeof(T) neighboring samples of channel c, the leftmost one in the
-/// lowest bits.
+/// The samples of a quad as planar words: word[c][k] holds 4 / sizeof(T) neighboring samples of channel c, the leftmost
+/// one in the lowest bits.
 template <typename T, int C>
 struct Quad {
   std::uint32_t word[C][sizeof(T)];
@@ -98,8 +100,9 @@ inline SetView make_view(const Image& src, const Image& dst, int index, const Re
   return view;
 }
 
-/// Calls f(sample, first, rest) with a value of the format's sample type and, as integral constants, the channel counts of its
-/// first set and of its other sets. These are the template arguments of a kernel that processes all sets in one launch.
+/// Calls f(sample, first, rest) with a value of the format's sample type and, as integral constants, the channel counts
+/// of its first set and of its other sets. These are the template arguments of a kernel that
+/// processes all sets in one launch.
 template <typename F>
 auto with_layout(const FormatInfo& format, F&& f) {
   using One = std::integral_constant<int, 1>;
@@ -121,8 +124,8 @@ auto with_layout(const FormatInfo& format, F&& f) {
 
 #ifdef __CUDACC__
 
-/// Converts the two stored 16-bit words in a register to samples (see sample_of). to_samples() does so for N registers, and does
-/// nothing if the format uses all 16 bits.
+/// Converts the two stored 16-bit words in a register to samples (see sample_of). to_samples() does so for N registers,
+/// and does nothing if the format uses all 16 bits.
 __device__ __forceinline__ std::uint32_t samples_of(std::uint32_t words, int shift, int max_value) {
   const std::uint32_t mask = (0xffffu >> shift) * 0x10001u;
   return __vminu2(words >> shift & mask, std::uint32_t(max_value) * 0x10001u);
@@ -181,12 +184,12 @@ __device__ __forceinline__ void interleave(const Quad<T, C>& quad, std::uint32_t
 #pragma unroll
   for (int i = 0; i < C * int(sizeof(T)); ++i)
     raw[i] = C == 1 ? planar[i]
-                    : gather(planar, planar_byte<T, C>(4 * i), planar_byte<T, C>(4 * i + 1), planar_byte<T, C>(4 * i + 2),
-                             planar_byte<T, C>(4 * i + 3));
+                    : gather(planar, planar_byte<T, C>(4 * i), planar_byte<T, C>(4 * i + 1),
+                             planar_byte<T, C>(4 * i + 2), planar_byte<T, C>(4 * i + 3));
 }
 
-/// Loads the words of a quad with the widest accesses that its alignment allows. `constant`: nothing writes this memory while the
-/// kernel runs.
+/// Loads the words of a quad with the widest accesses that its alignment allows. `constant`: nothing writes this memory
+/// while the kernel runs.
 template <int N, int Alignment, bool constant = true>
 __device__ __forceinline__ void load_words(const unsigned char* from, std::uint32_t (&raw)[N]) {
   using Vector = std::conditional_t<Alignment == 16, uint4, std::conditional_t<Alignment == 8, uint2, std::uint32_t>>;
@@ -223,15 +226,15 @@ __device__ __forceinline__ void store_words(unsigned char* to, const std::uint32
   }
 }
 
-/// Reads pixels x … x + 3 of row `row` and converts stored words to samples. x: a multiple of 4, may lie outside the grid. row:
-/// already mapped by border_index(), so it lies inside the grid or is −1 for the border value.
+/// Reads pixels x … x + 3 of row `row` and converts stored words to samples. x: a multiple of 4, may lie outside the
+/// grid. row: already mapped by border_index(), so it lies inside the grid or is −1 for the border value.
 template <typename T, int C>
 __device__ __forceinline__ Quad<T, C> load_quad(const SetView& view, int x, int row) {
   Quad<T, C> quad;
   if (view.src_aligned && row >= 0 && x >= 0 && x + 4 <= view.width) {
     std::uint32_t raw[C * sizeof(T)];
-    load_words<C * sizeof(T), quad_alignment(C, sizeof(T))>(view.src + row * view.src_pitch + std::ptrdiff_t(x) * (C * sizeof(T)),
-                                                            raw);
+    load_words<C * sizeof(T), quad_alignment(C, sizeof(T))>(
+        view.src + row * view.src_pitch + std::ptrdiff_t(x) * (C * sizeof(T)), raw);
     quad = deinterleave<T, C>(raw);
     if constexpr (sizeof(T) == 2) {
 #pragma unroll
@@ -249,10 +252,10 @@ __device__ __forceinline__ Quad<T, C> load_quad(const SetView& view, int x, int 
 #pragma unroll
     for (int c = 0; c < C; ++c) {
       const std::uint32_t value =
-          column < 0
-              ? view.border_value[c]
-              : std::uint32_t(sample_of(reinterpret_cast<const T*>(view.src + row * view.src_pitch)[std::ptrdiff_t(column) * C + c],
-                                        view.shift, view.max_value));
+          column < 0 ? view.border_value[c]
+                     : std::uint32_t(sample_of(
+                           reinterpret_cast<const T*>(view.src + row * view.src_pitch)[std::ptrdiff_t(column) * C + c],
+                           view.shift, view.max_value));
       constexpr int per_word = 4 / sizeof(T);
       quad.word[c][j / per_word] |= value << (j % per_word * 8 * int(sizeof(T)));
     }
@@ -260,8 +263,9 @@ __device__ __forceinline__ Quad<T, C> load_quad(const SetView& view, int x, int 
   return quad;
 }
 
-/// Writes pixels x … x + 3 of row y that lie in the view's rectangle. x: a multiple of 4. Filtered channels come from `quad`,
-/// already saturated; own channels that are not filtered come from the source; channels of other sets are not touched.
+/// Writes pixels x … x + 3 of row y that lie in the view's rectangle. x: a multiple of 4. Filtered channels come from
+/// `quad`, already saturated; own channels that are not filtered come from the source;
+/// channels of other sets are not touched.
 template <typename T, int C>
 __device__ __forceinline__ void store_quad(const SetView& view, int x, int y, Quad<T, C> quad) {
   if (y < view.y0 || y >= view.y1 || x >= view.x1 || x + 4 <= view.x0) return;
@@ -280,7 +284,8 @@ __device__ __forceinline__ void store_quad(const SetView& view, int x, int y, Qu
 #pragma unroll
       for (int c = 0; c < C; ++c)
 #pragma unroll
-        for (int w = 0; w < int(sizeof(T)); ++w) quad.word[c][w] <<= view.shift;  // the low sample has `shift` zero bits on top
+        // The low sample has `shift` zero bits on top.
+        for (int w = 0; w < int(sizeof(T)); ++w) quad.word[c][w] <<= view.shift;
     }
     std::uint32_t raw[C * sizeof(T)];
     interleave<T, C>(quad, raw);
@@ -292,7 +297,8 @@ __device__ __forceinline__ void store_quad(const SetView& view, int x, int y, Qu
     if (x + j < view.x0 || x + j >= view.x1) continue;
 #pragma unroll
     for (int c = 0; c < C; ++c)
-      if (view.own >> c & 1) reinterpret_cast<T*>(row)[std::ptrdiff_t(x + j) * C + c] = T(quad.sample(c, j) << view.shift);
+      if (view.own >> c & 1)
+        reinterpret_cast<T*>(row)[std::ptrdiff_t(x + j) * C + c] = T(quad.sample(c, j) << view.shift);
   }
 }
 

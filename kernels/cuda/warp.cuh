@@ -34,14 +34,15 @@ __device__ __forceinline__ void warp_scan(Value (&values)[N], int lane) {
   }
 }
 
-/// Returns a value that is the same in all lanes, as the result of a shuffle. The compiler then holds it in a register; otherwise it reads
-/// the kernel's parameters again at every use. Costs one instruction.
+/// Returns a value that is the same in all lanes, as the result of a shuffle. The compiler then holds it in a register;
+/// otherwise it reads the kernel's parameters again at every use. Costs one instruction.
 template <typename V>
 __device__ __forceinline__ V warp_uniform(V value) {
   return __shfl_sync(~0u, value, 0);
 }
 
-/// Does the same for a value that is already in a variable, without an instruction: the compiler forgets where the value came from.
+/// Does the same for a value that is already in a variable, without an instruction:
+/// the compiler forgets where the value came from.
 __device__ __forceinline__ void hide_origin(float& value) { asm("" : "+f"(value)); }
 __device__ __forceinline__ void hide_origin(int& value) { asm("" : "+r"(value)); }
 __device__ __forceinline__ void hide_origin(std::uint32_t& value) { asm("" : "+r"(value)); }

@@ -17,7 +17,8 @@ static_assert(int(Border::reflect_101) == cv::BORDER_REFLECT_101 && int(Border::
                   int(Border::replicate) == cv::BORDER_REPLICATE && int(Border::constant) == cv::BORDER_CONSTANT,
               "a Border becomes a cv::BorderTypes of the same number");
 
-/// Calls cv::GaussianBlur where OpenCV has the plan's weights, and cv::sepFilter2D in float64 elsewhere. Both are exact.
+/// Calls cv::GaussianBlur where OpenCV has the plan's weights,
+/// and cv::sepFilter2D in float64 elsewhere. Both are exact.
 class CpuGaussian final : public cpu::CpuFilter {
  public:
   explicit CpuGaussian(Plan plan)
@@ -31,8 +32,8 @@ class CpuGaussian final : public cpu::CpuFilter {
   }
 
  private:
-  /// The vertical sigma to pass to cv::GaussianBlur, which reads 0 as "the same as the horizontal sigma". Returns 0 where OpenCV
-  /// cannot compute this axis: it uses its table of small kernels only if both sigmas are 0.
+  /// The vertical sigma to pass to cv::GaussianBlur, which reads 0 as "the same as the horizontal sigma". Returns 0
+  /// where OpenCV cannot compute this axis: it uses its table of small kernels only if both sigmas are 0.
   static double sigma_y(const Plan::Axes& axes) {
     if (axes.y.sigma > 0 || axes.x.sigma <= 0) return axes.y.sigma;
     if (axes.y.taps == 1) return 1;
@@ -66,7 +67,8 @@ class CpuGaussian final : public cpu::CpuFilter {
       cv::Mat blurred;
       if (in_opencv(index)) {
         cv::Mat all = cpu::sized(scratch.result, values.size(), values.type());
-        blur(index, values, all, cv::BORDER_REPLICATE | cv::BORDER_ISOLATED);  // `values` holds the samples beyond the border too
+        // `values` holds the samples beyond the border too.
+        blur(index, values, all, cv::BORDER_REPLICATE | cv::BORDER_ISOLATED);
         blurred = all(inner);
       } else {
         blurred = set.target(out(at), scratch);
@@ -98,7 +100,8 @@ class CpuGaussian final : public cpu::CpuFilter {
     const int bits = 2 * plan_.fraction_bits;
     cv::Mat sums = cpu::sized(scratch.sums, values.size(), CV_MAKETYPE(CV_64F, values.channels()));
     cv::sepFilter2D(values, sums, CV_64F, row_[index], column_[index]);
-    sums.convertTo(sums, CV_64F, std::ldexp(1, -bits), std::ldexp(1, -bits - 2));  // the extra quarter step makes ½ round up
+    // The extra quarter step makes ½ round up.
+    sums.convertTo(sums, CV_64F, std::ldexp(1, -bits), std::ldexp(1, -bits - 2));
     sums.convertTo(blurred, blurred.depth());
   }
 

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The Gaussian on CUDA: chooses a kernel when the plan is made, fills in its parameters and launches it for each frame.
 //
-//   plan:   Window of each channel set → kernel_: the first KernelShape that holds all of them (cuda_strip.cu), or the kernel for large
-//           windows (cuda_large.cu)
-//   frame:  SetJob of each channel set → Schedule: strips, segments, blocks (cuda_schedule.cpp) → one launch for all sets
+//   plan:   Window of each channel set → kernel_: the first KernelShape that holds all of them (cuda_strip.cu), or the
+//           kernel for large windows (cuda_large.cu)
+//   frame:  SetJob of each channel set → Schedule: strips, segments,
+//           blocks (cuda_schedule.cpp) → one launch for all sets
 //
 // Where to change what:
-//   another border            core/border.hpp: Border; the compiler then names each switch that lacks it; extrapolating_borders; its row in
-//                             core/border.cpp. Tile::plain() (cuda_tile.cuh), if near_border_index() cannot find the rows. CPU: cpu.cpp,
+//   another border            core/border.hpp: Border; the compiler then names each switch that lacks it;
+//                             extrapolating_borders; its row in core/border.cpp. Tile::plain() (cuda_tile.cuh), if
+//                             near_border_index() cannot find the rows. CPU: cpu.cpp,
 //                             which passes the enum's number to OpenCV
 //   another depth or format   nothing, if core/format.cpp has it: sample_rules() reads depth and shift
-//   another sample type       only integers of 1 or 2 bytes, because products are of bytes: `sizeof(T)` and `sample_bytes == 1` decide
-//                             in Arithmetic, strip_blocks(), Samples and Large. float32 needs a kernel of its own
-//   another block shape       strip_warps, large_warps with narrow_blocks, wide_blocks, large_blocks (cuda_tuning.hpp). Rows of a
-//                             segment: max_steps. strip_bytes and step_rows are fixed
+//   another sample type       only integers of 1 or 2 bytes, because products are of bytes: `sizeof(T)` and
+//                             `sample_bytes == 1` decide in Arithmetic, strip_blocks(), Samples and Large. float32
+//                             needs a kernel of its own
+//   another block shape       strip_warps, large_warps with narrow_blocks, wide_blocks, large_blocks (cuda_tuning.hpp).
+//                             Rows of a segment: max_steps. strip_bytes and step_rows are fixed
 //   another window shape      byte_shapes, word_shapes, pixel_shapes (cuda_schedule.hpp)
 //   numbers that cost time    cuda_tuning.hpp
 //   how rows are read         cuda_tile.cuh; for large windows cuda_read.cuh
@@ -47,7 +50,8 @@ SampleRules sample_rules(const FormatInfo& format, bool identity_x, bool identit
   rules.most = (uint32_t(format.max_value()) << format.shift) * 0x10001u;
   if (bytes || rules.most == rules.mask) rules.most = ~0u;
   rules.out = bytes ? (identity_y ? 0x51 : 0x62) : (identity_y ? 0x5410 : 0x6521);
-  rules.low = identity_x ? 0x7362 : 0x5140;  // the sum is the sample: its two upper bytes are 0 and become the lower ones
+  // The sum is the sample: its two upper bytes are 0 and become the lower ones.
+  rules.low = identity_x ? 0x7362 : 0x5140;
   rules.high = identity_x ? 0x5140 : 0x7362;
   rules.rounding = bytes ? 1u << (identity_y ? 7 : 15) : 1u << (format.shift + (identity_y ? 7 : 15));
   return rules;
@@ -69,8 +73,8 @@ class CudaGaussian final : public cuda::CudaFilter {
   }
 
  private:
-  /// How many channels of pixels of four bytes are computed; 0: the format has other pixels, or copies other channels than cuda_pixels.cuh
-  /// can.
+  /// How many channels of pixels of four bytes are computed; 0: the format has other pixels, or copies other channels
+  /// than cuda_pixels.cuh can.
   int pixel_channels(const FormatInfo& format) const {
     const ChannelSet& set = format.sets[0];
     if (format.set_count != 1 || set.channels != 4 || format.sample_bytes() != 1) return 0;
@@ -122,13 +126,15 @@ class CudaGaussian final : public cuda::CudaFilter {
     } else {
       kernel_ = large_kernel(element_bytes);
       workers_.warps = large_warps(element_bytes, gx, gy, shared_limit);
-      if (workers_.warps == 0) return Status::resource("the device lacks the shared memory for a Gaussian of this size");
+      if (workers_.warps == 0)
+        return Status::resource("the device lacks the shared memory for a Gaussian of this size");
       threads_ = 32 * workers_.warps;
       workers_.window = large_window(element_bytes, gx, gy);
       workers_.edge_percent = tuning.large_edge_percent;
       shared_bytes_ = large_bytes(element_bytes, gx, gy, workers_.warps);
     }
-    if (Status status = cuda::load_kernel(kernel_, "cannot load the Gaussian kernel", large_ ? shared_limit : shared_bytes_);
+    if (Status status =
+            cuda::load_kernel(kernel_, "cannot load the Gaussian kernel", large_ ? shared_limit : shared_bytes_);
         !status.ok())
       return status;
     const auto resident = cuda::resident_blocks(kernel_, threads_, shared_bytes_);
@@ -164,8 +170,8 @@ class CudaGaussian final : public cuda::CudaFilter {
 
   /// The kernel for strips starts while the launch before it ends; see wait_for_previous().
   Status launch(KernelParams& params, int blocks, Queue queue) const {
-    return cuda::check(cuda::launch_overlapping(reinterpret_cast<const void*>(kernel_), blocks, threads_, shared_bytes_, overlaps_,
-                                                &params, queue.stream),
+    return cuda::check(cuda::launch_overlapping(reinterpret_cast<const void*>(kernel_), blocks, threads_, shared_bytes_,
+                                                overlaps_, &params, queue.stream),
                        "cannot launch the Gaussian");
   }
 
@@ -199,13 +205,14 @@ class CudaGaussian final : public cuda::CudaFilter {
     const int sample_bytes = info(geometry().format).sample_bytes();
     job.copied_bits[0] = job.copied_bits[1] = 0;
     for (int byte = 0; byte < 8; ++byte)
-      if (!(view.filtered >> (byte / sample_bytes % view.channels) & 1)) job.copied_bits[byte / 4] |= 0xffu << byte % 4 * 8;
+      if (!(view.filtered >> (byte / sample_bytes % view.channels) & 1))
+        job.copied_bits[byte / 4] |= 0xffu << byte % 4 * 8;
     job.unit = 0;
     for (int unit : {4, 8, 16})
       if (aligned_to(view.src, view.src_pitch, unit)) job.unit = unit;
     // The kernel for large windows reads 16 bytes of the source where some of them are copied.
-    job.stores_8 =
-        aligned_to(view.dst, view.dst_pitch, 8) && (!large_ || !(job.copied_bits[0] | job.copied_bits[1]) || job.unit == 16);
+    job.stores_8 = aligned_to(view.dst, view.dst_pitch, 8) &&
+                   (!large_ || !(job.copied_bits[0] | job.copied_bits[1]) || job.unit == 16);
     job.stores_16 = aligned_to(view.dst, view.dst_pitch, 16);
   }
 

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The arithmetic of a sample type: how sums are made of products of bytes, the only ones that the integer matrix units compute.
+// The arithmetic of a sample type: how sums are made of products of bytes.
+// The integer matrix units compute no other products.
 //
 //   8 bit:  a row sum has 16 bits and is split into two bytes; a result takes two products down, one for each byte.
-//   16 bit: samples and weights have two bytes each. The low and the high bytes of samples are planes of their own, so a row sum takes
-//           four products across (low · low, low · high and high · low in one sum, high · high); it is exact in 32 bits and is split
-//           into four bytes. A result takes eight products down (two bytes of a weight, four of a row sum), added up by the place of
-//           their bytes.
+//   16 bit: samples and weights have two bytes each. The low and the high bytes of samples are planes of their own, so
+//           a row sum takes four products across (low · low, low · high and high · low in one sum, high · high); it is
+//           exact in 32 bits and is split into four bytes. A result takes eight products down (two bytes of a weight
+//           times four of a row sum). Products of the same power of 256 are summed.
 //
-// Lane 4g + t of a warp holds these elements of a product's result, as (row, column): (g, 2t), (g, 2t + 1), (g + 8, 2t),
-// (g + 8, 2t + 1). Rows of the product across are samples, its columns are rows of the picture; in the product down it is the other
-// way round.
+// Lane 4g + t of a warp holds four elements of a product's result. Their (row, column) are (g, 2t), (g, 2t + 1), (g +
+// 8, 2t) and (g + 8, 2t + 1). Rows of the product across are samples, its columns are rows of the picture; in the
+// product down it is the other way round.
 //
 // Only bytes and 16-bit words exist. cuda.cu lists what another type would need.
 #pragma once
@@ -20,8 +21,8 @@ namespace cudavision::gaussian {
 
 /// For each sample type:
 ///   bytes, planes: of a sample and of a weight; of a row sum;
-///   across, sums: how many sums a row sum and a result take, by the place of the bytes: byte of a sample or of a row sum + byte of a
-///            weight;
+///   across, sums: how many sums make a row sum and a result: one for each power of 256, which is the byte's index in
+///   the sample or row sum plus the byte's index in the weight;
 ///   tiles:   how many tiles of 8 samples share a result word;
 ///   sample(m): the sample of a block that row m of the product across computes;
 ///   rounded: the sum of a result that begins with rules.rounding;
@@ -37,8 +38,8 @@ struct Arithmetic<uint8_t> {
   /// The order makes the samples of a lane neighbours.
   __device__ static int sample(int m) { return (m & 7) / 2 * 4 + (m & 1) + m / 8 * 2; }
 
-  __device__ static void split(const SampleRules&, uint32_t pack, const int (&top)[1][4], const int (&bottom)[1][4], int half,
-                               uint32_t* words) {
+  __device__ static void split(const SampleRules&, uint32_t pack, const int (&top)[1][4], const int (&bottom)[1][4],
+                               int half, uint32_t* words) {
     const uint32_t a = __byte_perm(top[0][2 * half], top[0][2 * half + 1], pack);
     const uint32_t b = __byte_perm(bottom[0][2 * half], bottom[0][2 * half + 1], pack);
     words[0] = __byte_perm(a, b, 0x6420);
@@ -64,7 +65,7 @@ struct Arithmetic<uint16_t> {
 
   __device__ static int sample(int m) { return m; }
 
-  /// Clears the bits of stored words that are no sample, and limits them to the greatest sample.
+  /// Clears the bits of stored words that are not part of a sample, and limits samples to the greatest one.
   template <int N>
   __device__ static void clamp(const SampleRules& rules, uint32_t (&words)[N]) {
     if (rules.mask != ~0u) {
@@ -78,10 +79,12 @@ struct Arithmetic<uint16_t> {
   }
 
   /// The row sum, exact, made of the low · low, mixed and high · high products.
-  __device__ static uint32_t row_sum(const int (&sum)[3][4], int i) { return sum[2][i] * 65536u + (sum[1][i] * 256u + sum[0][i]); }
+  __device__ static uint32_t row_sum(const int (&sum)[3][4], int i) {
+    return sum[2][i] * 65536u + (sum[1][i] * 256u + sum[0][i]);
+  }
 
-  __device__ static void split(const SampleRules& rules, uint32_t, const int (&top)[3][4], const int (&bottom)[3][4], int half,
-                               uint32_t* words) {
+  __device__ static void split(const SampleRules& rules, uint32_t, const int (&top)[3][4], const int (&bottom)[3][4],
+                               int half, uint32_t* words) {
     const uint32_t a = row_sum(top, 2 * half), b = row_sum(top, 2 * half + 1);
     const uint32_t c = row_sum(bottom, 2 * half), d = row_sum(bottom, 2 * half + 1);
     const uint32_t ab = __byte_perm(a, b, rules.low), cd = __byte_perm(c, d, rules.low);

@@ -6,15 +6,17 @@
 //                                out[2]   0 0 a b a 0    in[1]
 //                                …                       …
 //
-// So one such row, the band, is enough: a fragment of any row is read from the band at a shifted position. With more channels the
-// weights lie `channels` samples apart. The columns of the matrix across are samples of a window; those of the matrix down are rows.
+// So one such row, the band, is enough. A fragment of any row is read from the band at a shifted position. With more
+// channels the weights lie `channels` samples apart. The columns of the matrix across are samples of a window. The
+// columns of the matrix down are rows.
 #pragma once
 
 #include "kernels/gaussian/cuda_arithmetic.cuh"
 
 namespace cudavision::gaussian {
 
-/// The bands in shared memory: one for each byte of a weight across and each Kind of samples, then one for each byte of a weight down.
+/// The bands in shared memory: one for each byte of a weight across and each Kind of samples,
+/// then one for each byte of a weight down.
 template <typename T>
 struct Bands {
   static constexpr int weight_bytes = sizeof(T), kinds = band_kinds(sizeof(T));
@@ -23,7 +25,9 @@ struct Bands {
   volatile uint8_t* const bytes;  ///< volatile: each load has a register of its own
   const int gx, gy;
 
-  __device__ volatile uint8_t* across(int byte, int kind) const { return bytes + (byte * kinds + kind) * (16 * gx + 32); }
+  __device__ volatile uint8_t* across(int byte, int kind) const {
+    return bytes + (byte * kinds + kind) * (16 * gx + 32);
+  }
   __device__ volatile uint8_t* down(int byte) const {
     return bytes + weight_bytes * kinds * (16 * gx + 32) + byte * (16 * gy + 16);
   }
@@ -37,7 +41,8 @@ struct Bands {
       const bool vertical = band >= weight_bytes * kinds;
       const int byte = vertical ? band - weight_bytes * kinds : band / kinds, kind = vertical ? 0 : band % kinds;
       volatile uint8_t* const to = vertical ? down(byte) : across(byte, kind);
-      for (int i = lane; i < (vertical ? 16 * gy + 16 : 16 * gx + 32) / 4; i += 32) reinterpret_cast<volatile uint32_t*>(to)[i] = 0;
+      for (int i = lane; i < (vertical ? 16 * gy + 16 : 16 * gx + 32) / 4; i += 32)
+        reinterpret_cast<volatile uint32_t*>(to)[i] = 0;
       __syncwarp();
       const AxisWeights& from = vertical ? params.axes[set][1] : params.axes[job.kinds[kind].set][0];
       const int apart = vertical ? 1 : job.kinds[kind].stride / unit;
@@ -49,8 +54,9 @@ struct Bands {
     __syncthreads();
   }
 
-  /// Word `half` of lane `lane` of a fragment of the matrix across. Its columns are samples `position`, the next one, and two more,
-  /// `apart` samples behind these. The samples of a lane are of one kind: even in lanes with even g = lane / 4.
+  /// Word `half` of lane `lane` of a fragment of the matrix across. Its columns are samples `position`, the next one,
+  /// and two more, `apart` samples behind these. The samples of a lane are of one kind:
+  /// even in lanes with even g = lane / 4.
   __device__ uint32_t across_word(int byte, int position, int apart, int half, int lane) const {
     return word(across(byte, lane / 4 % kinds) + first + position - Arithmetic<T>::sample(lane / 4 + 8 * half), apart);
   }
@@ -73,8 +79,9 @@ struct Bands {
   }
 };
 
-/// Loads the groups of the matrix down by the slots of a ring whose newest group is in slot Newest: the groups of rows stay in their slots,
-/// instead those of the matrix rotate. `from`: the lane's words of group 0; those of the next one are 32 further.
+/// Loads the groups of the matrix down in the order of the slots of a ring whose newest group is in slot Newest. The
+/// groups of rows stay in their slots; the groups of the matrix rotate instead. `from`: the lane's words of group 0;
+/// the words of the next group are 32 further.
 template <int GY, int Newest>
 __device__ __forceinline__ void load_down(const uint2* from, uint32_t (&groups)[GY][2]) {
 #pragma unroll

@@ -24,14 +24,15 @@ struct AxisWeights {
 /// Numbers for the arithmetic of a sample type; see cuda_arithmetic.cuh.
 /// An identity axis has the weight 1 (down, 16 bit: 2⁸), and the selectors below make up for it.
 struct SampleRules {
-  uint32_t mask;       ///< 16 bit: bits of the samples in a stored word (two samples)
-  uint32_t most;       ///< 16 bit: the greatest samples of a stored word; ~0: no word exceeds them once `mask` is applied
-  uint32_t out;        ///< __byte_perm selector for results
+  uint32_t mask;  ///< 16 bit: bits of the samples in a stored word (two samples)
+  uint32_t most;  ///< 16 bit: the greatest samples of a stored word; ~0: no word exceeds them once `mask` is applied
+  uint32_t out;   ///< __byte_perm selector for results
   uint32_t low, high;  ///< 16 bit: __byte_perm selectors for the lower and the upper bytes of two row sums
   uint32_t rounding;   ///< half a unit of the result: one of the sums down begins with it
 };
 
-/// The samples of a row with even or with odd numbers. They differ only in packed 4:2:2: one of them is luma, the other chroma.
+/// The samples of a row with even or with odd numbers. They differ only in packed 4:2:2:
+/// one of them is luma, the other chroma.
 struct Kind {
   int set;        ///< the channel set whose weights across they have
   int stride;     ///< bytes from a sample to the next one of its channel
@@ -44,14 +45,14 @@ struct Kind {
 struct SetJob {
   SetView view;
   Kind kinds[2];  ///< of samples with even and with odd numbers
-  int row_bytes,
-      row_end;           ///< of the whole plane. In packed 4:2:2 of odd width the kinds end at different bytes: the first, the last
-  int x0, x1;            ///< to write: [x0, x1)
-  int origin;            ///< where the first strip begins, a multiple of 32
-  int reach;             ///< the radius
-  int lead;              ///< by which a strip's window begins before the strip: a multiple of 8, at least `reach`
-  SetSchedule schedule;  ///< its blocks
-  int unit;              ///< source rows are aligned to so many bytes: 16, 8 or 4; 0: to fewer
+  /// Of the whole plane. In packed 4:2:2 of odd width the kinds end at different bytes: the first, the last.
+  int row_bytes, row_end;
+  int x0, x1;                ///< to write: [x0, x1)
+  int origin;                ///< where the first strip begins, a multiple of 32
+  int reach;                 ///< the radius
+  int lead;                  ///< by which a strip's window begins before the strip: a multiple of 8, at least `reach`
+  SetSchedule schedule;      ///< its blocks
+  int unit;                  ///< source rows are aligned to so many bytes: 16, 8 or 4; 0: to fewer
   bool stores_8, stores_16;  ///< destination rows are aligned to 8 bytes; to 16 bytes
   uint32_t copied_bits[2];   ///< bits of 8 bytes that are copied from the source
   SampleRules rules;
@@ -66,8 +67,8 @@ struct KernelParams {
 
 using Kernel = void (*)(KernelParams);
 
-/// The kernel for windows of up to shape `shape` for such elements, which are kept in registers (cuda_strip.cu). `channels`: of pixels, how
-/// many are computed.
+/// The kernel for windows of up to shape `shape` for such elements, which are kept in registers (cuda_strip.cu).
+/// `channels`: of pixels, how many are computed.
 Kernel strip_kernel(int element_bytes, int channels, int shape);
 /// The kernel for any window, which is kept in shared memory (cuda_large.cu).
 Kernel large_kernel(int sample_bytes);
@@ -83,7 +84,7 @@ __device__ __forceinline__ int find_set(const KernelParams& params) {
 __device__ __forceinline__ Segment find_segment(const SetJob& job) {
   const int warps = blockDim.x / 32, warp = threadIdx.x / 32;
   Segment segment(job.schedule, blockIdx.x, warp, warps);
-  segment.place(job.origin, job.view.y0, job.view.y1, strip_bytes);
+  segment.set_position(job.origin, job.view.y0, job.view.y1, strip_bytes);
   return segment;
 }
 

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The Gaussian for windows that do not fit into registers. It works as cuda_strip.cu does: a warp marches down a segment of a strip, 16
-// rows a step, across and then down. But the matrices and the rings lie in shared memory, and the sizes of the window are parameters.
+// The Gaussian for windows that do not fit into registers. It works as cuda_strip.cu does: a warp marches down a
+// segment of a strip, 16 rows a step, across and then down. But the matrices and the rings lie in shared memory, and
+// the sizes of the window are parameters.
 //
 //   shared memory of a block (LargeLayout):
-//     matrix across  [margin + loads groups of 16 samples][byte of a weight][lane][half]   margin: groups of zeros, see below
+//     matrix across  [margin + loads groups of 16 samples][byte of a weight][lane][half]   margin: groups of zeros
 //     matrix down    [gy groups of 16 rows][byte of a weight][lane][half]
 //     results        [warp] see cuda_store.cuh
 //     maps           [warp][samples of its window] places in the row, for the sides of the frame
 //     rings          [warp][gy groups of 16 rows][4][lane] 16 bytes; at first the bands lie here
 //
-// The blocks of 16 samples of a strip share the matrix across. Block b needs it shifted by b · 16 samples, so it takes the fragment that
-// is b · sizeof(T) groups earlier; the margin and the groups after the window are zeros.
+// The blocks of 16 samples of a strip share the matrix across. Block b needs it shifted by b · 16 samples, so it takes
+// the fragment that is b · sizeof(T) groups earlier; the margin and the groups after the window are zeros.
 #include "kernels/cuda/mma.cuh"
 #include "kernels/gaussian/cuda_bands.cuh"
 #include "kernels/gaussian/cuda_read.cuh"
@@ -29,7 +30,8 @@ struct Large {
   static constexpr int loads_ahead = Layout::loads_ahead, blocks = strip_blocks(sizeof(T));
 
   /// Fills the matrices from the bands. All threads of the block call it.
-  static __device__ __forceinline__ void fill(const Bands<T>& bands, const Layout& layout, uint32_t* across, uint32_t* down) {
+  static __device__ __forceinline__ void fill(const Bands<T>& bands, const Layout& layout, uint32_t* across,
+                                              uint32_t* down) {
     constexpr int apart = sizeof(T) == 1 ? 2 : 8, first = sizeof(T) == 1 ? 4 : 2;  // see planes_of()
     for (int i = threadIdx.x; i < (layout.margin + layout.loads) * A::bytes * 64; i += blockDim.x) {
       const int group = i / (64 * A::bytes) - layout.margin, t = i / 2 % 4;
@@ -43,7 +45,8 @@ struct Large {
   }
 
   /// The planes of a lane's samples of a group: bytes 4t … 4t + 3, or 16-bit samples 2t, 2t + 1, 2t + 8, 2t + 9.
-  static __device__ __forceinline__ void planes_of(const SampleRules& rules, const uint32_t* words, uint32_t (&planes)[A::bytes]) {
+  static __device__ __forceinline__ void planes_of(const SampleRules& rules, const uint32_t* words,
+                                                   uint32_t (&planes)[A::bytes]) {
     if constexpr (sizeof(T) == 1) {
       planes[0] = words[0];
     } else {
@@ -54,8 +57,9 @@ struct Large {
   }
 
   /// The pass across: sums of rows y and y + 8. The lane's words begin at byte x.
-  static __device__ __forceinline__ void sum_rows(const SetJob& job, bool inside, int y, int x, const int* map, int loads,
-                                                  const uint32_t* across, int lane, int (&row_sums)[blocks][2][A::across][4]) {
+  static __device__ __forceinline__ void sum_rows(const SetJob& job, bool inside, int y, int x, const int* map,
+                                                  int loads, const uint32_t* across, int lane,
+                                                  int (&row_sums)[blocks][2][A::across][4]) {
     constexpr int group_words = sizeof(T);
     uint32_t next[2][loads_ahead * group_words];
     load_row<T>(job, inside, y, x, map, next[0]);
@@ -65,7 +69,8 @@ struct Large {
       uint32_t planes[2][loads_ahead][A::bytes];
 #pragma unroll
       for (int i = 0; i < 2 * loads_ahead; ++i)
-        planes_of(job.rules, &next[i / loads_ahead][i % loads_ahead * group_words], planes[i / loads_ahead][i % loads_ahead]);
+        planes_of(job.rules, &next[i / loads_ahead][i % loads_ahead * group_words],
+                  planes[i / loads_ahead][i % loads_ahead]);
       if (j + loads_ahead < loads) {
         const int further = 16 * (j + loads_ahead);  // samples
         load_row<T>(job, inside, y, x + further * group_words, map + further, next[0]);
@@ -90,8 +95,9 @@ struct Large {
   }
 
   /// Puts row sums into slot `slot` of the ring.
-  static __device__ __forceinline__ void put(const SetJob& job, uint32_t pack, const int (&row_sums)[blocks][2][A::across][4],
-                                             int slot, uint4* ring) {
+  static __device__ __forceinline__ void store_row_sums(const SetJob& job, uint32_t pack,
+                                                        const int (&row_sums)[blocks][2][A::across][4], int slot,
+                                                        uint4* ring) {
     uint32_t packed[16];
 #pragma unroll
     for (int i = 0; i < 2 * blocks; ++i)
@@ -102,11 +108,13 @@ struct Large {
   }
 
   /// The pass down: result words of rows g and g + 8, from a full ring whose oldest group is in slot `oldest`.
-  static __device__ __forceinline__ void sum_columns(const SetJob& job, int gy, const uint32_t* down, int lane, const uint4* ring,
-                                                     int oldest, uint32_t (&upper)[4], uint32_t (&lower)[4]) {
+  static __device__ __forceinline__ void sum_columns(const SetJob& job, int gy, const uint32_t* down, int lane,
+                                                     const uint4* ring, int oldest, uint32_t (&upper)[4],
+                                                     uint32_t (&lower)[4]) {
     int sums[4][A::tiles][A::sums][4] = {};
 #pragma unroll
-    for (int i = 0; i < 16 * A::tiles; ++i) sums[i / 4 / A::tiles][i / 4 % A::tiles][A::rounded][i % 4] = job.rules.rounding;
+    for (int i = 0; i < 16 * A::tiles; ++i)
+      sums[i / 4 / A::tiles][i / 4 % A::tiles][A::rounded][i % 4] = job.rules.rounding;
 #pragma unroll 1
     for (int d = 0, from = oldest; d < gy; ++d) {
       uint32_t a[A::bytes][2];
@@ -158,7 +166,7 @@ __global__ void __launch_bounds__(32 * tuning.large_warps, tuning.large_blocks)
   const bool inside = !segment.edge;
   int* const map = reinterpret_cast<int*>(memory + layout.map) + warp * layout.places;
   if (segment.edge && segment.steps > 0)
-    for (int i = lane; i < layout.places; i += 32) map[i] = place(job, window / int(sizeof(T)) + i, sizeof(T));
+    for (int i = lane; i < layout.places; i += 32) map[i] = source_byte(job, window / int(sizeof(T)) + i, sizeof(T));
   __syncwarp();
   const int groups = segment.steps > 0 ? segment.steps + gy - 1 : 0;
   Store<T, true> store(job, segment.x, segment.y, memory + layout.out + warp * Store<T, true>::size);
@@ -168,7 +176,7 @@ __global__ void __launch_bounds__(32 * tuning.large_warps, tuning.large_blocks)
     const int y = segment.y - radius + q * step_rows + g;
     int row_sums[L::blocks][2][A::across][4] = {};
     L::sum_rows(job, inside, y, x, map + (x - window) / int(sizeof(T)), layout.loads, across, lane, row_sums);
-    L::put(job, pack, row_sums, slot, ring);
+    L::store_row_sums(job, pack, row_sums, slot, ring);
     slot = slot + 1 < gy ? slot + 1 : 0;
     if (q < gy - 1) continue;  // the ring is not full yet
     uint32_t upper[4], lower[4];
@@ -180,7 +188,7 @@ __global__ void __launch_bounds__(32 * tuning.large_warps, tuning.large_blocks)
     uint4 values[2];
     store.gather(upper, lower, values);
     store.restore_copied(values, source);
-    store.template put<false>(values);
+    store.template store_rows<false>(values);
   }
 }
 

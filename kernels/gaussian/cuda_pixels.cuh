@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What a warp computes of a strip whose elements are pixels of four bytes; see cuda_strip.cu for the steps. The channels are taken apart,
-// so the weights of a channel lie side by side, and no product is of the zeros between them.
+// What a warp computes of a strip whose elements are pixels of four bytes; see cuda_strip.cu for the steps. The
+// channels are split, so that the weights of a channel lie side by side and no products with
+// zeros between them are computed.
 //
 //   lane 4g + t   reads from the tile   rows g, g + 8 of the group: pixels 4t … 4t + 3 of each 16 of the window
 //                 splits them           into a word for each channel, with its bytes of the four pixels
@@ -8,7 +9,8 @@
 //                                       channel by itself
 //                 has as results        rows g, g + 8: pixels 4t … 4t + 3 of the strip, which are 16 neighbouring bytes
 //
-// A channel that is copied, such as alpha, is left out: it must be the first or the last byte of a pixel, and the only one.
+// A channel that is copied, such as alpha, is left out. There may be one such channel:
+// the first or the last byte of a pixel.
 #pragma once
 
 #include "kernels/cuda/mma.cuh"
@@ -20,19 +22,20 @@ namespace cudavision::gaussian {
 
 using cuda::mma;
 
-/// The matrices and the ring of a warp, in registers. The window has up to GX groups of 16 pixels and GY groups of 16 rows. Channels: how
-/// many are computed; 3: the other one is copied.
+/// The matrices and the ring of a warp, in registers. The window has up to GX groups of 16 pixels and GY groups of 16
+/// rows. Channels: how many are computed; 3: the other one is copied.
 template <int Channels, int GX, int GY>
 struct Pixels {
   using T = uint8_t;
   using A = Arithmetic<T>;
-  static constexpr int groups_across = GX, groups_down = GY, element_bytes = pixel_bytes, blocks_resident = min_blocks(1, GY);
+  static constexpr int groups_across = GX, groups_down = GY, element_bytes = pixel_bytes,
+                       blocks_resident = min_blocks(1, GY);
   static constexpr StripLayout layout{pixel_bytes, GX, GY};
   static constexpr int pitch = layout.pitch;
 
   uint32_t across[GX][2];
-  uint32_t ring[GY][Channels][2]
-               [2];            ///< group n of rows is in slot n % GY; pixels sample(g), sample(g + 8); byte planes of a row sum
+  /// Group n of rows is in slot n % GY; pixels sample(g), sample(g + 8); byte planes of a row sum.
+  uint32_t ring[GY][Channels][2][2];
   const uint2* down;           ///< as in Samples
   int start[4];                ///< what the first sum of a result begins with
   uint32_t pack;               ///< __byte_perm selectors: of row sums,
@@ -62,7 +65,7 @@ struct Pixels {
 
   /// The pass across: a group of rows goes into slot `Newest` of the ring. `at`: the lane's first byte of row g.
   template <int Newest>
-  __device__ __forceinline__ void take(const unsigned char* at) {
+  __device__ __forceinline__ void sum_across(const unsigned char* at) {
     int sums[Channels][2][1][4] = {};
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
@@ -127,7 +130,8 @@ struct Pixels {
       for (int i = 0; i < 4; ++i) {
         uint32_t& pixel = pixels[i / 2][2 * half + i % 2];
         if constexpr (Channels == 3) value[3][i] = pixel;
-        pixel = __byte_perm(__byte_perm(value[0][i], value[1][i], pair), __byte_perm(value[2][i], value[3][i], last), whole);
+        pixel = __byte_perm(__byte_perm(value[0][i], value[1][i], pair), __byte_perm(value[2][i], value[3][i], last),
+                            whole);
       }
     }
 #pragma unroll

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Reading rows of the source, with borders.
 //
-//   place           where the sample lies that stands for any sample of a row
+//   source_byte     the byte of the row that stands for any sample, inside the row or not
 //   load_row        words of a row, for the kernel for large windows
 //   edge_word       one word, sample by sample
 //
@@ -12,7 +12,9 @@
 
 namespace cudavision::gaussian {
 
-__device__ __forceinline__ uint32_t load_word(const unsigned char* at) { return __ldg(reinterpret_cast<const uint32_t*>(at)); }
+__device__ __forceinline__ uint32_t load_word(const unsigned char* at) {
+  return __ldg(reinterpret_cast<const uint32_t*>(at));
+}
 
 /// The border value of a sample, as stored. Samples are counted from the start of the row.
 __device__ __forceinline__ uint32_t border_sample(const SetJob& job, int sample) {
@@ -21,7 +23,7 @@ __device__ __forceinline__ uint32_t border_sample(const SetJob& job, int sample)
 }
 
 /// The byte of the row that stands for a sample, or the complement of its border value.
-__device__ __forceinline__ int place(const SetJob& job, int sample, int sample_bytes) {
+__device__ __forceinline__ int source_byte(const SetJob& job, int sample, int sample_bytes) {
   const Kind& kind = job.kinds[sample & 1];
   const int channels = kind.stride / sample_bytes;
   const int column = sample >= 0 ? sample / channels : -((channels - 1 - sample) / channels);
@@ -29,28 +31,29 @@ __device__ __forceinline__ int place(const SetJob& job, int sample, int sample_b
   return mapped < 0 ? ~int(border_sample(job, sample)) : (sample + (mapped - column) * channels) * sample_bytes;
 }
 
-/// The word at byte x of row `row`, sample by sample. The row is mapped: inside the frame, or −1 for border values. `map`: the places of
-/// the word's samples.
+/// The word at byte x of row `row`, sample by sample. The row is mapped: inside the frame, or −1 for border values.
+/// `map`: the places of the word's samples.
 template <typename T>
 static __device__ __noinline__ uint32_t edge_word(const SetJob& job, int row, int x, const int* map) {
   const unsigned char* const from = job.view.src + row * job.view.src_pitch;
   uint32_t word = 0;
 #pragma unroll
   for (int i = 0; i < 4 / int(sizeof(T)); ++i) {
-    const int found = row < 0 ? ~int(border_sample(job, x / int(sizeof(T)) + i)) : map[i];
-    const uint32_t value = found < 0 ? ~found : *reinterpret_cast<const T*>(from + found);
+    const int byte = row < 0 ? ~int(border_sample(job, x / int(sizeof(T)) + i)) : map[i];
+    const uint32_t value = byte < 0 ? ~byte : *reinterpret_cast<const T*>(from + byte);
     word |= value << (i * 8 * int(sizeof(T)));
   }
   return word;
 }
 
-/// border_index as a call: the loop seldom needs it, and it would take registers there.
+/// border_index() that is not inlined: the loop seldom needs it, and inlined it would need registers there.
 static __device__ __noinline__ int far_index(int i, int n, Border border) { return border_index(i, n, border); }
 
-/// The words at bytes x, x + 16, x + 32 … of row y. `inside`: no word leaves the row, and all are aligned to 4 bytes; otherwise `map` has
-/// the places of the samples from byte x on.
+/// The words at bytes x, x + 16, x + 32 … of row y. `inside`: no word leaves the row, and all are aligned to 4 bytes;
+/// otherwise `map` has the places of the samples from byte x on.
 template <typename T, int N>
-__device__ __forceinline__ void load_row(const SetJob& job, bool inside, int y, int x, const int* map, uint32_t (&words)[N]) {
+__device__ __forceinline__ void load_row(const SetJob& job, bool inside, int y, int x, const int* map,
+                                         uint32_t (&words)[N]) {
   const SetView& view = job.view;
   const int row = far_index(y, view.height, view.border);
   const unsigned char* const at = view.src + row * view.src_pitch + x;

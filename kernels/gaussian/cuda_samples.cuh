@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What a warp computes of a strip whose elements are samples, bytes or words of 16 bits; see cuda_strip.cu for the steps.
+// What a warp computes of a strip whose elements are samples, bytes or words of 16 bits;
+// see cuda_strip.cu for the steps.
 //
-//   lane 4g + t   reads from the tile   rows g, g + 8 of the group: bytes 8t … 8t + 7 of each 32 bytes of the window
-//                 holds in the ring     rows 2t, 2t + 1, 2t + 8, 2t + 9: samples `sample(g)`, `sample(g + 8)` of each 16
-//                 has as results        rows g, g + 8: bytes 4t … 4t + 3 of each 16 bytes of the strip; cuda_store.cuh
-//                                       stores them
+//  lane 4g + t   reads from the tile   rows g, g + 8 of the group: bytes 8t … 8t + 7 of each 32 bytes of the window
+//                holds in the ring     rows 2t, 2t + 1, 2t + 8, 2t + 9: samples `sample(g)`, `sample(g + 8)` of each 16
+//                has as results        rows g, g + 8: bytes 4t … 4t + 3 of each 16 bytes of the strip;
+//                                      cuda_store.cuh stores them
 //
-// Interleaved channels need no unpacking. A row is a string of samples in which the taps of a channel lie `channels` samples apart, so
-// the number of channels only changes the matrix A. In packed 4:2:2 the rows of A differ: luma has another radius and distance than
-// chroma (see Kind).
+// Interleaved channels need no unpacking. A row is a string of samples in which the taps of a channel lie `channels`
+// samples apart, so the number of channels only changes the matrix A. In packed 4:2:2 the rows of A differ, because
+// luma and chroma have different radii and distances (see Kind).
 #pragma once
 
 #include "kernels/cuda/mma.cuh"
@@ -36,16 +37,19 @@ struct Numbers {
   }
 };
 
-/// The matrices and the ring of a warp, in registers. The window has up to GX groups of 16 samples and GY groups of 16 rows.
+/// The matrices and the ring of a warp, in registers. The window has up to GX groups of 16 samples
+/// and GY groups of 16 rows.
 template <typename Element, int GX, int GY>
 struct Samples {
   using T = Element;
   using A = Arithmetic<T>;
   static constexpr int blocks = strip_blocks(sizeof(T));
-  static constexpr int tiles = 2 * blocks;           ///< of 8 samples, in a strip
-  static constexpr int shifts = 3 - int(sizeof(T));  ///< 8 bit: a lane has 8 neighbouring bytes of each 32, so odd blocks load anew
+  static constexpr int tiles = 2 * blocks;  ///< of 8 samples, in a strip
+  /// 8 bit: a lane has 8 neighbouring bytes of each 32, so odd blocks load anew.
+  static constexpr int shifts = 3 - int(sizeof(T));
   static_assert(sizeof(T) == 2 || GX % 2 == 0);
-  static constexpr int groups_across = GX, groups_down = GY, element_bytes = sizeof(T), blocks_resident = min_blocks(sizeof(T), GY);
+  static constexpr int groups_across = GX, groups_down = GY, element_bytes = sizeof(T),
+                       blocks_resident = min_blocks(sizeof(T), GY);
   static constexpr StripLayout layout{sizeof(T), GX, GY};
   static constexpr int pitch = layout.pitch;
 
@@ -55,8 +59,8 @@ struct Samples {
   int start[4];       ///< what sum A::rounded of a result begins with
   Numbers numbers;
 
-  /// Takes the lane's fragments from the bands. The order of the columns is the order in which take() has the samples. `fragments`: the
-  /// warp's shared memory for the matrix down.
+  /// Loads the lane's fragments from the bands. The columns have the same order as the samples in sum_across().
+  /// `fragments`: the warp's shared memory for the matrix down.
   __device__ __forceinline__ Samples(const SetJob& job, const Bands<T>& bands, uint2* fragments, int lane)
       : ring{}, down(fragments + lane), numbers(job, lane) {
     const int t = lane % 4;
@@ -80,12 +84,12 @@ struct Samples {
 
   /// The pass across: a group of rows goes into slot `Newest` of the ring. `at`: the lane's first byte of row g.
   template <int Newest>
-  __device__ __forceinline__ void take(const unsigned char* at) {
+  __device__ __forceinline__ void sum_across(const unsigned char* at) {
     constexpr int apart = 2 / int(sizeof(T)), words = GX + apart;
 #pragma unroll
     for (int s = 0; s < shifts; ++s) {
-      uint32_t stored[2 * 2 * (words / apart)],
-          data[2][A::bytes][words];  // rows g and g + 8, bytes of a sample, groups of 16 samples
+      // Rows g and g + 8, bytes of a sample, groups of 16 samples.
+      uint32_t stored[2 * 2 * (words / apart)], data[2][A::bytes][words];
 #pragma unroll
       for (int i = 0; i < 2 * (words / apart); ++i) {
         const int row = i / (words / apart), d = i % (words / apart);
@@ -115,19 +119,22 @@ struct Samples {
             const auto& from = data[i][of_sample];
 #pragma unroll
             for (int d = 0; d + 1 < GX; d += 2)
-              mma(sums[i][of_weight + of_sample], matrix[d], matrix[d + 1], from[c * apart + d], from[c * apart + d + 1]);
+              mma(sums[i][of_weight + of_sample], matrix[d], matrix[d + 1], from[c * apart + d],
+                  from[c * apart + d + 1]);
             if (GX % 2) mma(sums[i][of_weight + of_sample], matrix[GX - 1], from[c * apart + GX - 1]);
           }
 #pragma unroll
         for (int half = 0; half < 2; ++half)
-          A::split(numbers.rules, numbers.pack, sums[0], sums[1], half, &ring[Newest][(2 * (s + shifts * c) + half) * A::planes]);
+          A::split(numbers.rules, numbers.pack, sums[0], sums[1], half,
+                   &ring[Newest][(2 * (s + shifts * c) + half) * A::planes]);
       }
     }
   }
 
-  /// The pass down: result words `w` of rows g and g + 8, from a full ring. `matrix`: the groups of the matrix, by slot.
-  __device__ __forceinline__ void columns(const uint32_t (&matrix)[A::bytes][GY][2], int w, uint32_t& upper,
-                                          uint32_t& lower) const {
+  /// The pass down: result words `w` of rows g and g + 8, from a full ring. `matrix`:
+  /// the groups of the matrix, by slot.
+  __device__ __forceinline__ void sum_down(const uint32_t (&matrix)[A::bytes][GY][2], int w, uint32_t& upper,
+                                           uint32_t& lower) const {
     int sums[A::tiles][A::sums][4] = {};
 #pragma unroll
     for (int tile = 0; tile < A::tiles; ++tile) {
@@ -140,7 +147,8 @@ struct Samples {
         for (int p = 0; p < A::planes; ++p) {
 #pragma unroll
           for (int slot = 0; slot + 1 < GY; slot += 2)
-            mma(sums[tile][p + byte], matrix[byte][slot], matrix[byte][slot + 1], ring[slot][at + p], ring[slot + 1][at + p]);
+            mma(sums[tile][p + byte], matrix[byte][slot], matrix[byte][slot + 1], ring[slot][at + p],
+                ring[slot + 1][at + p]);
           if (GY % 2) mma(sums[tile][p + byte], matrix[byte][GY - 1], ring[GY - 1][at + p]);
         }
     }
@@ -154,7 +162,7 @@ struct Samples {
 #pragma unroll
     for (int byte = 0; byte < A::bytes; ++byte) load_down<GY, Newest>(down + byte * GY * 32, matrix[byte]);
 #pragma unroll
-    for (int w = 0; w < 4; ++w) columns(matrix, w, upper[w], lower[w]);
+    for (int w = 0; w < 4; ++w) sum_down(matrix, w, upper[w], lower[w]);
     out.gather(upper, lower, values);
     out.restore_copied(values, source);
   }

@@ -63,8 +63,10 @@ Schedule cut(const std::array<SetWork, 3>& work, int sets, const Workers& worker
     if (set.strips == 0) continue;
     // The window of strip n is [begin + width · n, begin + width · n + window).
     const int begin = from.origin() - from.lead;
-    const int end = from.row_bytes - workers.window;                    // the last place in the row where a window can begin
-    const int fit = begin <= end ? (end - begin) / from.width + 1 : 0;  // strips whose window does not leave the row to the right
+    // The last place in the row where a window can begin.
+    const int end = from.row_bytes - workers.window;
+    // Strips whose window does not leave the row to the right.
+    const int fit = begin <= end ? (end - begin) / from.width + 1 : 0;
     set.left = std::min(set.strips, begin < 0 ? divide_up(-begin, from.width) : 0);
     if (from.all_edges || fit <= set.left) set.left = set.strips;
     set.edges = set.left + std::max(0, set.strips - std::max(fit, set.left));
@@ -85,7 +87,8 @@ Schedule make_schedule(const std::array<SetWork, 3>& work, int sets, const Worke
     if (steps == 1 || cost <= least) least = cost, best = schedule;
     if (schedule.blocks <= workers.slots) break;
   }
-  // The last wave may have places for one more segment of each strip of a set: then all of the set's segments are shorter.
+  // The last wave may have room for one more segment of each strip of a set.
+  // Then all segments of the set are made shorter.
   std::array<int, 3> steps;
   for (int i = 0; i < sets; ++i) steps[i] = best.sets[i].steps;
   const int waves = divide_up(best.blocks, workers.slots);

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Who computes what: the numbers of strips, segments and blocks, and the kernel for a radius. Plain C++, tested without a GPU.
+// Who computes what: the numbers of strips, segments and blocks, and the kernel for a radius.
+// Plain C++, tested without a GPU.
 //
 //   row of a channel set:  | strip 0 | strip 1 | strip 2 | …  64 bytes each; the first begins at a multiple of 32 bytes
 //   a strip, downwards:    | segment 0 | segment 1 | …        `steps` steps of 16 rows each
-//   a block:               `warps` warps; each computes one segment. The kernel for strips counts the strips of a block
-//                          as one wide strip
+//   a block:               `warps` warps; each computes one segment.
+//                          The kernel for strips counts the strips of a block as one wide strip
 //   the grid:              for each channel set: blocks of edge strips, then blocks of inner strips
 //
-// An edge strip has a window that leaves the row. Its samples outside the row take longer to read: its segments come first and are shorter.
+// The window of an edge strip leaves the row, and samples outside the row take longer to read. So segments of edge
+// strips come first and are shorter.
 #pragma once
 
 #include <array>
@@ -21,7 +23,7 @@ namespace cudavision::gaussian {
 inline constexpr int strip_bytes = 64;  ///< of a row, computed by one warp. Fixed: four words a lane, see Store
 inline constexpr int step_rows = 16;    ///< computed by a warp at a time. Fixed: the rows of a matrix product
 
-// ---- Windows --------------------------------------------------------------------------------------------------------------------
+// ---- Windows --------------------------------------------------------------------------------------------------------
 
 // The matrix across counts elements of a row: bytes, words of 16 bits, or pixels of four bytes.
 inline constexpr int pixel_bytes = 4;
@@ -29,23 +31,25 @@ inline constexpr int pixel_bytes = 4;
 /// Blocks of 16 elements in a strip.
 CUDAVISION_HOST_DEVICE constexpr int strip_blocks(int element_bytes) { return 4 / element_bytes; }
 
-/// The bytes and rows that a block of 16 elements × 16 rows depends on.
+/// The bytes and rows that are needed for a block of 16 elements × 16 rows.
 struct Window {
   int reach = 0;  ///< radius in bytes
-  int lead = 0;   ///< bytes by which the window begins before the block: a multiple of 8 (pixels: of 16), at least `reach`
-  int gx = 0;     ///< groups of 16 elements across
-  int gy = 0;     ///< groups of 16 rows down
+  /// Bytes by which the window begins before the block: a multiple of 8 (pixels: of 16), at least `reach`.
+  int lead = 0;
+  int gx = 0;  ///< groups of 16 elements across
+  int gy = 0;  ///< groups of 16 rows down
 };
 /// `reach`: the radius across, in bytes.
 Window window_of(int reach, int radius_y, int element_bytes);
 
-// ---- Kernels --------------------------------------------------------------------------------------------------------------------
+// ---- Kernels --------------------------------------------------------------------------------------------------------
 
 /// The largest window of a kernel that keeps its window in registers.
 struct KernelShape {
   int gx, gy;
 };
-/// All such kernels, the cheapest first. Here is the place to add a shape; gx must be even for bytes. The most taps across × down:
+/// All such kernels, the cheapest first. Here is the place to add a shape; gx must be even for bytes.
+/// The most taps across × down:
 ///            reach       1 channel    2 channels   3 channels   4 channels
 ///   {2, 2}   8 bytes      17 × 17       9 × 17       5 × 17       5 × 17
 ///   {4, 2}   24           49 × 17      25 × 17      17 × 17      13 × 17
@@ -68,12 +72,12 @@ CUDAVISION_HOST_DEVICE constexpr int band_bytes(int sample_bytes, int gx, int gy
   return sample_bytes * (band_kinds(sample_bytes) * (16 * gx + 32) + 16 * gy + 16) + 4;
 }
 
-/// Shared memory of such a kernel: groups of rows (see cuda_tile.cuh), then for each warp 1 KB (see cuda_store.cuh) and the matrix down,
-/// the map of the sides, and the bands.
+/// Shared memory of such a kernel: groups of rows (see cuda_tile.cuh), then for each warp 1 KB (see cuda_store.cuh) and
+/// the matrix down, the map of the sides, and the bands.
 struct StripLayout {
-  int pitch;                  ///< bytes between rows: so many that the rows which are read together lie in different banks
-  int slots;                  ///< groups: those that are copied ahead, and those of a window
-  int out, down, map, bands;  ///< bytes at which these parts begin; the groups begin at 0
+  int pitch;  ///< bytes from a row to the next, chosen so that rows that are read together lie in different banks
+  int slots;  ///< groups: those that are copied ahead, and those of a window
+  int out, down, map, bands;  ///< first bytes of these parts; the groups begin at 0
   int down_size;              ///< of a warp
   int size;                   ///< bytes in all
 
@@ -94,21 +98,22 @@ struct StripLayout {
 };
 int strip_shared(int element_bytes, int shape);
 
-/// Shared memory of the kernel for large windows: the fragments of the matrix across and of the matrix down, then for each warp its results,
-/// the places of the samples of its window, and a ring. The bands are only needed before the rings and share their place.
+/// Shared memory of the kernel for large windows: the fragments of the matrix across and of the matrix down, then for
+/// each warp its results, the places of the samples of its window, and a ring. The bands are only needed before the
+/// rings, and use the same memory.
 template <int sample_bytes>
 struct LargeLayout {
   static constexpr int margin = strip_blocks(sample_bytes) - 1;  ///< groups of zeros before the matrix across
-  static constexpr int fragment = 2 * 32 * 4;                    ///< bytes of a matrix fragment: two words for each lane
-  static constexpr int ring_group = 16 * 32 * 4;                 ///< bytes of 16 rows in a ring
+  static constexpr int fragment = 2 * 32 * 4;     ///< bytes of a matrix fragment: two words for each lane
+  static constexpr int ring_group = 16 * 32 * 4;  ///< bytes of 16 rows in a ring
   static constexpr int loads_ahead = tuning.large_loads;
 
   int loads;  ///< groups of 16 samples to load for a strip, a multiple of loads_ahead
-  int down;   ///< byte at which the matrix down begins; the matrix across begins at 0
-  int out;    ///< byte at which the warps' memory for results begins
-  int map;    ///< byte at which the maps begin, see load_row(); each has `places` entries
+  int down;   ///< first byte of the matrix down; the matrix across begins at 0
+  int out;    ///< first byte of the warps' memory for results
+  int map;    ///< first byte of the maps, see load_row(); each has `places` entries
   int places;
-  int ring;  ///< byte at which the rings and the bands begin
+  int ring;  ///< first byte of the rings and the bands
   int size;  ///< bytes in all
 
   CUDAVISION_HOST_DEVICE LargeLayout(int gx, int gy, int warps) {
@@ -128,16 +133,16 @@ int large_window(int sample_bytes, int gx, int gy);
 /// The most warps, up to Tuning::large_warps, whose rings fit into `shared_limit` bytes; 0: not even one.
 int large_warps(int sample_bytes, int gx, int gy, int shared_limit);
 
-// ---- Strips and segments --------------------------------------------------------------------------------------------------------
+// ---- Strips and segments --------------------------------------------------------------------------------------------
 
 /// What a launch computes of a channel set. Horizontal positions are bytes of a row.
 struct SetWork {
-  int row_bytes = 0;                       ///< of the whole plane
-  int x0 = 0, x1 = 0;                      ///< to write: [x0, x1)
-  int y0 = 0, y1 = 0;                      ///< rows to write: [y0, y1)
-  int lead = 0;                            ///< of the window
-  bool all_edges = false;                  ///< every strip is read sample by sample (memory that is not aligned, for example)
-  int width = strip_bytes;                 ///< of a strip; the kernel for strips takes those of a block together, as one
+  int row_bytes = 0;        ///< of the whole plane
+  int x0 = 0, x1 = 0;       ///< to write: [x0, x1)
+  int y0 = 0, y1 = 0;       ///< rows to write: [y0, y1)
+  int lead = 0;             ///< of the window
+  bool all_edges = false;   ///< every strip is read sample by sample (memory that is not aligned, for example)
+  int width = strip_bytes;  ///< of a strip; the kernel for strips counts the strips of a block as one
   int origin() const { return x0 & ~31; }  ///< where the first strip begins
   int strips() const { return y0 < y1 ? (x1 - origin() + width - 1) / width : 0; }
   int steps() const { return (y1 - y0 + step_rows - 1) / step_rows; }
@@ -148,7 +153,7 @@ struct Workers {
   int warps = 1;           ///< of a block, each with a strip of its own
   int window = 0;          ///< bytes of a row that a warp loads for a strip
   int gy = 1;              ///< groups of rows in a window: the first gy − 1 steps of a segment only fill the ring
-  int edge_percent = 100;  ///< steps of a segment of an edge strip, of those of an inner one
+  int edge_percent = 100;  ///< steps of a segment of an edge strip, in per cent of an inner one's
   int slots = 1;           ///< blocks that run at the same time on the device
   int max_steps = 1;       ///< of a segment
 };
@@ -170,8 +175,8 @@ struct Schedule {
 /// Cuts each set into segments of its number of steps.
 Schedule cut(const std::array<SetWork, 3>& work, int sets, const Workers& workers, const std::array<int, 3>& steps);
 
-/// Chooses the numbers of steps: long segments, because each begins with rows that only fill the ring, but no last wave of blocks
-/// that leaves most of the device idle.
+/// Chooses the numbers of steps. Segments are long, because each begins with rows that only fill the ring. But they are
+/// not so long that the last wave of blocks leaves most of the device idle.
 Schedule make_schedule(const std::array<SetWork, 3>& work, int sets, const Workers& workers);
 
 /// The segment that a warp computes.
@@ -181,7 +186,7 @@ struct Segment {
   bool edge;       ///< whether its strip is an edge strip
   int strip, nth;  ///< its strip; its number in the strip
 
-  /// `block` is one of the set's blocks. place() comes next, and sets x and y.
+  /// `block` is one of the set's blocks. Call set_position() next, which sets x and y.
   // cppcheck-suppress uninitMemberVar
   CUDAVISION_HOST_DEVICE Segment(const SetSchedule& set, int block, int warp, int warps) {
     block -= set.first_block;
@@ -199,8 +204,8 @@ struct Segment {
     }
   }
 
-  /// Places it in the frame and shortens it at the lower end. `origin`, `y0`, `y1`, `width`: as in SetWork.
-  CUDAVISION_HOST_DEVICE void place(int origin, int y0, int y1, int width) {
+  /// Sets its position in the frame and shortens it at the lower end. `origin`, `y0`, `y1`, `width`: as in SetWork.
+  CUDAVISION_HOST_DEVICE void set_position(int origin, int y0, int y1, int width) {
     x = origin + strip * width;
     y = y0 + nth * steps * step_rows;
     const int left = (y1 - y + step_rows - 1) / step_rows;

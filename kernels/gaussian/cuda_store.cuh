@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Writing a strip: 16 rows × 64 bytes a step.
 //
-//   A lane 4g + t comes with the words at bytes 4t, 16 + 4t, 32 + 4t, 48 + 4t of rows g and g + 8. They go through shared memory, 1 KB a
-//   warp. Then a lane 4r + c has the 16 bytes at byte 16c of rows r and r + 8, and four lanes write 64 neighbouring bytes.
+//   Lane 4g + t computes the words at bytes 4t, 16 + 4t, 32 + 4t, 48 + 4t of rows g and g + 8. They go through shared
+//   memory, 1 KB a warp. Then lane 4r + c has the 16 bytes at byte 16c of rows r and r + 8,
+//   and four lanes write 64 neighbouring bytes.
 //
-//   shared memory   | 16 bytes | 16 bytes | 16 bytes | 16 bytes |   row r holds its bytes 16c … at place c ^ (r / 2 % 4),
+//   shared memory   | 16 bytes | 16 bytes | 16 bytes | 16 bytes |   row r holds its bytes 16c … at c ^ (r / 2 % 4),
 //                   | row 0, 64 bytes …                         |   so that neither access uses a bank twice
 #pragma once
 
@@ -14,7 +15,7 @@
 
 namespace cudavision::gaussian {
 
-/// Writes those of the 16 bytes at byte x of row y that lie in the rectangle. x is a multiple of 16.
+/// Writes the 16 bytes at byte x of row y, as far as they lie in the rectangle. x is a multiple of 16.
 template <typename T>
 static __device__ __noinline__ void store_edge(const SetJob& job, int y, int x, uint4 value) {
   const SetView& view = job.view;
@@ -61,15 +62,18 @@ struct Store {
   /// The first of the lane's 16 bytes in a strip.
   __device__ static int first_byte() { return threadIdx.x % 4 * 16; }
 
-  /// Through shared memory: lane 4g + t comes with the words at bytes 16i + 4t of rows g and g + 8 of a step, and gets its 16 bytes.
-  __device__ __forceinline__ void gather(const uint32_t (&upper)[4], const uint32_t (&lower)[4], uint4 (&values)[2]) const {
+  /// Exchanges results through shared memory. Lane 4g + t passes the words at bytes 16i + 4t of rows g and g + 8 of a
+  /// step, and gets its own 16 bytes of two rows.
+  __device__ __forceinline__ void gather(const uint32_t (&upper)[4], const uint32_t (&lower)[4],
+                                         uint4 (&values)[2]) const {
     const int lane = threadIdx.x % 32, row = lane % 8, swizzled = (lane / 8 ^ row / 2) * 16;
     cuda::store_tiles(memory + row * strip_bytes + swizzled, upper);
     cuda::store_tiles(memory + (row + 8) * strip_bytes + swizzled, lower);
     __syncwarp();
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      values[i] = *reinterpret_cast<const uint4*>(memory + (lane / 4 + 8 * i) * strip_bytes + (lane % 4 ^ lane / 8) * 16);
+      values[i] =
+          *reinterpret_cast<const uint4*>(memory + (lane / 4 + 8 * i) * strip_bytes + (lane % 4 ^ lane / 8) * 16);
     __syncwarp();
   }
 
@@ -88,9 +92,10 @@ struct Store {
     }
   }
 
-  /// Writes the lane's 16 bytes of rows g and g + 8 of a step, and goes on to the next step. Plain: `whole` and 16-byte words are known.
+  /// Writes the lane's 16 bytes of rows g and g + 8 of a step, and goes on to the next step. Plain:
+  /// `whole` and 16-byte words are known.
   template <bool Plain>
-  __device__ __forceinline__ void put(const uint4 (&values)[2]) {
+  __device__ __forceinline__ void store_rows(const uint4 (&values)[2]) {
     if (Plain || (whole && job.stores_16)) {
       if (y < end) write(reinterpret_cast<uint4*>(to), values[0]);
       if (y + 8 < end) write(reinterpret_cast<uint4*>(to + to_8), values[1]);

@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The Gaussian for windows that fit into registers: both passes in one kernel, on the integer matrix units.
 //
-// A block computes a segment: its warps have strips of 64 bytes side by side and move down together, 16 rows a step. Example: 17 taps
-// down (radius 8), so the ring has GY = 2 groups of 16 rows.
+// A block computes a segment: its warps have strips of 64 bytes side by side and move down together, 16 rows a step.
+// Example: 17 taps down (radius 8), so the ring has GY = 2 groups of 16 rows.
 //
 //   step   1. rows in the tile, across   ring (slot 0, slot 1)   2. rows copied   3. down, store: rows written
-//    0     y −  8 … y +  7               group 0   –             group 3          none: the first GY − 1 steps fill the ring
-//    1     y +  8 … y + 23               group 0   group 1       group 4          y      … y + 15
+//    0     y −  8 … y +  7               group 0   –             group 3          none: the first GY − 1 steps only
+//    1     y +  8 … y + 23               group 0   group 1       group 4          y      … y + 15     fill the ring
 //    2     y + 24 … y + 39               group 2   group 1       group 5          y + 16 … y + 31
 //
-//   tile   (shared memory, cuda_tile.cuh)  groups of rows: the next ones, which are still being copied, and those of the window
+//   tile   (shared memory, cuda_tile.cuh)  groups of rows: of the window, and the next ones, which are being copied
 //   ring   (registers)                     row sums
 //
 //   across: out[x][row] = Σ A[x][k] · in[k][row], 16 elements × 8 rows a product, from GX groups of 16 elements
-//   down:   out[y][x] = Σ B[y][k] · rows[k][x], 16 rows × 8 elements a product, from the GY groups of 16 rows in the ring
+//   down:   out[y][x] = Σ B[y][k] · rows[k][x], 16 rows × 8 elements a product, from the GY groups of 16 rows in it
 //
-//   elements: samples of any format (cuda_samples.cuh), or pixels of four bytes, which take fewer products (cuda_pixels.cuh)
+//   elements: samples of any format (cuda_samples.cuh), or pixels of four bytes,
+//             which need fewer products (cuda_pixels.cuh)
 //
 // cuda.cu lists where to change what.
 //
-// No data crosses lanes between the passes: the fragments that the first product leaves in a lane are, once packed into bytes, the
-// fragments that the second product needs there, because the order of its summation is free. Everything is exact.
+// No data crosses lanes between the passes. The first product leaves fragments in a lane; packed into bytes, they are
+// the fragments that the second product needs in this lane,
+// because its terms may be summed in any order. All arithmetic is exact.
 #include <utility>
 
 #include "kernels/cuda/overlap.hpp"
@@ -51,7 +53,7 @@ __global__ void __launch_bounds__(32 * tuning.strip_warps, Strip::blocks_residen
   const int set = find_set(params);
   const SetJob& job = params.jobs[set];
   Segment block(job.schedule, blockIdx.x, 0, 1);
-  block.place(job.origin, job.view.y0, job.view.y1, strip_bytes * tuning.strip_warps);
+  block.set_position(job.origin, job.view.y0, job.view.y1, strip_bytes * tuning.strip_warps);
   if (block.steps <= 0) return;
   const int lane = threadIdx.x % 32, radius = params.axes[set][1].radius;
   const int groups = block.steps + GY - 1;
@@ -83,7 +85,7 @@ __global__ void __launch_bounds__(32 * tuning.strip_warps, Strip::blocks_residen
     return *reinterpret_cast<const uint4*>(memory + (from * step_rows + offset % step_rows) * Strip::pitch + column +
                                            store.first_byte());
   };
-  // `plain`: no warp meets what few blocks need, so that the loop of most blocks is short.
+  // `plain`: the block needs no special cases (see Tile::plain()). So the loop of most blocks is short.
   const auto march = [&](auto plain) {
     constexpr bool is_plain = decltype(plain)::value;
     const auto turn = [&](auto newest) {
@@ -94,15 +96,15 @@ __global__ void __launch_bounds__(32 * tuning.strip_warps, Strip::blocks_residen
         rows.fill(group, slot);
         __syncthreads();
       }
-      if (is_plain || active) strip.template take<at>(lane_rows + slot * (step_rows * Strip::pitch));
+      if (is_plain || active) strip.template sum_across<at>(lane_rows + slot * (step_rows * Strip::pitch));
       if (group + ahead < groups) rows.template copy<is_plain>(group + ahead, next_slot);
       cuda::commit();
-      __syncwarp();  // lanes that had no row to copy, or one outside the frame, come together for the products
+      __syncwarp();  // lanes without a row to copy, or with one outside the frame, join the others for the products
       next_slot = next_slot + 1 < slots ? next_slot + 1 : 0;
       if ((is_plain || active) && group >= GY - 1) {
         uint4 values[2];
         strip.template results<at>(store, source, values);
-        store.template put<is_plain>(values);
+        store.template store_rows<is_plain>(values);
       }
       slot = slot + 1 < slots ? slot + 1 : 0;
       return ++group < groups;

@@ -5,10 +5,12 @@
 //                          | sides     | copied in units             | sides      |
 //   row of the picture     begin       … inside the row, aligned …                … 64 bytes a warp, and their window
 //
-//   thread i copies of each group row i / per_row: units i % per_row, then every per_row-th one, from the first strip on and with the
-//            window's left end last. So most requests are of whole lines of the cache (128 bytes)
-//   sides: samples outside the row, and those that no whole unit holds. They are filled in when the group has arrived, by a map that
-//          is made once: each sample's place in the row, or its border value. Most places lie in the tile itself.
+//   copying: Thread i copies row i / per_row of each group. It copies unit i % per_row and then every per_row-th unit.
+//            Units are numbered from the first strip on; the left end of the window comes last. So most requests are
+//            for whole lines of the cache (128 bytes).
+//   sides:   Samples outside the row, and samples that no whole unit holds. They are filled in when the group has
+//            arrived. A map, made once, gives each sample's index in the row or its border value. Most of these samples
+//            are in the tile itself.
 //
 // cuda.cu lists where to change what.
 #pragma once
@@ -21,16 +23,18 @@ namespace cudavision::gaussian {
 
 /// Copies columns [first, last) of a row in units of Unit bytes: unit `part` and every per_row-th one after it.
 template <int Unit, int Per_row>
-__device__ __forceinline__ void copy_units(unsigned char* to, const unsigned char* from, int first, int last, int part) {
+__device__ __forceinline__ void copy_units(unsigned char* to, const unsigned char* from, int first, int last,
+                                           int part) {
 #pragma unroll 1
   for (int column = first + part * Unit; column < last; column += Per_row * Unit)
     cuda::copy_async<Unit>(to + column, from + column);
 }
 
-/// What few frames need, apart from the loop: rows that are border values (row < 0), and rows that are not aligned to 16 bytes.
+/// The rare cases, kept out of the loop: rows that are border values (row < 0),
+/// and rows that are not aligned to 16 bytes.
 template <typename T, int Per_row>
-static __device__ __noinline__ void copy_rarely(const SetJob& job, unsigned char* to, int row, int begin, int first, int last,
-                                                int end, int part) {
+static __device__ __noinline__ void copy_rarely(const SetJob& job, unsigned char* to, int row, int begin, int first,
+                                                int last, int end, int part) {
   const unsigned char* const from = job.view.src + row * job.view.src_pitch + begin;
   if (row < 0) {
     for (int c = part * int(sizeof(T)); c < end; c += Per_row * int(sizeof(T)))
@@ -60,7 +64,8 @@ struct Tile {
   long long pitch;              ///< of the source
 
   /// A block of `bytes` bytes at byte x, which needs rows from y to limit − 1.
-  __device__ __forceinline__ Tile(const SetJob& job, int x, int bytes, int y, int limit, unsigned char* memory, int* map)
+  __device__ __forceinline__ Tile(const SetJob& job, int x, int bytes, int y, int limit, unsigned char* memory,
+                                  int* map)
       : job(job), memory(memory), map(map), y(y + int(threadIdx.x) / per_row), limit(limit) {
     row = threadIdx.x / per_row;
     part = threadIdx.x % per_row;
@@ -73,7 +78,8 @@ struct Tile {
     end = max(end, last);
     needed = min(first, strip - job.reach);
     height = cuda::warp_uniform(job.view.height);
-    source = reinterpret_cast<const unsigned char*>(cuda::warp_uniform(reinterpret_cast<long long>(job.view.src + begin)));
+    source =
+        reinterpret_cast<const unsigned char*>(cuda::warp_uniform(reinterpret_cast<long long>(job.view.src + begin)));
     pitch = cuda::warp_uniform((long long)(job.view.src_pitch));
   }
 
@@ -89,10 +95,12 @@ struct Tile {
   /// Makes the map of the sides. All threads of the block call it, and synchronize before fill().
   __device__ __forceinline__ void make_map() const {
 #pragma unroll 1
-    for (int k = threadIdx.x; k < sides(); k += threads) map[k] = place(job, (begin + side(k)) / int(sizeof(T)), int(sizeof(T)));
+    for (int k = threadIdx.x; k < sides(); k += threads)
+      map[k] = source_byte(job, (begin + side(k)) / int(sizeof(T)), int(sizeof(T)));
   }
 
-  /// Whether copy<true>() serves: aligned rows without sides, and no row of border values or far outside the frame.
+  /// Whether copy<true>() is enough: rows are aligned and without sides,
+  /// and no row has border values or lies far outside the frame.
   __device__ __forceinline__ bool plain(int radius) const {
     const bool inside = y - row >= 0 && limit <= height;
     return job.unit == 16 && !has_sides() && (inside || (job.view.border != Border::constant && radius < height));
@@ -106,14 +114,16 @@ struct Tile {
     if (__builtin_expect(unsigned(from) >= unsigned(height), 0))
       from = Plain ? near_border_index(from, height, job.view.border) : border_index(from, height, job.view.border);
     unsigned char* const to = memory + (slot * step_rows + row) * Pitch;
-    if (!Plain && (job.unit != 16 || from < 0)) return copy_rarely<T, per_row>(job, to, from, begin, first, last, end, part);
+    if (!Plain && (job.unit != 16 || from < 0))
+      return copy_rarely<T, per_row>(job, to, from, begin, first, last, end, part);
     const unsigned char* const at = source + from * pitch;
     constexpr int whole = strip_bytes * tuning.strip_warps / 16 / per_row;  // units of the strips, for each thread
 #pragma unroll
     for (int i = 0; i < (Pitch / 16 + per_row - 1) / per_row; ++i) {
       int column = strip + (i * per_row + part) * 16;
       if (i >= whole && column >= Pitch) column -= Pitch;
-      if ((Plain && i < whole) || (column >= first && column < last)) cuda::copy_async<16>(to + column, at + unsigned(column));
+      if ((Plain && i < whole) || (column >= first && column < last))
+        cuda::copy_async<16>(to + column, at + unsigned(column));
     }
   }
 
@@ -127,14 +137,14 @@ struct Tile {
     unsigned char* const to = memory + (slot * step_rows + row) * Pitch;
 #pragma unroll 1
     for (int k = part; k < sides(); k += per_row) {
-      const int found = map[k], column = found - begin;
+      const int byte = map[k], column = byte - begin;
       T value;
-      if (found < 0)
-        value = T(~found);
+      if (byte < 0)
+        value = T(~byte);
       else if (column >= first && column < last)
         value = *reinterpret_cast<const T*>(to + column);
       else
-        value = *reinterpret_cast<const T*>(view.src + from * view.src_pitch + found);
+        value = *reinterpret_cast<const T*>(view.src + from * view.src_pitch + byte);
       *reinterpret_cast<T*>(to + side(k)) = value;
     }
   }

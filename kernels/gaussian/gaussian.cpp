@@ -12,8 +12,8 @@
 namespace cudavision::gaussian {
 namespace {
 
-/// The number of taps in the full-size planes. OpenCV's rule reaches 3 sigma for 8-bit samples and 4 sigma for deeper ones; here it ends
-/// with the largest kernel.
+/// The number of taps in the full-size planes. OpenCV's rule reaches 3 sigma for 8-bit samples and 4 sigma for deeper
+/// ones; here it ends with the largest kernel.
 int resolve_taps(int taps, double sigma, bool deep) {
   if (taps > 0) return taps;
   return std::min(int(std::nearbyint(sigma * (deep ? 4 : 3) * 2 + 1)) | 1, max_taps);
@@ -57,8 +57,8 @@ Axis make_axis(int taps, double sigma, int fraction_bits) {
   const int radius = taps / 2;
   const std::vector<double> half = half_weights(taps, sigma);
 
-  // Error diffusion: weights are rounded from the ends to the middle, and the error of each goes to the next one. The middle weight
-  // makes the sum exactly one.
+  // Error diffusion: weights are rounded from the ends to the middle, and the error of each goes to the next one. The
+  // middle weight makes the sum exactly one.
   const std::int64_t one = std::int64_t(1) << fraction_bits;
   std::vector<std::uint32_t> fixed(taps);
   double error = 0;
@@ -114,13 +114,15 @@ Status check_axis(const char* size_name, int taps, const char* sigma_name, doubl
 
 Status check_taps(const char* name, std::int64_t taps) {
   if (taps == 0 || (taps >= 1 && taps <= max_taps && taps % 2 == 1)) return {};
-  return Status::settings(std::string(name) + " is " + std::to_string(taps) + ": it must be odd, 1 to " + std::to_string(max_taps) +
-                          ", or 0");
+  return Status::settings(std::string(name) + " is " + std::to_string(taps) + ": it must be odd, 1 to " +
+                          std::to_string(max_taps) + ", or 0");
 }
 
 Status validate(const Params& params) {
-  if (Status status = check_axis("kernel-width", params.kernel_width, "sigma-x", params.sigma_x); !status.ok()) return status;
-  if (Status status = check_axis("kernel-height", params.kernel_height, "sigma-y", params.sigma_y); !status.ok()) return status;
+  if (Status status = check_axis("kernel-width", params.kernel_width, "sigma-x", params.sigma_x); !status.ok())
+    return status;
+  if (Status status = check_axis("kernel-height", params.kernel_height, "sigma-y", params.sigma_y); !status.ok())
+    return status;
   if (!extrapolates(params.border))
     return Status::settings("border must be constant, replicate, reflect, wrap or reflect-101 for a Gaussian");
   return {};
@@ -131,7 +133,8 @@ Result<std::unique_ptr<Filter>> make(const Params& params, const Geometry& geome
     auto plan = resolve(params, geometry);
     if (!plan.ok()) return plan.error();
     return on_backend(
-        backend, [&]() { return make_cuda(std::move(plan.value())); }, [&]() { return make_cpu(std::move(plan.value())); });
+        backend, [&]() { return make_cuda(std::move(plan.value())); },
+        [&]() { return make_cpu(std::move(plan.value())); });
   });
 }
 

@@ -13,10 +13,11 @@ namespace cudavision::gaussian {
 
 /// The weights of the separable kernel along one axis. They are symmetric.
 struct Axis {
-  int taps = 1;                        ///< odd, as requested
-  double sigma = 0;                    ///< as requested; 0: follows the taps by OpenCV's rule
-  std::vector<std::uint32_t> weights;  ///< fixed point; sum to 1 << fraction_bits. Zeros at both ends are removed, so the number of
-                                       ///< weights is odd and at most `taps`. {1 << fraction_bits} is the identity.
+  int taps = 1;      ///< odd, as requested
+  double sigma = 0;  ///< as requested; 0: follows the taps by OpenCV's rule
+  /// Fixed point; sum to 1 << fraction_bits. Zeros at both ends are removed, so the number of weights is odd and at
+  /// most `taps`. {1 << fraction_bits} is the identity.
+  std::vector<std::uint32_t> weights;
   int radius() const { return int(weights.size()) / 2; }
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What both backends share: pictures at odd addresses. Private.
+// Code that both backends share: pictures at odd addresses. Private.
 #pragma once
 
 #include <memory>

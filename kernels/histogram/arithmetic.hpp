@@ -13,8 +13,8 @@ CUDAVISION_HOST_DEVICE inline int first_value(int bin, int bins, int depth) {
   return int(((std::uint64_t(bin) << depth) + unsigned(bins) - 1) / unsigned(bins));
 }
 
-/// The equalised value of a sample. `below`: samples that are less or equal; `lowest`: samples of the lowest value; `total`: all
-/// samples.
+/// The equalised value of a sample. `below`: samples that are less or equal; `lowest`: samples of the lowest value;
+/// `total`: all samples.
 CUDAVISION_HOST_DEVICE inline int equalized(int value, std::uint32_t below, std::uint32_t lowest, std::uint32_t total,
                                             int max_value) {
   if (lowest == total) return value;
@@ -49,7 +49,8 @@ CUDAVISION_HOST_DEVICE inline int blend(int below, int above, int opacity) {
 }
 
 /// The channels that have a bar at pixel (x, y) of the overlay: bit c is channel c. `heights`: [channel][column].
-CUDAVISION_HOST_DEVICE inline unsigned covering_bars(const OverlayPlan& plan, const std::uint16_t* heights, int x, int y) {
+CUDAVISION_HOST_DEVICE inline unsigned covering_bars(const OverlayPlan& plan, const std::uint16_t* heights, int x,
+                                                     int y) {
   unsigned covering = 0;
   for (int c = 0; c < plan.channels; ++c)
     covering |= unsigned(heights[c * plan.position.width + x] >= plan.position.height - y) << c;

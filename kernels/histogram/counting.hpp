@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What both backends share: the pieces of a region, results of several frames. Private.
+// Code that both backends share: the pieces of a region, results of several frames. Private.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,8 @@ class Counting : public Histogram {
   Status submit(const Image& src, const Region& region, Queue queue) override;
   void add_result(Counts& sums, int age) const override;
 
-  /// The counts of the last frame, [channel][bin], in the backend's memory (CUDA: device memory), for work on the same queue.
+  /// The counts of the last frame, [channel][bin], in the backend's memory (CUDA: device memory),
+  /// for work on the same queue.
   virtual const std::uint32_t* latest() const = 0;
   const Plan& plan() const { return plan_; }
 

@@ -12,7 +12,8 @@ namespace {
 
 /// Rows that are worth a task of their own.
 constexpr int rows_at_once = 16;
-constexpr int spread = 4;  ///< tables for neighbouring bytes, so that equal bytes do not increment the same counter in turn
+/// Tables for neighbouring bytes, so that equal bytes do not increment the same counter in turn.
+constexpr int spread = 4;
 
 class CpuHistogram final : public Counting {
  public:
@@ -43,7 +44,8 @@ class CpuHistogram final : public Counting {
       }
     }
     if (plan().rgb_luma) {
-      const std::array<Samples, 3> rgb{samples_of(src, Role::red), samples_of(src, Role::green), samples_of(src, Role::blue)};
+      const std::array<Samples, 3> rgb{samples_of(src, Role::red), samples_of(src, Role::green),
+                                       samples_of(src, Role::blue)};
       if (format.sample_bytes() == 1)
         count_luma<std::uint8_t>(rgb, pieces[0]);
       else
@@ -53,8 +55,8 @@ class CpuHistogram final : public Counting {
     return {};
   }
 
-  /// Calls count_row(y, begin, end, counters) for all rows of the pieces, on the threads of OpenCV. Each thread has its own
-  /// counters, `tables` × fine of them; they are then added to `sums`.
+  /// Calls count_row(y, begin, end, counters) for all rows of the pieces, on the threads of OpenCV. Each thread has its
+  /// own counters, `tables` × fine of them; they are then added to `sums`.
   template <typename CountRow>
   void for_rows(const std::vector<Rect>& pieces, int tables, std::uint32_t* sums, CountRow count_row) {
     const std::size_t fine = std::size_t(plan().fine);
@@ -65,8 +67,8 @@ class CpuHistogram final : public Counting {
           {0, jobs},
           [&](const cv::Range& range) {
             std::vector<std::uint32_t> counters(tables * fine);
-            for (int y = int(std::int64_t(rect.height) * range.start / jobs); y < int(std::int64_t(rect.height) * range.end / jobs);
-                 ++y)
+            for (int y = int(std::int64_t(rect.height) * range.start / jobs);
+                 y < int(std::int64_t(rect.height) * range.end / jobs); ++y)
               count_row(rect.y + y, rect.x, rect.x + rect.width, counters.data());
             const std::lock_guard<std::mutex> lock(mutex_);
             for (std::size_t i = 0; i < counters.size(); ++i) sums[i % fine] += counters[i];
@@ -125,8 +127,8 @@ class CpuHistogram final : public Counting {
     for (std::size_t c = 0; c < plan().channels.size(); ++c) {
       const std::uint32_t* from = sums_.data() + std::size_t(plan().table[c]) * plan().fine;
       for (int entry = 0; entry < plan().fine; ++entry)
-        result[c * bins + (plan().by_value() ? std::size_t(std::uint64_t(entry) * unsigned(bins) >> depth) : std::size_t(entry))] +=
-            from[entry];
+        result[c * bins + (plan().by_value() ? std::size_t(std::uint64_t(entry) * unsigned(bins) >> depth)
+                                             : std::size_t(entry))] += from[entry];
     }
   }
 

@@ -36,9 +36,10 @@ class CpuOverlay final : public AlignedOverlay {
       const std::uint32_t* counts = histogram_.latest() + std::size_t(c) * plan_.bins;
       const std::uint32_t largest = *std::max_element(counts, counts + plan_.bins);
       for (int x = 0; x < width; ++x) {
-        const int begin = first_bin(x, plan_.bins, width), end = std::max(begin + 1, first_bin(x + 1, plan_.bins, width));
-        heights_[std::size_t(c) * width + x] =
-            std::uint16_t(bar_height(*std::max_element(counts + begin, counts + end), largest, plan_.position.height, plan_.log));
+        const int begin = first_bin(x, plan_.bins, width),
+                  end = std::max(begin + 1, first_bin(x + 1, plan_.bins, width));
+        heights_[std::size_t(c) * width + x] = std::uint16_t(
+            bar_height(*std::max_element(counts + begin, counts + end), largest, plan_.position.height, plan_.log));
       }
     }
   }
@@ -52,8 +53,8 @@ class CpuOverlay final : public AlignedOverlay {
     for (int y = rect.y; y < rect.y + rect.height; ++y) {
       T* row = reinterpret_cast<T*>(static_cast<unsigned char*>(plane.data) + y * plane.pitch);
       for (int x = rect.x; x < rect.x + rect.width; ++x) {
-        const unsigned covering =
-            covering_bars(plan_, heights_.data(), (x << set.shift_x) - plan_.position.x, (y << set.shift_y) - plan_.position.y);
+        const unsigned covering = covering_bars(plan_, heights_.data(), (x << set.shift_x) - plan_.position.x,
+                                                (y << set.shift_y) - plan_.position.y);
         for (int c = 0; c < set.channels; ++c) {
           T& sample = row[x * set.channels + c];
           if (is_color(set.roles[c]))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Sums of luma: a strip of rows at a time, on OpenCV's threads. A sum is the dot product with ones, which in OpenCV is several times as
-// fast as sum() and norm(). All sums of a strip are whole numbers below 2^53, so that the doubles in which OpenCV returns them are exact.
+// Sums of luma: a strip of rows at a time, on OpenCV's threads. A sum is the dot product with ones; OpenCV computes it
+// several times as fast as sum() and norm(). All sums of a strip are whole numbers below 2^53,
+// so OpenCV's doubles are exact.
 #include <algorithm>
 #include <array>
 #include <mutex>
@@ -35,8 +36,9 @@ class CpuSharpness final : public MeasuringPlan {
     Sums& sums = results_[std::size_t(work.slot)];
     sums.fill(0);
     for (const Rect& piece : work.pieces) for_strips(piece, [&](const Rect& strip) { sum_strip(work, strip, sums); });
-    // Where the pieces are the whole frame, each strip keeps its own luma.
-    if (work.keep && !work.whole) for_strips(frame()[0], [&](const Rect& strip) { store_luma(luma(work.src, strip), strip); });
+    // If the pieces are the whole frame, each strip keeps its own luma.
+    if (work.keep && !work.whole)
+      for_strips(frame()[0], [&](const Rect& strip) { store_luma(luma(work.src, strip), strip); });
     return {};
   }
 
@@ -52,10 +54,11 @@ class CpuSharpness final : public MeasuringPlan {
   }
 
   void sum_strip(const Measuring& work, const Rect& strip, Sums& sums) {
-    // The neighbours on the right and below, as far as the picture has them.
+    // With the neighbours on the right and below, as far as the picture has them.
     const int width = std::min(strip.width + 1, geometry().width - strip.x),
               height = std::min(strip.height + 1, geometry().height - strip.y);
-    const cv::Mat all = luma(work.src, {strip.x, strip.y, width, height}), here = all(cv::Rect(0, 0, strip.width, strip.height));
+    const cv::Mat all = luma(work.src, {strip.x, strip.y, width, height}),
+                  here = all(cv::Rect(0, 0, strip.width, strip.height));
     Sums added{};
     cv::Mat scratch;
     const auto add = [&](LumaSum which, double sum) { added[which] += std::uint64_t(sum); };
@@ -66,9 +69,11 @@ class CpuSharpness final : public MeasuringPlan {
     add(sum_luma, here.dot(ones(here)));
     add(sum_squares, here.dot(here));
     if (width > 1)
-      add_differences(sum_gradients, all(cv::Rect(1, 0, width - 1, strip.height)), all(cv::Rect(0, 0, width - 1, strip.height)));
+      add_differences(sum_gradients, all(cv::Rect(1, 0, width - 1, strip.height)),
+                      all(cv::Rect(0, 0, width - 1, strip.height)));
     if (height > 1)
-      add_differences(sum_gradients, all(cv::Rect(0, 1, strip.width, height - 1)), all(cv::Rect(0, 0, strip.width, height - 1)));
+      add_differences(sum_gradients, all(cv::Rect(0, 1, strip.width, height - 1)),
+                      all(cv::Rect(0, 0, strip.width, height - 1)));
     if (work.compare) add_differences(sum_differences, here, stored_luma(strip));
     if (work.keep && work.whole) store_luma(here, strip);
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -80,26 +85,28 @@ class CpuSharpness final : public MeasuringPlan {
   cv::Mat stored_luma(const Rect& rect) const { return kept_(cv::Rect(rect.x, rect.y, rect.width, rect.height)); }
   void store_luma(const cv::Mat& luma, const Rect& rect) const { luma.copyTo(stored_luma(rect)); }
 
-  /// The luma of a rectangle: a view of the picture if that has bytes of luma side by side, or a copy.
+  /// The luma of a rectangle: a view of the picture if its bytes of luma lie side by side, or a copy.
   cv::Mat luma(const Image& src, const Rect& rect) const {
-    if (type_ == CV_16U) return made<std::uint16_t>(src, rect);
+    if (type_ == CV_16U) return copied_luma<std::uint16_t>(src, rect);
     if (!source().rgb) {
       const Samples samples = samples_of(src, Role::luma);
       if (samples.step == 1)
-        return cv::Mat(rect.height, rect.width, CV_8U, const_cast<unsigned char*>(samples.data) + rect.y * samples.pitch + rect.x,
+        return cv::Mat(rect.height, rect.width, CV_8U,
+                       const_cast<unsigned char*>(samples.data) + rect.y * samples.pitch + rect.x,
                        std::size_t(samples.pitch));
     }
-    return made<std::uint8_t>(src, rect);
+    return copied_luma<std::uint8_t>(src, rect);
   }
 
   template <typename T>
-  cv::Mat made(const Image& src, const Rect& rect) const {
+  cv::Mat copied_luma(const Image& src, const Rect& rect) const {
     cv::Mat out(rect.height, rect.width, type_);
     const int max_value = info(geometry().format).max_value();
     for (int y = 0; y < rect.height; ++y) {
       T* const to = out.ptr<T>(y);
       if (source().rgb) {
-        const auto red = samples_of(src, Role::red).row<T>(rect.y + y), green = samples_of(src, Role::green).row<T>(rect.y + y),
+        const auto red = samples_of(src, Role::red).row<T>(rect.y + y),
+                   green = samples_of(src, Role::green).row<T>(rect.y + y),
                    blue = samples_of(src, Role::blue).row<T>(rect.y + y);
         for (int x = 0; x < rect.width; ++x)
           to[x] = T(luma_of(red[rect.x + x], green[rect.x + x], blue[rect.x + x], weights_, max_value));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Histograms. Two kernels count: one for 16-bit samples in very many entries (cuda_words.cu), one for all others (cuda_pixels.cu). The
-// last block of a frame, or a kernel of its own (cuda_gather.cu), gathers the sums into bins.
+// Histograms. Two kernels count: one for 16-bit samples in very many entries (cuda_words.cu), one for all others
+// (cuda_pixels.cu). The last block of a frame, or a kernel of its own (cuda_gather.cu), gathers the sums into bins.
 //
 //   frame: sets       blocks: at most one a            device memory                   results
 //   +-------+                 multiprocessor
@@ -13,9 +13,12 @@
 // Where to change what
 //   another sample type    pixel_kernel() (cuda_pixels.cu): its instance; Chunk (cuda_chunks.cuh); add() in count_job()
 //   another luma           luma_of() (kernels/core/luma.hpp)
-//   another result         Gather (cuda_params.cuh): where it goes; gather_entries_of() (cuda_gather.cuh): bins from entries
-//   another channel        resolve() (histogram.cpp): its table; pixel_tables() (cuda_schedule.cpp): where a set counts it
-//   another block shape    Tuning (cuda_tuning.hpp): threads, blocks, loads in advance; cuda_schedule.cpp divides samples by them
+//   another result         Gather (cuda_params.cuh): where it goes;
+//                          gather_entries_of() (cuda_gather.cuh): bins from entries
+//   another channel        resolve() (histogram.cpp): its table; pixel_tables() (cuda_schedule.cpp): where a set counts
+//                          it
+//   another block shape    Tuning (cuda_tuning.hpp): threads, blocks, loads in advance;
+//                          cuda_schedule.cpp divides samples by them
 //   which kernel counts    counts_words() (cuda_schedule.cpp)
 #include <algorithm>
 
@@ -24,7 +27,6 @@
 #include "kernels/cuda/overlap.hpp"
 #include "kernels/histogram/counting.hpp"
 #include "kernels/histogram/cuda_chunks.cuh"
-#include "kernels/histogram/cuda_kernels.hpp"
 #include "kernels/histogram/cuda_params.cuh"
 
 namespace cudavision::histogram {
@@ -103,14 +105,16 @@ class CudaHistogram final : public Counting {
     }
     if (!apart) return {};
     const int entries = plan().tables * plan().bins;
-    const int blocks = std::min((entries + tuning.gather_threads - 1) / tuning.gather_threads, limits_.multiprocessors * 8);
-    return cuda::check(
-        cuda::launch_overlapping(gather_kernel(), blocks, tuning.gather_threads, 0, overlap_ && rects > 0, &gather_, queue.stream),
-        "cannot launch the histogram");
+    const int blocks =
+        std::min((entries + tuning.gather_threads - 1) / tuning.gather_threads, limits_.multiprocessors * 8);
+    return cuda::check(cuda::launch_overlapping(gather_kernel(), blocks, tuning.gather_threads, 0,
+                                                overlap_ && rects > 0, &gather_, queue.stream),
+                       "cannot launch the histogram");
   }
 
   cuda::SetView view(const Image& src, int set) const {
-    return cuda::make_view(src, src, set, geometry().grid(info(geometry().format).sets[set]), Border::replicate, {}, false);
+    return cuda::make_view(src, src, set, geometry().grid(info(geometry().format).sets[set]), Border::replicate, {},
+                           false);
   }
 
   /// `gathers`: the last block gathers.
@@ -150,7 +154,8 @@ class CudaHistogram final : public Counting {
     return launch(pixel_kernel_, schedule.blocks, tuning.pixel_threads, schedule.shared_bytes, &params_, queue);
   }
 
-  static Status launch(const void* kernel, int blocks, int threads, std::size_t shared_bytes, void* params, Queue queue) {
+  static Status launch(const void* kernel, int blocks, int threads, std::size_t shared_bytes, void* params,
+                       Queue queue) {
     void* arguments[] = {params};
     return cuda::check(cudaLaunchKernel(kernel, dim3(blocks), dim3(threads), arguments, shared_bytes, queue.stream),
                        "cannot launch the histogram");

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// How threads take the pixels of a rectangle: in chunks, which they load in advance, and quads at the sides.
+// How the pixels of a rectangle are shared among threads: chunks, which are loaded in advance, and quads at the sides.
 //
 //   row        | quads | chunk | chunk | … | chunk | quads |   chunk: 16 bytes; or a quad (4 pixels), if that is more
-//                       thread0 thread1                        or has three channels; or 16 bytes of each of three planes
+//                       thread0 thread1                        or has three channels; or 16 bytes of each of 3 planes
 //   next row   | quads | chunk | …
 //
-// Chunks are numbered row by row; thread i of n takes the chunks i, i + n, i + 2n … Then it takes quads in the same way: those that
-// reach beyond the rectangle or belong to no whole chunk, or all if the rows cannot be accessed in words.
+// Chunks are numbered row by row; thread i of n works on the chunks i, i + n, i + 2n … Then it works on quads in the
+// same way: quads that reach beyond the rectangle or belong to no whole chunk,
+// or all quads if the rows cannot be accessed in words.
 #pragma once
 
 #include <type_traits>
@@ -74,7 +75,7 @@ inline int access_bytes(const void* data, std::ptrdiff_t pitch) {
 
 #ifdef __CUDACC__
 
-/// Volatile: the compiler would move a load in advance behind the work that does not need it.
+/// Volatile: otherwise the compiler would move a load in advance behind the work on earlier chunks.
 __device__ __forceinline__ void load_in_order(const unsigned char* from, std::uint32_t* words) {
   asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
                : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
@@ -84,7 +85,7 @@ __device__ __forceinline__ void load_in_order(const unsigned char* from, std::ui
   asm volatile("ld.global.nc.u32 %0, [%1];" : "=r"(word) : "l"(from));
 }
 
-/// The address of byte x of row y. By one multiply-add; without asm the compiler takes four instructions.
+/// The address of byte x of row y. This is one multiply-add; without asm the compiler makes four instructions.
 template <typename Byte>
 __device__ __forceinline__ Byte* byte_at(Byte* data, int pitch, int x, int y) {
   Byte* at;
@@ -99,7 +100,7 @@ struct Rows {
 
   __device__ __forceinline__ Rows(const cuda::SetView& view, int access)
       : data(view.src), pitch(int(view.src_pitch)), access(access) {}
-  /// Holds these in registers: the compiler would read them from constant memory at every use.
+  /// Holds the fields in registers: otherwise the compiler would read them from constant memory at every use.
   __device__ __forceinline__ void hold_in_registers() {
     data = reinterpret_cast<const unsigned char*>(cuda::warp_uniform(reinterpret_cast<unsigned long long>(data)));
     pitch = cuda::warp_uniform(pitch);
@@ -123,7 +124,8 @@ __device__ __forceinline__ void load_chunk(const Rows& rows, int x, int y, Chunk
   for (int i = 0; i < words; ++i) load_in_order(from + i * 4, chunk.word[i]);
 }
 template <typename T, int C>
-__device__ __forceinline__ void store_chunk(const cuda::SetView& view, int access, int x, int y, const Chunk<T, C>& chunk) {
+__device__ __forceinline__ void store_chunk(const cuda::SetView& view, int access, int x, int y,
+                                            const Chunk<T, C>& chunk) {
   constexpr int words = Chunk<T, C>::words;
   unsigned char* const to = byte_at(view.dst, int(view.dst_pitch), x * (C * int(sizeof(T))), y);
   if (words % 4 == 0 && access == 16)
@@ -142,13 +144,14 @@ __device__ __forceinline__ unsigned side_mask(const Rect& rect, int x) {
 template <typename Held>
 constexpr int chunks_ahead = Held::words > 4 ? 1 : tuning.chunks_ahead;
 
-/// Calls work(chunk, x, y) and then side(x, y) for the chunks and the quads that thread `worker` of `workers` takes of a rectangle.
-/// load(x, y, chunk) loads a chunk. Without `chunks` all are quads. All threads of the block call this, and then ready(), while the
-/// first loads are in flight. `InStep`: they wait for each other after each round of chunks_ahead chunks or of a quad. A `work` that takes
-/// a fourth argument gets the mask of the lanes of the warp that call it in this turn.
+/// Calls work(chunk, x, y) and then side(x, y) for the chunks and the quads of thread `worker` of `workers` in a
+/// rectangle. load(x, y, chunk) loads a chunk. Without `chunks` there are only quads. All threads of the block call
+/// this function; it calls ready() while the first loads are in flight. `InStep`: the threads wait for each other after
+/// each round of chunks_ahead chunks or of a quad. If `work` has a fourth parameter, it gets the mask of the lanes of
+/// the warp that call it in this turn.
 template <typename Held, bool InStep = false, typename Load, typename Ready, typename Work, typename Side>
-__device__ __forceinline__ void for_chunks(const Rect& rect, unsigned worker, unsigned workers, bool chunks, Load load, Ready ready,
-                                           Work work, Side side) {
+__device__ __forceinline__ void for_chunks(const Rect& rect, unsigned worker, unsigned workers, bool chunks, Load load,
+                                           Ready ready, Work work, Side side) {
   constexpr int ahead = chunks_ahead<Held>;
   const unsigned height = unsigned(rect.height);
   const int quads_begin = rect.x & ~3, quads_end = (rect.x + rect.width + 3) & ~3;
@@ -193,7 +196,8 @@ __device__ __forceinline__ void for_chunks(const Rect& rect, unsigned worker, un
   if (sides == 0) return;
   Walk walk(worker, workers, sides);
   for (unsigned round = 0; round < sides * height; round += workers, walk.next()) {
-    if (walk.y < rect.height) side((walk.x < int(before) ? quads_begin : end - int(before) * 4) + walk.x * 4, rect.y + walk.y);
+    if (walk.y < rect.height)
+      side((walk.x < int(before) ? quads_begin : end - int(before) * 4) + walk.x * 4, rect.y + walk.y);
     if (InStep) __syncthreads();
   }
 }

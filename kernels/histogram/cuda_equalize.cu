@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Histogram equalisation. After the counting a grid of threads maps the picture: one channel set after the other, chunk by chunk
-// (cuda_chunks.cuh). How the table is made, and where to change its rule: cuda_equalize_table.cuh.
+// Histogram equalisation. After the counting a grid of threads maps the picture: one channel set after the other, chunk
+// by chunk (cuda_chunks.cuh). How the table is made, and where to change its rule: cuda_equalize_table.cuh.
 //
 //   count (cuda.cu) -> counts of values -+-> 8 bits: each block makes the table -+-> equalize: loads its first chunks
 //                                        +-> deeper: equalizing_table           -+   before the counting ends, makes or
@@ -34,8 +34,10 @@ struct Equalizing {
   const std::uint16_t* table;   ///< of deep samples
 };
 
-/// The table of cv::equalizeHist from the counts of 2^depth values, by one block. Each warp takes a range of values, 32 at a time.
-__global__ void __launch_bounds__(table_threads) equalizing_table(const std::uint32_t* counts, std::uint16_t* table, int values) {
+/// The table of cv::equalizeHist from the counts of 2^depth values, by one block.
+/// Each warp takes a range of values, 32 at a time.
+__global__ void __launch_bounds__(table_threads)
+    equalizing_table(const std::uint32_t* counts, std::uint16_t* table, int values) {
   __shared__ std::uint32_t of_warps[32], lowest;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, stretch = (values / 32 + 31) / 32 * 32;
   const int begin = min(warp * stretch, values), end = min(begin + stretch, values);  // whole multiples of 32
@@ -52,9 +54,9 @@ __global__ void __launch_bounds__(table_threads) equalizing_table(const std::uin
   const std::uint32_t total = of_warps[31];
   if (below == 0 && of_warps[warp] > 0) {  // the lowest value that occurs is here
     int v = begin;
-    unsigned found;
-    while ((found = __ballot_sync(~0u, counts[v + lane] > 0)) == 0) v += 32;
-    if (lane == __ffs(found) - 1) lowest = counts[v + lane];
+    unsigned occurring;
+    while ((occurring = __ballot_sync(~0u, counts[v + lane] > 0)) == 0) v += 32;
+    if (lane == __ffs(occurring) - 1) lowest = counts[v + lane];
   }
   __syncthreads();
 #pragma unroll 4
@@ -68,7 +70,8 @@ __global__ void __launch_bounds__(table_threads) equalizing_table(const std::uin
 template <typename T>
 __device__ __forceinline__ void set_samples(std::uint32_t (&words)[sizeof(T)], const std::uint32_t (&samples)[4]) {
   if constexpr (sizeof(T) == 1) {
-    words[0] = __byte_perm(__byte_perm(samples[0], samples[1], 0x0040), __byte_perm(samples[2], samples[3], 0x0040), 0x5410);
+    words[0] =
+        __byte_perm(__byte_perm(samples[0], samples[1], 0x0040), __byte_perm(samples[2], samples[3], 0x0040), 0x5410);
   } else {
     words[0] = __byte_perm(samples[0], samples[1], 0x5410);
     words[1] = __byte_perm(samples[2], samples[3], 0x5410);
@@ -82,7 +85,8 @@ __device__ __forceinline__ void equalize_quad(const Equalizing& params, const Ta
   std::uint32_t luma[4];
   if (C >= 3 && params.rgb) {
     const int max_value = params.views[0].max_value;
-    if constexpr (C >= 3) luma_of_pixels<T, C, ThreePlanes>(quad, params.position, params.weights, std::uint32_t(max_value), luma);
+    if constexpr (C >= 3)
+      luma_of_pixels<T, C, ThreePlanes>(quad, params.position, params.weights, std::uint32_t(max_value), luma);
     int change[4];
 #pragma unroll
     for (int j = 0; j < 4; ++j) change[j] = int(table[luma[j]]) - int(luma[j]);
@@ -99,7 +103,8 @@ __device__ __forceinline__ void equalize_quad(const Equalizing& params, const Ta
       } else {
         std::uint32_t samples[4];
 #pragma unroll
-        for (int j = 0; j < 4; ++j) samples[j] = std::uint32_t(__viaddmin_s32_relu(quad.sample(c, j), change[j], max_value));
+        for (int j = 0; j < 4; ++j)
+          samples[j] = std::uint32_t(__viaddmin_s32_relu(quad.sample(c, j), change[j], max_value));
         set_samples<T>(quad.word[c], samples);
       }
     }
@@ -148,8 +153,8 @@ __device__ __forceinline__ void equalize_set(const Equalizing& params, const Tab
     equalize_quad<T, C, false>(params, table, mapped, quad);
     cuda::store_quad<T, C>(view, x, y, quad);
   };
-  for_chunks<Held>(rect_of(view), blockIdx.x * blockDim.x + threadIdx.x, gridDim.x * blockDim.x, access >= 4, load, ready, work,
-                   side);
+  for_chunks<Held>(rect_of(view), blockIdx.x * blockDim.x + threadIdx.x, gridDim.x * blockDim.x, access >= 4, load,
+                   ready, work, side);
 }
 
 template <typename T, int First, int Rest>
@@ -165,7 +170,8 @@ __global__ void __launch_bounds__(tuning.equalize_threads, 1) equalize(const __g
 }
 
 /// R, G and B in three planes, which are views 0, 1 and 2.
-__global__ void __launch_bounds__(tuning.equalize_threads, 1) equalize_planes(const __grid_constant__ Equalizing params) {
+__global__ void __launch_bounds__(tuning.equalize_threads, 1)
+    equalize_planes(const __grid_constant__ Equalizing params) {
   using T = std::uint8_t;
   using Held = PlaneChunks<>;
   __shared__ std::uint32_t of_lanes[byte_table_words];
@@ -196,21 +202,25 @@ __global__ void __launch_bounds__(tuning.equalize_threads, 1) equalize_planes(co
 #pragma unroll
     for (int c = 0; c < 3; ++c) cuda::store_quad<T, 1>(params.views[c], x, y, {{{quad.word[c][0]}}});
   };
-  for_chunks<Held>(rect_of(params.views[0]), blockIdx.x * blockDim.x + threadIdx.x, gridDim.x * blockDim.x, access >= 4, load, make,
-                   work, side);
+  for_chunks<Held>(rect_of(params.views[0]), blockIdx.x * blockDim.x + threadIdx.x, gridDim.x * blockDim.x, access >= 4,
+                   load, make, work, side);
 }
 
 class CudaEqualize final : public cuda::CudaFilter {
  public:
   CudaEqualize(const Plan& plan, std::unique_ptr<Counting> histogram)
-      : cuda::CudaFilter(plan.geometry), values_(plan.bins), planes_(plan.three_planes), histogram_(std::move(histogram)) {
+      : cuda::CudaFilter(plan.geometry),
+        values_(plan.bins),
+        planes_(plan.three_planes),
+        histogram_(std::move(histogram)) {
     params_.rgb = plan.rgb_luma;
     params_.weights = plan.weights;
     if (planes_)
       kernel_ = reinterpret_cast<const void*>(&equalize_planes);
     else
       kernel_ = cuda::with_layout(info(plan.geometry.format), [](auto sample, auto first, auto rest) {
-        return reinterpret_cast<const void*>(&equalize<decltype(sample), decltype(first)::value, decltype(rest)::value>);
+        return reinterpret_cast<const void*>(
+            &equalize<decltype(sample), decltype(first)::value, decltype(rest)::value>);
       });
   }
 
@@ -230,8 +240,10 @@ class CudaEqualize final : public cuda::CudaFilter {
  private:
   Status begin(const Image& src, const Region& region, Queue queue) override {
     early_ = overlap_ && region.mode == Region::Mode::frame;  // otherwise copies may follow the counting
-    if (Status status = histogram_->submit(src, region, queue); !status.ok() || info(geometry().format).depth == 8) return status;
-    equalizing_table<<<1, table_threads, 0, queue.stream>>>(histogram_->latest(), table_.data<std::uint16_t>(), values_);
+    if (Status status = histogram_->submit(src, region, queue); !status.ok() || info(geometry().format).depth == 8)
+      return status;
+    equalizing_table<<<1, table_threads, 0, queue.stream>>>(histogram_->latest(), table_.data<std::uint16_t>(),
+                                                            values_);
     return cuda::check(cudaGetLastError(), "cannot launch the equalisation");
   }
 
@@ -255,13 +267,15 @@ class CudaEqualize final : public cuda::CudaFilter {
       if (rects[i].empty()) view.y1 = view.y0;
       pixels = std::max(pixels, rects[i].empty() ? 0 : std::int64_t(rects[i].width) * rects[i].height);
       params_.access[at] =
-          set.shares_plane() ? 1 : std::min(access_bytes(view.src, view.src_pitch), access_bytes(view.dst, view.dst_pitch));
+          set.shares_plane() ? 1
+                             : std::min(access_bytes(view.src, view.src_pitch), access_bytes(view.dst, view.dst_pitch));
     }
     if (pixels == 0) return {};
     constexpr int in_block = tuning.equalize_threads * 4;
     const int blocks = int(std::min<std::int64_t>(multiprocessors_, (pixels + in_block - 1) / in_block));
-    return cuda::check(cuda::launch_overlapping(kernel_, blocks, tuning.equalize_threads, 0, early_, &params_, queue.stream),
-                       "cannot launch the equalisation");
+    return cuda::check(
+        cuda::launch_overlapping(kernel_, blocks, tuning.equalize_threads, 0, early_, &params_, queue.stream),
+        "cannot launch the equalisation");
   }
 
   const int values_;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The table of the equalisation: the new value of each sample, from the counts of all values.
 //
-//   samples of 8 bits: each block makes it                             deeper samples: equalizing_table, one block;
-//   1. thread v of 256: the sum of the counts up to v                  each warp has a part of the values
-//   2. in shared memory, one table for each lane:                      +--------+--------+---+---------+
-//      value 0   | lane 0 | lane 1 | … | lane 31 |  a bank a lane      | warp 0 | warp 1 | … | warp 31 |  counts of values
-//      value 1   | lane 0 | …                                          +--------+--------+---+---------+
-//                                                                      1. each warp: the sum of its values
-//                                                                      2. warp 0: scan over the 32 sums
-//                                                                      3. each warp: scan over its values, 32 at a time
+//  samples of 8 bits: each block makes it                           deeper samples: equalizing_table, one block;
+//  1. thread v of 256: the sum of the counts up to v                each warp has a part of the values
+//  2. in shared memory, one table for each lane:                    +--------+--------+---+---------+
+//     value 0   | lane 0 | lane 1 | … | lane 31 |  a bank a lane    | warp 0 | warp 1 | … | warp 31 |  counts of values
+//     value 1   | lane 0 | …                                        +--------+--------+---+---------+
+//                                                                   1. each warp: the sum of its values
+//                                                                   2. warp 0: scan over the 32 sums
+//                                                                   3. each warp: scan over its values, 32 at a time
 //
 // To change the rule, see equalized() in arithmetic.hpp.
 #pragma once
@@ -40,7 +40,7 @@ inline constexpr int byte_table_words = 256 * 32;
 template <>
 struct Table<std::uint8_t> {
   __device__ __forceinline__ Table(const std::uint16_t*, std::uint32_t* of_lanes)
-      : of_lanes(of_lanes), own(of_lanes + threadIdx.x % 32) {}
+      : of_lanes(of_lanes), of_lane(of_lanes + threadIdx.x % 32) {}
 
   /// Called by all threads of the block.
   __device__ __forceinline__ void make(const std::uint32_t* counts) {
@@ -50,8 +50,8 @@ struct Table<std::uint8_t> {
     if (thread < 256) {
       const std::uint32_t count = __ldcg(counts + thread);
       below = scan(count);
-      const unsigned found = __ballot_sync(~0u, count > 0);
-      const std::uint32_t lowest = __shfl_sync(~0u, count, found ? __ffs(found) - 1 : 0);
+      const unsigned occurring = __ballot_sync(~0u, count > 0);
+      const std::uint32_t lowest = __shfl_sync(~0u, count, occurring ? __ffs(occurring) - 1 : 0);
       if (lane == 31) of_warps[warp] = below, lowest_of_warps[warp] = lowest;
     }
     __syncthreads();
@@ -69,9 +69,9 @@ struct Table<std::uint8_t> {
     for (int value = warp; value < 256; value += int(blockDim.x) / 32) of_lanes[value * 32 + lane] = entries[value];
     __syncthreads();
   }
-  __device__ __forceinline__ std::uint32_t operator[](std::uint32_t sample) const { return own[sample * 32]; }
+  __device__ __forceinline__ std::uint32_t operator[](std::uint32_t sample) const { return of_lane[sample * 32]; }
 
-  std::uint32_t *of_lanes, *own;
+  std::uint32_t *of_lanes, *of_lane;
 };
 
 }  // namespace cudavision::histogram

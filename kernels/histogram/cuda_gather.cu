@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The kernel that gathers many entries: a grid of threads, one bin each (see cuda_gather.cuh). Few entries are gathered by the last
-// block of the launch that counts.
+// The kernel that gathers many entries: a grid of threads, one bin each (see cuda_gather.cuh). If there are few
+// entries, the last block of the counting launch gathers them instead.
 #include "kernels/cuda/overlap.hpp"
 #include "kernels/histogram/cuda_gather.cuh"
-#include "kernels/histogram/cuda_kernels.hpp"
 
 namespace cudavision::histogram {
 namespace {

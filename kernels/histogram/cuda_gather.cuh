@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Gathering: the sums of entries become counts of bins.
 //
-//   sums [copy][table][entry]   of all blocks, added up by atomics; several copies, as atomics of many blocks at one address wait
-//      |                        for each other
+//   sums [copy][table][entry]   of all blocks, added up by atomics; several copies, because atomics of many blocks at
+//      |                        one address wait for each other
 //      |  each thread: one bin of one table = the sum of its entries; the entries become zero for the next frame
 //      v
 //   counts [channel][bin] in device memory, and in the host memory of the results
@@ -13,7 +13,7 @@
 
 namespace cudavision::histogram {
 
-/// The sums to which a block adds its own.
+/// The copy of the sums that a block adds to.
 __device__ __forceinline__ std::uint32_t* sums_of_block(const Gather& g) {
   return g.sums + blockIdx.x % unsigned(g.copies) * g.copy_entries;
 }
@@ -44,14 +44,18 @@ __device__ inline void gather_entries_of(const Gather& g, int thread, int thread
   }
 }
 
-/// Called by all threads of a block that has added to sums of the device. Returns whether it is the last block of the launch to do so;
-/// then it sees the sums of all blocks. `ticket`: zero between launches.
+/// Called by all threads of a block that has added to sums of the device. Returns whether it is the last block of the
+/// launch to do so; then it can read the sums of all blocks. `ticket`: zero between launches.
 __device__ __forceinline__ bool is_last_block(unsigned* ticket) {
   __shared__ bool last;
   __syncthreads();
   if (threadIdx.x == 0) {
-    unsigned before;  // the counter wraps to zero; acquire and release make the sums of all blocks visible to the last block
-    asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;" : "=r"(before) : "l"(ticket), "r"(gridDim.x - 1) : "memory");
+    // The counter wraps to zero; acquire and release make the sums of all blocks visible to the last block.
+    unsigned before;
+    asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;"
+                 : "=r"(before)
+                 : "l"(ticket), "r"(gridDim.x - 1)
+                 : "memory");
     last = before == gridDim.x - 1;
   }
   __syncthreads();

@@ -36,20 +36,22 @@ __device__ __forceinline__ cuda::Quad<T, C> load_pixels(const cuda::SetView (&vi
 
 /// The luma of four pixels. `position`: of R, G and B among the channels; three planes have them in order.
 template <typename T, int C, bool ThreePlanes>
-__device__ __forceinline__ void luma_of_pixels(const cuda::Quad<T, C>& quad, const int (&position)[3], const LumaWeights& weights,
-                                               std::uint32_t max_value, std::uint32_t (&luma)[4]) {
+__device__ __forceinline__ void luma_of_pixels(const cuda::Quad<T, C>& quad, const int (&position)[3],
+                                               const LumaWeights& weights, std::uint32_t max_value,
+                                               std::uint32_t (&luma)[4]) {
   cuda::Quad<T, 3> rgb;
 #pragma unroll
   for (int c = 0; c < 3; ++c)
 #pragma unroll
-    for (int k = 0; k < int(sizeof(T)); ++k) rgb.word[c][k] = ThreePlanes ? quad.word[c][k] : word_at(quad, position[c], k);
+    for (int k = 0; k < int(sizeof(T)); ++k)
+      rgb.word[c][k] = ThreePlanes ? quad.word[c][k] : word_at(quad, position[c], k);
 #pragma unroll
   for (int j = 0; j < 4; ++j) {
     // The float 2^23 + sample, by one permutation.
     const auto biased = [&](int c) {
-      return __uint_as_float(sizeof(T) == 1
-                                 ? __byte_perm(rgb.word[c][0], 0x4b000000, 0x7650 | j)
-                                 : __byte_perm(rgb.word[c][sizeof(T) / 2 * (j / 2)], 0x4b000000, j % 2 ? 0x7632 : 0x7610));
+      return __uint_as_float(
+          sizeof(T) == 1 ? __byte_perm(rgb.word[c][0], 0x4b000000, 0x7650 | j)
+                         : __byte_perm(rgb.word[c][sizeof(T) / 2 * (j / 2)], 0x4b000000, j % 2 ? 0x7632 : 0x7610));
     };
     luma[j] = min(std::uint32_t(luma_of_biased(biased(0), biased(1), biased(2), weights)), max_value);
   }
@@ -57,8 +59,8 @@ __device__ __forceinline__ void luma_of_pixels(const cuda::Quad<T, C>& quad, con
 
 /// The luma of a pixel of a chunk, from its words.
 template <typename T, int C, int Quads>
-__device__ __forceinline__ std::uint32_t luma_of_pixel(const Chunk<T, C, Quads>& chunk, int pixel, const int (&position)[3],
-                                                       const LumaWeights& weights) {
+__device__ __forceinline__ std::uint32_t luma_of_pixel(const Chunk<T, C, Quads>& chunk, int pixel,
+                                                       const int (&position)[3], const LumaWeights& weights) {
   const auto biased = [&](int c) {
     std::uint32_t word;
     if constexpr (sizeof(T) == 2) {
@@ -66,9 +68,9 @@ __device__ __forceinline__ std::uint32_t luma_of_pixel(const Chunk<T, C, Quads>&
       return __uint_as_float(__byte_perm(word, 0x4b000000, position[c] % 2 ? 0x7632 : 0x7610));
     } else {
       const int at = pixel * C / 4, first = pixel * C % 4;  // the pixel's bytes in one word
-      word = first == 0
-                 ? chunk.word[at]
-                 : __byte_perm(chunk.word[at], chunk.word[at + (first > 4 - C)], first | (first + 1) << 4 | (first + 2) << 8);
+      word = first == 0 ? chunk.word[at]
+                        : __byte_perm(chunk.word[at], chunk.word[at + (first > 4 - C)],
+                                      first | (first + 1) << 4 | (first + 2) << 8);
       return __uint_as_float(__byte_perm(word, 0x4b000000, 0x7650 | position[c]));
     }
   };

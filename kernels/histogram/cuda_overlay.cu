@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Drawing a histogram into a picture. One block a channel computes the heights of its bars, then a grid of threads blends them.
+// Drawing a histogram into a picture. One block a channel computes the heights of its bars,
+// then a grid of threads blends them.
 //
-//   bar_heights: block c = channel c                 draw_bars: a thread takes pixels of a set
+//   bar_heights: block c = channel c                 draw_bars: a thread blends pixels of a set
 //   thread t: columns t, t + 1024, …                 block: 64 × 4 threads; z: channel set
 //
 // To change what is drawn, see overlaid() in arithmetic.hpp; to change colours, see resolve() in overlay.cpp.
@@ -23,16 +24,18 @@ __global__ void __launch_bounds__(table_threads)
   const std::uint32_t* const of_channel = counts + std::size_t(blockIdx.x) * plan.bins;
   if (threadIdx.x == 0) largest = 0;
   __syncthreads();
-  std::uint32_t mine = 0;
-  for (int bin = threadIdx.x; bin < plan.bins; bin += blockDim.x) mine = max(mine, of_channel[bin]);
-  atomicMax(&largest, mine);
+  std::uint32_t largest_of_thread = 0;
+  for (int bin = threadIdx.x; bin < plan.bins; bin += blockDim.x)
+    largest_of_thread = max(largest_of_thread, of_channel[bin]);
+  atomicMax(&largest, largest_of_thread);
   __syncthreads();
   for (int x = threadIdx.x; x < plan.position.width; x += blockDim.x) {
     const int begin = first_bin(x, plan.bins, plan.position.width);
     const int end = max(begin + 1, first_bin(x + 1, plan.bins, plan.position.width));
     std::uint32_t count = 0;
     for (int bin = begin; bin < end; ++bin) count = max(count, of_channel[bin]);
-    heights[blockIdx.x * plan.position.width + x] = std::uint16_t(bar_height(count, largest, plan.position.height, plan.log));
+    heights[blockIdx.x * plan.position.width + x] =
+        std::uint16_t(bar_height(count, largest, plan.position.height, plan.log));
   }
 }
 
@@ -54,7 +57,8 @@ __global__ void __launch_bounds__(tuning.picture_threads) draw_bars(const __grid
   const Rect& at = params.plan.position;
   for (int y = set.y0 + int(blockIdx.y * blockDim.y + threadIdx.y); y < set.y1; y += gridDim.y * blockDim.y)
     for (int x = set.x0 + int(blockIdx.x * blockDim.x + threadIdx.x); x < set.x1; x += gridDim.x * blockDim.x) {
-      const unsigned covering = covering_bars(params.plan, params.heights, (x << set.shift_x) - at.x, (y << set.shift_y) - at.y);
+      const unsigned covering =
+          covering_bars(params.plan, params.heights, (x << set.shift_x) - at.x, (y << set.shift_y) - at.y);
       unsigned char* const row = set.data + y * set.pitch;
       for (int c = 0; c < set.channels; ++c) {
         if (set.roles[c] >= std::uint8_t(Role::alpha)) continue;
@@ -88,8 +92,8 @@ class CudaOverlay final : public AlignedOverlay {
  private:
   Status draw(const Image& picture, Queue queue) override {
     const FormatInfo& format = info(params_.plan.geometry.format);
-    bar_heights<<<params_.plan.channels, table_threads, 0, queue.stream>>>(histogram_.latest(), heights_.data<std::uint16_t>(),
-                                                                           params_.plan);
+    bar_heights<<<params_.plan.channels, table_threads, 0, queue.stream>>>(
+        histogram_.latest(), heights_.data<std::uint16_t>(), params_.plan);
     if (Status status = cuda::check(cudaGetLastError(), "cannot launch the overlay"); !status.ok()) return status;
     int width = 0, height = 0;
     for (int i = 0; i < format.set_count; ++i) {

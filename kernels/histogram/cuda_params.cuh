@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The parameters of the counting kernels.
+// The kernels that cuda.cu launches, and their parameters.
 #pragma once
 
 #include "kernels/cuda/rows.cuh"
@@ -45,5 +45,12 @@ struct PixelParams {
   LumaWeights weights;
   Gather gather;
 };
+
+/// Takes PixelParams; blocks of tuning.pixel_threads.
+const void* pixel_kernel(const FormatInfo& format, bool three_planes);
+/// Takes WordParams; blocks of tuning.pixel_threads, with word_counter_bytes of dynamic shared memory.
+const void* word_kernel();
+/// Takes Gather; blocks of tuning.gather_threads.
+const void* gather_kernel();
 
 }  // namespace cudavision::histogram

@@ -8,18 +8,20 @@
 //   entry 0   | lane 0 | lane 1 | … | lane 31 |  128 bytes,       | entry 0 | entry 1 | …
 //   entry 1   | lane 0 | …                       a bank a lane
 //
-// The counters of a block hold all tables of a channel set. In both cases a sample's counter is at entry · entry_bytes + own.
+// The counters of a block hold all tables of a channel set. In both cases a sample's counter is at
+// entry · entry_bytes + first_counter.
 #include "kernels/cuda/overlap.hpp"
 #include "kernels/histogram/cuda_chunks.cuh"
 #include "kernels/histogram/cuda_gather.cuh"
-#include "kernels/histogram/cuda_kernels.hpp"
 #include "kernels/histogram/cuda_luma.cuh"
 
 namespace cudavision::histogram {
 namespace {
 
-/// A counter in shared memory, by its 32-bit address: through a pointer this takes two more instructions.
-__device__ __forceinline__ void increment_shared(unsigned address) { asm volatile("red.shared.add.u32 [%0], 1;" ::"r"(address)); }
+/// Increments a counter in shared memory by its 32-bit address. A pointer would cost two more instructions.
+__device__ __forceinline__ void increment_shared(unsigned address) {
+  asm volatile("red.shared.add.u32 [%0], 1;" ::"r"(address));
+}
 
 /// The sum of the counters of all lanes. Lanes of a warp begin at different words, so that they read different banks.
 __device__ __forceinline__ std::uint32_t sum_of_lanes(const uint4* row) {
@@ -63,19 +65,20 @@ __device__ __forceinline__ void count_job(const PixelParams& params, const Pixel
     cleared = true;
   };
 
-  // The inner loop would read these from constant memory at every use. own[C]: of luma made of RGB.
+  // The inner loop would read these from constant memory at every use. first_counter[C]: of luma made of RGB.
   const unsigned counters = unsigned(__cvta_generic_to_shared(shared)) + (tables.by_lane ? thread % 32 * 4 : 0);
-  unsigned base[C + 1], own[C + 1];  // relative to the first entry that the block counts
-  unsigned counted = 0;              // bit c: channel c; bit C: luma made of RGB
+  unsigned base[C + 1], first_counter[C + 1];  // relative to the first entry that the block counts
+  unsigned counted = 0;                        // bit c: channel c; bit C: luma made of RGB
 #pragma unroll
   for (int c = 0; c <= C; ++c) {
     const int of_table = c < C ? tables.base[c] : tables.luma_base;
     counted |= unsigned(of_table >= 0) << c;
     base[c] = unsigned(of_table) - first_entry;
-    own[c] = counters + base[c] * entry_bytes;
+    first_counter[c] = counters + base[c] * entry_bytes;
   }
   counted = cuda::warp_uniform(counted);
-  const int position[3] = {cuda::warp_uniform(tables.position[0]), cuda::warp_uniform(tables.position[1]), cuda::warp_uniform(tables.position[2])};
+  const int position[3] = {cuda::warp_uniform(tables.position[0]), cuda::warp_uniform(tables.position[1]),
+                           cuda::warp_uniform(tables.position[2])};
   const LumaWeights weights = params.weights;
   const std::uint32_t bins = params.bins;
   const int shift = params.bin_shift;
@@ -86,8 +89,10 @@ __device__ __forceinline__ void count_job(const PixelParams& params, const Pixel
   // Counts the pixels of a chunk that `mask` selects. `all`: the block counts all entries.
   const auto count = [&](const auto& chunk, unsigned mask, auto all) {
     const auto add = [&](int c, std::uint32_t sample, int pixel) {
-      const std::uint32_t entry = sizeof(T) == 1 ? sample : sample * bins >> shift;  // bytes are always counted by value
-      if ((mask >> pixel & 1) && (all || base[c] + entry < entries)) increment_shared(entry * entry_bytes + own[c]);
+      // Bytes are always counted by value.
+      const std::uint32_t entry = sizeof(T) == 1 ? sample : sample * bins >> shift;
+      if ((mask >> pixel & 1) && (all || base[c] + entry < entries))
+        increment_shared(entry * entry_bytes + first_counter[c]);
     };
     constexpr unsigned channels = (1u << C) - 1;
 #pragma unroll
@@ -124,15 +129,15 @@ __device__ __forceinline__ void count_job(const PixelParams& params, const Pixel
       load_side(job.views, x, y, quad);
       count(quad, side_mask(rect, x), std::false_type());
     };
-    for_chunks<Held>(rect, unsigned(worker * threads + thread), unsigned(job.share.blocks * threads), job.access >= 4, load, clear,
-                     work, side);
+    for_chunks<Held>(rect, unsigned(worker * threads + thread), unsigned(job.share.blocks * threads), job.access >= 4,
+                     load, clear, work, side);
   }
   clear();  // if there are no rectangles
   __syncthreads();
   std::uint32_t* const sums = sums_of_block(params.gather) + tables.first_entry + first_entry;
   for (unsigned i = thread; i < entries; i += threads) {
-    const std::uint32_t sum =
-        tables.by_lane ? sum_of_lanes(shared + i * (lane_entry_bytes / 16)) : reinterpret_cast<const std::uint32_t*>(shared)[i];
+    const std::uint32_t sum = tables.by_lane ? sum_of_lanes(shared + i * (lane_entry_bytes / 16))
+                                             : reinterpret_cast<const std::uint32_t*>(shared)[i];
     if (sum > 0) atomicAdd(sums + i, sum);
   }
 }
@@ -144,10 +149,11 @@ __global__ void __launch_bounds__(tuning.pixel_threads, 1) count_pixels(const __
   cuda::let_next_start();
   const int block = int(blockIdx.x);
   if (First == Rest || block < params.jobs[1].share.first_block)
-    count_job<T, First, ThreePlanes>(
-        params,
-        params.jobs[First == Rest ? (block >= params.jobs[1].share.first_block) + (block >= params.jobs[2].share.first_block) : 0],
-        shared);
+    count_job<T, First, ThreePlanes>(params,
+                                     params.jobs[First == Rest ? (block >= params.jobs[1].share.first_block) +
+                                                                     (block >= params.jobs[2].share.first_block)
+                                                               : 0],
+                                     shared);
   else
     count_job<T, Rest, ThreePlanes>(params, params.jobs[1], shared);
   block_done(params.gather);
@@ -158,7 +164,8 @@ __global__ void __launch_bounds__(tuning.pixel_threads, 1) count_pixels(const __
 const void* pixel_kernel(const FormatInfo& format, bool three_planes) {
   if (three_planes) return reinterpret_cast<const void*>(&count_pixels<std::uint8_t, 3, 3, true>);
   return cuda::with_layout(format, [](auto sample, auto first, auto rest) {
-    return reinterpret_cast<const void*>(&count_pixels<decltype(sample), decltype(first)::value, decltype(rest)::value, false>);
+    return reinterpret_cast<const void*>(
+        &count_pixels<decltype(sample), decltype(first)::value, decltype(rest)::value, false>);
   });
 }
 

@@ -71,7 +71,8 @@ PixelTables pixel_tables(const Plan& plan, int index, const Limits& limits) {
 
 bool counts_words(const Plan& plan, int set, const Limits& limits) {
   const ChannelSet& channels = info(plan.geometry.format).sets[set];
-  return plan.fine == word_values && channels.channels == 1 && plan.counts(channels) && word_counter_bytes <= limits.shared_bytes;
+  return plan.fine == word_values && channels.channels == 1 && plan.counts(channels) &&
+         word_counter_bytes <= limits.shared_bytes;
 }
 
 WordLaunch schedule_words(const Plan& plan, const Limits& limits, const SetPieces& pieces, std::size_t from) {
@@ -108,8 +109,8 @@ PixelLaunch schedule_pixels(const Plan& plan, const Limits& limits, const SetPie
     set_rects_of(launch.shares[i], pieces[i], from);
     work[i] = launch.tables[i].entries / plan.fine * samples_in(pieces[i], from);
     all += work[i];
-    const std::size_t counters =
-        std::size_t(launch.tables[i].pass_entries) * (launch.tables[i].by_lane ? lane_entry_bytes : sizeof(std::uint32_t));
+    const std::size_t counters = std::size_t(launch.tables[i].pass_entries) *
+                                 (launch.tables[i].by_lane ? lane_entry_bytes : sizeof(std::uint32_t));
     launch.shared_bytes = std::max(launch.shared_bytes, (counters + 15) / 16 * 16);
   }
   launch.any = all > 0;
@@ -130,7 +131,8 @@ PixelLaunch schedule_pixels(const Plan& plan, const Limits& limits, const SetPie
   return launch;
 }
 
-SharpnessLaunch schedule_sharpness(Format format, int multiprocessors, const std::vector<Rect>& pieces, std::size_t from) {
+SharpnessLaunch schedule_sharpness(Format format, int multiprocessors, const std::vector<Rect>& pieces,
+                                   std::size_t from) {
   const FormatInfo& row = info(format);
   // Three planes of R, G and B are read together.
   const int channels = row.is_rgb() && row.set_count == 3 ? 3 : row.sets[0].channels;
@@ -143,11 +145,13 @@ SharpnessLaunch schedule_sharpness(Format format, int multiprocessors, const std
   for (int i = 0; i < launch.share.rect_count; ++i)
     rows += std::int64_t(units(launch.share.rects[i])) * launch.share.rects[i].height;
   launch.rows = int(std::clamp<std::int64_t>(rows / room, tuning.sharpness_min_rows, tuning.sharpness_max_rows));
-  std::int64_t tiles = 0;  // of the rectangle with the most, because a warp takes tiles of one after the other
+  std::int64_t tiles = 0;  // of the largest rectangle, because warps work on one rectangle after the other
   for (int i = 0; i < launch.share.rect_count; ++i)
-    tiles = std::max(tiles, std::int64_t(units(launch.share.rects[i])) * divide_up(launch.share.rects[i].height, launch.rows));
+    tiles = std::max(tiles,
+                     std::int64_t(units(launch.share.rects[i])) * divide_up(launch.share.rects[i].height, launch.rows));
   launch.share.first_block = 0;
-  launch.share.blocks = int(std::clamp<std::int64_t>((tiles + warps - 1) / warps, 1, multiprocessors * tuning.sharpness_blocks));
+  launch.share.blocks =
+      int(std::clamp<std::int64_t>((tiles + warps - 1) / warps, 1, multiprocessors * tuning.sharpness_blocks));
   return launch;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// How the CUDA backend divides the samples of a frame among kernels, launches and blocks. Plain C++, tested without a GPU.
+// How the CUDA backend divides the samples of a frame among kernels, launches and blocks.
+// Plain C++, tested without a GPU.
 #pragma once
 
 #include <climits>
@@ -32,8 +33,8 @@ struct Share {
   Rect rects[max_rects];
 };
 
-/// Where the pixel kernel counts a set. A job has several passes if its entries do not fit shared memory: each pass reads all
-/// samples and counts some of the entries.
+/// Where the pixel kernel counts a set. A job has several passes if its entries do not fit shared memory: each pass
+/// reads all samples and counts some of the entries.
 struct PixelTables {
   int base[4];       ///< by channel: the first entry of its table, relative to first_entry; −1: not counted
   int luma_base;     ///< the same for luma made of R, G and B
@@ -60,8 +61,8 @@ struct WordLaunch {
 /// `from`: the first piece of each set in this launch.
 WordLaunch schedule_words(const Plan& plan, const Limits& limits, const SetPieces& pieces, std::size_t from);
 
-/// One launch of the pixel kernel. Job i is set i, or the three planes of a frame. A set without samples has no blocks; job 0
-/// always has a block, which ends the launch.
+/// One launch of the pixel kernel. Job i is set i, or the three planes of a frame. A set without samples has no blocks;
+/// job 0 always has a block, which ends the launch.
 struct PixelLaunch {
   bool any = false;  ///< there are samples to count
   int blocks = 0;
@@ -76,8 +77,11 @@ PixelLaunch schedule_pixels(const Plan& plan, const Limits& limits, const SetPie
 constexpr int sharpness_quads(int channels, int sample_bytes) {
   return channels * sample_bytes >= 4 ? 1 : 4 / (channels * sample_bytes);
 }
-/// Pixels of a row that a warp of it sums up: those of its quads except the last, which is only a neighbour.
-constexpr int sharpness_unit(int channels, int sample_bytes) { return 128 * sharpness_quads(channels, sample_bytes) - 4; }
+/// Pixels of a row that a warp of the sharpness kernel sums up:
+/// all of its quads except the last, which is only a neighbour.
+constexpr int sharpness_unit(int channels, int sample_bytes) {
+  return 128 * sharpness_quads(channels, sample_bytes) - 4;
+}
 
 /// One launch of the sharpness kernel.
 struct SharpnessLaunch {
@@ -85,7 +89,8 @@ struct SharpnessLaunch {
   Share share;
 };
 /// `from`: the first piece in this launch.
-SharpnessLaunch schedule_sharpness(Format format, int multiprocessors, const std::vector<Rect>& pieces, std::size_t from);
+SharpnessLaunch schedule_sharpness(Format format, int multiprocessors, const std::vector<Rect>& pieces,
+                                   std::size_t from);
 
 /// Whether a kernel of its own gathers the sums into bins, instead of the last block.
 bool gathers_apart(const Plan& plan);

@@ -12,8 +12,9 @@
 //   row y + 1  Y0 Y1 Y2 Y3 | Y4 …   below: the row that was loaded while row y − 1 was summed up; it is the next row y
 //   kept       K0 K1 K2 K3 | …      the luma of the frame before: read by the lane that then overwrites it
 //
-// A pixel without a neighbour is its own neighbour: the difference is 0. Blocks add their sums to those of the device; the last block
-// writes them to the results and clears them. Everything is a whole number, so that the order does not matter.
+// A pixel without a neighbour is its own neighbour: the difference is 0. Blocks add their sums to the sums of the
+// device. The last block writes these to the results and clears them. All sums are whole numbers,
+// so the order does not matter.
 //
 // Where to change what
 //   another sum            LumaSum (measuring.hpp), add_quad(); the reference in tests/kernels/reference/histogram.cpp
@@ -45,8 +46,9 @@ struct LumaParams {
   int rect_count;
   Rect rects[max_rects];
   std::uint64_t* device_sums;  ///< sum_count numbers; zero between frames
-  std::uint64_t* host_sums;    ///< the same in page-locked memory; null unless this is the last launch with sums of the frame
-  unsigned* ticket;            ///< number of blocks that have ended; zero between launches
+  /// The same in page-locked memory; null unless this is the last launch with sums of the frame.
+  std::uint64_t* host_sums;
+  unsigned* ticket;  ///< number of blocks that have ended; zero between launches
 };
 
 template <typename T, int C, bool ThreePlanes>
@@ -91,16 +93,17 @@ __device__ __forceinline__ void add_quad(Part<T>& part, const Luma<T>& mask, con
 
 /// Sums up a row of a tile, `quads` quads of a lane, and compares and keeps it. All lanes of the warp.
 template <typename T, int C>
-__device__ __forceinline__ void sum_row(const LumaParams& params, const Luma<T> (&mask)[sharpness_quads(C, sizeof(T))], int x,
-                                        int y, const Luma<T> (&here)[sharpness_quads(C, sizeof(T))],
+__device__ __forceinline__ void sum_row(const LumaParams& params, const Luma<T> (&mask)[sharpness_quads(C, sizeof(T))],
+                                        int x, int y, const Luma<T> (&here)[sharpness_quads(C, sizeof(T))],
                                         const Luma<T> (&below)[sharpness_quads(C, sizeof(T))], Part<T>& part) {
   constexpr int quads = sharpness_quads(C, sizeof(T)), words = int(sizeof(T));
 #pragma unroll
   for (int q = 0; q < quads; ++q) {
-    // A quad belongs to the lane that has any pixel of it. Where luma is kept, rectangles begin at 0, so that it has all.
-    const bool own = (mask[q].word[0][0] | mask[q].word[0][words - 1]) != 0;
+    // A quad belongs to the lane that has any pixel of it. If luma is kept, rectangles begin at 0,
+    // so this lane has all pixels of the quad.
+    const bool is_owner = (mask[q].word[0][0] | mask[q].word[0][words - 1]) != 0;
     unsigned char* const kept = params.kept + y * params.kept_pitch + std::ptrdiff_t(x + q * 128) * words;
-    if (params.compare && own) {
+    if (params.compare && is_owner) {
       std::uint32_t before[words];
       cuda::load_words<words, 4 * words, false>(kept, before);
 #pragma unroll
@@ -114,11 +117,12 @@ __device__ __forceinline__ void sum_row(const LumaParams& params, const Luma<T> 
       if (x + q * 128 + 4 >= params.views[0].width) next = last_of<T>(here[q]);
       add_quad<T>(part, mask[q], here[q], right_of<T>(here[q], next), below[q]);
     }
-    if (params.keep && own) cuda::store_words<words, 4 * words>(kept, here[q].word[0]);
+    if (params.keep && is_owner) cuda::store_words<words, 4 * words>(kept, here[q].word[0]);
   }
 }
 
-/// Sums up one tile of a rectangle. All lanes of the warp. `x`: of the lane's first quad; the others follow at distances of 128 pixels.
+/// Sums up one tile of a rectangle. All lanes of the warp. `x`: of the lane's first quad; the others follow at
+/// distances of 128 pixels.
 template <typename T, int C, bool ThreePlanes>
 __device__ __forceinline__ void sum_tile(const LumaParams& params, const Rect& rect, int x, int y, Part<T>& part) {
   constexpr int quads = sharpness_quads(C, sizeof(T));
@@ -126,7 +130,8 @@ __device__ __forceinline__ void sum_tile(const LumaParams& params, const Rect& r
             end_y = min(y + params.rows, rect.y + rect.height), lane = threadIdx.x % 32;
   Luma<T> mask[quads];
 #pragma unroll
-  for (int q = 0; q < quads; ++q) mask[q] = mask_of<T>(x + q * 128, rect.x, q == quads - 1 && lane == 31 ? rect.x : end);
+  for (int q = 0; q < quads; ++q)
+    mask[q] = mask_of<T>(x + q * 128, rect.x, q == quads - 1 && lane == 31 ? rect.x : end);
 
   // Row y + 2 is loaded while row y is summed up. The first two rounds only load.
   cuda::Quad<T, C> ahead[quads] = {};
@@ -192,12 +197,14 @@ const void* sharpness_kernel(const FormatInfo& format, bool three_planes) {
     return reinterpret_cast<const void*>(&sum_luma_of_frame<T, decltype(channels)::value, decltype(planes)::value>);
   };
   if (three_planes) return kernel(std::uint8_t(), std::integral_constant<int, 3>(), std::true_type());
-  return cuda::with_layout(format, [&](auto sample, auto first, auto) { return kernel(sample, first, std::false_type()); });
+  return cuda::with_layout(format,
+                           [&](auto sample, auto first, auto) { return kernel(sample, first, std::false_type()); });
 }
 
 class CudaSharpness final : public MeasuringPlan {
  public:
-  CudaSharpness(const SharpnessParams& params, const Geometry& geometry) : MeasuringPlan(params, geometry, Backend::cuda) {}
+  CudaSharpness(const SharpnessParams& params, const Geometry& geometry)
+      : MeasuringPlan(params, geometry, Backend::cuda) {}
 
   /// With the context current.
   Status prepare() {
@@ -212,7 +219,8 @@ class CudaSharpness final : public MeasuringPlan {
     // Whole quads are kept, so rows are rounded up to 16 pixels.
     params_.kept_pitch = std::ptrdiff_t((geometry().width + 15) & ~15) * format.sample_bytes();
     if (params().compare)
-      if (Status status = kept_.allocate(std::size_t(params_.kept_pitch) * geometry().height); !status.ok()) return status;
+      if (Status status = kept_.allocate(std::size_t(params_.kept_pitch) * geometry().height); !status.ok())
+        return status;
     const std::size_t bytes = sum_count * sizeof(std::uint64_t);
     if (Status status = sums_.allocate(bytes + sizeof(unsigned)); !status.ok()) return status;
     if (Status status = results_.allocate(bytes * params().history); !status.ok()) return status;
@@ -254,16 +262,16 @@ class CudaSharpness final : public MeasuringPlan {
       params_.views[0] = view(source().set);
   }
 
-  /// Works on the rectangles from `from` on, as many as a launch takes.
+  /// Sums up the rectangles from `from` on, as many as one launch has room for.
   Status launch(const std::vector<Rect>& pieces, std::size_t from, Queue queue) {
     const SharpnessLaunch launch = schedule_sharpness(geometry().format, multiprocessors_, pieces, from);
     params_.rows = launch.rows;
     params_.rect_count = launch.share.rect_count;
     std::copy_n(launch.share.rects, launch.share.rect_count, params_.rects);
     void* arguments[] = {&params_};
-    return cuda::check(
-        cudaLaunchKernel(kernel_, dim3(unsigned(launch.share.blocks)), dim3(tuning.sharpness_threads), arguments, 0, queue.stream),
-        "cannot launch the sharpness");
+    return cuda::check(cudaLaunchKernel(kernel_, dim3(unsigned(launch.share.blocks)), dim3(tuning.sharpness_threads),
+                                        arguments, 0, queue.stream),
+                       "cannot launch the sharpness");
   }
 
   cuda::DeviceMemory sums_, kept_;

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Counting planes of 16-bit samples by value: 65536 counters of 32 bits do not fit shared memory. One block a multiprocessor; its
-// counters have 16 bits:
+// Counting planes of 16-bit samples by value: 65536 counters of 32 bits do not fit shared memory. One block a
+// multiprocessor; its counters have 16 bits:
 //
 //   word (32 bits)   | value 0 | value 1 |     Word i lies at i ^ (i / 32 % 32). Otherwise samples with equal low bits,
 //                    | value 2 | value 3 |     such as 10 bits stored in the high bits of 16, would all use one bank
 //                    | …
 //
-// A thread adds a sample by an atomic that returns the old word. The one whose addition makes a counter 2^15 moves these to the sums
-// of the device before the round ends; in a round the block adds at most 2^15. At the end each word is added to the sums of two values
-// by one atomic of 64 bits.
+// A thread adds a sample by an atomic that returns the old word. If its addition makes a counter reach 2^15, the thread
+// moves these 2^15 to the sums of the device before the round ends; in a round the block adds at most 2^15. At the end,
+// one atomic of 64 bits adds each word to the sums of two values.
 #include "kernels/cuda/overlap.hpp"
 #include "kernels/histogram/cuda_chunks.cuh"
 #include "kernels/histogram/cuda_gather.cuh"
-#include "kernels/histogram/cuda_kernels.hpp"
 
 namespace cudavision::histogram {
 namespace {
@@ -23,8 +22,8 @@ static_assert(tuning.pixel_threads * chunks_ahead<Held> * Held::pixels <= 1 << 1
 constexpr std::uint32_t top_bits = 0x80008000u;
 
 /// Where word i of the counters lies.
-__device__ __forceinline__ std::uint32_t place_of(std::uint32_t i) { return i ^ (i >> 5 & 31); }
-/// What is added to a word to count a value.
+__device__ __forceinline__ std::uint32_t swizzled(std::uint32_t i) { return i ^ (i >> 5 & 31); }
+/// The number to add to a word to count a value.
 __device__ __forceinline__ std::uint32_t one_of(std::uint32_t value) { return (value & 1) * 0xffffu + 1; }
 
 __global__ void __launch_bounds__(tuning.pixel_threads, 1) count_words(const __grid_constant__ WordParams params) {
@@ -32,7 +31,8 @@ __global__ void __launch_bounds__(tuning.pixel_threads, 1) count_words(const __g
   std::uint32_t* const counters = reinterpret_cast<std::uint32_t*>(shared);
   cuda::let_next_start();
   const int threads = blockDim.x, thread = threadIdx.x, block = int(blockIdx.x);
-  const WordJob& job = params.jobs[(block >= params.jobs[1].share.first_block) + (block >= params.jobs[2].share.first_block)];
+  const WordJob& job =
+      params.jobs[(block >= params.jobs[1].share.first_block) + (block >= params.jobs[2].share.first_block)];
   std::uint32_t* const sums = params.gather.sums + job.table * word_values;
   bool cleared = false;
   const auto clear = [&] {
@@ -44,12 +44,12 @@ __global__ void __launch_bounds__(tuning.pixel_threads, 1) count_words(const __g
 
   // Adds a value `count` times. Returns the bits of the word that have changed.
   const auto add = [&](std::uint32_t value, std::uint32_t count) {
-    const std::uint32_t more = one_of(value) * count, old = atomicAdd(counters + place_of(value / 2), more);
+    const std::uint32_t more = one_of(value) * count, old = atomicAdd(counters + swizzled(value / 2), more);
     return (old + more) ^ old;
   };
   // To be called if a top bit has changed.
   const auto move = [&](std::uint32_t value) {
-    atomicSub(counters + place_of(value / 2), one_of(value) << 15);
+    atomicSub(counters + swizzled(value / 2), one_of(value) << 15);
     atomicAdd(sums + value, 1u << 15);
   };
   // Adds the samples of a chunk that `mask` selects.
@@ -73,7 +73,8 @@ __global__ void __launch_bounds__(tuning.pixel_threads, 1) count_words(const __g
     const Rect rect = job.share.rects[r];
     const auto load = [&](int x, int y, Held& held) { load_chunk(rows, x, y, held); };
     const auto work = [&](const Held& held, int, int, unsigned callers) {
-      // Atomics of a warp at one address would follow each other. If all samples of a warp are equal, one lane adds them.
+      // Atomics of a warp at one address would follow each other.
+      // If all samples of a warp are equal, one lane adds them.
       bool equal = held.word[0] == __byte_perm(held.word[0], 0, 0x1032);
 #pragma unroll
       for (int i = 1; i < Held::words; ++i) equal = equal && held.word[i] == held.word[0];
@@ -90,8 +91,8 @@ __global__ void __launch_bounds__(tuning.pixel_threads, 1) count_words(const __g
       quad.set_quad(0, cuda::load_quad<std::uint16_t, 1>(job.view, x, y));
       count(quad, side_mask(rect, x));
     };
-    for_chunks<Held, true>(rect, unsigned(block - job.share.first_block) * threads + thread, unsigned(job.share.blocks * threads),
-                           job.access >= 4, load, clear, work, side);
+    for_chunks<Held, true>(rect, unsigned(block - job.share.first_block) * threads + thread,
+                           unsigned(job.share.blocks * threads), job.access >= 4, load, clear, work, side);
   }
   __syncthreads();
 
@@ -100,7 +101,7 @@ __global__ void __launch_bounds__(tuning.pixel_threads, 1) count_words(const __g
     const int i = (k + block * threads) % (word_values / 2);
     const std::uint32_t both = counters[i];
     if (both > 0)
-      atomicAdd(reinterpret_cast<unsigned long long*>(sums) + place_of(i),
+      atomicAdd(reinterpret_cast<unsigned long long*>(sums) + swizzled(i),
                 (unsigned long long)(both >> 16) << 32 | (both & 0xffff));
   }
   block_done(params.gather);

@@ -21,7 +21,7 @@ Result<Plan> resolve(const Params& params, const Geometry& geometry) {
   Plan plan;
   plan.geometry = geometry;
   plan.bins = params.bins;
-  // Tables of 8-bit samples have an entry for each value, as these are few. Tables of deeper samples have
+  // Tables of 8-bit samples have an entry for each value, because there are few values. Tables of deeper samples have
   // an entry for each value or for each bin, whichever are fewer.
   plan.fine = format.depth == 8 ? 256 : std::min(params.bins, 1 << format.depth);
   plan.history = params.history;

@@ -24,7 +24,8 @@ enum class Channels {
 };
 
 struct Params {
-  int bins = 256;  ///< 2–65536; they divide the format's range 0 … 2^depth − 1 evenly: sample v is in bin v·bins >> depth
+  /// 2–65536; they divide the format's range 0 … 2^depth − 1 evenly: sample v is in bin v·bins >> depth.
+  int bins = 256;
   Channels channels = Channels::luma;
   LumaMatrix luma = LumaMatrix::bt601;
   int history = 1;  ///< 1–64: results of so many frames are kept, for a caller with several frames in flight
@@ -40,9 +41,9 @@ struct ChannelCounts {
 };
 using Counts = std::vector<ChannelCounts>;
 
-/// A plan that counts the samples of frames. It is made once for a geometry and parameters, and submitted often, on one stream at a
-/// time. Luma of RGB is floor(wr·R + wg·G + wb·B) in float32, where each product and sum is rounded, from left to right; it is at
-/// most 2^depth − 1. Alpha and padding are not counted.
+/// A plan that counts the samples of frames. It is made once for a geometry and parameters, and submitted often, on one
+/// stream at a time. Luma of RGB is floor(wr·R + wg·G + wb·B) in float32, where each product and sum is rounded, from
+/// left to right; it is at most 2^depth − 1. Alpha and padding are not counted.
 class Histogram {
  public:
   Histogram() = default;
@@ -53,13 +54,13 @@ class Histogram {
   virtual Backend backend() const = 0;
   virtual const Geometry& geometry() const = 0;
 
-  /// Counts one frame of the plan's geometry, in the backend's memory. Every sample in the region is counted once (region.hpp
-  /// defines which samples of subsampled chroma are in it). Returns without waiting for CUDA. Errors: resource if memory is short
-  /// or a launch fails.
+  /// Counts one frame of the plan's geometry, in the backend's memory. Every sample in the region is counted once
+  /// (region.hpp defines which samples of subsampled chroma are in it). Returns without waiting for CUDA. Errors:
+  /// resource if memory is short or a launch fails.
   virtual Status submit(const Image& src, const Region& region, Queue queue) = 0;
 
-  /// The counts of the frame submitted `age` submits ago (0 … history − 1). Wait for the queue of that submit first. The counts are
-  /// overwritten `history` submits later.
+  /// The counts of the frame submitted `age` submits ago (0 … history − 1). Wait for the queue of that submit first.
+  /// The counts are overwritten `history` submits later.
   Counts result(int age = 0) const {
     Counts counts;
     add_result(counts, age);
@@ -72,8 +73,9 @@ class Histogram {
 /// Errors: settings if a parameter is out of range or the backend is not built in; resource.
 Result<std::unique_ptr<Histogram>> make(const Params& params, const Geometry& geometry, Backend backend);
 
-/// Statistics of the samples of one channel. Values are in the format's range, 0 … 2^depth − 1. A bin of several values stands for
-/// the middle (first + last) / 2, so statistics are exact if bins ≥ 2^depth. Without samples all fields are 0.
+/// Statistics of the samples of one channel. Values are in the format's range, 0 … 2^depth − 1. A bin of several values
+/// counts as the middle (first + last) / 2, so statistics are exact if bins ≥ 2^depth.
+/// Without samples all fields are 0.
 struct Statistics {
   std::uint64_t count = 0;              ///< samples
   double min = 0, max = 0;              ///< values of the lowest and the highest bin that is not empty
@@ -84,12 +86,12 @@ struct Statistics {
 };
 Statistics statistics(const std::vector<std::uint64_t>& counts, int depth);
 
-/// Histogram equalisation of the luma, by the rule of cv::equalizeHist at any depth. Let P(v) be the number of samples in the
-/// region that are at most v, and n₀ the number of samples of the lowest value. Then v becomes
-/// round((P(v) − n₀) · (2^depth − 1) / (P(max) − n₀)), in float32, half to even. A picture with a single value is not changed.
-/// GRAY8 equals cv::equalizeHist bit for bit. In YUV formats Y alone is changed. In RGB the change of the luma (of `matrix`) is
-/// added to each component, R + lut(y) − y, and the result is saturated; this is the same as to equalise Y of its YCbCr. Alpha and
-/// padding are not changed. Errors: settings if the backend is not built in; resource.
+/// Histogram equalisation of the luma, by the rule of cv::equalizeHist at any depth. Let P(v) be the number of samples
+/// in the region that are at most v, and n₀ the number of samples of the lowest value. Then v becomes round((P(v) − n₀)
+/// · (2^depth − 1) / (P(max) − n₀)), in float32, half to even. A picture with a single value is not changed. GRAY8
+/// equals cv::equalizeHist bit for bit. In YUV formats Y alone is changed. In RGB the change of the luma (of `matrix`)
+/// is added to each component, R + lut(y) − y, and the result is saturated; this is the same as to equalise Y of its
+/// YCbCr. Alpha and padding are not changed. Errors: settings if the backend is not built in; resource.
 Result<std::unique_ptr<Filter>> make_equalize(LumaMatrix matrix, const Geometry& geometry, Backend backend);
 
 struct OverlayParams {
@@ -100,11 +102,11 @@ struct OverlayParams {
 /// Checks the parameters. Errors: settings.
 Status validate(const OverlayParams& params);
 
-/// Draws a histogram into pictures. The height of a bar is its count relative to the largest count of its channel; a column of
-/// several bins shows the largest of them. First a black panel is blended with half the opacity, then the bars of luma (white),
-/// then the bars of components: Y white, R and Cr red, G green, B and Cb blue. Where bars of several components overlap, their
-/// colours are added. Colours in YUV are those of BT.601, limited range. A sample of subsampled chroma gets the colour at its first
-/// pixel. Alpha is not changed.
+/// Draws a histogram into pictures. The height of a bar is its count relative to the largest count of its channel; a
+/// column of several bins shows the largest of them. First a black panel is blended with half the opacity, then the
+/// bars of luma (white), then the bars of components: Y white, R and Cr red, G green, B and Cb blue. Where bars of
+/// several components overlap, their colours are added. Colours in YUV are those of BT.601, limited range. A sample of
+/// subsampled chroma gets the colour at its first pixel. Alpha is not changed.
 class Overlay {
  public:
   Overlay() = default;
@@ -112,8 +114,8 @@ class Overlay {
   Overlay(const Overlay&) = delete;
   Overlay& operator=(const Overlay&) = delete;
 
-  /// Draws the counts of the histogram's last submit, which was made on the same queue, into a picture of the histogram's geometry.
-  /// Returns without waiting for CUDA. Errors: resource.
+  /// Draws the counts of the histogram's last submit, which was made on the same queue, into a picture of the
+  /// histogram's geometry. Returns without waiting for CUDA. Errors: resource.
   virtual Status submit(const Image& picture, Queue queue) = 0;
 };
 /// `histogram` must outlive the overlay. Errors: settings if a parameter is out of range; resource.

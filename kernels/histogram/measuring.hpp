@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What both backends of Sharpness share: the pieces of a region, the number of neighbours, which frames are compared. Private.
+// Code that both backends of Sharpness share: the pieces of a region, the number of neighbours,
+// which frames are compared. Private.
 #pragma once
 
 #include <memory>
@@ -14,8 +15,8 @@ namespace cudavision::histogram {
 struct LumaSource {
   bool rgb = false;           ///< luma is made of R, G and B; otherwise it is a channel
   bool three_planes = false;  ///< R, G and B are planes
-  int set = 0;                ///< the channel set of the luma, or of R, G and B; 0 if those are planes
-  int position[3] = {};       ///< of R, G and B among the channels of the set, or among the sets; position[0]: of the luma
+  int set = 0;                ///< the channel set of the luma, or of R, G and B; 0 if they are planes
+  int position[3] = {};  ///< of R, G and B among the channels of the set, or among the sets; position[0]: of the luma
 };
 LumaSource luma_source(const FormatInfo& format);
 

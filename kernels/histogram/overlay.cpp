@@ -39,8 +39,10 @@ Result<OverlayPlan> resolve(const OverlayParams& params, const Plan& histogram) 
 Rect overlay_rect(const OverlayPlan& plan, const ChannelSet& set) {
   const auto first = [](int begin, int shift) { return subsampled(std::max(begin, 0), shift); };
   const Rect& at = plan.position;
-  const int x = first(at.x, set.shift_x), x_end = subsampled(std::clamp(at.x + at.width, 0, plan.geometry.width), set.shift_x);
-  const int y = first(at.y, set.shift_y), y_end = subsampled(std::clamp(at.y + at.height, 0, plan.geometry.height), set.shift_y);
+  const int x = first(at.x, set.shift_x),
+            x_end = subsampled(std::clamp(at.x + at.width, 0, plan.geometry.width), set.shift_x);
+  const int y = first(at.y, set.shift_y),
+            y_end = subsampled(std::clamp(at.y + at.height, 0, plan.geometry.height), set.shift_y);
   return {x, y, std::max(0, x_end - x), std::max(0, y_end - y)};
 }
 

@@ -6,8 +6,8 @@
 
 namespace cudavision::histogram {
 
-/// Samples are counted in tables of `fine` entries. Tables of one channel set are neighbours; the table of luma made of RGB is the
-/// first.
+/// Samples are counted in tables of `fine` entries. Tables of one channel set are neighbours;
+/// the table of luma made of RGB is the first.
 struct Plan {
   Geometry geometry;
   int bins = 256;

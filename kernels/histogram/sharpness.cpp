@@ -70,7 +70,8 @@ MeasuringPlan::Known MeasuringPlan::count(const std::vector<Rect>& pieces) const
   Known known;
   for (const Rect& piece : pieces) {
     const auto pixels = [](int width, int height) { return std::uint64_t(width) * std::uint64_t(height); };
-    const bool at_right = piece.x + piece.width == geometry_.width, at_bottom = piece.y + piece.height == geometry_.height;
+    const bool at_right = piece.x + piece.width == geometry_.width,
+               at_bottom = piece.y + piece.height == geometry_.height;
     known.pixels += pixels(piece.width, piece.height);
     known.neighbours += pixels(piece.width - at_right, piece.height) + pixels(piece.width, piece.height - at_bottom);
   }
@@ -102,11 +103,13 @@ LumaSums MeasuringPlan::result(int age) const {
           sums[sum_gradients], sums[sum_differences], known.compared};
 }
 
-Result<std::unique_ptr<Sharpness>> make_sharpness(const SharpnessParams& params, const Geometry& geometry, Backend backend) {
+Result<std::unique_ptr<Sharpness>> make_sharpness(const SharpnessParams& params, const Geometry& geometry,
+                                                  Backend backend) {
   return guarded([&]() -> Result<std::unique_ptr<Sharpness>> {
     if (Status status = validate(params); !status.ok()) return status;
     return on_backend(
-        backend, [&] { return make_sharpness_cuda(params, geometry); }, [&] { return make_sharpness_cpu(params, geometry); });
+        backend, [&] { return make_sharpness_cuda(params, geometry); },
+        [&] { return make_sharpness_cpu(params, geometry); });
   });
 }
 

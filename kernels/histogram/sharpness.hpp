@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// How sharp frames are, and the other sums of luma that tell whether a camera works (watch.hpp).
+// The sharpness of frames, and other sums of luma that tell whether a camera works (watch.hpp).
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,15 @@ struct SharpnessParams {
 /// Checks the parameters. Errors: settings.
 Status validate(const SharpnessParams& params);
 
-/// Exact sums over the pixels of a region, in values of the format (0 … 2^depth − 1). Both backends give the same numbers.
+/// Exact sums over the pixels of a region, in values of the format (0 … 2^depth − 1).
+/// Both backends give the same numbers.
 struct LumaSums {
   std::uint64_t pixels = 0;      ///< number of pixels
   std::uint64_t luma = 0;        ///< Σ Y(x, y)
   std::uint64_t squares = 0;     ///< Σ Y(x, y)²
   std::uint64_t neighbours = 0;  ///< number of the differences in `gradients`
-  std::uint64_t gradients = 0;  ///< Σ |Y(x + 1, y) − Y(x, y)| + |Y(x, y + 1) − Y(x, y)|, without neighbours outside the picture
+  /// Σ |Y(x + 1, y) − Y(x, y)| + |Y(x, y + 1) − Y(x, y)|, without neighbours outside the picture.
+  std::uint64_t gradients = 0;
   std::uint64_t differences = 0;  ///< Σ |Y(x, y) − Y(x, y) of the frame before|
   bool compared = false;          ///< whether there was a frame before; otherwise differences is 0
 
@@ -33,7 +35,8 @@ struct LumaSums {
   void add(const LumaSums& other);
 };
 
-// The figures that follow from the sums. All are in 8-bit steps, that is divided by 2^(depth − 8), and 0 without pixels.
+// The figures that follow from the sums. All are in 8-bit steps,
+// that is divided by 2^(depth − 8), and 0 without pixels.
 
 /// The mean difference between pixels that are neighbours in a row or a column: gradients ÷ neighbours.
 double sharpness_of(const LumaSums& sums, int depth);
@@ -43,8 +46,8 @@ double deviation_of(const LumaSums& sums, int depth);
 /// The mean difference from the frame before: differences ÷ pixels.
 double difference_of(const LumaSums& sums, int depth);
 
-/// A plan that sums up the luma of frames in one pass. It is made once for a geometry and parameters, and submitted often, on one
-/// stream at a time. Luma is that of Histogram.
+/// A plan that sums up the luma of frames in one pass. It is made once for a geometry and parameters, and submitted
+/// often, on one stream at a time. Luma is computed as in Histogram.
 class Sharpness {
  public:
   Sharpness() = default;
@@ -54,19 +57,21 @@ class Sharpness {
 
   virtual const Geometry& geometry() const = 0;
 
-  /// Sums up the pixels in the region of one frame of the plan's geometry, in the backend's memory. The neighbours of a pixel need not
-  /// be in the region. Returns without waiting for CUDA. Errors: resource if memory is short or a launch fails.
+  /// Sums up the pixels in the region of one frame of the plan's geometry, in the backend's memory. The neighbours of a
+  /// pixel need not be in the region. Returns without waiting for CUDA. Errors:
+  /// resource if memory is short or a launch fails.
   virtual Status submit(const Image& src, const Region& region, Queue queue) = 0;
 
   /// The next frame is compared with none.
   virtual void reset() = 0;
 
-  /// The sums of the frame submitted `age` submits ago (0 … history − 1). Wait for the queue of that submit first. They are
-  /// overwritten `history` submits later.
+  /// The sums of the frame submitted `age` submits ago (0 … history − 1). Wait for the queue of that submit first. They
+  /// are overwritten `history` submits later.
   virtual LumaSums result(int age = 0) const = 0;
 };
 
 /// Errors: settings if a parameter is out of range or the backend is not built in; resource.
-Result<std::unique_ptr<Sharpness>> make_sharpness(const SharpnessParams& params, const Geometry& geometry, Backend backend);
+Result<std::unique_ptr<Sharpness>> make_sharpness(const SharpnessParams& params, const Geometry& geometry,
+                                                  Backend backend);
 
 }  // namespace cudavision::histogram

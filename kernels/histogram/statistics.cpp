@@ -8,7 +8,9 @@ namespace cudavision::histogram {
 Statistics statistics(const std::vector<std::uint64_t>& counts, int depth) {
   Statistics all;
   const int bins = int(counts.size());
-  const auto value = [&](int bin) { return (first_value(bin, bins, depth) + first_value(bin + 1, bins, depth) - 1) / 2.0; };
+  const auto value = [&](int bin) {
+    return (first_value(bin, bins, depth) + first_value(bin + 1, bins, depth) - 1) / 2.0;
+  };
   int lowest = -1, highest = 0;
   double sum = 0;
   for (int bin = 0; bin < bins; ++bin) {
@@ -31,7 +33,8 @@ Statistics statistics(const std::vector<std::uint64_t>& counts, int depth) {
   const auto ceil_part = [&](std::uint64_t part, std::uint64_t of) {
     return all.count / of * part + (all.count % of * part + of - 1) / of;
   };
-  const Quantile quantiles[] = {{ceil_part(1, 100), &all.p01}, {ceil_part(1, 2), &all.median}, {ceil_part(99, 100), &all.p99}};
+  const Quantile quantiles[] = {
+      {ceil_part(1, 100), &all.p01}, {ceil_part(1, 2), &all.median}, {ceil_part(99, 100), &all.p99}};
   const Quantile* next = quantiles;
   std::uint64_t below = 0;
   double squares = 0;

@@ -28,7 +28,8 @@ std::vector<Change> Watch::look(const Look& look, const WatchParams& params) {
   std::vector<Change> changes;
   judge(Condition::dark, look.brightness, hold_time, changes);
   judge(Condition::bright, look.brightness, hold_time, changes);
-  // A picture that is black or white hides its detail and its noise, and one without detail has no focus: only the first is reported.
+  // A black or white picture hides detail and noise, and a picture without detail has no focus.
+  // Only the first condition is reported.
   const bool lit = !beyond(look.brightness, rules[int(Condition::dark)].begin, false) &&
                    !beyond(look.brightness, rules[int(Condition::bright)].begin, true) && !is_on(Condition::dark) &&
                    !is_on(Condition::bright);
@@ -44,7 +45,8 @@ std::vector<Change> Watch::end() {
   std::vector<Change> changes;
   for (int i = 0; i < condition_count; ++i)
     if (states_[std::size_t(i)].on)
-      changes.push_back({Condition(i), false, states_[std::size_t(i)].since, states_[std::size_t(i)].value, rules[i].end});
+      changes.push_back(
+          {Condition(i), false, states_[std::size_t(i)].since, states_[std::size_t(i)].value, rules[i].end});
   *this = {};
   return changes;
 }
@@ -78,7 +80,8 @@ void Watch::judge(Condition condition, std::optional<double> value, double begin
   changes.push_back({condition, state.on, state.since, *value, state.on ? rule.begin : rule.end});
 }
 
-/// The sharpness relative to what is usual; learns what is usual. No value while it is not known, or if the picture is not to be judged.
+/// The sharpness relative to the usual sharpness, which this also learns.
+/// No value while that is not known, or if `judged` is false.
 std::optional<double> Watch::focus(const Look& look, bool judged) {
   if (!judged) return {};
   const double relative = look.sharpness / look.deviation, step = double(now_ - before_) / second;

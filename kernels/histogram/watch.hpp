@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Tells from the luma of frames whether a camera shows what it should: plain arithmetic on figures that both backends give alike.
+// Tells from the luma of frames whether a camera shows what it should:
+// plain arithmetic on figures that are equal on both backends.
 #pragma once
 
 #include <array>
@@ -14,34 +15,41 @@ inline constexpr int condition_count = 5;
 /// The name of a condition, as its enumerator.
 const char* name_of(Condition condition);
 
-/// When a condition begins and ends. The two limits differ, so that noise of the value does not make it begin and end all the time.
+/// When a condition begins and ends. The two limits differ, so that noise of the value does not make it
+/// begin and end all the time.
 struct Rule {
-  double begin,
-      end;     ///< limits of the value; it is on one side of `begin` when the condition begins, and on the other of `end` after it
-  bool above;  ///< whether the condition is on above its limits; otherwise below
-  double lapse;  ///< seconds for which the value may return while the condition is about to end
+  /// Limits of the value; it is on one side of `begin` when the condition begins, and on the other of `end` after it.
+  double begin, end;
+  bool above;    ///< whether the condition is on if the value is above its limits; otherwise if it is below
+  double lapse;  ///< the value may return for so many seconds while the condition is about to end
 };
 /// The value of each condition, and its limits.
 ///   dark, bright: brightness.
 ///   covered: detail, √(sharpness · deviation). Both are small without detail; noise alone makes both small, too.
-///   defocused: focus, the greater of sharpness and sharpness ÷ deviation, each relative to its own running mean. The first falls
-///     when the light is switched off, the second does not; both fall when the lens is out of focus.
+///   defocused: focus, the greater of sharpness and sharpness ÷ deviation, each relative to its own running mean. The
+///     first falls when the light is switched off, the second does not; both fall when the lens is out of focus.
 ///   frozen: difference. A frame of the same picture, encoded again, may differ for a moment (a key frame).
-inline constexpr Rule rules[condition_count] = {
-    {0.06, 0.09, false, 0}, {0.9, 0.85, true, 0}, {2.5, 3.5, false, 0}, {0.5, 0.7, false, 0}, {0.0002, 0.01, false, 0.5}};
+inline constexpr Rule rules[condition_count] = {{0.06, 0.09, false, 0},
+                                                {0.9, 0.85, true, 0},
+                                                {2.5, 3.5, false, 0},
+                                                {0.5, 0.7, false, 0},
+                                                {0.0002, 0.01, false, 0.5}};
 
-/// Seconds for which a value must be beyond its limit before a condition begins or ends; before it begins to be frozen: WatchParams.
+/// A value must be beyond its limit for so many seconds before a condition begins or ends. Exception:
+/// WatchParams says when `frozen` begins.
 inline constexpr double hold_time = 1;
-/// Seconds of frames that the focus is relative to, and from which it is known at all.
+/// The focus is relative to a mean over so many seconds (focus_memory);
+/// it is known after so many seconds (focus_begin).
 inline constexpr double focus_memory = 60, focus_begin = 5;
-/// The same while the picture is less sharp than before: after about ten minutes this is how the picture is.
+/// The same as focus_memory while the picture is less sharp than before.
+/// After about ten minutes the lower sharpness is the usual one.
 inline constexpr double focus_adaptation = 600;
 
 struct WatchParams {
   double frozen_time = 2;  ///< seconds, 0 or more
 };
 
-/// What a watch sees of a frame. Figures are in 8-bit steps, except brightness.
+/// The figures of a frame that a watch reads. They are in 8-bit steps, except brightness.
 struct Look {
   std::uint64_t step = 0;  ///< ns since the frame before
   std::uint64_t time = 0;  ///< any label of the frame; returned in Change::since
@@ -61,9 +69,9 @@ struct Change {
 /// Follows one camera.
 class Watch {
  public:
-  /// Looks at the next frame; returns what begins and ends.
+  /// Reads the next frame; returns the conditions that begin and end.
   std::vector<Change> look(const Look& look, const WatchParams& params);
-  /// Ends what is on, and forgets all frames.
+  /// Ends the conditions that are on, and forgets all frames.
   std::vector<Change> end();
 
  private:
@@ -73,9 +81,9 @@ class Watch {
     bool on = false;
     double value = 0;
     std::uint64_t since = 0;
-    std::optional<Time> changing;  ///< since when the value speaks for a change
+    std::optional<Time> changing;  ///< since when the value has been beyond its limit
     std::uint64_t changing_since = 0;
-    Time spoke = 0;  ///< when it last did
+    Time spoke = 0;  ///< when it was last beyond its limit
   };
   /// The running mean that the focus is relative to.
   struct Usual {

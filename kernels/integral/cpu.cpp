@@ -8,15 +8,17 @@
 namespace cudavision::integral {
 namespace {
 
-/// Rows of one call of cv::integral. Its int32 sums of bytes and its float64 sums of deeper samples and of squares are exact for 32
-/// rows of 16384 samples, and the sums of a strip stay in the cache.
+/// Rows of one call of cv::integral. Its int32 sums of bytes and its float64 sums of deeper samples and of squares are
+/// exact for 32 rows of 16384 samples, and the sums of a strip stay in the cache.
 constexpr int strip_rows = 32;
 
 class CpuIntegral final : public Integral {
  public:
-  explicit CpuIntegral(Plan plan) : Integral(Backend::cpu, plan.tables), plan_(std::move(plan)), work_(plan_.tables.size()) {
+  explicit CpuIntegral(Plan plan)
+      : Integral(Backend::cpu, plan.tables), plan_(std::move(plan)), work_(plan_.tables.size()) {
     const FormatInfo& format = info(plan_.geometry.format);
-    for (int i = 0; i < format.set_count; ++i) access_[i] = cpu::SetAccess(format, format.sets[i], Border::replicate, {}, true);
+    for (int i = 0; i < format.set_count; ++i)
+      access_[i] = cpu::SetAccess(format, format.sets[i], Border::replicate, {}, true);
   }
 
  private:
@@ -37,7 +39,8 @@ class CpuIntegral final : public Integral {
   }
 
   /// The samples of one component in `rect`, as a matrix with one channel.
-  cv::Mat component(const Image& src, const TableSource& from, const Rect& rect, cpu::Scratch& scratch, cv::Mat& store) const {
+  cv::Mat component(const Image& src, const TableSource& from, const Rect& rect, cpu::Scratch& scratch,
+                    cv::Mat& store) const {
     const ChannelSet& set = info(plan_.geometry.format).sets[from.set];
     const cv::Mat values = access_[from.set].read(cpu::set_mat(src, set), rect, scratch);
     if (values.channels() == 1) return values;
@@ -54,7 +57,8 @@ class CpuIntegral final : public Integral {
     const FormatInfo& format = info(plan_.geometry.format);
     constexpr Role rgb[] = {Role::red, Role::green, Role::blue};
     cv::Mat parts[3];
-    for (int c = 0; c < 3; ++c) parts[c] = component(src, find_role(format, rgb[c]), rect, work.scratch[c], work.samples[c]);
+    for (int c = 0; c < 3; ++c)
+      parts[c] = component(src, find_role(format, rgb[c]), rect, work.scratch[c], work.samples[c]);
     cv::Mat luma = cpu::sized(work.luma, parts[0].size(), parts[0].depth());
     cpu::make_luma(parts[0], parts[1], parts[2], luma);
     return luma;
@@ -90,7 +94,8 @@ class CpuIntegral final : public Integral {
 
   /// Writes the rows of a strip, in the type of the table.
   template <typename Sum>
-  void add_strip(const cv::Mat& sums, const TableInfo& entry, Work& work, std::uint8_t* out, std::ptrdiff_t pitch) const {
+  void add_strip(const cv::Mat& sums, const TableInfo& entry, Work& work, std::uint8_t* out,
+                 std::ptrdiff_t pitch) const {
     switch (entry.type) {
       case SumType::u32:
         return add_rows<Sum, std::uint32_t>(sums, work.carry32, out, pitch);
@@ -103,7 +108,8 @@ class CpuIntegral final : public Integral {
     }
   }
 
-  /// Writes the sums of a strip plus the row of the table above it (`carry`), which then becomes the last row of the strip.
+  /// Writes the sums of a strip plus the row of the table above it (`carry`).
+  /// Then `carry` becomes the last row of the strip.
   template <typename Sum, typename Out, typename Carry>
   void add_rows(const cv::Mat& sums, std::vector<Carry>& carry, std::uint8_t* out, std::ptrdiff_t pitch) const {
     const int first = plan_.padded ? 0 : 1, count = sums.cols - first;

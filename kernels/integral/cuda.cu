@@ -1,42 +1,44 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Summed-area tables. The frame is divided into tiles, a block each. Every tile takes two steps:
+// Summed-area tables. The frame is divided into tiles, a block each. There are two steps for every tile:
 //
 //   1. sum:    the sums of its rows, of its columns, and of all its samples go to scratch memory (cuda_sum_tile.cuh).
-//   2. write:  it adds up the sums of the tiles before it (cuda_add_up.cuh), and writes its entries (cuda_write_tile.cuh).
+//   2. write:  it adds up the sums of the tiles before it (cuda_add_up.cuh), and writes its entries
+//              (cuda_write_tile.cuh).
 //
-//   frame: tiles of 256 samples × 8 warps · R rows       tile: warps one above the other     lane l of a warp, in each row:
-//   +------------+------------+------------+             +--------------------------+
-//   | tile (0,0) | tile (1,0) | tile (2,0) |             | warp 0: R rows           |       samples   4l …   4l + 3
-//   +------------+------------+------------+             | warp 1: R rows           |       samples 128 + 4l … 128 + 4l + 3
-//   | tile (0,1) | tile (1,1) | tile (2,1) |             | …                        |
-//   +------------+------------+------------+             +--------------------------+
+//   frame: tiles of 256 samples × 8 warps · R rows   tile: warps one above the other   lane l of a warp, in each row:
+//   +------------+------------+------------+         +--------------------------+
+//   | tile (0,0) | tile (1,0) | tile (2,0) |         | warp 0: R rows           |      samples   4l …   4l + 3
+//   +------------+------------+------------+         | warp 1: R rows           |      samples 128 + 4l … 128 + 4l + 3
+//   | tile (0,1) | tile (1,1) | tile (2,1) |         | …                        |
+//   +------------+------------+------------+         +--------------------------+
 //
-// Padded tables have a zero row and a zero column. Rows of tiles are rows of the table: row y holds the samples of row y − 1, and the
-// first row loads zeros. Columns of tiles are samples: the entry of column x is written to x + 1. Tiles of padded tables, and of tables
-// whose rows may begin inside a sector of memory, overlap by eight columns (cuda_store.cuh).
+// Padded tables have a zero row and a zero column. Rows of tiles are rows of the table: row y holds the samples of row
+// y − 1, and the first row loads zeros. Columns of tiles are samples: the entry of column x is written to x + 1. Tiles
+// of padded tables, and of tables whose rows may begin inside a sector of memory,
+// overlap by eight columns (cuda_store.cuh).
 //
-// A frame is one launch. One block takes both steps of a tile, or two blocks take one step each (cuda_tables.cu).
+// A frame is one launch. One block does both steps of a tile, or two blocks do one step each (cuda_tables.cu).
 //
 // Where to change what
-//   another sample type    SampleQuad (cuda_quads.cuh): arithmetic; load_rows(), put_quad() (cuda_load.cuh); tables_kernel()
-//                          (cuda_tables.cu): its instance
-//   another output type    SumType and entry_bytes() (integral.hpp); write_tile() (cuda_write_tile.cuh): entry_bytes and
-//                          the branches on job.type; tables_kernel() (cuda_tables.cu) and sum_bytes (cuda_schedule.cpp): whether it
-//                          is summed in 32 or 64 bits; cuda_store.cuh, if an entry has neither 4 nor 8 bytes;
-//                          cpu.cpp. Other lists are in the order of SumType: gst/elements/integral*.cpp
+//   another sample type    SampleQuad (cuda_quads.cuh): arithmetic; load_rows(), put_quad() (cuda_load.cuh);
+//                          tables_kernel() (cuda_tables.cu): its instance
+//   another output type    SumType and entry_bytes() (integral.hpp); write_tile() (cuda_write_tile.cuh): entry_bytes
+//                          and the branches on job.type; tables_kernel() (cuda_tables.cu) and sum_bytes
+//                          (cuda_schedule.cpp): whether it is summed in 32 or 64 bits; cuda_store.cuh, if an entry has
+//                          neither 4 nor 8 bytes; cpu.cpp. Other lists are in the order of SumType:
+//                          gst/elements/integral*.cpp
 //   another function of    SampleQuad::value(), prefix(), sum() and Columns, which square samples now
 //     the samples
-//   another block shape    Tuning (cuda_tuning.hpp): warps, rows of a warp; max_warp_rows() limits them. The width of 256 is fixed:
-//                          32 lanes of two quads
+//   another block shape    Tuning (cuda_tuning.hpp): warps, rows of a warp; max_warp_rows() limits them. The width of
+//                          256 is fixed: 32 lanes of two quads
 //   one or two blocks      Tuning: apart_from_…, ahead
 //     for a tile
-//   another format         nothing, if core/format.cpp has it. Exception: luma of RGB with a depth of 9 to 15 bits. cuda_load.cuh
-//                          computes luma of stored words, so call sample_of() on each of them there first
+//   another format         nothing, if core/format.cpp has it. Exception: luma of RGB with a depth of 9 to 15 bits.
+//                          cuda_load.cuh computes luma of stored words, so call sample_of() on each of them there first
 #include "kernels/cuda/device.hpp"
 #include "kernels/cuda/memory.hpp"
 #include "kernels/cuda/overlap.hpp"
 #include "kernels/cuda/rows.cuh"
-#include "kernels/integral/cuda_kernels.hpp"
 #include "kernels/integral/cuda_schedule.hpp"
 
 namespace cudavision::integral {
@@ -66,7 +68,8 @@ void set_frame(Job& job, const Image& src, const TableSource& source, const Plan
   job.dst = static_cast<unsigned char*>(table.data);
   job.dst_pitch = table.pitch;
   const int bytes = entry_bytes(job.type);
-  const auto begin = reinterpret_cast<std::uintptr_t>(job.dst) + job.zero_line * bytes, step = std::uintptr_t(table.pitch);
+  const auto begin = reinterpret_cast<std::uintptr_t>(job.dst) + job.zero_line * bytes,
+             step = std::uintptr_t(table.pitch);
   job.row_alignment = begin % 32 == 0 && step % 32 == 0                                ? RowAlignment::aligned
                       : job.overlap && bytes == 4 && begin % 16 == 4 && step % 16 == 4 ? RowAlignment::stepped
                                                                                        : RowAlignment::other;
@@ -86,7 +89,8 @@ class TableGroup {
     const auto device = cuda::current_device();
     if (!device.ok()) return device.error();
     overlap_ = device.value().major >= 9 && schedule_.params.ahead == 0;
-    kernel_ = tables_kernel(schedule_.sample_bytes, squared, schedule_.type, schedule_.rows, schedule_.params.ahead == 0);
+    kernel_ =
+        tables_kernel(schedule_.sample_bytes, squared, schedule_.type, schedule_.rows, schedule_.params.ahead == 0);
     return cuda::load_kernel(kernel_.kernel, "cannot load the kernels for summed-area tables", kernel_.shared_bytes);
   }
 
@@ -97,9 +101,9 @@ class TableGroup {
       const int table = schedule_.tables[i];
       set_frame(params.jobs[i], src, plan.sources[table], tables[table]);
     }
-    return cuda::check(
-        cuda::launch_overlapping(kernel_.kernel, params.blocks(), threads, kernel_.shared_bytes, overlap_, &params, queue.stream),
-        "cannot launch the summed-area tables");
+    return cuda::check(cuda::launch_overlapping(kernel_.kernel, params.blocks(), threads, kernel_.shared_bytes,
+                                                overlap_, &params, queue.stream),
+                       "cannot launch the summed-area tables");
   }
 
  private:

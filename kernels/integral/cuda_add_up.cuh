@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Adding up the sums of other tiles: what must be known before tile (x, y) is written.
+// Adding up the sums of other tiles, which are needed before tile (x, y) is written.
 //
 //             +---------+---------+---------+
 //             | corner  | corner  | above   |   corner: sums of all tiles left above (job.totals)
@@ -44,118 +44,178 @@ struct SumChunk {
   }
 };
 
-/// Adds up the sums of other tiles: shared.left; shared.above, of which warp w adds up the tiles w, w + warps, …; shared.corners, in the same
-/// way; shared.starts, the sum of each warp's part of shared.left. All loads of a round are in flight at once.
+/// The sums of other tiles that a thread adds up. Lanes of warp w load rows of the tiles on the left, each a chunk of a
+/// row; and columns and totals of the tiles above in the rows of tiles w, w + warps, …
+///
+/// Assumption, if `together`: the blocks of these tiles run or have ended, so that their sums arrive. They have smaller
+/// numbers, and the device starts blocks in the order of their numbers (cuda_tables.cu).
+/// Otherwise load_round() would wait forever.
 template <bool together, typename T, bool squared, typename Sum, int R>
-__device__ __forceinline__ void add_up(const Job& job, const Tile& tile, std::uint32_t mark, Shared<T, squared, Sum, R>& shared) {
+struct OtherSums {
   using LineSum = typename SampleQuad<T, squared>::LineSum;
   using ColumnSum = typename SampleQuad<T, squared>::ColumnSum;
   using LineChunk = SumChunk<LineSum>;
   using ColumnChunk = SumChunk<ColumnSum>;
-  constexpr int line_chunks = R / LineChunk::count;             // of a tile's rows
-  constexpr int beside = 32 / line_chunks;                      // tiles on the left that the lanes load at once
-  constexpr int chunks = tile_width / ColumnChunk::count / 32;  // of a tile's columns, in a lane
-  // Tiles of a round: what the registers hold.
-  constexpr int tiles_left = !together ? 4 : line_chunks == 1 ? 1 : 2, tiles_above = chunks > 1 || (together && R > 4) ? 2 : 5;
+  static constexpr int line_chunks = R / LineChunk::count;  ///< of a tile's rows
+  static constexpr int beside = 32 / line_chunks;           ///< tiles on the left that the lanes load at once
+  static constexpr int chunks = tile_width / ColumnChunk::count / 32;  ///< of a tile's columns, in a lane
+  /// Tiles of a round: as many as the registers hold.
+  static constexpr int tiles_left = !together          ? 4
+                                    : line_chunks == 1 ? 1
+                                                       : 2,
+                       tiles_above = chunks > 1 || (together && R > 4) ? 2 : 5;
+  static_assert(line_chunks * LineChunk::count == R && beside * line_chunks == 32, "lanes share the rows evenly");
+  static_assert(chunks * ColumnChunk::count * 32 == tile_width, "lanes share the columns evenly");
+
+  const Job& job;
+  const Tile& tile;
+  const std::uint32_t mark;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const LineSum* const rows_left = static_cast<const LineSum*>(job.rows) +
                                    (std::ptrdiff_t(tile.y) * warps + warp) * job.tiles_x * R +
                                    lane % line_chunks * LineChunk::count;
   const ColumnSum* const columns_above =
       static_cast<const ColumnSum*>(job.columns) + tile.x * job.tile_step - job.overlap + lane * ColumnChunk::count;
-  const auto* const tile_totals = static_cast<const LineSum*>(job.totals);
-  const bool outside = tile.x == 0 && lane * ColumnChunk::count < job.overlap;  // the first chunk is left of the table
+  const LineSum* const tile_totals = static_cast<const LineSum*>(job.totals);
+  const bool outside =
+      tile.x == 0 && lane * ColumnChunk::count < job.overlap;  ///< the first chunk is left of the table
   LineSum left[LineChunk::count] = {}, above[chunks * ColumnChunk::count] = {};
   Sum corner = 0;
-  if (together) __nanosleep(tuning.first_nap);
 
-    // The bounds are those of the warp: its lanes stay together.
-#pragma unroll 1
-  for (int round_left = 0, round_above = 0; round_left < tile.x || round_above + warp < tile.y;
-       round_left += tiles_left * beside, round_above += tiles_above * warps) {
-    const int first_left = round_left + lane / line_chunks, first_above = round_above + warp;
+  /// The chunks of one round of loads. All loads of a round are in flight at once.
+  struct Round {
+    int first_left, first_above;  ///< the first tiles of the lane
     LineChunk lines[tiles_left];
     ColumnChunk columns[tiles_above][chunks];
     LineSum totals[tiles_above];
-    // What a lane does not need is zero; the rest is missing, and loaded until it is there.
+  };
+
+  __device__ __forceinline__ OtherSums(const Job& job, const Tile& tile, std::uint32_t mark)
+      : job(job), tile(tile), mark(mark) {}
+
+  /// Sets the chunks that a lane does not need to zero. The others are set to missing.
+  __device__ __forceinline__ void begin_round(Round& round) const {
 #pragma unroll
-    for (int n = 0; n < tiles_left; ++n) lines[n].set(first_left + n * beside < tile.x, mark);
+    for (int n = 0; n < tiles_left; ++n) round.lines[n].set(round.first_left + n * beside < tile.x, mark);
 #pragma unroll
     for (int n = 0; n < tiles_above; ++n) {
-      const bool needed = first_above + n * warps < tile.y;
-      totals[n] = marked(needed && lane < tile.x ? missing_sum<LineSum>() : LineSum(0), mark);
+      const bool needed = round.first_above + n * warps < tile.y;
+      round.totals[n] = marked(needed && lane < tile.x ? missing_sum<LineSum>() : LineSum(0), mark);
 #pragma unroll
-      for (int c = 0; c < chunks; ++c) columns[n][c].set(needed && (c > 0 || !outside), mark);
+      for (int c = 0; c < chunks; ++c) round.columns[n][c].set(needed && (c > 0 || !outside), mark);
     }
+  }
+
+  /// Loads the missing chunks once. Returns whether some are still missing.
+  __device__ __forceinline__ bool load_missing(Round& round) const {
+    int next_left = round.first_left, next_above = round.first_above;
+    cuda::hide_origin(next_left), cuda::hide_origin(next_above);  // else all addresses take registers
+#pragma unroll
+    for (int n = 0; n < tiles_left; ++n) round.lines[n].load(rows_left + (next_left + n * beside) * R, mark);
+#pragma unroll
+    for (int n = 0; n < tiles_above; ++n) {
+      const std::ptrdiff_t row = std::ptrdiff_t(next_above + n * warps) * job.tiles_x;
+      load_word(tile_totals + row + lane, is_missing(marked(round.totals[n], mark)), round.totals[n]);
+#pragma unroll
+      for (int c = 0; c < chunks; ++c)
+        round.columns[n][c].load(columns_above + row * job.tile_step + c * 32 * ColumnChunk::count, mark);
+    }
+    bool missing = false;
+#pragma unroll
+    for (int n = 0; n < tiles_left; ++n) missing |= round.lines[n].missing(mark);
+#pragma unroll
+    for (int n = 0; n < tiles_above; ++n) {
+      missing |= is_missing(marked(round.totals[n], mark));
+#pragma unroll
+      for (int c = 0; c < chunks; ++c) missing |= round.columns[n][c].missing(mark);
+    }
+    return missing;
+  }
+
+  /// Loads the chunks of a round until none is missing.
+  __device__ __forceinline__ void load_round(Round& round) const {
     bool missing;
     do {
-      int next_left = first_left, next_above = first_above;
-      cuda::hide_origin(next_left), cuda::hide_origin(next_above);  // else all addresses take registers
-#pragma unroll
-      for (int n = 0; n < tiles_left; ++n) lines[n].load(rows_left + (next_left + n * beside) * R, mark);
-#pragma unroll
-      for (int n = 0; n < tiles_above; ++n) {
-        const std::ptrdiff_t row = std::ptrdiff_t(next_above + n * warps) * job.tiles_x;
-        load_word(tile_totals + row + lane, is_missing(marked(totals[n], mark)), totals[n]);
-#pragma unroll
-        for (int c = 0; c < chunks; ++c)
-          columns[n][c].load(columns_above + row * job.tile_step + c * 32 * ColumnChunk::count, mark);
-      }
-      missing = false;
-#pragma unroll
-      for (int n = 0; n < tiles_left; ++n) missing |= lines[n].missing(mark);
-#pragma unroll
-      for (int n = 0; n < tiles_above; ++n) {
-        missing |= is_missing(marked(totals[n], mark));
-#pragma unroll
-        for (int c = 0; c < chunks; ++c) missing |= columns[n][c].missing(mark);
-      }
+      missing = load_missing(round);
       missing = together && __any_sync(~0u, missing);
       if (missing) __nanosleep(tuning.next_nap);
     } while (missing);
+  }
+
+  __device__ __forceinline__ void add_round(const Round& round) {
 #pragma unroll
-    for (int n = 0; n < tiles_left; ++n) lines[n].add_to(left, mark);
+    for (int n = 0; n < tiles_left; ++n) round.lines[n].add_to(left, mark);
 #pragma unroll
     for (int n = 0; n < tiles_above; ++n) {
-      corner += Sum(marked(totals[n], mark));
+      corner += Sum(marked(round.totals[n], mark));
 #pragma unroll
-      for (int c = 0; c < chunks; ++c) columns[n][c].add_to(above + c * ColumnChunk::count, mark);
+      for (int c = 0; c < chunks; ++c) round.columns[n][c].add_to(above + c * ColumnChunk::count, mark);
     }
   }
-#pragma unroll 1
-  for (int x = lane + 32; x < tile.x; x += 32)  // the corner of wide tables
-    for (int y = warp; y < tile.y; y += warps) {
-      LineSum total;
-      do total = load_marked(tile_totals + std::ptrdiff_t(y) * job.tiles_x + x, mark);
-      while (together && is_missing(total));
-      corner += Sum(total);
-    }
 
-#pragma unroll
-  for (int j = 0; j < LineChunk::count; ++j)
-#pragma unroll
-    for (int d = line_chunks; d < 32; d *= 2) left[j] += __shfl_xor_sync(~0u, left[j], d);
-  Sum own = 0;
-#pragma unroll
-  for (int j = 0; j < LineChunk::count; ++j) own += left[j];
-  own = cuda::warp_sum(lane < line_chunks ? own : Sum(0));
-  corner = cuda::warp_sum(corner);
-  if (lane == 0) shared.corners[warp] = corner, shared.starts[warp] = own;
-  struct alignas(16) Chunk {
-    LineSum of[LineChunk::count];
-  };
-  const auto store = [&](const LineSum* from, LineSum* to) {
-    Chunk chunk;
+  /// Adds the totals of the tiles left above, from column 32 of tiles on: the rounds have added the others.
+  __device__ __forceinline__ void add_far_totals() {
+#pragma unroll 1
+    for (int x = lane + 32; x < tile.x; x += 32)
+      for (int y = warp; y < tile.y; y += warps) {
+        LineSum total;
+        do total = load_marked(tile_totals + std::ptrdiff_t(y) * job.tiles_x + x, mark);
+        while (together && is_missing(total));
+        corner += Sum(total);
+      }
+  }
+
+  static __device__ __forceinline__ void store_chunk(const LineSum* from, LineSum* to) {
+    struct alignas(16) Chunk {
+      LineSum of[LineChunk::count];
+    } chunk;
 #pragma unroll
     for (int j = 0; j < LineChunk::count; ++j) chunk.of[j] = from[j];
     *reinterpret_cast<Chunk*>(to) = chunk;
-  };
-  if (lane < line_chunks) store(left, shared.left[warp] + lane * LineChunk::count);
+  }
+
+  /// Adds up the sums of the lanes, and stores them.
+  __device__ __forceinline__ void store(Shared<T, squared, Sum, R>& shared) {
 #pragma unroll
-  for (int c = 0; c < chunks; ++c)
+    for (int j = 0; j < LineChunk::count; ++j)
 #pragma unroll
-    for (int j = 0; j < ColumnChunk::count; j += LineChunk::count)
-      store(above + c * ColumnChunk::count + j, &shared.above[warp][0].of[0] + (c * 32 + lane) * ColumnChunk::count + j);
+      for (int d = line_chunks; d < 32; d *= 2) left[j] += __shfl_xor_sync(~0u, left[j], d);
+    Sum start = 0;
+#pragma unroll
+    for (int j = 0; j < LineChunk::count; ++j) start += left[j];
+    start = cuda::warp_sum(lane < line_chunks ? start : Sum(0));
+    corner = cuda::warp_sum(corner);
+    if (lane == 0) shared.corners[warp] = corner, shared.starts[warp] = start;
+    if (lane < line_chunks) store_chunk(left, shared.left[warp] + lane * LineChunk::count);
+#pragma unroll
+    for (int c = 0; c < chunks; ++c)
+#pragma unroll
+      for (int j = 0; j < ColumnChunk::count; j += LineChunk::count)
+        store_chunk(above + c * ColumnChunk::count + j,
+                    &shared.above[warp][0].of[0] + (c * 32 + lane) * ColumnChunk::count + j);
+  }
+};
+
+/// Adds up the sums of other tiles: shared.left; shared.above and shared.corners, where warp w adds up the tiles w, w +
+/// warps, …; and shared.starts, the sum of each warp's part of shared.left.
+template <bool together, typename T, bool squared, typename Sum, int R>
+__device__ __forceinline__ void add_up(const Job& job, const Tile& tile, std::uint32_t mark,
+                                       Shared<T, squared, Sum, R>& shared) {
+  using Others = OtherSums<together, T, squared, Sum, R>;
+  Others others(job, tile, mark);
+  if (together) __nanosleep(tuning.first_nap);
+    // The bounds are those of the warp, so that its lanes stay together.
+#pragma unroll 1
+  for (int left = 0, above = 0; left < tile.x || above + others.warp < tile.y;
+       left += Others::tiles_left * Others::beside, above += Others::tiles_above * warps) {
+    typename Others::Round round;
+    round.first_left = left + others.lane / Others::line_chunks, round.first_above = above + others.warp;
+    others.begin_round(round);
+    others.load_round(round);
+    others.add_round(round);
+  }
+  others.add_far_totals();
+  others.store(shared);
 }
 
 }  // namespace cudavision::integral

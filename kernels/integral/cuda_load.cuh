@@ -4,8 +4,9 @@
 //   a row of a tile:   | quad 0 of lanes 0 … 31 (128 samples) | quad 1 of lanes 0 … 31 (128 samples) |
 //   lane l:              samples 4l … 4l + 3                    samples 128 + 4l … 128 + 4l + 3
 //
-// Contiguous samples are loaded a quad at a time. All other samples (interleaved, unaligned, luma of RGB) are unpacked. Aligned pixels of
-// three bytes or of four samples are loaded four at a time, others one by one, which takes much longer.
+// Contiguous samples are loaded a quad at a time. All other samples (interleaved, unaligned, luma of RGB) are unpacked.
+// Aligned pixels of three bytes or of four samples are loaded four at a time, others one by one,
+// which takes much longer.
 #pragma once
 
 #include "kernels/core/luma.hpp"
@@ -28,11 +29,12 @@ using QuadWord = std::conditional_t<sizeof(T) == 1, std::uint32_t, uint2>;
 template <typename T>
 using RowWords = std::uint32_t[sizeof(T)][tile_width / 4];
 
-/// Puts four samples into quad `at` of a row.
+/// Stores four samples in quad `at` of a row.
 template <typename T>
 __device__ __forceinline__ void put_quad(const std::uint32_t (&samples)[4], int at, RowWords<T>& row) {
   if constexpr (sizeof(T) == 1) {
-    row[0][at] = __byte_perm(__byte_perm(samples[0], samples[1], 0x0040), __byte_perm(samples[2], samples[3], 0x0040), 0x5410);
+    row[0][at] =
+        __byte_perm(__byte_perm(samples[0], samples[1], 0x0040), __byte_perm(samples[2], samples[3], 0x0040), 0x5410);
   } else {
     row[0][at] = __byte_perm(samples[0], samples[1], 0x5410);
     row[1][at] = __byte_perm(samples[2], samples[3], 0x5410);
@@ -55,8 +57,8 @@ __device__ __noinline__ void unpack_samples(const Job& job, int x, int y, int la
 #pragma unroll
         for (int c = 0; c < 3; ++c)
           if (c == 0 || job.luma)
-            parts[q][j][c] =
-                __ldg(reinterpret_cast<const T*>(job.src[c] + row * job.src_pitch[c] + std::ptrdiff_t(column) * job.step));
+            parts[q][j][c] = __ldg(
+                reinterpret_cast<const T*>(job.src[c] + row * job.src_pitch[c] + std::ptrdiff_t(column) * job.step));
       }
 #pragma unroll
     for (int q = 0; q < 2; ++q) {
@@ -78,7 +80,7 @@ __device__ __forceinline__ void load_pixels(const unsigned char* from, std::uint
     words[4 * v] = four.x, words[4 * v + 1] = four.y, words[4 * v + 2] = four.z, words[4 * v + 3] = four.w;
   }
 }
-/// Loads four pixels of three bytes, and takes them apart: a word each, whose last byte is not used.
+/// Loads four pixels of three bytes and splits them into a word each. The last byte of a word is not used.
 __device__ __forceinline__ void load_triples(const unsigned char* from, std::uint32_t (&words)[4]) {
   const auto* const at = reinterpret_cast<const std::uint32_t*>(from);
   const std::uint32_t a = __ldg(at), b = __ldg(at + 1), c = __ldg(at + 2);
@@ -118,21 +120,23 @@ __device__ __forceinline__ void unpack_pixels(const Job& job, int x, int y, int 
             if constexpr (sizeof(T) == 1)
               return __uint_as_float(__byte_perm(words[i][q][j], 0x4b000000, 0x7650 | channel[c]));
             else
-              return __uint_as_float(__byte_perm(channel[c] < 2 ? words[i][q][2 * j] : words[i][q][2 * j + 1], 0x4b000000,
-                                                 channel[c] % 2 ? 0x7632 : 0x7610));
+              return __uint_as_float(__byte_perm(channel[c] < 2 ? words[i][q][2 * j] : words[i][q][2 * j + 1],
+                                                 0x4b000000, channel[c] % 2 ? 0x7632 : 0x7610));
           };
-          samples[j] = luma ? std::uint32_t(luma_of_biased(biased(0), biased(1), biased(2), luma_weights(LumaMatrix::bt601)))
-                            : __float_as_uint(biased(0));
+          samples[j] =
+              luma ? std::uint32_t(luma_of_biased(biased(0), biased(1), biased(2), luma_weights(LumaMatrix::bt601)))
+                   : __float_as_uint(biased(0));
         }
         put_quad<T>(samples, q * 32 + lane, rows[r + i]);
       }
   }
 }
 
-/// Loads R rows of a tile for a warp, from column `x` (a multiple of 4) and row `y` on. `rows`: the warp's part of shared memory, which
-/// unpacked samples pass through. `pixels`: has the code for aligned pixels.
+/// Loads R rows of a tile for a warp, from column `x` (a multiple of 4) and row `y` on. `rows`: the warp's part of
+/// shared memory, for unpacked samples. `pixels`: include the code for aligned pixels.
 template <bool pixels, typename T, int R>
-__device__ __forceinline__ void load_rows(const Job& job, int x, int y, int lane, RowWords<T> (&rows)[R], LaneSamples<T, R>& into) {
+__device__ __forceinline__ void load_rows(const Job& job, int x, int y, int lane, RowWords<T> (&rows)[R],
+                                          LaneSamples<T, R>& into) {
   const int own_x = x + 4 * lane;
   const bool whole = job.whole_quads || x + tile_width <= job.width;
   if (job.quads && whole) {
@@ -155,9 +159,11 @@ __device__ __forceinline__ void load_rows(const Job& job, int x, int y, int lane
     if (!pixels || !job.pixels || !whole)
       unpack_samples<T, R>(job, own_x, y, lane, rows);
     else if (job.step == 4 * sizeof(T))
-      job.luma ? unpack_pixels<4, true, T, R>(job, own_x, y, lane, rows) : unpack_pixels<4, false, T, R>(job, own_x, y, lane, rows);
+      job.luma ? unpack_pixels<4, true, T, R>(job, own_x, y, lane, rows)
+               : unpack_pixels<4, false, T, R>(job, own_x, y, lane, rows);
     else if constexpr (sizeof(T) == 1)
-      job.luma ? unpack_pixels<3, true, T, R>(job, own_x, y, lane, rows) : unpack_pixels<3, false, T, R>(job, own_x, y, lane, rows);
+      job.luma ? unpack_pixels<3, true, T, R>(job, own_x, y, lane, rows)
+               : unpack_pixels<3, false, T, R>(job, own_x, y, lane, rows);
 #pragma unroll
     for (int r = 0; r < R; ++r)
 #pragma unroll

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// How tiles pass sums to each other where a block does both steps (`together` in cuda_tables.cu): the top bit of each word, the mark, says whether the word is
-// of this frame. So a tile loads the sums that it needs until all have the mark of the frame, and needs no other signal:
+// How tiles pass sums to each other if a block does both steps (`together` in cuda_tables.cu). The top bit of each
+// word, the mark, says whether the word is of this frame. So a tile loads the sums that it needs again and again until
+// all have the mark of the frame. No other signal is needed:
 //
 //   frame              1    2    3    4
 //   mark               1    0    1    0     (memory begins with zeros: no word is of frame 1)
 //
-// A stored word is the sum XOR the mark. A loaded word XOR the mark is the sum; its top bit is 1 if the sum is not there yet. Every word
-// is stored once in every frame. Blocks that only sum or only write use the mark 0 and count summed tiles instead (cuda_tables.cu).
+// A stored word is the sum XOR the mark. A loaded word XOR the mark is the sum; its top bit is 1 if the sum is not
+// there yet. Every word is stored once in every frame. Blocks that only sum or only write use the mark 0 and count
+// summed tiles instead (cuda_tables.cu).
 #pragma once
 
 #include <cstdint>
@@ -15,13 +17,15 @@
 
 namespace cudavision::integral {
 
-/// The mark of this frame, as a word of which only the top bit may be set. It depends on the count of written tiles, which grows by
-/// `tiles` from frame to frame.
+/// The mark of this frame: a word in which only the top bit may be set. It depends on the count of written tiles, which
+/// grows by `tiles` from frame to frame.
 __device__ __forceinline__ std::uint32_t mark_of(const KernelParams& p) {
   return *static_cast<const volatile unsigned*>(p.written) < unsigned(p.tiles) ? 0x80000000u : 0;
 }
 /// Counts a written tile. The block that calls this has read the mark.
-__device__ __forceinline__ void count_written(const KernelParams& p) { atomicInc(p.written, unsigned(2 * p.tiles - 1)); }
+__device__ __forceinline__ void count_written(const KernelParams& p) {
+  atomicInc(p.written, unsigned(2 * p.tiles - 1));
+}
 
 template <typename Sum>
 __device__ __forceinline__ Sum marked(Sum sum, std::uint32_t mark) {
@@ -37,7 +41,8 @@ __device__ __forceinline__ void store_marked(Sum* to, Sum sum, std::uint32_t mar
     asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(to), "r"(marked(sum, mark)));
 }
 
-/// Loads 16 bytes of words if `wanted`, without a branch: so other loads are in flight at the same time. Each word is loaded as a whole.
+/// Loads 16 bytes of words if `wanted`, without a branch, so that other loads are in flight at the same time.
+/// Each word is loaded as a whole.
 template <int word_bytes>
 __device__ __forceinline__ void load_words(const void* from, bool wanted, uint4& words) {
   if constexpr (word_bytes == 8) {
@@ -45,7 +50,8 @@ __device__ __forceinline__ void load_words(const void* from, bool wanted, uint4&
     asm volatile("{ .reg .pred p; setp.ne.b32 p, %3, 0; @p ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2]; }"
                  : "+l"(first), "+l"(second)
                  : "l"(from), "r"(int(wanted)));
-    words = make_uint4(std::uint32_t(first), std::uint32_t(first >> 32), std::uint32_t(second), std::uint32_t(second >> 32));
+    words = make_uint4(std::uint32_t(first), std::uint32_t(first >> 32), std::uint32_t(second),
+                       std::uint32_t(second >> 32));
   } else {
     asm volatile("{ .reg .pred p; setp.ne.b32 p, %5, 0; @p ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4]; }"
                  : "+r"(words.x), "+r"(words.y), "+r"(words.z), "+r"(words.w)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The parameters of the kernel, and which block computes what. Plain C++, so that the schedule is tested without a GPU.
+// The kernel, its parameters, and which block computes what. Plain C++, so that the schedule is tested without a GPU.
 #pragma once
 
 #include <cstddef>
@@ -13,20 +13,23 @@ namespace cudavision::integral {
 
 /// Tables of one launch: the channels of a format.
 inline constexpr int max_jobs = 4;
-/// Entries that a tile is wide: two quads (four neighbouring samples) for each of the 32 lanes of a warp. A row of a tile fills
-/// whole cache lines.
+/// Entries that a tile is wide: two quads (four neighbouring samples) for each of the 32 lanes of a warp. A row of a
+/// tile fills whole cache lines.
 inline constexpr int tile_width = 256;
 inline constexpr int warps = tuning.warps;
 inline constexpr int threads = 32 * warps;
 static_assert(threads >= tile_width, "one thread adds up one column of a tile");
 
-/// Columns by which tiles overlap, if rows may begin inside a sector (cuda_store.cuh): two quads, a sector of four-byte entries.
+/// Columns by which tiles overlap, if rows may begin inside a sector (cuda_store.cuh): two quads,
+/// a sector of four-byte entries.
 inline constexpr int tile_overlap = 8;
 
 /// Where the rows of a table (without the zero column) begin, relative to sectors of 32 bytes.
 enum class RowAlignment : std::uint8_t {
   aligned,  ///< every row begins with a sector
-  stepped,  ///< row y begins (y + 1) % 4 entries of four bytes behind a word of 16 bytes: padded tables with tight rows of 4n + 1 entries
+  /// Row y begins (y + 1) % 4 entries of four bytes behind a word of 16 bytes.
+  /// This is so in padded tables with tight rows of 4n + 1 entries.
+  stepped,
   other,
 };
 
@@ -36,14 +39,15 @@ struct Job {
   std::ptrdiff_t src_pitch[3];
   unsigned char* dst;
   std::ptrdiff_t dst_pitch;
-  const unsigned char* pixels;  ///< the first pixel, if pixels of four samples or of three bytes are aligned words; else nullptr
-  int channel[3];               ///< of src[] in such a pixel
-  int step;                     ///< bytes from a sample to the next in its row
-  bool quads;                   ///< samples are contiguous and quads are aligned words
-  bool whole_quads;             ///< rows end with a whole quad
-  int shift, max_value;         ///< see sample_of()
-  int width, height;            ///< samples
-  int zero_line;  ///< 1: padded. Row y of the tiles holds samples of row y − 1; column x goes to entry x + 1. Else 0
+  /// The first pixel, if pixels of four samples or of three bytes are aligned words; else nullptr.
+  const unsigned char* pixels;
+  int channel[3];        ///< of src[] in such a pixel
+  int step;              ///< bytes from a sample to the next in its row
+  bool quads;            ///< samples are contiguous and quads are aligned words
+  bool whole_quads;      ///< rows end with a whole quad
+  int shift, max_value;  ///< see sample_of()
+  int width, height;     ///< samples
+  int zero_line;  ///< 1: padded. Row y of the tiles holds samples of row y − 1; column x is in entry x + 1. Else 0
   int tiles_x, tiles_y, first_tile;
   int overlap;    ///< columns at the left of a tile that belong to the tile before it: 0 or tile_overlap
   int tile_step;  ///< columns from a tile to the next: tile_width − overlap
@@ -61,18 +65,21 @@ struct KernelParams {
   Job jobs[max_jobs];
   int count;  ///< jobs
   int tiles;  ///< of all jobs
-  int ahead;  ///< tiles that are summed before the first is written, at least a row of tiles; 0: a block sums and writes a tile
-  bool jobs_in_turn;  ///< all jobs have the same tiles; tiles at one position follow each other, as they read the same samples
-  unsigned*
-      written;  ///< apart: tiles that have stopped waiting. together: counts tiles modulo 2 · tiles, so it tells odd frames from even ones
+  /// Tiles that are summed before the first is written, at least a row of tiles; 0: a block sums and writes a tile.
+  int ahead;
+  /// All jobs have the same tiles; tiles at one position follow each other, as they read the same samples.
+  bool jobs_in_turn;
+  /// apart: tiles that have stopped waiting. together: tiles modulo 2 · tiles, which tells odd frames from even ones.
+  unsigned* written;
   int tile_rows;  ///< rows of tiles, of all jobs; as many `summed` follow `written`
 
   /// Blocks of the launch.
   int blocks() const { return ahead == 0 ? tiles : 2 * tiles; }
 };
 
-/// What a block does. Either each sums a tile and writes it, or, in the order of blocks: `ahead` tiles are summed; then one is summed and
-/// one is written in turn; then the remaining tiles are written. A block needs sums of blocks with smaller numbers only.
+/// The work of a block. Either each block sums a tile and writes it. Or, in the order of blocks: `ahead` tiles are
+/// summed; then tiles are summed and written in turn; then the remaining tiles are written. A block needs only sums of
+/// blocks with smaller numbers.
 struct Turn {
   bool sums, writes;
   int tile;  ///< number of the tile
@@ -81,7 +88,11 @@ CUDAVISION_HOST_DEVICE inline Turn turn_of(const KernelParams& p, int block) {
   if (p.ahead == 0) return {true, true, block};
   const int later = block - p.ahead, alternate = 2 * (p.tiles - p.ahead);
   const bool sums = later < 0 || (later < alternate && later % 2 == 0);
-  return {sums, !sums, later < 0 ? block : later >= alternate ? block - p.tiles : sums ? p.ahead + later / 2 : later / 2};
+  return {sums, !sums,
+          later < 0            ? block
+          : later >= alternate ? block - p.tiles
+          : sums               ? p.ahead + later / 2
+                               : later / 2};
 }
 
 struct Tile {
@@ -100,5 +111,16 @@ CUDAVISION_HOST_DEVICE inline Tile tile_of(const KernelParams& p, int number) {
   tile.x = number - tile.y * p.jobs[tile.job].tiles_x;
   return tile;
 }
+
+/// A kernel, launched with `threads` threads, `shared_bytes` of dynamic shared memory, and KernelParams.
+struct TablesKernel {
+  const void* kernel = nullptr;
+  int shared_bytes = 0;
+};
+
+/// The kernel for these samples and sums. `rows`: of a warp, as make_schedule() chose them;
+/// the largest number if not `together`.
+/// `together`: each block sums a tile and writes it.
+TablesKernel tables_kernel(int sample_bytes, bool squared, SumType type, int rows, bool together);
 
 }  // namespace cudavision::integral

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Sums of quads: four neighbouring samples of a row, packed into words. To sum another kind of sample, change SampleQuad.
+// Sums of quads: four neighbouring samples of a row, packed into words.
+// To sum another kind of sample, change SampleQuad.
 #pragma once
 
 #include <type_traits>
@@ -20,7 +21,8 @@ struct SampleQuad {
 
   /// Sample j, squared if asked for.
   __device__ __forceinline__ LineSum value(int j) const {
-    const std::uint32_t sample = sizeof(T) == 1 ? words[0] >> 8 * j & 0xff : words[j / 2 % sizeof(T)] >> j % 2 * 16 & 0xffff;
+    const std::uint32_t sample =
+        sizeof(T) == 1 ? words[0] >> 8 * j & 0xff : words[j / 2 % sizeof(T)] >> j % 2 * 16 & 0xffff;
     return squared ? LineSum(sample) * sample : sample;
   }
 
@@ -64,7 +66,8 @@ struct SampleQuad {
       const LineSum even = sums[0] - (sums[1] << 8);
       ColumnSums columns;
 #pragma unroll
-      for (int j = 0; j < 4; ++j) columns.of[j] = paired ? (j % 2 ? sums[1] : even) >> j / 2 * 16 & 0xffff : sums[paired ? 0 : j];
+      for (int j = 0; j < 4; ++j)
+        columns.of[j] = paired ? (j % 2 ? sums[1] : even) >> j / 2 * 16 & 0xffff : sums[paired ? 0 : j];
       return columns;
     }
   };
@@ -76,29 +79,29 @@ struct alignas(sizeof(Sum) < 4 ? 8 : 16) ColumnSums {
   Sum of[4];
 };
 
-/// For N rows: before[n][q] = the sum of all samples of row n in front of this lane's quad q. All first quads of the lanes come
-/// before the second quads. `own` holds the sums of this lane's quads.
+/// For N rows: before[n][q] = the sum of all samples of row n before this lane's quad q. The first quads of all lanes
+/// come before all second quads. `quad_sums` holds the sums of this lane's quads.
 template <typename T, bool squared, int N, typename LineSum>
-__device__ __forceinline__ void exclusive_sums(const LineSum (&own)[N][2], int lane, LineSum (&before)[N][2]) {
+__device__ __forceinline__ void exclusive_sums(const LineSum (&quad_sums)[N][2], int lane, LineSum (&before)[N][2]) {
   if constexpr (sizeof(T) == 1 && !squared) {  // 32 lanes × 4 × 255 fit 16 bits: one scan serves both quads
     std::uint32_t sums[N];
 #pragma unroll
-    for (int n = 0; n < N; ++n) sums[n] = own[n][0] | own[n][1] << 16;
+    for (int n = 0; n < N; ++n) sums[n] = quad_sums[n][0] | quad_sums[n][1] << 16;
     cuda::warp_scan(sums, lane);
 #pragma unroll
     for (int n = 0; n < N; ++n) {
-      before[n][0] = (sums[n] & 0xffff) - own[n][0];
-      before[n][1] = (sums[n] >> 16) - own[n][1] + (__shfl_sync(~0u, sums[n], 31) & 0xffff);
+      before[n][0] = (sums[n] & 0xffff) - quad_sums[n][0];
+      before[n][1] = (sums[n] >> 16) - quad_sums[n][1] + (__shfl_sync(~0u, sums[n], 31) & 0xffff);
     }
   } else {
     LineSum sums[2 * N];
 #pragma unroll
-    for (int n = 0; n < 2 * N; ++n) sums[n] = own[n / 2][n % 2];
+    for (int n = 0; n < 2 * N; ++n) sums[n] = quad_sums[n / 2][n % 2];
     cuda::warp_scan(sums, lane);
 #pragma unroll
     for (int n = 0; n < N; ++n) {
-      before[n][0] = sums[2 * n] - own[n][0];
-      before[n][1] = sums[2 * n + 1] - own[n][1] + __shfl_sync(~0u, sums[2 * n], 31);
+      before[n][0] = sums[2 * n] - quad_sums[n][0];
+      before[n][1] = sums[2 * n + 1] - quad_sums[n][1] + __shfl_sync(~0u, sums[2 * n], 31);
     }
   }
 }

@@ -6,10 +6,11 @@
 namespace cudavision::integral {
 namespace {
 
-/// The size of the frame for the choices in cuda_tuning.hpp: tiles of 256 × 64 entries in all its tables.
+/// The size of the frame as cuda_tuning.hpp counts it: tiles of 256 × 64 entries in all its tables.
 long count_tiles(const Plan& plan, const std::vector<int>& tables) {
   long tiles = 0;
-  for (int i : tables) tiles += long(divide_up(plan.tables[i].width, tile_width)) * divide_up(plan.tables[i].height, 64);
+  for (int i : tables)
+    tiles += long(divide_up(plan.tables[i].width, tile_width)) * divide_up(plan.tables[i].height, 64);
   return tiles;
 }
 
@@ -39,10 +40,12 @@ bool unpacks(const Plan& plan, const std::vector<int>& tables) {
   });
 }
 
-/// Tiles that are summed before the first is written: at least a row of tiles, for which the first tile written waits.
+/// Tiles that are summed before the first is written: at least a row of tiles,
+/// because the first tile written waits for it.
 int choose_ahead(const KernelParams& params) {
   int ahead = tuning.ahead;
-  for (int i = 0; i < params.count; ++i) ahead = std::max(ahead, params.jobs[i].tiles_x * (params.jobs_in_turn ? params.count : 1));
+  for (int i = 0; i < params.count; ++i)
+    ahead = std::max(ahead, params.jobs[i].tiles_x * (params.jobs_in_turn ? params.count : 1));
   return std::min(ahead, params.tiles);
 }
 
@@ -69,7 +72,8 @@ Schedule make_schedule(const Plan& plan, bool squared) {
     Job& job = params.jobs[i] = make_job(plan, schedule.tables[i], warps * schedule.rows, params.tiles);
     params.tiles += job.tiles_x * job.tiles_y;
     params.tile_rows += job.tiles_y;
-    params.jobs_in_turn = params.jobs_in_turn && job.tiles_x == params.jobs[0].tiles_x && job.tiles_y == params.jobs[0].tiles_y;
+    params.jobs_in_turn =
+        params.jobs_in_turn && job.tiles_x == params.jobs[0].tiles_x && job.tiles_y == params.jobs[0].tiles_y;
     schedule.scratch_bytes += scratch_parts(schedule, job).end;
   }
   params.ahead = one_step ? 0 : choose_ahead(params);
@@ -78,8 +82,9 @@ Schedule make_schedule(const Plan& plan, bool squared) {
 }
 
 ScratchParts scratch_parts(const Schedule& schedule, const Job& job) {
-  const std::size_t line = schedule.squared && schedule.sample_bytes == 2 ? 8 : 4;       // bytes of SampleQuad::LineSum
-  const std::size_t column = schedule.squared || schedule.sample_bytes == 2 ? line : 2;  // bytes of SampleQuad::ColumnSum
+  const std::size_t line = schedule.squared && schedule.sample_bytes == 2 ? 8 : 4;  // bytes of SampleQuad::LineSum
+  // Bytes of SampleQuad::ColumnSum.
+  const std::size_t column = schedule.squared || schedule.sample_bytes == 2 ? line : 2;
   const std::size_t tiles = std::size_t(job.tiles_x) * job.tiles_y, tile_height = std::size_t(warps) * schedule.rows;
   ScratchParts parts;
   parts.rows = tiles * job.tile_step * column;

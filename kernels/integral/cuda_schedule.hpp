@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// How the CUDA backend divides the tables of a plan: tiles, rows of a warp, one or two blocks for a tile, scratch memory. Plain C++, tested
-// without a GPU.
+// How the CUDA backend divides the tables of a plan: tiles, rows of a warp, one or two blocks for a tile, scratch
+// memory. Plain C++, tested without a GPU.
 #pragma once
 
 #include <vector>

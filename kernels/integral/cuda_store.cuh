@@ -3,23 +3,25 @@
 //
 //   sums[0 … 3]: entries 4 · lane … 4 · lane + 3         sums[4 … 7]: entries 128 + 4 · lane … 128 + 4 · lane + 3
 //
-// A warp stores whole sectors of memory (32 bytes): sectors that two tiles share cost padded 8K tables 6 µs. If rows may begin inside a
-// sector, tiles overlap by eight columns, and a tile leaves the first entries of a row to the tile on its left:
+// A warp stores whole sectors of memory (32 bytes): sectors that two tiles share cost padded 8K tables 6 µs. If rows
+// may begin inside a sector, tiles overlap by eight columns, and a tile leaves the first entries of a row
+// to the tile on its left:
 //
 //   columns of tile x       |0 1 2 3 4 5 6 7 8 …                          247 248 … 255|
 //   columns of tile x + 1                                                |0 1 2 3 4 5 6 7 8 …
 //   sectors                     |       |       …                        |   |       |       …
 //   stored by                   |            tile x, entries 2 … 249         | tile x + 1, from entry 2 on
 //
-// For another output type: entries of eight bytes may have any type of that size; four-byte entries are the bits of any type of that size.
+// For another output type: entries of eight bytes may have any type of that size;
+// four-byte entries are the bits of any type of that size.
 #pragma once
 
 #include "kernels/integral/cuda_params.hpp"
 
 namespace cudavision::integral {
 
-/// The part of a row that is stored: entries begin … end − 1 of the tile. `inner`: these are tile_width − tile_overlap entries, and
-/// `begin` begins a sector.
+/// The part of a row that is stored: entries begin … end − 1 of the tile. `inner`: these are tile_width − tile_overlap
+/// entries, and `begin` begins a sector.
 struct Stored {
   int begin, end;
   bool inner;
@@ -33,8 +35,9 @@ __device__ __forceinline__ void store_aligned(std::uint32_t* row, int lane, cons
            make_uint4(sums[4 * q], sums[4 * q + 1], sums[4 * q + 2], sums[4 * q + 3]));
 }
 
-/// Stores a row. Each lane gets the quad that is 4 · quads + odd entries behind its own, as that begins a sector. `quads` (0 or 1) and
-/// `odd` (0 … 3) are constants once this is inlined. All lanes call this, as they exchange entries.
+/// Stores a row. Each lane gets the quad that lies 4 · quads + odd entries behind its own, because that quad begins a
+/// sector. `quads` (0 or 1) and `odd` (0 … 3) are constants after inlining. All lanes must call this,
+/// because they exchange entries.
 __device__ __forceinline__ void store_shifted(int quads, int odd, const Stored& stored, std::uint32_t* row, int lane,
                                               const std::uint32_t (&sums)[8]) {
   std::uint32_t entries[2][4];
@@ -49,9 +52,11 @@ __device__ __forceinline__ void store_shifted(int quads, int odd, const Stored& 
 #pragma unroll
   for (int q = 0; q < 2; ++q) {
     const int first = 4 * quads + odd + 128 * q + 4 * lane;
-    const uint4 quad = make_uint4(entries[q][odd], entries[q][(1 + odd) % 4], entries[q][(2 + odd) % 4], entries[q][(3 + odd) % 4]);
+    const uint4 quad =
+        make_uint4(entries[q][odd], entries[q][(1 + odd) % 4], entries[q][(2 + odd) % 4], entries[q][(3 + odd) % 4]);
     const bool aligned = reinterpret_cast<std::uintptr_t>(row + first) % 16 == 0;
-    if (stored.inner ? q == 0 || lane < 32 - tile_overlap / 4 : first >= stored.begin && first + 4 <= stored.end && aligned) {
+    if (stored.inner ? q == 0 || lane < 32 - tile_overlap / 4
+                     : first >= stored.begin && first + 4 <= stored.end && aligned) {
       __stcs(reinterpret_cast<uint4*>(row + first), quad);
     } else if (!stored.inner) {
 #pragma unroll
@@ -83,10 +88,11 @@ __device__ __forceinline__ void store_shifted(int skipped, const Stored& stored,
   }
 }
 
-/// Stores a row of entries of eight bytes. They pass through the warp's `buffer` in shared memory (1 KiB), so that neighbouring lanes
-/// store neighbouring entries. `whole`: all entries are stored, and the row begins with a sector.
+/// Stores a row of entries of eight bytes. They pass through the warp's `buffer` in shared memory (1 KiB), so that
+/// neighbouring lanes store neighbouring entries. `whole`: all entries are stored, and the row begins with a sector.
 template <typename Out, typename Sum>
-__device__ __forceinline__ void store_wide(bool whole, Stored stored, Out* row, int lane, const Sum (&sums)[8], void* buffer) {
+__device__ __forceinline__ void store_wide(bool whole, Stored stored, Out* row, int lane, const Sum (&sums)[8],
+                                           void* buffer) {
   struct alignas(16) Pair {
     Out of[2];
   };
@@ -100,12 +106,14 @@ __device__ __forceinline__ void store_wide(bool whole, Stored stored, Out* row, 
     if (whole) {
 #pragma unroll
       for (int i = 0; i < 2; ++i)
-        __stcs(reinterpret_cast<uint4*>(row) + 64 * q + 32 * i + lane, reinterpret_cast<const uint4*>(pairs)[32 * i + lane]);
+        __stcs(reinterpret_cast<uint4*>(row) + 64 * q + 32 * i + lane,
+               reinterpret_cast<const uint4*>(pairs)[32 * i + lane]);
     } else {
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const int column = 128 * q + 32 * i + lane;
-        if (column >= stored.begin && column < stored.end) __stcs(row + column, static_cast<const Out*>(buffer)[32 * i + lane]);
+        if (column >= stored.begin && column < stored.end)
+          __stcs(row + column, static_cast<const Out*>(buffer)[32 * i + lane]);
       }
     }
   }

@@ -24,8 +24,8 @@ struct Shared {
   using ColumnSum = typename SampleQuad<T, squared>::ColumnSum;
   RowWords<T> words[warps][R];                           ///< samples of the tile
   ColumnSums<ColumnSum> columns[warps][tile_width / 4];  ///< sums of the columns of each warp
-  /// Sums of the columns of the tiles above, of which each warp adds up some; then the sums of all columns above each warp; then a row of
-  /// entries of each warp.
+  /// First the sums of the columns of the tiles above (each warp adds up some of these tiles); then the sums of all
+  /// columns above each warp; then a row of entries of each warp.
   ColumnSums<LineSum> above[warps][tile_width / 4];
   alignas(16) LineSum left[warps][R];  ///< sums of the rows to the left of the tile
   Sum starts[warps], corners[warps];
@@ -61,30 +61,32 @@ __device__ __forceinline__ void share_columns(const LaneSamples<T, R>& samples, 
 
 /// Sums a tile, and stores the sums for the tiles after it, with a mark.
 template <typename T, bool squared, typename Sum, int R>
-__device__ __forceinline__ void sum_tile(const Job& job, const Tile& tile, std::uint32_t mark, const LaneSamples<T, R>& samples,
-                                         Shared<T, squared, Sum, R>& shared) {
+__device__ __forceinline__ void sum_tile(const Job& job, const Tile& tile, std::uint32_t mark,
+                                         const LaneSamples<T, R>& samples, Shared<T, squared, Sum, R>& shared) {
   using Samples = SampleQuad<T, squared>;
   using LineSum = typename Samples::LineSum;
   using ColumnSum = typename Samples::ColumnSum;
-  // Sums of columns in a word of memory. Two sums of bytes share one, of which the second has the mark: 128 rows × 255 fit 15 bits.
+  // Sums of columns in a word of memory. Two sums of bytes share a word,
+  // and the second one has the mark: 128 rows × 255 fit 15 bits.
   using Word = std::conditional_t<sizeof(ColumnSum) == 2, std::uint32_t, ColumnSum>;
   constexpr int together = sizeof(Word) / sizeof(ColumnSum);
   static_assert(sizeof(ColumnSum) != 2 || warps * R * 255 < 1 << 15, "the top bit of two sums of columns is the mark");
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
 
   share_columns(samples, warp, lane, shared);
-  LineSum own = 0;  // the sum of row `lane`
+  LineSum sum_of_row = 0;  // the sum of row `lane`
   LineSum total = 0;
 #pragma unroll
   for (int r = 0; r < R; ++r) {
     const Samples first(samples.words[r][0]), second(samples.words[r][1]);
     const LineSum sum = cuda::warp_sum(LineSum((4 * lane < job.overlap ? 0 : first.sum()) + second.sum()));
-    if (lane == r) own = sum;
+    if (lane == r) sum_of_row = sum;
     total += sum;
   }
   if (lane < R)
-    store_marked(static_cast<LineSum*>(job.rows) + ((std::ptrdiff_t(tile.y) * warps + warp) * job.tiles_x + tile.x) * R + lane, own,
-                 mark);
+    store_marked(
+        static_cast<LineSum*>(job.rows) + ((std::ptrdiff_t(tile.y) * warps + warp) * job.tiles_x + tile.x) * R + lane,
+        sum_of_row, mark);
   if (lane == 0) shared.totals[warp] = total;
   __syncthreads();
   const int column = int(threadIdx.x) * together;

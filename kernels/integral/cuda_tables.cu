@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The kernels of the summed-area tables. A block sums a tile (cuda_sum_tile.cuh), or writes it (cuda_write_tile.cuh), or does both.
+// The kernels of the summed-area tables. A block sums a tile (cuda_sum_tile.cuh),
+// or writes it (cuda_write_tile.cuh), or does both.
 //
 //   together:  every block sums a tile, waits for the sums of the tiles before it, and writes its tile
 //   apart:     blocks 0 … ahead − 1 sum | blocks in turn: sum, write, sum, write, … | the remaining blocks write
 //
-// Together, samples are read once: interleaved samples are unpacked once, and a small frame takes one launch of blocks that all run at
-// once. Apart, summing is some tiles ahead of writing: the samples of a tile are still in L2 when it is written, and the sums that a
-// block waits for are ready or nearly ready, so that blocks of large frames wait less. A block waits only for blocks with smaller
-// numbers, and the device starts blocks in the order of their numbers, as the scans of CUB also assume.
+// Together, samples are read once, interleaved samples are unpacked once, and the blocks of a small frame all run at
+// once. Apart, summing is some tiles ahead of writing. The samples of a tile are still in L2 when it is written, and
+// the sums that a block waits for are (nearly) ready. So blocks of large frames wait less. A block waits only for
+// blocks with smaller numbers. The device starts blocks in the order of their numbers;
+// the scans of CUB assume this, too.
 #include <algorithm>
 
 #include "kernels/cuda/overlap.hpp"
-#include "kernels/integral/cuda_kernels.hpp"
 #include "kernels/integral/cuda_write_tile.cuh"
 
 namespace cudavision::integral {
@@ -29,9 +30,11 @@ __device__ __forceinline__ void wait_for_rows(const Job& job, int last) {
   __syncthreads();
 }
 
-/// T: stored samples. Sum: what sums of a frame are computed in. R: rows of a warp. together: each block sums a tile and writes it.
+/// T: stored samples. Sum: the type in which sums of a frame are computed. R: rows of a warp. together:
+/// each block sums a tile and writes it.
 template <typename T, bool squared, typename Sum, int R, bool together>
-__global__ void __launch_bounds__(threads, R == 4 && together ? tuning.heavy_blocks : min_blocks(sizeof(T), sizeof(Sum)))
+__global__ void __launch_bounds__(threads,
+                                  R == 4 && together ? tuning.heavy_blocks : min_blocks(sizeof(T), sizeof(Sum)))
     make_tables(const __grid_constant__ KernelParams p) {
   static_assert(R % 4 == 0 && 32 % R == 0, "rows are stored four at once; lanes share the rows on the left");
   extern __shared__ __align__(16) unsigned char memory[];
@@ -41,7 +44,8 @@ __global__ void __launch_bounds__(threads, R == 4 && together ? tuning.heavy_blo
   const Job& job = p.jobs[tile.job];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int x = tile.x * job.tile_step - job.overlap, y = (tile.y * warps + warp) * R - job.zero_line;
-  // Interleaved samples come here only if `together`. Yet without the code for them, other registers make 8K GRAY8 4 % slower.
+  // Interleaved samples occur only if `together`. But the compiler allocates other registers without the code for them,
+  // and 8K GRAY8 becomes 4 % slower.
   constexpr bool pixels = together || sizeof(T) == 1;
   LaneSamples<T, R> samples;
   if constexpr (together) {
@@ -72,7 +76,8 @@ __global__ void __launch_bounds__(threads, R == 4 && together ? tuning.heavy_blo
 
 template <typename T, bool squared, typename Sum, int R, bool together>
 TablesKernel kernel_of_rows() {
-  return {reinterpret_cast<const void*>(&make_tables<T, squared, Sum, R, together>), int(sizeof(Shared<T, squared, Sum, R>))};
+  return {reinterpret_cast<const void*>(&make_tables<T, squared, Sum, R, together>),
+          int(sizeof(Shared<T, squared, Sum, R>))};
 }
 
 template <typename T, bool squared, typename Sum>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The write pass: the entries of a tile. A warp holds the row of the table above its own rows in registers, and goes down
-// its R rows:
+// The write pass: the entries of a tile. A warp holds the row of the table above its own rows in registers, and
+// computes its R rows downwards:
 //
 //   S(x, y) = S(x, y − 1) + left(y) + the samples of row y in the tile, from its first column to x
 //
@@ -13,26 +13,27 @@
 
 namespace cudavision::integral {
 
-/// Goes down the rows of a warp, `together` at once (their scans overlap), and calls store(r, inside) for each. r counts from 0 to
-/// together − 1; `inside` is false below the table. At the call `sums` holds the entries of the row, and `out` is its address.
+/// Computes the rows of a warp downwards, `together` at once (their scans overlap), and calls store(r, inside) for
+/// each. r counts from 0 to together − 1; `inside` is false below the table. During the call, `sums` holds the entries
+/// of the row, and `out` is its address.
 template <int together, typename T, bool squared, typename Sum, int R, typename Store>
-__device__ __forceinline__ void for_rows(const Job& job, int rows, int warp, int lane, Sum (&sums)[8], unsigned char*& out,
-                                         Shared<T, squared, Sum, R>& shared, Store store) {
+__device__ __forceinline__ void for_rows(const Job& job, int rows, int warp, int lane, Sum (&sums)[8],
+                                         unsigned char*& out, Shared<T, squared, Sum, R>& shared, Store store) {
   using Samples = SampleQuad<T, squared>;
   using LineSum = typename Samples::LineSum;
 #pragma unroll 1
   for (int first = 0; first < rows; first += together) {
     std::uint32_t words[together][2][sizeof(T)];
-    LineSum own[together][2], before[together][2];
+    LineSum quad_sums[together][2], before[together][2];
 #pragma unroll
     for (int r = 0; r < together; ++r)
 #pragma unroll
       for (int q = 0; q < 2; ++q) {
 #pragma unroll
         for (int w = 0; w < int(sizeof(T)); ++w) words[r][q][w] = shared.words[warp][first + r][w][q * 32 + lane];
-        own[r][q] = Samples(words[r][q]).sum();
+        quad_sums[r][q] = Samples(words[r][q]).sum();
       }
-    exclusive_sums<T, squared>(own, lane, before);
+    exclusive_sums<T, squared>(quad_sums, lane, before);
 #pragma unroll
     for (int r = 0; r < together; ++r, out += job.dst_pitch) {
       LineSum start = shared.left[warp][first + r];
@@ -49,8 +50,9 @@ __device__ __forceinline__ void for_rows(const Job& job, int rows, int warp, int
   }
 }
 
-// One long function: split further, the compiler orders its instructions differently.
-/// The samples of the tile, and the sums of its columns, are in shared memory. `together`: the block has summed the tile, too.
+// One long function, because the compiler orders instructions differently if it is split further.
+/// The samples of the tile, and the sums of its columns, are in shared memory. `together`:
+/// the block has summed the tile, too.
 template <bool together, typename T, bool squared, typename Sum, int R>
 __device__ __forceinline__ void write_tile(const KernelParams& p, const Job& job, const Tile& tile, std::uint32_t mark,
                                            Shared<T, squared, Sum, R>& shared) {
@@ -62,7 +64,8 @@ __device__ __forceinline__ void write_tile(const KernelParams& p, const Job& job
   if (together && threadIdx.x == 0) count_written(p);
   if (together) cuda::let_next_start();
 
-  // 3. The row of the table above this warp's first row. First the sums of the columns above each warp: each thread goes down a column.
+  // 3. The row of the table above this warp's first row. First the sums of the columns above each warp: each thread
+  // adds up one column downwards.
   if (threadIdx.x < tile_width) {
     using LineSum = typename SampleQuad<T, squared>::LineSum;
     const int quad = threadIdx.x / 4, column = threadIdx.x % 4;
@@ -91,16 +94,17 @@ __device__ __forceinline__ void write_tile(const KernelParams& p, const Job& job
 #pragma unroll
     for (int i = 1; i < 8; ++i)
       if (i != 4) sums[i] += sums[i - 1];
-    const Sum own[2] = {sums[3], sums[7]};
-    Sum ends[2] = {own[0], own[1]};
+    const Sum quad_sums[2] = {sums[3], sums[7]};
+    Sum ends[2] = {quad_sums[0], quad_sums[1]};
     cuda::warp_scan(ends, lane);
     if (job.overlap) edge -= __shfl_sync(~0u, ends[0], tile_overlap / 4 - 1);
-    const Sum before[2] = {edge + ends[0] - own[0], edge + __shfl_sync(~0u, ends[0], 31) + ends[1] - own[1]};
+    const Sum before[2] = {edge + ends[0] - quad_sums[0],
+                           edge + __shfl_sync(~0u, ends[0], 31) + ends[1] - quad_sums[1]};
 #pragma unroll
     for (int i = 0; i < 8; ++i) sums[i] += before[i / 4];
   }
 
-  // 4. Go down the rows and store them, by the type and the alignment of the table.
+  // 4. Compute the rows downwards and store them, by the type and the alignment of the table.
   const int rows = min(R, job.height + job.zero_line - y);
   constexpr bool wide = sizeof(Sum) == 8;
   const int entry_bytes = wide && job.type != SumType::f32 ? 8 : 4;

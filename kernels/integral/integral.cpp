@@ -16,12 +16,13 @@ Plan resolve(const Params& params, const Geometry& geometry) {
   SumType type = params.sum_type;
   if (type == SumType::automatic) {
     // No other grid is larger than the frame.
-    const std::uint64_t most = std::uint64_t(geometry.width) * std::uint64_t(geometry.height) * std::uint64_t(format.max_value());
+    const std::uint64_t most =
+        std::uint64_t(geometry.width) * std::uint64_t(geometry.height) * std::uint64_t(format.max_value());
     type = most <= 0xffffffffu ? SumType::u32 : SumType::u64;
   }
   const bool real = type == SumType::f32 || type == SumType::f64;
-  return resolve_tables(geometry, params.layout == TableLayout::padded, table_sources(format, params.channel, true), type,
-                        params.squared, real ? SumType::f64 : SumType::u64);
+  return resolve_tables(geometry, params.layout == TableLayout::padded, table_sources(format, params.channel, true),
+                        type, params.squared, real ? SumType::f64 : SumType::u64);
 }
 
 }  // namespace
@@ -48,8 +49,8 @@ std::vector<TableSource> table_sources(const FormatInfo& format, TableChannel ch
   return sources;
 }
 
-Plan resolve_tables(const Geometry& geometry, bool padded, const std::vector<TableSource>& sources, SumType type, bool squared,
-                    SumType squared_type) {
+Plan resolve_tables(const Geometry& geometry, bool padded, const std::vector<TableSource>& sources, SumType type,
+                    bool squared, SumType squared_type) {
   const FormatInfo& format = info(geometry.format);
   Plan plan{geometry, padded, {}, {}};
   for (bool squares : {false, true}) {
@@ -67,13 +68,16 @@ Plan resolve_tables(const Geometry& geometry, bool padded, const std::vector<Tab
 Status Integral::submit(const Image& src, const std::vector<Plane>& tables, Queue queue) {
   return guarded([&]() -> Status {
     if (tables.size() != tables_.size())
-      return Status::settings("the plan has " + std::to_string(tables_.size()) + " tables, not " + std::to_string(tables.size()));
+      return Status::settings("the plan has " + std::to_string(tables_.size()) + " tables, not " +
+                              std::to_string(tables.size()));
     const auto from = src_.read(src, queue);
     return from.ok() ? compute(from.value(), tables, queue) : from.error();
   });
 }
 
-std::vector<TableInfo> describe_tables(const Params& params, const Geometry& geometry) { return resolve(params, geometry).tables; }
+std::vector<TableInfo> describe_tables(const Params& params, const Geometry& geometry) {
+  return resolve(params, geometry).tables;
+}
 
 Result<std::unique_ptr<Integral>> make(const Params& params, const Geometry& geometry, Backend backend) {
   return guarded([&] {

@@ -12,8 +12,9 @@ namespace cudavision::integral {
 
 enum class TableLayout : std::uint8_t {
   inclusive,  ///< W × H entries: entry (x, y) is the sum of columns 0 … x of rows 0 … y
-  padded,  ///< (W + 1) × (H + 1) entries: entry (x, y) is the sum of columns 0 … x − 1 of rows 0 … y − 1; row 0 and column 0 are
-           ///< zero, as in OpenCV
+  /// (W + 1) × (H + 1) entries: entry (x, y) is the sum of columns 0 … x − 1 of rows 0 … y − 1;
+  /// row 0 and column 0 are zero, as in OpenCV.
+  padded,
 };
 
 enum class SumType : std::uint8_t {
@@ -56,14 +57,15 @@ class Integral {
   Integral(const Integral&) = delete;
   Integral& operator=(const Integral&) = delete;
 
-  /// The tables in the order of submit(): the sums of each channel in the order of the format, then the sums of squares.
+  /// The tables in the order of submit(): the sums of each channel in the order of the format,
+  /// then the sums of squares.
   const std::vector<TableInfo>& tables() const { return tables_; }
 
   /// Fills one table for each entry of tables().
   /// `src`: a picture of the plan's geometry, in the backend's memory.
-  /// `tables`: memory of the backend, aligned to the entry type; rows are `pitch` bytes apart. Bytes between rows are not written.
-  /// Returns without waiting for CUDA. Errors: settings if the number of tables is wrong; resource if memory is short or a launch
-  /// fails.
+  /// `tables`: memory of the backend, aligned to the entry type; rows are `pitch` bytes apart. Bytes between rows are
+  /// not written. Returns without waiting for CUDA. Errors: settings if the number of tables is wrong; resource if
+  /// memory is short or a launch fails.
   Status submit(const Image& src, const std::vector<Plane>& tables, Queue queue);
 
  protected:

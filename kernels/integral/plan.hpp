@@ -22,8 +22,8 @@ struct Plan {
 /// The sources for `channel`: luma alone, or every component without padding. `alpha`: whether alpha is included.
 std::vector<TableSource> table_sources(const FormatInfo& format, TableChannel channel, bool alpha);
 /// The plan for these sources. `squared`: add tables of squares, of `squared_type`. Both types must not be automatic.
-Plan resolve_tables(const Geometry& geometry, bool padded, const std::vector<TableSource>& sources, SumType type, bool squared,
-                    SumType squared_type);
+Plan resolve_tables(const Geometry& geometry, bool padded, const std::vector<TableSource>& sources, SumType type,
+                    bool squared, SumType squared_type);
 /// The channel with this role. The format must have it.
 TableSource find_role(const FormatInfo& format, Role role);
 

@@ -9,7 +9,7 @@
 namespace cudavision::local {
 namespace {
 
-/// What both filters share.
+/// Code that both filters share.
 class CpuLocal : public cpu::CpuFilter {
  public:
   explicit CpuLocal(Plan plan) : CpuFilter(plan.geometry, Border::replicate, {}, false), plan_(std::move(plan)) {}
@@ -26,7 +26,8 @@ class CpuLocal : public cpu::CpuFilter {
 /// The filters on summed-area tables.
 class CpuBox final : public CpuLocal {
  public:
-  CpuBox(Plan plan, std::unique_ptr<integral::Integral> integral) : CpuLocal(std::move(plan)), integral_(std::move(integral)) {
+  CpuBox(Plan plan, std::unique_ptr<integral::Integral> integral)
+      : CpuLocal(std::move(plan)), integral_(std::move(integral)) {
     for (const integral::TableInfo& table : integral_->tables()) {
       const std::ptrdiff_t pitch = std::ptrdiff_t(table.width) * table.entry_bytes();
       memory_.emplace_back(std::size_t(pitch) * table.height);
@@ -71,7 +72,8 @@ class CpuBox final : public CpuLocal {
 
   template <typename Sum>
   const Sum* table_row(int table, int y) const {
-    return reinterpret_cast<const Sum*>(static_cast<const std::uint8_t*>(tables_[table].data) + y * tables_[table].pitch);
+    return reinterpret_cast<const Sum*>(static_cast<const std::uint8_t*>(tables_[table].data) +
+                                        y * tables_[table].pitch);
   }
 
   template <typename T, typename Sum>
@@ -93,8 +95,8 @@ class CpuBox final : public CpuLocal {
         const Sum *here = table_row<Sum>(table, y), *below = table_row<Sum>(table, y + 1);
         const int max = info(plan_.geometry.format).max_value();
         return each([&](int x, int, int, Sum sum, int count) {
-          const Sum own = (below[x + 1] - below[x]) - (here[x + 1] - here[x]);
-          return double(std::int64_t(own) * count) < double(sum) * plan_.factor ? 0 : max;
+          const Sum sample = (below[x + 1] - below[x]) - (here[x + 1] - here[x]);
+          return double(std::int64_t(sample) * count) < double(sum) * plan_.factor ? 0 : max;
         });
       }
       case Operation::deviation: {
@@ -127,8 +129,8 @@ class CpuNlm final : public CpuLocal {
     const Plan::Radius radius = plan_.radius[index], search = plan_.search[index];
     for_strips(rect, set.channels(), 2 * radius.y, [&](const Rect& strip, cpu::Scratch& scratch) {
       const cv::Rect at = cpu::cv_rect(strip), whole(0, 0, frame.cols, frame.rows);
-      const cv::Rect window = cv::Rect(at.x - radius.x - search.x, at.y - radius.y - search.y, at.width + 2 * (radius.x + search.x),
-                                       at.height + 2 * (radius.y + search.y)) &
+      const cv::Rect window = cv::Rect(at.x - radius.x - search.x, at.y - radius.y - search.y,
+                                       at.width + 2 * (radius.x + search.x), at.height + 2 * (radius.y + search.y)) &
                               whole;
       const cv::Mat values = set.read(frame, {window.x, window.y, window.width, window.height}, scratch);
       cv::Mat result = set.target(out(at), scratch);
@@ -155,9 +157,11 @@ class CpuNlm final : public CpuLocal {
     cv::Mat distances(1, at.width, CV_32F);
     for (int dy = -search.y; dy <= search.y; ++dy) {
       for (int dx = -search.x; dx <= search.x; ++dx) {
-        const cv::Rect both = whole & (whole - cv::Point(dx, dy));  // where a sample and the one at the offset are both inside
+        // The samples that are inside together with the sample at the offset.
+        const cv::Rect both = whole & (whole - cv::Point(dx, dy));
         const cv::Rect points = at & both;
-        const cv::Rect area = cv::Rect(at.x - radius.x, at.y - radius.y, at.width + 2 * radius.x, at.height + 2 * radius.y) & both;
+        const cv::Rect area =
+            cv::Rect(at.x - radius.x, at.y - radius.y, at.width + 2 * radius.x, at.height + 2 * radius.y) & both;
         if (points.empty()) continue;
         const std::size_t stride = std::size_t(area.width) + 1;
         table.assign(stride * (area.height + 1), 0);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Box mean, threshold and deviation on CUDA: chooses the kernels for a plan, and owns their memory. All channel sets of a plan go one way.
+// Box mean, threshold and deviation on CUDA: chooses the kernels for a plan, and owns their memory. All channel sets of
+// a plan use the same class.
 //
-//   CudaWindows   planes of 8 bits, whose windows have up to 257 rows    one launch, high windows two        cuda_windows.cu
-//   CudaLines     other formats and higher windows                       a launch for each channel set       cuda_lines_kernel.cuh
-//   CudaTables    what the others do not take (windows too wide, sums too large, high windows of small frames, deviations of 16 bits), from
-//                 tables of the frame                                                                            cuda_tables.cu
+//   CudaWindows   planes of 8 bits, windows of up to 257 rows   1 launch, 2 for high windows    cuda_windows.cu
+//   CudaLines     other formats and higher windows              a launch for each channel set   cuda_lines_kernel.cuh
+//   CudaTables    what the others do not compute: windows too wide, sums too large, high        cuda_tables.cu
+//                 windows of small frames, deviations of 16 bits; from tables of the frame
 #include <algorithm>
 #include <vector>
 
@@ -71,7 +72,8 @@ class CudaWindows final : public cuda::CudaFilter {
       job.radius_y = std::min(window.y.radius, job.view.height);
       job.stored = stored_.data<uint4>() + stored_at_[set] / sizeof(uint4);
       job.words = aligned_to(job.view.src, job.view.src_pitch, 16) && aligned_to(job.view.dst, job.view.dst_pitch, 16);
-      sets_.push_back({plan_.geometry.grid(format_.sets[set]), job.view.channels, rects[set], job.radius_x, job.radius_y});
+      sets_.push_back(
+          {plan_.geometry.grid(format_.sets[set]), job.view.channels, rects[set], job.radius_x, job.radius_y});
     }
     if (sets_.empty()) return {};
     const WindowLaunch launch = schedule_windows(plan_.operation, sets_, multiprocessors_);
@@ -86,8 +88,8 @@ class CudaWindows final : public cuda::CudaFilter {
     const Plane& plane = dst.planes[channels.plane];
     unsigned char* const to =
         static_cast<unsigned char*>(plane.data) + rect.y * plane.pitch + std::ptrdiff_t(rect.x) * channels.channels;
-    return cuda::check(cudaMemset2DAsync(to, plane.pitch, format_.neutral_chroma(), std::size_t(rect.width) * channels.channels,
-                                         rect.height, queue.stream),
+    return cuda::check(cudaMemset2DAsync(to, plane.pitch, format_.neutral_chroma(),
+                                         std::size_t(rect.width) * channels.channels, rect.height, queue.stream),
                        "cannot fill the chroma");
   }
 
@@ -115,13 +117,14 @@ class CudaLines final : public cuda::CudaFilter {
     for (int c = 0; c < channels.channels; ++c) shape.filtered |= unsigned(is_color(channels.roles[c])) << c;
     shape.planes = is_luma_of_planes(plan);
     const Rect grid = plan.geometry.grid(channels);
-    shape.wide = !line_sums_fit(
-        shape, std::int64_t(std::min(2 * plan.radius[set].x + 1, grid.width)) * std::min(2 * plan.radius[set].y + 1, grid.height));
+    shape.wide = !line_sums_fit(shape, std::int64_t(std::min(2 * plan.radius[set].x + 1, grid.width)) *
+                                           std::min(2 * plan.radius[set].y + 1, grid.height));
     return shape;
   }
 
-  /// Whether all sets of the plan have kernels, windows that are narrow enough, and a frame that is large enough for high windows.
-  static bool takes(const Plan& plan, const cuda::Device& device) {
+  /// Whether all sets of the plan have kernels, windows that are narrow enough,
+  /// and a frame that is large enough for high windows.
+  static bool supports(const Plan& plan, const cuda::Device& device) {
     const FormatInfo& format = info(plan.geometry.format);
     const bool small = std::int64_t(plan.geometry.width) * plan.geometry.height < tuning.least_high_pixels;
     for (int set = 0; set < format.set_count; ++set) {
@@ -131,7 +134,8 @@ class CudaLines final : public cuda::CudaFilter {
       const LineShape shape = shape_of(plan, set);
       if (!line_kernels(shape).sliding) return false;
       if (small && stored_line_bytes(shape, grid, radius.y) > 0) return false;
-      if (schedule_lines(shape, grid, grid, radius.x, radius.y, device.multiprocessors, device.shared_limit).strips == 0)
+      if (schedule_lines(shape, grid, grid, radius.x, radius.y, device.multiprocessors, device.shared_limit).strips ==
+          0)
         return false;
     }
     return true;
@@ -149,7 +153,8 @@ class CudaLines final : public cuda::CudaFilter {
       }
       shapes_[set] = shape_of(plan_, set);
       if (Status status = load_lines(shapes_[set], device_.shared_limit); !status.ok()) return status;
-      bytes = std::max(bytes, stored_line_bytes(shapes_[set], plan_.geometry.grid(format_.sets[set]), plan_.radius[set].y));
+      bytes =
+          std::max(bytes, stored_line_bytes(shapes_[set], plan_.geometry.grid(format_.sets[set]), plan_.radius[set].y));
     }
     return stored_.allocate(bytes);
   }
@@ -165,9 +170,12 @@ class CudaLines final : public cuda::CudaFilter {
     const bool planes = is_luma_of_planes(plan_);
     for (int set = 0; set < (planes ? 1 : format_.set_count); ++set) {
       if (rects[set].empty()) continue;
-      const auto view = [&](int index) { return cuda::make_view(src, dst, index, rects[set], Border::constant, {}, false); };
+      const auto view = [&](int index) {
+        return cuda::make_view(src, dst, index, rects[set], Border::constant, {}, false);
+      };
       if (is_neutral(plan_, set)) {
-        if (Status status = launch_fill(format_, set, view(set), format_.neutral_chroma(), queue); !status.ok()) return status;
+        if (Status status = launch_fill(format_, set, view(set), format_.neutral_chroma(), queue); !status.ok())
+          return status;
         continue;
       }
       const Window window = window_of(plan_, set, box());
@@ -187,11 +195,13 @@ class CudaLines final : public cuda::CudaFilter {
       job.words = job.stores_words = true;
       for (int i = 0; i < (planes ? 3 : 1); ++i) {
         const cuda::SetView& each = job.views[i];
-        job.words = job.words && aligned_to(each.src, each.src_pitch, std::min(std::max(chunk & -chunk, results & -results), 16));
-        job.stores_words = job.stores_words && job.words && aligned_to(each.dst, each.dst_pitch, std::min(results & -results, 16));
+        job.words = job.words &&
+                    aligned_to(each.src, each.src_pitch, std::min(std::max(chunk & -chunk, results & -results), 16));
+        job.stores_words =
+            job.stores_words && job.words && aligned_to(each.dst, each.dst_pitch, std::min(results & -results, 16));
       }
-      job.schedule = schedule_lines(shape, plan_.geometry.grid(format_.sets[set]), rects[set], job.radius_x, job.radius_y,
-                                    device_.multiprocessors, device_.shared_limit);
+      job.schedule = schedule_lines(shape, plan_.geometry.grid(format_.sets[set]), rects[set], job.radius_x,
+                                    job.radius_y, device_.multiprocessors, device_.shared_limit);
       if (Status status = launch_lines(shape, job, queue); !status.ok()) return status;
     }
     return {};
@@ -269,8 +279,8 @@ Result<std::unique_ptr<Filter>> make_box_cuda(Plan plan) {
   if (slides(plan)) return cuda::loaded<CudaWindows>(std::move(plan));
   const auto device = cuda::current_device();
   if (!device.ok()) return device.error();
-  return CudaLines::takes(plan, device.value()) ? cuda::loaded<CudaLines>(std::move(plan))
-                                                : cuda::loaded<CudaTables>(std::move(plan));
+  return CudaLines::supports(plan, device.value()) ? cuda::loaded<CudaLines>(std::move(plan))
+                                                   : cuda::loaded<CudaTables>(std::move(plan));
 }
 
 }  // namespace cudavision::local

@@ -14,7 +14,8 @@ __global__ void __launch_bounds__(128) fill(const __grid_constant__ cuda::SetVie
 #pragma unroll
   for (int c = 0; c < C; ++c)
 #pragma unroll
-    for (int w = 0; w < int(sizeof(T)); ++w) quad.word[c][w] = std::uint32_t(value) * (sizeof(T) == 1 ? 0x1010101u : 0x10001u);
+    for (int w = 0; w < int(sizeof(T)); ++w)
+      quad.word[c][w] = std::uint32_t(value) * (sizeof(T) == 1 ? 0x1010101u : 0x10001u);
   for (int y = view.y0 + blockIdx.y; y < view.y1; y += gridDim.y) cuda::store_quad<T, C>(view, x, y, quad);
 }
 
@@ -56,7 +57,8 @@ Status launch_lines(const LineShape& shape, const LineJob& job, Queue queue) {
 }
 
 Status load_fill(const FormatInfo& format, int set) {
-  return with_fill(format, set, [](auto kernel) { return cuda::load_kernel(kernel, "cannot load the kernel that fills chroma"); });
+  return with_fill(format, set,
+                   [](auto kernel) { return cuda::load_kernel(kernel, "cannot load the kernel that fills chroma"); });
 }
 
 Status launch_fill(const FormatInfo& format, int set, const cuda::SetView& view, int value, Queue queue) {

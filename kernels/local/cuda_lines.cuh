@@ -13,11 +13,11 @@ struct LineJob {
   cuda::SetView views[3];  ///< the first; all three for the luma of three planes
   LineSchedule schedule;
   int radius_x = 0, radius_y = 0;   ///< in pixels of the set
-  std::uint32_t* stored = nullptr;  ///< running sums of columns; not used without them
+  std::uint32_t* stored = nullptr;  ///< running sums of columns; not used if there are none
   double factor = 1;                ///< threshold
   bool blue_first = false;          ///< luma of interleaved samples: blue, green, red
-  bool words = false;               ///< chunks of the source, and the pixels of a lane, begin at multiples of their alignment
-  bool stores_words = false;        ///< so do those of a lane in source and destination
+  bool words = false;         ///< chunks of the source, and the pixels of a lane, begin at multiples of their alignment
+  bool stores_words = false;  ///< the same for the pixels of a lane in source and destination
 };
 
 inline constexpr int line_stored_threads = 128;  ///< of a block of running_sums

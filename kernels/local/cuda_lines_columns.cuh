@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The sums of columns for cuda_lines_kernel.cuh: the pixels of a chunk, their sums in registers, and running sums in memory.
+// The sums of columns for cuda_lines_kernel.cuh: the pixels of a chunk, their sums in registers,
+// and running sums in memory.
 #pragma once
 
 #include "kernels/core/luma.hpp"
@@ -7,7 +8,7 @@
 
 namespace cudavision::local {
 
-/// What is known when a kernel is compiled. `mask`: LineShape::filtered.
+/// The compile-time parameters of a kernel. `mask`: LineShape::filtered.
 template <typename Sample, int channels, unsigned mask_, Operation operation_, bool planes_>
 struct Shape {
   using T = Sample;
@@ -48,8 +49,8 @@ struct Pixels {
   static constexpr int sources = S::planes ? 3 : 1, bytes = pixels * S::C * int(sizeof(T));
   std::uint32_t raw[sources][bytes / 4];
 
-  /// Loads pixels x … of a row inside the frame; those right of the frame become 0. `words`: all are inside, and aligned. Then call
-  /// finish(): meanwhile, other loads can begin.
+  /// Loads pixels x … of a row inside the frame; those right of the frame become 0. `words`: all are inside, and
+  /// aligned. Then call finish(): meanwhile, other loads can begin.
   template <bool words>
   __device__ __forceinline__ void load(const LineJob& job, int x, int row) {
 #pragma unroll
@@ -68,7 +69,7 @@ struct Pixels {
       }
     }
   }
-  /// Makes samples of stored words; of zeros, if the pixels do not count.
+  /// Makes samples of stored words; all become zero if `counts` is false.
   __device__ __forceinline__ void finish(const LineJob& job, bool counts) {
 #pragma unroll
     for (int s = 0; s < sources; ++s) {
@@ -88,7 +89,9 @@ struct Pixels {
       return sample(0, p, S::mask == 2 ? 1 : 0);
     } else {
       constexpr int first = S::planes || S::mask & 1 ? 0 : 1;
-      const auto one = [&](int i) { return int(S::planes ? sample(i % sources, p, 0) : sample(0, p, (first + i) % S::C)); };
+      const auto one = [&](int i) {
+        return int(S::planes ? sample(i % sources, p, 0) : sample(0, p, (first + i) % S::C));
+      };
       const int a = one(0), b = one(2);
       return luma_of(job.blue_first ? b : a, one(1), job.blue_first ? a : b, luma_weights(LumaMatrix::bt601),
                      job.views[0].max_value);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Box mean, threshold and deviation of any channel set on CUDA, by windows that slide over column sums of 32 bits: for what the faster
-// kernels of cuda_windows.cu do not take.
+// Box mean, threshold and deviation of any channel set on CUDA, by windows that slide over column sums of 32 bits. They
+// serve the cases that the faster kernels of cuda_windows.cu cannot.
 //
 //   a block: rows of a strip                line 0   ▒▒▒▒▒▒▒▒▒▒▒▒▒   the column sums of a row of windows: of each
 //      thread 0   thread 1   thread 2       line 1   ▒▒▒▒▒▒▒▒▒▒▒▒▒   channel (deviation: of the samples and of their
@@ -11,12 +11,13 @@
 //   2. write_rows:          a warp has a segment of a row of the batch. It computes the window sums of 32 × 8 pixels of
 //                           each line at a time (cuda_sliding.cuh) and turns them into results → the picture
 //
-//   The first column sums of a block are sums of 2 r rows. For high windows, running_sums, launched before, stores running sums of columns
-//   after every 16 rows, which begin anew every 64 rows: a block adds whole bands, the parts of two bands, and a few rows.
+//   The first column sums of a block are sums of 2 r rows. For high windows, the kernel running_sums, launched before,
+//   stores running sums of columns after every 16 rows. They start from zero every 64 rows (a band). A block adds whole
+//   bands, the parts of two bands, and a few rows.
 //
-// Where to change what: what a line sums up: Pixels::value in cuda_lines_columns.cuh; the results: Block::write; strips, rows, batches:
-// cuda_lines_schedule.cpp; which kernels are compiled: cuda_lines_mean.cu, cuda_lines_threshold.cu, cuda_lines_deviation.cu; which channel
-// sets come here: cuda_box.cu.
+// Where to change what: what a line sums up: Pixels::value in cuda_lines_columns.cuh; the results: Block::write;
+// strips, rows, batches: cuda_lines_schedule.cpp; which kernels are compiled: cuda_lines_mean.cu,
+// cuda_lines_threshold.cu, cuda_lines_deviation.cu; which channel sets come here: cuda_box.cu.
 #pragma once
 
 #include "kernels/cuda/warp.cuh"
@@ -27,12 +28,15 @@
 namespace cudavision::local {
 
 /// Sums of less than 2^53 as doubles, exactly.
-__device__ __forceinline__ double to_double(std::uint32_t sum) { return __hiloint2double(0x43300000, int(sum)) - 0x1p52; }
+__device__ __forceinline__ double to_double(std::uint32_t sum) {
+  return __hiloint2double(0x43300000, int(sum)) - 0x1p52;
+}
 __device__ __forceinline__ double to_double(std::uint64_t sum) {
   return __longlong_as_double(0x4330000000000000ll | (long long)(sum)) - 0x1p52;
 }
 
-/// The mean of a window that is cut, or whose sum has 64 bits. Not inlined: short code stays in the instruction cache.
+/// The mean of a window that the frame cuts, or whose sum has 64 bits. Not inlined:
+/// short code stays in the instruction cache.
 template <typename Sum>
 __device__ __noinline__ std::uint32_t mean_of_any(Sum sum, int count) {
   return rounded_mean(sum, count);
@@ -53,16 +57,18 @@ struct Block {
   const int quads;              ///< of a line
   MeanDivider divider;
 
-  __device__ __forceinline__ std::uint32_t line(int row, int l) const { return address + (row * L + l) * 16 * (quads + 1); }
+  __device__ __forceinline__ std::uint32_t line(int row, int l) const {
+    return address + (row * L + l) * 16 * (quads + 1);
+  }
 
-  /// The column sums of the first window without the row that enters first.
+  /// The column sums of the first window, without the row that enters first.
   template <bool words>
   __device__ __forceinline__ void begin(LineColumns<S>& columns, int x) const {
     const LineSchedule& s = job.schedule;
     const int height = job.views[0].height, from = max(y0 - job.radius_y, 0), to = min(y0 + job.radius_y, height);
     int starts[2] = {from, to}, ends[2] = {to, to}, signs[2] = {1, 1};  // of the rows to add
     if (s.stored_entries > 0) {
-      // The stored sums nearest to both ends, and the rows by which they are too few or too many.
+      // The stored sums nearest to both ends, and the rows that they lack or have in addition.
       const int top = (from - s.stored_y + stored_rows / 2) / stored_rows,
                 bottom = min((to - s.stored_y + stored_rows / 2) / stored_rows, s.stored_entries);
       const std::ptrdiff_t pitch = std::ptrdiff_t(s.stored_chunks) * P;
@@ -73,7 +79,8 @@ struct Block {
       if (bottom % band_entries) add(bottom, 1);
 #pragma unroll 2
       for (int i = top / band_entries; i < bottom / band_entries; ++i) add((i + 1) * band_entries, 1);
-      const int begin = min(s.stored_y + top * stored_rows, height), end = min(s.stored_y + bottom * stored_rows, height);
+      const int begin = min(s.stored_y + top * stored_rows, height),
+                end = min(s.stored_y + bottom * stored_rows, height);
       starts[0] = min(from, begin), ends[0] = max(from, begin), signs[0] = from < begin ? 1 : -1;
       starts[1] = min(to, end), ends[1] = max(to, end), signs[1] = end < to ? 1 : -1;
     }
@@ -105,7 +112,7 @@ struct Block {
         for (int l = 0; l < L; ++l)
 #pragma unroll
           for (int q = 0; q < P / 4; ++q)
-            store_shared(line(i + k, l) + 16 * Line::place(int(threadIdx.x) * (P / 4) + q), columns.quad(l, q));
+            store_shared(line(i + k, l) + 16 * Line::swizzled(int(threadIdx.x) * (P / 4) + q), columns.quad(l, q));
       }
     }
   }
@@ -137,7 +144,8 @@ struct Block {
     const bool whole = x >= job.radius_x && x + N + job.radius_x <= view.width;  // all windows have the width 2 r + 1
     const auto count_at = [&](int j) {
       const int pixel = min(x + j, view.width - 1);
-      return whole ? divider.count : (min(pixel + job.radius_x + 1, view.width) - max(pixel - job.radius_x, 0)) * height;
+      return whole ? divider.count
+                   : (min(pixel + job.radius_x + 1, view.width) - max(pixel - job.radius_x, 0)) * height;
     };
     Results out{};
     int l = 0;
@@ -150,34 +158,35 @@ struct Block {
       l += S::group;
       if constexpr (S::operation == Operation::threshold) {
         if (x >= view.width) continue;
-        Pixels<S, N> own;
+        Pixels<S, N> pixels;
         if (loads_words(job, x, N))
-          own.template load<true>(job, x, row);
+          pixels.template load<true>(job, x, row);
         else
-          own.template load<false>(job, x, row);
-        own.finish(job, true);
+          pixels.template load<false>(job, x, row);
+        pixels.finish(job, true);
 #pragma unroll
         for (int j = 0; j < N; ++j) {
-          const double share = to_double(std::uint64_t(own.luma(job, j)) * std::uint32_t(count_at(j)));
+          const double share = to_double(std::uint64_t(pixels.luma(job, j)) * std::uint32_t(count_at(j)));
           const std::uint32_t value = share < __dmul_rn(to_double(sums[0][j]), job.factor) ? 0 : view.max_value;
 #pragma unroll
           for (int each = 0; each < S::C; ++each)
-            if (S::mask >> each & 1) out.put(each, j, value << view.shift);
+            if (S::mask >> each & 1) out.set_sample(each, j, value << view.shift);
         }
       } else if constexpr (S::operation == Operation::deviation) {
 #pragma unroll
         for (int j = 0; j < N; ++j) {
           const int count = count_at(j);
-          out.put(c, j,
-                  deviation(to_double(sums[0][j]), to_double(sums[S::group - 1][j]), count, whole ? divider.per_count : 1.0 / count)
-                      << view.shift);
+          out.set_sample(c, j,
+                         deviation(to_double(sums[0][j]), to_double(sums[S::group - 1][j]), count,
+                                   whole ? divider.per_count : 1.0 / count)
+                             << view.shift);
         }
       } else if (whole && sizeof(Sum) == 4) {
 #pragma unroll
-        for (int j = 0; j < N; ++j) out.put(c, j, divider.mean(std::uint32_t(sums[0][j])) << view.shift);
+        for (int j = 0; j < N; ++j) out.set_sample(c, j, divider.mean(std::uint32_t(sums[0][j])) << view.shift);
       } else {
 #pragma unroll
-        for (int j = 0; j < N; ++j) out.put(c, j, mean_of_any(sums[0][j], count_at(j)) << view.shift);
+        for (int j = 0; j < N; ++j) out.set_sample(c, j, mean_of_any(sums[0][j], count_at(j)) << view.shift);
       }
     }
     if (x >= min(x1, view.x1) || x + N <= view.x0) return;
@@ -190,7 +199,7 @@ struct Block {
     static constexpr int bytes = N * S::C * int(sizeof(T));
     std::uint32_t raw[bytes / 4];
 
-    __device__ __forceinline__ void put(int c, int j, std::uint32_t value) {
+    __device__ __forceinline__ void set_sample(int c, int j, std::uint32_t value) {
       const int byte = (j * S::C + c) * int(sizeof(T));
       raw[byte / 4] += value << byte % 4 * 8;
     }
@@ -200,7 +209,7 @@ struct Block {
     }
   };
 
-  /// Writes the filtered channels. The others stay, or are copied if they belong to the set.
+  /// Writes the filtered channels. Other channels are copied if they belong to the set; otherwise they stay unchanged.
   __device__ __forceinline__ void store(const cuda::SetView& view, int x, int row, Results& out) const {
     constexpr unsigned all = (1u << S::C) - 1;
     constexpr int pixel = S::C * int(sizeof(T)), words = Results::bytes / 4, alignment = line_alignment(Results::bytes);
@@ -212,11 +221,11 @@ struct Block {
         cuda::load_words<words, alignment, false>(view.own == all ? from : to, other);
 #pragma unroll
         for (int i = 0; i < words; ++i) {
-          std::uint32_t kept = 0;
+          std::uint32_t copied_bits = 0;
 #pragma unroll
           for (int k = 0; k < 4; ++k)
-            if (!(S::mask >> (4 * i + k) / int(sizeof(T)) % S::C & 1)) kept |= 0xffu << 8 * k;
-          out.raw[i] |= other[i] & kept;
+            if (!(S::mask >> (4 * i + k) / int(sizeof(T)) % S::C & 1)) copied_bits |= 0xffu << 8 * k;
+          out.raw[i] |= other[i] & copied_bits;
         }
       }
       cuda::store_words<words, alignment>(to, out.raw);
@@ -244,9 +253,14 @@ __global__ void __launch_bounds__(S::most_threads) lines(const __grid_constant__
   const int x0 = s.left + int(blockIdx.x) * s.strip, y0 = view.y0 + int(blockIdx.y) * s.rows;
   const int first = max(x0 - (job.radius_x + line_results - 1) / line_results * line_results, 0);
   const int quads = int(blockDim.x) * (S::P / 4);
-  Block<S, Sum> block{
-      job,  first, x0, min(x0 + s.strip, view.x1), y0, min(y0 + s.rows, view.y1), std::uint32_t(__cvta_generic_to_shared(shared)),
-      quads};
+  Block<S, Sum> block{job,
+                      first,
+                      x0,
+                      min(x0 + s.strip, view.x1),
+                      y0,
+                      min(y0 + s.rows, view.y1),
+                      std::uint32_t(__cvta_generic_to_shared(shared)),
+                      quads};
   for (int i = threadIdx.x; i < s.batch * S::lines; i += blockDim.x)
     store_shared(block.line(0, i) + 16 * quads, make_uint4(0, 0, 0, 0));
   const int x = first + int(threadIdx.x) * S::P;
@@ -266,7 +280,7 @@ __global__ void __launch_bounds__(S::most_threads) lines(const __grid_constant__
   }
 }
 
-/// The kernels for samples T of C channels, of which those in `mask` are filtered. Sum: of a window.
+/// The kernels for samples T of C channels. The channels in `mask` are filtered. Sum: of a window.
 template <Operation operation, typename T, int C, unsigned mask, typename Sum, bool planes = false>
 LineKernels kernels_for() {
   using S = Shape<T, C, mask, operation, planes>;

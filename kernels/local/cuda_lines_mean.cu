@@ -22,7 +22,8 @@ LineKernels mean_line_kernels(const LineShape& shape) {
       return shape.wide ? kernels_for<operation, u16, 2, 3, u64>() : kernels_for<operation, u16, 2, 3, u32>();
     return shape.wide ? kernels_for<operation, u16, 1, 1, u64>() : kernels_for<operation, u16, 1, 1, u32>();
   }
-  if (shape.channels == 1) return shape.wide ? kernels_for<operation, u8, 1, 1, u64>() : kernels_for<operation, u8, 1, 1, u32>();
+  if (shape.channels == 1)
+    return shape.wide ? kernels_for<operation, u8, 1, 1, u64>() : kernels_for<operation, u8, 1, 1, u32>();
   if (shape.wide) return {};
   switch (shape.channels * 16 + shape.filtered) {
     case 0x23:

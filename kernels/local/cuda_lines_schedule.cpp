@@ -25,8 +25,10 @@ LineSchedule schedule_lines(const LineShape& shape, const Rect& grid, const Rect
   LineSchedule s;
   const int chunk = shape.chunk(), right = rect.x + rect.width;
   s.left = rect.x / line_results * line_results;
-  // What a strip reads: whole chunks and results, beside its pixels as far as windows and the frame reach.
-  const int halo = divide_up(std::min(radius_x, grid.width), line_results) * line_results, first = std::max(s.left - halo, 0);
+  // The pixels that a strip reads: its own and those beside them as far as windows and the frame reach,
+  // in whole chunks and results.
+  const int halo = divide_up(std::min(radius_x, grid.width), line_results) * line_results,
+            first = std::max(s.left - halo, 0);
   const int width = divide_up(right - s.left, line_results) * line_results;
   const int whole = divide_up(std::min(right + radius_x, grid.width) - first, line_results) * line_results;
   for (s.threads = tuning.line_threads; s.threads <= shape.most_threads(); s.threads *= 2) {
@@ -63,8 +65,8 @@ LineSchedule schedule_lines(const LineShape& shape, const Rect& grid, const Rect
 
 std::size_t stored_line_bytes(const LineShape& shape, const Rect& grid, int radius_y) {
   if (!has_stored_sums(radius_y)) return 0;
-  return std::size_t(divide_up(grid.width, line_results)) * line_results * shape.lines() * divide_up(grid.height, stored_rows) *
-         sizeof(std::uint32_t);
+  return std::size_t(divide_up(grid.width, line_results)) * line_results * shape.lines() *
+         divide_up(grid.height, stored_rows) * sizeof(std::uint32_t);
 }
 
 }  // namespace cudavision::local

@@ -3,9 +3,11 @@
 //
 //   a line         the column sums of one channel (or of its squares) of a row of windows, in shared memory
 //   a chunk        neighbouring pixels of a row, with all channels; a thread sums up its columns
-//   a strip        columns of the rectangle and those that their windows need beside them; a strip is as wide as a block
+//   a strip        columns of the rectangle, and the columns beside them that their windows need;
+//                  a strip is as wide as a block
 //   a block        `rows` rows of a strip, `batch` of them at a time
-//   stored sums    running sums of columns: they begin anew with each band of rows, and are stored after every few rows
+//   stored sums    running sums of columns: they start from zero in each band of rows,
+//                  and are stored after every few rows
 #pragma once
 
 #include <cstddef>
@@ -20,7 +22,7 @@ inline constexpr int line_results = 8;                  ///< pixels whose result
 inline constexpr int stored_rows = 16, band_rows = 64;  ///< between stored sums; of a band
 inline constexpr int band_entries = band_rows / stored_rows;
 
-/// What decides the kernel.
+/// The properties that select the kernel.
 struct LineShape {
   Operation operation = Operation::box_mean;
   int sample_bytes = 1, channels = 1;
@@ -60,8 +62,8 @@ struct LineSchedule {
 
 /// Whether sums of windows of this shape fit 32 bits.
 bool line_sums_fit(const LineShape& shape, std::int64_t window);
-/// The work on a rectangle. No strips: the windows are too wide, so that blocks would read more than four times
-/// what they write.
+/// The work on a rectangle. Without strips if the windows are too wide:
+/// blocks would read more than four times what they write.
 LineSchedule schedule_lines(const LineShape& shape, const Rect& grid, const Rect& rect, int radius_x, int radius_y,
                             int multiprocessors, int shared_limit);
 /// Bytes for stored sums of any rectangle.

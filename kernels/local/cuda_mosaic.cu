@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Mosaics on CUDA: each cell of a shape gets the mean of its samples inside the frame. One launch computes many shapes and all channel sets.
+// Mosaics on CUDA: each cell of a shape gets the mean of its samples inside the frame. One launch computes many shapes
+// and all channel sets.
 //
 //   a block: a span of neighbouring cells of one row of cells
 //
-//      span of cells            1. sum_columns   thread t adds up the rows of chunk t (16 bytes of a row). If a span has
-//   ├─────┬─────┬─────┤                          fewer chunks than the block has threads, groups of threads share the rows
-//   │░░░░░│     │     │         2. find_means    1 to 32 lanes add up the columns of a cell and write its mean over `line`
-//   │░░░░░│     │     │  rows   3. write_rows    thread t writes its chunk of `line` to all rows. In ellipses and polygons,
-//   │░░░░░│     │     │                          each thread tests and writes single pixels
-//   └─────┴─────┴─────┘
-//    columns: sums of the rows  Cells of more than mosaic_fused_side pixels are cut into pieces. A launch adds their sums
-//    line: a row of results     up in memory (1, 2), the next one writes their means (2, 3).
+//      span of cells             1. sum_columns   thread t adds up the rows of chunk t (16 bytes of a row). If a span
+//   ├─────┬─────┬─────┤                           has fewer chunks than the block has threads, groups of threads share
+//   │░░░░░│     │     │                           the rows
+//   │░░░░░│     │     │  rows   2. find_means    1 to 32 lanes add up the columns of a cell and write its mean to all
+//   │░░░░░│     │     │                           its samples of `line`
+//   └─────┴─────┴─────┘          3. write_rows    thread t writes its chunk of `line` to all rows. In ellipses and
+//                                                 polygons, each thread tests and writes single pixels
+//    columns: sums of the rows
+//    line: a row of results      Cells of more than mosaic_fused_side pixels are cut into pieces. A launch adds their
+//                                sums up in memory (1, 2), the next one writes their means (2, 3).
 //
 //   the grid: x: the blocks of a shape's channel set, y: the shapes, z: the channel sets
 //
-// Where to change what: spans, pieces and launches: cuda_mosaic_schedule.cpp; which shapes come together: cuda_pixelate.cu.
+// Where to change what: spans, pieces and launches: cuda_mosaic_schedule.cpp;
+// which shapes come together: cuda_pixelate.cu.
 #include "kernels/core/sample.hpp"
 #include "kernels/cuda/device.hpp"
 #include "kernels/cuda/rows.cuh"
@@ -61,14 +65,15 @@ struct Block {
   const MosaicPart& part;
   const MosaicGrid& grid;
   MosaicAxis x, y;
-  std::uint32_t* columns;  ///< sum of the column of sample s of the span at place(s)
+  std::uint32_t* columns;  ///< sum of the column of sample s of the span at column_index(s)
   T* line;
   int column, cells, row;  ///< the span: the first cell, their number, and the row of cells
   int x0, y0, x1, y1;      ///< the span or the piece, in pixels of the set
   int first, chunks;       ///< the first sample of the first chunk, and the number of chunks
   std::uint64_t* sums;     ///< of the first cell
 
-  __device__ static int place(int s) { return s + s / N; }  // threads store columns at a distance of N + 1: to different banks
+  // Threads store columns at a distance of N + 1: to different banks.
+  __device__ static int column_index(int s) { return s + s / N; }
 
   /// 1. The columns of the rows [y0, y1).
   template <bool words>
@@ -89,7 +94,7 @@ struct Block {
       for (int k = 0; k < together; ++k) sum.add(rows[k], jobs.shift, jobs.max_value);
     }
 #pragma unroll
-    for (int j = 0; j < N; ++j) atomicAdd(&columns[place(chunk * N + j)], sum.sum(j));
+    for (int j = 0; j < N; ++j) atomicAdd(&columns[column_index(chunk * N + j)], sum.sum(j));
   }
 
   /// 2. The means of the cells, or their share of `sums`.
@@ -101,12 +106,14 @@ struct Block {
     for (int base = 0; base < count; base += mosaic_threads / lanes) {
       const int i = base + int(threadIdx.x) / lanes, cell = i / C, c = i - cell * C;
       const bool valid = i < count;
-      const int from = valid ? max(x.begin(column + cell), x0) : 0, to = valid ? min(x.begin(column + cell + 1), x1) : 0;
+      const int from = valid ? max(x.begin(column + cell), x0) : 0,
+                to = valid ? min(x.begin(column + cell + 1), x1) : 0;
       std::uint64_t sum = 0;
       if constexpr (stage == Stage::write) {
         if (valid) sum = sums[i];
       } else {
-        for (int at = from + int(threadIdx.x) % lanes; at < to; at += lanes) sum += columns[place(at * C + c - first)];
+        for (int at = from + int(threadIdx.x) % lanes; at < to; at += lanes)
+          sum += columns[column_index(at * C + c - first)];
         for (int d = lanes / 2; d > 0; d /= 2) sum += __shfl_xor_sync(~0u, sum, d);
       }
       if constexpr (stage == Stage::sum) {
@@ -190,9 +197,14 @@ __global__ void __launch_bounds__(mosaic_threads) mosaic(const __grid_constant__
   const MosaicPart& part = jobs.parts[blockIdx.y];
   const MosaicGrid& grid = part.sets[blockIdx.z];
   if (grid.x0 >= grid.x1 || grid.y0 >= grid.y1) return;
-  Block<T> block{
-      jobs,    set, part, grid, {part.box.x, part.side, set.shift_x, set.width}, {part.box.y, part.side, set.shift_y, set.height},
-      columns, line};
+  Block<T> block{jobs,
+                 set,
+                 part,
+                 grid,
+                 {part.box.x, part.side, set.shift_x, set.width},
+                 {part.box.y, part.side, set.shift_y, set.height},
+                 columns,
+                 line};
   const int left = block.x.cell(grid.x0), top = block.y.cell(grid.y0);
   const int cells_x = block.x.cell(grid.x1 - 1) - left + 1, cells_y = block.y.cell(grid.y1 - 1) - top + 1;
   const int spans = (cells_x + grid.span - 1) / grid.span, per_row = spans * grid.pieces_x;

@@ -14,12 +14,14 @@ MosaicAxis axis_y(const Geometry& geometry, const MosaicPart& part, const Channe
 }
 
 /// The cells from the first sample to the last one.
-int cells(const MosaicAxis& axis, int begin, int end) { return end > begin ? axis.cell(end - 1) - axis.cell(begin) + 1 : 0; }
+int cells(const MosaicAxis& axis, int begin, int end) {
+  return end > begin ? axis.cell(end - 1) - axis.cell(begin) + 1 : 0;
+}
 
 }  // namespace
 
-MosaicPart schedule_mosaic(const Geometry& geometry, const Rect& box, const SetRects& rects, int side, int multiprocessors,
-                           int parts) {
+MosaicPart schedule_mosaic(const Geometry& geometry, const Rect& box, const SetRects& rects, int side,
+                           int multiprocessors, int parts) {
   const FormatInfo& format = info(geometry.format);
   MosaicPart part;
   part.box = box;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // How the work of mosaics is divided (cuda_mosaic.cu). Plain C++, tested without a GPU.
 //
-//   a shape      a rectangle, an ellipse or a polygon; the squares of its mosaic, its cells, lie side by side from the corner of its box on
-//   a span       neighbouring cells of a row of cells, which a block computes; of large cells: a piece of one cell
+//   a shape      a rectangle, an ellipse or a polygon; its cells, the squares of its mosaic, lie
+//                side by side and begin at the corner of its box
+//   a span       neighbouring cells of a row of cells, which a block computes; if cells are large: a piece of one cell
 //   a launch     shapes that do not overlap each other, and all channel sets
 #pragma once
 
@@ -19,8 +20,8 @@ inline constexpr int mosaic_chunk = 16;                             ///< bytes o
 inline constexpr int mosaic_row = mosaic_threads * mosaic_chunk;    ///< the most bytes of a row in a block
 inline constexpr int mosaic_piece = mosaic_row - 2 * mosaic_chunk;  ///< the most that begin anywhere
 inline constexpr int mosaic_parts = 24;                             ///< the most shapes of a launch
-inline constexpr int mosaic_fused_side = 256;                       ///< a block sums and writes cells of at most so many pixels
-inline constexpr int mosaic_piece_rows = 64;                        ///< of a piece of a larger cell
+inline constexpr int mosaic_fused_side = 256;  ///< a block sums and writes cells of at most so many pixels
+inline constexpr int mosaic_piece_rows = 64;   ///< of a piece of a larger cell
 
 /// The cells of a channel set that a shape needs, and their division.
 struct MosaicGrid {
@@ -53,8 +54,8 @@ struct MosaicAxis {
 };
 
 /// The shape with its grids. `side`: of a cell. `multiprocessors`: of the device; `parts`: shapes of the launch.
-MosaicPart schedule_mosaic(const Geometry& geometry, const Rect& box, const SetRects& rects, int side, int multiprocessors,
-                           int parts);
+MosaicPart schedule_mosaic(const Geometry& geometry, const Rect& box, const SetRects& rects, int side,
+                           int multiprocessors, int parts);
 /// The cells and the blocks of a channel set.
 int mosaic_cells(const Geometry& geometry, const MosaicPart& part, int set);
 int mosaic_blocks(const Geometry& geometry, const MosaicPart& part, int set);
@@ -63,8 +64,8 @@ inline bool is_apart(const MosaicPart& part) { return part.side > mosaic_fused_s
 /// Bytes of these sums: of one shape, all sets.
 std::size_t mosaic_sums(const Geometry& geometry);
 
-/// A number for each box, such that a box that overlaps an earlier one has a higher number than it. Sets `layers`; returns the highest
-/// number.
+/// A number for each box, such that a box that overlaps an earlier one has a higher number than it. Sets `layers`;
+/// returns the highest number.
 int find_layers(const std::vector<Rect>& boxes, std::vector<int>& layers);
 
 }  // namespace cudavision::local

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Non-local means on CUDA.
 //
-//   a block: some warps, one above the other. The block loads the samples of its results, with a margin of reach + search-radius
-//   around them, into shared memory: in each word a sample and the one below it. From then on each warp works alone.
+//   a block: some warps, one above the other. The block loads the samples of its results, with a margin of
+//   reach + search-radius around them, into shared memory. Each word there has a sample and the one below it. From then
+//   on each warp works alone.
 //
 //   a warp: two groups of 16 × 16 results and a halo around them:
 //
@@ -15,19 +16,22 @@
 //             │         │         │
 //       └ ─ ─ ┴─────────┴─────────┴ ─ ─ ┘
 //
-//   For each offset the lanes compute the squared differences of all samples. The matrix units sum them over the patches:
+//   For each offset the lanes compute the squared differences of all samples.
+//   The matrix units sum them over the patches:
 //
-//     column sums, 16 rows × 8 columns  =  1 where the patch of a row has the other row  ×  squares, (16 + halo) rows × 8 columns
+//     column sums, 16 rows × 8 columns  =  1 where the patch of a row has the other row
+//                                             ×  squares, (16 + halo) rows × 8 columns
 //     distances, 16 columns × 8 rows    =  1 where the patch of a column has the other column
 //                                             ×  column sums, transposed, (16 + halo) columns × 8 rows
 //
-//   The first product leaves its results in the lanes in which the second needs them, and the second in the lanes that have the
-//   differences of the same samples. So lanes exchange nothing. Each lane has the weights w of 16 results, and sums w and w ·
-//   difference. A result is sample + Σ w · difference / Σ w.
+//   The first product leaves its results in the lanes that need them for the second product. The second leaves its
+//   results in the lanes that have the differences of the same samples. So lanes exchange nothing. Each lane has the
+//   weights w of 16 results, and sums w and w · difference. A result is sample + Σ w · difference / Σ w.
 //
 //   The grid: blocks that hold the rectangle, for each component of a channel set.
 //
-// Where to change what: the arithmetic of a warp: cuda_nlm.cuh; blocks: cuda_nlm_schedule.cpp; their sizes: cuda_tuning.hpp.
+// Where to change what: the arithmetic of a warp: cuda_nlm.cuh; blocks: cuda_nlm_schedule.cpp;
+// their sizes: cuda_tuning.hpp.
 #include <algorithm>
 #include <array>
 
@@ -43,14 +47,17 @@ constexpr int warp = 32;
 constexpr int max_threads = warp * tuning.nlm_warps_x * tuning.nlm_warps_y;
 
 template <Samples samples, int reach>
-__global__ void __launch_bounds__(max_threads, nlm_min_blocks(samples, reach)) non_local_means(const __grid_constant__ NlmJob job) {
+__global__ void __launch_bounds__(max_threads, nlm_min_blocks(samples, reach))
+    non_local_means(const __grid_constant__ NlmJob job) {
   using Tile = NlmTile<reach>;
   extern __shared__ __align__(16) unsigned char picture[];
-  const int warps = blockDim.x / warp, warp_x = threadIdx.x / warp % job.warps_x, warp_y = threadIdx.x / warp / job.warps_x;
+  const int warps = blockDim.x / warp, warp_x = threadIdx.x / warp % job.warps_x,
+            warp_y = threadIdx.x / warp / job.warps_x;
   const int block_width = job.warps_x * Tile::width, block_height = warps / job.warps_x * Tile::height;
   // Tiles at the edge of the frame take longer, so the last row begins first.
   const int row_of_blocks = blockIdx.y == 0 ? gridDim.y - 1 : blockIdx.y - 1;
-  const int left = (job.grid.first_x + blockIdx.x) * block_width, top = (job.grid.first_y + row_of_blocks) * block_height;
+  const int left = (job.grid.first_x + blockIdx.x) * block_width,
+            top = (job.grid.first_y + row_of_blocks) * block_height;
   const int reach_x = reach + job.search_x, reach_y = reach + job.search_y;
 
   // A thread loads a part of a column.
@@ -59,11 +66,13 @@ __global__ void __launch_bounds__(max_threads, nlm_min_blocks(samples, reach)) n
   for (int i = threadIdx.x; i < picture_width * parts; i += blockDim.x) {
     const int column = i % picture_width, begin = i / picture_width * share, end = min(begin + share, picture_height);
     const int x = left - reach_x + column, y = top - reach_y;
-    const unsigned char* src = job.src + job.channels[blockIdx.z] + std::ptrdiff_t(x) * job.step + (y + begin) * job.src_pitch;
+    const unsigned char* src =
+        job.src + job.channels[blockIdx.z] + std::ptrdiff_t(x) * job.step + (y + begin) * job.src_pitch;
     const unsigned height = x >= 0 && x < job.width ? job.height : 0;  // samples outside the frame are never counted
     const auto next = [&](int row) -> uint32_t {
-      const uint32_t sample =
-          unsigned(y + row) < height ? sample_of(*reinterpret_cast<const Stored<samples>*>(src), job.shift, job.max_value) : 0;
+      const uint32_t sample = unsigned(y + row) < height
+                                  ? sample_of(*reinterpret_cast<const Stored<samples>*>(src), job.shift, job.max_value)
+                                  : 0;
       src += job.src_pitch;
       return sample;
     };
@@ -120,7 +129,8 @@ class CudaNlm final : public cuda::CudaFilter {
       blocks_[s] = make_nlm_block(radius.x, radius.y, search.x, search.y, std::size_t(limit));
       if (blocks_[s].warps_x == 0)
         return Status::settings("radius and search-radius are more than the device's shared memory holds");
-      if (Status status = cuda::load_kernel(kernel(s), "cannot load the kernel for non-local means", limit); !status.ok())
+      if (Status status = cuda::load_kernel(kernel(s), "cannot load the kernel for non-local means", limit);
+          !status.ok())
         return status;
     }
     return {};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Non-local means of a warp's tile, on the matrix units. cuda_nlm.cu draws what happens.
+// Non-local means of a warp's tile, on the matrix units. cuda_nlm.cu has a drawing of the steps.
 //
-// Where to change what: how samples of a depth are held, and how precise their squares are: cuda_nlm_samples.cuh; which samples a
-// lane holds: NlmTile; the edge of the frame: Edge; the weight: exp2_of and its callers.
+// Where to change what: how samples of a depth are held, and how precise their squares are: cuda_nlm_samples.cuh; which
+// samples a lane holds: NlmTile; the edge of the frame: Edge; the weight: exp2_of and its callers.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ struct NlmJob {
   Rect rect;
   int radius_x, radius_y, search_x, search_y;
   int shift, max_value;
-  int channels[4];  ///< bytes from the first sample of the set to that of each component: one for each block.z
+  int channels[4];  ///< bytes from the set's first sample to the first one of each component, by blockIdx.z
   NlmGrid grid;
   int warps_x;  ///< of a block, side by side
   int pitch;    ///< words from row to row of the shared picture
@@ -34,15 +34,17 @@ struct NlmJob {
 
 // ---- Tiles
 
-/// Which samples of a warp's tile the lanes hold: g = lane / 4, t = lane % 4. Places are relative to the first result.
+/// The samples of a warp's tile that each lane holds: g = lane / 4, t = lane % 4.
+/// Positions are relative to the first result.
 template <int reach>
 struct NlmTile : NlmShape<reach> {
   using Shape = NlmShape<reach>;
   using Shape::halo, Shape::inset, Shape::group_width, Shape::width;
-  static constexpr int blocks = 4;                  // of 8 columns, of the results
-  static constexpr int columns = 4 + halo / 4;      // the same with those of the halo
-  static constexpr int pairs = 2 + halo / 4;        // of rows that a lane holds in each of them
-  static constexpr int sides = (halo + 7) / 8;      // blocks of columns that reach into a group of 16 results from either side
+  static constexpr int blocks = 4;              // of 8 columns, of the results
+  static constexpr int columns = 4 + halo / 4;  // the same with those of the halo
+  static constexpr int pairs = 2 + halo / 4;    // of rows that a lane holds in each of them
+  // Blocks of columns that reach into a group of 16 results from either side.
+  static constexpr int sides = (halo + 7) / 8;
   static constexpr int kinds = reach == 4 ? 2 : 1;  // of bands for the sides
 
   /// The first row of a pair.
@@ -77,7 +79,7 @@ struct Bands {
 
   __device__ Bands(const NlmJob& job, int g, int t) {
     const auto entry = [](int radius, int distance) { return distance >= -radius && distance <= radius ? 1.f : 0.f; };
-    // Many entries are equal. Without the shuffle the compiler would keep one copy, and move it into place for every product.
+    // Many entries are equal. Without the shuffle the compiler would keep one copy, and move it for every product.
     const auto placed = [](uint32_t entries) { return __shfl_sync(~0u, entries, threadIdx.x % 32); };
 #pragma unroll
     for (int i = 0; i < 2 * Tile::pairs; ++i) {
@@ -101,7 +103,7 @@ struct Bands {
 
 // ---- Weights
 //
-// Of 16 columns × 8 rows a lane has four results: columns g and g + 8, each with the rows 2t and 2t + 1.
+// A lane has four results of 16 columns × 8 rows: columns g and g + 8, each with the rows 2t and 2t + 1.
 
 __device__ __forceinline__ float exp2_of(float x) {
   float result;
@@ -115,7 +117,8 @@ __device__ __forceinline__ void weigh(float scale, float (&values)[4]) {
   for (float& value : values) value = exp2_of(value * scale);
 }
 
-/// For tiles at the edge of the frame. The part of a patch counts where a sample and the one at the offset are inside.
+/// For tiles at the edge of the frame. Only that part of a patch counts where both the sample and the
+/// sample at the offset are inside.
 template <typename Tile>
 struct Edge {
   uint32_t rows[Tile::pairs];                    ///< 0xffff for a row that counts
@@ -134,7 +137,8 @@ struct Edge {
       rows[i] = (at >= low && at < high ? 0xffff : 0) | (at + 1 >= low && at + 1 < high ? 0xffff0000 : 0);
       if (i < 2)
 #pragma unroll
-        for (int which = 0; which < 2; ++which) factor_y[i][which] = scale * factor(at + which, job.radius_y, low, high);
+        for (int which = 0; which < 2; ++which)
+          factor_y[i][which] = scale * factor(at + which, job.radius_y, low, high);
     }
   }
   __device__ void set_column(const NlmJob& job, int x, int dx, int g) {
@@ -185,7 +189,8 @@ struct Sums<Samples::bits8> {
   __half2 weights[2] = {}, differences[2] = {};
   float total_weights[4] = {}, total_differences[4] = {};
 
-  __device__ void add(const float (&w)[4], const Difference<Samples::bits8>& left, const Difference<Samples::bits8>& right) {
+  __device__ void add(const float (&w)[4], const Difference<Samples::bits8>& left,
+                      const Difference<Samples::bits8>& right) {
     const __half2 pairs[2] = {__floats2half2_rn(w[0], w[1]), __floats2half2_rn(w[2], w[3])};
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
@@ -232,8 +237,8 @@ __device__ __forceinline__ void sum_down(const Bands<Tile>& bands, const uint32_
 
 /// The sums of column sums along 8 rows, for the results of a group.
 template <typename Tile, int parts>
-__device__ __forceinline__ void sum_along(const Bands<Tile>& bands, const uint32_t (&sums)[Tile::columns][parts][2], int group,
-                                          int half, float (&distances)[4]) {
+__device__ __forceinline__ void sum_along(const Bands<Tile>& bands, const uint32_t (&sums)[Tile::columns][parts][2],
+                                          int group, int half, float (&distances)[4]) {
 #pragma unroll
   for (int i = 0; i < 4; ++i) distances[i] = 0;
 #pragma unroll
@@ -250,7 +255,8 @@ __device__ __forceinline__ void sum_along(const Bands<Tile>& bands, const uint32
 
 /// Stores the results of a tile that are in the rectangle. (x, y): the first result.
 template <Samples samples, typename Tile>
-__device__ __forceinline__ void store(const NlmJob& job, int x, int y, const uint32_t (&own)[Tile::columns][Tile::pairs],
+__device__ __forceinline__ void store(const NlmJob& job, int x, int y,
+                                      const uint32_t (&centre)[Tile::columns][Tile::pairs],
                                       const Sums<samples> (&sums)[2][2]) {
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
   const int first_x = max(job.rect.x - x, 0), end_x = min(job.rect.x + job.rect.width - x, Tile::width);
@@ -269,7 +275,7 @@ __device__ __forceinline__ void store(const NlmJob& job, int x, int y, const uin
         const Sums<samples>& sum = sums[c / 2][half];
         const int i = c % 2 * 2 + which;
         const float change = unit_of(samples) * __fdividef(sum.total_differences[i], sum.total_weights[i]);
-        const int value = __float2int_rn(sample_in<samples>(own[c][half], which) + change);
+        const int value = __float2int_rn(sample_in<samples>(centre[c][half], which) + change);
         *reinterpret_cast<Stored<samples>*>(dst + down * job.dst_pitch + across * job.step) =
             Stored<samples>(min(max(value, 0), job.max_value) << job.shift);
       }
@@ -278,14 +284,15 @@ __device__ __forceinline__ void store(const NlmJob& job, int x, int y, const uin
 
 /// The results of a warp. `picture`: the shared words; (x, y): the first result; (at_x, at_y): its word.
 template <Samples samples, int reach, bool at_edge>
-__device__ __forceinline__ void denoise(const NlmJob& job, const unsigned char* picture, int x, int y, int at_x, int at_y) {
+__device__ __forceinline__ void denoise(const NlmJob& job, const unsigned char* picture, int x, int y, int at_x,
+                                        int at_y) {
   using Tile = NlmTile<reach>;
   constexpr int parts = parts_of(samples);
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
   const Bands<Tile> bands(job, g, t);
 
   int rows[Tile::pairs];  // bytes from the first word of the picture to the lane's words
-  uint32_t own[Tile::columns][Tile::pairs];
+  uint32_t centre[Tile::columns][Tile::pairs];
 #pragma unroll
   for (int i = 0; i < Tile::pairs; ++i) rows[i] = 4 * ((at_y + Tile::row(i, t)) * job.pitch + at_x + g);
   const auto load = [&](int pair, int column, int offset) {
@@ -294,7 +301,7 @@ __device__ __forceinline__ void denoise(const NlmJob& job, const unsigned char* 
 #pragma unroll
   for (int c = 0; c < Tile::columns; ++c)
 #pragma unroll
-    for (int i = 0; i < Tile::pairs; ++i) own[c][i] = load(i, c, 0);
+    for (int i = 0; i < Tile::pairs; ++i) centre[c][i] = load(i, c, 0);
 
   Sums<samples> sums[2][2];  // of the groups, and of their upper and lower 8 rows
   Edge<Tile> edge;
@@ -313,7 +320,7 @@ __device__ __forceinline__ void denoise(const NlmJob& job, const unsigned char* 
           uint32_t squares[parts][Tile::pairs];
 #pragma unroll
           for (int i = 0; i < Tile::pairs; ++i) {
-            const Difference<samples> difference(load(i, c, offset), own[c][i]);
+            const Difference<samples> difference(load(i, c, offset), centre[c][i]);
             uint32_t square_parts[parts];
             square(difference, square_parts);
 #pragma unroll
@@ -341,7 +348,7 @@ __device__ __forceinline__ void denoise(const NlmJob& job, const unsigned char* 
     }
   }
 
-  store<samples, Tile>(job, x, y, own, sums);
+  store<samples, Tile>(job, x, y, centre, sums);
 }
 
 }  // namespace cudavision::local

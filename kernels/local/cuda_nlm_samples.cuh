@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // How non-local means hold samples, differences and squares.
 //
-// A word holds two samples, one below the other. Up to 10 bits they are half-precision numbers, sample / 32, else integers.
-// Differences are exact. With 8 bits, squares and sums of squares are rounded to half precision, so that the exponent of a weight
-// is right to 1/1000. With more bits they are sums of two half-precision numbers, which have 22 bits.
+// A word holds two samples, one below the other. Up to 10 bits they are half-precision numbers, sample / 32, else
+// integers. Differences are exact. With 8 bits, squares and sums of squares are rounded to half precision, so that the
+// exponent of a weight is right to 1/1000. With more bits they are sums of two half-precision
+// numbers, which have 22 bits.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -56,8 +57,10 @@ struct Difference<Samples::bits16> {
   Difference() = default;
   __device__ Difference(uint32_t a, uint32_t b) {
     // The upper half of a float32 and a sample below it make 4096 + sample / 2048.
-    values[0] = __uint_as_float(__byte_perm(a, 0x45800000, 0x7610)) - __uint_as_float(__byte_perm(b, 0x45800000, 0x7610));
-    values[1] = __uint_as_float(__byte_perm(a, 0x45800000, 0x7632)) - __uint_as_float(__byte_perm(b, 0x45800000, 0x7632));
+    values[0] =
+        __uint_as_float(__byte_perm(a, 0x45800000, 0x7610)) - __uint_as_float(__byte_perm(b, 0x45800000, 0x7610));
+    values[1] =
+        __uint_as_float(__byte_perm(a, 0x45800000, 0x7632)) - __uint_as_float(__byte_perm(b, 0x45800000, 0x7632));
   }
   __device__ float value(int which) const { return values[which]; }
 };

@@ -12,9 +12,9 @@ namespace cudavision::local {
 /// How the samples of a format are held.
 enum class Samples { bits8, bits10, bits16 };
 
-/// What a warp computes for patches of a radius up to `reach`: two groups of results, side by side. The matrix units take 16 × 16
-/// samples for a group. For reach 1 the results are the inner ones of these; else there is a halo of further samples around both
-/// groups.
+/// What a warp computes for patches of a radius up to `reach`: two groups of results, side by side. The matrix units
+/// use 16 × 16 samples for a group. For reach 1 the results are the inner 14 × 14 of these; otherwise there is a halo
+/// of further samples around both groups.
 template <int reach>
 struct NlmShape {
   static_assert(reach == 1 || reach == 4 || reach == 8 || reach == 16);
@@ -24,7 +24,7 @@ struct NlmShape {
   static constexpr int width = 2 * group_width, height = 16 - 2 * inset;
 };
 
-/// The blocks for which a multiprocessor must have registers.
+/// Blocks that must fit the registers of a multiprocessor.
 constexpr int nlm_min_blocks(Samples samples, int reach) {
   return tuning.nlm_min_blocks[int(samples)][reach == 1 ? 0 : reach == 4 ? 1 : reach == 8 ? 2 : 3];
 }
@@ -37,19 +37,19 @@ struct NlmBlock {
   int pitch = 0;                 ///< words of a row of the shared picture; no two lanes of a warp use the same bank
   std::size_t shared_bytes = 0;
 };
-/// The largest block up to that of the tuning which needs no more than `shared_limit` bytes.
+/// The largest block that needs no more than `shared_limit` bytes, at most as large as the tuning says.
 NlmBlock make_nlm_block(int radius_x, int radius_y, int search_x, int search_y, std::size_t shared_limit);
 
-/// The blocks that hold a rectangle. They lie on a grid that begins at the frame's corner, so that the result of a sample, to the
-/// bit, does not depend on the rectangle.
+/// The blocks that hold a rectangle. They lie on a grid that begins at the frame's corner. So the result of a sample
+/// does not depend on the rectangle, not even in the last bit.
 struct NlmGrid {
   int first_x = 0, first_y = 0;  ///< the first block, counted from the frame's corner
   int blocks_x = 0, blocks_y = 0;
 };
 NlmGrid nlm_grid(const NlmBlock& block, const Rect& rect);
 
-/// How many offsets are summed before they are added to the totals: a part of a row of 2 · search + 1 offsets, all parts as equal
-/// as possible.
+/// How many offsets are summed before they are added to the totals: a part of a row of 2 · search + 1 offsets, all
+/// parts as equal as possible.
 int nlm_span(Samples samples, int search);
 
 }  // namespace cudavision::local

@@ -40,11 +40,12 @@ class CudaMosaic final : public cuda::CudaFilter {
       int count = 0, corners = 0;
       for (std::size_t i = 0; i < parts.size(); ++i) {
         if (layers_[i] != layer || parts[i].box.empty()) continue;
-        MosaicPart part = schedule(parts[i].box, set_rects(plan_.geometry, parts[i].box, Coverage::inner), int(parts.size()));
+        MosaicPart part =
+            schedule(parts[i].box, set_rects(plan_.geometry, parts[i].box, Coverage::inner), int(parts.size()));
         part.cut = parts[i].cut;
         part.corners = std::uint16_t(parts[i].polygon ? parts[i].polygon->size() : 0);
-        if (count > 0 &&
-            (count == mosaic_parts || corners + part.corners > max_outline_corners || is_apart(part) || is_apart(jobs.parts[0]))) {
+        if (count > 0 && (count == mosaic_parts || corners + part.corners > max_outline_corners || is_apart(part) ||
+                          is_apart(jobs.parts[0]))) {
           if (Status status = launch(jobs, count, queue); !status.ok()) return status;
           count = corners = 0;
         }
@@ -68,7 +69,8 @@ class CudaMosaic final : public cuda::CudaFilter {
     jobs.sums = sums_.data<std::uint64_t>();
     for (int i = 0; i < format_.set_count; ++i) {
       const ChannelSet& channels = format_.sets[i];
-      const cuda::SetView view = cuda::make_view(src, dst, i, plan_.geometry.grid(channels), Border::replicate, {}, false);
+      const cuda::SetView view =
+          cuda::make_view(src, dst, i, plan_.geometry.grid(channels), Border::replicate, {}, false);
       MosaicSet& set = jobs.sets[i];
       set.src = view.src;
       set.dst = view.dst;
@@ -81,7 +83,8 @@ class CudaMosaic final : public cuda::CudaFilter {
       set.shift_y = channels.shift_y;
       set.filtered = view.filtered;
       set.own = view.own;
-      set.words = aligned_to(view.src, view.src_pitch, mosaic_chunk) && aligned_to(view.dst, view.dst_pitch, mosaic_chunk);
+      set.words =
+          aligned_to(view.src, view.src_pitch, mosaic_chunk) && aligned_to(view.dst, view.dst_pitch, mosaic_chunk);
     }
     return jobs;
   }
@@ -99,8 +102,8 @@ class CudaMosaic final : public cuda::CudaFilter {
     }
     if (blocks == 0) return {};
     if (is_apart(jobs.parts[0]))
-      if (Status status =
-              cuda::check(cudaMemsetAsync(jobs.sums, 0, sums * sizeof(std::uint64_t), queue.stream), "cannot clear the sums");
+      if (Status status = cuda::check(cudaMemsetAsync(jobs.sums, 0, sums * sizeof(std::uint64_t), queue.stream),
+                                      "cannot clear the sums");
           !status.ok())
         return status;
     return launch_mosaic(format_, jobs, parts, blocks, queue);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// From the sum of a window to a sample: the same results as in floating point of 64 bits, almost without it.
+// Computes samples from sums of windows: the same results as in floating point of 64 bits, almost without using it.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,8 @@
 namespace cudavision::local {
 
 /// Divides a sum by a count that is the same for many sums. The quotient, at most 255, is a byte of the high word of
-/// (sum + count / 2) · factor, where factor = 2^(32 + 8·byte) / count, rounded up: exact for sums below 256 · count and counts below 2^24.
+/// (sum + count / 2) · factor, where factor = 2^(32 + 8·byte) / count, rounded up:
+/// exact for sums below 256 · count and counts below 2^24.
 struct Divider {
   int count = 0;
   std::uint32_t factor = 0, half = 0;
@@ -24,8 +25,9 @@ struct Divider {
   }
 };
 
-/// Divides a sum below 2^31 by a count that is the same for many sums: up to 2^15 for samples of 16 bits, up to 2^23 for 8 bits. With
-/// 2^shift < count, factor = 2^(32 + shift) / count, rounded up, has 32 bits, and (sum + count / 2) · factor / 2^(32 + shift) is exact.
+/// Divides a sum below 2^31 by a count that is the same for many sums: up to 2^15 for samples of 16 bits, up to 2^23
+/// for 8 bits. With 2^shift < count, factor = 2^(32 + shift) / count, rounded up, has 32 bits, and (sum + count / 2) ·
+/// factor / 2^(32 + shift) is exact.
 struct MeanDivider {
   int count = 0, shift = 0;
   std::uint32_t factor = 0, half = 0;
@@ -91,8 +93,8 @@ __device__ __forceinline__ std::uint64_t spread(std::uint32_t sum, std::uint32_t
   return std::uint64_t(squares) * std::uint32_t(count) - std::uint64_t(sum) * sum;
 }
 
-/// The standard deviation, not rounded: within 1e-4. `per_count`: 1 / count. Conversions and roots run at an eighth of the rate of sums, so
-/// the high word, below 2^23, is converted by the bits of 2^23 + word.
+/// The standard deviation, not rounded: within 1e-4. `per_count`: 1 / count. Conversions and roots run at an eighth of
+/// the rate of sums, so the high word, below 2^23, is converted by the bits of 2^23 + word.
 __device__ __forceinline__ float approximate_deviation(std::uint64_t spread, float per_count) {
   const float high = __int_as_float(0x4b000000 | int(spread >> 32)) - 0x1p23f;
   float root;

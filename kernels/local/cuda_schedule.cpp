@@ -19,10 +19,11 @@ int most_tiles(int channels, int radius_x) {
   return (window_threads * chunk - channels * (2 * radius_x + 1) - (chunk - 1)) / window_tile;
 }
 
-/// How many intervals are needed above a row, counted from the first row of the window of the row above the rectangle.
+/// How many intervals are needed above row `end`, counted from `table_y`,
+/// the first row of the window of the row above the rectangle.
 int intervals_to(int table_y, int end) { return divide_up(end - table_y, tuning.interval_rows); }
 
-/// Instructions of a warp, about.
+/// Instructions of a warp, approximately.
 struct Cost {
   int start = 300;  ///< of a block
   int move = 18;    ///< of a row
@@ -33,14 +34,14 @@ struct Cost {
 };
 constexpr Cost cost;
 
-/// How long blocks of one time unit each take on a multiprocessor that has room for `resident` of them: few blocks cannot hide each other's
-/// waiting.
+/// The time of blocks that take one time unit each, on a multiprocessor with room for `resident` blocks. Few blocks
+/// cannot hide each other's waiting.
 double time_of(int blocks, int resident) {
   const int last = blocks % resident;
   return blocks - last + (last == 0 ? 0 : std::max(last + 0.6, 3.0));
 }
 
-/// The time of a block, and by how much it is longer for a block whose windows are cut above or below.
+/// The time of a block, and the additional time of a block whose windows are cut above or below.
 struct BlockTime {
   double plain = 0, cut = 0;
 };
@@ -48,7 +49,8 @@ struct BlockTime {
 /// Divides a set into strips and blocks.
 BlockTime divide(const WindowSet& set, int rows, int batch, WindowSchedule& s) {
   s.left = set.rect.x * set.channels / window_tile * window_tile;
-  const int all = divide_up((set.rect.x + set.rect.width) * set.channels - s.left, window_tile), groups = window_threads / batch;
+  const int all = divide_up((set.rect.x + set.rect.width) * set.channels - s.left, window_tile),
+            groups = window_threads / batch;
   const int window = 2 * set.radius_y + 1, interval = interval_rows(set.radius_y), batches = divide_up(rows, batch);
   const int first = cost.add * (interval ? window / interval + interval / 2 : window);
   BlockTime least;
@@ -73,7 +75,8 @@ bool can_slide(const Plan& plan, int set) {
   for (int c = 0; c < channels.channels; ++c)
     if (!is_color(channels.roles[c])) return false;
   if (plan.operation != Operation::box_mean && channels.channels > 1) return false;
-  if (plan.operation == Operation::threshold && channels.roles[0] != Role::luma) return false;  // luma of red, green and blue
+  // Luma of red, green and blue.
+  if (plan.operation == Operation::threshold && channels.roles[0] != Role::luma) return false;
   const Rect grid = plan.geometry.grid(channels);
   const std::int64_t width = std::min(2 * plan.radius[set].x + 1, grid.width),
                      height = std::min(2 * plan.radius[set].y + 1, grid.height);
@@ -119,8 +122,9 @@ WindowLaunch schedule_windows(Operation operation, const std::vector<WindowSet>&
     s.intervals = intervals_to(s.table_y, std::min(set.rect.y + set.rect.height + set.radius_y, set.grid.height));
     const int reach = set.radius_x * set.channels;
     s.stored_first = std::max(s.left - reach - set.channels, 0) / chunk;
-    s.stored_chunks = divide_up(std::min(s.left + s.strips * s.tiles * window_tile + reach, set.grid.width * set.channels), chunk) -
-                      s.stored_first;
+    s.stored_chunks =
+        divide_up(std::min(s.left + s.strips * s.tiles * window_tile + reach, set.grid.width * set.channels), chunk) -
+        s.stored_first;
   }
   launch.shared_bytes = 16 * lines * launch.batch * window_pitch + window_threads / 32 * 1024;
   return launch;

@@ -3,11 +3,12 @@
 //
 //   a chunk         8 neighbouring samples of a row; a thread sums up the columns of one chunk
 //   a tile          32 neighbouring samples of a row, from a multiple of 32 on
-//   a strip         `tiles` tiles; a block has chunks for a strip and for what its windows need beside it
+//   a strip         `tiles` tiles; a block has chunks for a strip and for the samples beside it that its windows need
 //   a block         `rows` rows of a strip, a batch at a time
 //   the grid        the blocks of all channel sets, one after another, in one launch
-//   a group         tiles that some lanes compute one after another, a lane a row of the batch
-//   an interval     `interval` rows, whose sums a kernel has stored before, where a window is so high that this saves time
+//   a group         tiles that some lanes compute one after another; each lane computes a row of the batch
+//   an interval     `interval` rows. If windows are so high that this saves time,
+//                   a kernel has stored the sums of each interval before
 #pragma once
 
 #include <array>
@@ -25,7 +26,8 @@ inline constexpr int window_threads = 128;  ///< of a block
 /// Chunks from row to row in shared memory: odd, so that lanes with eight neighbouring rows use all banks.
 inline constexpr int window_pitch = window_threads + 1;
 
-/// Blocks that fit a multiprocessor. `batch`: rows whose sums (deviation: also those of squares) are in shared memory at once, 8 or 16.
+/// Blocks that fit a multiprocessor. `batch`: rows whose sums (deviation:
+/// also those of squares) are in shared memory at once, 8 or 16.
 constexpr int window_blocks(Operation operation, int batch) {
   if (operation == Operation::deviation) return tuning.deviation_blocks;
   if (operation == Operation::threshold && batch == 16) return tuning.threshold_blocks;
@@ -62,8 +64,8 @@ struct WindowLaunch {
   bool wide = false;  ///< sums may reach 2^23
 };
 
-/// Whether windows of these radii can slide over a channel set of 8-bit samples: all of its channels are filtered, no sum of a window or a
-/// column overflows, and a strip has room for the windows.
+/// Whether windows of these radii can slide over a channel set of 8-bit samples: all of its channels are filtered, no
+/// sum of a window or a column overflows, and a strip has room for the windows.
 bool can_slide(const Plan& plan, int set);
 
 /// `sets`: one to three.

@@ -3,10 +3,11 @@
 //
 //   sum(x) = sum(x − 1) + column[x + r] − column[x − r − 1]
 //
-// A lane owns N neighbouring samples. It reads both ends of their windows in quads of 16 bytes. `shift` is the place of the first right end
-// within its quad; it follows from the radius, so that the samples are taken from registers that the compiler knows.
+// A lane owns N neighbouring samples. It reads both ends of their windows in quads of 16 bytes. `shift` is the position
+// of the first right end within its quad. It follows from the radius,
+// so the compiler knows the register of each sample.
 //
-// Quad q of a row lies at place(q): so the lanes of a warp, which read every second quad, use all banks.
+// Quad q of a row lies at swizzled(q), so that the lanes of a warp, which read every second quad, use all banks.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +16,15 @@ namespace cudavision::local {
 
 __device__ __forceinline__ uint4 load_shared(std::uint32_t address) {
   uint4 v;
-  asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(address) : "memory");
+  asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "r"(address)
+               : "memory");
   return v;
 }
 __device__ __forceinline__ void store_shared(std::uint32_t address, uint4 v) {
-  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
+  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
+               : "memory");
 }
 
 /// Column sums in shared memory: rows of quads, each row followed by a quad of zeros.
@@ -31,12 +36,12 @@ struct ColumnRow {
   std::uint32_t address;  ///< of the row
   int quads;              ///< of the row
 
-  __device__ __forceinline__ static int place(int q) { return q ^ (q >> 3 & 1); }
-  /// The address of quad q; of zeros if the row has no such quad.
+  __device__ __forceinline__ static int swizzled(int q) { return q ^ (q >> 3 & 1); }
+  /// The address of quad q, or of a quad of zeros if the row has no such quad.
   __device__ __forceinline__ std::uint32_t at(int q) const {
-    return address + 16 * (unsigned(q) < unsigned(quads) ? place(q) : quads);
+    return address + 16 * (unsigned(q) < unsigned(quads) ? swizzled(q) : quads);
   }
-  __device__ __forceinline__ std::uint32_t inside(int q) const { return address + 16 * place(q); }
+  __device__ __forceinline__ std::uint32_t inside(int q) const { return address + 16 * swizzled(q); }
 
   /// The column sum of sample s.
   __device__ __forceinline__ std::uint32_t sample(int s) const {
@@ -46,7 +51,7 @@ struct ColumnRow {
   }
 };
 
-/// The window sums of N samples, less that of the sample before the first one: sums[j].
+/// The window sums of N samples, minus the window sum of the sample before the first one: sums[j].
 template <int N, int shift, typename Sum>
 __device__ __forceinline__ void slide(const std::uint32_t (&right)[N / 4 + 1], const std::uint32_t (&left)[N / 4 + 1],
                                       Sum (&sums)[N]) {
@@ -66,7 +71,8 @@ __device__ __forceinline__ void slide(const std::uint32_t (&right)[N / 4 + 1], c
   }
 }
 
-/// Computes the window sums of the chunks of a warp, which follow each other along the row. Sum: an unsigned type in which they fit.
+/// Computes the window sums of the chunks of a warp, which follow each other along the row. Sum:
+/// an unsigned type in which they fit.
 template <int N, typename Sum>
 class Slider {
  public:
@@ -81,15 +87,17 @@ class Slider {
 
   /// The window sums of the lane's chunk. `chunk`: lane 0's, 32 more than in the call before.
   __device__ __forceinline__ void next(int chunk, Sum (&sums)[N]) {
-    constexpr int own = ColumnRow<N>::quads_of_chunk, count = own + 1;
-    const int r = own * chunk + radius_ / 4, l = own * chunk - (radius_ + 4) / 4;  // of lane 0
+    constexpr int chunk_quads = ColumnRow<N>::quads_of_chunk, count = chunk_quads + 1;
+    const int r = chunk_quads * chunk + radius_ / 4, l = chunk_quads * chunk - (radius_ + 4) / 4;  // of lane 0
     std::uint32_t right[count], left[count];
-    if (l >= 0 && r + own * 32 < row_.quads) {
+    if (l >= 0 && r + chunk_quads * 32 < row_.quads) {
 #pragma unroll
-      for (int k = 0; k < count; ++k) right[k] = row_.inside(r + own * lane_ + k), left[k] = row_.inside(l + own * lane_ + k);
+      for (int k = 0; k < count; ++k)
+        right[k] = row_.inside(r + chunk_quads * lane_ + k), left[k] = row_.inside(l + chunk_quads * lane_ + k);
     } else {
 #pragma unroll
-      for (int k = 0; k < count; ++k) right[k] = row_.at(r + own * lane_ + k), left[k] = row_.at(l + own * lane_ + k);
+      for (int k = 0; k < count; ++k)
+        right[k] = row_.at(r + chunk_quads * lane_ + k), left[k] = row_.at(l + chunk_quads * lane_ + k);
     }
     switch (radius_ % 4) {
       case 0:

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Box mean, threshold and deviation on CUDA, from padded summed-area tables, which the plan has made first (kernels/integral): for
-// windows that neither cuda_windows.cu nor cuda_lines.cu takes (cuda_box.cu).
+// Box mean, threshold and deviation on CUDA, from padded summed-area tables, which the plan has made before
+// (kernels/integral). These kernels serve windows that neither cuda_windows.cu nor cuda_lines.cu can (cuda_box.cu).
 //
 //   a table, of the sums left of x and above y:     the sum of a window = D − C − B + A
 //        x0        x1
-//     y0 A ─────── B            A warp computes 128 pixels of a row: lane l computes pixels l, l + 32, l + 64, l + 96. So
-//        │ window  │            neighbouring lanes read neighbouring entries. The results go through shared memory. From
-//     y1 C ─────── D            there each lane stores four neighbouring pixels.
+//     y0 A ─────── B         A warp computes 128 pixels of a row: lane l computes pixels l, l + 32, l + 64, l + 96. So
+//        │ window  │         neighbouring lanes read neighbouring entries. The results go through shared memory. From
+//     y1 C ─────── D         there each lane stores four neighbouring pixels.
 //
 //   a block: box_warps rows × 128 pixels; the grid: the rectangle of one channel set; a launch for each set
 //
-// Where to change what: another operation: `result` in box_filter; another border: Axis of window.hpp; another sample type: the quads
-// of kernels/cuda/rows.cuh; another block shape: cuda_tuning.hpp.
+// Where to change what: another operation: `result` in box_filter; another border: Axis of plan.hpp; another sample
+// type: the quads of kernels/cuda/rows.cuh; another block shape: cuda_tuning.hpp.
 #include "kernels/cuda/device.hpp"
 #include "kernels/local/cuda_results.cuh"
 #include "kernels/local/cuda_tables.cuh"
@@ -25,8 +25,10 @@ constexpr int box_warps = tuning.box_warps;
 
 /// The sum over [x0, x1) × [y0, y1). Sum may wrap: the sum of a window fits into it.
 template <typename Sum>
-__device__ __forceinline__ Sum box_sum(const unsigned char* table, std::ptrdiff_t pitch, int x0, int y0, int x1, int y1) {
-  const auto *top = reinterpret_cast<const Sum*>(table + y0 * pitch), *bottom = reinterpret_cast<const Sum*>(table + y1 * pitch);
+__device__ __forceinline__ Sum box_sum(const unsigned char* table, std::ptrdiff_t pitch, int x0, int y0, int x1,
+                                       int y1) {
+  const auto *top = reinterpret_cast<const Sum*>(table + y0 * pitch),
+             *bottom = reinterpret_cast<const Sum*>(table + y1 * pitch);
   return (__ldg(bottom + x1) - __ldg(bottom + x0)) - (__ldg(top + x1) - __ldg(top + x0));
 }
 
@@ -41,7 +43,8 @@ __global__ void __launch_bounds__(32 * box_warps) box_filter(const __grid_consta
   job.window.y.window(y, view.height, y0, y1);
   int x0[box_width / 32], x1[box_width / 32];
 #pragma unroll
-  for (int j = 0; j < box_width / 32; ++j) job.window.x.window(min(x + lane + 32 * j, view.width - 1), view.width, x0[j], x1[j]);
+  for (int j = 0; j < box_width / 32; ++j)
+    job.window.x.window(min(x + lane + 32 * j, view.width - 1), view.width, x0[j], x1[j]);
 #pragma unroll
   for (int c = 0; c < C; ++c) {
     if (!(view.filtered >> c & 1)) continue;
@@ -55,8 +58,8 @@ __global__ void __launch_bounds__(32 * box_warps) box_filter(const __grid_consta
           result = rounded_mean(sum, count);
         } else if (job.operation == Operation::threshold) {
           const int at = min(x + lane + 32 * j, view.width - 1);
-          const Sum own = box_sum<Sum>(job.sums[c], job.sums_pitch, at, y, at + 1, y + 1);
-          result = double(std::int64_t(own) * count) < __dmul_rn(double(sum), job.factor) ? 0 : view.max_value;
+          const Sum sample = box_sum<Sum>(job.sums[c], job.sums_pitch, at, y, at + 1, y + 1);
+          result = double(std::int64_t(sample) * count) < __dmul_rn(double(sum), job.factor) ? 0 : view.max_value;
         } else {
           const std::uint64_t squares = box_sum<std::uint64_t>(job.squares[c], job.squares_pitch, x0[j], y0, x1[j], y1);
           const double mean = double(sum) / count;

@@ -9,13 +9,14 @@ struct Tuning {
   int box_warps = 4;  // sweep: 2 4 8
 
   // Sliding windows, in µs on an H200 for GRAY8, 8K.
-  /// If a window has more rows than this, column_sums stores the sums of intervals first. box-mean-r31: 51.5 without, 52.7 with them; r63:
-  /// 67 and 60.
+  /// If a window has more rows than this, column_sums stores the sums of intervals first. box-mean-r31: 51.5 without,
+  /// 52.7 with them; r63: 67 and 60.
   int most_added_rows = 48;  // sweep: 32 48 64 128
-  /// Rows of an interval. An interval must lie within each such window, of which the frame may cut off nearly half. An earlier version,
-  /// box-mean-r63: 16 rows 65, 32 rows 66.
+  /// Rows of an interval. Each such window must contain an interval, even if the frame cuts off nearly half of the
+  /// window. An earlier version, box-mean-r63: 16 rows 65, 32 rows 66.
   int interval_rows = 16;  // sweep: 8 16
-  /// Blocks for which a multiprocessor has registers. Means in batches of 16 rows: box-mean-r3 36 with 5, 41 with 6.
+  /// Blocks that must fit the registers of a multiprocessor. Means in batches of 16 rows:
+  /// box-mean-r3 36 with 5, 41 with 6.
   int mean_blocks = 5;  // sweep: 4 5 6
   /// Thresholds in batches of 16 rows: threshold-r15 48 with 4, 52 with 5 (registers spill).
   int threshold_blocks = 4;  // sweep: 4 5
@@ -31,35 +32,40 @@ struct Tuning {
   /// 8K, µs, GRAY16 / RGBA: 128 threads 110 / 362, 256 threads 105 / 365. The share is not measured.
   int line_threads = 128;  // sweep: 128 256
   int line_eighths = 7;    // sweep: 6 7
-  /// Smaller pictures get high windows from tables. NV12, radius 500: 1080p 33 µs by tables, 54 by lines; 8K 401 and 185.
+  /// Smaller pictures get high windows from tables. NV12, radius 500: 1080p 33 µs by tables,
+  /// 54 by lines; 8K 401 and 185.
   int least_high_pixels = 1 << 22;
   /// The most rows whose column sums are in shared memory at once. The same: 4 rows 110 / 362, 8 rows 129 / 362.
   int line_batch = 4;  // sweep: 2 4 6
 
   // Mosaics.
-  /// Blocks that a multiprocessor should get at least, where cells are small enough. Not measured.
+  /// The least number of blocks for a multiprocessor, if cells are small enough. Not measured.
   int mosaic_blocks = 4;  // sweep: 2 4 8
   /// The fewest bytes of a row that a block should get. Not measured.
   int mosaic_least_row = 256;  // sweep: 128 256 512 1024
 
   // Non-local means with search-radius 5, in ms on an H200 for GRAY8 and 7680 × 4320.
-  /// Most warps of a block, side by side and one above the other. Fewer where the picture does not fit into shared memory.
+  /// Most warps of a block, side by side and one above the other. Fewer where the picture does not fit into shared
+  /// memory.
   /// Radius 1: 2.17 with 2 × 4 warps, 2.05 with 1 × 4, 2.08 with 1 × 2, 2.17 with 1 × 8.
   int nlm_warps_x = 1;  // sweep: 1 2
   int nlm_warps_y = 4;  // sweep: 2 4 8
-  /// Blocks for which a multiprocessor has registers: for 8, 10 and 16 bits, for reach 1, 4, 8 and 16. 8 bits, reach 8: 2.65 with
-  /// 3, 2.81 with 4 (registers spill). 10 bits, reach 4: 4.38 with 3, 4.83 with 2. P010, radius 7: 6.35 with 2 for all, 6.27 with 3
-  /// for reach 4 and 8, but 0.465 and 0.494 at 1920 × 1080. 16 bits, reach 8: 8.06 with 3 (registers spill), 7.36 with 2.
+  /// Blocks that must fit the registers of a multiprocessor: for 8, 10 and 16 bits, for reach 1, 4, 8 and 16. 8 bits,
+  /// reach 8: 2.65 with 3, 2.81 with 4 (registers spill). 10 bits, reach 4: 4.38 with 3, 4.83 with 2. P010, radius 7:
+  /// 6.35 with 2 for all, 6.27 with 3 for reach 4 and 8, but 0.465 and 0.494 at 1920 × 1080. 16 bits, reach 8: 8.06
+  /// with 3 (registers spill), 7.36 with 2.
   int nlm_min_blocks[3][4] = {{4, 4, 3, 4}, {3, 3, 2, 2}, {3, 2, 2, 2}};
-  /// The most weights of 8-bit samples that are summed in half precision before they are added to float32 totals. Radius 1: 1.99
-  /// with 6, 1.94 with 12; with larger blocks 2.60 with 1, 2.21 with 6. Greatest error of a result, in steps of the sample, in
-  /// pictures made for it: 0.10 with 1, 0.19 with 6, 0.36 with 12; in random pictures 0.10 with 6.
+  /// The most weights of 8-bit samples that are summed in half precision before they are added to float32 totals.
+  /// Radius 1: 1.99 with 6, 1.94 with 12; with larger blocks 2.60 with 1, 2.21 with 6. Greatest error of a result, in
+  /// steps of the sample, in pictures made for it: 0.10 with 1, 0.19 with 6, 0.36 with 12;
+  /// in random pictures 0.10 with 6.
   int nlm_half_span = 6;  // sweep: 1 6 12
-  /// The most weights of other samples that are summed before they are added to the totals, both in float32. Greatest error of a
-  /// result in steps of a 16-bit sample, with search-radius 32: 1.4 with 1, 0.13 with 12.
+  /// The most weights of other samples that are summed before they are added to the totals, both in float32. Greatest
+  /// error of a result in steps of a 16-bit sample, with search-radius 32: 1.4 with 1, 0.13 with 12.
   int nlm_float_span = 12;  // sweep: 6 12 24
 };
 inline constexpr Tuning tuning;
-static_assert(tuning.interval_rows <= tuning.most_added_rows / 2, "the windows of cuda_windows.cu hold a whole interval");
+static_assert(tuning.interval_rows <= tuning.most_added_rows / 2,
+              "the windows of cuda_windows.cu hold a whole interval");
 
 }  // namespace cudavision::local

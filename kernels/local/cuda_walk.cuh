@@ -4,9 +4,9 @@
 //   sum(x) = sum(x − 1) + column[x + r] − column[x − r − 1]
 //
 //   quads of a row   │ 0 … 7 │ 8 … 15 │ …   the column sums of 8 samples each
-//   right ends       ├ P ─ ─ ┼ ─ ─ ─ P      a window of sample x, a multiple of 8, ends at place P of a quad; the window
-//   left ends        ├ ─ Q ─ ┼ ─ ─ Q        before it begins at place Q. Both follow from the radius, and the compiler knows
-//                                           them. So one instruction reads each sum from a known half of a register.
+//   right ends       ├ P ─ ─ ┼ ─ ─ ─ P      a window of sample x, a multiple of 8, ends at sum P of a quad. The window
+//   left ends        ├ ─ Q ─ ┼ ─ ─ Q        before it begins at sum Q. The compiler knows P and Q from the radius. So
+//                                           one instruction reads each sum from a known half of a register.
 //
 // Samples with C channels: channels follow each other, and each has a sum of its own.
 #pragma once
@@ -43,7 +43,7 @@ struct SumWalk {
   SumPair rights, lefts;
   int sums[2] = {0, 0};  ///< by channel
 
-  /// Sets the sums to those of the window before sample `x` of the row, each increased by `added`. `reach`: C · radius.
+  /// Sets the sums for the window before sample `x` of the row, each increased by `added`. `reach`: C · radius.
   __device__ __forceinline__ void begin(const uint4* row, int x, int reach, int added) {
     right = row + (x + reach) / 8;
     left = row + (x - reach - C) / 8;

@@ -4,7 +4,7 @@
 //   a word of four samples:     b0 b1 b2 b3
 //   odd:     Σ b1 │ Σ b3        16 bits each. A sum of 257 samples fits 16 bits.
 //   whole:   Σ of the words as numbers of 32 bits, modulo 2^32. So even = whole − 256 · odd is   Σ b0 │ Σ b2,
-//            and a row that enters and one that leaves cost two additions of three numbers.
+//            and one entering and one leaving row cost two additions of three numbers.
 //   a quad:  even and odd of samples 0 … 3, even and odd of samples 4 … 7: how the sums lie in memory
 #pragma once
 
@@ -20,10 +20,11 @@ struct Chunk {
   const unsigned char* at;
   std::ptrdiff_t pitch;
   int valid;   ///< of its samples are inside the row, 0–8
-  bool words;  ///< all are, and they may be loaded at once
+  bool words;  ///< all are inside, and may be loaded at once
 };
 
-/// Loads single samples; those outside of the row become 0. Not inlined: only chunks at the end of a row and unaligned frames need it.
+/// Loads single samples; those outside of the row become 0. Not inlined:
+/// only chunks at the end of a row and unaligned frames need it.
 inline __device__ __noinline__ uint2 load_samples(const unsigned char* from, int valid) {
   std::uint32_t words[2] = {0, 0};
 #pragma unroll
@@ -31,7 +32,9 @@ inline __device__ __noinline__ uint2 load_samples(const unsigned char* from, int
     if (j < valid) words[j / 4] |= std::uint32_t(from[j]) << (j % 4 * 8);
   return make_uint2(words[0], words[1]);
 }
-__device__ __forceinline__ uint2 load_words(const unsigned char* from) { return __ldg(reinterpret_cast<const uint2*>(from)); }
+__device__ __forceinline__ uint2 load_words(const unsigned char* from) {
+  return __ldg(reinterpret_cast<const uint2*>(from));
+}
 
 template <bool squared>
 struct WindowColumns {
@@ -77,7 +80,8 @@ struct WindowColumns {
   __device__ __forceinline__ uint4 quad(int line) const {
     if (squared && line > 0) {
       const int i = squared ? 4 * (line - 1) : 0;
-      return make_uint4(squares[i], squares[squared ? i + 1 : 0], squares[squared ? i + 2 : 0], squares[squared ? i + 3 : 0]);
+      return make_uint4(squares[i], squares[squared ? i + 1 : 0], squares[squared ? i + 2 : 0],
+                        squares[squared ? i + 3 : 0]);
     }
     return make_uint4(whole[0] - (odd[0] << 8), odd[0], whole[1] - (odd[1] << 8), odd[1]);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// From the sums of windows to the bytes that cuda_windows.cu writes: four results at once, of whole windows or of windows that the frame cuts.
-// For the threshold, the byte is the least sample that becomes white; the kernel compares.
+// Computes the bytes that cuda_windows.cu writes from the sums of windows: four results at once, of whole windows or of
+// windows that the frame cuts. For the threshold, the byte is the least sample that becomes white; the kernel compares.
 #pragma once
 
 #include "kernels/local/cuda_results.cuh"
@@ -19,27 +19,29 @@ __device__ __forceinline__ std::uint32_t pack_each(F f) {
   return pack(f(0), f(1), f(2), f(3));
 }
 
-/// Four quotients by two factors, one too small and one too large: quotient(k, factor) for k = 0 … 3. If they differ, exact(k).
+/// Four quotients by two factors, one too small and one too large: quotient(k, factor) for k = 0 … 3.
+/// If they differ, exact(k).
 template <typename Factor, typename Quotient, typename Exact>
-__device__ __forceinline__ std::uint32_t pack_certain(const Factor (&low)[4], const Factor (&high)[4], Quotient quotient,
-                                                      Exact exact) {
+__device__ __forceinline__ std::uint32_t pack_certain(const Factor (&low)[4], const Factor (&high)[4],
+                                                      Quotient quotient, Exact exact) {
   std::uint32_t result = pack_each([&](int k) { return quotient(k, low[k]); });
   if (result != pack_each([&](int k) { return quotient(k, high[k]); })) result = pack_each(exact);
   return result;
 }
-constexpr float less = 1 - 0x1p-20f, more = 1 + 0x1p-20f;  ///< further from 1 than approximate factors are from exact ones
+/// Further from 1 than approximate factors are from exact ones.
+constexpr float less = 1 - 0x1p-20f, more = 1 + 0x1p-20f;
 
 /// For each operation:
-///   set(): the number of samples of a whole window;
-///   added: what the sums have been increased by;
-///   four(): the results of four whole windows;
-///   cut(): the results of four windows of `counts` samples; `per_count`: about 1 / counts.
+///   set(): sets the number of samples of a whole window;
+///   added: the number by which the sums were increased; four(): the results of four whole windows; cut(): the results
+///   of four windows of `counts` samples; `per_count`: about 1 / counts.
 /// `wide`: sums may reach 2^23.
 template <Operation operation, bool wide>
 struct WindowResults;
 
-/// An odd count has no halves to round. (S + 2^23) as an integer has the bits of a float, and the product with the nearest float of 1 / count
-/// is wrong by less than the distance to a half, 1 / (2 · count), if 255 · count is below 2^23: otherwise `wide`.
+/// An odd count has no halves to round. (S + 2^23) as an integer has the bits of a float, and the product with the
+/// nearest float of 1 / count is wrong by less than the distance to a half, 1 / (2 · count), if 255 · count is below
+/// 2^23: otherwise `wide`.
 template <>
 struct WindowResults<Operation::box_mean, false> {
   static constexpr int added = 0x4b000000;
@@ -203,11 +205,12 @@ struct WindowResults<Operation::deviation, wide> {
   static __device__ __forceinline__ std::uint32_t one(int sum, std::uint32_t square, int count, float per_count) {
     const std::uint64_t exact = spread(sum, square, count);
     const float result = approximate_deviation(exact, per_count), shifted = result + 0x1.8p23f;
-    return fabsf(result - (shifted - 0x1.8p23f)) > 0.4999f ? rounded_deviation(exact, count, result) : __float_as_int(shifted);
+    return fabsf(result - (shifted - 0x1.8p23f)) > 0.4999f ? rounded_deviation(exact, count, result)
+                                                           : __float_as_int(shifted);
   }
 };
 
-/// Bytes 0xff where the byte of a is at least that of b, else 0.
+/// Each byte is 0xff if the byte of a is not less than the byte of b, else 0.
 __device__ __forceinline__ std::uint32_t at_least(std::uint32_t a, std::uint32_t b) {
   const std::uint32_t high = 0x80808080, difference = (a | high) - (b & ~high);  // of 7 bits; bit 7: it is not negative
   const std::uint32_t greater = (a & ~b) | (~(a ^ b) & difference);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Box mean, threshold and deviation of 8-bit samples on CUDA, by windows that slide: the picture is read twice, in rows.
+// Box mean, threshold and deviation of 8-bit samples on CUDA, by sliding windows. The picture is read twice, in rows.
 //
 //   a block: some rows of a strip ("the block's rows"), `batch` of them at a time; one launch computes all channel sets
 //
@@ -11,17 +11,18 @@
 //
 //   1. Each thread moves the column sums of its chunk from row to row, for a batch of rows → shared memory.
 //   2. A lane computes `per_group` tiles of 32 samples of a row of the batch: it moves its window from sample to sample
-//      (cuda_walk.cuh) and turns the sums into bytes (cuda_window_results.cuh). So the lanes of a warp have `batch` rows
-//      of 32 / batch groups.
+//      (cuda_walk.cuh) and turns the sums into bytes (cuda_window_results.cuh). So the lanes of a warp have `batch`
+//      rows of 32 / batch groups.
 //   3. The bytes of a tile go through shared memory, so that neighbouring lanes write neighbouring bytes → the picture.
 //
 //   The first rows of the next batch are loaded before step 2, and arrive during it.
 //
-//   The first column sums of a block are sums of 2 r + 1 rows. High windows would cost much there: column_sums, launched before, stores the
-//   sums of intervals of rows, and a block adds up whole intervals and the rows between them and the ends of its first window.
+//   The first column sums of a block are sums of 2 r + 1 rows, which would cost much for high windows. So the kernel
+//   column_sums, launched before, stores the sums of intervals of rows. A block then adds up whole intervals, and the
+//   rows between them and the ends of its first window.
 //
-// Where to change what: the arithmetic: cuda_window_results.cuh; blocks, batches, strips, intervals: cuda_schedule.cpp and cuda_tuning.hpp;
-// which channel sets come here: can_slide in cuda_schedule.cpp.
+// Where to change what: the arithmetic: cuda_window_results.cuh; blocks, batches, strips, intervals: cuda_schedule.cpp
+// and cuda_tuning.hpp; which channel sets come here: can_slide in cuda_schedule.cpp.
 #include <algorithm>
 
 #include "kernels/cuda/device.hpp"
@@ -50,7 +51,8 @@ __global__ void __launch_bounds__(stored_threads) column_sums(const __grid_const
   if (index >= s.stored_chunks || interval >= s.intervals) return;
   const int from = s.table_y + interval * s.interval;
   WindowColumns<squared> columns;
-  columns.add_rows(chunk_at(job, (s.stored_first + index) * chunk_samples), max(from, 0), min(from + s.interval, job.view.height));
+  columns.add_rows(chunk_at(job, (s.stored_first + index) * chunk_samples), max(from, 0),
+                   min(from + s.interval, job.view.height));
 #pragma unroll
   for (int line = 0; line < columns.lines; ++line)
     job.stored[(interval * columns.lines + line) * s.stored_chunks + index] = columns.quad(line);
@@ -175,11 +177,11 @@ struct Windows {
     const float per_cut = reciprocal(cut_count), height_as_float = float(height);
 #pragma unroll 1
     for (int tile = 0; tile < job.schedule.per_group; ++tile) {
-      uint4 own[2];
+      uint4 input[2];
       if constexpr (operation == Operation::threshold) {
 #pragma unroll
         for (int i = 0; i < 2; ++i)
-          if (piece_y[i] < y1) own[i] = load_own(piece_x[i], piece_y[i]);
+          if (piece_y[i] < y1) input[i] = load_input(piece_x[i], piece_y[i]);
       }
 #pragma unroll 1
       for (int c = 0; c < 2; ++c, x += 16) {
@@ -221,8 +223,8 @@ struct Windows {
         const int piece = i * 16 + lane / 2;
         uint4 value = tiles[2 * piece + (lane % 2 ^ (piece / 4 & 1))];
         if constexpr (operation == Operation::threshold)
-          value = make_uint4(at_least(own[i].x, value.x), at_least(own[i].y, value.y), at_least(own[i].z, value.z),
-                             at_least(own[i].w, value.w));
+          value = make_uint4(at_least(input[i].x, value.x), at_least(input[i].y, value.y),
+                             at_least(input[i].z, value.z), at_least(input[i].w, value.w));
         if (piece_y[i] < y1) {
           unsigned char* const to = view.dst + piece_y[i] * view.dst_pitch + piece_x[i];
           if (job.words && piece_x[i] >= x0 && piece_x[i] + 16 <= x1)
@@ -237,7 +239,7 @@ struct Windows {
   }
 
   /// The 16 samples of the source at sample x of row y.
-  __device__ __forceinline__ uint4 load_own(int x, int y) const {
+  __device__ __forceinline__ uint4 load_input(int x, int y) const {
     const unsigned char* const at = job.view.src + y * job.view.src_pitch + x;
     const int valid = job.view.width - x;
     if (job.words && valid >= 16) return __ldg(reinterpret_cast<const uint4*>(at));
@@ -310,7 +312,8 @@ template <Operation operation, bool wide, int C, int batch>
 __device__ __forceinline__ void compute(const WindowJobs& jobs, const WindowJob& job, int index) {
   extern __shared__ uint4 shared[];
   const WindowSchedule& s = job.schedule;
-  const int strip = index % s.strips, y0 = job.view.y0 + index / s.strips * jobs.rows, xs = s.left + strip * s.tiles * window_tile;
+  const int strip = index % s.strips, y0 = job.view.y0 + index / s.strips * jobs.rows,
+            xs = s.left + strip * s.tiles * window_tile;
   constexpr int lines = WindowColumns<operation == Operation::deviation>::lines * batch;
   WindowResults<operation, wide> results;
   results.set((2 * job.radius_x + 1) * (2 * job.radius_y + 1), jobs.factor);
@@ -342,7 +345,8 @@ Status with_kernels(Operation operation, bool wide, int batch, F f) {
   if (operation == Operation::deviation) return f(column_sums<true>, windows<Operation::deviation, true, 8>);
   const auto choose = [&](auto of) {
     constexpr Operation o = decltype(of)::value;
-    if (batch == 8) return wide ? f(column_sums<false>, windows<o, true, 8>) : f(column_sums<false>, windows<o, false, 8>);
+    if (batch == 8)
+      return wide ? f(column_sums<false>, windows<o, true, 8>) : f(column_sums<false>, windows<o, false, 8>);
     return wide ? f(column_sums<false>, windows<o, true, 16>) : f(column_sums<false>, windows<o, false, 16>);
   };
   if (operation == Operation::threshold) return choose(std::integral_constant<Operation, Operation::threshold>());

@@ -13,8 +13,8 @@ namespace cudavision::local {
 
 Status validate(const Params& params) {
   if (params.operation == Operation::nlm && params.radius > nlm_max_radius)
-    return Status::settings("radius is " + std::to_string(params.radius) + ": it must be 0 to " + std::to_string(nlm_max_radius) +
-                            " for nlm");
+    return Status::settings("radius is " + std::to_string(params.radius) + ": it must be 0 to " +
+                            std::to_string(nlm_max_radius) + " for nlm");
   Status status = check_range("radius", params.radius, 0, max_radius);
   if (status.ok()) status = check_range("sensitivity", params.sensitivity, 0, 1);
   if (status.ok()) status = check_range("search-radius", params.search_radius, 1, nlm_max_search_radius);
@@ -31,7 +31,9 @@ std::vector<TableSource> find_sources(Operation operation, const FormatInfo& for
   const integral::TableChannel channel =
       operation == Operation::threshold ? integral::TableChannel::luma : integral::TableChannel::all;
   std::vector<TableSource> sources = integral::table_sources(format, channel, false);
-  const auto is_from_chroma = [&](const TableSource& source) { return is_chroma(format.sets[source.set].roles[source.channel]); };
+  const auto is_from_chroma = [&](const TableSource& source) {
+    return is_chroma(format.sets[source.set].roles[source.channel]);
+  };
   if (operation == Operation::deviation)
     sources.erase(std::remove_if(sources.begin(), sources.end(), is_from_chroma), sources.end());
   return sources;
@@ -66,8 +68,9 @@ Plan resolve(const Params& params, const Geometry& geometry) {
   const double step = std::ldexp(params.strength, format.depth - 8);
   plan.scale = -1 / (step * step);
   plan.pixels = params.radius;
-  const int radius = follows(params.operation, params.radius) ? following_radius(geometry, {0, 0, geometry.width, geometry.height})
-                                                              : params.radius;
+  const int radius = follows(params.operation, params.radius)
+                         ? following_radius(geometry, {0, 0, geometry.width, geometry.height})
+                         : params.radius;
   for (auto& channels : plan.table_of) channels.fill(-1);
   double most = 0;  // the largest sum of a window
   for (int i = 0; i < format.set_count; ++i) {
@@ -75,8 +78,8 @@ Plan resolve(const Params& params, const Geometry& geometry) {
     const Rect grid = geometry.grid(set);
     plan.radius[i] = {subsampled(radius, set.shift_x), subsampled(radius, set.shift_y)};
     plan.search[i] = {subsampled(params.search_radius, set.shift_x), subsampled(params.search_radius, set.shift_y)};
-    most = std::max(most, double(std::min(2 * plan.radius[i].x + 1, grid.width)) * std::min(2 * plan.radius[i].y + 1, grid.height) *
-                              format.max_value());
+    most = std::max(most, double(std::min(2 * plan.radius[i].x + 1, grid.width)) *
+                              std::min(2 * plan.radius[i].y + 1, grid.height) * format.max_value());
   }
   if (params.operation == Operation::nlm) return plan;
 
@@ -92,8 +95,9 @@ Plan resolve(const Params& params, const Geometry& geometry) {
     }
   }
   plan.squares = int(sources.size());
-  plan.tables = integral::resolve_tables(geometry, true, sources, most < 0x1p32 ? integral::SumType::u32 : integral::SumType::u64,
-                                         params.operation == Operation::deviation, integral::SumType::u64);
+  plan.tables =
+      integral::resolve_tables(geometry, true, sources, most < 0x1p32 ? integral::SumType::u32 : integral::SumType::u64,
+                               params.operation == Operation::deviation, integral::SumType::u64);
   return plan;
 }
 
@@ -105,7 +109,8 @@ Result<std::unique_ptr<Filter>> make(const Params& params, const Geometry& geome
         backend,
         [&]() {
           if (plan.operation == Operation::nlm) return make_nlm_cuda(std::move(plan));
-          return plan.operation == Operation::pixelate ? make_mosaic_cuda(std::move(plan)) : make_box_cuda(std::move(plan));
+          return plan.operation == Operation::pixelate ? make_mosaic_cuda(std::move(plan))
+                                                       : make_box_cuda(std::move(plan));
         },
         [&]() { return make_cpu(std::move(plan)); });
   });

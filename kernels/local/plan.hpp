@@ -5,11 +5,41 @@
 #include <array>
 #include <memory>
 
+#include "kernels/core/border.hpp"
 #include "kernels/integral/plan.hpp"
 #include "kernels/local/local.hpp"
-#include "kernels/local/window.hpp"
 
 namespace cudavision::local {
+
+/// The window of a sample along one axis.
+///
+///   sliding, radius 2:       ├──── x ────┤                     around each sample; cut at the edges of the frame
+///   blocks of 5 pixels:   │▒▒▒▒▒▒▒▒▒▒│▒▒▒▒▒▒▒▒▒▒│▒▒▒▒▒▒▒▒▒▒│   from the origin on; the block in which the sample lies
+///                         origin                              (a subsampled sample lies where its first pixel lies)
+struct Axis {
+  int radius = 0;  ///< of a sliding window, in samples
+  int side = 0;    ///< of a block, in pixels; 0: windows slide
+  int origin = 0;  ///< of the blocks, in pixels; may lie outside of the frame
+  int shift = 0;   ///< log2 of the subsampling
+
+  /// Sets [begin, end), the window of sample x of `length` samples. It is never empty.
+  CUDAVISION_HOST_DEVICE void window(int x, int length, int& begin, int& end) const {
+    begin = x - radius;
+    end = x + radius + 1;
+    if (side > 0) {
+      const int first = origin + ((x << shift) - origin) / side * side, last_bit = (1 << shift) - 1;
+      begin = (first + last_bit) >> shift;
+      end = (first + side + last_bit) >> shift;
+    }
+    begin = begin > 0 ? begin : 0;
+    end = end < length ? end : length;
+  }
+};
+
+/// The windows of a channel set.
+struct Window {
+  Axis x, y;
+};
 
 /// Parameters resolved for a geometry.
 struct Plan {
@@ -23,9 +53,10 @@ struct Plan {
   double factor = 1;                     ///< 1 − sensitivity
   double scale = 0;                      ///< −1 / h² for differences of samples
   integral::Plan tables;                 ///< padded; empty for nlm
-  /// The table of the sums of each channel; −1 for channels without one: chroma that becomes neutral, and channels that are copied.
+  /// The table of the sums of each channel; −1 for channels without one: chroma that becomes neutral,
+  /// and channels that are copied.
   std::array<std::array<int, 4>, 3> table_of;
-  int squares = 0;  ///< deviation: the table of the squares follows this many tables after that of the sums
+  int squares = 0;  ///< deviation: a table of squares comes so many tables after its table of sums
 };
 
 /// The windows of a channel set for a region's box (Filter::box()). Not for nlm.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Page-locked memory and the blocks that are kept of it, without a GPU: the functions of CUDA that they call stand here.
-#include "gst/base/pinned_blocks.hpp"
 
 #include <algorithm>
 #include <cstdlib>
