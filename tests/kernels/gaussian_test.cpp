@@ -69,7 +69,7 @@ std::vector<std::pair<int, Segment>> segments_of(const Schedule& schedule, int s
   for (int block = from.first_block; block < end; ++block)
     for (int warp = 0; warp < warps; ++warp) {
       Segment segment(from, block, warp, warps);
-      segment.place(work.origin(), work.y0, work.y1, work.width);
+      segment.set_position(work.origin(), work.y0, work.y1, work.width);
       if (segment.steps > 0) segments.push_back({block, segment});
     }
   return segments;
