@@ -23,7 +23,7 @@ MANY = 0.02  # share of the frames that is reported as a problem
 
 
 def on_decoders(pipeline, found):
-    """Calls found(sink pad) for each video decoder that is added to a pipeline."""
+    """Calls found(sink pad) for each video decoder that is in a pipeline, or is added to it."""
 
     def on_element(_, __, element):
         factory = element.get_factory()
@@ -32,6 +32,7 @@ def on_decoders(pipeline, found):
             found(pad)
 
     pipeline.connect("deep-element-added", on_element)
+    pipeline.iterate_recurse().foreach(lambda element: on_element(None, None, element))
 
 
 class Pace:

@@ -92,7 +92,9 @@ class PageTest(unittest.TestCase):
         findings = Findings(crossings=[cross(3, 5.5), cross(4, 5)],
                                      visits=[leave(3, 1, 2, zone='a, "b"'), leave(3, 4, 7, zone="c")])
         self.assertEqual(tables.objects_csv(findings).splitlines()[1:],
-                         ['3,"a, ""b""",1.000,2.000,1,10.5,', "3,c,4.000,7.000,3,10.5,gate:left"])
+                         ['3,"a, ""b""",1.000,2.000,1,10.5,,', "3,c,4.000,7.000,3,10.5,gate:left,"])
+        findings.incomplete = "it was stopped"
+        self.assertTrue(all(line.endswith(",it was stopped") for line in tables.objects_csv(findings).splitlines()[1:]))
         self.assertEqual(tables.line_of(tables.frame_row(Frame(0.5, 50, 1, 99, 12.5, 2, True))), b"0.500,12.5000,1,2,50.00,1.00,99.00\r\n")
 
     def test_spreadsheets_run_no_cell(self):
