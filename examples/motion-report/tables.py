@@ -20,7 +20,7 @@ def text_of(names, rows):
 
 
 def objects_csv(findings):
-    """One line for each visit: of the frame, or of a zone if there are zones. `lines_crossed` are the lines that the object crossed
+    """The file as bytes: one line for each visit, of the frame, or of a zone if there are zones. `lines_crossed` are the lines that the object crossed
     during the visit, as NAME:DIRECTION with spaces between them. `incomplete` says why the clip was not analysed to its end."""
     rows = []
     for visit in findings.visits:
@@ -28,12 +28,12 @@ def objects_csv(findings):
                            if one["id"] == visit["id"] and visit["entered"] <= one["time"] <= visit["left"])
         rows.append((visit["id"], visit.get("zone", ""), f"{visit['entered']:.3f}", f"{visit['left']:.3f}", visit["seconds"],
                      visit["path_length"], crossed, findings.incomplete))
-    return text_of(OBJECTS, rows)
+    return text_of(OBJECTS, rows).encode(errors="backslashreplace")  # a reason may name a file whose name is invalid text
 
 
 def write_objects(findings, folder):
     with common.whole(folder / "objects.csv") as stream:
-        stream.write(objects_csv(findings).encode())
+        stream.write(objects_csv(findings))
 
 
 def line_of(cells):
