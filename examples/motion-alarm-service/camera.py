@@ -4,7 +4,8 @@
     source ! queue ! videoconvert ! cudadiff ! appsink          frames stay in the memory in which the decoder makes them
 
 Messages of cudadiff are handled in the thread that posts them, before their frame comes to the appsink, so the frame after `begin`
-is the first snapshot of a motion. Better views follow (best.py)."""
+is the first snapshot of a motion. Better views follow (best.py): about ten times a second look() takes the newest frame. No other
+frame costs time in Python, unless the wall shows it or cudadiff draws into it."""
 
 import collections
 import datetime
@@ -19,11 +20,11 @@ from best import Best, Inputs
 from checks import text_of
 from common import Gst
 from kept import Kept
+from pace import Pace
 from recorder import Recorder
 
 log = logging.getLogger("motion-alarm")
 SOURCE_DEFAULTS = {"rtspsrc": {"latency": 200}}  # milliseconds; GStreamer's default of 2000 delays an alarm
-
 
 
 def now() -> str:
@@ -50,8 +51,11 @@ class Camera(Kept):
         self.events = collections.Counter()  # by name, since the start of the service
         self.begins = self.ends = False  # whether motion begins or ended with the next frame
         self.best, self.inputs = Best(lambda sample: listener.snapshot(self, sample)), None
-        self.diff = None
+        self.best_lock = threading.Lock()
+        self.diff = self.sink = None
+        self.counted, self.every = 0, False  # of this try: frames in self.frames; whether on_frame() gets every frame
         self.live, self.last_pts, self.gap = False, Gst.CLOCK_TIME_NONE, None  # gap: the thread that sends a GAP event
+        self.pace = Pace(self.name, lambda: listener.state(self))
         self.recorder = Recorder(self.name, recording, self.on_clip) if settings.recording else None
 
     @property
@@ -75,25 +79,28 @@ class Camera(Kept):
         return f"[camera.{self.name}.cudadiff]: {text}"
 
     def build(self):
-        self.live, self.last_pts = False, Gst.CLOCK_TIME_NONE
+        self.live, self.last_pts, self.counted = False, Gst.CLOCK_TIME_NONE, 0
         description, values = inputs.source_of(self.settings.uri)
         pipeline = common.parse(
             f"{description} ! queue name=queue ! videoconvert ! cudadiff name=diff "
-            "! appsink name=sink max-buffers=1 emit-signals=true",
+            "! appsink name=sink max-buffers=1 drop=true wait-on-eos=false",
             source=values,
             diff={"message-interval": 2**63, "output": "passthrough"},
         )
-        self.diff, source = pipeline.get_by_name("diff"), pipeline.get_by_name("source")
+        self.diff, self.sink, source = (pipeline.get_by_name(name) for name in ("diff", "sink", "source"))
         for name, value in self.settings.cudadiff.items():
             inputs.set_property(self.diff, text_of(name, value))
         self.inputs = Inputs(self.diff)
+        self.every = bool(self.show) or self.inputs.tapped
         if source.find_property("uri"):
             source.connect("source-setup", lambda _, element: self.set_up(element))
         else:
             self.set_up(source)
         if self.recorder:
-            self.recorder.attach(pipeline)
-        pipeline.get_by_name("sink").connect("new-sample", self.on_frame)
+            self.recorder.attach(pipeline)  # before the pace, so that it gets what is left out
+        self.pace.attach(pipeline, pipeline.get_by_name("queue"), self.diff.get_static_pad("src"))
+        self.sink.connect("new-sample", self.on_frame)
+        self.sink.set_property("emit-signals", self.every)
         bus = pipeline.get_bus()
         bus.enable_sync_message_emission()
         bus.connect("sync-message::element", self.on_message)
@@ -108,10 +115,12 @@ class Camera(Kept):
             self.gap.start()
 
     def is_live(self, pipeline):  # drop frames instead of falling behind, and do not delay them
-        self.live = True
-        Gst.util_set_object_arg(pipeline.get_by_name("queue"), "leaky", "downstream")
-        pipeline.get_by_name("queue").set_property("max-size-buffers", 2)
-        pipeline.get_by_name("sink").set_property("sync", False)
+        self.live = self.pace.live = True
+        queue = pipeline.get_by_name("queue")
+        Gst.util_set_object_arg(queue, "leaky", "downstream")
+        for name, value in {"max-size-buffers": 2, "max-size-bytes": 0, "max-size-time": 0}.items():
+            queue.set_property(name, value)
+        self.sink.set_property("sync", False)
 
     def set_up(self, source):
         for name, value in {**SOURCE_DEFAULTS.get(source.get_factory().get_name(), {}), **self.settings.source}.items():
@@ -135,6 +144,7 @@ class Camera(Kept):
             (self.visits.add if name == "enter" else self.visits.discard)(visit)
         if name in ("begin", "end"):
             self.begins, self.ends = name == "begin", self.ends or name == "end"
+            self.sink.set_property("emit-signals", True)
         self.events[name] += 1
         line = {"camera": self.name, **inputs.line_of(event), "at": now()}
         if self.recorder and name == "begin":
@@ -150,20 +160,35 @@ class Camera(Kept):
         self.listener.state(self)
 
     def on_frame(self, sink):
+        """The frame after `begin` or `end`, or every frame."""
         sample = sink.emit("pull-sample")
-        self.last_pts = sample.get_buffer().pts
-        self.seen()
-        picture = self.inputs.of(sample)
-        if self.ends:
-            self.ends = False
-            self.best.finish()
-        if self.begins:
-            self.begins = False
-            self.best.begin()
-        self.best.look(sample, picture)
+        with self.best_lock:
+            if self.ends:
+                self.ends = False
+                self.best.finish()
+            if self.begins:
+                self.begins = False
+                self.best.begin()
+            self.best.look(sample, self.inputs.of(sample))
         if self.show:
             self.show(self.name, sample)
+        if not self.every:
+            sink.set_property("emit-signals", self.begins or self.ends)
         return Gst.FlowReturn.OK
+
+    def look(self):
+        """Counts the frames that came since the last time, and takes the newest one."""
+        rendered = self.sink.get_property("stats").get_value("rendered")
+        sample = self.sink.get_property("last-sample") if rendered > self.counted else None
+        if sample:
+            self.last_pts = sample.get_buffer().pts
+            with self.best_lock:
+                if self.best.on and not self.begins and not self.every:  # not between `begin` and its frame
+                    self.best.look(sample, sample)
+            self.pace.look(self.last_pts)
+            self.seen(rendered - self.counted)
+            self.counted = rendered
+        self.pace.report(self.frames)
 
     def on_clip(self, row):
         """A clip was written (`row`), or whether clips can be written changed (None)."""
@@ -174,15 +199,16 @@ class Camera(Kept):
 
     @property
     def trouble(self) -> str:
-        """Why no frames come, or why they are not recorded."""
-        return self.problem or (self.recorder.problem if self.recorder else "")
+        """Why no frames come, why they are not recorded, or why some are left out."""
+        return self.problem or (self.recorder.problem if self.recorder else "") or self.pace.problem
 
     def came(self):
         self.listener.state(self)
 
     def lost(self):
         self.begins = self.ends = False  # cudadiff ended motion and visits when it stopped
-        self.best.finish()
+        with self.best_lock:
+            self.best.finish()
         if self.recorder:
             self.recorder.close()
         self.listener.state(self)

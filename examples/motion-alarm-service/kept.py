@@ -50,7 +50,7 @@ class Wrong(common.Failure):
 
 
 class Kept(threading.Thread):
-    """Derive from it: `build` returns a pipeline, `seen` must be called for each of its frames."""
+    """Derive from it: `build` returns a pipeline, `seen` must be called when frames came."""
 
     contexts = []  # GstContexts that all pipelines share
 
@@ -68,6 +68,9 @@ class Kept(threading.Thread):
 
     def is_live(self, pipeline):
         """Called before a pipeline with a live source plays."""
+
+    def look(self):
+        """Called about ten times a second while the pipeline runs, and once at its end."""
 
     def is_silent(self, seconds):
         """Called about ten times a second while frames came and none comes for a while. Must not block."""
@@ -94,8 +97,8 @@ class Kept(threading.Thread):
         """A sentence of an element about one of its settings, with the place of the setting in the configuration."""
         return text
 
-    def seen(self):
-        self.frames += 1
+    def seen(self, count=1):
+        self.frames += count
         self.last_frame = time.monotonic()
         if not self.up and not self.stopping.is_set():
             self.up = True
@@ -156,6 +159,7 @@ class Kept(threading.Thread):
             pipeline.set_state(Gst.State.PLAYING)
             while not self.stopping.is_set():
                 message = bus.timed_pop_filtered(Gst.SECOND // 10, ends)
+                self.look()
                 if message:
                     return self.why(message)
                 now = time.monotonic()
@@ -169,6 +173,7 @@ class Kept(threading.Thread):
             if self.up:  # otherwise there is nothing to come
                 self.drain(pipeline)
                 bus.timed_pop_filtered(2 * Gst.SECOND, ends)
+                self.look()
             return "stopped"
         finally:
             pipeline.set_state(Gst.State.NULL)

@@ -29,6 +29,11 @@ class Collector:
             for camera in self.cameras:
                 family.add_metric([camera.name], float(value(camera)))
             yield family
+        dropped = CounterMetricFamily("cudavision_camera_dropped", "Frames that were left out, by where.", labels=["camera", "stage"])
+        for camera in self.cameras:
+            for stage in ("encoded", "decoded"):
+                dropped.add_metric([camera.name, stage], camera.pace.dropped[stage])
+        yield dropped
         events = CounterMetricFamily("cudavision_camera_events", "Events by name.", labels=["camera", "event"])
         for camera in self.cameras:
             for name in ("begin", "end", "enter", "leave", "cross", "light"):

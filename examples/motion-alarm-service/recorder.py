@@ -26,6 +26,7 @@ import time
 
 import clips_of_events
 import common
+import pace
 from common import Gst
 
 log = logging.getLogger("motion-alarm")
@@ -316,14 +317,11 @@ class Recorder:
     def attach(self, pipeline):
         """Taps the decoder of a new pipeline."""
         pipeline.connect("deep-element-added", self.on_element)
+        pace.on_decoders(pipeline, lambda pad: pad.add_probe(Gst.PadProbeType.BUFFER, self.on_encoded))
 
     def on_element(self, _, __, element):
-        factory = element.get_factory()
-        kind = factory.get_metadata("klass") if factory and not isinstance(element, Gst.Bin) else ""
-        if "Parser" in kind and element.find_property("config-interval"):
+        if element.find_property("config-interval") and "Parser" in element.get_factory().get_metadata("klass"):
             element.set_property("config-interval", -1)  # so that each key frame has what decoders need
-        if "Decoder" in kind and ("Video" in kind or "Image" in kind) and (pad := element.get_static_pad("sink")):
-            pad.add_probe(Gst.PadProbeType.BUFFER, self.on_encoded)
 
     def on_encoded(self, pad, info):
         try:

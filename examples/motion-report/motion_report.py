@@ -9,7 +9,8 @@ CLIP is a file, a URI, a camera (/dev/video0), or a folder. Without one, a synth
   report.mp4    or report.webm: the clip, only if it is larger than --embed; a smaller one is inside of report.html
   pictures/     only if there are many objects: their pictures
   clips/        with --clips: each motion or each visit of an object as a file of its own, clips.csv and clips.json
-  motion.jsonl  one event for each line: begin, motion or end, where and how much; light; enter, leave, stopped, cross … of an object
+  motion.jsonl  one event for each line: begin, motion or end, where and how much; light; enter, leave, stopped, cross … of an object.
+                The last one, finished, says whether the clip was analysed to its end
   objects.csv   one visit of an object for each line
   frames.csv    motion and brightness, one frame for each line
 and prints a table, and when each object entered and left. For a folder, each clip in it gets a folder with these files in FOLDER,
@@ -84,7 +85,8 @@ def report_into(args, folder):
     with unfinished as file:
         with common.whole(folder / "motion.jsonl") as events, common.whole(folder / "frames.csv") as frames:
             findings = analysis.analyse(args, encoding, file.stream, folder, events, frames)
-        judge(args, findings, facts)
+            judge(args, findings, facts)
+            events.write(tables.last_event(findings))
         tables.write_objects(findings, folder)
         video = shown.choose(args.clip, facts, findings, file, suffix)
         if args.clips:

@@ -241,7 +241,7 @@ def write(findings, args, title, folder, video, data, facts):
         "incomplete": incomplete if findings.incomplete else "", "about": about(findings, args, video, facts), "chunks": chunks,
         "poster": data_uri("image/jpeg", findings.poster), "width": str(width), "height": str(height),
         "source": f' src="{os.path.basename(video.path)}"' if video.path else "", "video": base64.b64encode(data).decode(),
-        "objects_csv": data_uri("text/csv", tables.objects_csv(findings).encode())})
+        "objects_csv": data_uri("text/csv", tables.objects_csv(findings))})
     script = "\n".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)
     with common.whole(folder / "report.html") as stream:
         stream.write(frame(f"{title} – motion report", body, script).encode())

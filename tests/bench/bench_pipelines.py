@@ -14,6 +14,8 @@ of the plugin first puts that picture into the memory that a neighbour would use
 
 Elements run with their defaults; the name of a row says what else it sets or leaves out.
 
+Rows "scan, N at a time" decode a --clip N times in one process, with what motion-scan has behind each decoder, and without.
+
 A row with a limit shows the measured value, `must` and `aim`, and whether they are reached.
 
 The peers are GStreamer's own elements, measured in the same turns where they exist. cudaconvertscale makes NV12 of 1904×1072 from NV12 of
@@ -72,6 +74,7 @@ class Case:
     mark: Mark = None
     loader: str = 'cudagaussian kernel-size=3 backend=cuda ! {memory}'  # puts the still picture into the memory on CUDA; empty: nothing does
     like: str = ''           # the name of a row (of the same format) whose rate this one must reach
+    shares: bool = False     # whether the source alone is measured in the same turns, and which share of its rate is left
 
     def pipeline(self, backend, frames, elements):
         loader = f'! {self.loader} '.format(memory=self.memory) if backend == 'cuda' and self.loader else ''
@@ -98,6 +101,10 @@ RESULTS = Mark('us_per_frame', 15, 8, more=False)
 CHAIN = Mark('us_per_element', 8, 5, more=False)
 PCIE = Mark('pcie_share', 0.8, 0.9)
 PAGEABLE = Mark('peer_over_ours', 1.5, 2.5)
+SHARE = Mark('share_of_source', 0.6, 0.85)
+# What examples/motion-scan has behind a decoder.
+SCAN = ['cudahistogram post-messages=false backend={b}',
+        'cudadiff preset=outdoor output=passthrough attach-roi=false gap=1 message-interval=1000000000 backend={b}']
 CASES = [
     Case('gaussian-5 system', 'RGBA', SYSTEM, [GAUSSIAN], mark=PCIE),
     Case('gaussian-5 system, async-depth=2', 'RGBA', SYSTEM, [GAUSSIAN + ' async-depth=2'], mark=PCIE),
@@ -210,7 +217,7 @@ def measure(case, backend, frames, turns):
     """The medians of all turns, as a dictionary for the JSON file. `frames`: in each pipeline; None: enough."""
     frames = frames or frames_enough(case, backend, 2000 if backend == 'cuda' else 100)
     variants = {'with': case.elements}
-    if not case.source and not case.pads:
+    if case.shares or not (case.source or case.pads):
         variants['without'] = []
     if case.peer and not lacking(case.peer):
         variants['peer'] = [case.peer]
@@ -223,7 +230,9 @@ def measure(case, backend, frames, turns):
     row = {'name': case.name, 'format': case.format, 'memory': case.memory, 'backend': backend, 'frames': total,
            'pipeline': case.pipeline(backend, frames, case.elements), 'seconds': times,
            'fps': total / medians['with']}
-    if 'without' in medians:
+    if case.shares:
+        row['share_of_source'] = medians['without'] / medians['with']
+    elif 'without' in medians:
         cost = {variant: (median - medians['without']) / total * 1e6 for variant, median in medians.items()}
         row['fps_without'] = total / medians['without']
         row['us_per_frame'] = cost['with']
@@ -388,6 +397,8 @@ def main():
                 continue
             cases += [Case(name + suffix, 'NV12', CUDA, elements, source=source)
                       for suffix, elements in (('', []), (', blur, sharpen', [GAUSSIAN, SHARPEN]), (', motion, no metas', [MOTION]))]
+            cases += [Case(f'{name}, scan, {count} at a time', 'NV12', CUDA, SCAN, source=source, side_by_side=count, shares=True, mark=SHARE)
+                      for count in (1, 4, 16)]
     failures, rows = 0, []
     print(f"# {options.backend}, 1080p, medians of {options.turns} turns\n"
           f"{'':61} {'memory':6} {'fps':>8} {'without':>9} {'µs/frame':>9} {'µs/element':>10}")
@@ -408,7 +419,9 @@ def main():
             print(f"{label} FAILED: {failure}", flush=True)
             continue
         if case.source:  # the clip's number of frames is unknown, so there is no rate
-            line = f"{statistics.median(row['seconds']['with']):8.3f} s for the clip"
+            line = f"{statistics.median(row['seconds']['with']):8.3f} s for the clip" + 's' * (case.side_by_side > 1)
+            if case.shares:
+                line += f", {statistics.median(row['seconds']['without']):.3f} s decoding alone"
             del row['fps'], row['frames']
         elif case.pads:
             line = f"{row['fps']:8.0f} {'':9} {1e6 / row['fps']:9.1f} {'':10}"

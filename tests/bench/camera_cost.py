@@ -13,6 +13,7 @@ the service watches them, and a table is printed:
 The load of the machine stands above the table: other work lengthens latencies, and CPU times by less.
 The plugin is found with GST_PLUGIN_PATH. Needs mosquitto, paho-mqtt, the RTSP server of GStreamer and openh264enc: exit status 77 without."""
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -90,8 +91,9 @@ def tail_of(buffer):
     return buffer.extract_dup(max(0, buffer.get_size() - 200), 200)
 
 
-def serve(file, port, new):
-    """Sends the clip to all who ask, and prints when each frame with one of the numbers `new` is handed over to the payloader."""
+def serve(file, port, new, more=lambda server: None):
+    """Sends the clip to all who ask, and prints when each frame with one of the numbers `new` is handed over to the payloader. more(server)
+    adds other cameras."""
     frames = Gst.parse_launch(f"filesrc location={file} ! h264parse ! video/x-h264,stream-format=byte-stream,alignment=au ! appsink name=sink sync=false")
     frames.set_state(Gst.State.PLAYING)
     tails = []
@@ -113,6 +115,7 @@ def serve(file, port, new):
     factory.connect("media-configure", lambda _, media: media.get_element().get_by_name("pay0").get_static_pad("sink").add_probe(
         Gst.PadProbeType.BUFFER, on_frame))
     server.get_mount_points().add_factory("/camera", factory)
+    more(server)
     server.attach(None)
     print("ready", flush=True)
     GLib.io_add_watch(0, GLib.PRIORITY_DEFAULT, GLib.IOCondition.HUP, lambda *_: os._exit(0))
@@ -144,6 +147,11 @@ def memory_of(pid):
     """The proportional set size of a process in MiB."""
     lines = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
+
+
+def mosquitto():
+    """The path of the broker, or None."""
+    return shutil.which("mosquitto", path=os.environ["PATH"] + ":/usr/sbin")
 
 
 def free_port():
@@ -179,11 +187,29 @@ def run_decoder(uri, cameras, seconds):
         process.wait()
 
 
-class Latencies:
-    """Of messages about the square, from the times at which the server sent its first frames."""
+@contextlib.contextmanager
+def servers(broker, folder, port, command):
+    """Runs the broker at a port, and the server of the cameras, by this command of Python. Gives the process of the latter."""
+    configuration = pathlib.Path(folder) / "mosquitto.conf"
+    configuration.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\nuser root\n")
+    processes = [subprocess.Popen([broker, "-c", configuration], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL),
+                 subprocess.Popen([sys.executable, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)]
+    try:
+        if processes[1].stdout.readline() != "ready\n":
+            sys.exit("the server does not start")
+        yield processes[1]
+    finally:
+        for each in processes:
+            each.kill()
+            each.wait()
 
-    def __init__(self, port):
+
+class Latencies:
+    """Of messages about the square, from the times at which the server (a process) sent its first frames."""
+
+    def __init__(self, port, server):
         self.sent, self.found = [], []
+        threading.Thread(target=lambda: [self.sent.append(float(line)) for line in server.stdout], daemon=True).start()
         version = (paho.CallbackAPIVersion.VERSION2,) if hasattr(paho, "CallbackAPIVersion") else ()
         self.client = paho.Client(*version)
         self.client.on_message = self.on_message
@@ -201,6 +227,16 @@ class Latencies:
         self.client.loop_stop()
 
 
+def settings_of(name, preset):
+    """Lines of TOML: the settings of cudadiff for a camera. The square enters the zone."""
+    return f"""[camera.{name}.cudadiff]
+preset = "{preset}"
+zones = "top: 0.0,0.0 1.0,0.0 1.0,0.25 0.0,0.25"
+track-min-frames = 1
+track-hold = 0.2
+"""
+
+
 def run_service(uri, cameras, seconds, folder, broker, latencies, arguments):
     port = free_port()
     text = f"[mqtt]\nport = {broker}\ndiscovery = \"\"\n[metrics]\nport = {port}\n"
@@ -212,12 +248,7 @@ def run_service(uri, cameras, seconds, folder, broker, latencies, arguments):
 uri = "{uri}"
 source = {{ protocols = "tcp", latency = 0 }}
 recording = {str(arguments.recording).lower()}
-[camera.camera{index}.cudadiff]
-preset = "{arguments.preset}"
-zones = "top: 0.0,0.0 1.0,0.0 1.0,0.25 0.0,0.25"
-track-min-frames = 1
-track-hold = 0.2
-"""
+""" + settings_of(f"camera{index}", arguments.preset)
     file = pathlib.Path(folder) / f"cameras{cameras}.toml"
     file.write_text(text)
     process = subprocess.Popen([sys.executable, SERVICE, file])
@@ -249,42 +280,33 @@ def main():
         return decode(arguments.decode, int(arguments.cameras))
     if arguments.serve:
         return serve(*arguments.serve[:2], json.loads(arguments.serve[2]))
-    mosquitto = shutil.which("mosquitto", path=os.environ["PATH"] + ":/usr/sbin")
-    if not arguments.clip or not mosquitto or not Gst.ElementFactory.find("openh264enc"):
+    found = mosquitto()
+    if not arguments.clip or not found or not Gst.ElementFactory.find("openh264enc"):
         print("skipped: no clip, no mosquitto or no openh264enc", file=sys.stderr)
         return 77
     with tempfile.TemporaryDirectory() as folder:
         file, port, broker = os.path.join(folder, "clip.h264"), free_port(), free_port()
         new = make(arguments.clip, file)
-        configuration = pathlib.Path(folder) / "mosquitto.conf"
-        configuration.write_text(f"listener {broker} 127.0.0.1\nallow_anonymous true\nuser root\n")
-        processes = [subprocess.Popen([mosquitto, "-c", configuration], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL),
-                     subprocess.Popen([sys.executable, __file__, "--serve", file, str(port), json.dumps(new)], stdin=subprocess.PIPE,
-                                      stdout=subprocess.PIPE, text=True)]
-        try:
-            if processes[1].stdout.readline() != "ready\n":
-                sys.exit("the server does not start")
-            latencies = Latencies(broker)
-            threading.Thread(target=lambda: [latencies.sent.append(float(line)) for line in processes[1].stdout], daemon=True).start()
-            uri = f"rtsp://127.0.0.1:{port}/camera"
-            print(f"{os.cpu_count()} processors, load before {os.getloadavg()[0]:.1f}; {arguments.seconds} s each; preset={arguments.preset}"
-                  f"{'; recording' if arguments.recording else ''}\n")
-            print("| cameras | frames/s: decoder, service | CPU ms a frame: decoder, service | motion ÷ decoder | memory MiB: decoder, service "
-                  "| latency ms: median, 99 % | load |")
-            print("| --- | --- | --- | --- | --- | --- | --- |")
-            for cameras in map(int, arguments.cameras.split(",")):
-                decoder = run_decoder(uri, cameras, arguments.seconds)
-                service = run_service(uri, cameras, arguments.seconds, folder, broker, latencies, arguments)
-                found = sorted(1000 * each for each in latencies.found)
-                latency = f"{statistics.median(found):.0f}, {found[min(len(found) - 1, int(0.99 * len(found)))]:.0f} (of {len(found)})" if found else "–"
-                print(f"| {cameras} | {decoder[1]:.0f}, {service[1]:.0f} | {decoder[0]:.2f}, {service[0]:.2f} | {service[0] / decoder[0] - 1:.2f} "
-                      f"| {decoder[2]:.0f}, {service[2]:.0f} | {latency} | {os.getloadavg()[0]:.1f} |", flush=True)
-            latencies.stop()
-        finally:
-            for each in processes:
-                each.kill()
-                each.wait()
+        with servers(found, folder, broker, [__file__, "--serve", file, str(port), json.dumps(new)]) as server:
+            compare(f"rtsp://127.0.0.1:{port}/camera", folder, broker, Latencies(broker, server), arguments)
     return 0
+
+
+def compare(uri, folder, broker, latencies, arguments):
+    """Prints the table."""
+    print(f"{os.cpu_count()} processors, load before {os.getloadavg()[0]:.1f}; {arguments.seconds} s each; preset={arguments.preset}"
+          f"{'; recording' if arguments.recording else ''}\n")
+    print("| cameras | frames/s: decoder, service | CPU ms a frame: decoder, service | motion ÷ decoder | memory MiB: decoder, service "
+          "| latency ms: median, 99 % | load |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for cameras in map(int, arguments.cameras.split(",")):
+        decoder = run_decoder(uri, cameras, arguments.seconds)
+        service = run_service(uri, cameras, arguments.seconds, folder, broker, latencies, arguments)
+        found = sorted(1000 * each for each in latencies.found)
+        latency = f"{statistics.median(found):.0f}, {found[min(len(found) - 1, int(0.99 * len(found)))]:.0f} (of {len(found)})" if found else "–"
+        print(f"| {cameras} | {decoder[1]:.0f}, {service[1]:.0f} | {decoder[0]:.2f}, {service[0]:.2f} | {service[0] / decoder[0] - 1:.2f} "
+              f"| {decoder[2]:.0f}, {service[2]:.0f} | {latency} | {os.getloadavg()[0]:.1f} |", flush=True)
+    latencies.stop()
 
 
 if __name__ == "__main__":

@@ -386,16 +386,25 @@ class Incomplete(Clips):
         clip.write_bytes(clip.read_bytes()[:clip.stat().st_size // 2])
         return clip
 
+    def last_event(self):
+        return json.loads((self.folder / "out/motion.jsonl").read_text().splitlines()[-1])
+
     def test_half_a_clip(self):
         said = self.report(f"--clip={self.half()}", status=motion_report.INCOMPLETE)
         self.assertRegex(said, r"incomplete +its pictures end at [34]\.\d s, but its container declares 8\.0 s")
         self.assertRegex(self.page(), r'id="incomplete" role="alert"><strong>Incomplete:</strong> its pictures end at')
+        last = self.last_event()
+        self.assertEqual((last["event"], last["complete"]), ("finished", False))
+        self.assertRegex(last["incomplete"], r"^its pictures end at [34]\.\d s, but")
+        rows = (self.folder / "out/objects.csv").read_text().splitlines()
+        self.assertTrue(all("its pictures end at" in row for row in rows[1:]), rows)
 
     def test_a_part_that_was_asked_for_is_complete(self):
         said = self.report(f"--clip={self.half()}", "--seconds=1")
         self.assertNotIn("incomplete", said)
         self.assertNotIn('id="incomplete"', self.page())
         self.assertIn("the first 1.0 s", self.page())
+        self.assertEqual(self.last_event(), {"event": "finished", "time": 1.0, "frames": 25, "complete": True})
 
     def test_a_folder(self):
         self.half()
@@ -418,6 +427,7 @@ class Incomplete(Clips):
             found = motion_report.report(args, self.folder / "out")
         self.assertEqual(found.count, 30)
         self.assertRegex(found.incomplete, "^it cannot be read to its end: .")
+        self.assertEqual((self.last_event()["incomplete"], self.last_event()["frames"]), (found.incomplete, 30))
         self.assertIn("<strong>Incomplete:</strong> it cannot be read to its end: ", self.page())
         self.assertIn("encoded for this page", self.page())
         source = source[0].replace("name=source", "name=other"), {}
@@ -463,6 +473,7 @@ class Incomplete(Clips):
         self.assertEqual(program.returncode, motion_report.INCOMPLETE)
         self.assertIn("stopped by Ctrl-C", said)
         self.assertIn("stopped by Ctrl-C", self.page())
+        self.assertEqual(self.last_event()["incomplete"], "it was stopped by Ctrl-C")
 
     def test_a_camera_has_no_end(self):
         for declared, path, expected in ((0, "rtsp://camera", ""), (5, "http://server/x.mp4", "it was stopped by Ctrl-C")):

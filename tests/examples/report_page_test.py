@@ -91,15 +91,17 @@ class PageTest(unittest.TestCase):
     def test_csv(self):
         findings = Findings(crossings=[cross(3, 5.5), cross(4, 5)],
                                      visits=[leave(3, 1, 2, zone='a, "b"'), leave(3, 4, 7, zone="c")])
-        self.assertEqual(tables.objects_csv(findings).splitlines()[1:],
-                         ['3,"a, ""b""",1.000,2.000,1,10.5,', "3,c,4.000,7.000,3,10.5,gate:left"])
+        self.assertEqual(tables.objects_csv(findings).decode().splitlines()[1:],
+                         ['3,"a, ""b""",1.000,2.000,1,10.5,,', "3,c,4.000,7.000,3,10.5,gate:left,"])
+        findings.incomplete = "it was stopped"
+        self.assertTrue(all(line.endswith(",it was stopped") for line in tables.objects_csv(findings).decode().splitlines()[1:]))
         self.assertEqual(tables.line_of(tables.frame_row(Frame(0.5, 50, 1, 99, 12.5, 2, True))), b"0.500,12.5000,1,2,50.00,1.00,99.00\r\n")
 
     def test_spreadsheets_run_no_cell(self):
         for name in ("=1+1", "+a", "-a", "@a", "\ta", "\ra", "\na", "\uff1da", "=", "-1+1", "+1e", "-", "-1;=2"):
             visits = [leave(1, 0, 1, zone=name)]
             findings = Findings(visits=visits, crossings=[dict(cross(1, 0.5), line=name)])
-            row = list(csv.reader(io.StringIO(tables.objects_csv(findings), newline="")))[1]
+            row = list(csv.reader(io.StringIO(tables.objects_csv(findings).decode(), newline="")))[1]
             self.assertEqual((row[1], row[6]), (f"'{name}", f"'{name}:left"))
         for name in ("a=1", "1", "-1", "+1.5", "way in", "", "'=1"):
             self.assertEqual(tables.harmless(name), name)

@@ -10,8 +10,9 @@
 # bench      bench_kernels (compared with NPP if the host has nvcc and NPP), bench_pipelines.py (beside GStreamer's own elements: those of
 #            nvcodec that compile kernels need an NVRTC of CUDA 12; unzip PyPI's wheel nvidia-cuda-nvrtc-cu12, add its folder
 #            nvidia/cuda_nvrtc/lib to LD_LIBRARY_PATH and set GST_CUDA_NVRTC_LIBNAME=libnvrtc.so.12). FRAMES=, TURNS= and ONLY= (a
-#            regular expression) for the pipelines. cvcuda_peers.py needs a python3 with PyTorch and CV-CUDA: unzip PyPI's wheel
-#            cvcuda-cu13 and add its folder to PYTHONPATH
+#            regular expression) for the pipelines; with ONLY nothing but pipelines is measured. ONLY='at a time' is motion-scan's share
+#            of the decoder's rate. cvcuda_peers.py needs a python3 with PyTorch and CV-CUDA: unzip PyPI's wheel cvcuda-cu13 and add
+#            its folder to PYTHONPATH
 # pipelines  gst-launch-1.0 pipelines, some of which decode the packed clips; a live one that must not drop a frame
 # frames     frames in CUDA memory as arrays of PyTorch, CuPy, Numba and JAX, and arrays as frames: needs a python3 with PyTorch and CuPy.
 #            FRAMES_TESTS='-k late' selects tests
@@ -205,7 +206,9 @@ build_peers() {
 }
 
 mode_bench() {
-  if [[ ! -x $here/tests/bench/bench_kernels ]]; then
+  if [[ ${ONLY:-} ]]; then
+    report SKIP bench/kernels 'ONLY names pipelines'
+  elif [[ ! -x $here/tests/bench/bench_kernels ]]; then
     report SKIP bench/kernels 'no benchmarks in the bundle'
   else
     build_peers
@@ -221,7 +224,9 @@ mode_bench() {
     fi
     grep -aE '^#|/' "$log" | cut -c1-120
   fi
-  if command -v python3 >/dev/null; then  # with the host's libraries, as in mode_frames
+  if [[ ${ONLY:-} ]]; then
+    report SKIP bench/cvcuda 'ONLY names pipelines'
+  elif command -v python3 >/dev/null; then  # with the host's libraries, as in mode_frames
     run bench/cvcuda 200 python3 "$here/tests/bench/cvcuda_peers.py" --json="$logs/cvcuda.json"
     grep -aE '^#|/' "$logs/bench_cvcuda.log" | cut -c1-120
   else
@@ -375,7 +380,7 @@ mode_pipelines() {
 for mode in "$@"; do
   case $mode in
     tests | late | neighbours | sanitize | bench | pipelines | frames | soak) ;;
-    *) sed -n '4,20p' "$0" >&2; exit 2 ;;
+    *) sed -n '4,21p' "$0" >&2; exit 2 ;;
   esac
 done
 printf '# cudavision %s on %s\n' "$(cat "$here/VERSION")" \

@@ -161,7 +161,7 @@ class Readme(Case):
             frames = fps = up = motion = objects = reconnects = connected = written_clips = failures = 0
             name, events = "door", dict.fromkeys(("begin", "end", "enter", "leave", "cross", "light"), 0)
 
-        Parts.recorder = Parts
+        Parts.recorder, Parts.pace, Parts.dropped = Parts, Parts, {"encoded": 0, "decoded": 0}
         found = {sample.name for family in metrics.Collector([Parts], Parts, Parts).collect() for sample in family.samples}
         self.assertEqual(found, {name for names, _ in TABLES["metric"] for name in names.split(", ")})
         self.assertIn(f"127.0.0.1:{config.Metrics().port}", README)

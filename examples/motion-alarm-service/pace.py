@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Leaves frames of a live camera out where the machine is too slow for all of them, so that messages are not late.
+
+    source ! … ! decoder ! … ! queue ! cudadiff
+                 |             `-- the queue is leaky: it drops the oldest decoded frame if cudadiff still works on those before
+                 `-- if even decoding is too slow, encoded frames would wait in the source without limit. Once the frames that come
+                     out are LATE, encoded frames are dropped here, up to a key frame that is in time
+
+Both are counted. Once a minute the log says how many, and if they are many, so does `problem`."""
+
+import collections
+import logging
+import time
+
+from common import Gst
+
+log = logging.getLogger("motion-alarm")
+LATE = 1.0  # seconds after which a frame comes out later than others did
+DRIFT = 0.0002  # of a camera's clock against the one of this machine: seconds a second
+OFTEN = 0.4  # seconds between two looks at the time of frames
+REPORT = 60  # seconds between two reports
+MANY = 0.02  # share of the frames that is reported as a problem
+
+
+def on_decoders(pipeline, found):
+    """Calls found(sink pad) for each video decoder that is in a pipeline, or is added to it."""
+
+    def on_element(_, __, element):
+        factory = element.get_factory()
+        kind = factory.get_metadata("klass") if factory and not isinstance(element, Gst.Bin) else ""
+        if "Decoder" in kind and ("Video" in kind or "Image" in kind) and (pad := element.get_static_pad("sink")):
+            found(pad)
+
+    pipeline.connect("deep-element-added", on_element)
+    pipeline.iterate_recurse().foreach(lambda element: on_element(None, None, element))
+
+
+class Pace:
+    """Of a camera, whose pipelines come and go. `told` is called when `problem` changed."""
+
+    def __init__(self, name, told=lambda: None, clock=time.monotonic):
+        self.name, self.told, self.clock = name, told, clock
+        self.dropped = collections.Counter()  # "encoded" and "decoded" frames, since the start of the service
+        self.problem = ""
+        self.reported, self.before = clock(), (0, 0)  # when, and how many frames came and were dropped until then
+        self.pipeline = self.pad = None
+
+    def attach(self, pipeline, queue, output):
+        """`queue`: in front of cudadiff; `output`: a pad behind it."""
+        self.pipeline, self.output, self.pad = pipeline, output, None
+        self.live = self.dropping = False
+        self.usual, self.judged = None, 0.0  # usual: seconds from the time of a frame until it comes out; judged: when that was seen
+        self.resumed = 0  # the running time of the key frame with which decoding went on
+        queue.connect("overrun", self.on_overrun)
+        on_decoders(pipeline, self.on_decoder)
+
+    def on_decoder(self, pad):
+        self.pad = pad
+
+    def on_overrun(self, _):
+        self.dropped["decoded"] += self.live
+
+    def behind(self, pad, pts):
+        """Seconds since the time of a frame that is at a pad; None if that is not known."""
+        event, now = pad.get_sticky_event(Gst.EventType.SEGMENT, 0), self.pipeline.get_current_running_time()
+        if not event or Gst.CLOCK_TIME_NONE in (pts, now):
+            return None
+        running = event.parse_segment().to_running_time(Gst.Format.TIME, pts)
+        return None if running == Gst.CLOCK_TIME_NONE else (now - running) / Gst.SECOND
+
+    def look(self, pts):
+        """At the time of the newest frame that came out, since the last call. Called about ten times a second."""
+        now = self.clock()
+        if self.dropping or not self.live or pts < self.resumed or now - self.judged < OFTEN or (behind := self.behind(self.output, pts)) is None:
+            return
+        self.usual = behind if self.usual is None else min(behind, self.usual + DRIFT * (now - self.judged))
+        self.judged = now
+        if behind - self.usual > LATE and self.pad:
+            self.dropping = True
+            self.pad.add_probe(Gst.PadProbeType.BUFFER, self.on_encoded)
+
+    def on_encoded(self, pad, info):
+        buffer = info.get_buffer()
+        if not buffer.has_flags(Gst.BufferFlags.DELTA_UNIT):
+            behind = self.behind(pad, buffer.pts)
+            if behind is None or behind - self.usual < LATE / 2:
+                self.resumed, self.dropping = buffer.pts, False
+                return Gst.PadProbeReturn.REMOVE
+        self.dropped["encoded"] += 1
+        return Gst.PadProbeReturn.DROP
+
+    def report(self, frames):
+        """`frames`: that came since the start of the service. Called about ten times a second."""
+        if (now := self.clock()) - self.reported < REPORT:
+            return
+        came, dropped = (count - before for count, before in zip((frames, sum(self.dropped.values())), self.before))
+        self.before, problem = (frames, sum(self.dropped.values())), ""
+        if dropped:
+            log.warning("%s: %d of %d frames were left out in %.0f s: this machine is too slow for all of them",
+                        self.name, dropped, came + dropped, now - self.reported)
+        if dropped > MANY * (came + dropped):
+            problem = f"too slow: {100 * dropped / (came + dropped):.0f} % of the frames are left out: let the camera send fewer or smaller ones, or use fewer cameras"
+        self.reported = now
+        if problem != self.problem:
+            self.problem = problem
+            self.told()

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What a machine that is too slow leaves out: decoded frames, and encoded frames up to a key frame. Where it is said."""
+
+import sys
+import threading
+import unittest
+from unittest import mock
+
+from helpers import EXAMPLE, FOREVER, HANGS, wait_for
+
+sys.path[:0] = [str(EXAMPLE), str(EXAMPLE.parent)]
+import camera  # noqa: E402
+import common  # noqa: E402
+import config  # noqa: E402
+import metrics  # noqa: E402
+import pace  # noqa: E402
+from common import Gst  # noqa: E402
+
+LIVE = "appsrc name=source is-live=true do-timestamp=true format=time caps=image/jpeg,width=64,height=48,framerate=25/1"
+
+
+class Silent:
+    event = state = snapshot = clip = staticmethod(lambda *_: None)
+
+
+def jpeg():
+    (sample,) = common.samples(common.parse("videotestsrc num-buffers=1 ! video/x-raw,width=64,height=48 ! jpegenc ! appsink name=sink"))
+    return sample.get_buffer().extract_dup(0, sample.get_buffer().get_size())
+
+
+class Pace(unittest.TestCase):
+    def start(self, source):
+        """A camera that plays, and its appsrc."""
+        door = camera.Camera(config.Camera(uri="rtsp://camera/x", key="door"), config.Reconnect(timeout=FOREVER), Silent)
+        with mock.patch.object(camera.inputs, "source_of", lambda uri: (source, {})):
+            door.start()
+            self.addCleanup(door.join, HANGS)
+            self.addCleanup(door.stop)
+            wait_for("the pipeline", lambda: door.sink)
+        pushed = door.sink.get_parent().get_by_name("source")
+        wait_for("its source plays", lambda: pushed.get_state(0).state == Gst.State.PLAYING)
+        return door, pushed
+
+    def test_decoded_frames_that_come_too_fast(self):
+        """While cudadiff is held up, the queue keeps the two newest frames."""
+        door, pushed = self.start(f"{LIVE} ! jpegdec")
+        go_on, held, picture = threading.Event(), threading.Event(), jpeg()
+
+        def hold(*_):
+            held.set()
+            go_on.wait()
+            return Gst.PadProbeReturn.REMOVE
+
+        decoded = []
+        queue = door.sink.get_parent().get_by_name("queue")
+        queue.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, lambda *_: decoded.append(1) or Gst.PadProbeReturn.OK)
+        door.diff.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, hold)
+        self.addCleanup(go_on.set)
+        pushed.emit("push-buffer", Gst.Buffer.new_wrapped(picture))
+        wait_for("the first frame", held.is_set)
+        for _ in range(9):
+            pushed.emit("push-buffer", Gst.Buffer.new_wrapped(picture))
+        wait_for("all are decoded", lambda: len(decoded) == 10)
+        wait_for("what was left out", lambda: door.pace.dropped["decoded"] == 7)
+        go_on.set()
+        wait_for("the others", lambda: door.frames == 3)
+        self.assertEqual(0, door.pace.dropped["encoded"])
+        said = {(sample.name, *sample.labels.values()): sample.value
+                for family in metrics.Collector([door], None, None).collect() for sample in family.samples}
+        self.assertEqual(7, said["cudavision_camera_dropped_total", "door", "decoded"])
+        self.assertEqual(0, said["cudavision_camera_dropped_total", "door", "encoded"])
+
+    def test_a_decoder_that_is_too_slow(self):
+        """It takes 0.3 s for a frame, and many come at once: those that are late are not decoded. Then it goes on with new ones."""
+        door, pushed = self.start(f"{LIVE} ! jpegdec ! identity sleep-time=300000")
+        picture, count = jpeg(), 100
+        for _ in range(count):
+            pushed.emit("push-buffer", Gst.Buffer.new_wrapped(picture))
+        wait_for("frames are left out", lambda: door.pace.dropped["encoded"] > 20)
+        wait_for("all frames are gone", lambda: not pushed.get_property("current-level-bytes"))
+
+        def goes_on():
+            nonlocal count
+            count += 1
+            pushed.emit("push-buffer", Gst.Buffer.new_wrapped(picture))
+            return not door.pace.dropping
+
+        wait_for("it goes on", goes_on)
+        wait_for("every frame is analysed or left out", lambda: count == door.frames + sum(door.pace.dropped.values()))
+
+    def test_what_is_late(self):
+        """The delay of a camera, and a clock that is a little slow, are no lateness. Dropping ends with a key frame that is in time."""
+        now, behind = [0.0], [0.0]
+        each = pace.Pace("door", clock=lambda: now[0])
+        pipeline = common.parse("fakesrc ! queue name=queue ! fakesink")
+        each.attach(pipeline, pipeline.get_by_name("queue"), None)
+        each.live, each.pad = True, mock.Mock()
+        each.behind = lambda pad, pts: behind[0]
+
+        def look(late, seconds=1.0):
+            now[0], behind[0] = now[0] + seconds, late
+            each.look(round(now[0] * Gst.SECOND))
+            return each.dropping
+
+        self.assertFalse(look(5.0))  # while a camera starts
+        self.assertFalse(look(2.0))
+        self.assertFalse(look(2.9))
+        for minute in range(600):
+            self.assertFalse(look(2.0 + 0.01 * minute, 60))  # 170 millionths
+        usual = 2.0 + 0.01 * 599
+        self.assertTrue(look(usual + 1.1))
+        each.pad.add_probe.assert_called_once()
+
+        def encoded(late, *flags):
+            behind[0], buffer = late, Gst.Buffer.new_allocate(None, 1, None)
+            buffer.pts = round(now[0] * Gst.SECOND)
+            for flag in flags:
+                buffer.set_flags(flag)
+            return each.on_encoded(None, mock.Mock(get_buffer=lambda: buffer))
+
+        self.assertEqual(Gst.PadProbeReturn.DROP, encoded(usual + 0.9))  # a key frame, but late
+        self.assertEqual(Gst.PadProbeReturn.DROP, encoded(usual, Gst.BufferFlags.DELTA_UNIT))
+        self.assertEqual(Gst.PadProbeReturn.REMOVE, encoded(usual + 0.2))
+        self.assertEqual((2, False), (each.dropped["encoded"], each.dropping))
+        each.look(round((now[0] - 1) * Gst.SECOND))  # a frame of before, which is late, says nothing new
+        self.assertFalse(each.dropping)
+
+    def test_it_is_said_once_a_minute(self):
+        now, told = [0.0], []
+        each = pace.Pace("door", lambda: told.append(each.problem), clock=lambda: now[0])
+        with self.assertNoLogs("motion-alarm"):
+            each.report(1000)
+            each.dropped["decoded"] = 500
+            now[0] = 59
+            each.report(1500)
+        now[0] = 61
+        with self.assertLogs("motion-alarm") as logged:
+            each.report(1500)
+        self.assertEqual(["door: 500 of 2000 frames were left out in 61 s: this machine is too slow for all of them"],
+                         [record.getMessage() for record in logged.records])
+        self.assertRegex(each.problem, "^too slow: 25 % of the frames are left out: ")
+        now[0] = 122
+        with self.assertNoLogs("motion-alarm"):
+            each.report(3000)
+        self.assertEqual(("", 2), (each.problem, len(told)))
+
+
+if __name__ == "__main__":
+    unittest.main()

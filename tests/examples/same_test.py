@@ -1,0 +1,136 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Tests that motion-report, motion-scan and motion-alarm-service find the same objects, events and numbers in one clip. Exit status 77
+without the bindings of GStreamer or NumPy."""
+import csv
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+from unittest import mock
+
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
+sys.dont_write_bytecode = True
+sys.path[:0] = [str(EXAMPLES)]
+try:
+    import numpy  # noqa: F401: the report needs it
+    import common
+except (ImportError, ValueError) as error:
+    print(f"skipped: no Python bindings of GStreamer, or no NumPy ({error})")
+    sys.exit(77)
+
+HANGS = 3600
+ZONES, LINES = "left: 0.0,0.0 0.8,0.0 0.8,1.0 0.0,1.0; all: 0.0,0.0 1.0,0.0 1.0,1.0 0.0,1.0", "gate: 0.8,0.0 0.8,1.0"
+# Nothing, a ball, nothing, two balls, and nothing: two motions with objects, and an end before the end of the clip. 25 frames a second.
+CAPS = "video/x-raw,format=I420,width=320,height=240,framerate=25/1"
+EMPTY = f"videotestsrc pattern=black num-buffers=40 ! {CAPS} ! all."
+SCENE = f"""
+  concat name=all ! jpegenc ! avimux ! filesink location=clip.avi {EMPTY}
+  videotestsrc pattern=ball num-buffers=75 ! {CAPS} ! all. {EMPTY}
+  compositor name=two sink_1::xpos=160 sink_1::ypos=120 ! {CAPS} ! all.
+  videotestsrc pattern=ball num-buffers=75 ! {CAPS} ! two.sink_0
+  videotestsrc pattern=ball motion=sweep num-buffers=75 ! video/x-raw,width=120,height=120,framerate=25/1 ! two.sink_1 {EMPTY}"""
+VISIT = "id", "zone", "entered", "left", "seconds", "path_length"
+
+
+def rounded(rows, names):
+    """The members of rows, in an order of their own."""
+    return sorted(tuple(round(row[name], 3) if isinstance(row[name], float) else row[name] for name in names) for row in rows)
+
+
+class Same(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = pathlib.Path(folder.name)
+        subprocess.run(["gst-launch-1.0", "-q", *SCENE.split()], cwd=cls.folder, check=True)
+        cls.report, cls.frames = cls.run_report()
+        cls.scan = cls.run_scan()
+        cls.service, cls.counted = cls.run_service()
+
+    @classmethod
+    def run_report(cls):
+        """The events of motion.jsonl, and the rows of frames.csv."""
+        subprocess.run([EXAMPLES / "motion-report/motion_report.py", "--clip=clip.avi", f"--zones={ZONES}", f"--lines={LINES}", "--backend=cpu"],
+                       cwd=cls.folder, check=True, stdout=subprocess.DEVNULL)
+        with open(cls.folder / "out/frames.csv", encoding="utf-8", newline="") as stream:
+            return [json.loads(line) for line in (cls.folder / "out/motion.jsonl").read_text().splitlines()], list(csv.DictReader(stream))
+
+    @classmethod
+    def run_scan(cls):
+        """The result from which the scan makes its tables."""
+        request = {"number": 0, "uri": (cls.folder / "clip.avi").as_uri(), "backend": "cpu", "timeout": HANGS, "threads": 1,
+                   "settings": {"preset": "outdoor", "zones": ZONES, "lines": LINES}}
+        with subprocess.Popen([sys.executable, EXAMPLES / "motion-scan/analyse.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+            program.stdin.write(json.dumps(request) + "\n")
+            program.stdin.flush()
+            return json.loads(program.stdout.readline())
+
+    @classmethod
+    def run_service(cls):
+        """The events of the clip as a camera, which plays it once, and the number of its frames."""
+        sys.path.insert(0, str(EXAMPLES / "motion-alarm-service"))
+        import camera
+        import config
+        told, ended = [], threading.Event()
+
+        class Listener:
+            snapshot = clip = staticmethod(lambda *_: None)
+            event = staticmethod(lambda _, line: told.append(line))
+            state = staticmethod(lambda door: door.frames and not door.up and ended.set())
+
+        common.parse("cudadiff ! fakesink")
+        settings = config.Camera(uri=str(cls.folder / "clip.avi"), key="door",
+                                 cudadiff={"preset": "outdoor", "gap": 1, "zones": ZONES, "lines": LINES, "backend": "cpu"})
+        door = camera.Camera(settings, config.Reconnect(first=3600, most=3600, timeout=3600), Listener)
+        with mock.patch.object(camera.log, "warning"):  # that the stream ended
+            door.start()
+            ended.wait(HANGS)
+            door.stop()
+            door.join(HANGS)
+        return told, door.frames
+
+    def of(self, rows, event):
+        return [row for row in rows if row["event"] == event]
+
+    def test_frames(self):
+        self.assertEqual((self.scan["status"], self.scan["error"]), ("ok", None))
+        self.assertEqual({270, self.scan["frames"], self.counted}, {len(self.frames)})
+        self.assertEqual(self.scan["motion_frames"], sum(row["moving"] == "1" for row in self.frames))
+        for second in self.scan["profile"]:
+            rows = [float(row["changed_percent"]) for row in self.frames if int(float(row["time_s"])) == second["second"]]
+            self.assertEqual(len(rows), second["frames"])
+            self.assertAlmostEqual(sum(rows) / len(rows), 100 * second["changed_mean"], 3)
+            self.assertAlmostEqual(max(rows), 100 * second["changed_max"], 3)
+
+    def test_objects(self):
+        rows = [self.of(self.report, "leave"), self.scan["objects"], self.of(self.service, "leave")]
+        report, scan, service = (rounded([{**row, "path_length": round(row["path_length"], 1)} for row in each], VISIT) for each in rows)
+        self.assertGreater(len({visit[0] for visit in report}), 2)
+        self.assertEqual({visit[1] for visit in report}, {"left", "all"})
+        self.assertEqual(report, service)
+        self.assertEqual(report, scan)
+
+    def test_motions(self):
+        """The service and the report tell each `begin` and `end`; the scan makes a motion of both."""
+        for event in ("begin", "end"):
+            self.assertEqual(*(rounded(self.of(rows, event), ("time",)) for rows in (self.report, self.service)))
+        ends, motions = self.of(self.service, "end"), self.of(self.scan["events"], "motion")
+        self.assertEqual(len(ends), 2)
+        self.assertEqual([round(end["began"], 3) for end in ends], [round(motion["begin"], 3) for motion in motions])
+        self.assertEqual([round(end["last_motion"] + 1 / 25, 3) for end in ends], [round(motion["end"], 3) for motion in motions])
+
+    def test_crossings(self):
+        names = "time", "id", "line", "direction"
+        crossings = [rounded(self.of(rows, "cross"), names) for rows in (self.report, self.service)]
+        crossings.append(rounded([{**row, "time": row["begin"]} for row in self.of(self.scan["events"], "cross")], names))
+        self.assertTrue(crossings[0])
+        self.assertEqual(crossings, [crossings[0]] * 3)
+
+
+if __name__ == "__main__":
+    unittest.main()
