@@ -303,7 +303,7 @@ gap = 0.5
         found = self.subscriber(broker)
         service = self.service(self.tables(door.uri, broker=broker), prefix=("prlimit", "--fsize=100000"))
         wait_for("the report", lambda: found.last.get("cudavision/door/problem", b"").startswith(b"recording: "))
-        self.assertIn("door: recording: ", service.log)
+        wait_for("the line of the log", lambda: "door: recording: " in service.log)
         count = service.metrics()["camera_frames_total", "door"]
         service.wait_metric("camera_frames_total", "door", least=count + 20)
         self.assertEqual(1, service.metrics()["camera_up", "door"])

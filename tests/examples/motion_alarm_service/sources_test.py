@@ -180,7 +180,7 @@ uri = "{self.folder}/sound.wav"
         for name in ("door", "nowhere", "sound"):
             service.wait_metric("camera_reconnects_total", name)
             self.assertEqual(0, service.metrics()["camera_frames_total", name])
-        self.assertIn("sound: lost: there is no video in it", service.log)
+        wait_for("the line of the log", lambda: "sound: lost: there is no video in it" in service.log)
         self.assertRegex(service.log, "door: lost: .*: correct the user and the password in its uri;")
         self.assertRegex(service.log, "nowhere: lost: .*: is it switched on and connected, and is 127.0.0.1:9 right[?];")
         text = service.text_of_metrics()
