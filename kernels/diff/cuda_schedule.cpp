@@ -67,7 +67,7 @@ bool opens_together(const Plan& plan) {
 
 Schedule make_schedule(const Plan& plan, int slots) {
   const Params& params = plan.params;
-  const bool shows_changed = params.output == Output::mask || params.output == Output::overlay;
+  const bool shows_changed = plan.shows_mask();
   Schedule schedule;
   schedule.layout = layout_of(info(plan.geometry.format));
   schedule.compares = plan.compares_samples();
@@ -123,6 +123,12 @@ Memory memory_of(const Plan& plan) {
   const bool counts_later = plan.opens() || plan.scales();  // then what is compared is not the final mask
   if (!opens_together(plan)) memory.changed = take(memory.bits_bytes, mask_bytes);
   memory.final_mask = counts_later ? take(memory.bits_bytes, final_pitch(plan) * plan.geometry.height) : memory.changed;
+  if (plan.completes()) {
+    const Schedule schedule = make_schedule(plan);
+    if (plan.scales()) memory.filled = take(memory.bits_bytes, mask_bytes);
+    memory.shown = take(memory.bits_bytes, final_pitch(plan) * plan.geometry.height);
+    memory.spare_records = take(memory.bits_bytes, schedule.frame.count() * schedule.frame.record_bytes);
+  }
   if (params.reference == Reference::pooled) memory.learning = take(memory.bits_bytes, plan.cells.changed.size());
   if (params.reference == Reference::mog2) memory.foreground = take(memory.bits_bytes, mask_bytes);
   if (plan.scales() && plan.compares_samples()) memory.small = take(memory.bits_bytes, frame_bytes);
