@@ -7,10 +7,12 @@
 
 #include "kernels/cpu/filter.hpp"
 #include "kernels/diff/cpu_compare.hpp"
+#include "kernels/diff/cpu_enclosed.hpp"
 #include "kernels/diff/cpu_looks.hpp"
 #include "kernels/diff/cpu_masks.hpp"
 #include "kernels/diff/cpu_mog2.hpp"
 #include "kernels/diff/cpu_pooled.hpp"
+#include "kernels/diff/cpu_pooled_outline.hpp"
 #include "kernels/diff/cpu_samples.hpp"
 #include "kernels/diff/cpu_scale.hpp"
 #include "kernels/diff/sequence.hpp"
@@ -147,18 +149,29 @@ class CpuDiff final : public Sequence {
     } else {
       opened_ = changed_;
     }
-    const bool shows_mask = params.output == Output::mask || params.output == Output::overlay;
     const bool counts_small = params.cell_size % params.analysis_scale == 0;
+    const bool enlarges = plan().shows_mask() && !plan().completes();
     mask_ = opened_;
-    if (plan().scales() && (shows_mask || !counts_small))
+    if (plan().scales() && (enlarges || !counts_small))
       mask_ = enlarged(opened_, params.analysis_scale, {geometry().width, geometry().height});
     counts_small ? count(opened_, params.analysis_scale, plan().cells, slot.cells) : count(mask_, 1, plan().cells, slot.cells);
-    if (shows_mask) for_strips(geometry(), [&](int begin, int end) { show_changed(given, begin, end); });
+    if (plan().completes()) complete_mask(frame);
+    if (plan().shows_mask()) for_strips(geometry(), [&](int begin, int end) { show_changed(given, begin, end); });
     LooksJob looks = looks_job(plan(), given);
     if (is_pooled && frame.compared) looks.structure = structure_job(pooled_work(frame));
     measure_looks(looks, bytes(), opened_, plan().cells, slot.cells, slot.looks);
     if (plan().scales() && writes_difference) enlarge_difference(given);
     return {};
+  }
+
+  /// Sets mask_ to what is shown of opened_.
+  void complete_mask(const Frame& frame) {
+    opened_.copyTo(filled_);
+    filler_.fill(plan().reach(), counted_[0], filled_);
+    mask_ = filled_;
+    if (!plan().scales()) return;
+    mask_ = enlarged(filled_, plan().params.analysis_scale, {geometry().width, geometry().height});
+    pooled::refine_outline(pooled_work(frame), bytes(), filled_, counted_[0], mask_);
   }
 
   /// Sets small_ to the frame at the size of the analysis. Only compared sets are needed.
@@ -362,9 +375,10 @@ class CpuDiff final : public Sequence {
   Image small_, small_difference_;  ///< at the size of the analysis, in small_memory_
   std::vector<unsigned char> model_;
   pooled::CpuSteps steps_;
+  Filler filler_;
   std::optional<ByteRows> bytes_;
-  cv::Mat changed_, opened_;  ///< of the analysis
-  cv::Mat mask_;              ///< the opened mask, in pixels of the frame
+  cv::Mat changed_, opened_, filled_;  ///< of the analysis
+  cv::Mat mask_;                       ///< what is shown: the opened mask in pixels of the frame, see Plan::completes()
   std::vector<Slot> results_;
   std::vector<Learning> learning_;  ///< see steer()
   std::uint64_t began_ = 0;         ///< the number of the frame with which the reference began

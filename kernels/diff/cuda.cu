@@ -3,6 +3,7 @@
 //
 //   each frame:  [analysis_scale > 1: cuda_scale.cu]  ->  [mog2: cuda_mog2.cu; pooled: cuda_pooled_light.cu, cuda_pooled_change.cu]  ->  cuda_compare.cu  ->  [light_change_ratio > 0: cuda_light.cu or cuda_mog2.cu]
 //                ->  [analysis_scale > 1, output = difference: cuda_scale.cu]  ->  [open_radius or light_change_ratio > 0, or analysis_scale > 1: cuda_open.cu]
+//                ->  [pooled, the mask is shown: cuda_enclosed.cu; cuda_pooled_outline.cu if analysis_scale > 1; cuda_open.cu]
 //   results:     each tile stores a record in page-locked host memory; cuda_records.cpp adds them
 //                cuda_looks.cu: what the changed pixels of cells look like, in page-locked host memory, too
 //   boxes:       cuda_boxes.cu
@@ -18,9 +19,11 @@
 #include "kernels/cuda/memory.hpp"
 #include "kernels/diff/cuda_arguments.hpp"
 #include "kernels/diff/cuda_boxes.hpp"
+#include "kernels/diff/cuda_enclosed.hpp"
 #include "kernels/diff/cuda_looks.hpp"
 #include "kernels/diff/cuda_mog2.hpp"
 #include "kernels/diff/cuda_pooled.hpp"
+#include "kernels/diff/cuda_pooled_outline.hpp"
 #include "kernels/diff/cuda_records.hpp"
 #include "kernels/diff/cuda_scale.hpp"
 #include "kernels/diff/sequence.hpp"
@@ -34,7 +37,10 @@ class CudaDiff final : public Sequence {
       : Sequence(std::move(plan), Backend::cuda),
         schedule_(make_schedule(this->plan())),
         compare_(schedule_.compares ? compare_kernel(schedule_.layout, has_background(), schedule_.compare) : nullptr),
-        open_(schedule_.opens ? open_kernel(schedule_.layout, schedule_.open, schedule_.wide) : nullptr),
+        open_(schedule_.opens
+                  ? open_kernel(schedule_.layout, this->plan().completes() ? Writes::nothing : schedule_.open, schedule_.wide)
+                  : nullptr),
+        show_(this->plan().completes() ? open_kernel(schedule_.layout, schedule_.open, schedule_.wide) : nullptr),
         restart_(schedule_.restarts ? restart_kernel(schedule_.layout.sample_bytes) : nullptr),
         light_(has_pooled()
                    ? pooled_light_kernel(schedule_.layout.sample_bytes, compared_channels(this->plan()), this->plan().log2_scale())
@@ -49,7 +55,7 @@ class CudaDiff final : public Sequence {
     if (Status status = looks_.allocate(sizeof(CellLooks) * cell_count() * std::size_t(plan().params.in_flight)); !status.ok())
       return status;
     if (Status status = records_.allocate(schedule_.frame_record_bytes() * plan().params.in_flight); !status.ok()) return status;
-    for (const void* kernel : {light_, change_, compare_, open_, restart_}) {
+    for (const void* kernel : {light_, change_, compare_, open_, show_, restart_}) {
       if (!kernel) continue;
       if (Status status = cuda::load_kernel(kernel, "cannot load the difference kernel"); !status.ok()) return status;
     }
@@ -57,6 +63,10 @@ class CudaDiff final : public Sequence {
     if (Status status = load_looks(schedule_.layout.sample_bytes == 1); !status.ok()) return status;
     if (schedule_.scales)
       if (Status status = load_scaling(schedule_.layout.sample_bytes); !status.ok()) return status;
+    if (show_) {
+      if (Status status = load_enclosing(); !status.ok()) return status;
+      if (Status status = load_outlining(schedule_.layout.sample_bytes == 1); !status.ok()) return status;
+    }
     if (has_mixture()) return load_mog2(schedule_.layout.sample_bytes, compared_channels(plan()));
     return {};
   }
@@ -93,6 +103,11 @@ class CudaDiff final : public Sequence {
     if (memory.learning != Memory::none) device_learning_ = reinterpret_cast<Learning*>(bits_.data() + memory.learning);
     params_.final_mask = final_mask_;
     params_.final_pitch = int(final_pitch(plan()));
+    if (memory.filled != Memory::none) filled_ = bits_.data() + memory.filled;
+    if (plan().completes()) {
+      shown_ = bits_.data() + memory.shown;
+      spare_records_ = bits_.data() + memory.spare_records;
+    }
     if (memory.foreground != Memory::none) foreground_ = bits_.data() + memory.foreground;
     if (memory.small != Memory::none) small_ = layout.at(plan().analysis, bits_.data() + memory.small);
     if (memory.small_difference != Memory::none)
@@ -152,7 +167,29 @@ class CudaDiff final : public Sequence {
     Frame shown = frame;
     shown.reference = {};
     set_planes(p, plan(), schedule_.layout, shown);
-    return launch_open(p, queue);
+    if (Status opened = launch_open(p, queue); !opened.ok() || !show_) return opened;
+    return show_completed(frame, p, queue);
+  }
+
+  /// Shows the final mask, filled and with a finer outline. `p`: what the opening was told.
+  Status show_completed(const Frame& frame, KernelParams& p, Queue queue) const {
+    const Geometry& analysis = plan().analysis;
+    const bool scales = schedule_.scales;
+    const Enclosing enclosing{final_mask_,    p.final_pitch,   scales ? filled_ : shown_, p.counted,     p.bits_pitch,
+                              analysis.width, analysis.height, plan().log2_scale(),       plan().reach()};
+    if (Status status = launch_enclosing(enclosing, queue.stream); !status.ok()) return status;
+    if (scales) {
+      const Outlining outlining{pooled_work(frame), filled_, p.counted, p.bits_pitch, shown_, p.final_pitch};
+      if (Status status = launch_outlining(outlining, schedule_.layout.sample_bytes == 1, queue.stream); !status.ok())
+        return status;
+    }
+    // The opening once more, which opens and spreads nothing, and stores the mask where it is already.
+    p.changed = p.final_mask = shown_;
+    p.bits_pitch = p.final_pitch;
+    p.log2_scale = p.open_radius = 0;
+    p.detects_light = false;  // if light was switched, the final mask is empty
+    p.records = spare_records_;
+    return launch(show_, dim3(unsigned(schedule_.frame.x), unsigned(schedule_.frame.y)), p, queue, schedule_.open_shared);
   }
 
   /// Compares at a part of the size, and shows the difference if asked.
@@ -285,6 +322,7 @@ class CudaDiff final : public Sequence {
   // Kernels; null if they do not run:
   const void* const compare_;
   const void* const open_;
+  const void* const show_;  ///< shows what open_ found, which shows nothing then; see Plan::completes()
   const void* const restart_;
   const void* const light_;
   const void* const change_;
@@ -292,7 +330,8 @@ class CudaDiff final : public Sequence {
   cuda::HostMemory records_, looks_;
   KernelParams params_, open_params_;  ///< of the analysis, and of open_
   Image small_, small_difference_;     ///< at the size of the analysis
-  unsigned char *foreground_ = nullptr, *model_ = nullptr, *final_mask_ = nullptr;
+  unsigned char *foreground_ = nullptr, *filled_ = nullptr, *shown_ = nullptr, *spare_records_ = nullptr, *model_ = nullptr,
+                *final_mask_ = nullptr;
   Learning* device_learning_ = nullptr;
   std::vector<Learning> learning_;  ///< see steer()
   bool steered_ = false;            ///< whether the device does not have it yet

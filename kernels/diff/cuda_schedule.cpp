@@ -44,7 +44,7 @@ bool has_copied(const FormatInfo& format) {
 
 Schedule make_schedule(const Plan& plan) {
   const Params& params = plan.params;
-  const bool shows_changed = params.output == Output::mask || params.output == Output::overlay;
+  const bool shows_changed = plan.shows_mask();
   Schedule schedule;
   schedule.layout = layout_of(info(plan.geometry.format));
   schedule.compares = plan.compares_samples();
@@ -91,6 +91,12 @@ Memory memory_of(const Plan& plan) {
   const bool counts_later = plan.opens() || plan.scales();  // then what is compared is not the final mask
   memory.changed = take(memory.bits_bytes, mask_bytes);
   memory.final_mask = counts_later ? take(memory.bits_bytes, final_pitch(plan) * plan.geometry.height) : memory.changed;
+  if (plan.completes()) {
+    const Schedule schedule = make_schedule(plan);
+    if (plan.scales()) memory.filled = take(memory.bits_bytes, mask_bytes);
+    memory.shown = take(memory.bits_bytes, final_pitch(plan) * plan.geometry.height);
+    memory.spare_records = take(memory.bits_bytes, schedule.frame.count() * schedule.frame.record_bytes);
+  }
   if (params.reference == Reference::pooled) memory.learning = take(memory.bits_bytes, plan.cells.changed.size());
   if (params.reference == Reference::mog2) memory.foreground = take(memory.bits_bytes, mask_bytes);
   if (plan.scales() && plan.compares_samples()) memory.small = take(memory.bits_bytes, frame_bytes);

@@ -104,7 +104,9 @@ struct Memory {
   std::size_t kept_bytes = 0;
   // In the second block, bits of rows of Plan::mask_pitch():
   std::size_t counted = none, changed = none, foreground = none;
-  std::size_t final_mask = none;                      ///< bits of the frame, see final_pitch(); may be `changed`
+  std::size_t final_mask = none;  ///< bits of the frame, see final_pitch(); may be `changed`
+  /// See Plan::completes(): filled pixels of the analysis, if it has a part of the size; the mask that is shown; records that nobody reads.
+  std::size_t filled = none, shown = none, spare_records = none;
   std::size_t learning = none;                        ///< a byte for each cell, see Diff::steer()
   std::size_t small = none, small_difference = none;  ///< pictures of the analysis, see frame_layout()
   std::size_t bits_bytes = 0;

@@ -2,6 +2,7 @@
 // Private: what a backend computes, and the two backends.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -9,6 +10,7 @@
 
 #include "kernels/diff/arithmetic.hpp"
 #include "kernels/diff/diff.hpp"
+#include "kernels/diff/enclosed.hpp"
 #include "kernels/diff/mog2.hpp"
 #include "kernels/diff/pooled.hpp"
 
@@ -55,6 +57,12 @@ struct Plan {
   bool detects_light() const { return params.light_change_ratio > 0; }
   /// Whether the mask is opened, or waits for the decision about light; a pooled background always goes this way.
   bool opens() const { return params.open_radius > 0 || detects_light() || params.reference == Reference::pooled; }
+  bool shows_mask() const { return params.output == Output::mask || params.output == Output::overlay; }
+  /// Whether the mask is shown filled (enclosed.hpp) and, if the analysis has a part of the size of the frame, with a finer outline
+  /// (pooled_outline.hpp). What is counted stays as it is: if the mask between people is filled, they are one object.
+  bool completes() const { return params.reference == Reference::pooled && shows_mask(); }
+  /// How far apart changed pixels enclose others: four cells, in pixels of the analysis.
+  int reach() const { return std::min(4 * params.cell_size / params.analysis_scale, most_reach); }
   /// Frames that must follow the beginning of the reference before light is switched again.
   std::uint64_t light_age() const { return params.reference == Reference::pooled ? pooled::least_age : 0; }
   /// Whether references are frames of the caller. The first frame is kept if it can begin anew, which the host does not know.

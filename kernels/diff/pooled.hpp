@@ -14,6 +14,10 @@
 //   change        above, and no shadow
 //   learn         means and variances approach the frame, slowly where it changed; variances grow fast where evidence is raised
 //                 though nothing changed, and where it was above the threshold in a single frame (pooled_learn.hpp)
+// After the opening, and only where the mask is shown:
+//
+//   enclose       between changed pixels on all four sides: changed, too (enclosed.hpp)
+//   outline       at the resolution of the frame (pooled_outline.hpp)
 //
 // The arithmetic is the same for both backends: float32 with every result rounded; sums of pixels are sums of integers, in any order.
 // Formulas take a number type F, see rounded.hpp: a pixel on the device, several on the CPU. This file has the samples of the frame;

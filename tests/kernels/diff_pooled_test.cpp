@@ -144,8 +144,11 @@ TEST_P(DiffPooled, OddSizes) {
         EXPECT_EQ(plan->result().compared, frame > 58);
         const auto mask = mask_in(out);
         const diff::FrameResult& result = plan->result();
-        EXPECT_EQ(result.changed, std::uint64_t(std::count(mask.begin(), mask.end(), 1)));
-        // The boxes of cells are those of the changed pixels in them.
+        if (scale == 1) {
+          EXPECT_EQ(result.changed, std::uint64_t(std::count(mask.begin(), mask.end(), 1)));
+        }
+        // The boxes of cells are those of the changed pixels in them; with a scale, of the blocks, whose outline is finer in the mask.
+        const int finer = scale > 1 ? scale : 0;
         for (int i = 0; i < int(result.cells.changed.size()); ++i) {
           if (result.cells.changed[std::size_t(i)] == 0) continue;
           ASSERT_FALSE(result.cells.looks.empty());
@@ -156,6 +159,10 @@ TEST_P(DiffPooled, OddSizes) {
             for (int x = box.x; x < box.x + box.width; ++x)
               if (mask[std::size_t(y) * width + x]) expected = diff::around(expected, {x, y, 1, 1});
           const Rect got = result.cells.box(cell_x, cell_y, result.cells.looks[std::size_t(i)]);
+          const Rect grown{got.x - finer, got.y - finer, got.width + 2 * finer, got.height + 2 * finer};
+          const Rect both = diff::around(grown, expected);
+          EXPECT_TRUE(both.x == grown.x && both.y == grown.y && both.width == grown.width && both.height == grown.height);
+          if (scale > 1) continue;
           EXPECT_TRUE(got.x == expected.x && got.y == expected.y && got.width == expected.width && got.height == expected.height);
         }
       }
@@ -342,6 +349,93 @@ TEST_P(DiffPooled, FindsWhatMoves) {
   }
 }
 
+/// A wall, and from frame 60 on a bright square of 10 pixels' width around a hole of `hole` pixels; without its lower side if it is open.
+Picture ring_of(const Geometry& geometry, int frame, int hole, bool open) {
+  Random random(unsigned(frame) + 1);
+  Picture out(geometry);
+  for (const reference::Component& c : out.format().components) {
+    reference::Grid grid = out.read(c);
+    for (int y = 0; y < grid.height; ++y) {
+      for (int x = 0; x < grid.width; ++x) {
+        const int left = (x << c.shift_x) - 20, top = (y << c.shift_y) - 10, outer = hole + 20;
+        const bool inside = left >= 10 && top >= 10 && left < hole + 10 && top < hole + (open ? 20 : 10);
+        const bool ring = left >= 0 && top >= 0 && left < outer && top < outer && !inside && frame >= 60;
+        grid.at(x, y) = (ring ? 180 : 100) + random.between(-2, 2);
+      }
+    }
+    out.write(c, grid);
+  }
+  return out;
+}
+
+/// Changed pixels fill what they enclose, up to four cells away.
+TEST_P(DiffPooled, FillsWhatIsEnclosed) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  struct Case {
+    int hole;
+    bool open, masked, filled;
+  };
+  for (int scale : {1, 2}) {
+    for (const Case& c : {Case{24, false, false, true}, Case{24, true, false, false}, Case{24, false, true, false},
+                          Case{60, false, false, false}}) {
+      diff::Params params = automatic();
+      params.open_radius = 1;
+      params.light_compensation = false;
+      params.analysis_scale = scale;
+      params.cell_size = 6;
+      if (c.masked) params.mask_regions = {{38, 28, 8, 8}};
+      const Geometry geometry{Format::NV12, 150, 112};
+      const auto plan = plan_for(backend, params, geometry);
+      std::vector<std::uint8_t> mask;
+      for (int frame = 0; frame <= 60; ++frame) mask = mask_in(run(backend, *plan, ring_of(geometry, frame, c.hole, c.open)));
+      const auto changed = [&](int x, int y) { return mask[std::size_t(y) * geometry.width + x] != 0; };
+      const int middle = 10 + c.hole / 2;
+      EXPECT_TRUE(changed(20 + 5, 10 + middle)) << "the ring";
+      EXPECT_FALSE(changed(10, 5)) << "beside it";
+      EXPECT_EQ(changed(20 + middle, 10 + middle), c.filled) << "hole of " << c.hole << ", scale " << scale;
+    }
+  }
+}
+
+/// The mask that is shown follows the pixels of the frame at its outline, and is nearer to the object than blocks are.
+TEST_P(DiffPooled, ShowsAFinerOutline) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  for (Format format : {Format::NV12, Format::GRAY8, Format::RGBA, Format::P010_10LE, Format::YUY2}) {
+    for (int scale : {4, 8}) {
+      diff::Params params = automatic();
+      params.open_radius = 1;
+      params.analysis_scale = params.cell_size = scale;  // a cell is a block
+      params.mask_regions = {{0, 0, 64, 64}};
+      const Geometry geometry{format, 331, 205};
+      const Rect object{80, 43, 90, 101};
+      const auto plan = plan_for(backend, params, geometry);
+      const reference::Pooled reference(params, geometry);
+      std::size_t shown = 0, unlike = 0, wrong = 0, wrong_blocks = 0;
+      for (int frame = 5; frame < 66; ++frame) {  // learned in 50
+        const Picture src = picture_of({steady, 2, object, {}}, geometry, frame);
+        const std::vector<std::uint8_t> mask = mask_in(run(backend, *plan, src));
+        const diff::CellGrid& cells = plan->result().cells;
+        std::vector<std::uint8_t> blocks, counted;
+        for (std::size_t i = 0; i < cells.changed.size(); ++i)
+          blocks.push_back(cells.changed[i] > 0), counted.push_back(cells.counted[i] > 0);
+        const std::vector<std::uint8_t> expected = reference.refined(src, scale, blocks, counted);
+        for (std::size_t i = 0; i < mask.size() && frame >= 61; ++i) {
+          const int x = int(i) % geometry.width, y = int(i) / geometry.width, left = object.x + frame - 60;
+          const bool there = x >= left && x < left + object.width && y >= object.y && y < object.y + object.height;
+          if (x < 64 && y < 64) continue;
+          shown += mask[i], unlike += mask[i] != expected[i], wrong += mask[i] != there;
+          wrong_blocks += blocks[std::size_t(y / scale * cells.width + x / scale)] != there;
+        }
+      }
+      EXPECT_GT(shown, 30000u) << info(format).name << " " << scale;
+      EXPECT_LE(unlike, shown / 500) << info(format).name << " " << scale;
+      EXPECT_LT(10 * wrong, 8 * wrong_blocks) << info(format).name << " " << scale;
+    }
+  }
+}
+
 /// Picks frames by their number.
 using Frames = bool (*)(int frame);
 
@@ -405,9 +499,11 @@ TEST_P(DiffPooled, ComparesMeansAtAPartOfTheSize) {
   SKIP_UNLESS_AVAILABLE(backend);
   diff::Params params = automatic();
   params.drop_shadows = true;
+  params.cell_size = 4;
   const Geometry small{Format::Y444, 131, 75}, large{Format::NV12, 262, 150};
   const auto whole = plan_for(backend, params, small);
   params.analysis_scale = 2;
+  params.cell_size = 8;
   const auto scaled = plan_for(backend, params, large);
   std::size_t changed = 0;
   for (int frame = 45; frame < 70; ++frame) {
@@ -423,12 +519,11 @@ TEST_P(DiffPooled, ComparesMeansAtAPartOfTheSize) {
         twice.write(c, grid);
       }
     }
-    const auto mask = mask_in(run(backend, *whole, src)), got = mask_in(run(backend, *scaled, twice));
-    for (std::size_t i = 0; i < got.size(); ++i) {
-      const int x = int(i) % large.width / 2, y = int(i) / large.width / 2;
-      ASSERT_EQ(got[i], mask[std::size_t(y) * small.width + x]) << frame << ": " << x << ", " << y;
-      changed += got[i];
-    }
+    run(backend, *whole, src), run(backend, *scaled, twice);
+    const std::vector<std::uint32_t>&of_whole = whole->result().cells.changed, &of_scaled = scaled->result().cells.changed;
+    ASSERT_EQ(of_whole.size(), of_scaled.size());
+    for (std::size_t i = 0; i < of_whole.size(); ++i) ASSERT_EQ(of_scaled[i], 4 * of_whole[i]) << frame << ": cell " << i;
+    changed += scaled->result().changed;
   }
   EXPECT_GT(changed, 10000u);
 }

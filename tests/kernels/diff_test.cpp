@@ -1210,6 +1210,12 @@ TEST(DiffSchedule, MemoryDoesNotOverlap) {
     EXPECT_NE(memory.changed, diff::Memory::none);
     EXPECT_EQ(memory.final_mask == memory.changed, !opens && !scales);  // nothing follows the comparison
     EXPECT_EQ(memory.learning != diff::Memory::none, pooled);
+    const bool completes = pooled && (params.output == diff::Output::mask || params.output == diff::Output::overlay);
+    EXPECT_EQ(memory.filled != diff::Memory::none, completes && scales);
+    EXPECT_EQ(memory.shown != diff::Memory::none, completes);
+    EXPECT_EQ(memory.spare_records != diff::Memory::none, completes);
+    const std::size_t mask = diff::final_pitch(plan) * std::size_t(geometry.height);
+    const diff::Tiles tiles = diff::make_schedule(plan).frame;
     EXPECT_EQ(memory.small != diff::Memory::none, scales && (!pooled || shows));
     EXPECT_EQ(memory.small_difference != diff::Memory::none, scales && shows);
     EXPECT_EQ(memory.foreground != diff::Memory::none, model && !pooled);
@@ -1229,15 +1235,17 @@ TEST(DiffSchedule, MemoryDoesNotOverlap) {
     kept.emplace_back(memory.model, model_bytes);
     kept.emplace_back(memory.state, 256);
     expect_apart(kept, memory.kept_bytes);
-    expect_apart(
-        {{memory.counted, bits},
-         {memory.changed, bits},
-         {opens || scales ? memory.final_mask : diff::Memory::none, diff::final_pitch(plan) * std::size_t(geometry.height)},
-         {memory.learning, plan.cells.changed.size()},
-         {memory.foreground, bits},
-         {memory.small, frame},
-         {memory.small_difference, frame}},
-        memory.bits_bytes);
+    expect_apart({{memory.counted, bits},
+                  {memory.changed, bits},
+                  {opens || scales ? memory.final_mask : diff::Memory::none, mask},
+                  {memory.filled, bits},
+                  {memory.shown, mask},
+                  {memory.spare_records, tiles.count() * tiles.record_bytes},
+                  {memory.learning, plan.cells.changed.size()},
+                  {memory.foreground, bits},
+                  {memory.small, frame},
+                  {memory.small_difference, frame}},
+                 memory.bits_bytes);
   }
 }
 

@@ -166,6 +166,67 @@ double Pooled::around(int radius, int x, int y, Of of) const {
 
 double Pooled::spread(int channel, std::size_t i) const { return std::max(6.0, variance_[std::size_t(channel)][i]); }
 
+/// Adds the pixels that have a changed pixel on each side, up to four cells (at most 32 pixels) away.
+std::vector<std::uint8_t> Pooled::with_enclosed(const std::vector<std::uint8_t>& changed) const {
+  const int reach = std::min(32, 4 * params_.cell_size);
+  const auto seen = [&](int x, int y, int dx, int dy) {
+    for (int away = 1; away <= reach; ++away) {
+      x += dx, y += dy;
+      if (x < 0 || y < 0 || x >= width_ || y >= height_) return false;
+      if (changed[std::size_t(y) * width_ + x]) return true;
+    }
+    return false;
+  };
+  std::vector<std::uint8_t> all = changed;
+  for (int y = 0; y < height_; ++y)
+    for (int x = 0; x < width_; ++x)
+      if (seen(x, y, -1, 0) && seen(x, y, 1, 0) && seen(x, y, 0, -1) && seen(x, y, 0, 1)) all[std::size_t(y) * width_ + x] = 1;
+  return all;
+}
+
+std::vector<std::uint8_t> Pooled::refined(const Picture& src, int scale, const std::vector<std::uint8_t>& changed,
+                                          const std::vector<std::uint8_t>& counted) const {
+  const std::vector<Values> frame = read(src);
+  const int across = (width_ + scale - 1) / scale, down = (height_ + scale - 1) / scale;
+  const auto each_near = [&](int block, int radius, auto work) {
+    for (int v = std::max(0, block / across - radius); v <= std::min(down - 1, block / across + radius); ++v)
+      for (int u = std::max(0, block % across - radius); u <= std::min(across - 1, block % across + radius); ++u) work(u, v);
+  };
+  std::vector<Values> looks(frame.size(), Values(std::size_t(across) * down, 0));
+  for (int block = 0; block < across * down; ++block)
+    for (std::size_t k = 0; k < frame.size(); ++k) {
+      int count = 0;
+      for (int y = block / across * scale; y < std::min(height_, (block / across + 1) * scale); ++y)
+        for (int x = block % across * scale; x < std::min(width_, (block % across + 1) * scale); ++x, ++count)
+          looks[k][std::size_t(block)] += frame[k][std::size_t(y) * width_ + x];
+      looks[k][std::size_t(block)] /= count;
+    }
+  std::vector<std::uint8_t> mask;
+  for (int y = 0; y < height_; ++y) {
+    for (int x = 0; x < width_; ++x) {
+      const int block = y / scale * across + x / scale;
+      bool same = true;
+      each_near(block, 1,
+                [&](int u, int v) { same = same && changed[std::size_t(v * across + u)] == changed[std::size_t(block)]; });
+      if (same || !counted[std::size_t(block)]) {
+        mask.push_back(changed[std::size_t(block)]);
+        continue;
+      }
+      double votes[2] = {0, 0};
+      each_near(block, 2, [&](int u, int v) {
+        double away = 0;
+        for (std::size_t k = 0; k < frame.size(); ++k)
+          away += std::abs(frame[k][std::size_t(y) * width_ + x] - looks[k][std::size_t(v * across + u)]);
+        const double dx = (x + 0.5) / scale - u - 0.5, dy = (y + 0.5) / scale - v - 0.5;
+        const double near = std::pow(1 - dx * dx / 16, 2) * std::pow(1 - dy * dy / 16, 2);
+        votes[changed[std::size_t(v * across + u)]] += near * std::pow(std::max(1.0, 80 - away), 2);
+      });
+      mask.push_back(votes[1] > votes[0]);
+    }
+  }
+  return mask;
+}
+
 std::vector<std::uint8_t> Pooled::submit(const Picture& src) {
   const std::vector<Values> frame = read(src);
   const int channels = int(frame.size());
@@ -246,7 +307,7 @@ std::vector<std::uint8_t> Pooled::submit(const Picture& src) {
     }
   }
   ++frame_;
-  return changed;
+  return with_enclosed(changed);
 }
 
 }  // namespace cudavision::reference

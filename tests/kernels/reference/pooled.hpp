@@ -16,6 +16,10 @@ class Pooled {
 
   /// The changed pixels, 0 or 1 for each.
   std::vector<std::uint8_t> submit(const Picture& src);
+  /// The changed pixels of a frame whose blocks of scale × scale pixels changed or did not (row-major): pixels of the blocks at the outline
+  /// follow the blocks around them that look like them. Where `counted` is 0, nothing changed.
+  std::vector<std::uint8_t> refined(const Picture& src, int scale, const std::vector<std::uint8_t>& changed,
+                                    const std::vector<std::uint8_t>& counted) const;
 
  private:
   using Values = std::vector<double>;
@@ -29,6 +33,8 @@ class Pooled {
   template <typename Of>
   double around(int radius, int x, int y, Of of) const;
   double spread(int channel, std::size_t i) const;
+
+  std::vector<std::uint8_t> with_enclosed(const std::vector<std::uint8_t>& changed) const;
 
   const diff::Params params_;
   const int width_, height_, across_, down_;

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The outline of the mask (pooled_outline.hpp) on the device, for the plan in cuda.cu.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+
+#include "kernels/core/status.hpp"
+#include "kernels/diff/pooled.hpp"
+
+namespace cudavision::diff {
+
+/// Masks are bits, the leftmost pixel lowest; rows of a multiple of 4 bytes.
+struct Outlining {
+  pooled::Job job;
+  const unsigned char* mask;     ///< of the analysis
+  const unsigned char* counted;  ///< of the analysis; null: all blocks are counted
+  std::ptrdiff_t pitch;          ///< of these
+  unsigned char* refined;        ///< of the frame
+  std::ptrdiff_t refined_pitch;
+};
+
+/// Errors: resource.
+Status load_outlining(bool bytes);
+/// `bytes`: whether samples have 8 bits. Errors: resource.
+Status launch_outlining(const Outlining& outlining, bool bytes, cudaStream_t stream);
+
+}  // namespace cudavision::diff

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The outline of the mask of Reference::pooled at the resolution of the frame, where pixels of the analysis are blocks of it:
+//
+//        blocks      . . # #            pixels of the blocks at the outline look at the blocks around them, and go with those
+//                    . . # #      ->    that are near and look like them: a joint bilateral filter of the mask
+//                    . # # #
+//
+// J. Kopf, M. Cohen, D. Lischinski, M. Uyttendaele, Joint bilateral upsampling, SIGGRAPH 2007. Only the mask that is shown is refined:
+// what is counted are blocks, so that results do not depend on the output.
+#pragma once
+
+#include "kernels/diff/pooled.hpp"
+
+namespace cudavision::diff::pooled {
+
+inline constexpr int voters = 2;  ///< blocks on each side of that of a pixel that are looked at
+/// Sums of the differences of luma, Cb and Cr, in 8-bit steps, from which on a block does not look like the pixel.
+inline constexpr int unlike_look = 80;
+
+/// Whether the outline of the mask lies at block (x, y). changed(x, y): whether a block of the frame changed.
+template <typename Changed>
+CUDAVISION_HOST_DEVICE bool at_outline(const Job& job, int x, int y, Changed changed) {
+  const bool here = changed(x, y);
+  for (int v = y > 0 ? y - 1 : 0; v <= y + 1 && v < job.height; ++v)
+    for (int u = x > 0 ? x - 1 : 0; u <= x + 1 && u < job.width; ++u)
+      if (changed(u, v) != here) return true;
+  return false;
+}
+
+/// The weight of a block by its distance from a pixel along one axis. `pixel`: of the frame.
+CUDAVISION_HOST_DEVICE inline float nearness(const Job& job, int pixel, int block) {
+  const int scale = 1 << job.log2_scale, twice = 2 * (pixel - block * scale) + 1 - scale;  // to the middle of the block
+  const float blocks = mul(float(twice), 0.5f / float(scale)), near = most(0, sub(1, mul(mul(blocks, blocks), 1.0f / 16)));
+  return mul(near, near);
+}
+
+/// Whether pixel (x, y) of the frame changed, by its sample. T: the type of stored words.
+template <typename T, typename Changed>
+CUDAVISION_HOST_DEVICE bool pixel_changed(const Job& job, int x, int y, Changed changed) {
+  float value[3] = {};
+  for (int c = 0; c < 3; ++c)
+    if (c < job.channels || job.rgb) value[c] = mul(mean_of_samples<T, 1>(job, job.inputs[c], x, y), sample_step(job));
+  to_background(job, value);
+  int fixed[3];
+  for (int c = 0; c < 3; ++c) fixed[c] = to_fixed(value[c]);
+  const int block_x = x >> job.log2_scale, block_y = y >> job.log2_scale;
+  float votes = 0;
+  for (int v = block_y > voters ? block_y - voters : 0; v <= block_y + voters && v < job.height; ++v) {
+    for (int u = block_x > voters ? block_x - voters : 0; u <= block_x + voters && u < job.width; ++u) {
+      int away = 0;
+      for (int c = 0; c < job.channels; ++c) {
+        const int difference = fixed[c] - job.frame[c * job.pixels() + job.at(u, v)];
+        away += difference < 0 ? -difference : difference;
+      }
+      const float like = most(1, sub(unlike_look, from_fixed(away)));
+      const float weight = mul(mul(nearness(job, x, u), nearness(job, y, v)), mul(like, like));
+      votes = changed(u, v) ? add(votes, weight) : sub(votes, weight);
+    }
+  }
+  return votes > 0;
+}
+
+}  // namespace cudavision::diff::pooled
