@@ -101,8 +101,9 @@ struct FrameResult {
 /// With an analysis_scale s above 1, frames of ceil(size / s) pixels are compared; their samples are the means of s × s samples of
 /// each plane, rounded half up, where blocks at the right and bottom edge end with the frame. In the results and the output each
 /// compared pixel stands for its s × s pixels, but for the outline of the mask that Reference::pooled shows: see pooled_outline.hpp.
-/// Masked regions grow to whole compared pixels. It also shows what changed pixels enclose as
-/// changed, without counting it: see enclosed.hpp.
+/// Masked regions grow to whole compared pixels.
+///
+/// Reference::pooled also shows what changed pixels enclose, without counting it: see enclosed.hpp.
 ///
 /// With light_change_ratio, the difference of a frame of which more pixels changed is shown, but none of its pixels counts as
 /// changed, and the reference begins anew with it: it is the first frame, a background and a mixture begin with it, and a previous
