@@ -28,7 +28,7 @@ using namespace cudavision;
 using Clock = std::chrono::steady_clock;
 
 // A line fitted to the samples may grow by this much, in MiB: the heaps of new threads, caches that fill late.
-constexpr double process_bound = 32, device_bound = 16;
+constexpr double process_bound = 32, heap_bound = 4, device_bound = 16;
 
 bool works(const std::string& backend) {
   GstElement* element = gst_element_factory_make("cudagaussian", nullptr);
@@ -80,7 +80,7 @@ void compare_with_twins(const Lanes& lanes, const soak::Arguments& arguments) {
 }
 
 /// Lets the pipelines run, or their actions be repeated, until the time is over or all have ended.
-void run(Lanes& lanes, const soak::Arguments& arguments, soak::Levels& process, soak::Levels& device) {
+void run(Lanes& lanes, const soak::Arguments& arguments, soak::Levels& process, soak::Levels& heap, soak::Levels& device) {
   std::atomic<bool> stop{false};
   std::vector<std::thread> threads;
   for (auto& lane : lanes)
@@ -108,6 +108,7 @@ void run(Lanes& lanes, const soak::Arguments& arguments, soak::Levels& process, 
     if (elapsed() < next_sample) continue;
     next_sample = elapsed() + std::max(1.0, seconds / 200);
     process.add(elapsed(), soak::process_memory());
+    if (const auto used = soak::heap_in_use()) heap.add(elapsed(), *used);
     if (const auto used = soak::device_memory(); used && arguments.run.backend == "cuda") device.add(elapsed(), *used);
   }
   stop = true;
@@ -156,8 +157,8 @@ int main(int argc, char** argv) {
     lanes.push_back(i % 4 == 3 ? soak::new_mixer_lane(own_seed, options)
                                : soak::new_filter_lane(i / 4 * 3 + i % 4, own_seed, options));
   }
-  soak::Levels process("process"), device("device");
-  run(lanes, arguments, process, device);
+  soak::Levels process("process"), heap("heap"), device("device");
+  run(lanes, arguments, process, heap, device);
 
   int passed = 0, failed = 0;
   long frames = 0, actions = 0, freed = 0;
@@ -180,6 +181,7 @@ int main(int argc, char** argv) {
   process.check(1e6);  // a sanitizer keeps freed memory
 #else
   failed += !process.check(process_bound);
+  failed += !heap.check(heap_bound);
 #endif
   if (arguments.run.backend == "cuda") failed += !device.check(device_bound);
   if (!failed && !arguments.journal.empty()) std::remove(arguments.journal.c_str());

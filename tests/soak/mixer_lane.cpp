@@ -3,6 +3,7 @@
 #include <gst/video/gstvideoaggregator.h>
 
 #include <algorithm>
+#include <deque>
 #include <sstream>
 #include <stdexcept>
 
@@ -63,7 +64,7 @@ class MixerLane : public Lane {
         came, this, nullptr);
     gst_object_unref(sink);
     for (int i = 0; i < int(streams_.size()); ++i) add_pad(i, random_.pick(pad_settings), random_.bits());
-    low_ = int(scenes_.size()) - 1;
+    low_ = newest();
   }
   ~MixerLane() override {
     for (Input& input : inputs_) gst_object_unref(input.pad);
@@ -83,12 +84,15 @@ class MixerLane : public Lane {
     return element;
   }
 
+  int newest() const { return oldest_kept_ + int(scenes_.size()) - 1; }
+
   /// Changes the scene, and does `apply` to make it so.
   template <typename F>
   void change(Scene scene, F&& apply) {
     scene.forced_from = G_MAXUINT64;
     {
       const std::lock_guard<std::mutex> lock(mutex_);
+      for (; oldest_kept_ < low_; ++oldest_kept_) scenes_.pop_front();  // no frame may show these any more
       scenes_.push_back(std::move(scene));
     }
     guint64 sent = 0;
@@ -229,7 +233,7 @@ class MixerLane : public Lane {
     const std::lock_guard<std::mutex> lock(mutex_);
     segment_ = next_ = 0;
     over_ = false;
-    low_ = int(scenes_.size()) - 1;
+    low_ = newest();
   }
   guint64 length() const override { return streams_[0].length(); }
 
@@ -249,7 +253,7 @@ class MixerLane : public Lane {
     if (type == GST_EVENT_FLUSH_STOP) {
       self.next_ = self.segment_;
       self.over_ = false;
-      self.low_ = int(self.scenes_.size()) - 1;
+      self.low_ = self.newest();
     } else if (type == GST_EVENT_EOS) {
       if (std::exchange(self.over_, true)) return GST_PAD_PROBE_OK;
       if (self.next_ != self.length())
@@ -273,9 +277,9 @@ class MixerLane : public Lane {
         return;
       }
       ++next_;
-      while (low_ + 1 < int(scenes_.size()) && scenes_[std::size_t(low_) + 1].forced_from <= n) ++low_;
+      while (low_ < newest() && scenes_[std::size_t(low_ + 1 - oldest_kept_)].forced_from <= n) ++low_;
       low = low_;
-      scenes.assign(scenes_.begin() + low, scenes_.end());
+      scenes.assign(scenes_.begin() + (low - oldest_kept_), scenes_.end());
     }
     bool mapped = false;
     const std::string samples = fuzz::samples_of(buffer, video, mapped);
@@ -382,7 +386,8 @@ class MixerLane : public Lane {
   std::vector<Input> inputs_;
   Cache<std::string> known_;
   std::mutex mutex_;  // guards what follows
-  std::vector<Scene> scenes_;
+  std::deque<Scene> scenes_;
+  int oldest_kept_ = 0;             // the number of the first of them
   int low_ = 0;                     // the oldest scene that the next frame may show
   guint64 segment_ = 0, next_ = 0;  // the first frame of the segment, and the next one that should come
   bool over_ = false;               // EOS came, and no flush since. A new pad may start GStreamer's aggregator anew
