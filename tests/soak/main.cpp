@@ -28,7 +28,7 @@ using namespace cudavision;
 using Clock = std::chrono::steady_clock;
 
 // A line fitted to the samples may grow by this much, in MiB: the heaps of new threads, caches that fill late.
-constexpr double process_bound = 32, heap_bound = 4, device_bound = 16;
+constexpr double process_bound = 32, heap_bound = 16, device_bound = 16;
 
 bool works(const std::string& backend) {
   GstElement* element = gst_element_factory_make("cudagaussian", nullptr);
