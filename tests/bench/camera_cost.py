@@ -13,6 +13,7 @@ the service watches them, and a table is printed:
 The load of the machine stands above the table: other work lengthens latencies, and CPU times by less.
 The plugin is found with GST_PLUGIN_PATH. Needs mosquitto, paho-mqtt, the RTSP server of GStreamer and openh264enc: exit status 77 without."""
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -38,6 +39,7 @@ except (ImportError, ValueError) as error:
     sys.exit(77)
 
 SERVICE = pathlib.Path(__file__).resolve().parents[2] / "examples" / "motion-alarm-service" / "motion_alarm_service.py"
+MOSQUITTO = shutil.which("mosquitto", path=os.environ["PATH"] + ":/usr/sbin")
 CAPS = "video/x-raw,format=I420,width=1920,height=1080,framerate=25/1,pixel-aspect-ratio=1/1"
 SOURCE = {"protocols": "tcp", "latency": 0}
 SIDE, TOP = 160, 40  # of the white square, in pixels
@@ -234,6 +236,37 @@ track-hold = 0.2
         process.wait()
 
 
+def can_run(clip):
+    if clip and MOSQUITTO and Gst.ElementFactory.find("openh264enc"):
+        return True
+    print("skipped: no clip, no mosquitto or no openh264enc", file=sys.stderr)
+    return False
+
+
+@contextlib.contextmanager
+def cameras_of(clip):
+    """A server that sends the clip, and a broker: yields the URI, a folder for files, the port of the broker, and the Latencies."""
+    with tempfile.TemporaryDirectory() as folder:
+        file, port, broker = os.path.join(folder, "clip.h264"), free_port(), free_port()
+        new = make(clip, file)
+        configuration = pathlib.Path(folder) / "mosquitto.conf"
+        configuration.write_text(f"listener {broker} 127.0.0.1\nallow_anonymous true\nuser root\n")
+        processes = [subprocess.Popen([MOSQUITTO, "-c", configuration], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL),
+                     subprocess.Popen([sys.executable, __file__, "--serve", file, str(port), json.dumps(new)], stdin=subprocess.PIPE,
+                                      stdout=subprocess.PIPE, text=True)]
+        try:
+            if processes[1].stdout.readline() != "ready\n":
+                sys.exit("the server does not start")
+            latencies = Latencies(broker)
+            threading.Thread(target=lambda: [latencies.sent.append(float(line)) for line in processes[1].stdout], daemon=True).start()
+            yield f"rtsp://127.0.0.1:{port}/camera", folder, broker, latencies
+            latencies.stop()
+        finally:
+            for each in processes:
+                each.kill()
+                each.wait()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("clip", nargs="?")
@@ -249,41 +282,21 @@ def main():
         return decode(arguments.decode, int(arguments.cameras))
     if arguments.serve:
         return serve(*arguments.serve[:2], json.loads(arguments.serve[2]))
-    mosquitto = shutil.which("mosquitto", path=os.environ["PATH"] + ":/usr/sbin")
-    if not arguments.clip or not mosquitto or not Gst.ElementFactory.find("openh264enc"):
-        print("skipped: no clip, no mosquitto or no openh264enc", file=sys.stderr)
+    if not can_run(arguments.clip):
         return 77
-    with tempfile.TemporaryDirectory() as folder:
-        file, port, broker = os.path.join(folder, "clip.h264"), free_port(), free_port()
-        new = make(arguments.clip, file)
-        configuration = pathlib.Path(folder) / "mosquitto.conf"
-        configuration.write_text(f"listener {broker} 127.0.0.1\nallow_anonymous true\nuser root\n")
-        processes = [subprocess.Popen([mosquitto, "-c", configuration], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL),
-                     subprocess.Popen([sys.executable, __file__, "--serve", file, str(port), json.dumps(new)], stdin=subprocess.PIPE,
-                                      stdout=subprocess.PIPE, text=True)]
-        try:
-            if processes[1].stdout.readline() != "ready\n":
-                sys.exit("the server does not start")
-            latencies = Latencies(broker)
-            threading.Thread(target=lambda: [latencies.sent.append(float(line)) for line in processes[1].stdout], daemon=True).start()
-            uri = f"rtsp://127.0.0.1:{port}/camera"
-            print(f"{os.cpu_count()} processors, load before {os.getloadavg()[0]:.1f}; {arguments.seconds} s each; preset={arguments.preset}"
-                  f"{'; recording' if arguments.recording else ''}\n")
-            print("| cameras | frames/s: decoder, service | CPU ms a frame: decoder, service | motion ÷ decoder | memory MiB: decoder, service "
-                  "| latency ms: median, 99 % | load |")
-            print("| --- | --- | --- | --- | --- | --- | --- |")
-            for cameras in map(int, arguments.cameras.split(",")):
-                decoder = run_decoder(uri, cameras, arguments.seconds)
-                service = run_service(uri, cameras, arguments.seconds, folder, broker, latencies, arguments)
-                found = sorted(1000 * each for each in latencies.found)
-                latency = f"{statistics.median(found):.0f}, {found[min(len(found) - 1, int(0.99 * len(found)))]:.0f} (of {len(found)})" if found else "–"
-                print(f"| {cameras} | {decoder[1]:.0f}, {service[1]:.0f} | {decoder[0]:.2f}, {service[0]:.2f} | {service[0] / decoder[0] - 1:.2f} "
-                      f"| {decoder[2]:.0f}, {service[2]:.0f} | {latency} | {os.getloadavg()[0]:.1f} |", flush=True)
-            latencies.stop()
-        finally:
-            for each in processes:
-                each.kill()
-                each.wait()
+    with cameras_of(arguments.clip) as (uri, folder, broker, latencies):
+        print(f"{os.cpu_count()} processors, load before {os.getloadavg()[0]:.1f}; {arguments.seconds} s each; preset={arguments.preset}"
+              f"{'; recording' if arguments.recording else ''}\n")
+        print("| cameras | frames/s: decoder, service | CPU ms a frame: decoder, service | motion ÷ decoder | memory MiB: decoder, service "
+              "| latency ms: median, 99 % | load |")
+        print("| --- | --- | --- | --- | --- | --- | --- |")
+        for cameras in map(int, arguments.cameras.split(",")):
+            decoder = run_decoder(uri, cameras, arguments.seconds)
+            service = run_service(uri, cameras, arguments.seconds, folder, broker, latencies, arguments)
+            found = sorted(1000 * each for each in latencies.found)
+            latency = f"{statistics.median(found):.0f}, {found[min(len(found) - 1, int(0.99 * len(found)))]:.0f} (of {len(found)})" if found else "–"
+            print(f"| {cameras} | {decoder[1]:.0f}, {service[1]:.0f} | {decoder[0]:.2f}, {service[0]:.2f} | {service[0] / decoder[0] - 1:.2f} "
+                  f"| {decoder[2]:.0f}, {service[2]:.0f} | {latency} | {os.getloadavg()[0]:.1f} |", flush=True)
     return 0
 
 
