@@ -68,7 +68,8 @@ bool play(GstElement* pipeline, Times& times, int limit) {
   times.start = g_get_monotonic_time();
   gst_element_set_state(pipeline, GST_STATE_PLAYING);
   GstBus* bus = gst_element_get_bus(pipeline);
-  GstMessage* message = gst_bus_timed_pop_filtered(bus, GstClockTime(limit) * GST_SECOND, GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR));
+  GstMessage* message =
+      gst_bus_timed_pop_filtered(bus, GstClockTime(limit) * GST_SECOND, GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR));
   const bool ended = message && GST_MESSAGE_TYPE(message) == GST_MESSAGE_EOS;
   if (message && !ended) {
     GError* error = nullptr;
@@ -140,8 +141,8 @@ int main(int argc, char** argv) {
   if (!latencies.empty()) {
     std::sort(latencies.begin(), latencies.end());
     const auto at = [&](double share) { return long(latencies[std::size_t(double(latencies.size() - 1) * share)]); };
-    std::printf(", \"latency_us\": {\"median\": %ld, \"p99\": %ld, \"p999\": %ld, \"worst\": %ld, \"count\": %zu}", at(0.5), at(0.99), at(0.999),
-                at(1), latencies.size());
+    std::printf(", \"latency_us\": {\"median\": %ld, \"p99\": %ld, \"p999\": %ld, \"worst\": %ld, \"count\": %zu}", at(0.5),
+                at(0.99), at(0.999), at(1), latencies.size());
   }
   std::printf(", \"rendered\": %ld, \"dropped\": %ld}\n", long(rendered), long(dropped));
   return expected >= 0 && (long(rendered) < expected || dropped) ? 1 : 0;

@@ -40,7 +40,8 @@ TEST(goes_on_when_the_clock_jumps, Each::run) {
   Rig anew(run);
   anew.caps_alone(caps);
   const Picture first = anew.filter(noise(rig.video()));
-  const GstClockTime times[] = {2 * hour, 2 * hour + 40 * GST_MSECOND, 0, 40 * GST_MSECOND, 1000 * hour, GST_CLOCK_TIME_NONE, hour, hour, 1, 0};
+  const GstClockTime times[] = {
+      2 * hour, 2 * hour + 40 * GST_MSECOND, 0, 40 * GST_MSECOND, 1000 * hour, GST_CLOCK_TIME_NONE, hour, hour, 1, 0};
   for (unsigned i = 0; i < G_N_ELEMENTS(times); ++i) {
     at("frame " + std::to_string(i));
     const Buffer frame = noise(rig.video(), i + 1);

@@ -40,9 +40,8 @@ class FilterLane : public Lane {
     for (std::size_t i = 0; i < shape.stages.size(); ++i) {
       const Kind& stage = histories_[i].kind();
       const std::string name = " name=e" + std::to_string(i);
-      replace("{" + std::to_string(i) + "}", options_.twin ? "identity" + name
-                                                           : stage.factory + name + " backend=" + options_.backend + " " +
-                                                                 stage.settings[0]);
+      replace("{" + std::to_string(i) + "}",
+              options_.twin ? "identity" + name : stage.factory + name + " backend=" + options_.backend + " " + stage.settings[0]);
     }
     int memories = 0, sinks = 0;
     while (replace("{m}", "capsfilter caps-change-mode=delayed name=m" + std::to_string(memories))) ++memories;

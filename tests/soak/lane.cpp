@@ -39,7 +39,9 @@ void sleep_ms(int milliseconds) { std::this_thread::sleep_for(std::chrono::milli
 }  // namespace
 
 Lane::Lane(const std::string& name, std::uint64_t seed, const Options& options)
-    : options_(options), random_(seed), report_(name + (options.twin ? " without our elements" : ""), seed, options.number, options.journal) {}
+    : options_(options),
+      random_(seed),
+      report_(name + (options.twin ? " without our elements" : ""), seed, options.number, options.journal) {}
 
 Lane::~Lane() = default;
 
@@ -150,7 +152,8 @@ std::string Lane::choose_any() {
     return "pause" + milliseconds + (random_.one_in(3) ? number_below(length()) : "");
   }
   if (random_.one_in(6)) return "seek" + number_below(length());
-  if (!memory_filters_.empty() && on_cuda() && random_.one_in(8)) return "memory" + number_below(memory_filters_.size()) + number_below(2);
+  if (!memory_filters_.empty() && on_cuda() && random_.one_in(8))
+    return "memory" + number_below(memory_filters_.size()) + number_below(2);
   return choose();
 }
 

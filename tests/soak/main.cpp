@@ -57,8 +57,8 @@ void compare_with_twins(const Lanes& lanes, const soak::Arguments& arguments) {
   std::printf("the journal: %s\n", arguments.journal.c_str());
   std::fflush(stdout);
   const std::string patience = std::to_string(arguments.options.patience);
-  const char* command[] = {"/proc/self/exe", "--replay", arguments.journal.c_str(), "--twin", "--only", failed.c_str(), "--patience",
-                           patience.c_str(), nullptr};
+  const char* command[] = {"/proc/self/exe", "--replay",   arguments.journal.c_str(), "--twin", "--only",
+                           failed.c_str(),   "--patience", patience.c_str(),          nullptr};
   GError* error = nullptr;
   int status = 0;
   if (!g_spawn_sync(nullptr, const_cast<char**>(command), nullptr, G_SPAWN_CHILD_INHERITS_STDIN, nullptr, nullptr, nullptr, nullptr,

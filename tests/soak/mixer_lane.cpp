@@ -46,13 +46,13 @@ class MixerLane : public Lane {
     scenes_.push_back({mixer_settings[0], {}, 0});
     const std::string format = random_.pick<std::string>({"NV12", "RGBA", "I420"});
     // AYUV: GStreamer's mixer takes every format then; into others it may mix no transparent one.
-    const std::string fields = ",format=" + (options.twin ? "AYUV" : format) + ",width=240,height=" + std::to_string(usable_height(161)) +
+    const std::string fields = ",format=" + (options.twin ? "AYUV" : format) +
+                               ",width=240,height=" + std::to_string(usable_height(161)) +
                                ",framerate=" + std::to_string(frames_per_second) + "/1";
     const std::string mixer = options.twin ? "compositor name=mixer background=black"
                                            : "cudablend name=mixer backend=" + options.backend + " " + mixer_settings[0];
-    const std::string launch = mixer +
-                               " ! capsfilter caps-change-mode=delayed name=m0 caps=video/x-raw(ANY)" + fields +
-                               " ! fakesink name=o0 sync=false";
+    const std::string launch =
+        mixer + " ! capsfilter caps-change-mode=delayed name=m0 caps=video/x-raw(ANY)" + fields + " ! fakesink name=o0 sync=false";
     GError* error = nullptr;
     own(gst_parse_launch(launch.c_str(), &error));
     if (error) g_error("%s: %s", launch.c_str(), error->message);

@@ -5,8 +5,8 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
-#include <mutex>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "tests/soak/fair_time.hpp"

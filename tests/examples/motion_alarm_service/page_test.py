@@ -128,7 +128,6 @@ wall = false
             (b"GET http://[ HTTP/1.1\r\n\r\n", b"404"),
             (b"GET /clips/../../etc/passwd HTTP/1.1\r\n\r\n", b"404"),
             (b"GET /clips/%00/%00 HTTP/1.1\r\n\r\n", b"404"),
-            (b"\x16\x03\x01\x02\x00\x01 \r\n\r\n", b"400"),
         ):
             with socket.create_connection(("127.0.0.1", self.port), HANGS) as client:
                 client.sendall(request)
