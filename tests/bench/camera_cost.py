@@ -39,6 +39,7 @@ except (ImportError, ValueError) as error:
     sys.exit(77)
 
 SERVICE = pathlib.Path(__file__).resolve().parents[2] / "examples" / "motion-alarm-service" / "motion_alarm_service.py"
+MOSQUITTO = shutil.which("mosquitto", path=os.environ["PATH"] + ":/usr/sbin")
 CAPS = "video/x-raw,format=I420,width=1920,height=1080,framerate=25/1,pixel-aspect-ratio=1/1"
 SOURCE = {"protocols": "tcp", "latency": 0}
 SIDE, TOP = 160, 40  # of the white square, in pixels
@@ -265,6 +266,25 @@ recording = {str(arguments.recording).lower()}
         process.wait()
 
 
+def can_run(clip):
+    if clip and mosquitto() and Gst.ElementFactory.find("openh264enc"):
+        return True
+    print("skipped: no clip, no mosquitto or no openh264enc", file=sys.stderr)
+    return False
+
+
+@contextlib.contextmanager
+def cameras_of(clip):
+    """A server that sends the clip, and a broker: yields the URI, a folder for files, the port of the broker, and the Latencies."""
+    with tempfile.TemporaryDirectory() as folder:
+        file, port, broker = os.path.join(folder, "clip.h264"), free_port(), free_port()
+        new = make(clip, file)
+        with servers(mosquitto(), folder, broker, [__file__, "--serve", file, str(port), json.dumps(new)]) as server:
+            latencies = Latencies(broker, server)
+            yield f"rtsp://127.0.0.1:{port}/camera", folder, broker, latencies
+            latencies.stop()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("clip", nargs="?")
@@ -280,15 +300,10 @@ def main():
         return decode(arguments.decode, int(arguments.cameras))
     if arguments.serve:
         return serve(*arguments.serve[:2], json.loads(arguments.serve[2]))
-    found = mosquitto()
-    if not arguments.clip or not found or not Gst.ElementFactory.find("openh264enc"):
-        print("skipped: no clip, no mosquitto or no openh264enc", file=sys.stderr)
+    if not can_run(arguments.clip):
         return 77
-    with tempfile.TemporaryDirectory() as folder:
-        file, port, broker = os.path.join(folder, "clip.h264"), free_port(), free_port()
-        new = make(arguments.clip, file)
-        with servers(found, folder, broker, [__file__, "--serve", file, str(port), json.dumps(new)]) as server:
-            compare(f"rtsp://127.0.0.1:{port}/camera", folder, broker, Latencies(broker, server), arguments)
+    with cameras_of(arguments.clip) as (uri, folder, broker, latencies):
+        compare(uri, folder, broker, latencies, arguments)
     return 0
 
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Times one pipeline, and prints a line of JSON:
-//   pipeline_timing [--runs N] [--rendered N] PIPELINE …
+//   pipeline_timing [--runs N] [--rendered N] [--limit SECONDS] PIPELINE …
 // first_ms    for each run, the milliseconds from the state NULL to the first frame at the element named `last`, a sink. The first run
 //             includes all that a process does once (CUDA's own start, loading kernels); the others show what is kept.
-// latency_us  the microseconds from a frame's entry into the element named `timed`, if there is one, to its exit: median and 99th
-//             percentile of the last run.
+// latency_us  the microseconds from a frame's entry into the element named `timed`, if there is one, to its exit: median, 99th and
+//             99.9th percentile, and worst of the last run.
 // rendered, dropped  the frames that the sink counted in the last run. With --rendered, the exit status is 1 if fewer than N were
 //             rendered or any was dropped (a live mixer may make one more than its sources).
 #include <gst/gst.h>
@@ -64,12 +64,12 @@ bool probe(GstElement* pipeline, const char* element, const char* pad_name, GstP
 }
 
 /// Plays the pipeline to its end. Returns whether it did.
-bool play(GstElement* pipeline, Times& times) {
+bool play(GstElement* pipeline, Times& times, int limit) {
   times.start = g_get_monotonic_time();
   gst_element_set_state(pipeline, GST_STATE_PLAYING);
   GstBus* bus = gst_element_get_bus(pipeline);
-  constexpr GstClockTime limit = 60 * GST_SECOND;
-  GstMessage* message = gst_bus_timed_pop_filtered(bus, limit, GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR));
+  GstMessage* message =
+      gst_bus_timed_pop_filtered(bus, GstClockTime(limit) * GST_SECOND, GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR));
   const bool ended = message && GST_MESSAGE_TYPE(message) == GST_MESSAGE_EOS;
   if (message && !ended) {
     GError* error = nullptr;
@@ -77,7 +77,7 @@ bool play(GstElement* pipeline, Times& times) {
     std::fprintf(stderr, "ERROR: %s: %s\n", GST_MESSAGE_SRC_NAME(message), error->message);
     g_error_free(error);
   } else if (!ended) {
-    std::fprintf(stderr, "ERROR: no end of stream in 60 s\n");
+    std::fprintf(stderr, "ERROR: no end of stream in %d s\n", limit);
   }
   if (message) gst_message_unref(message);
   gst_object_unref(bus);
@@ -98,12 +98,14 @@ void read_stats(GstElement* pipeline, guint64& rendered, guint64& dropped) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  int runs = 1;
+  int runs = 1, limit = 60;
   long expected = -1;
   int next = 1;
   for (; next + 1 < argc && std::strncmp(argv[next], "--", 2) == 0; next += 2) {
     if (std::strcmp(argv[next], "--runs") == 0)
       runs = std::atoi(argv[next + 1]);
+    else if (std::strcmp(argv[next], "--limit") == 0)
+      limit = std::atoi(argv[next + 1]);
     else if (std::strcmp(argv[next], "--rendered") == 0)
       expected = std::atol(argv[next + 1]);
   }
@@ -127,7 +129,7 @@ int main(int argc, char** argv) {
     }
     probe(pipeline, "timed", "sink", enters, times);
     probe(pipeline, "timed", "src", leaves, times);
-    const bool ended = play(pipeline, times);
+    const bool ended = play(pipeline, times, limit);
     read_stats(pipeline, rendered, dropped);
     gst_element_set_state(pipeline, GST_STATE_NULL);
     gst_object_unref(pipeline);
@@ -139,7 +141,8 @@ int main(int argc, char** argv) {
   if (!latencies.empty()) {
     std::sort(latencies.begin(), latencies.end());
     const auto at = [&](double share) { return long(latencies[std::size_t(double(latencies.size() - 1) * share)]); };
-    std::printf(", \"latency_us\": {\"median\": %ld, \"p99\": %ld}", at(0.5), at(0.99));
+    std::printf(", \"latency_us\": {\"median\": %ld, \"p99\": %ld, \"p999\": %ld, \"worst\": %ld, \"count\": %zu}", at(0.5),
+                at(0.99), at(0.999), at(1), latencies.size());
   }
   std::printf(", \"rendered\": %ld, \"dropped\": %ld}\n", long(rendered), long(dropped));
   return expected >= 0 && (long(rendered) < expected || dropped) ? 1 : 0;

@@ -55,7 +55,7 @@ struct Entry {
 
 class Outlet {
  public:
-  /// `mutex` guards the histories.
+  /// `mutex` guards the histories. Without stages, frames must come out as they went in.
   Outlet(Report& report, const Stream& stream, std::mutex& mutex, std::vector<History*> stages);
 
   /// The source sent this. The caller holds the mutex.

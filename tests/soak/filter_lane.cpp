@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Pipelines of filters: the source is followed frame by frame to each sink.
+#include <stdexcept>
+
 #include "tests/soak/filter_check.hpp"
 #include "tests/soak/lane.hpp"
 
@@ -37,8 +39,9 @@ class FilterLane : public Lane {
     };
     for (std::size_t i = 0; i < shape.stages.size(); ++i) {
       const Kind& stage = histories_[i].kind();
+      const std::string name = " name=e" + std::to_string(i);
       replace("{" + std::to_string(i) + "}",
-              stage.factory + " name=e" + std::to_string(i) + " backend=" + options_.backend + " " + stage.settings[0]);
+              options_.twin ? "identity" + name : stage.factory + name + " backend=" + options_.backend + " " + stage.settings[0]);
     }
     int memories = 0, sinks = 0;
     while (replace("{m}", "capsfilter caps-change-mode=delayed name=m" + std::to_string(memories))) ++memories;
@@ -60,7 +63,8 @@ class FilterLane : public Lane {
     add_probe(source_, "src", sent, this);
     for (int i = 0; i < sinks; ++i) {
       std::vector<History*> stages;
-      for (const int stage : shape.outlets[std::size_t(i)]) stages.push_back(&histories_[std::size_t(stage)]);
+      for (const int stage : shape.outlets[std::size_t(i)])
+        if (!options_.twin) stages.push_back(&histories_[std::size_t(stage)]);
       outlets_.push_back(std::make_unique<Exit>(*this, stages));
       add_probe(find('o', i), "sink", came, outlets_.back().get());
     }
@@ -144,44 +148,57 @@ class FilterLane : public Lane {
       report_.fail("a seek failed");
   }
 
-  void change_setting() {
-    const std::size_t i = std::size_t(random_.below(int(elements_.size())));
+  void change_setting(std::istream& numbers) {
+    const std::size_t i = std::size_t(next(numbers, elements_.size()));
     const std::vector<std::string>& settings = histories_[i].kind().settings;
-    const int setting = random_.below(int(settings.size()));
+    const int setting = int(next(numbers, settings.size()));
     report_.act("e" + std::to_string(i) + ": " + settings[std::size_t(setting)]);
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       histories_[i].begin(setting);
     }
-    set(elements_[i], settings[std::size_t(setting)]);
+    if (!options_.twin) set(elements_[i], settings[std::size_t(setting)]);
     const std::lock_guard<std::mutex> lock(mutex_);
     histories_[i].finish(serial_);
   }
 
-  void disturb() override {
+  std::string choose() override {
     switch (random_.below(10)) {
       case 0:
-        if (const guint64 n = guint64(random_.below(int(stream_.length()))); ends_ == 0) {
-          report_.act("seek without flush to frame " + std::to_string(n));
-          send_seek(n, GST_SEEK_FLAG_NONE);
-        }
-        break;
+        return "seek-on" + number_below(stream_.length());
       case 1:
-        report_.act("two flushes");
-        {
-          const Interruption interruption(*this);
-          gst_element_send_event(source_, gst_event_new_flush_start());
-          gst_element_send_event(source_, gst_event_new_flush_stop(TRUE));
-        }
-        flushed_twice();
-        // Without a seek after it, basesrc sometimes does not start again (seen with GStreamer 1.22).
-        seek(guint64(random_.below(int(stream_.length()))));
-        break;
-      case 2:
-        turn(random_.pick(elements_));
-        break;
-      default:
-        change_setting();
+        return "flushes" + number_below(stream_.length());
+      case 2: {
+        const std::string element = number_below(elements_.size());
+        return "depth" + element + number_below(5);
+      }
+      default: {
+        const std::size_t i = std::size_t(random_.below(int(elements_.size())));
+        return "set " + std::to_string(i) + number_below(histories_[i].kind().settings.size());
+      }
+    }
+  }
+
+  void perform(const std::string& name, std::istream& numbers) override {
+    if (name == "set") return change_setting(numbers);
+    if (name == "depth") return turn(elements_[std::size_t(next(numbers, elements_.size()))], numbers);
+    const guint64 n = next(numbers, stream_.length());
+    if (name == "seek-on") {
+      if (ends_ != 0) return;
+      report_.act("seek without flush to frame " + std::to_string(n));
+      send_seek(n, GST_SEEK_FLAG_NONE);
+    } else if (name == "flushes") {
+      report_.act("two flushes");
+      {
+        const Interruption interruption(*this);
+        gst_element_send_event(source_, gst_event_new_flush_start());
+        gst_element_send_event(source_, gst_event_new_flush_stop(TRUE));
+      }
+      flushed_twice();
+      // Without a seek after it, basesrc sometimes does not start again (seen with GStreamer 1.22).
+      seek(n);
+    } else {
+      throw std::runtime_error("unknown");
     }
   }
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "tests/soak/lane.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <sstream>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 
@@ -36,7 +39,9 @@ void sleep_ms(int milliseconds) { std::this_thread::sleep_for(std::chrono::milli
 }  // namespace
 
 Lane::Lane(const std::string& name, std::uint64_t seed, const Options& options)
-    : options_(options), random_(seed), report_(name, seed) {}
+    : options_(options),
+      random_(seed),
+      report_(name + (options.twin ? " without our elements" : ""), seed, options.number, options.journal) {}
 
 Lane::~Lane() = default;
 
@@ -80,7 +85,7 @@ void Lane::settle(GstState state) {
     const bool waits = gst_element_get_state(pipeline(), nullptr, nullptr, GST_SECOND / 5) == GST_STATE_CHANGE_ASYNC;
     const bool rests = is_resting(pipeline());  // asked first, because the last change may end right now
     const std::string other = element_not_in(pipeline(), state);
-    if (!waits && other.empty()) return;
+    if (!waits && other.empty()) return report_.note('=', gst_element_state_get_name(state));
     if (!waits && rests) {
       if (!std::exchange(may_be_stuck, false)) return fail_state(state, "does not become");
       ++times_freed_;
@@ -98,32 +103,31 @@ void Lane::fail_state(GstState state, const char* what) {
 
 void Lane::add_memory_filter(GstElement* filter, const std::string& fields) { memory_filters_.emplace_back(filter, fields); }
 
-void Lane::change_memory() {
-  if (memory_filters_.empty() || !on_cuda()) return;
-  const std::string memory = random_.pick({"video/x-raw", "video/x-raw(memory:CUDAMemory)"});
-  const auto& [filter, fields] = random_.pick(memory_filters_);
-  report_.act(std::string(GST_OBJECT_NAME(filter)) + ": " + memory);
-  gst_util_set_object_arg(G_OBJECT(filter), "caps", (memory + fields).c_str());
+void Lane::change_memory(std::size_t filter, bool cuda) {
+  const auto& [element, fields] = memory_filters_[filter];
+  const std::string memory = cuda ? "video/x-raw(memory:CUDAMemory)" : "video/x-raw";
+  report_.act(std::string(GST_OBJECT_NAME(element)) + ": " + memory);
+  gst_util_set_object_arg(G_OBJECT(element), "caps", (memory + fields).c_str());
 }
 
-void Lane::turn(GstElement* element) {
+void Lane::turn(GstElement* element, std::istream& numbers) {
+  const std::string depth = "async-depth=" + std::to_string(next(numbers, 5));
   if (!g_object_class_find_property(G_OBJECT_GET_CLASS(element), "async-depth")) return;
-  const std::string depth = "async-depth=" + std::to_string(random_.below(5));
   report_.act(std::string(GST_OBJECT_NAME(element)) + ": " + depth);
   set(element, depth);
 }
 
-void Lane::pause_and_play() {
+void Lane::pause_and_play(std::istream& numbers) {
   report_.act("PAUSED");
   reach(GST_STATE_PAUSED);
-  if (random_.one_in(3)) seek(guint64(random_.below(int(length()))));
-  sleep_ms(random_.below(60));
+  const int milliseconds = int(next(numbers, 1000));
+  if (numbers >> std::ws; !numbers.eof()) seek(next(numbers, length()));
+  sleep_ms(milliseconds);
   report_.act("PLAYING");
   reach(GST_STATE_PLAYING);
 }
 
-void Lane::stop_and_play() {
-  const GstState state = random_.one_in(4) ? GST_STATE_NULL : GST_STATE_READY;
+void Lane::stop_and_play(GstState state) {
   report_.act(gst_element_state_get_name(state));
   {
     const Interruption interruption(*this);
@@ -135,30 +139,90 @@ void Lane::stop_and_play() {
   reach(GST_STATE_PLAYING);
 }
 
-void Lane::run(const std::atomic<bool>& stop) {
-  report_.act("first PLAYING");
-  reach(GST_STATE_PLAYING);
-  while (!stop) {
-    sleep_ms(random_.one_in(8) ? random_.below(400) : random_.below(60));
-    if (ended_.exchange(false)) {
-      seek(guint64(random_.below(int(length()))));
-    } else if (random_.one_in(60)) {
-      stop_and_play();
-    } else if (random_.one_in(10)) {
-      pause_and_play();
-    } else if (random_.one_in(6)) {
-      seek(guint64(random_.below(int(length()))));
-    } else if (random_.one_in(8)) {
-      change_memory();
-    } else {
-      disturb();
-    }
-    settle(GST_STATE_PLAYING);
+std::uint64_t Lane::next(std::istream& numbers, std::uint64_t limit) {
+  std::uint64_t number = 0;
+  if (!(numbers >> number) || number >= limit) throw std::runtime_error("it needs another number, or a lower one");
+  return number;
+}
+
+std::string Lane::choose_any() {
+  if (random_.one_in(60)) return random_.one_in(4) ? "null" : "ready";
+  if (random_.one_in(10)) {
+    const std::string milliseconds = number_below(60);
+    return "pause" + milliseconds + (random_.one_in(3) ? number_below(length()) : "");
   }
+  if (random_.one_in(6)) return "seek" + number_below(length());
+  if (!memory_filters_.empty() && on_cuda() && random_.one_in(8))
+    return "memory" + number_below(memory_filters_.size()) + number_below(2);
+  return choose();
+}
+
+void Lane::perform_any(const std::string& name, std::istream& numbers) {
+  if (name == "null" || name == "ready") return stop_and_play(name == "null" ? GST_STATE_NULL : GST_STATE_READY);
+  if (name == "pause") return pause_and_play(numbers);
+  if (name == "restart") ended_ = false;
+  if (name == "seek" || name == "restart") return seek(next(numbers, length()));
+  if (name == "memory") {
+    const std::size_t filter = std::size_t(next(numbers, memory_filters_.size()));
+    const bool cuda = next(numbers, 2) != 0;
+    return options_.twin ? void() : change_memory(filter, cuda);  // GStreamer's elements here work on system memory
+  }
+  if (name == "play") {
+    report_.act("first PLAYING");
+    return reach(GST_STATE_PLAYING);
+  }
+  perform(name, numbers);
+}
+
+void Lane::step(const std::string& action) {
+  report_.note('>', action);
+  std::istringstream numbers(action);
+  std::string name;
+  numbers >> name;
+  try {
+    perform_any(name, numbers);
+  } catch (const std::runtime_error& error) {
+    report_.fail("the action \"" + action + "\": " + error.what());
+  }
+  settle(GST_STATE_PLAYING);
+  if (name == options_.fault && ++faulty_ == 3) report_.spoil_next();
+}
+
+void Lane::end() {
+  report_.note('>', "end");
   report_.act("end");
   const Interruption interruption(*this);
   gst_element_set_state(pipeline(), GST_STATE_NULL);
   report_.end();
+}
+
+void Lane::run(const std::atomic<bool>& stop, long actions) {
+  step("play");
+  for (long i = 0; !stop && i < actions; ++i) {
+    sleep_ms(random_.one_in(8) ? random_.below(400) : random_.below(60));
+    step(ended_.exchange(false) ? "restart" + number_below(length()) : choose_any());
+  }
+  end();
+}
+
+void Lane::await(const Step& step, long frames) const {
+  // The frames of the recorded run, if they come: a pipeline at its end sends none, and another machine is slower.
+  const bool restarts = step.action.compare(0, 7, "restart") == 0;
+  const double most = std::min(options_.patience / 2, 10 * step.seconds + 0.5), begin = fair_time();
+  while (fair_time() - begin < most && (restarts ? !ended_ : report_.frames() < frames + step.frames && !ended_)) sleep_ms(1);
+}
+
+void Lane::replay(const std::atomic<bool>& stop, const std::vector<Step>& steps) {
+  long frames = 0;
+  for (const Step& next : steps) {
+    if (stop || next.action == "end") break;
+    await(next, frames);
+    frames = report_.frames();
+    step(next.action);
+  }
+  if (!steps.empty() && steps.back().action == "end") await(steps.back(), frames);
+  await({0.5, 3, "end"}, report_.frames());  // what the last action changes is seen in frames
+  end();
 }
 
 }  // namespace cudavision::soak

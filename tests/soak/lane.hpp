@@ -5,6 +5,7 @@
 #include <gst/gst.h>
 
 #include <atomic>
+#include <istream>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -19,6 +20,10 @@ namespace cudavision::soak {
 struct Options {
   std::string backend = "cuda";
   double patience = 10;  ///< seconds of fair_time() without a frame after which a pipeline hangs
+  bool twin = false;     ///< GStreamer's own elements stand in for those of this plugin
+  std::string fault;     ///< after the third action of this name, a frame counts as wrong
+  std::shared_ptr<Journal> journal;
+  int number = 0;  ///< of the pipeline
 };
 
 class Lane {
@@ -33,12 +38,19 @@ class Lane {
   std::string states() const { return states_of(pipeline()); }
   /// How often GStreamer left the sink of a playing pipeline in PAUSED, so that the state had to be set again (UPSTREAM.md).
   int times_freed() const { return times_freed_; }
-  /// Plays and disturbs the pipeline until `stop` becomes true, and stops it.
-  void run(const std::atomic<bool>& stop);
+  /// Plays and disturbs the pipeline until `stop` becomes true or so many actions are done, and stops it.
+  void run(const std::atomic<bool>& stop, long actions);
+  /// Does the same with the actions of a journal.
+  void replay(const std::atomic<bool>& stop, const std::vector<Step>& steps);
 
  protected:
-  /// Does one random thing to the playing pipeline.
-  virtual void disturb() = 0;
+  /// Draws one of the actions that only this kind of pipeline has: its name, and numbers that say how.
+  virtual std::string choose() = 0;
+  /// Does it to the playing pipeline.
+  virtual void perform(const std::string& name, std::istream& numbers) = 0;
+  /// The next number of an action. Throws std::runtime_error if it is not below `limit`.
+  static std::uint64_t next(std::istream& numbers, std::uint64_t limit = G_MAXINT64);
+  std::string number_below(std::uint64_t limit) { return " " + std::to_string(random_.below(int(limit))); }
   /// Drops what is known of the frames under way. No thread streams at this time.
   virtual void forget() = 0;
   /// Sends a flushing seek to this frame.
@@ -50,13 +62,10 @@ class Lane {
   /// Stops and frees the pipeline. Destructors call it, because the pipeline uses the members of derived classes.
   void disown() { pipeline_.reset(); }
   bool on_cuda() const { return options_.backend == "cuda"; }
-  /// Sets a property from text, if the object has it.
-  void turn(GstElement* element);
-  void change_memory();
-  /// Adds a capsfilter for change_memory(). `fields`: what its caps say besides the memory; begins with a comma.
+  /// Sets the element's async-depth, if it has that, to the next number.
+  void turn(GstElement* element, std::istream& numbers);
+  /// Adds a capsfilter whose kind of memory changes. `fields`: what its caps say besides the memory; begins with a comma.
   void add_memory_filter(GstElement* filter, const std::string& fields = "");
-  void pause_and_play();
-  void stop_and_play();
   void ended() { ended_ = true; }
   /// Until the next change of state ends, one flush may have met the change that another one began.
   void flushed_twice() { flushed_twice_ = true; }
@@ -81,6 +90,14 @@ class Lane {
 
  private:
   static GstBusSyncReply message(GstBus*, GstMessage*, gpointer);
+  std::string choose_any();
+  void step(const std::string& action);
+  void perform_any(const std::string& name, std::istream& numbers);
+  void await(const Step& step, long frames) const;
+  void end();
+  void change_memory(std::size_t filter, bool cuda);
+  void pause_and_play(std::istream& numbers);
+  void stop_and_play(GstState state);
   void reach(GstState state);
   /// Waits for the end of a change of state, and checks that the pipeline and each element of it are in this state. A flush begins a change,
   /// which ends in a thread of the pipeline. Another flush during this time can leave the sink in PAUSED while the pipeline says that it
@@ -99,6 +116,7 @@ class Lane {
   std::atomic<bool> ended_{false}, interrupted_{false};
   std::atomic<GstElement*> dismissed_{nullptr};
   bool flushed_twice_ = false;
+  int faulty_ = 0;  // actions of the name that the fault follows
   std::atomic<int> times_freed_{0};
 };
 

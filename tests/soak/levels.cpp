@@ -2,6 +2,7 @@
 #include "tests/soak/levels.hpp"
 
 #include <dlfcn.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -43,6 +44,15 @@ double process_memory() {
   double total = 0, resident = 0;
   file >> total >> resident;
   return resident * double(sysconf(_SC_PAGESIZE)) / mebibyte;
+}
+
+std::optional<double> heap_in_use() {
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  const struct mallinfo2 info = mallinfo2();
+  return double(info.uordblks + info.hblkhd) / mebibyte;
+#else
+  return std::nullopt;
+#endif
 }
 
 std::optional<double> device_memory() {

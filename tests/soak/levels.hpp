@@ -10,6 +10,8 @@ namespace cudavision::soak {
 
 /// Resident memory of this process, in MiB.
 double process_memory();
+/// What of it is allocated now, in MiB, without the holes that freed memory leaves; none if the C library does not tell.
+std::optional<double> heap_in_use();
 /// Memory in use on GPU 0 by all processes, in MiB; none without a GPU.
 std::optional<double> device_memory();
 

@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Pipelines run side by side in one process while each is disturbed at random, and every frame is compared with what it should be:
-//   soak [--backend cuda|cpu] [--pipelines N] [--seconds S] [--seed N] [--only N] [--patience S]
-// Pipeline i depends on the seed plus i (and on the timing of threads, as any real pipeline does); --only runs that one alone. Ends at
-// once if a pipeline delivers no frame for `patience` seconds, which pass more slowly on a busy machine (fair_time.hpp). From a fifth of
-// the time on, the memory of the process and of the GPU must stay flat.
+//   soak [--backend cuda|cpu] [--pipelines N] [--seconds S] [--actions N] [--seed N] [--only N[,N…]] [--patience S] [--journal FILE]
+//        [--replay FILE [--twin]] [--fault ACTION]
+// README.md beside this file says what the options do, and what is judged. Pipeline i depends on the seed plus i (and on the timing of threads,
+// as any real pipeline does); --only runs some alone. Ends at once if a pipeline delivers no frame for `patience` seconds, which pass more
+// slowly on a busy machine (fair_time.hpp). From a fifth of the time on, the memory of the process and of the GPU must stay flat.
 // Exit status: 0; 1 if something failed; 77 if the backend does not work here.
 #include <gst/gst.h>
 #include <malloc.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
+#include <stdexcept>
 #include <string>
 #include <thread>
 
 #include "tests/fuzz/complaints.hpp"
+#include "tests/soak/arguments.hpp"
 #include "tests/soak/lane.hpp"
 #include "tests/soak/levels.hpp"
 
@@ -26,7 +28,7 @@ using namespace cudavision;
 using Clock = std::chrono::steady_clock;
 
 // A line fitted to the samples may grow by this much, in MiB: the heaps of new threads, caches that fill late.
-constexpr double process_bound = 32, device_bound = 16;
+constexpr double process_bound = 32, heap_bound = 16, device_bound = 16;
 
 bool works(const std::string& backend) {
   GstElement* element = gst_element_factory_make("cudagaussian", nullptr);
@@ -38,92 +40,125 @@ bool works(const std::string& backend) {
   return opened;
 }
 
+using Lanes = std::vector<std::unique_ptr<soak::Lane>>;
+
+/// Prints whether a twin failed, or makes the twins of the pipelines that failed, and waits for what they print.
+void compare_with_twins(const Lanes& lanes, const soak::Arguments& arguments) {
+  std::string failed;
+  for (const auto& lane : lanes) {
+    soak::Report& report = lane->report();
+    if (arguments.options.twin)
+      std::printf("pipeline %d, %s: %s\n", report.number(), report.name().c_str(),
+                  report.failures() ? ("fails, too: " + report.first_failure()).c_str() : "does not fail");
+    else if (report.failures())
+      failed += (failed.empty() ? "" : ",") + std::to_string(report.number());
+  }
+  if (failed.empty() || arguments.journal.empty()) return;
+  std::printf("the journal: %s\n", arguments.journal.c_str());
+  std::fflush(stdout);
+  const std::string patience = std::to_string(arguments.options.patience);
+  const char* command[] = {"/proc/self/exe", "--replay",   arguments.journal.c_str(), "--twin", "--only",
+                           failed.c_str(),   "--patience", patience.c_str(),          nullptr};
+  GError* error = nullptr;
+  int status = 0;
+  if (!g_spawn_sync(nullptr, const_cast<char**>(command), nullptr, G_SPAWN_CHILD_INHERITS_STDIN, nullptr, nullptr, nullptr, nullptr,
+                    &status, &error))
+    std::printf("the twins do not start: %s\n", error->message);
+  else if (!WIFEXITED(status))
+    std::printf("pipelines %s without our elements: fail, too: the process ends by signal %d\n", failed.c_str(), WTERMSIG(status));
+  g_clear_error(&error);
+}
+
 /// Ends the process: the threads of a pipeline that hangs do not end.
-[[noreturn]] void end_hanging(soak::Lane& lane, const char* what) {
+[[noreturn]] void end_hanging(const Lanes& lanes, soak::Lane& lane, const char* what, const soak::Arguments& arguments) {
   lane.report().fail(what);
   std::printf("%s", lane.states().c_str());
-  std::printf("0 passed, 1 failed, 0 skipped\n");
+  compare_with_twins(lanes, arguments);
+  if (!arguments.options.twin) std::printf("0 passed, 1 failed, 0 skipped\n");
   std::fflush(stdout);
   _exit(1);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  soak::Options options;
-  int pipelines = 16, only = -1;
-  double seconds = 600;
-  std::uint64_t seed = 1;
-  for (int i = 1; i < argc; i += 2) {
-    const std::string name = argv[i], value = i + 1 < argc ? argv[i + 1] : "";
-    if (name == "--backend" && !value.empty())
-      options.backend = value;
-    else if (name == "--pipelines" && !value.empty())
-      pipelines = std::atoi(value.c_str());
-    else if (name == "--seconds" && !value.empty())
-      seconds = std::atof(value.c_str());
-    else if (name == "--seed" && !value.empty())
-      seed = std::strtoull(value.c_str(), nullptr, 10);
-    else if (name == "--only" && !value.empty())
-      only = std::atoi(value.c_str());
-    else if (name == "--patience" && !value.empty())
-      options.patience = std::atof(value.c_str());
-    else {
-      std::fprintf(stderr, "usage: %s [--backend cuda|cpu] [--pipelines N] [--seconds S] [--seed N] [--only N] [--patience S]\n",
-                   argv[0]);
-      return 1;
-    }
-  }
-  // Otherwise the heaps of ever new threads, and the holes that frames leave in them, hide whether memory stays flat.
-  mallopt(M_ARENA_MAX, 4);
-  mallopt(M_MMAP_THRESHOLD, 16 << 10);
-  gst_init(nullptr, nullptr);
-  if (!works(options.backend)) {
-    std::printf("skipped: backend=%s does not work here\n", options.backend.c_str());
-    return 77;
-  }
-  fuzz::watch_log();
-
+/// Lets the pipelines run, or their actions be repeated, until the time is over or all have ended.
+void run(Lanes& lanes, const soak::Arguments& arguments, soak::Levels& process, soak::Levels& heap, soak::Levels& device) {
   std::atomic<bool> stop{false};
-  std::vector<std::unique_ptr<soak::Lane>> lanes;
   std::vector<std::thread> threads;
-  for (int i = 0; i < pipelines; ++i) {
-    if (only >= 0 && i != only) continue;
-    const std::uint64_t own_seed = seed + std::uint64_t(i);
-    lanes.push_back(i % 4 == 3 ? soak::new_mixer_lane(own_seed, options)
-                               : soak::new_filter_lane(i / 4 * 3 + i % 4, own_seed, options));
-  }
-  for (auto& lane : lanes) threads.emplace_back([&lane, &stop] { lane->run(stop); });
-
-  soak::Levels process("process"), device("device");
+  for (auto& lane : lanes)
+    threads.emplace_back([&lane, &stop, &arguments] {
+      if (arguments.replays)
+        lane->replay(stop, arguments.recorded.steps.at(lane->report().number()));
+      else
+        lane->run(stop, arguments.actions);
+    });
   const auto begin = Clock::now();
   const auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
-  for (double next_sample = seconds / 5; elapsed() < seconds;) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  const auto all_ended = [&] {
+    for (auto& lane : lanes)
+      if (!lane->report().ended()) return false;
+    return true;
+  };
+  const double seconds = arguments.seconds, patience = arguments.options.patience;
+  for (double next_sample = seconds / 5; elapsed() < seconds && !all_ended();) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(seconds < 1e6 ? 200 : 20));
     for (auto& lane : lanes) {
-      if (lane->report().silence() > options.patience) end_hanging(*lane, "no frame comes any more");
-      if (lane->report().standstill() > 3 * options.patience) end_hanging(*lane, "an action does not end");
+      if (lane->report().ended()) continue;
+      if (lane->report().silence() > patience) end_hanging(lanes, *lane, "no frame comes any more", arguments);
+      if (lane->report().standstill() > 3 * patience) end_hanging(lanes, *lane, "an action does not end", arguments);
     }
     if (elapsed() < next_sample) continue;
     next_sample = elapsed() + std::max(1.0, seconds / 200);
     process.add(elapsed(), soak::process_memory());
-    if (const auto used = soak::device_memory(); used && options.backend == "cuda") device.add(elapsed(), *used);
+    if (const auto used = soak::heap_in_use()) heap.add(elapsed(), *used);
+    if (const auto used = soak::device_memory(); used && arguments.run.backend == "cuda") device.add(elapsed(), *used);
   }
   stop = true;
   const double stopping = soak::fair_time();
   std::atomic<bool> joined{false};
   std::thread last_watch([&] {
-    while (!joined && soak::fair_time() - stopping < 3 * options.patience)
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    while (!joined && soak::fair_time() - stopping < 3 * patience) std::this_thread::sleep_for(std::chrono::milliseconds(50));
     if (joined) return;
     for (auto& lane : lanes)
-      if (!lane->report().ended()) end_hanging(*lane, "the pipeline does not stop");
+      if (!lane->report().ended()) end_hanging(lanes, *lane, "the pipeline does not stop", arguments);
     std::printf("FAILED: the pipelines do not stop\n");
     _exit(1);
   });
   for (std::thread& thread : threads) thread.join();
   joined = true;
   last_watch.join();
+}
+
+soak::Arguments arguments_or_exit(int argc, char** argv) try {
+  return soak::parse_arguments(argc, argv);
+} catch (const std::runtime_error& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  std::exit(1);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  // Otherwise the heaps of ever new threads, and the holes that frames leave in them, hide whether memory stays flat.
+  mallopt(M_ARENA_MAX, 4);
+  mallopt(M_MMAP_THRESHOLD, 16 << 10);
+  const soak::Arguments arguments = arguments_or_exit(argc, argv);
+  gst_init(nullptr, nullptr);
+  if (!works(arguments.run.backend)) {
+    std::printf("skipped: backend=%s does not work here\n", arguments.run.backend.c_str());
+    return 77;
+  }
+  fuzz::watch_log();
+
+  Lanes lanes;
+  for (int i = 0; i < arguments.run.pipelines; ++i) {
+    if (!arguments.runs(i)) continue;
+    const std::uint64_t own_seed = arguments.run.seed + std::uint64_t(i);
+    soak::Options options = arguments.options;
+    options.number = i;
+    lanes.push_back(i % 4 == 3 ? soak::new_mixer_lane(own_seed, options)
+                               : soak::new_filter_lane(i / 4 * 3 + i % 4, own_seed, options));
+  }
+  soak::Levels process("process"), heap("heap"), device("device");
+  run(lanes, arguments, process, heap, device);
 
   int passed = 0, failed = 0;
   long frames = 0, actions = 0, freed = 0;
@@ -133,6 +168,8 @@ int main(int argc, char** argv) {
     actions += lane->report().actions();
     freed += lane->times_freed();
   }
+  compare_with_twins(lanes, arguments);
+  if (arguments.options.twin) return failed ? 1 : 0;
   lanes.clear();
   for (const std::string& complaint : fuzz::take_complaints()) {
     std::printf("FAILED: %s\n", complaint.c_str());
@@ -144,8 +181,10 @@ int main(int argc, char** argv) {
   process.check(1e6);  // a sanitizer keeps freed memory
 #else
   failed += !process.check(process_bound);
+  failed += !heap.check(heap_bound);
 #endif
-  if (options.backend == "cuda") failed += !device.check(device_bound);
+  if (arguments.run.backend == "cuda") failed += !device.check(device_bound);
+  if (!failed && !arguments.journal.empty()) std::remove(arguments.journal.c_str());
   std::printf("%d passed, %d failed, 0 skipped\n", passed, failed);
   return failed ? 1 : 0;
 }

@@ -3,6 +3,9 @@
 #include <gst/video/gstvideoaggregator.h>
 
 #include <algorithm>
+#include <deque>
+#include <sstream>
+#include <stdexcept>
 
 #include "tests/soak/cache.hpp"
 #include "tests/soak/lane.hpp"
@@ -42,11 +45,14 @@ class MixerLane : public Lane {
     }
     scenes_.push_back({mixer_settings[0], {}, 0});
     const std::string format = random_.pick<std::string>({"NV12", "RGBA", "I420"});
-    const std::string fields = ",format=" + format + ",width=240,height=" + std::to_string(usable_height(161)) +
+    // AYUV: GStreamer's mixer takes every format then; into others it may mix no transparent one.
+    const std::string fields = ",format=" + (options.twin ? "AYUV" : format) +
+                               ",width=240,height=" + std::to_string(usable_height(161)) +
                                ",framerate=" + std::to_string(frames_per_second) + "/1";
-    const std::string launch = "cudablend name=mixer backend=" + options.backend + " " + mixer_settings[0] +
-                               " ! capsfilter caps-change-mode=delayed name=m0 caps=video/x-raw(ANY)" + fields +
-                               " ! fakesink name=o0 sync=false";
+    const std::string mixer = options.twin ? "compositor name=mixer background=black"
+                                           : "cudablend name=mixer backend=" + options.backend + " " + mixer_settings[0];
+    const std::string launch =
+        mixer + " ! capsfilter caps-change-mode=delayed name=m0 caps=video/x-raw(ANY)" + fields + " ! fakesink name=o0 sync=false";
     GError* error = nullptr;
     own(gst_parse_launch(launch.c_str(), &error));
     if (error) g_error("%s: %s", launch.c_str(), error->message);
@@ -57,8 +63,8 @@ class MixerLane : public Lane {
         sink, GstPadProbeType(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM | GST_PAD_PROBE_TYPE_EVENT_FLUSH),
         came, this, nullptr);
     gst_object_unref(sink);
-    for (int i = 0; i < int(streams_.size()); ++i) add_pad(i);
-    low_ = int(scenes_.size()) - 1;
+    for (int i = 0; i < int(streams_.size()); ++i) add_pad(i, random_.pick(pad_settings), random_.bits());
+    low_ = newest();
   }
   ~MixerLane() override {
     for (Input& input : inputs_) gst_object_unref(input.pad);
@@ -78,12 +84,15 @@ class MixerLane : public Lane {
     return element;
   }
 
+  int newest() const { return oldest_kept_ + int(scenes_.size()) - 1; }
+
   /// Changes the scene, and does `apply` to make it so.
   template <typename F>
   void change(Scene scene, F&& apply) {
     scene.forced_from = G_MAXUINT64;
     {
       const std::lock_guard<std::mutex> lock(mutex_);
+      for (; oldest_kept_ < low_; ++oldest_kept_) scenes_.pop_front();  // no frame may show these any more
       scenes_.push_back(std::move(scene));
     }
     guint64 sent = 0;
@@ -97,14 +106,24 @@ class MixerLane : public Lane {
     return most;
   }
 
-  void add_pad(int stream) {
+  /// Sets what the mixer has: GStreamer's own one has fewer properties.
+  void set_on_mixer(gpointer object, const std::string& settings) const {
+    if (!options_.twin) return set(object, settings);
+    std::istringstream words(settings);
+    for (std::string word; words >> word;)
+      for (const char* known : {"xpos=", "ypos=", "alpha=", "zorder=", "background="})
+        if (word.rfind(known, 0) == 0) set(object, word);
+  }
+
+  /// `seed`: of the source.
+  void add_pad(int stream, const std::string& look, std::uint64_t seed) {
     Scene scene = scenes_.back();
-    const std::string& settings = scene.pads[stream] = random_.pick(pad_settings) + " zorder=" + std::to_string(stream);
+    const std::string& settings = scene.pads[stream] = look + " zorder=" + std::to_string(stream);
     report_.act("a pad for stream " + std::to_string(stream) + ": " + settings);
     change(scene, [&](guint64& shown) {
       GstPad* pad = gst_element_request_pad_simple(mixer_, "sink_%u");
-      set(pad, settings);
-      GstElement* source = new_source(streams_[std::size_t(stream)], random_.bits());
+      set_on_mixer(pad, settings);
+      GstElement* source = new_source(streams_[std::size_t(stream)], seed);
       gst_bin_add(GST_BIN(pipeline()), source);
       gst_element_link_pads(source, "src", mixer_, GST_PAD_NAME(pad));
       shown = sent();
@@ -136,37 +155,56 @@ class MixerLane : public Lane {
     });
   }
 
-  void disturb() override {
-    Scene scene = scenes_.back();
+  std::string choose() override {
     switch (random_.below(6)) {
       case 0:
-        if (inputs_.size() > 1) remove_pad(std::size_t(random_.below(int(inputs_.size()))));
+        if (inputs_.size() > 1) return "remove" + number_below(inputs_.size());
         break;
       case 1:
         for (int i = 0; i < int(streams_.size()); ++i)
-          if (!scene.pads.count(i)) return add_pad(i);
+          if (!scenes_.back().pads.count(i)) {
+            const std::string look = number_below(pad_settings.size());
+            return "add " + std::to_string(i) + look + " " + std::to_string(random_.bits() >> 1);
+          }
         break;
       case 2:
-        scene.settings = random_.pick(mixer_settings);
-        report_.act(scene.settings);
-        change(scene, [&](guint64& shown) {
-          set(mixer_, scene.settings);
-          shown = sent();
-        });
-        break;
+        return "mixer" + number_below(mixer_settings.size());
       case 3:
-        turn(mixer_);
-        break;
-      default: {
-        const Input& input = random_.pick(inputs_);
-        const std::string settings = random_.pick(pad_settings) + " zorder=" + std::to_string(input.stream);
-        scene.pads[input.stream] = settings;
-        report_.act("stream " + std::to_string(input.stream) + ": " + settings);
-        change(scene, [&](guint64& shown) {
-          set(input.pad, settings);
-          shown = sent();
-        });
-      }
+        return "depth" + number_below(5);
+    }
+    const std::string input = number_below(inputs_.size());
+    return "pad" + input + number_below(pad_settings.size());
+  }
+
+  void perform(const std::string& name, std::istream& numbers) override {
+    if (name == "remove" && inputs_.size() > 1) return remove_pad(std::size_t(next(numbers, inputs_.size())));
+    if (name == "depth") return turn(mixer_, numbers);
+    Scene scene = scenes_.back();
+    if (name == "add") {
+      const int stream = int(next(numbers, streams_.size()));
+      const std::string& look = pad_settings[std::size_t(next(numbers, pad_settings.size()))];
+      const std::uint64_t seed = next(numbers);
+      if (scene.pads.count(stream)) throw std::runtime_error("the stream has a pad");
+      add_pad(stream, look, seed);
+    } else if (name == "mixer") {
+      scene.settings = mixer_settings[std::size_t(next(numbers, mixer_settings.size()))];
+      report_.act(scene.settings);
+      change(scene, [&](guint64& shown) {
+        set_on_mixer(mixer_, scene.settings);
+        shown = sent();
+      });
+    } else if (name == "pad") {
+      const Input& input = inputs_[std::size_t(next(numbers, inputs_.size()))];
+      const std::string settings =
+          pad_settings[std::size_t(next(numbers, pad_settings.size()))] + " zorder=" + std::to_string(input.stream);
+      scene.pads[input.stream] = settings;
+      report_.act("stream " + std::to_string(input.stream) + ": " + settings);
+      change(scene, [&](guint64& shown) {
+        set_on_mixer(input.pad, settings);
+        shown = sent();
+      });
+    } else {
+      throw std::runtime_error("unknown");
     }
   }
 
@@ -195,7 +233,7 @@ class MixerLane : public Lane {
     const std::lock_guard<std::mutex> lock(mutex_);
     segment_ = next_ = 0;
     over_ = false;
-    low_ = int(scenes_.size()) - 1;
+    low_ = newest();
   }
   guint64 length() const override { return streams_[0].length(); }
 
@@ -215,7 +253,7 @@ class MixerLane : public Lane {
     if (type == GST_EVENT_FLUSH_STOP) {
       self.next_ = self.segment_;
       self.over_ = false;
-      self.low_ = int(self.scenes_.size()) - 1;
+      self.low_ = self.newest();
     } else if (type == GST_EVENT_EOS) {
       if (std::exchange(self.over_, true)) return GST_PAD_PROBE_OK;
       if (self.next_ != self.length())
@@ -239,13 +277,15 @@ class MixerLane : public Lane {
         return;
       }
       ++next_;
-      while (low_ + 1 < int(scenes_.size()) && scenes_[std::size_t(low_) + 1].forced_from <= n) ++low_;
+      while (low_ < newest() && scenes_[std::size_t(low_ + 1 - oldest_kept_)].forced_from <= n) ++low_;
       low = low_;
-      scenes.assign(scenes_.begin() + low, scenes_.end());
+      scenes.assign(scenes_.begin() + (low - oldest_kept_), scenes_.end());
     }
     bool mapped = false;
     const std::string samples = fuzz::samples_of(buffer, video, mapped);
     if (!mapped) return report_.fail("frame " + std::to_string(n) + " does not hold the picture of its caps");
+    if (report_.spoils()) return report_.fail("frame " + std::to_string(n) + " is wrong: the fault that was put in");
+    if (options_.twin) return;  // another mixer, other samples
     std::string wrong;
     for (std::size_t i = 0; i < scenes.size(); ++i) {
       const std::string difference = differs(samples, expected(scenes[i], n, video));
@@ -346,7 +386,8 @@ class MixerLane : public Lane {
   std::vector<Input> inputs_;
   Cache<std::string> known_;
   std::mutex mutex_;  // guards what follows
-  std::vector<Scene> scenes_;
+  std::deque<Scene> scenes_;
+  int oldest_kept_ = 0;             // the number of the first of them
   int low_ = 0;                     // the oldest scene that the next frame may show
   guint64 segment_ = 0, next_ = 0;  // the first frame of the segment, and the next one that should come
   bool over_ = false;               // EOS came, and no flush since. A new pad may start GStreamer's aggregator anew

@@ -7,6 +7,7 @@ namespace cudavision::soak {
 
 void Report::act(const std::string& action) {
   constexpr std::size_t most_kept = 20;
+  note('#', action);
   const std::lock_guard<std::mutex> lock(mutex_);
   if (last_actions_.size() == most_kept) last_actions_.pop_front();
   last_action_ = fair_time();
@@ -21,9 +22,19 @@ void Report::deliver() {
 
 void Report::fail(const std::string& what) {
   constexpr int most_printed = 5;
-  if (++failures_ > most_printed) return;
+  note('!', what);
+  if (++failures_ == 1) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    first_failure_ = what.substr(0, what.find('\n'));
+  }
+  if (failures_ > most_printed) return;
   std::printf("FAILED: %s: %s\n%s", describe().c_str(), what.c_str(), history().c_str());
   std::fflush(stdout);
+}
+
+std::string Report::first_failure() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return first_failure_;
 }
 
 std::string Report::describe() const {

@@ -5,17 +5,25 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <string>
 
 #include "tests/soak/fair_time.hpp"
+#include "tests/soak/journal.hpp"
 
 namespace cudavision::soak {
 
 class Report {
  public:
-  Report(std::string name, std::uint64_t seed) : name_(std::move(name)), seed_(seed) {}
+  /// `number`: of the pipeline in the journal, which may be NULL.
+  Report(std::string name, std::uint64_t seed, int number, std::shared_ptr<Journal> journal)
+      : name_(std::move(name)), seed_(seed), number_(number), journal_(std::move(journal)) {}
 
+  /// Writes a line of the journal.
+  void note(char mark, const std::string& text) const {
+    if (journal_) journal_->write(number_, frames_, mark, text);
+  }
   /// The controller of the pipeline begins an action.
   void act(const std::string& action);
   /// The pipeline has stopped.
@@ -26,7 +34,15 @@ class Report {
   /// Counts a failure, and prints the first ones at once, with the last actions. Any thread may call it.
   void fail(const std::string& what);
 
+  /// A fault that is put in on purpose: the next frame shall count as wrong.
+  void spoil_next() { spoils_ = true; }
+  bool spoils() { return spoils_ && spoils_.exchange(false); }
+
+  int number() const { return number_; }
+  const std::string& name() const { return name_; }
   int failures() const { return failures_; }
+  /// What went wrong first.
+  std::string first_failure() const;
   long frames() const { return frames_; }
   long actions() const { return actions_; }
   /// Seconds of fair_time() since the last frame, and since the last action began.
@@ -42,9 +58,11 @@ class Report {
 
   const std::string name_;
   const std::uint64_t seed_;
+  const int number_;
+  const std::shared_ptr<Journal> journal_;
   std::atomic<long> frames_{0}, actions_{0};
   std::atomic<int> failures_{0};
-  std::atomic<bool> ended_{false};
+  std::atomic<bool> ended_{false}, spoils_{false};
   std::atomic<double> last_frame_{fair_time()}, last_action_{fair_time()};
   struct Action {
     std::string text;
@@ -53,6 +71,7 @@ class Report {
   };
   mutable std::mutex mutex_;
   std::deque<Action> last_actions_;  // the newest last
+  std::string first_failure_;
 };
 
 }  // namespace cudavision::soak

@@ -6,7 +6,9 @@ import http.client
 import json
 import os
 import shutil
+import socket
 import sys
+import types
 import unittest
 import urllib.error
 import urllib.request
@@ -113,6 +115,25 @@ wall = false
             self.assertEqual(404, self.get(path)[0], path)
         self.assertNotIn(SECRET.encode(), html + self.get("/state.json")[2])
         self.assertEqual(0, service.stop())
+
+    def test_hostile_requests(self):
+        """Each is refused, and the page is served after it."""
+        self.port = free_port()
+        page.serve(types.SimpleNamespace(host="127.0.0.1", port=self.port), [], None)
+        for request, status in (
+            (b"POST / HTTP/1.1\r\nContent-Length: 9999999999\r\n\r\n", b"501"),
+            (b"DELETE /clips/door/x HTTP/1.1\r\n\r\n", b"501"),
+            (b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\n\r\n", b"414"),
+            (b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 1000 + b"\r\n", b"431"),
+            (b"GET http://[ HTTP/1.1\r\n\r\n", b"404"),
+            (b"GET /clips/../../etc/passwd HTTP/1.1\r\n\r\n", b"404"),
+            (b"GET /clips/%00/%00 HTTP/1.1\r\n\r\n", b"404"),
+        ):
+            with socket.create_connection(("127.0.0.1", self.port), HANGS) as client:
+                client.sendall(request)
+                line = client.makefile("rb").readline()
+            self.assertIn(status, line, request[:40])
+            self.assertEqual(200, self.get("/")[0])
 
     def browser(self):
         options = Options()

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Cameras that send what they should not: garbage, another size, another format; and a service whose clock is set. docs/faults.md has a
+table of all faults and their tests."""
+
+import http.server
+import pathlib
+import random
+import threading
+import time
+import unittest
+
+from helpers import Case, launch, wait_for
+
+FAKETIME = next(iter(sorted(pathlib.Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))), None)
+
+
+def picture(folder, width=320, height=240, form="I420", pattern="ball"):
+    file = folder / f"{form}-{width}x{height}-{pattern}.jpg"
+    launch("videotestsrc", "num-buffers=1", f"pattern={pattern}", "!", f"video/x-raw,format={form},width={width},height={height}", "!", "jpegenc", "!",
+           "filesink", f"location={file}")
+    return file.read_bytes()
+
+
+class Camera:
+    """Motion JPEG over HTTP. Each connection sends what `script` says: pictures, or bytes that are none, one every 50 ms, and goes on with the last
+    two for ever."""
+
+    def __init__(self, script):
+        self.connections = 0
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(handler):
+                self.connections += 1
+                handler.send_response(200)
+                handler.send_header("Content-Type", "multipart/x-mixed-replace;boundary=picture")
+                handler.end_headers()
+                number = 0
+                try:
+                    while True:
+                        body = script[number] if number < len(script) else script[len(script) - 2 + number % 2]
+                        handler.wfile.write(b"--picture\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%b\r\n" % (len(body), body))
+                        number += 1
+                        time.sleep(0.05)
+                except OSError:  # the service has gone
+                    pass
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.uri = f"http://127.0.0.1:{self.server.server_port}/stream"
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+class Faults(Case):
+    def camera(self, script):
+        camera = Camera(script)
+        self.addCleanup(camera.close)
+        return camera
+
+    def watch(self, script, environment=None):
+        """A service with this camera (`door`) and one without a fault (`yard`), and what it says."""
+        camera, broker = self.camera(script), self.broker()
+        found = self.subscriber(broker)
+        service = self.service(f"""
+[mqtt]
+port = {broker.port}
+[camera.door]
+uri = "{camera.uri}"
+source = {{ is-live = true, do-timestamp = true }}
+[camera.yard]
+uri = "test"
+""", environment)
+        found.expect("cudavision/door/status", b"online")
+        found.expect("cudavision/yard/status", b"online")
+        return camera, found, service
+
+    def goes_on(self, service, script):
+        """Frames come from both cameras beyond the script."""
+        for name in ("door", "yard"):
+            count = service.metrics()["camera_frames_total", name]
+            service.wait_metric("camera_frames_total", name, least=count + 20)
+        service.wait_metric("camera_frames_total", "door", least=len(script))
+        self.assertIsNone(service.process.poll())
+        self.assertEqual(0, service.metrics()["camera_reconnects_total", "yard"])
+
+    def test_garbage(self):
+        """Pictures that are none, whose middle is missing, or whose sizes lie: others are shown, or the camera is opened again."""
+        numbers = random.Random(7)
+        good = picture(self.folder)
+        noise = [numbers.randbytes(numbers.randrange(1, 20000)) for _ in range(8)]
+        torn = [good[: len(good) // 3] + numbers.randbytes(500) + good[2 * len(good) // 3 :] for _ in range(8)]
+        at = good.index(b"\xff\xc0") + 5  # height and width in the frame header
+        lies = [good[:at] + numbers.randbytes(4) + good[at + 4 :] for _ in range(8)]
+        camera, found, service = self.watch([good] * 10 + noise + [good] * 5 + torn + [good] * 5 + lies + [good] * 5)
+        wait_for("frames after the garbage", lambda: camera.connections > 1 or service.metrics()["camera_frames_total", "door"] >= 25)
+        for name in ("door", "yard"):
+            count = service.metrics()["camera_frames_total", name]
+            service.wait_metric("camera_frames_total", name, least=count + 20)
+        self.assertIsNone(service.process.poll())
+        self.assertEqual(0, service.metrics()["camera_reconnects_total", "yard"])
+        self.assertEqual(0, service.stop())
+
+    def test_another_size_and_format(self):
+        """The camera is not opened again. Motion is found in the new pictures."""
+        first, second = picture(self.folder), picture(self.folder, 640, 360, "Y444")
+        gray, black = picture(self.folder, 96, 64, "GRAY8"), picture(self.folder, 640, 360, "Y444", "black")
+        script = [first] * 20 + [gray] * 20 + [second, black] * 10
+        camera, found, service = self.watch(script)
+        self.goes_on(service, script)
+        begun = len([event for event in found.events("door") if event["event"] == "begin"])
+        wait_for("motion in the last pictures", lambda: found.last.get("cudavision/door/motion") == b"ON" or begun)
+        self.assertEqual((1, 0), (camera.connections, service.metrics()["camera_reconnects_total", "door"]))
+        self.assertEqual(0, service.stop())
+
+    @unittest.skipUnless(FAKETIME, "no libfaketime")
+    def test_the_clock_of_the_machine_is_set(self):
+        """An hour forward, then two days back: the messages carry the new time, and no camera is lost."""
+        offset = self.folder / "offset"
+        offset.write_text("+0")
+        good, black = picture(self.folder), picture(self.folder, pattern="black")
+        script = [good] * 10 + [black]
+        camera, found, service = self.watch(script, {
+            "LD_PRELOAD": str(FAKETIME), "FAKETIME_TIMESTAMP_FILE": str(offset), "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"})
+        days = lambda: {event["at"][:10] for event in found.events("door")}  # noqa: E731
+        for text in ("+1h", "-2d"):
+            before, known = service.metrics()["camera_frames_total", "door"], len(found.events("door"))
+            offset.write_text(text)
+            service.wait_metric("camera_frames_total", "door", least=before + 20)
+            wait_for(f"events after {text}", lambda: len(found.events("door")) > known + 2)
+        self.assertGreaterEqual(len(days()), 2)
+        self.assertEqual((1, 1), tuple(service.metrics()["camera_up", name] for name in ("yard", "door")))
+        self.assertEqual(1, camera.connections)
+        self.assertEqual(0, service.stop())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "tests/soak/journal.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <stdexcept>
+#include <utility>
+
+namespace cudavision::soak {
+namespace {
+
+const char* const title = "soak-journal 1";
+
+/// Reads "NAME=VALUE" from a stream into `value`.
+template <typename T>
+bool read_field(std::istream& from, const std::string& name, T& value) {
+  std::string word;
+  if (!(from >> word) || word.compare(0, name.size() + 1, name + "=") != 0) return false;
+  std::istringstream rest(word.substr(name.size() + 1));
+  return bool(rest >> value) && rest.eof();
+}
+
+}  // namespace
+
+Journal::Journal(const std::string& file, const Run& run) : file_(file), to_(std::fopen(file.c_str(), "w")) {
+  if (!to_) throw std::runtime_error(file + ": " + std::strerror(errno));
+  std::fprintf(to_.get(), "%s backend=%s seed=%llu pipelines=%d\n", title, run.backend.c_str(), (unsigned long long)run.seed,
+               run.pipelines);
+  std::fflush(to_.get());
+}
+
+void Journal::write(int lane, long frames, char mark, const std::string& text) {
+  std::string line = text;
+  std::replace(line.begin(), line.end(), '\n', ';');
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::chrono::duration<double> since = std::chrono::steady_clock::now() - begin_;
+  std::fprintf(to_.get(), "%d\t%.3f\t%ld\t%c %s\n", lane, since.count(), frames, mark, line.c_str());
+  std::fflush(to_.get());
+}
+
+Recorded read_journal(const std::string& file) {
+  std::ifstream from(file);
+  if (!from) throw std::runtime_error(file + ": " + std::strerror(errno));
+  Recorded recorded;
+  std::string line;
+  std::getline(from, line);
+  std::istringstream first(line.compare(0, std::strlen(title), title) == 0 ? line.substr(std::strlen(title)) : "");
+  if (!read_field(first, "backend", recorded.run.backend) || !read_field(first, "seed", recorded.run.seed) ||
+      !read_field(first, "pipelines", recorded.run.pipelines))
+    throw std::runtime_error(file + " is no journal of the soak");
+  std::map<int, Step> before;
+  std::set<int> failed;
+  for (int number = 2; std::getline(from, line) && !from.eof(); ++number) {  // a line without an end was not written whole
+    std::istringstream columns(line);
+    int lane = 0;
+    Step step{};
+    char mark = 0;
+    if (!(columns >> lane >> step.seconds >> step.frames >> mark) || columns.get() != ' ')
+      throw std::runtime_error(file + ", line " + std::to_string(number) + ": " + line);
+    if (mark == '!') failed.insert(lane);
+    if (mark != '>' || failed.count(lane)) continue;
+    std::getline(columns, step.action);
+    const Step last = std::exchange(before[lane], step);
+    recorded.steps[lane].push_back({step.seconds - last.seconds, step.frames - last.frames, step.action});
+  }
+  return recorded;
+}
+
+}  // namespace cudavision::soak

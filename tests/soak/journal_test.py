@@ -1,0 +1,96 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The soak's journal: a fault that is put in is found, and found again from the journal; the twins tell whose fault it is.
+
+  journal_test.py SOAK"""
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SOAK = sys.argv.pop(1)
+FAILED = re.compile(r"FAILED: ([^,]+), seed (\d+), frame \d+, action \d+ .*: frame \d+ is wrong: the fault that was put in")
+
+
+def soak(*arguments):
+    done = subprocess.run([SOAK, "--patience", "20", *map(str, arguments)], capture_output=True, text=True, check=False)
+    if done.returncode == 77:
+        print(done.stdout)
+        sys.exit(77)
+    return done
+
+
+def actions(journal, pipeline):
+    """The actions of a pipeline up to its first failure."""
+    lines = [line.split("\t") for line in journal.read_text().splitlines()[1:]]
+    own = [line[3] for line in lines if int(line[0]) == pipeline]
+    first = next((i for i, line in enumerate(own) if line.startswith("! ")), len(own))
+    return [line[2:] for line in own[:first] if line.startswith("> ") and line != "> end"]
+
+
+class JournalTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.journal = pathlib.Path(self.folder.name) / "run.journal"
+
+    def test_a_fault_is_found_again_from_the_journal(self):
+        first = soak("--backend", "cpu", "--pipelines", 4, "--seed", 5, "--actions", 60, "--fault", "seek", "--journal", self.journal)
+        self.assertEqual(first.returncode, 1, first.stdout + first.stderr)
+        found = set(FAILED.findall(first.stdout))
+        self.assertEqual({name for name, _ in found}, {"chain", "queues", "difference", "blend"}, first.stdout)
+        self.assertIn(str(self.journal), first.stdout)
+        # The twins have no elements of ours, and so not their fault.
+        self.assertEqual(len(re.findall(r"^pipeline \d, \w+ without our elements: does not fail$", first.stdout, re.M)), 4, first.stdout)
+        text = self.journal.read_text()
+        for mark in ("> seek ", "# flushing seek to frame ", "= PLAYING", "! frame "):
+            self.assertIn("\t" + mark, text)
+
+        with self.subTest("again"):
+            again = self.journal.with_name("again.journal")
+            second = soak("--replay", self.journal, "--fault", "seek", "--journal", again)
+            self.assertEqual(second.returncode, 1, second.stdout + second.stderr)
+            self.assertEqual(set(FAILED.findall(second.stdout)), found, second.stdout)
+            for pipeline in range(4):
+                # The frame after the third seek may come when the next action has begun.
+                first_time, second_time = actions(self.journal, pipeline), actions(again, pipeline)
+                shorter = min(len(first_time), len(second_time))
+                self.assertEqual(first_time[:shorter], second_time[:shorter])
+                self.assertGreaterEqual(sum(action.startswith("seek ") for action in second_time), 3)
+        with self.subTest("one pipeline"):
+            one = soak("--replay", self.journal, "--only", 3, "--fault", "seek")
+            self.assertEqual({name for name, _ in FAILED.findall(one.stdout)}, {"blend"}, one.stdout)
+        with self.subTest("without the fault"):
+            healed = soak("--replay", self.journal)
+            self.assertEqual(healed.returncode, 0, healed.stdout + healed.stderr)
+            self.assertIn("4 passed, 0 failed", healed.stdout)
+        with self.subTest("a fault that GStreamer's elements have, too"):
+            twin = soak("--replay", self.journal, "--twin", "--fault", "seek")
+            self.assertEqual(twin.returncode, 1)
+            self.assertEqual(len(re.findall(r"^pipeline \d, \w+ without our elements: fails, too: frame", twin.stdout, re.M)), 4,
+                             twin.stdout)
+
+    def test_the_journal_goes_when_nothing_failed(self):
+        done = soak("--backend", "cpu", "--pipelines", 1, "--actions", 3, "--journal", self.journal)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertFalse(self.journal.exists())
+
+    def test_what_is_no_journal(self):
+        head = "soak-journal 1 backend=cpu seed=1 pipelines=1\n"
+        for text, message in (("", "no journal"), ("soak-journal 2 backend=cpu\n", "no journal"), (head + "0\t0.1\tmany\t> play\n", "line 2")):
+            self.journal.write_text(text)
+            done = soak("--replay", self.journal)
+            self.assertEqual((done.returncode, message in done.stderr), (1, True), done.stderr)
+        self.journal.unlink()
+        self.assertIn("No such file", soak("--replay", self.journal).stderr)
+        # An action that does not exist, or that has a wrong number, is a failure and not the end of the process.
+        for action in ("jump 3", "set 9 9", "seek", "seek 99999999"):
+            self.journal.write_text(f"{head}0\t0.1\t0\t> play\n0\t0.2\t3\t> {action}\n0\t0.3\t9\t> end\n")
+            done = soak("--replay", self.journal)
+            self.assertEqual((done.returncode, f'the action "{action}"' in done.stdout), (1, True), done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
