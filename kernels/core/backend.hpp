@@ -4,12 +4,8 @@
 #include <memory>
 #include <type_traits>
 
+#include "backends.h"  // made by the build: CUDAVISION_CUDA and CUDAVISION_CPU are 1 or 0
 #include "kernels/core/filter.hpp"
-
-// The build defines both to 1 or 0.
-#if !defined(CUDAVISION_CUDA) || !defined(CUDAVISION_CPU)
-#error "CUDAVISION_CUDA and CUDAVISION_CPU say which backends this build has"
-#endif
 
 namespace cudavision {
 
