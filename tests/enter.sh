@@ -22,7 +22,7 @@ if [[ ${PIP_CERT:-} ]]; then  # a network may have a certificate of its own
 fi
 path=/usr/sbin:/usr/bin:/sbin:/bin
 
-if [[ -e $root/usr/lib/ld-linux-aarch64.so.1 && $(uname -m) != aarch64 ]]; then
+if [[ -e $root/lib/ld-linux-aarch64.so.1 && $(uname -m) != aarch64 ]]; then
   binfmt=/proc/sys/fs/binfmt_misc
   if [[ ! -e $binfmt/register ]]; then mount -t binfmt_misc binfmt_misc $binfmt; fi
   if [[ ! -e $binfmt/qemu-aarch64 ]]; then  # Debian registers it where systemd runs. Programs for 64-bit ARM; F: qemu itself is not in the root

@@ -3,7 +3,7 @@
 # Sourced by the scripts that try something in a Debian of its own, a folder made by debootstrap. COMPAT_DIR holds these folders
 # (~/.cache/cudavision), COMPAT_MIRROR is the mirror. Exit status 77 (skipped) without root or sudo, debootstrap, a network, or mounts.
 # shellcheck disable=SC2034  # the sourcing scripts use the variables
-tests=$(dirname "${BASH_SOURCE[0]}")
+tests=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=tests/prepare.sh
 . "$tests/prepare.sh"
 cache=$(realpath -m "${COMPAT_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/cudavision}")
