@@ -3,14 +3,15 @@
 # Runs a command of bash with the last commit in a Debian for arm64, which qemu emulates:   tests/arm64.sh [COMMAND]
 # Without COMMAND it builds the CPU backend and tests the kernels and the elements. Other commands:
 #   tests/arm64.sh 'gst/packaging/deb.sh dist'      the Debian package; what it leaves in dist is then in dist here; wheel.sh likewise
-#   tests/arm64.sh 'release/arm64_cuda.sh'          the plugin with CUDA, which nothing here can run
+# CUDA=1 also builds the CUDA backend, for SBSA (90), which nothing here can run: NVIDIA's compiler for this machine and its libraries for
+# arm64 come from PyPI into COMPAT_DIR/cuda-arm64. An example: CUDA=1 tests/arm64.sh 'gst/packaging/deb.sh dist'
 # The compiler is this machine's g++-aarch64-linux-gnu, so that compiling takes no longer than for this machine; all else is emulated.
 # mmdebstrap makes the Debian in COMPAT_DIR (~/.cache/cudavision; 3 GB) and only unpacks its packages: nothing of it runs meanwhile, which
 # would take half an hour. SUITE is the release (bookworm). Exit status 77 (skipped) as tests/roots.sh says.
 set -euo pipefail
 # shellcheck source=tests/roots.sh
 . "$(dirname "${BASH_SOURCE[0]}")/roots.sh"
-command=${1:-CUDA=0 tests/run.sh --suite=kernels --suite=elements --timeout-multiplier=20}
+command=${1:-tests/run.sh --suite=kernels --suite=elements --timeout-multiplier=20}
 suite=${SUITE:-bookworm}
 debian=$cache/$suite-arm64
 ((EUID == 0)) || skip 'only root can make a Debian in a folder'
@@ -30,7 +31,8 @@ enter_into_database() {
     done
     rm -r unpacked
     dpkg-deb --fsys-tarfile "$file" | tar -t | sed -e 's|^\.||' -e 's|/$||' >"$info.list"
-    dpkg-deb --field "$file" | sed -e '1a Status: install ok installed' -e '$a\\'
+    dpkg-deb --field "$file" | sed '1a Status: install ok installed'
+    echo
   done >var/lib/dpkg/status
 }
 
@@ -57,10 +59,32 @@ if [[ ! -e $debian/complete ]]; then
   rm -f "$debian"/var/cache/apt/archives/*.deb
   touch "$debian/complete"
 fi
+
+# nvcc runs on this machine's processor, and finds what it needs for the other one in the folder of that target.
+make_toolkit() {  # FOLDER
+  local pip=(/usr/bin/python3 -m pip install --quiet --disable-pip-version-check) platform others=()
+  install_nvcc "$1"
+  for platform in manylinux2014 manylinux_2_17 manylinux_2_27 manylinux_2_28; do others+=("--platform=${platform}_aarch64"); done
+  "${pip[@]}" --target="$1/arm64" "${others[@]}" --only-binary=:all: --no-deps "${packages_nvcc[@]:2}"
+  rm -r "$1"/nvidia/cu13/{include,lib}
+  ln -s ../../arm64/nvidia/cu13/{include,lib} "$1/nvidia/cu13/"
+  mkdir "$1/nvidia/cu13/targets"
+  ln -s ../../../arm64/nvidia/cu13 "$1/nvidia/cu13/targets/aarch64-linux"
+  touch "$1/complete"
+}
+cuda=(CUDA=0)
+if [[ ${CUDA:-} == 1 ]]; then
+  if [[ ! -e $cache/cuda-arm64/complete ]]; then
+    rm -rf "$cache/cuda-arm64"
+    make_toolkit "$cache/cuda-arm64"
+  fi
+  export MOUNT=$cache/cuda-arm64:/opt/cuda
+  cuda=(CUDA=1 CUDA_ARCH="${CUDA_ARCH:-90}" CUDA_HOME=/opt/cuda/nvidia/cu13)
+fi
 source_into "$debian"
 status=0
 # qemu is ten times slower than the processor.
-in_root "$debian" "cd /src; $command" INSTALL=0 CK_TIMEOUT_MULTIPLIER=20 || status=$?
+in_root "$debian" "cd /src; $command" "${cuda[@]}" INSTALL=0 CK_TIMEOUT_MULTIPLIER=20 || status=$?
 if [[ -d $debian/src/dist ]]; then
   mkdir -p "$tests/../dist"
   cp -r "$debian"/src/dist/. "$tests/../dist/"
