@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Writes what is in a wheel or a Debian package as SPDX 2.3 in JSON:  sbom.py FILE >FILE.spdx.json
 
-Each file with its checksums; the shared libraries that the plugin loads, as the packages that the installed system has for them; and
-the CUDA runtime, if it is linked in. The date is SOURCE_DATE_EPOCH, or that of debian/changelog.
+Each file with its checksums; each dependency with its version and licence: the shared libraries that the plugin loads, as the packages
+that the installed system has for them; what a Debian package depends on; and the CUDA runtime, if it is linked in. A dependency whose
+licence is not in LICENSES is an error. The date is SOURCE_DATE_EPOCH, or that of debian/changelog. CUDA's version is that of nvcc on PATH,
+in CUDA_HOME or in /usr/local/cuda, which built it.
 """
 import datetime
 import email.utils
@@ -21,6 +23,17 @@ import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LICENSE = "LGPL-2.1-or-later"
+# The licences that the projects declare, by names of libraries and packages. The parts that the plugin uses; what else a package has may
+# have others.
+LICENSES = [
+    (r"libgst|libgstreamer|gstreamer1\.0-", "LGPL-2.0-or-later"),
+    (r"lib(glib|gobject|gmodule|gio)-?2\.0", "LGPL-2.1-or-later"),
+    (r"libopencv[_-](core|imgproc)", "Apache-2.0"),
+    (r"liborc-0\.4", "BSD-2-Clause AND BSD-3-Clause"),
+    (r"libstdc\+\+|libgcc[_-]s", "GPL-3.0-or-later WITH GCC-exception-3.1"),
+    (r"lib(c|m|dl|rt|pthread)\.so|libc6|ld-linux", "LGPL-2.1-or-later"),
+    (r"python3", "PSF-2.0"),
+]
 
 
 def created():
@@ -54,9 +67,36 @@ def installed(library):
         return "", ""
     found = subprocess.run(["dpkg-query", "-S", f"*/{machine}/{library}"], capture_output=True, text=True).stdout.splitlines()
     for package in sorted(line.split(":")[0] for line in found if line.startswith(("lib", "gstreamer"))):
-        version = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", package], capture_output=True, text=True).stdout
-        return package, version.strip()
+        return package, version_of(package)
     return "", ""
+
+
+def license_of(name):
+    for pattern, license_ in LICENSES:
+        if re.match(pattern, name):
+            return license_
+    return sys.exit(f"the licence of {name} is not in LICENSES of {sys.argv[0]}")
+
+
+def depends_of(file):
+    """The packages that a Debian package needs, the first of each choice, with the installed versions."""
+    if file.suffix != ".deb":
+        return
+    fields = subprocess.run(["dpkg-deb", "--field", file, "Depends"], check=True, capture_output=True, text=True).stdout
+    for choice in filter(None, map(str.strip, fields.split(","))):
+        name = re.match(r"[a-z0-9.+-]+", choice)[0]
+        yield name, version_of(name)
+
+
+def version_of(package):
+    return subprocess.run(["dpkg-query", "-W", "-f", "${Version}", package], capture_output=True, text=True).stdout.strip()
+
+
+def cuda_version():
+    home = os.environ.get("CUDA_HOME", "/usr/local/cuda")
+    nvcc = shutil.which("nvcc") or shutil.which("nvcc", path=f"{home}/bin")
+    found = nvcc and re.search(r"V([0-9.]+)", subprocess.run([nvcc, "--version"], capture_output=True, text=True).stdout)
+    return found[1] if found else ""
 
 
 def package_of(name, version, license_, supplier="NOASSERTION", **more):
@@ -83,12 +123,17 @@ def document(file, folder):
                       licenseInfoFromFiles=["NOASSERTION"], hasFiles=[each["SPDXID"] for each in files])
     for library in sorted(libraries - {path.name for path in folder.rglob("*")}):
         name, found = installed(library)
-        entry = package_of(name or library, found, "NOASSERTION", comment=f"provides {library}")
+        entry = package_of(name or library, found, license_of(library), comment=f"provides {library}")
         if entry["SPDXID"] not in [each["SPDXID"] for each in packages]:
             packages.append(entry)
             relations.append((ours["SPDXID"], "DYNAMIC_LINK", entry["SPDXID"]))
+    for name, found in depends_of(file):
+        entry = package_of(name, found, license_of(name))
+        if entry["SPDXID"] not in [each["SPDXID"] for each in packages]:
+            packages.append(entry)
+            relations.append((ours["SPDXID"], "DEPENDS_ON", entry["SPDXID"]))
     if cuda:
-        packages.append(package_of("cuda-cudart-static", "", "LicenseRef-NVIDIA-CUDA-EULA", "Organization: NVIDIA"))
+        packages.append(package_of("cuda-cudart-static", cuda_version(), "LicenseRef-NVIDIA-CUDA-EULA", "Organization: NVIDIA"))
         relations.append((ours["SPDXID"], "STATIC_LINK", packages[-1]["SPDXID"]))
     result = {
         "spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT", "name": file.name,

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Checks the sources without running them:   tests/lint.sh format | cppcheck | shell
-#   format    .clang-format, with clang-format 14, since other versions break lines differently
+#   format    .clang-format, with clang-format 14, since other versions break lines differently; and who asks for a backend includes backends.h
 #   cppcheck  cppcheck's warnings for kernels, gst and examples
 #   shell     shellcheck's warnings for all scripts
 # Exit status: 0; 1 if there are warnings; 77 if the tool is missing.
@@ -12,6 +12,9 @@ sources() { find "$@" -regex '.*\.\(cpp\|hpp\|cu\|cuh\|h\)' -not -path './build*
 
 case ${1:-} in
   format)
+    # Without it, #if takes the macro for 0.
+    asks=$(grep -rlE --include='*.[ch]*' '^#if.*CUDAVISION_(CUDA|CPU)\b' gst kernels tests examples | xargs grep -LE '"(backends\.h|(kernels/core/backend|gst/base/compat|tests/bench/runner)\.hpp)"' || true)
+    if [[ $asks ]]; then echo "these ask for a backend, and do not include backends.h: $asks" >&2; exit 1; fi
     tool=$(command -v clang-format-14 || command -v clang-format) || skip 'there is no clang-format 14'
     [[ $("$tool" --version) == *'version 14.'* ]] || skip "this is $("$tool" --version), and the style is that of version 14"
     sources gst kernels tests examples | xargs -0 "$tool" --dry-run --Werror

@@ -12,45 +12,23 @@ kind=${1:-} file=${2:-}
 CUDA=${CUDA-disabled}
 export CUDA
 unset BUILD_DIR  # packages have folders of their own
-skip() { echo "skipped: $*"; exit 77; }
 fail() { echo "$*" >&2; exit 1; }
 case $kind in wheel | deb | container) ;; *) fail 'usage: tests/packages.sh wheel | deb | container [FILE]' ;; esac
 if [[ -n $file ]]; then file=$(realpath "$file"); fi
-# shellcheck source=tests/prepare.sh
-. "$root/tests/prepare.sh"
+# shellcheck source=tests/roots.sh
+. "$root/tests/roots.sh"
 ((EUID == 0)) || skip 'only root can make a Debian in a folder'
-install_packages debootstrap || skip 'no debootstrap'
-unshare --mount true 2>/dev/null || skip 'mounting is not allowed here'
-
-suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
-cache=$(realpath -m "${COMPAT_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/cudavision}")
-fresh=$cache/$suite-minimal
-mkdir -p "$cache"
-if [[ ! -e $fresh/complete ]]; then
-  rm -rf "$fresh"
-  debootstrap --variant=minbase "$suite" "$fresh" "${COMPAT_MIRROR:-http://deb.debian.org/debian}" >/dev/null || skip "debootstrap could not make $suite"
-  touch "$fresh/complete"
-fi
+needs_roots debootstrap
+fresh=$cache/$this_suite-minimal
+make_root "$this_suite" "$fresh"
 work=$(mktemp -d "$cache/packages-XXXXXX")
 trap 'rm -rf --one-file-system "$work"' EXIT
 
-new_root() {  # NAME: a fresh Debian in $work/NAME
-  cp -a "$fresh" "$work/$1"
-  cp /etc/resolv.conf "$work/$1/etc/"
-  # A network may have a certificate of its own.
-  if [[ -n ${PIP_CERT:-} ]]; then cp "$PIP_CERT" "$work/$1/pip.crt"; fi
-}
-# in_root NAME COMMAND [VARIABLE=VALUE]…: runs a command of bash in a root. The mounts disappear with their namespace.
-in_root() {
-  local name=$1 command=$2
-  shift 2
-  echo "+ $command"
+new_root() { cp -a "$fresh" "$work/$1"; }  # NAME: a fresh Debian in $work/NAME
+inside() {  # NAME COMMAND [VARIABLE=VALUE]…: runs a command of bash in a root
+  echo "+ $2"
   # shellcheck disable=SC2016
-  unshare --mount --fork bash -euc '
-    mount -t proc proc "$1/proc"
-    mount -t tmpfs tmpfs "$1/dev/shm"
-    exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive "${@:3}" chroot "$1" bash -euc "cd \$HOME; sudo() { \"\$@\"; }; $2"' \
-    packages "$work/$name" "$command" ${PIP_CERT:+PIP_CERT=/pip.crt} ${http_proxy:+http_proxy="$http_proxy"} ${https_proxy:+https_proxy="$https_proxy"} "$@"
+  in_root "$work/$1" 'cd "$HOME"; sudo() { "$@"; }; '"$2" "${@:3}"
 }
 commands_of() {  # HEADING: the commands in the first block below a heading of docs/install.md
   awk -v heading="## $1" '$0 == heading { below = 1 } below && /^```$/ { exit } block { print } below && /^```sh$/ { block = 1 }' "$root/docs/install.md"
@@ -67,18 +45,18 @@ test_package() {  # HEADING PATTERN_OF_FILE
     file=$(find "$work/dist" -name "$2")
   fi
   new_root system
-  in_root system 'apt-get -qq update'
+  inside system 'apt-get -qq update'
   mkdir -p "$work/system/root/dist"
   cp "$file" "$work/system/root/dist/"
-  timed 'installing and trying it' in_root system "$(commands_of "$1")"
-  timed 'a blurred and analysed clip' in_root system "$(commands_of "$1" | grep ^export || true)
+  timed 'installing and trying it' inside system "$(commands_of "$1")"
+  timed 'a blurred and analysed clip' inside system "$(commands_of "$1" | grep ^export || true)
 $(commands_of 'First pipeline')
 test -s blurred.mkv"
   # Only the package's own files disappear, all of them.
   if [[ $kind == deb ]]; then
-    in_root system 'apt-get remove -y gstreamer1.0-cudavision >/dev/null; ! gst-inspect-1.0 --exists cudablend'
+    inside system 'apt-get remove -y gstreamer1.0-cudavision >/dev/null; ! gst-inspect-1.0 --exists cudablend'
   else
-    in_root system 'cudavision/bin/pip uninstall -y cudavision >/dev/null; rm -r dist'
+    inside system 'cudavision/bin/pip uninstall -y cudavision >/dev/null; rm -r dist'
   fi
   rm -rf "$work/system/root/dist" "$work/system/root/.cache"
   local left
@@ -89,7 +67,7 @@ test -s blurred.mkv"
 # The steps that gst/packaging/Dockerfile uses: ARG, ENV with NAME=VALUE words, FROM, RUN and COPY on one line each, CMD as a list.
 test_container() {
   local line word argument value stage='' variables=() source target found
-  local -A given=([DEBIAN]=$suite [CUDA_ARCH]=${CUDA_ARCH:-all} [CUDA]=$([[ $CUDA == disabled ]] || echo 13.0))
+  local -A given=([DEBIAN]=$this_suite [CUDA_ARCH]=${CUDA_ARCH:-all} [CUDA]=$([[ $CUDA == disabled ]] || echo 13.0))
   while IFS= read -r line; do
     read -ra word <<<"$line"
     case ${word[0]:-#} in
@@ -105,7 +83,7 @@ test_container() {
         stage=${word[3]:-final} variables=()
         new_root "$stage"
         ;;
-      RUN) timed 'this step' in_root "$stage" "cd /; ${line#RUN }" "${variables[@]}" ;;
+      RUN) timed 'this step' inside "$stage" "cd /; ${line#RUN }" "${variables[@]}" ;;
       COPY)
         if [[ ${word[1]} == --from=* ]]; then source=$work/${word[1]#--from=}${word[2]} target=${word[3]}; else source=$root/${word[1]} target=${word[2]}; fi
         mkdir -p "$work/$stage$target"
@@ -113,7 +91,7 @@ test_container() {
         ;;
       CMD)
         found=$(/usr/bin/python3 -c 'import json, shlex, sys; print(shlex.join(json.loads(sys.argv[1])))' "${line#CMD }")
-        in_root "$stage" "$found" "${variables[@]}"
+        inside "$stage" "$found" "${variables[@]}"
         ;;
       *) fail "this test does not know the step: $line" ;;
     esac

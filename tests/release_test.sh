@@ -39,11 +39,11 @@ release/notes.sh 99.0.0 2>/dev/null && fail 'a version that is not there has not
 
 # A list of what is in a package: the plugin, the libraries that it loads.
 mkdir -p "$work/dist" "$work/wheel/cudavision"
-cp "$build/gst/libgstcudavision.so" "$work/wheel/cudavision/"
+cp "$build/gst/libgstcudavision.so" "$build/libgstcudavision-1.0.so.0" "$work/wheel/cudavision/"
 python3 -m zipfile -c "$work/dist/cudavision-0-py3-none-any.whl" "$work/wheel/cudavision"
 release/sbom.py "$work/dist/cudavision-0-py3-none-any.whl" >"$work/dist/sbom.json"
 python3 - "$work/dist/sbom.json" "$(sha256sum <"$build/gst/libgstcudavision.so")" <<'END'
-import json, sys
+import json, shutil, sys
 sbom = json.load(open(sys.argv[1]))
 assert sbom["spdxVersion"] == "SPDX-2.3"
 files = {file["fileName"]: file for file in sbom["files"]}
@@ -51,6 +51,9 @@ assert {"algorithm": "SHA256", "checksumValue": sys.argv[2].split()[0]} in files
 names = [package["name"] for package in sbom["packages"]]
 assert names[0] == "cudavision" and any("gstreamer1.0" in name or "libgstreamer" in name for name in names), names
 assert not any(name.startswith("lib32") for name in names), names  # libraries of another machine
+assert all(package["licenseDeclared"] != "NOASSERTION" for package in sbom["packages"]), sbom["packages"]
+if shutil.which("dpkg-query"):
+    assert all(package["versionInfo"] != "NOASSERTION" for package in sbom["packages"]), sbom["packages"]
 ids = [each["SPDXID"] for each in sbom["packages"] + sbom["files"]]
 assert len(set(ids)) == len(ids)
 for relation in sbom["relationships"]:

@@ -4,20 +4,16 @@
 #include <memory>
 #include <type_traits>
 
+#include "backends.h"  // made by the build: CUDAVISION_CUDA and CUDAVISION_CPU are 1 or 0
 #include "kernels/core/filter.hpp"
-
-// The build defines both to 1 or 0.
-#if !defined(CUDAVISION_CUDA) || !defined(CUDAVISION_CPU)
-#error "CUDAVISION_CUDA and CUDAVISION_CPU say which backends this build has"
-#endif
 
 namespace cudavision {
 
 /// Whether this build contains the backend. A device may still be missing.
 constexpr bool built_with(Backend backend) { return backend == Backend::cuda ? CUDAVISION_CUDA : CUDAVISION_CPU; }
 
-/// Calls the function of the chosen backend, or returns a settings error if the build does not contain it.
-/// Backends are chosen only here.
+/// Calls the function of the chosen backend, or returns a settings error if the build does not contain it. Backends are
+/// chosen only here.
 template <typename Cuda, typename Cpu>
 std::invoke_result_t<Cuda> on_backend(Backend backend, [[maybe_unused]] Cuda cuda, [[maybe_unused]] Cpu cpu) {
 #if CUDAVISION_CUDA

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "backends.h"
 #include "tests/elements/harness.hpp"
 
 #if CUDAVISION_CUDA

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <random>
 
+#include "backends.h"
 #include "tests/property_text.hpp"
 #include "tests/sanitizers/thread.hpp"
 #if CUDAVISION_CUDA
