@@ -3,6 +3,7 @@
 """The soak's journal: a fault that is put in is found, and found again from the journal; the twins tell whose fault it is.
 
   journal_test.py SOAK"""
+import os
 import pathlib
 import re
 import subprocess
@@ -18,7 +19,8 @@ def soak(*arguments):
     done = subprocess.run([SOAK, "--patience", "20", *map(str, arguments)], capture_output=True, text=True, check=False)
     if done.returncode == 77:
         print(done.stdout)
-        sys.exit(77)
+        sys.stdout.flush()
+        os._exit(77)
     return done
 
 
