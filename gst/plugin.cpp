@@ -14,8 +14,8 @@ static gboolean plugin_init(GstPlugin* plugin) {
   return registered;
 }
 
-/// The version of GStreamer, followed by the version of the plugin: gst-inspect-1.0 --exists does not find plugins with a version
-/// below that of GStreamer.
+/// The version of GStreamer, followed by the version of the plugin: gst-inspect-1.0 --exists does not find plugins with
+/// a version below that of GStreamer.
 static const gchar* version() {
   static gchar text[64];
   guint major, minor, micro, nano;
@@ -30,5 +30,5 @@ static const gchar* origin() {
   return uri.empty() ? PACKAGE : uri.c_str();
 }
 
-GST_PLUGIN_DEFINE(GST_VERSION_MAJOR, GST_VERSION_MINOR, cudavision, "Image processing on CUDA, or on the CPU", plugin_init,
-                  version(), "LGPL", PACKAGE " " VERSION, origin())
+GST_PLUGIN_DEFINE(GST_VERSION_MAJOR, GST_VERSION_MINOR, cudavision, "Image processing on CUDA, or on the CPU",
+                  plugin_init, version(), "LGPL", PACKAGE " " VERSION, origin())

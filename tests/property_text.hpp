@@ -23,8 +23,8 @@ inline std::string next_word(std::string& text) {
   return word;
 }
 
-/// Sets properties from command-line text (sigma=2 zones="a: 1,2 3,4 5,2"), all in one g_object_set. Returns what is wrong with the text,
-/// and then sets none; empty: nothing.
+/// Sets properties from command-line text (sigma=2 zones="a: 1,2 3,4 5,2"), all in one g_object_set. Returns what is
+/// wrong with the text, and then sets none; empty: nothing.
 inline std::string set_from_text(gpointer object, const std::string& settings) {
   std::vector<std::string> names;
   std::vector<GValue> values;
@@ -41,7 +41,8 @@ inline std::string set_from_text(gpointer object, const std::string& settings) {
     }
     values.push_back(G_VALUE_INIT);
     g_value_init(&values.back(), spec->value_type);
-    if (!gst_value_deserialize_with_pspec(&values.back(), text.c_str(), spec)) wrong = text + " is no value of " + spec->name;
+    if (!gst_value_deserialize_with_pspec(&values.back(), text.c_str(), spec))
+      wrong = text + " is no value of " + spec->name;
   }
   if (wrong.empty()) {
     std::vector<const char*> pointers;

@@ -45,7 +45,8 @@ std::string time_now(const char* format) {
 /// Formats a time as seconds with leading zeros and three decimals, so that names sort by time.
 std::string stamp(GstClockTime time) {
   char text[32];
-  g_snprintf(text, sizeof text, "%06" G_GUINT64_FORMAT ".%03" G_GUINT64_FORMAT, time / GST_SECOND, time % GST_SECOND / GST_MSECOND);
+  g_snprintf(text, sizeof text, "%06" G_GUINT64_FORMAT ".%03" G_GUINT64_FORMAT, time / GST_SECOND,
+             time % GST_SECOND / GST_MSECOND);
   return text;
 }
 
@@ -57,13 +58,15 @@ bool set_property(GstElement* element, const std::string& name, const std::strin
   GValue parsed = G_VALUE_INIT;
   g_value_init(&parsed, spec->value_type);
   // g_param_value_validate() returns whether it had to change the value.
-  const bool good = gst_value_deserialize_with_pspec(&parsed, value.c_str(), spec) && !g_param_value_validate(spec, &parsed);
+  const bool good =
+      gst_value_deserialize_with_pspec(&parsed, value.c_str(), spec) && !g_param_value_validate(spec, &parsed);
   if (good) g_object_set_property(G_OBJECT(element), name.c_str(), &parsed);
   g_value_unset(&parsed);
   return good;
 }
 
-Input::Input(std::string location, std::string name, std::string label, const Settings& settings, std::function<void()> ended)
+Input::Input(std::string location, std::string name, std::string label, const Settings& settings,
+             std::function<void()> ended)
     : location_(std::move(location)),
       name_(std::move(name)),
       label_(std::move(label)),
@@ -95,14 +98,17 @@ Input::~Input() { close(); }
 void Input::close() {
   if (std::exchange(done_, true)) return;
   gst_element_set_state(pipeline_.get(), GST_STATE_NULL);
-  if (const std::string error = moments_ ? write(moments_->rest()) : ""; !error.empty() && !failed_.exchange(true)) complain(error);
+  if (const std::string error = moments_ ? write(moments_->rest()) : ""; !error.empty() && !failed_.exchange(true))
+    complain(error);
   GstBus* bus = gst_element_get_bus(pipeline_.get());
   gst_bus_set_sync_handler(bus, nullptr, nullptr, nullptr);
   gst_bus_remove_watch(bus);
   gst_object_unref(bus);
 }
 
-void Input::complain(const std::string& text) { g_printerr("%s: %s\n", name_.c_str(), without_secrets(text, location_).c_str()); }
+void Input::complain(const std::string& text) {
+  g_printerr("%s: %s\n", name_.c_str(), without_secrets(text, location_).c_str());
+}
 
 void Input::fail(const std::string& text) {
   if (done_) return;
@@ -123,7 +129,8 @@ GstElement* Input::add(const char* factory) {
   return element;
 }
 
-/// Adds the element that outputs decoded video. Its pad may appear later. Returns nullptr if the element is not installed.
+/// Adds the element that outputs decoded video. Its pad may appear later.
+/// Returns nullptr if the element is not installed.
 GstElement* Input::add_source() {
   if (location_ == "test" || starts_with(location_, "test:")) {
     GstElement* source = add("videotestsrc");
@@ -136,7 +143,8 @@ GstElement* Input::add_source() {
     return source;
   }
   GStatBuf status;
-  const bool camera = starts_with(location_, "/dev/") && g_stat(location_.c_str(), &status) == 0 && S_ISCHR(status.st_mode);
+  const bool camera =
+      starts_with(location_, "/dev/") && g_stat(location_.c_str(), &status) == 0 && S_ISCHR(status.st_mode);
   GstElement* decoder = add(camera ? "decodebin" : "uridecodebin");
   if (!decoder) return nullptr;
   // Do not decode sound.
@@ -173,7 +181,8 @@ void Input::start() {
   gst_element_link_many(queue_, convert, diff_, sink, nullptr);
 
   if (!gst_element_link(source, queue_)) {  // the pad appears later
-    g_signal_connect_swapped(source, "pad-added", G_CALLBACK(+[](Input* self, GstPad* pad) { self->on_pad(pad); }), this);
+    g_signal_connect_swapped(source, "pad-added", G_CALLBACK(+[](Input* self, GstPad* pad) { self->on_pad(pad); }),
+                             this);
     g_signal_connect_swapped(source, "no-more-pads", G_CALLBACK(+[](Input* self) { self->on_no_more_pads(); }), this);
   }
 
@@ -209,7 +218,8 @@ void Input::start() {
 void Input::drain() {
   if (done_) return;
   if (!flowing_) return stop();
-  // Send EOS directly to cudadiff, which works with every kind of source. Not in the main loop, since it waits for the current frame.
+  // Send EOS directly to cudadiff, which works with every kind of source. Not in the main loop,
+  // since it waits for the current frame.
   gst_element_call_async(
       diff_,
       [](GstElement* diff, gpointer) {
@@ -241,7 +251,8 @@ void Input::on_pad(GstPad* pad) {
 
 void Input::on_no_more_pads() {
   GstPad* sink = gst_element_get_static_pad(queue_, "sink");
-  if (!gst_pad_is_linked(sink)) GST_ELEMENT_ERROR(pipeline_.get(), STREAM, WRONG_TYPE, ("There is no video in it."), (nullptr));
+  if (!gst_pad_is_linked(sink))
+    GST_ELEMENT_ERROR(pipeline_.get(), STREAM, WRONG_TYPE, ("There is no video in it."), (nullptr));
   gst_object_unref(sink);
 }
 
@@ -271,7 +282,8 @@ std::string Input::write(std::vector<Moments::Moment> moments) {
 }
 
 std::string Input::save(GstSample* sample, const GstStructure& event) {
-  // Mapping a frame in GPU memory as system memory makes a copy. Without the caps feature, videoconvert accepts such a frame.
+  // Mapping a frame in GPU memory as system memory makes a copy. Without the caps feature,
+  // videoconvert accepts such a frame.
   GstCaps* plain = gst_caps_copy(gst_sample_get_caps(sample));
   gst_caps_set_features_simple(plain, nullptr);
   GstSample* frame = gst_sample_new(gst_sample_get_buffer(sample), plain, nullptr, nullptr);
@@ -291,7 +303,8 @@ std::string Input::save(GstSample* sample, const GstStructure& event) {
     gchar* path = g_build_filename(settings_.snapshots.c_str(), (name + ".jpg").c_str(), nullptr);
     GstMapInfo bytes;
     if (gst_buffer_map(gst_sample_get_buffer(picture), &bytes, GST_MAP_READ)) {
-      if (g_file_set_contents(path, reinterpret_cast<const gchar*>(bytes.data), gssize(bytes.size), &error)) file = path;
+      if (g_file_set_contents(path, reinterpret_cast<const gchar*>(bytes.data), gssize(bytes.size), &error))
+        file = path;
       gst_buffer_unmap(gst_sample_get_buffer(picture), &bytes);
     }
     g_free(path);

@@ -22,7 +22,8 @@ struct Settings {
   bool realtime = false;                                        ///< read files at playing speed
 };
 
-/// Sets a property from text. Returns false and sets nothing if there is no such property or the text is not a value in its range.
+/// Sets a property from text. Returns false and sets nothing if there is no such property or the text is
+/// not a value in its range.
 bool set_property(GstElement* element, const std::string& name, const std::string& value);
 
 /// Watches one stream for motion, in its own pipeline. Prints events to stdout and errors to stderr.
@@ -31,7 +32,8 @@ class Input {
   /// location: a file, a URI, a camera (/dev/video0), `test` (a live picture without end) or `test:FRAMES` (a clip).
   /// name: what people see of the location. label: the start of the snapshots' file names. Both differ for each input.
   /// ended: called once in the main loop when the stream has ended or failed. It must not destroy the input.
-  Input(std::string location, std::string name, std::string label, const Settings& settings, std::function<void()> ended);
+  Input(std::string location, std::string name, std::string label, const Settings& settings,
+        std::function<void()> ended);
   ~Input();
   Input(const Input&) = delete;
   Input& operator=(const Input&) = delete;
@@ -62,7 +64,8 @@ class Input {
   void on_event(const GstStructure* event);
   /// Called in the thread of the sink. An error ends the stream.
   void write_now(std::vector<Moments::Moment> moments);
-  // Called by write_now(), and by close() when the sink has no thread any more: so one thread at a time writes lines and pictures.
+  // Called by write_now(), and by close() when the sink has no thread any more: so one thread at a time writes lines
+  // and pictures.
   /// Returns an error, or an empty text.
   std::string write(std::vector<Moments::Moment> moments);
   std::string save(GstSample* sample, const GstStructure& event);

@@ -71,8 +71,9 @@ void add_object(Object& line, const GstStructure* message) {
   line.add_numbers({"id", "x", "y", "width", "height"}, message);
   for (const char* name : {"zone", "line", "direction"})
     if (const gchar* text = gst_structure_get_string(message, name)) line.add_string(name, text);
-  line.add_numbers({"seconds", "path_length", "crossed_left", "crossed_right", "best_x", "best_y", "best_width", "best_height"},
-                   message);
+  line.add_numbers(
+      {"seconds", "path_length", "crossed_left", "crossed_right", "best_x", "best_y", "best_width", "best_height"},
+      message);
   line.add_times({"entered", "left", "since", "best_time"}, message);
   line.add_strings("zones", message);
 }

@@ -16,10 +16,10 @@ std::string json_number(double value);
 ///    "regions": [{"x": …, "y": …, "width": …, "height": …, "area": cells, "score": …}, …]}
 /// or, if it is about an object,
 ///   {"input": …, "event": …, "time": …, "id": …, "x": …, "y": …, "width": …, "height": …}
-/// with "zone", "line", "direction", "seconds", "path_length", "crossed_left", "crossed_right", "best_x" … "best_height", the times
-/// "entered", "left", "since", "best_time" in seconds, and "zones" (a list) as far as the message has them.
-/// The end of motion also has "began" and "last_motion" in seconds.
-/// Also "at" (the time of the event) and "snapshot" (a file), if the message has these fields as strings.
+/// with "zone", "line", "direction", "seconds", "path_length", "crossed_left", "crossed_right", "best_x" …
+/// "best_height", the times "entered", "left", "since", "best_time" in seconds, and "zones" (a list) as far as the
+/// message has them. The end of motion also has "began" and "last_motion" in seconds. Also "at" (the time of the event)
+/// and "snapshot" (a file), if the message has these fields as strings.
 std::string json_line(const std::string& input, const GstStructure* message);
 
 /// The stream time of a message of cudadiff in ns. Without one, its running time, or GST_CLOCK_TIME_NONE.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Watches files, network streams and cameras for motion with cudadiff. Prints a line of JSON for each event, and saves a picture of each
-// begin.
+// Watches files, network streams and cameras for motion with cudadiff. Prints a line of JSON for each event, and saves
+// a picture of each begin.
 #include <glib-unix.h>
 #include <gst/gst.h>
 
@@ -34,19 +34,23 @@ struct Arguments {
 
 bool parse(Arguments& to, int argc, char** argv) {
   const GOptionEntry entries[] = {
-      {"snapshots", 's', 0, G_OPTION_ARG_FILENAME, &to.snapshots, "Save the frame in which motion begins, as JPEG", "FOLDER"},
+      {"snapshots", 's', 0, G_OPTION_ARG_FILENAME, &to.snapshots, "Save the frame in which motion begins, as JPEG",
+       "FOLDER"},
       {"boxes", 'b', 0, G_OPTION_ARG_NONE, &to.boxes, "Mark the moving regions in snapshots", nullptr},
       {"every", 'e', 0, G_OPTION_ARG_DOUBLE, &to.every,
        "Also print whether there is motion, at most this often; 0: for every frame", "SECONDS"},
-      {"realtime", 'r', 0, G_OPTION_ARG_NONE, &to.realtime, "Read files at playing speed instead of as fast as possible", nullptr},
+      {"realtime", 'r', 0, G_OPTION_ARG_NONE, &to.realtime,
+       "Read files at playing speed instead of as fast as possible", nullptr},
       {"backend", 0, 0, G_OPTION_ARG_STRING, &to.backend, "Where to compute (auto)", "auto|cuda|cpu"},
       {"reference", 0, 0, G_OPTION_ARG_STRING, &to.reference, "The picture that frames are compared with (previous)",
        "previous|first|background|mog2"},
-      {"threshold", 't', 0, G_OPTION_ARG_STRING, &to.threshold, "Pixels that differ by more have changed, 0 to 255 (15)", "STEPS"},
+      {"threshold", 't', 0, G_OPTION_ARG_STRING, &to.threshold,
+       "Pixels that differ by more have changed, 0 to 255 (15)", "STEPS"},
       {"motion-threshold", 'm', 0, G_OPTION_ARG_STRING, &to.motion_threshold,
        "Least share of changed pixels that counts as motion, 0 to 1 (0)", "SHARE"},
       {"gap", 'g', 0, G_OPTION_ARG_STRING, &to.gap, "Motion ends after this time without any (5)", "SECONDS"},
-      {"set", 0, 0, G_OPTION_ARG_STRING_ARRAY, &to.set, "Set any other property of cudadiff; may be repeated", "NAME=VALUE"},
+      {"set", 0, 0, G_OPTION_ARG_STRING_ARRAY, &to.set, "Set any other property of cudadiff; may be repeated",
+       "NAME=VALUE"},
       {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &to.inputs, nullptr, "INPUT…"},
       {}};
   GOptionContext* context = g_option_context_new(nullptr);
@@ -64,7 +68,8 @@ bool parse(Arguments& to, int argc, char** argv) {
   return good;
 }
 
-/// Converts the arguments to settings and tries them on an element. Prints an error and returns nothing if they are wrong.
+/// Converts the arguments to settings and tries them on an element.
+/// Prints an error and returns nothing if they are wrong.
 std::optional<Settings> settings_of(const Arguments& arguments, GstElement* diff) {
   Settings settings;
   if (arguments.snapshots) settings.snapshots = arguments.snapshots;
@@ -93,8 +98,8 @@ std::optional<Settings> settings_of(const Arguments& arguments, GstElement* diff
 
   for (const auto& [name, value] : properties)
     if (!set_property(diff, name, value)) {
-      g_printerr("motion-alarm: cudadiff has no property %s that can be `%s`; see gst-inspect-1.0 cudadiff\n", name.c_str(),
-                 value.c_str());
+      g_printerr("motion-alarm: cudadiff has no property %s that can be `%s`; see gst-inspect-1.0 cudadiff\n",
+                 name.c_str(), value.c_str());
       return {};
     }
   return settings;
@@ -134,7 +139,8 @@ class Alarm {
   }
 
  private:
-  /// A label for file names: the last part of the name, with plain characters only, and short enough for a time after it.
+  /// A label for file names: the last part of the name, with plain characters only,
+  /// and short enough for a time after it.
   static std::string label_of(const std::string& name) {
     gchar* base = g_path_get_basename(name.c_str());
     std::string label = g_strcanon(base, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "-_.", '_');
@@ -162,7 +168,9 @@ ExitStatus watch(int argc, char** argv) {
   }
   GstElement* diff = gst_element_factory_make("cudadiff", nullptr);
   if (!diff) {
-    g_printerr("motion-alarm: the plugin cudavision was not found; set GST_PLUGIN_PATH to the folder of libgstcudavision.so\n");
+    g_printerr(
+        "motion-alarm: the plugin cudavision was not found; set GST_PLUGIN_PATH to the folder of "
+        "libgstcudavision.so\n");
     return some_failed;
   }
   gst_object_ref_sink(diff);

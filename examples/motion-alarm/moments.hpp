@@ -17,11 +17,14 @@ struct FreeSample {
 using Event = std::unique_ptr<GstStructure, FreeStructure>;
 using Sample = std::unique_ptr<GstSample, FreeSample>;
 
-/// Hands the events of cudadiff to the thread of the sink, in their order, and each begin together with the frame in which motion begins.
+/// Hands the events of cudadiff to the thread of the sink, in their order,
+/// and each begin together with the frame in which motion begins.
 ///
-///   any thread             add(event)    cudadiff posts it before its frame goes on; with attach-roi=false on a GPU up to nine frames after,
+///   any thread             add(event)    cudadiff posts it before its frame goes on; with attach-roi=false on a GPU up
+///                          to nine frames after,
 ///                                        from a thread that looks at what the GPU has finished
-///   the sink's thread      take(frame)   all events so far, except a begin whose frame comes later, and what follows that
+///   the sink's thread      take(frame)   all events so far, except a begin whose frame comes later, and what follows
+///                          that
 ///   after both have ended  rest()
 ///
 /// Events and frames wait in here under one lock, and belong to the caller again when they come out.

@@ -15,8 +15,9 @@ constexpr auto npos = std::string::npos;
 constexpr const char* secret = "***";  // stands for what is left out
 constexpr std::size_t short_text = 4;  // shorter texts are parts of other words
 // Parameters of a query that say what a camera sends. All others may be secret, whatever their name.
-const std::set<std::string> harmless{"cam",     "camera",  "ch",         "channel", "codec",   "format", "fps",   "height", "id",
-                                     "profile", "quality", "resolution", "stream",  "subtype", "track",  "video", "width"};
+const std::set<std::string> harmless{"cam",    "camera",  "ch",    "channel", "codec",   "format",
+                                     "fps",    "height",  "id",    "profile", "quality", "resolution",
+                                     "stream", "subtype", "track", "video",   "width"};
 
 std::string lower(const std::string& text) {
   gchar* small = g_ascii_strdown(text.data(), gssize(text.size()));
@@ -39,7 +40,8 @@ bool has_address(const std::string& rest) {
   return g_regex_match_simple("^\\[[^]/?#@]*\\](:[0-9]*)?([/?#]|$)", rest.c_str(), G_REGEX_RAW, GRegexMatchFlags(0));
 }
 
-/// The number of characters before the @ behind a user; npos if there is none. A user may contain any character, so it ends at the last @.
+/// The number of characters before the @ behind a user; npos if there is none. A user may contain any character,
+/// so it ends at the last @.
 std::size_t user_length(const std::string& rest) {
   const auto at = rest.rfind('@');
   return at == npos || has_address(rest) || rest.find_first_of(":@") > rest.find_first_of("/?#") ? npos : at;
@@ -69,8 +71,9 @@ std::vector<std::string> split(const std::string& text, const char* separators) 
 }
 
 bool is_plain(const std::string& text) {
-  return text.size() <= 32 &&
-         std::all_of(text.begin(), text.end(), [](char c) { return g_ascii_isalnum(c) || c == '-' || c == '.' || c == '_'; });
+  return text.size() <= 32 && std::all_of(text.begin(), text.end(), [](char c) {
+           return g_ascii_isalnum(c) || c == '-' || c == '.' || c == '_';
+         });
 }
 
 /// A parameter of a query, without its value if that may be secret.
@@ -115,15 +118,17 @@ std::vector<std::string> secrets_of(const std::string& location) {
     secrets.insert(secrets.end(), {parameter, value, plain ? plain : ""});
     g_free(plain);
   }
-  secrets.erase(std::remove_if(secrets.begin(), secrets.end(), [](const auto& each) { return each.size() < short_text; }),
-                secrets.end());
+  secrets.erase(
+      std::remove_if(secrets.begin(), secrets.end(), [](const auto& each) { return each.size() < short_text; }),
+      secrets.end());
   std::sort(secrets.begin(), secrets.end(), [](const auto& a, const auto& b) { return a.size() > b.size(); });
   return secrets;
 }
 
 void replace_all(std::string& text, const std::string& part, const std::string& by) {
   if (part.empty()) return;
-  for (std::size_t found = 0; (found = text.find(part, found)) != npos; found += by.size()) text.replace(found, part.size(), by);
+  for (std::size_t found = 0; (found = text.find(part, found)) != npos; found += by.size())
+    text.replace(found, part.size(), by);
 }
 
 /// Replaces each URI in a text by what people may see of it.
@@ -143,8 +148,8 @@ void show_uris(std::string& text) {
 std::string opened_uri(const std::string& location) {
   const std::string user = user_of(location);
   if (user.empty() && gst_uri_is_valid(location.c_str()) && location.find("://") == location.find(':')) return location;
-  gchar* text =
-      user.empty() ? gst_filename_to_uri(location.c_str(), nullptr) : g_uri_escape_string(user.c_str(), "%:!$&'()*+,;=", FALSE);
+  gchar* text = user.empty() ? gst_filename_to_uri(location.c_str(), nullptr)
+                             : g_uri_escape_string(user.c_str(), "%:!$&'()*+,;=", FALSE);
   const std::string uri = text ? text : "";
   g_free(text);
   return user.empty() ? uri : std::string(location).replace(location.find("://") + 3, user.size(), uri);
@@ -161,10 +166,12 @@ std::string shown_location(const std::string& location) {
   }
   const Parts parts = parts_of(rest);
   std::string shown = scheme, separator;
-  for (const std::string& part : parts.path) shown += std::exchange(separator, "/") + (holds_password(part) ? secret : part);
+  for (const std::string& part : parts.path)
+    shown += std::exchange(separator, "/") + (holds_password(part) ? secret : part);
   separator = "?";
   if (parts.has_query)
-    for (const std::string& parameter : parts.parameters) shown += std::exchange(separator, "&") + shown_parameter(parameter);
+    for (const std::string& parameter : parts.parameters)
+      shown += std::exchange(separator, "&") + shown_parameter(parameter);
   return shown;
 }
 

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// URIs of inputs: how GStreamer gets one, and what of it people may see. User, password and most values of a query are secrets, which
-// must not come into lines, names of files and errors.
+// URIs of inputs: how GStreamer gets one, and what of it people may see. User, password and most values of a query are
+// secrets, which must not come into lines, names of files and errors.
 #pragma once
 
 #include <string>
 
-/// A location as a URI. Characters of the user that would end the host for elements are escaped. Empty if it is no URI and no file name.
+/// A location as a URI. Characters of the user that would end the host for elements are escaped.
+/// Empty if it is no URI and no file name.
 std::string opened_uri(const std::string& location);
 
-/// A location for people: a file as it is; a URI without user, password and fragment, and with *** for the values of its query that may
-/// be secret. Where it is not clear which part is the password, only the scheme is left.
+/// A location for people: a file as it is; a URI without user, password and fragment, and with *** for the values of
+/// its query that may be secret. Where it is not clear which part is the password, only the scheme is left.
 std::string shown_location(const std::string& location);
 
 /// A text of somebody else, such as an error of an element, without the secrets of a location and of each URI in it.

@@ -13,15 +13,17 @@ namespace {
 constexpr Choice background_choices[] = {{"checker", "Gray squares"},
                                          {"black", "Black"},
                                          {"white", "White"},
+                                         // Rows as blend::Background::Kind.
                                          {"transparent", "Transparent, or black if the output has no alpha"},
-                                         {"color", "The colour of background-color"}};  // rows as blend::Background::Kind
+                                         {"color", "The colour of background-color"}};
 enum Layout { LAYOUT_MANUAL, LAYOUT_GRID };
 constexpr Choice layout_choices[] = {{"manual", "Each pad has a position and a size of its own"},
                                      {"grid", "Pads fill cells of equal size in order, row by row"}};
 constexpr Choice interpolation_choices[] = {
     {"nearest", "The nearest pixel"},
     {"bilinear", "Interpolates between the nearest pixels"},
-    {"area", "The mean of the pixels that an output pixel covers; bilinear when enlarging"}};  // rows as blend::Interpolation
+    // Rows as blend::Interpolation.
+    {"area", "The mean of the pixels that an output pixel covers; bilinear when enlarging"}};
 constexpr Choice operator_choices[] = {
     {"source", "The pad replaces colour and alpha of the picture below"},
     {"over", "The pad lies over the picture below"},
@@ -31,8 +33,9 @@ constexpr Choice operator_choices[] = {
     {"screen", "The inverse of the product of the inverses, which is lighter than both"},
     {"difference", "The absolute difference of both"},
     {"min", "The darker of both"},
+    // Rows as blend::Operator.
     {"max", "The lighter of both"},
-    {"average", "The mean of both, weighted with alpha and 1 - alpha"}};  // rows as blend::Operator
+    {"average", "The mean of both, weighted with alpha and 1 - alpha"}};
 constexpr Choice sizing_choices[] = {
     {"none", "The picture is stretched to the box"},
     {"keep-aspect-ratio", "The picture is as large as fits into the box, in its middle"},
@@ -71,7 +74,8 @@ struct BlendPadProperties {
     return {
         {position("xpos", "X position", "Position of the left edge in the output, in pixels"), &Settings::xpos},
         {position("ypos", "Y position", "Position of the top edge in the output, in pixels"), &Settings::ypos},
-        {side("width", "Width", "Width in the output, in pixels; -1 is the width of the picture; for 0 see zero-size-is-unscaled"),
+        {side("width", "Width",
+              "Width in the output, in pixels; -1 is the width of the picture; for 0 see zero-size-is-unscaled"),
          &Settings::width},
         {side("height", "Height",
               "Height in the output, in pixels; -1 is the height of the picture; for 0 see zero-size-is-unscaled"),
@@ -83,13 +87,14 @@ struct BlendPadProperties {
         {enum_property("sizing-policy", "Sizing policy", "How the picture is fitted into its box",
                        enum_from_table("GstCudaBlendSizingPolicy", sizing_choices), initial.sizing_policy),
          &Settings::sizing_policy},
-        {enum_property("key", "Key", "Which pixels of the pad are transparent", enum_from_table("GstCudaBlendKey", key_choices),
-                       initial.key),
+        {enum_property("key", "Key", "Which pixels of the pad are transparent",
+                       enum_from_table("GstCudaBlendKey", key_choices), initial.key),
          &Settings::key},
-        {g_param_spec_uint("key-color", "Key colour", "Colour that is transparent, as 0xRRGGBB, if key=color", 0, 0xffffff, 0,
-                           playing_property),
+        {g_param_spec_uint("key-color", "Key colour", "Colour that is transparent, as 0xRRGGBB, if key=color", 0,
+                           0xffffff, 0, playing_property),
          &Settings::key_color},
-        {difference("key-tolerance", "Key tolerance", "A pixel matches the key if no channel differs by more than this"),
+        {difference("key-tolerance", "Key tolerance",
+                    "A pixel matches the key if no channel differs by more than this"),
          &Settings::key_tolerance},
         {difference("key-softness", "Key softness",
                     "Over this range of differences beyond key-tolerance, pixels change from transparent to opaque"),
@@ -128,13 +133,15 @@ struct BlendElement {
         {enum_property("background", "Background", "The picture below all pads",
                        enum_from_table("GstCudaBlendBackground", background_choices), initial.background),
          &Settings::background},
-        {g_param_spec_uint("background-color", "Background colour", "Colour of the background, as 0xAARRGGBB, if background=color",
-                           0, G_MAXUINT32, 0xff000000, playing_property),
+        {g_param_spec_uint("background-color", "Background colour",
+                           "Colour of the background, as 0xAARRGGBB, if background=color", 0, G_MAXUINT32, 0xff000000,
+                           playing_property),
          &Settings::background_color},
         {enum_property("layout", "Layout", "How pads are placed in the output",
                        enum_from_table("GstCudaBlendLayout", layout_choices), initial.layout),
          &Settings::layout},
-        {count("columns", "Columns", "Number of columns of the grid; 0 makes the grid nearly square"), &Settings::columns},
+        {count("columns", "Columns", "Number of columns of the grid; 0 makes the grid nearly square"),
+         &Settings::columns},
         {count("rows", "Rows", "Number of rows of the grid; 0 makes the grid nearly square"), &Settings::rows},
         {count("gap", "Gap", "Distance between the cells of the grid, in pixels"), &Settings::gap},
         {enum_property("interpolation", "Interpolation", "How pictures are scaled",
@@ -145,7 +152,8 @@ struct BlendElement {
                        initial.zero_size_is_unscaled),
          &Settings::zero_size_is_unscaled},
         {bool_property("ignore-inactive-pads", "Ignore inactive pads",
-                       "In live pipelines, do not wait for pads that have not received any data yet", initial.ignore_inactive_pads),
+                       "In live pipelines, do not wait for pads that have not received any data yet",
+                       initial.ignore_inactive_pads),
          &Settings::ignore_inactive_pads},
     };
   }
@@ -161,7 +169,8 @@ struct BlendElement {
 using Settings = BlendElement::Settings;
 using PadSettings = BlendElement::Pad::Settings;
 
-// Layout ------------------------------------------------------------------------------------------------------------------------
+// Layout
+// ---------------------------------------------------------------------------------------------------------------------
 
 blend::Pad to_blend(const PadSettings& settings) {
   blend::Pad pad;
@@ -174,9 +183,10 @@ blend::Pad to_blend(const PadSettings& settings) {
   return pad;
 }
 
-/// The size that a pad asks for in the output, for pixels of this aspect ratio, by the rules of compositor. 0 × 0: the pad is
-/// hidden.
-PictureSize box_size(const Settings& settings, const PadSettings& pad, const GstVideoInfo& video, int par_n, int par_d) {
+/// The size that a pad asks for in the output, for pixels of this aspect ratio, by the rules of compositor.
+/// 0 × 0: the pad is hidden.
+PictureSize box_size(const Settings& settings, const PadSettings& pad, const GstVideoInfo& video, int par_n,
+                     int par_d) {
   const auto side = [&](int wanted, int own) {
     return wanted > 0 ? wanted : wanted < 0 || settings.zero_size_is_unscaled ? own : 0;
   };
@@ -231,9 +241,10 @@ MixerLayout BlendElement::lay_out(const Settings& settings, const Inputs& inputs
   std::vector<Rect> cells;
   std::size_t cell = 0;
   if (settings.layout == LAYOUT_GRID)
-    cells = blend::grid_layout(int(std::count_if(inputs.begin(), inputs.end(), [](const auto& input) { return !input.inactive; })),
-                               int(settings.columns), int(settings.rows), int(settings.gap), GST_VIDEO_INFO_WIDTH(&output),
-                               GST_VIDEO_INFO_HEIGHT(&output));
+    cells = blend::grid_layout(
+        int(std::count_if(inputs.begin(), inputs.end(), [](const auto& input) { return !input.inactive; })),
+        int(settings.columns), int(settings.rows), int(settings.gap), GST_VIDEO_INFO_WIDTH(&output),
+        GST_VIDEO_INFO_HEIGHT(&output));
   for (const auto& input : inputs) {
     const PadSettings& wanted = input.settings;
     blend::Pad& pad = layout.pads.emplace_back(to_blend(wanted));
@@ -249,11 +260,12 @@ MixerLayout BlendElement::lay_out(const Settings& settings, const Inputs& inputs
     if (!input.has_caps) continue;
     const double pixel_aspect =
         double(GST_VIDEO_INFO_PAR_N(&input.video)) * par_d / (double(GST_VIDEO_INFO_PAR_D(&input.video)) * par_n);
-    const blend::Fit fitted = fit(box, GST_VIDEO_INFO_WIDTH(&input.video), GST_VIDEO_INFO_HEIGHT(&input.video), pixel_aspect,
-                                  blend::SizingPolicy(wanted.sizing_policy));
+    const blend::Fit fitted = fit(box, GST_VIDEO_INFO_WIDTH(&input.video), GST_VIDEO_INFO_HEIGHT(&input.video),
+                                  pixel_aspect, blend::SizingPolicy(wanted.sizing_policy));
     pad.place = fitted.place;
     pad.crop = fitted.crop;
-    // In the middle of its box the picture can lie beyond the largest position. It is outside of the output at either place.
+    // In the middle of its box the picture can lie beyond the largest position.
+    // It is outside of the output at either place.
     pad.place.x = std::min(pad.place.x, blend::max_position);
     pad.place.y = std::min(pad.place.y, blend::max_position);
   }

@@ -30,7 +30,8 @@ struct Convolve {
   static std::vector<Property<Settings>> properties() {
     const auto side = [](const char* name, const char* nick, const std::string& what) {
       const std::string range = ", 1 to " + std::to_string(convolve::max_side);
-      return uint_property(name, nick, what + range + "; 0 is the square root of the number of weights", 0, convolve::max_side, 0);
+      return uint_property(name, nick, what + range + "; 0 is the square root of the number of weights", 0,
+                           convolve::max_side, 0);
     };
     const auto number = [](const char* name, const char* nick, double most, const char* blurb) {
       return double_property(name, nick, blurb, -most, most, 0);
@@ -41,29 +42,33 @@ struct Convolve {
     const Settings initial;
     std::vector<Property<Settings>> table{
         {enum_property("preset", "Preset", "Name of a kernel; setting weights sets custom",
-                       enum_from_table("GstCudaConvolvePreset", convolve::presets(), convolve::presets().size()), initial.preset),
+                       enum_from_table("GstCudaConvolvePreset", convolve::presets(), convolve::presets().size()),
+                       initial.preset),
          &Settings::preset},
-        {gst_param_spec_array(
-             "weights", "Weights",
-             "Weights of the kernel, row by row: \"<0,-1,0,-1,5,-1,0,-1,0>\"; without weights the kernel is the identity", nullptr,
-             uncontrolled_property),
+        {gst_param_spec_array("weights", "Weights",
+                              "Weights of the kernel, row by row: \"<0,-1,0,-1,5,-1,0,-1,0>\"; without weights the "
+                              "kernel is the identity",
+                              nullptr, uncontrolled_property),
          &Settings::weights, [](Settings& settings) { settings.preset = int(convolve::Preset::custom); }, "preset"},
         {side("kernel-width", "Kernel width", "Number of weights in a row"), &Settings::kernel_width},
         {side("kernel-height", "Kernel height", "Number of rows of weights"), &Settings::kernel_height},
         {number("divisor", "Divisor", convolve::max_number,
-                "Divides the weighted sum; 0 is the divisor of the preset, or else the sum of the weights, or 1 if the sum is 0"),
+                "Divides the weighted sum; 0 is the divisor of the preset, or else the sum of the weights, or 1 if the "
+                "sum is 0"),
          &Settings::divisor},
         {number("bias", "Bias", convolve::max_bias,
                 "Value that is added after the division, in sample values; it is not added to chroma"),
          &Settings::bias},
-        {bool_property("absolute", "Absolute", "Take the absolute value before saturation", initial.absolute), &Settings::absolute},
+        {bool_property("absolute", "Absolute", "Take the absolute value before saturation", initial.absolute),
+         &Settings::absolute},
         {anchor("anchor-x", "Anchor X",
                 "Column of the kernel that lies on the computed pixel, at most the last one; -1 is the middle"),
          &Settings::anchor_x},
         {anchor("anchor-y", "Anchor Y",
                 "Row of the kernel that lies on the computed pixel, at most the last one; -1 is the middle"),
          &Settings::anchor_y},
-        {bool_property("flip", "Flip", "Turn the kernel by 180°: mathematical convolution instead of correlation", initial.flip),
+        {bool_property("flip", "Flip", "Turn the kernel by 180°: mathematical convolution instead of correlation",
+                       initial.flip),
          &Settings::flip},
     };
     append_properties(table, edge_properties("GstCudaConvolveBorder", borders.size()));
@@ -99,9 +104,9 @@ struct Convolve {
     const bool none = has_no_weights(settings);
     if (convolve::Preset(settings.preset) == convolve::Preset::custom && !none) return {};
     const convolve::PresetInfo& preset = convolve::presets()[std::size_t(settings.preset)];
-    const std::string why =
-        none ? "without weights the kernel is the identity"
-             : "the kernel of preset=" + std::string(preset.nick) + " has " + size_text(preset.width, preset.height) + " weights";
+    const std::string why = none ? "without weights the kernel is the identity"
+                                 : "the kernel of preset=" + std::string(preset.nick) + " has " +
+                                       size_text(preset.width, preset.height) + " weights";
     const auto sentence = [&](const char* name, int value) {
       return std::string(name) + " is " + std::to_string(value) + ", but has no effect: " + why +
              "; set weights to choose another kernel";

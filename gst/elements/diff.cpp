@@ -27,7 +27,8 @@ constexpr Choice modes[] = {
     {"absolute", "The absolute difference"},
     {"signed", "The signed difference, added to mid-gray"},
     {"squared", "The square of the difference, divided by the largest sample value"}};  // rows as diff::Mode
-constexpr Choice shadow_choices[] = {{"keep", "A pixel in shadow has changed"}, {"drop", "A pixel in shadow has not changed"}};
+constexpr Choice shadow_choices[] = {{"keep", "A pixel in shadow has changed"},
+                                     {"drop", "A pixel in shadow has not changed"}};
 
 constexpr Choice presets[] = {{"custom", "The defaults of all properties"},
                               {"indoor", "Rooms: lamps that are switched and flicker, shadows, people near the camera"},
@@ -40,7 +41,8 @@ constexpr guint most_regions = 65536;  // the largest max-regions
 /// A sentence about the first rectangle that is outside of the frame; empty if there is none.
 std::string outside_frame(const std::vector<Shape>& mask_regions, const Geometry& frame) {
   for (const Shape& shape : mask_regions)
-    if (shape.rectangle && intersection(rect_in(shape, frame.width, frame.height), {0, 0, frame.width, frame.height}).empty())
+    if (shape.rectangle &&
+        intersection(rect_in(shape, frame.width, frame.height), {0, 0, frame.width, frame.height}).empty())
       return "mask-regions has " + shape.text + ", which masks nothing: it lies outside of the frame of " +
              size_text(frame.width, frame.height);
   return {};
@@ -49,7 +51,8 @@ std::string outside_frame(const std::vector<Shape>& mask_regions, const Geometry
 /// Zones and lines in a frame. Errors: settings.
 Result<NamedPlaces> places_in(const std::string& zones, const std::string& lines, const Geometry& frame) {
   NamedPlaces result;
-  for (const auto& [property, kind, text] : {std::tuple("zones", ShapeKind::zones, &zones), {"lines", ShapeKind::lines, &lines}}) {
+  for (const auto& [property, kind, text] :
+       {std::tuple("zones", ShapeKind::zones, &zones), {"lines", ShapeKind::lines, &lines}}) {
     const auto shapes = parse_shapes(property, kind, *text);
     if (!shapes.ok()) return shapes.error();
     for (const Shape& shape : shapes.value()) {
@@ -92,65 +95,77 @@ struct DiffElement {
   static std::vector<Property<Settings>> properties() {
     const Settings initial;
     return {
-        {enum_property("preset", "Preset",
-                       "Values for the properties of motion detection with a fixed camera; those that are set by hand stay",
-                       enum_from_table("GstCudaDiffPreset", presets), initial.preset),
+        {enum_property(
+             "preset", "Preset",
+             "Values for the properties of motion detection with a fixed camera; those that are set by hand stay",
+             enum_from_table("GstCudaDiffPreset", presets), initial.preset),
          &Settings::preset, nullptr, nullptr, preset_values},
         {enum_property("reference", "Reference", "The picture that frames are compared with",
                        enum_from_table("GstCudaDiffReference", references), initial.reference),
          &Settings::reference},
-        {uint_property("interval", "Interval", "Compare with the frame this many frames earlier, {}, if reference=previous", 1,
+        {uint_property("interval", "Interval",
+                       "Compare with the frame this many frames earlier, {}, if reference=previous", 1,
                        diff::max_interval, initial.interval),
          &Settings::interval},
-        {double_property(
-             "learning-rate", "Learning rate",
-             "Share of the new frame in the background, if reference is background or mog2; a negative value is automatic, {}", -1,
-             1, initial.learning_rate),
+        {double_property("learning-rate", "Learning rate",
+                         "Share of the new frame in the background, if reference is background or mog2; a negative "
+                         "value is automatic, {}",
+                         -1, 1, initial.learning_rate),
          &Settings::learning_rate},
-        {uint_property("history", "History", "Number of frames that decide an automatic learning rate, {}, if reference=mog2", 1,
+        {uint_property("history", "History",
+                       "Number of frames that decide an automatic learning rate, {}, if reference=mog2", 1,
                        diff::max_history, initial.history),
          &Settings::history},
-        {double_property("variance-threshold", "Variance threshold",
-                         "Squared distance from the background from which a pixel has changed, in variances, {}, if reference=mog2",
-                         0, diff::max_variance_threshold, initial.variance_threshold),
+        {double_property(
+             "variance-threshold", "Variance threshold",
+             "Squared distance from the background from which a pixel has changed, in variances, {}, if reference=mog2",
+             0, diff::max_variance_threshold, initial.variance_threshold),
          &Settings::variance_threshold},
-        {enum_property("output", "Output", "The output picture", enum_from_table("GstCudaDiffOutput", outputs), initial.output),
+        {enum_property("output", "Output", "The output picture", enum_from_table("GstCudaDiffOutput", outputs),
+                       initial.output),
          &Settings::output},
-        {enum_property("mode", "Mode", "How the difference is displayed", enum_from_table("GstCudaDiffMode", modes), initial.mode),
+        {enum_property("mode", "Mode", "How the difference is displayed", enum_from_table("GstCudaDiffMode", modes),
+                       initial.mode),
          &Settings::mode},
-        {uint_property(
-             "analysis-scale", "Analysis scale",
-             "Compare frames at 1/2, 1/4 or 1/8 of their size: 1, 2, 4 or 8, others count as the next lower; 0 follows the "
-             "size. Outputs and boxes stay in pixels of the frame",
-             0, 8, initial.analysis_scale),
+        {uint_property("analysis-scale", "Analysis scale",
+                       "Compare frames at 1/2, 1/4 or 1/8 of their size: 1, 2, 4 or 8, others count as the next lower; "
+                       "0 follows the "
+                       "size. Outputs and boxes stay in pixels of the frame",
+                       0, 8, initial.analysis_scale),
          &Settings::analysis_scale},
-        {uint_property("threshold", "Threshold",
-                       "A pixel has changed if its difference is greater, {} in 8-bit steps; 0 with reference=background is "
-                       "automatic, from the "
-                       "noise of each pixel; not used if reference=mog2",
-                       0, 255, initial.threshold),
+        {uint_property(
+             "threshold", "Threshold",
+             "A pixel has changed if its difference is greater, {} in 8-bit steps; 0 with reference=background is "
+             "automatic, from the "
+             "noise of each pixel; not used if reference=mog2",
+             0, 255, initial.threshold),
          &Settings::threshold},
         {bool_property("light-compensation", "Light compensation",
-                       "Take changes of the light, such as clouds and flicker, out of the difference, if reference=background and "
+                       "Take changes of the light, such as clouds and flicker, out of the difference, if "
+                       "reference=background and "
                        "threshold=0",
                        initial.light_compensation),
          &Settings::light_compensation},
-        {double_property("noise-limit", "Noise limit",
-                         "Largest standard deviation of the noise of a pixel, {} in 8-bit steps, if reference=background and "
-                         "threshold=0; 0 is no limit",
-                         0, 255, initial.noise_limit),
+        {double_property(
+             "noise-limit", "Noise limit",
+             "Largest standard deviation of the noise of a pixel, {} in 8-bit steps, if reference=background and "
+             "threshold=0; 0 is no limit",
+             0, 255, initial.noise_limit),
          &Settings::noise_limit},
-        {enum_property("shadows", "Shadows", "Whether pixels in shadow have changed, if reference is background or mog2",
+        {enum_property("shadows", "Shadows",
+                       "Whether pixels in shadow have changed, if reference is background or mog2",
                        enum_from_table("GstCudaDiffShadows", shadow_choices), initial.shadows),
          &Settings::shadows},
-        {double_property("shadow-threshold", "Shadow threshold",
-                         "Least brightness of a shadow, as share of the brightness of the background, {}, if shadows=drop", 0, 1,
-                         initial.shadow_threshold),
+        {double_property(
+             "shadow-threshold", "Shadow threshold",
+             "Least brightness of a shadow, as share of the brightness of the background, {}, if shadows=drop", 0, 1,
+             initial.shadow_threshold),
          &Settings::shadow_threshold},
-        {double_property("light-change-ratio", "Light change ratio",
-                         "Share of pixels that change at once if light is switched or the scene cuts: no motion, and the reference "
-                         "begins anew; 0 is off, {}",
-                         0, 1, initial.light_change_ratio),
+        {double_property(
+             "light-change-ratio", "Light change ratio",
+             "Share of pixels that change at once if light is switched or the scene cuts: no motion, and the reference "
+             "begins anew; 0 is off, {}",
+             0, 1, initial.light_change_ratio),
          &Settings::light_change_ratio},
         {double_property("gain", "Gain", "Factor for the displayed difference, {}", 0, diff::max_gain, initial.gain),
          &Settings::gain},
@@ -162,14 +177,14 @@ struct DiffElement {
                        "Remove specks of up to twice this size from the mask by erosion and dilation, in pixels, {}", 0,
                        diff::max_open_radius, initial.open_radius),
          &Settings::open_radius},
-        {uint_property(
-             "cell-size", "Cell size",
-             "Width and height of the cells in which changed pixels are counted, in pixels: 4 to 1024 (less counts as 4), "
-             "or 0, which follows the size of the frame",
-             0, diff::max_cell, initial.cell_size),
+        {uint_property("cell-size", "Cell size",
+                       "Width and height of the cells in which changed pixels are counted, in pixels: 4 to 1024 (less "
+                       "counts as 4), "
+                       "or 0, which follows the size of the frame",
+                       0, diff::max_cell, initial.cell_size),
          &Settings::cell_size},
-        {double_property("cell-threshold", "Cell threshold", "Share of changed pixels from which a cell moves, {}", 0, 1,
-                         initial.cell_threshold),
+        {double_property("cell-threshold", "Cell threshold", "Share of changed pixels from which a cell moves, {}", 0,
+                         1, initial.cell_threshold),
          &Settings::cell_threshold},
         {uint_property("min-area", "Least area", "Size of the smallest region that counts, in cells", 1, G_MAXINT,
                        initial.min_area),
@@ -177,55 +192,61 @@ struct DiffElement {
         {uint_property("max-area", "Largest area", "Size of the largest region that counts, in cells", 1, G_MAXINT,
                        initial.max_area),
          &Settings::max_area},
-        {uint_property("region-distance", "Region distance",
-                       "Moving cells are one region if fewer cells than this lie between them, {}; 1 links cells that touch", 1,
-                       diff::max_region_distance, initial.region_distance),
-         &Settings::region_distance},
         {uint_property(
-             "max-regions", "Most regions",
-             "Number of regions of a frame that are reported, attached and drawn; larger regions come first, then those of higher "
-             "score",
-             1, most_regions, initial.max_regions),
+             "region-distance", "Region distance",
+             "Moving cells are one region if fewer cells than this lie between them, {}; 1 links cells that touch", 1,
+             diff::max_region_distance, initial.region_distance),
+         &Settings::region_distance},
+        {uint_property("max-regions", "Most regions",
+                       "Number of regions of a frame that are reported, attached and drawn; larger regions come first, "
+                       "then those of higher "
+                       "score",
+                       1, most_regions, initial.max_regions),
          &Settings::max_regions},
         {double_property("motion-threshold", "Motion threshold",
                          "There is motion if a region is found and at least this share of the pixels changed, {}", 0, 1,
                          initial.motion_threshold),
          &Settings::motion_threshold},
-        {uint_property("min-motion-frames", "Least motion frames", "Number of consecutive frames with motion before motion begins",
-                       1, G_MAXINT, initial.min_motion_frames),
+        {uint_property("min-motion-frames", "Least motion frames",
+                       "Number of consecutive frames with motion before motion begins", 1, G_MAXINT,
+                       initial.min_motion_frames),
          &Settings::min_motion_frames},
-        {double_property("gap", "Gap", "Time without motion before motion ends, in seconds", 0, 1e6, initial.gap), &Settings::gap},
+        {double_property("gap", "Gap", "Time without motion before motion ends, in seconds", 0, 1e6, initial.gap),
+         &Settings::gap},
         {g_param_spec_string("mask-regions", "Masked regions",
                              "Parts that are ignored: rectangles and polygons, \"x,y,w,h;x,y x,y x,y\"", nullptr,
                              uncontrolled_property),
          &Settings::mask_regions},
-        {bool_property("track", "Track", "Follow objects from frame to frame: regions of interest and messages have their ids",
+        {bool_property("track", "Track",
+                       "Follow objects from frame to frame: regions of interest and messages have their ids",
                        initial.track),
          &Settings::track},
         {uint_property("track-min-frames", "Least frames of an object",
                        "Number of consecutive frames in which an object is seen before it is confirmed", 1, G_MAXINT,
                        initial.track_min_frames),
          &Settings::track_min_frames},
-        {double_property("track-hold", "Hold of an object", "Time for which an object stays that is not seen, in seconds", 0, 1e6,
-                         initial.track_hold),
+        {double_property("track-hold", "Hold of an object",
+                         "Time for which an object stays that is not seen, in seconds", 0, 1e6, initial.track_hold),
          &Settings::track_hold},
-        {double_property("still-time", "Still time",
-                         "Time for which an object stands still until it has stopped, in seconds: the messages stopped and moving",
-                         0, 86400, initial.still_time),
-         &Settings::still_time},
         {double_property(
-             "absorb-time", "Absorb time",
-             "Time for which an object stands still until it becomes background, in seconds, if reference=background and "
-             "threshold=0; 0 is never",
-             0, 86400, initial.absorb_time),
+             "still-time", "Still time",
+             "Time for which an object stands still until it has stopped, in seconds: the messages stopped and moving",
+             0, 86400, initial.still_time),
+         &Settings::still_time},
+        {double_property("absorb-time", "Absorb time",
+                         "Time for which an object stands still until it becomes background, in seconds, if "
+                         "reference=background and "
+                         "threshold=0; 0 is never",
+                         0, 86400, initial.absorb_time),
          &Settings::absorb_time},
-        {double_property("forget-after", "Forget after",
-                         "Time without frames, in seconds, after which background and objects begin anew with the next one; 0 is "
-                         "never. After less, as when frames are lost, they go on",
-                         0, 86400, initial.forget_after),
+        {double_property(
+             "forget-after", "Forget after",
+             "Time without frames, in seconds, after which background and objects begin anew with the next one; 0 is "
+             "never. After less, as when frames are lost, they go on",
+             0, 86400, initial.forget_after),
          &Settings::forget_after},
-        {g_param_spec_string("zones", "Zones", "Polygons that objects enter and leave: \"NAME: x,y x,y x,y; NAME: …\"", nullptr,
-                             uncontrolled_property),
+        {g_param_spec_string("zones", "Zones", "Polygons that objects enter and leave: \"NAME: x,y x,y x,y; NAME: …\"",
+                             nullptr, uncontrolled_property),
          &Settings::zones},
         {g_param_spec_string("lines", "Lines", "Directed lines that objects cross: \"NAME: x,y x,y; NAME: …\"", nullptr,
                              uncontrolled_property),
@@ -233,18 +254,19 @@ struct DiffElement {
         {bool_property("post-messages", "Post messages", "Post element messages on the bus", initial.post_messages),
          &Settings::post_messages},
         {g_param_spec_uint64("message-interval", "Message interval",
-                             "Time whose frames a message sums up, in ns; 0 posts a message for each frame", 0, G_MAXUINT64,
-                             initial.message_interval, playing_property),
+                             "Time whose frames a message sums up, in ns; 0 posts a message for each frame", 0,
+                             G_MAXUINT64, initial.message_interval, playing_property),
          &Settings::message_interval},
-        {bool_property("attach-roi", "Attach ROI", "Attach a GstVideoRegionOfInterestMeta of type motion for each region",
-                       initial.attach_roi),
+        {bool_property("attach-roi", "Attach ROI",
+                       "Attach a GstVideoRegionOfInterestMeta of type motion for each region", initial.attach_roi),
          &Settings::attach_roi},
     };
   }
 
   static std::vector<Property<Readings>> readings() {
     const auto flags = GParamFlags(G_PARAM_READABLE | G_PARAM_STATIC_STRINGS);
-    return {{g_param_spec_double("changed-ratio", "Changed ratio", "Share of changed pixels in the last frame", 0, 1, 0, flags),
+    return {{g_param_spec_double("changed-ratio", "Changed ratio", "Share of changed pixels in the last frame", 0, 1, 0,
+                                 flags),
              &Readings::changed_ratio},
             {g_param_spec_boolean("motion", "Motion", "Whether there is motion", FALSE, flags), &Readings::motion}};
   }
@@ -252,8 +274,8 @@ struct DiffElement {
   static Status check(const Settings& settings) {
     if (Status status = validate(params_of(settings, 0)); !status.ok()) return status;
     if (settings.max_area < settings.min_area)
-      return Status::settings("max-area is " + std::to_string(settings.max_area) + ": it must be at least min-area, which is " +
-                              std::to_string(settings.min_area));
+      return Status::settings("max-area is " + std::to_string(settings.max_area) +
+                              ": it must be at least min-area, which is " + std::to_string(settings.min_area));
     for (const auto& [property, kind, text] : {std::tuple("mask-regions", ShapeKind::areas, &settings.mask_regions),
                                                {"zones", ShapeKind::zones, &settings.zones},
                                                {"lines", ShapeKind::lines, &settings.lines}})
@@ -267,24 +289,27 @@ struct DiffElement {
   static std::string without_effect(const Settings& settings) {
     using diff::Reference;
     const auto reference = Reference(settings.reference);
-    const bool background = reference == Reference::background, mog2 = reference == Reference::mog2, adapts = mog2 || background;
+    const bool background = reference == Reference::background, mog2 = reference == Reference::mog2,
+               adapts = mog2 || background;
     const Settings initial = preset_values(settings);
     // The setting that takes the effect away; empty: the property has its effect.
     const auto unless = [](bool effect, const std::string& why) { return effect ? std::string() : why; };
     const auto first_of = [](const std::string& a, const std::string& b) { return a.empty() ? b : a; };
     const std::string compared = std::string("reference=") + references[settings.reference].nick;
     const std::string without_model = unless(adapts, compared), without_mixture = unless(mog2, compared);
-    const std::string not_shown =
-        unless(settings.output == int(diff::Output::difference), std::string("output=") + outputs[settings.output].nick);
+    const std::string not_shown = unless(settings.output == int(diff::Output::difference),
+                                         std::string("output=") + outputs[settings.output].nick);
     const std::string not_automatic =
-        first_of(unless(background, compared), unless(settings.threshold == 0, "threshold=" + std::to_string(settings.threshold)));
+        first_of(unless(background, compared),
+                 unless(settings.threshold == 0, "threshold=" + std::to_string(settings.threshold)));
     const std::string not_tracked = unless(settings.track, "track=false");
     const std::tuple<const char*, bool, std::string> rows[] = {
         // name, is set, what takes its effect away
         {"interval", settings.interval != initial.interval, unless(reference == Reference::previous, compared)},
         {"learning-rate", settings.learning_rate >= 0, without_model},
         {"history", settings.history != initial.history,
-         first_of(without_mixture, unless(settings.learning_rate < 0, "learning-rate=" + number_text(settings.learning_rate)))},
+         first_of(without_mixture,
+                  unless(settings.learning_rate < 0, "learning-rate=" + number_text(settings.learning_rate)))},
         {"variance-threshold", settings.variance_threshold != initial.variance_threshold, without_mixture},
         {"mode", settings.mode != initial.mode, not_shown},
         {"threshold", settings.threshold != initial.threshold, unless(!mog2, compared)},
@@ -334,13 +359,14 @@ struct DiffElement {
     values.min_area = 3;
     values.min_motion_frames = outdoor || road ? 2 : 1;
     values.gap = indoor ? 2 : road ? 1 : values.gap;
-    values.noise_limit = road ? 17 : values.noise_limit;               // vehicles on every second frame of a pixel are no noise
+    // Vehicles on every second frame of a pixel are no noise.
+    values.noise_limit = road ? 17 : values.noise_limit;
     values.shadow_threshold = indoor ? 0.7 : values.shadow_threshold;  // lamps and walls light the shadows of a room
     return values;
   }
 
-  /// analysis-scale=0: frames of 320 pixels and more are compared at about 320 pixels of width. Other values count as the next lower
-  /// scale that exists.
+  /// analysis-scale=0: frames of 320 pixels and more are compared at about 320 pixels of width. Other values count as
+  /// the next lower scale that exists.
   static int scale_for(guint wanted, int width) {
     if (wanted == 0) return width < 320 ? 1 : width < 960 ? 2 : width < 2560 ? 4 : 8;
     return wanted < 2 ? 1 : wanted < 4 ? 2 : wanted < 8 ? 4 : 8;
@@ -370,8 +396,8 @@ struct DiffElement {
     params.gain = settings.gain;
     params.luma_only = settings.luma_only;
     params.open_radius = int(settings.open_radius);
-    params.cell_size =
-        settings.cell_size == 0 ? cell_for(width, params.analysis_scale) : std::max(int(settings.cell_size), diff::min_cell);
+    params.cell_size = settings.cell_size == 0 ? cell_for(width, params.analysis_scale)
+                                               : std::max(int(settings.cell_size), diff::min_cell);
     params.in_flight = results_in_flight;
     return params;
   }

@@ -9,9 +9,9 @@ namespace {
 void set_regions(GstStructure* message, const diff::MotionRegions& regions) {
   std::vector<GstStructure*> list;
   for (const auto& [box, area, score, structure] : regions.kept)
-    list.push_back(gst_structure_new("region", "x", G_TYPE_INT, box.x, "y", G_TYPE_INT, box.y, "width", G_TYPE_INT, box.width,
-                                     "height", G_TYPE_INT, box.height, "area", G_TYPE_UINT, guint(area), "score", G_TYPE_DOUBLE,
-                                     score, nullptr));
+    list.push_back(gst_structure_new("region", "x", G_TYPE_INT, box.x, "y", G_TYPE_INT, box.y, "width", G_TYPE_INT,
+                                     box.width, "height", G_TYPE_INT, box.height, "area", G_TYPE_UINT, guint(area),
+                                     "score", G_TYPE_DOUBLE, score, nullptr));
   take_structures(message, "regions", list);
   gst_structure_set(message, "regions-left-out", G_TYPE_UINT, guint(regions.left_out), nullptr);
 }
@@ -27,8 +27,8 @@ void FrameSums::add(const Finding& finding, bool on) {
 
 void FrameSums::set(GstStructure* message) const {
   const double mean = frames ? changed / double(frames) : 0;
-  gst_structure_set(message, "frames", G_TYPE_UINT64, frames, "motion-frames", G_TYPE_UINT64, motion_frames, "changed-mean",
-                    G_TYPE_DOUBLE, mean, "changed-max", G_TYPE_DOUBLE, changed_max, nullptr);
+  gst_structure_set(message, "frames", G_TYPE_UINT64, frames, "motion-frames", G_TYPE_UINT64, motion_frames,
+                    "changed-mean", G_TYPE_DOUBLE, mean, "changed-max", G_TYPE_DOUBLE, changed_max, nullptr);
 }
 
 GstStructure* motion_message(const Finding& finding, const char* event) {

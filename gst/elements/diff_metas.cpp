@@ -11,12 +11,14 @@
 namespace cudavision {
 namespace {
 
-/// Attaches a region of interest, from a box in pixels of the picture. Returns the structure that describes it, which the meta owns.
+/// Attaches a region of interest, from a box in pixels of the picture.
+/// Returns the structure that describes it, which the meta owns.
 GstStructure* attach_roi(GstBuffer* buffer, CropOrigin origin, const Rect& box, int id, double score, int area) {
-  auto* roi = gst_buffer_add_video_region_of_interest_meta(buffer, "motion", guint(origin.x + box.x), guint(origin.y + box.y),
-                                                           guint(box.width), guint(box.height));
+  auto* roi = gst_buffer_add_video_region_of_interest_meta(
+      buffer, "motion", guint(origin.x + box.x), guint(origin.y + box.y), guint(box.width), guint(box.height));
   roi->id = id;
-  GstStructure* motion = gst_structure_new("motion", "score", G_TYPE_DOUBLE, score, "area", G_TYPE_UINT, guint(area), nullptr);
+  GstStructure* motion =
+      gst_structure_new("motion", "score", G_TYPE_DOUBLE, score, "area", G_TYPE_UINT, guint(area), nullptr);
   gst_video_region_of_interest_meta_add_param(roi, motion);
   return motion;
 }
@@ -51,8 +53,8 @@ class Analytics {
  private:
   GstAnalyticsODMtd add_detection(const Rect& box, double score) {
     GstAnalyticsODMtd detection;
-    gst_analytics_relation_meta_add_od_mtd(meta_, g_quark_from_static_string("motion"), origin_.x + box.x, origin_.y + box.y,
-                                           box.width, box.height, gfloat(score), &detection);
+    gst_analytics_relation_meta_add_od_mtd(meta_, g_quark_from_static_string("motion"), origin_.x + box.x,
+                                           origin_.y + box.y, box.width, box.height, gfloat(score), &detection);
     return detection;
   }
 
@@ -80,13 +82,15 @@ void attach_regions(GstBuffer* buffer, const std::vector<diff::MotionRegion>& re
   }
 }
 
-void attach_objects(GstBuffer* buffer, const std::vector<track::TrackedObject>& objects, const std::vector<std::string>& zones) {
+void attach_objects(GstBuffer* buffer, const std::vector<track::TrackedObject>& objects,
+                    const std::vector<std::string>& zones) {
   const CropOrigin origin = crop_origin(buffer);
   Analytics analytics(buffer, origin, objects.size());
   for (const track::TrackedObject& object : objects) {
     GstStructure* motion = attach_roi(buffer, origin, object.box, int(object.id), object.score, object.area);
-    gst_structure_set(motion, "id", G_TYPE_UINT, guint(object.id), "age", G_TYPE_DOUBLE, object.age, "confirmed", G_TYPE_BOOLEAN,
-                      object.id > 0, "held", G_TYPE_BOOLEAN, object.held, "stopped", G_TYPE_BOOLEAN, object.stopped, nullptr);
+    gst_structure_set(motion, "id", G_TYPE_UINT, guint(object.id), "age", G_TYPE_DOUBLE, object.age, "confirmed",
+                      G_TYPE_BOOLEAN, object.id > 0, "held", G_TYPE_BOOLEAN, object.held, "stopped", G_TYPE_BOOLEAN,
+                      object.stopped, nullptr);
     set_names(motion, "zones", names_of(object.zones, zones));
     analytics.add(object);
   }

@@ -12,7 +12,8 @@ Objects::Objects(const MotionSettings& settings, NamedPlaces places, std::shared
   rules.min_frames = int(settings.track_min_frames);
   rules.hold = guint64(settings.track_hold * GST_SECOND);
   rules.places = places_.places;
-  rules.presence = {guint64(settings.still_time * GST_SECOND), guint64(settings.absorbs ? settings.absorb_time * GST_SECOND : 0)};
+  rules.presence = {guint64(settings.still_time * GST_SECOND),
+                    guint64(settings.absorbs ? settings.absorb_time * GST_SECOND : 0)};
   tracker_.emplace(rules, counts_->last_id);
 }
 
@@ -25,7 +26,8 @@ void Objects::continue_from(Objects& previous) {
   said_ = std::move(previous.said_);
 }
 
-void Objects::advance(const diff::MotionRegions& regions, const diff::Cells& cells, GstClockTime now, const FrameTimes& times) {
+void Objects::advance(const diff::MotionRegions& regions, const diff::Cells& cells, GstClockTime now,
+                      const FrameTimes& times) {
   if (!on()) return;
   tracker_->advance(regions, cells, {now, times.stream_time});
   collect();
@@ -68,25 +70,27 @@ std::vector<GstStructure*> Objects::take_messages(const FrameTimes& times) {
     GstStructure* message = new_message("cudadiff", times);
     const char* const names[] = {"enter", "leave", "cross", "stopped", "moving", "removed"};  // as Kind
     const Rect& box = event.box;
-    gst_structure_set(message, "event", G_TYPE_STRING, names[int(event.kind)], "id", G_TYPE_UINT, guint(event.id), "x", G_TYPE_INT,
-                      box.x, "y", G_TYPE_INT, box.y, "width", G_TYPE_INT, box.width, "height", G_TYPE_INT, box.height, nullptr);
+    gst_structure_set(message, "event", G_TYPE_STRING, names[int(event.kind)], "id", G_TYPE_UINT, guint(event.id), "x",
+                      G_TYPE_INT, box.x, "y", G_TYPE_INT, box.y, "width", G_TYPE_INT, box.width, "height", G_TYPE_INT,
+                      box.height, nullptr);
     if (event.kind == Kind::cross) {
       gst_structure_set(message, "line", G_TYPE_STRING, place.c_str(), "direction", G_TYPE_STRING,
-                        event.to_right ? "right" : "left", "crossed-left", G_TYPE_UINT, counts.left, "crossed-right", G_TYPE_UINT,
-                        counts.right, nullptr);
+                        event.to_right ? "right" : "left", "crossed-left", G_TYPE_UINT, counts.left, "crossed-right",
+                        G_TYPE_UINT, counts.right, nullptr);
     } else if (event.kind == Kind::stopped || event.kind == Kind::moving || event.kind == Kind::removed) {
       set_names(message, "zones", zones);
-      if (event.kind != Kind::removed) gst_structure_set(message, "since", G_TYPE_UINT64, guint64(event.rested.stamp), nullptr);
+      if (event.kind != Kind::removed)
+        gst_structure_set(message, "since", G_TYPE_UINT64, guint64(event.rested.stamp), nullptr);
     } else {
       if (!place.empty()) gst_structure_set(message, "zone", G_TYPE_STRING, place.c_str(), nullptr);
       gst_structure_set(message, "entered", G_TYPE_UINT64, guint64(event.entered.stamp), nullptr);
     }
     if (event.kind == Kind::leave)
       gst_structure_set(message, "left", G_TYPE_UINT64, guint64(event.left.stamp), "seconds", G_TYPE_DOUBLE,
-                        double(event.left.now - event.entered.now) / GST_SECOND, "path-length", G_TYPE_DOUBLE, event.path,
-                        "best-time", G_TYPE_UINT64, guint64(event.best.at.stamp), "best-x", G_TYPE_INT, event.best.box.x, "best-y",
-                        G_TYPE_INT, event.best.box.y, "best-width", G_TYPE_INT, event.best.box.width, "best-height", G_TYPE_INT,
-                        event.best.box.height, nullptr);
+                        double(event.left.now - event.entered.now) / GST_SECOND, "path-length", G_TYPE_DOUBLE,
+                        event.path, "best-time", G_TYPE_UINT64, guint64(event.best.at.stamp), "best-x", G_TYPE_INT,
+                        event.best.box.x, "best-y", G_TYPE_INT, event.best.box.y, "best-width", G_TYPE_INT,
+                        event.best.box.width, "best-height", G_TYPE_INT, event.best.box.height, nullptr);
     messages.push_back(message);
   }
   return messages;

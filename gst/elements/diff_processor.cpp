@@ -27,12 +27,14 @@ struct Clock {
   }
 };
 
-/// Finds which frames have a message, because they are the last ones of an interval. Intervals begin at multiples of their length.
+/// Finds which frames have a message, because they are the last ones of an interval.
+/// Intervals begin at multiples of their length.
 struct Intervals {
   /// The number of the interval in which the last message that was due left off; none: no message yet.
   std::optional<guint64> told;
 
-  /// Whether a message is due with a frame: the first one, and each after which another interval begins. `end`: when the frame ends.
+  /// Whether a message is due with a frame: the first one, and each after which another interval begins.
+  /// `end`: when the frame ends.
   bool due(GstClockTime end, GstClockTime length) {
     const guint64 number = length > 0 ? end / length : 0;
     return std::exchange(told, number) != number || length == 0;
@@ -44,10 +46,12 @@ struct Motion {
   bool on = false;
   guint frames = 0;        ///< consecutive frames with motion
   GstClockTime still = 0;  ///< time since the last frame with motion
-  /// Stream times of the first frame of this motion, or of the frames in a row that may become one, and of the last frame with motion.
+  /// Stream times of the first frame of this motion, or of the frames in a row that may become one,
+  /// and of the last frame with motion.
   GstClockTime began = GST_CLOCK_TIME_NONE, last = GST_CLOCK_TIME_NONE;
 
-  /// Whether the gap passed while frames were missing, for as long as `missing`. The last frame that was not missing had no motion.
+  /// Whether the gap passed while frames were missing, for as long as `missing`.
+  /// The last frame that was not missing had no motion.
   bool ended_unseen(GstClockTime missing, const MotionSettings& settings) const {
     return on && still > 0 && still + missing >= settings.gap * GST_SECOND;
   }
@@ -75,7 +79,8 @@ class DiffProcessor : public Processor {
         settings_(context.settings),
         objects_(settings_, std::move(context.places), std::move(context.counts)) {
     const int rate_n = GST_VIDEO_INFO_FPS_N(&context.video), rate_d = GST_VIDEO_INFO_FPS_D(&context.video);
-    frame_duration_ = rate_n > 0 ? gst_util_uint64_scale(GST_SECOND, guint64(rate_d), guint64(rate_n)) : GST_SECOND / 25;
+    frame_duration_ =
+        rate_n > 0 ? gst_util_uint64_scale(GST_SECOND, guint64(rate_d), guint64(rate_n)) : GST_SECOND / 25;
   }
 
   /// Takes over the reference, if possible, the state of motion and the objects.
@@ -171,7 +176,8 @@ class DiffProcessor : public Processor {
     return (GST_CLOCK_TIME_IS_VALID(times.running_time) ? times.running_time + duration : clock_.now) + duration / 16;
   }
 
-  /// All objects leave and motion ends, with the results of the last frame. What no message has summed up yet is posted.
+  /// All objects leave and motion ends, with the results of the last frame.
+  /// What no message has summed up yet is posted.
   void end_run(GstElement* element) {
     clock_.last = GST_CLOCK_TIME_NONE;
     objects_.finish();
@@ -221,7 +227,8 @@ class DiffProcessor : public Processor {
   GstStructure* found_message(const char* event) const {
     GstStructure* message = motion_message(found_, event);
     if (std::string_view(event) == "end")
-      gst_structure_set(message, "began", G_TYPE_UINT64, motion_.began, "last-motion", G_TYPE_UINT64, motion_.last, nullptr);
+      gst_structure_set(message, "began", G_TYPE_UINT64, motion_.began, "last-motion", G_TYPE_UINT64, motion_.last,
+                        nullptr);
     return message;
   }
 
@@ -229,8 +236,8 @@ class DiffProcessor : public Processor {
     settings_.post_messages ? post_message(element, message) : gst_structure_free(message);
   }
 
-  /// Posts the message about the last frame, with the sums of the frames since the one before. Without an interval, each frame has a
-  /// message, and there is nothing to sum up.
+  /// Posts the message about the last frame, with the sums of the frames since the one before. Without an interval,
+  /// each frame has a message, and there is nothing to sum up.
   void post_sums(GstElement* element, const char* event) {
     const FrameSums sums = std::exchange(sums_, {});
     if (!settings_.post_messages) return;
@@ -255,8 +262,8 @@ class DiffProcessor : public Processor {
   Finding before_;                                ///< for the frame before it
   GstClockTime submitted_ = GST_CLOCK_TIME_NONE;  ///< running time of the last frame that was submitted
   Submitted frames_[results_in_flight];           ///< the last ones, by their numbers
-  /// What may be learned, by the number of the frame that decided it. Its results are known when the frame that takes its place is submitted,
-  /// whatever async-depth is, so that the same frames always give the same results.
+  /// What may be learned, by the number of the frame that decided it. Its results are known when the frame that takes
+  /// its place is submitted, whatever async-depth is, so that the same frames always give the same results.
   std::vector<diff::Learning> learning_[results_in_flight];
   std::uint64_t first_ = 0;  ///< the number of the first frame of the run; 0: none yet
 };

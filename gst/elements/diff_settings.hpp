@@ -17,12 +17,16 @@ namespace cudavision {
 /// What the processor reads of the settings of cudadiff.
 struct MotionSettings {
   int output = int(diff::Params().output);  ///< a diff::Output
-  guint min_area = 1, max_area = G_MAXINT, region_distance = 1, max_regions = 256, min_motion_frames = 1, track_min_frames = 3;
-  double cell_threshold = 0.2, motion_threshold = 0, gap = 5, track_hold = 1, forget_after = 60, still_time = 10, absorb_time = 300;
+  guint min_area = 1, max_area = G_MAXINT, region_distance = 1, max_regions = 256, min_motion_frames = 1,
+        track_min_frames = 3;
+  double cell_threshold = 0.2, motion_threshold = 0, gap = 5, track_hold = 1, forget_after = 60, still_time = 10,
+         absorb_time = 300;
   bool post_messages = true, attach_roi = true, track = true, absorbs = false;  // absorbs: follows from the reference
   guint64 message_interval = 0;
 
-  diff::RegionRules regions() const { return {cell_threshold, int(region_distance), int(min_area), int(max_area), max_regions}; }
+  diff::RegionRules regions() const {
+    return {cell_threshold, int(region_distance), int(min_area), int(max_area), max_regions};
+  }
 };
 
 /// Zones and lines in pixels of the frame, with their names.

@@ -37,10 +37,12 @@ struct Gaussian {
          &Settings::kernel_width},
         {taps("kernel-height", "Kernel height", 0, "Number of taps in vertical direction", "0 uses kernel-size"),
          &Settings::kernel_height},
-        {sigma("sigma", "Sigma", "Standard deviation in pixels, {}; 0 chooses it from the kernel size"), &Settings::sigma},
+        {sigma("sigma", "Sigma", "Standard deviation in pixels, {}; 0 chooses it from the kernel size"),
+         &Settings::sigma},
         {sigma("sigma-x", "Sigma X", "Standard deviation in horizontal direction, in pixels, {}; 0 uses sigma"),
          &Settings::sigma_x},
-        {sigma("sigma-y", "Sigma Y", "Standard deviation in vertical direction, in pixels, {}; 0 uses sigma"), &Settings::sigma_y},
+        {sigma("sigma-y", "Sigma Y", "Standard deviation in vertical direction, in pixels, {}; 0 uses sigma"),
+         &Settings::sigma_y},
     };
     append_properties(table, edge_properties("GstCudaGaussianBorder", extrapolating_borders));
     return table;

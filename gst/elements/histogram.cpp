@@ -18,11 +18,12 @@ constexpr Choice channel_choices[] = {{"luma", "Luma"},
 constexpr Choice luma_choices[] = {{"auto", "The matrix of the colorimetry in the caps"},
                                    {"bt601", "0.299 R + 0.587 G + 0.114 B"},
                                    {"bt709", "0.2126 R + 0.7152 G + 0.0722 B"},
+                                   // Rows as LumaMatrix, after the first.
                                    {"bt2020", "0.2627 R + 0.678 G + 0.0593 B"},
-                                   {"smpte240m", "0.212 R + 0.701 G + 0.087 B"}};  // rows as LumaMatrix, after the first
+                                   {"smpte240m", "0.212 R + 0.701 G + 0.087 B"}};
 
-/// The matrix for converting RGB of this colorimetry to YUV. The colorimetry's own matrix is always "RGB", so primaries and
-/// transfer determine it. sRGB determines none.
+/// The matrix for converting RGB of this colorimetry to YUV. The colorimetry's own matrix is always "RGB", so primaries
+/// and transfer determine it. sRGB determines none.
 LumaMatrix matrix_of(const GstVideoColorimetry& colorimetry) {
   if (colorimetry.primaries == GST_VIDEO_COLOR_PRIMARIES_BT2020) return LumaMatrix::bt2020;
   if (colorimetry.primaries == GST_VIDEO_COLOR_PRIMARIES_BT709 && colorimetry.transfer != GST_VIDEO_TRANSFER_SRGB)
@@ -47,14 +48,16 @@ struct HistogramSettings {
 
 class HistogramProcessor final : public Processor {
  public:
-  /// Makes a processor that takes over the state of context.previous, as far as the settings allow it. Errors: settings, resource.
+  /// Makes a processor that takes over the state of context.previous, as far as the settings allow it.
+  /// Errors: settings, resource.
   static Result<std::unique_ptr<Processor>> make(const HistogramSettings& settings, const histogram::Params& params,
                                                  const histogram::OverlayParams& overlay, const PlanContext& context) {
     auto* previous = static_cast<HistogramProcessor*>(context.previous);
     const Geometry geometry = geometry_of(context.video);
     std::unique_ptr<HistogramProcessor> made(new HistogramProcessor(settings, params, context.video));
     const bool same_luma = previous && previous->params_.luma == params.luma;
-    const bool counts_on = same_luma && previous->params_.bins == params.bins && previous->params_.channels == params.channels;
+    const bool counts_on =
+        same_luma && previous->params_.bins == params.bins && previous->params_.channels == params.channels;
     if (counts_on) {
       made->histogram_ = previous->histogram_;
     } else {
@@ -115,10 +118,10 @@ class HistogramProcessor final : public Processor {
       sum_.add(*histogram_, age, luma ? &*luma : nullptr, report.times);
       if (intervals_.ends(report.times)) sum_.post(report.element);
     }
-    if (settings_.watch)
-      watch_.look(*luma, video_, settings_.watch_time, report.times, report.element);
+    if (settings_.watch) watch_.look(*luma, video_, settings_.watch_time, report.times, report.element);
+    // If it was on with earlier settings.
     else
-      watch_.end(report.element);  // if it was on with earlier settings
+      watch_.end(report.element);
   }
 
   void interrupted(Interruption why, GstElement* element) override {
@@ -138,14 +141,16 @@ class HistogramProcessor final : public Processor {
   HistogramProcessor(const HistogramSettings& settings, const histogram::Params& params, const GstVideoInfo& video)
       : params_(params), settings_(settings), video_(video), intervals_(settings.interval) {}
 
-  /// Makes the plan that measures sharpness if the settings ask for it, or takes over that of a processor with the same luma.
+  /// Makes the plan that measures sharpness if the settings ask for it,
+  /// or takes over that of a processor with the same luma.
   Status measure(const HistogramProcessor* previous, Backend backend) {
     if (!settings_.measures()) return {};
     if (previous && previous->sharpness_ && previous->settings_.watch == settings_.watch) {
       sharpness_ = previous->sharpness_;
       return {};
     }
-    auto made = histogram::make_sharpness({params_.luma, settings_.watch, params_.history}, geometry_of(video_), backend);
+    auto made =
+        histogram::make_sharpness({params_.luma, settings_.watch, params_.history}, geometry_of(video_), backend);
     if (!made.ok()) return made.error();
     sharpness_ = std::move(made.value());
     return {};
@@ -155,8 +160,8 @@ class HistogramProcessor final : public Processor {
     const histogram::Counts counts = histogram_->result(age);
     const int depth = info(histogram_->geometry().format).depth;
     const auto channels = describe(counts, depth);
-    auto* meta = gst_buffer_add_cuda_vision_histogram_meta(buffer, guint(params_.bins), guint(depth), guint(channels.size()),
-                                                           channels.data());
+    auto* meta = gst_buffer_add_cuda_vision_histogram_meta(buffer, guint(params_.bins), guint(depth),
+                                                           guint(channels.size()), channels.data());
     if (meta && luma) meta->sharpness = histogram::sharpness_of(*luma, depth);
   }
 
@@ -180,7 +185,8 @@ struct HistogramElement {
   static constexpr const char* long_name = "Histogram";
   static constexpr const char* klass = "Filter/Analyzer/Video";
   static constexpr const char* description =
-      "Computes histograms and statistics of video for messages and metas, draws and equalises histograms, on the GPU or the "
+      "Computes histograms and statistics of video for messages and metas, draws and equalises histograms, on the GPU "
+      "or the "
       "processor";
 
   using Settings = HistogramSettings;
@@ -188,8 +194,8 @@ struct HistogramElement {
   static std::vector<Property<Settings>> properties() {
     const Settings initial;
     return {
-        {uint_property("bins", "Bins", "Number of bins of equal width for the range of the format, {}", 2, histogram::max_bins,
-                       initial.bins),
+        {uint_property("bins", "Bins", "Number of bins of equal width for the range of the format, {}", 2,
+                       histogram::max_bins, initial.bins),
          &Settings::bins},
         {enum_property("channels", "Channels", "The channels that are counted",
                        enum_from_table("GstCudaHistogramChannels", channel_choices), initial.channels),
@@ -197,31 +203,37 @@ struct HistogramElement {
         {enum_property("luma", "Luma", "The matrix that computes luma from RGB",
                        enum_from_table("GstCudaHistogramLuma", luma_choices), initial.luma),
          &Settings::luma},
-        {g_param_spec_uint64("interval", "Interval", "Time that each message covers, in ns; 0 posts a message for each frame", 0,
-                             G_MAXUINT64, initial.interval, playing_property),
+        {g_param_spec_uint64("interval", "Interval",
+                             "Time that each message covers, in ns; 0 posts a message for each frame", 0, G_MAXUINT64,
+                             initial.interval, playing_property),
          &Settings::interval},
         {bool_property("post-messages", "Post messages", "Post element messages on the bus", initial.post_messages),
          &Settings::post_messages},
         {bool_property("add-meta", "Add meta", "Add a GstCudaVisionHistogramMeta to each frame", initial.add_meta),
          &Settings::add_meta},
         {bool_property("overlay", "Overlay", "Draw the histogram on the picture", initial.overlay), &Settings::overlay},
-        {g_param_spec_string("overlay-position", "Overlay position", "Where the histogram is drawn: x,y,width,height in pixels",
+        {g_param_spec_string("overlay-position", "Overlay position",
+                             "Where the histogram is drawn: x,y,width,height in pixels",
                              initial.overlay_position.c_str(), uncontrolled_property),
          &Settings::overlay_position},
-        {double_property("overlay-opacity", "Overlay opacity", "Opacity of the drawn histogram, {}", 0, 1, initial.overlay_opacity),
+        {double_property("overlay-opacity", "Overlay opacity", "Opacity of the drawn histogram, {}", 0, 1,
+                         initial.overlay_opacity),
          &Settings::overlay_opacity},
-        {bool_property("overlay-log", "Overlay log", "Draw the logarithm of the counts instead of the counts", initial.overlay_log),
+        {bool_property("overlay-log", "Overlay log", "Draw the logarithm of the counts instead of the counts",
+                       initial.overlay_log),
          &Settings::overlay_log},
         {bool_property("equalize", "Equalize", "Equalise the histogram of luma; counts are those of the incoming frame",
                        initial.equalize),
          &Settings::equalize},
-        {bool_property("sharpness", "Sharpness", "Measure the sharpness of the luma, for messages and metas", initial.sharpness),
+        {bool_property("sharpness", "Sharpness", "Measure the sharpness of the luma, for messages and metas",
+                       initial.sharpness),
          &Settings::sharpness},
         {bool_property("watch", "Watch",
-                       "Post when the picture becomes dark, bright, covered, defocused or frozen, and when it ends", initial.watch),
+                       "Post when the picture becomes dark, bright, covered, defocused or frozen, and when it ends",
+                       initial.watch),
          &Settings::watch},
-        {double_property("watch-time", "Watch time", "Time without a change before the picture is frozen, in seconds", 0, 1e6,
-                         initial.watch_time),
+        {double_property("watch-time", "Watch time", "Time without a change before the picture is frozen, in seconds",
+                         0, 1e6, initial.watch_time),
          &Settings::watch_time},
     };
   }

@@ -24,7 +24,8 @@ std::vector<GstCudaVisionHistogramChannel> describe(const histogram::Counts& cou
   return channels;
 }
 
-void HistogramSum::add(const histogram::Histogram& histogram, int age, const histogram::LumaSums* luma, const FrameTimes& times) {
+void HistogramSum::add(const histogram::Histogram& histogram, int age, const histogram::LumaSums* luma,
+                       const FrameTimes& times) {
   if (frames_++ == 0) {
     depth_ = info(histogram.geometry().format).depth;
     first_ = times;
@@ -50,15 +51,16 @@ GstStructure* HistogramSum::message() const {
   FrameTimes times = first_;
   if (frames_ > 1) times.duration = GST_CLOCK_TIME_IS_VALID(end_) ? end_ - begin_ : GST_CLOCK_TIME_NONE;
   GstStructure* structure = new_message("cudahistogram", times);
-  gst_structure_set(structure, "frames", G_TYPE_UINT64, frames_, "bins", G_TYPE_UINT, guint(counts_[0].counts.size()), "depth",
-                    G_TYPE_UINT, guint(depth_), nullptr);
+  gst_structure_set(structure, "frames", G_TYPE_UINT64, frames_, "bins", G_TYPE_UINT, guint(counts_[0].counts.size()),
+                    "depth", G_TYPE_UINT, guint(depth_), nullptr);
   std::vector<GstStructure*> channels;
   for (const GstCudaVisionHistogramChannel& channel : describe(counts_, depth_)) {
     GstStructure* fields = gst_structure_new(
-        "channel", "name", G_TYPE_STRING, channel.name, "count", G_TYPE_UINT64, channel.count, "min", G_TYPE_DOUBLE, channel.min,
-        "max", G_TYPE_DOUBLE, channel.max, "mean", G_TYPE_DOUBLE, channel.mean, "deviation", G_TYPE_DOUBLE, channel.deviation,
-        "median", G_TYPE_DOUBLE, channel.median, "p01", G_TYPE_DOUBLE, channel.p01, "p99", G_TYPE_DOUBLE, channel.p99, "entropy",
-        G_TYPE_DOUBLE, channel.entropy, "saturated", G_TYPE_DOUBLE, channel.saturated, nullptr);
+        "channel", "name", G_TYPE_STRING, channel.name, "count", G_TYPE_UINT64, channel.count, "min", G_TYPE_DOUBLE,
+        channel.min, "max", G_TYPE_DOUBLE, channel.max, "mean", G_TYPE_DOUBLE, channel.mean, "deviation", G_TYPE_DOUBLE,
+        channel.deviation, "median", G_TYPE_DOUBLE, channel.median, "p01", G_TYPE_DOUBLE, channel.p01, "p99",
+        G_TYPE_DOUBLE, channel.p99, "entropy", G_TYPE_DOUBLE, channel.entropy, "saturated", G_TYPE_DOUBLE,
+        channel.saturated, nullptr);
     GValue array = G_VALUE_INIT;
     gst_value_array_init(&array, guint(counts_[0].counts.size()));
     for (std::size_t bin = 0; bin < counts_[0].counts.size(); ++bin) {
@@ -75,8 +77,8 @@ GstStructure* HistogramSum::message() const {
   return structure;
 }
 
-void CameraWatch::look(const histogram::LumaSums& luma, const GstVideoInfo& video, double seconds, const FrameTimes& times,
-                       GstElement* element) {
+void CameraWatch::look(const histogram::LumaSums& luma, const GstVideoInfo& video, double seconds,
+                       const FrameTimes& times, GstElement* element) {
   if (luma.pixels == 0) return;  // a region without pixels says nothing
   const bool full = range_of(video) == GST_VIDEO_COLOR_RANGE_0_255;
   const double black = full ? 0 : 16, white = full ? 255 : 235;
@@ -105,8 +107,8 @@ void CameraWatch::post(const std::vector<histogram::Change>& changes, GstElement
   for (const histogram::Change& change : changes) {
     GstStructure* message = new_message("cudahistogram-watch", last_);
     gst_structure_set(message, "condition", G_TYPE_STRING, histogram::name_of(change.condition), "event", G_TYPE_STRING,
-                      change.begins ? "begin" : "end", "since", G_TYPE_UINT64, change.since, "value", G_TYPE_DOUBLE, change.value,
-                      "limit", G_TYPE_DOUBLE, change.limit, nullptr);
+                      change.begins ? "begin" : "end", "since", G_TYPE_UINT64, change.since, "value", G_TYPE_DOUBLE,
+                      change.value, "limit", G_TYPE_DOUBLE, change.limit, nullptr);
     post_message(element, message);
   }
 }

@@ -22,7 +22,8 @@ std::vector<GstCudaVisionHistogramChannel> describe(const histogram::Counts& cou
 /// The sum of the counts of the frames for one message.
 class HistogramSum {
  public:
-  /// Adds the counts of the frame that was submitted `age` submits ago. `luma`: of the same frame; nullptr if it was not measured.
+  /// Adds the counts of the frame that was submitted `age` submits ago. `luma`: of the same frame;
+  /// nullptr if it was not measured.
   void add(const histogram::Histogram& histogram, int age, const histogram::LumaSums* luma, const FrameTimes& times);
   bool empty() const { return frames_ == 0; }
   /// Posts a message if frames were added, and starts a new sum.
@@ -33,8 +34,9 @@ class HistogramSum {
 
   int depth_ = 8;
   guint64 frames_ = 0;
-  FrameTimes first_;                                                      ///< times of the first frame
-  GstClockTime begin_ = GST_CLOCK_TIME_NONE, end_ = GST_CLOCK_TIME_NONE;  ///< timestamps of the first begin and the last end
+  FrameTimes first_;  ///< times of the first frame
+  /// Timestamps of the first begin and the last end.
+  GstClockTime begin_ = GST_CLOCK_TIME_NONE, end_ = GST_CLOCK_TIME_NONE;
   histogram::Counts counts_;
   std::optional<histogram::LumaSums> luma_;
 };

@@ -26,10 +26,11 @@ constexpr Choice outputs[] = {{"passthrough", "The unchanged frame, with its tab
 constexpr Choice sum_types[] = {{"auto", "u32 if no sum over the frame can overflow, else u64"},
                                 {"u32", "32-bit whole numbers, modulo 2^32"},
                                 {"u64", "64-bit whole numbers"},
+                                // Rows as integral::SumType.
                                 {"f32", "32-bit floating point"},
-                                {"f64", "64-bit floating point"}};  // rows as integral::SumType
-constexpr Choice channels[] = {{"luma", "Luma (from RGB by BT.601)"},
-                               {"all", "Each component, in a table of its own"}};  // rows as integral::TableChannel
+                                {"f64", "64-bit floating point"}};
+// Rows as integral::TableChannel.
+constexpr Choice channels[] = {{"luma", "Luma (from RGB by BT.601)"}, {"all", "Each component, in a table of its own"}};
 
 struct IntegralElement {
   static constexpr const char* type_name = "GstCudaIntegral";
@@ -37,12 +38,13 @@ struct IntegralElement {
   static constexpr const char* long_name = "Summed-area tables";
   static constexpr const char* klass = "Filter/Analyzer/Video";
   static constexpr const char* description =
-      "Computes summed-area tables (integral images) of video, and filters that use them: box mean, mosaic, adaptive threshold, "
+      "Computes summed-area tables (integral images) of video, and filters that use them: box mean, mosaic, adaptive "
+      "threshold, "
       "deviation, non-local means; on the GPU or the processor";
 
   struct Settings {
-    int output = OUTPUT_PASSTHROUGH, layout = int(integral::TableLayout::inclusive), sum_type = int(integral::SumType::automatic),
-        channel = int(integral::TableChannel::luma);
+    int output = OUTPUT_PASSTHROUGH, layout = int(integral::TableLayout::inclusive),
+        sum_type = int(integral::SumType::automatic), channel = int(integral::TableChannel::luma);
     bool squared = false;
     int radius = local::Params().radius, search_radius = local::Params().search_radius;
     double sensitivity = local::Params().sensitivity, strength = local::Params().strength;
@@ -51,7 +53,8 @@ struct IntegralElement {
   static std::vector<Property<Settings>> properties() {
     const Settings initial;
     return {
-        {enum_property("output", "Output", "The output picture", enum_from_table("GstCudaIntegralOutput", outputs), initial.output),
+        {enum_property("output", "Output", "The output picture", enum_from_table("GstCudaIntegralOutput", outputs),
+                       initial.output),
          &Settings::output},
         {enum_property("layout", "Layout", "The samples that an entry of a table sums",
                        enum_from_table("GstCudaIntegralLayout", table_layouts), initial.layout),
@@ -59,22 +62,25 @@ struct IntegralElement {
         {enum_property("sum-type", "Sum type", "The type of the entries of a table",
                        enum_from_table("GstCudaIntegralSumType", sum_types), initial.sum_type),
          &Settings::sum_type},
-        {bool_property("squared", "Squared", "Also compute tables of the squares, as f64 if sums are f32 or f64, else as u64",
+        {bool_property("squared", "Squared",
+                       "Also compute tables of the squares, as f64 if sums are f32 or f64, else as u64",
                        initial.squared),
          &Settings::squared},
-        {enum_property("channel", "Channel", "The channels that are summed", enum_from_table("GstCudaIntegralChannel", channels),
-                       initial.channel),
+        {enum_property("channel", "Channel", "The channels that are summed",
+                       enum_from_table("GstCudaIntegralChannel", channels), initial.channel),
          &Settings::channel},
         {int_property("radius", "Radius",
-                      "Radius of the window or block, which is 2·radius + 1 wide and high, in pixels, {}; for output=box-mean and "
+                      "Radius of the window or block, which is 2·radius + 1 wide and high, in pixels, {}; for "
+                      "output=box-mean and "
                       "pixelate, 0 "
                       "means an eighth of the shorter side of each region; for output=nlm radius of a patch, at most " +
                           std::to_string(local::nlm_max_radius),
                       0, local::max_radius, initial.radius),
          &Settings::radius},
-        {double_property("sensitivity", "Sensitivity",
-                         "For output=threshold: a pixel is black if it is darker than the mean of its window by this share, {}", 0,
-                         1, initial.sensitivity),
+        {double_property(
+             "sensitivity", "Sensitivity",
+             "For output=threshold: a pixel is black if it is darker than the mean of its window by this share, {}", 0,
+             1, initial.sensitivity),
          &Settings::sensitivity},
         {int_property("search-radius", "Search radius",
                       "For output=nlm: the distance in which similar patches are searched, in pixels, {}", 1,
@@ -89,13 +95,15 @@ struct IntegralElement {
 
   static std::string data_caps() { return table_caps_template(); }
 
-  static GstCaps* transform_data_caps(GstPadDirection direction, GstCaps* caps) { return transform_table_caps(direction, caps); }
+  static GstCaps* transform_data_caps(GstPadDirection direction, GstCaps* caps) {
+    return transform_table_caps(direction, caps);
+  }
 
   static GstCaps* fixate_data_caps(const Settings& settings, const GstVideoInfo& video, GstCaps* choices) {
     const bool all = integral::TableChannel(settings.channel) == integral::TableChannel::all;
-    return fixate_table_caps(choices,
-                             {resolved(integral::SumType(settings.sum_type), video), integral::TableLayout(settings.layout),
-                              all ? std::max(whole_channels(geometry_of(video).format), 1) : 1});
+    return fixate_table_caps(
+        choices, {resolved(integral::SumType(settings.sum_type), video), integral::TableLayout(settings.layout),
+                  all ? std::max(whole_channels(geometry_of(video).format), 1) : 1});
   }
 
   static Status check(const Settings& settings) { return validate(local_params(settings)); }
@@ -133,16 +141,18 @@ struct IntegralElement {
 
   static Result<FilterPlan> make_tables(const Settings& settings, const PlanContext& context) {
     if (context.region != Region::Mode::frame)
-      return Status::settings("region is " + std::string(region_name(context.region)) +
-                              ": output=passthrough makes tables of the whole frame; set region=frame, or output=box-mean, "
-                              "threshold, deviation, nlm or pixelate");
+      return Status::settings(
+          "region is " + std::string(region_name(context.region)) +
+          ": output=passthrough makes tables of the whole frame; set region=frame, or output=box-mean, "
+          "threshold, deviation, nlm or pixelate");
     integral::Params params = table_params(settings);
     if (context.data)
       if (Status status = follow_caps(settings, context, params); !status.ok()) return status;
     auto integral = integral::make(params, geometry_of(context.video), context.backend);
     if (!integral.ok()) return integral.error();
     const Gpu* gpu = context.backend == Backend::cuda ? &context.gpu : nullptr;
-    if (context.data) return FilterPlan{new_table_data(std::move(integral.value()), gpu, is_cuda_caps(context.data)), {}};
+    if (context.data)
+      return FilterPlan{new_table_data(std::move(integral.value()), gpu, is_cuda_caps(context.data)), {}};
     return FilterPlan{new_table_meta(std::move(integral.value()), params, gpu), {}};
   }
 

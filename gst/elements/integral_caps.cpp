@@ -13,8 +13,8 @@ int whole_channels(Format format) {
   integral::Params params;
   params.channel = integral::TableChannel::all;
   const std::vector<integral::TableInfo> tables = integral::describe_tables(params, geometry);
-  const bool whole =
-      std::all_of(tables.begin(), tables.end(), [](const integral::TableInfo& t) { return t.width == 2 && t.height == 2; });
+  const bool whole = std::all_of(tables.begin(), tables.end(),
+                                 [](const integral::TableInfo& t) { return t.width == 2 && t.height == 2; });
   return whole ? int(tables.size()) : 0;
 }
 
@@ -96,8 +96,8 @@ bool allows(const GstStructure* structure, const char* field, T wanted) {
   return allowed;
 }
 
-/// (transfer full) A structure with the fields that video and its tables share: the size, to which `more` is added, and the
-/// framerate.
+/// (transfer full) A structure with the fields that video and its tables share: the size,
+/// to which `more` is added, and the framerate.
 GstStructure* related(const GstStructure* from, const char* media, int more) {
   GstStructure* to = gst_structure_new_empty(media);
   for (const char* field : {"width", "height"}) {
@@ -114,7 +114,8 @@ GstStructure* tables_of_video(const GstStructure* video, integral::TableLayout l
   gst_structure_set(tables, "layout", G_TYPE_STRING, table_layouts[int(layout)].nick, nullptr);
   const char* name = gst_structure_get_string(video, "format");
   const FormatInfo* format = name ? find_format(name) : nullptr;
-  set_choices(tables, "channels", format ? channel_counts(*format) : std::vector<int>{1, 3, 4}, [](int count) { return count; });
+  set_choices(tables, "channels", format ? channel_counts(*format) : std::vector<int>{1, 3, 4},
+              [](int count) { return count; });
   return tables;
 }
 
@@ -139,8 +140,9 @@ std::string table_caps_template() {
     return text;
   };
   const std::string side = "(int)[ 1, " + std::to_string(max_frame_side + 1) + " ]";
-  return std::string(table_media) + ", format=(string){ " + join(table_formats, [](const TableFormat& row) { return row.name; }) +
-         " }, layout=(string){ " + join(table_layouts, [](const Choice& row) { return row.nick; }) +
+  return std::string(table_media) + ", format=(string){ " +
+         join(table_formats, [](const TableFormat& row) { return row.name; }) + " }, layout=(string){ " +
+         join(table_layouts, [](const Choice& row) { return row.nick; }) +
          " }, channels=(int){ 1, 3, 4 }, width=" + side + ", height=" + side + ", framerate=(fraction)[ 0/1, max ]";
 }
 
@@ -184,7 +186,8 @@ TableCaps read_table_caps(GstCaps* caps) {
   for (const TableFormat& row : table_formats)
     if (g_strcmp0(gst_structure_get_string(structure, "format"), row.name) == 0) read.type = row.type;
   for (integral::TableLayout layout : {integral::TableLayout::inclusive, integral::TableLayout::padded})
-    if (g_strcmp0(gst_structure_get_string(structure, "layout"), table_layouts[int(layout)].nick) == 0) read.layout = layout;
+    if (g_strcmp0(gst_structure_get_string(structure, "layout"), table_layouts[int(layout)].nick) == 0)
+      read.layout = layout;
   gst_structure_get_int(structure, "channels", &read.channels);
   return read;
 }

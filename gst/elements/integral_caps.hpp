@@ -22,13 +22,15 @@ struct TableCaps {
   int channels;  ///< tables: 1 (luma), or one for each component
 };
 
-/// How many tables channel=all makes, if all components have the size of the frame, so that one buffer can hold the tables. Else 0.
+/// How many tables channel=all makes, if all components have the size of the frame,
+/// so that one buffer can hold the tables. Else 0.
 int whole_channels(Format format);
 
-/// The caps of the pad template. Width and height are entries of a table: one more than the pixels of the frame if layout=padded.
+/// The caps of the pad template. Width and height are entries of a table:
+/// one more than the pixels of the frame if layout=padded.
 std::string table_caps_template();
-/// (transfer full) The tables that can be made from the video in `caps` (GST_PAD_SINK), or the video from which the tables in
-/// `caps` can be made (GST_PAD_SRC). Structures of the other kind are skipped.
+/// (transfer full) The tables that can be made from the video in `caps` (GST_PAD_SINK), or the video from which the
+/// tables in `caps` can be made (GST_PAD_SRC). Structures of the other kind are skipped.
 GstCaps* transform_table_caps(GstPadDirection direction, GstCaps* caps);
 /// (transfer full) The part of `choices` (taken) that is nearest to `wanted`, with fixed format and number of channels.
 GstCaps* fixate_table_caps(GstCaps* choices, const TableCaps& wanted);

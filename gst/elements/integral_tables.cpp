@@ -29,7 +29,8 @@ class Block {
  public:
   /// Takes `memory`; nullptr stays unmapped. `gpu`: the device of the memory, or nullptr for system memory.
   Block(GstMemory* memory, const Gpu* gpu) : memory_(memory), gpu_(gpu) {
-    mapped_ = memory_ && gst_memory_map(memory_, &map_, GstMapFlags(GST_MAP_WRITE | (gpu ? Gpu::map_flag() : GstMapFlags(0))));
+    mapped_ = memory_ &&
+              gst_memory_map(memory_, &map_, GstMapFlags(GST_MAP_WRITE | (gpu ? Gpu::map_flag() : GstMapFlags(0))));
   }
   Block(Block&& other) noexcept
       : memory_(std::exchange(other.memory_, nullptr)),
@@ -126,8 +127,8 @@ class TableMeta : public Processor {
                         blocks[i].memory(),
                         {}});
     }
-    gst_buffer_add_cuda_vision_integral_meta(report.buffer, GstCudaVisionTableLayout(params_.layout), guint(tables.size()),
-                                             tables.data());
+    gst_buffer_add_cuda_vision_integral_meta(report.buffer, GstCudaVisionTableLayout(params_.layout),
+                                             guint(tables.size()), tables.data());
   }
 
  private:
@@ -167,8 +168,8 @@ class TableData : public Processor {
     std::vector<Plane> planes;
     const std::vector<integral::TableInfo>& tables = integral_->tables();
     for (const integral::TableInfo& table : tables) {
-      const auto before =
-          std::count_if(tables.begin(), tables.end(), [&](const integral::TableInfo& other) { return other.role < table.role; });
+      const auto before = std::count_if(tables.begin(), tables.end(),
+                                        [&](const integral::TableInfo& other) { return other.role < table.role; });
       planes.push_back({begin + gsize(before) * bytes_of(table), std::ptrdiff_t(table.width) * table.entry_bytes()});
     }
     const Status status = integral_->submit(job.src, planes, job.queue);
@@ -205,7 +206,8 @@ std::unique_ptr<Processor> new_table_meta(std::unique_ptr<integral::Integral> in
   return std::make_unique<TableMeta>(std::move(integral), params, gpu);
 }
 
-std::unique_ptr<Processor> new_table_data(std::unique_ptr<integral::Integral> integral, const Gpu* gpu, bool on_device) {
+std::unique_ptr<Processor> new_table_data(std::unique_ptr<integral::Integral> integral, const Gpu* gpu,
+                                          bool on_device) {
   return std::make_unique<TableData>(std::move(integral), gpu, on_device);
 }
 

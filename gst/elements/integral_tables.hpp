@@ -11,14 +11,14 @@ namespace cudavision {
 
 class Gpu;
 
-/// A processor that lets frames pass and adds a GstCudaVisionIntegralMeta with the tables. `gpu`: the device, or nullptr for the
-/// CPU backend.
+/// A processor that lets frames pass and adds a GstCudaVisionIntegralMeta with the tables. `gpu`: the device, or
+/// nullptr for the CPU backend.
 std::unique_ptr<Processor> new_table_meta(std::unique_ptr<integral::Integral> integral, const integral::Params& params,
                                           const Gpu* gpu);
 
-/// A processor that sends tables instead of the frame. All tables must be of one type and size; they follow each other in the order
-/// R, G, B, A or Y, Cb, Cr. `gpu`: the device, or nullptr for the CPU backend. `on_device`: whether the tables go out in CUDA
-/// memory.
+/// A processor that sends tables instead of the frame. All tables must be of one type and size; they follow each other
+/// in the order R, G, B, A or Y, Cb, Cr. `gpu`: the device, or nullptr for the CPU backend. `on_device`: whether the
+/// tables go out in CUDA memory.
 std::unique_ptr<Processor> new_table_data(std::unique_ptr<integral::Integral> integral, const Gpu* gpu, bool on_device);
 
 }  // namespace cudavision

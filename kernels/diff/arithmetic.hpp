@@ -21,7 +21,8 @@ struct Show {
   CUDAVISION_HOST_DEVICE int operator()(int d, bool about_middle) const {
     const std::uint64_t size = std::uint64_t(d < 0 ? -d : d);
     std::uint64_t shown = size;
-    if (!plain) shown = mode == Mode::squared ? (size * size * gain + (1ull << 31)) >> 32 : (size * gain + (1u << 15)) >> 16;
+    if (!plain)
+      shown = mode == Mode::squared ? (size * size * gain + (1ull << 31)) >> 32 : (size * gain + (1u << 15)) >> 16;
     const int most = shown < std::uint64_t(max) ? int(shown) : max;
     if (!about_middle) return most;
     const int value = d < 0 ? middle - most : middle + most;
@@ -31,8 +32,9 @@ struct Show {
 
 inline constexpr int shadow_bits = 15;
 
-/// Whether a pixel is the background in shadow, as OpenCV's BackgroundSubtractorMOG2 decides for a mode: its samples are about
-/// `a` times those of the background, where a is `least` to 1. Without colour, that is any pixel that is so dark.
+/// Whether a pixel is the background in shadow, as OpenCV's BackgroundSubtractorMOG2 decides for a mode: its samples
+/// are about `a` times those of the background, where a is `least` to 1. Without colour,
+/// that is any pixel that is so dark.
 struct Shadow {
   int channels = 1;     ///< that are compared
   int black[3] = {};    ///< samples without light
@@ -65,8 +67,8 @@ CUDAVISION_HOST_DEVICE inline int background_sample(std::uint32_t background) {
   constexpr int bits = background_bits(sizeof(T));
   return int((background + (1u << (bits - 1))) >> bits);
 }
-/// The background after a sample v: bg + rate·(v − bg) / 2^15. The step is rounded away from zero, so the background reaches v at
-/// any rate above 0.
+/// The background after a sample v: bg + rate·(v − bg) / 2^15. The step is rounded away from zero, so the background
+/// reaches v at any rate above 0.
 template <typename T>
 CUDAVISION_HOST_DEVICE inline std::uint32_t background_step(std::uint32_t background, int v, int rate) {
   using Wide = typename std::conditional<sizeof(T) == 1, std::int32_t, std::int64_t>::type;

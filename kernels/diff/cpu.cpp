@@ -58,7 +58,8 @@ class CpuDiff final : public Sequence {
     if (!this->plan().masked.empty()) {
       cv::Mat counted(analysis().height, analysis().width, CV_8U, cv::Scalar(255));
       for (const Rect& rect : this->plan().masked) counted(cpu::cv_rect(rect)).setTo(0);
-      for (int i = 0; i < format.set_count; ++i) counted_[i] = any_of(counted, format.sets[i].shift_x, format.sets[i].shift_y);
+      for (int i = 0; i < format.set_count; ++i)
+        counted_[i] = any_of(counted, format.sets[i].shift_x, format.sets[i].shift_y);
     }
     if (params.reference == Reference::mog2)
       model_.resize(mog2::row_state_bytes(analysis().width, analysis().height, compared_channels(this->plan())));
@@ -81,7 +82,9 @@ class CpuDiff final : public Sequence {
   const Geometry& analysis() const { return plan().analysis; }
 
   /// The role of channel `value` of a set's values.
-  Role role(int index, int value) const { return info(geometry().format).sets[index].roles[access_[index].stored_channel(value)]; }
+  Role role(int index, int value) const {
+    return info(geometry().format).sets[index].roles[access_[index].stored_channel(value)];
+  }
   cv::Scalar scalar(const ChannelSet& set, const RoleValues& values) const {
     cv::Scalar result;
     for (int c = 0, at = 0; c < set.channels; ++c)
@@ -130,9 +133,11 @@ class CpuDiff final : public Sequence {
       frame.dst = small_difference_;
     }
     if (frame.number == 0) began_ = 0;
-    if (params.reference == Reference::previous && frame.number < began_ + std::uint64_t(params.interval)) frame.compared = false;
+    if (params.reference == Reference::previous && frame.number < began_ + std::uint64_t(params.interval))
+      frame.compared = false;
     const bool is_pooled = params.reference == Reference::pooled;
-    const std::uint64_t of_pooled = is_pooled ? steps_.update(pooled_work(frame), bytes(), began_, counted_[0], changed_) : 0;
+    const std::uint64_t of_pooled =
+        is_pooled ? steps_.update(pooled_work(frame), bytes(), began_, counted_[0], changed_) : 0;
     std::atomic<std::uint64_t> sum{0};
     if (params.reference == Reference::mog2)
       update_mixture(frame, !frame.compared, [&](int begin, int end) { sum += compare(frame, begin, end); });
@@ -154,7 +159,8 @@ class CpuDiff final : public Sequence {
     mask_ = opened_;
     if (plan().scales() && (enlarges || !counts_small))
       mask_ = enlarged(opened_, params.analysis_scale, {geometry().width, geometry().height});
-    counts_small ? count(opened_, params.analysis_scale, plan().cells, slot.cells) : count(mask_, 1, plan().cells, slot.cells);
+    counts_small ? count(opened_, params.analysis_scale, plan().cells, slot.cells)
+                 : count(mask_, 1, plan().cells, slot.cells);
     if (plan().completes()) complete_mask(frame);
     if (plan().shows_mask()) for_strips(geometry(), [&](int begin, int end) { show_changed(given, begin, end); });
     LooksJob looks = looks_job(plan(), given);
@@ -197,8 +203,8 @@ class CpuDiff final : public Sequence {
       cpu::Scratch scratch, small_scratch;
       cv::Mat shown = access_[i].target(out, scratch);
       if (compared_[i])
-        enlarged(values(i, small_difference_, {0, 0, small.width, small.height}, small_scratch), plan().params.analysis_scale,
-                 {grid.width, grid.height})
+        enlarged(values(i, small_difference_, {0, 0, small.width, small.height}, small_scratch),
+                 plan().params.analysis_scale, {grid.width, grid.height})
             .copyTo(shown);
       else
         shown.setTo(black_[i]);
@@ -248,7 +254,8 @@ class CpuDiff final : public Sequence {
     });
   }
 
-  /// Compares a strip: fills changed_, shows the differences if asked, keeps the frame. Returns the sum of the pixels' differences.
+  /// Compares a strip: fills changed_, shows the differences if asked, keeps the frame.
+  /// Returns the sum of the pixels' differences.
   std::uint64_t compare(const Frame& frame, int begin, int end) {
     if (bytes_ && frame.compared) return bytes_->compare(frame, begin, end, counted_[0], changed_);
     const FormatInfo& format = info(geometry().format);
@@ -284,7 +291,8 @@ class CpuDiff final : public Sequence {
       if (compared_[i]) {
         cv::absdiff(v[i], r[i], difference);
         if (!excluded.empty()) difference.setTo(0, excluded);
-        const cv::Mat of_set = at_pixels(greatest(difference, compared_channels_[i]), set, {analysis().width, end - begin});
+        const cv::Mat of_set =
+            at_pixels(greatest(difference, compared_channels_[i]), set, {analysis().width, end - begin});
         most = most.empty() ? of_set : cv::max(most, of_set);
       }
       if (params.output == Output::difference && (compared_[i] || !plan().scales())) {
@@ -311,7 +319,8 @@ class CpuDiff final : public Sequence {
       cv::compare(most, plan().threshold, changed, cv::CMP_GT);
     else if (!counted_[0].empty())
       changed.setTo(0, counted_[0].rowRange(begin, end) == 0);
-    if (plan().drops_shadows() && frame.compared) clear_shadows(plan().shadow, format, compared_channels_, v, r, changed);
+    if (plan().drops_shadows() && frame.compared)
+      clear_shadows(plan().shadow, format, compared_channels_, v, r, changed);
     return std::uint64_t(cv::sum(most)[0]);
   }
 
@@ -329,7 +338,8 @@ class CpuDiff final : public Sequence {
         shown.setTo(black_[i]);
         shown.setTo(white_[i], changed);
       } else {
-        const cv::Mat v = access_[i].read(cpu::set_mat(frame.src, set), {rect.x, rect.y, rect.width, rect.height}, source_scratch);
+        const cv::Mat v =
+            access_[i].read(cpu::set_mat(frame.src, set), {rect.x, rect.y, rect.width, rect.height}, source_scratch);
         v.copyTo(shown);
         tint(changed, tint_[i], shown);
       }
@@ -358,8 +368,10 @@ class CpuDiff final : public Sequence {
           for (int c = 0; c < set.channels; ++c) {
             if (set.roles[c] == Role::other) continue;
             const std::uint16_t word = std::uint16_t(colour[std::size_t(set.roles[c])] << format.shift);
-            std::memcpy(static_cast<char*>(plane.data) + y * plane.pitch + (std::ptrdiff_t(x) * set.channels + c) * bytes, &word,
-                        std::size_t(bytes));  // little-endian
+            std::memcpy(
+                static_cast<char*>(plane.data) + y * plane.pitch + (std::ptrdiff_t(x) * set.channels + c) * bytes,
+                // little-endian.
+                &word, std::size_t(bytes));
           }
     }
     return {};
@@ -386,6 +398,8 @@ class CpuDiff final : public Sequence {
 
 }  // namespace
 
-Result<std::unique_ptr<Diff>> make_cpu(Plan plan) { return std::unique_ptr<Diff>(std::make_unique<CpuDiff>(std::move(plan))); }
+Result<std::unique_ptr<Diff>> make_cpu(Plan plan) {
+  return std::unique_ptr<Diff>(std::make_unique<CpuDiff>(std::move(plan)));
+}
 
 }  // namespace cudavision::diff

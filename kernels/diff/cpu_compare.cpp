@@ -15,7 +15,9 @@ namespace {
 
 using cpu::Lanes;
 
-CUDAVISION_INLINE std::uint8_t difference(std::uint8_t a, std::uint8_t b) { return std::uint8_t(a < b ? b - a : a - b); }
+CUDAVISION_INLINE std::uint8_t difference(std::uint8_t a, std::uint8_t b) {
+  return std::uint8_t(a < b ? b - a : a - b);
+}
 
 /// Sets the differences of `count` samples.
 template <int N>
@@ -57,7 +59,8 @@ CUDAVISION_INLINE void take_greatest(const std::uint8_t* numbers, int count, std
   for (; i < count; ++i) to[i] = std::max(to[i], numbers[i]);
 }
 
-/// The samples of the first set, the differences of the others or null, the counted pixels or null, and which have changed.
+/// The samples of the first set, the differences of the others or null,
+/// the counted pixels or null, and which have changed.
 struct Row {
   const std::uint8_t *v, *r, *others, *counted;
   std::uint8_t* changed;
@@ -128,13 +131,17 @@ CUDAVISION_AVX2 std::uint64_t finish_wide(const Row& row) { return finish<8>(row
 CUDAVISION_AVX2 void other_wide(const Other& other, std::uint8_t* own, std::uint8_t* greatest) {
   compare_other<8>(other, own, greatest);
 }
-CUDAVISION_AVX2 void repeat_wide(const std::uint8_t* numbers, int count, std::uint8_t* to) { repeat<8>(numbers, count, to); }
+CUDAVISION_AVX2 void repeat_wide(const std::uint8_t* numbers, int count, std::uint8_t* to) {
+  repeat<8>(numbers, count, to);
+}
 #endif
 CUDAVISION_FLAT std::uint64_t finish_narrow(const Row& row) { return finish<4>(row); }
 CUDAVISION_FLAT void other_narrow(const Other& other, std::uint8_t* own, std::uint8_t* greatest) {
   compare_other<4>(other, own, greatest);
 }
-CUDAVISION_FLAT void repeat_narrow(const std::uint8_t* numbers, int count, std::uint8_t* to) { repeat<4>(numbers, count, to); }
+CUDAVISION_FLAT void repeat_narrow(const std::uint8_t* numbers, int count, std::uint8_t* to) {
+  repeat<4>(numbers, count, to);
+}
 
 const std::uint8_t* row_of(const Image& image, std::size_t plane, int y) {
   return static_cast<const std::uint8_t*>(image.planes[plane].data) + y * image.planes[plane].pitch;
@@ -144,8 +151,8 @@ const std::uint8_t* row_of(const Image& image, std::size_t plane, int y) {
 
 bool ByteRows::fit(const Plan& plan) {
   const FormatInfo& format = info(plan.analysis.format);
-  if (format.sample_bytes() != 1 || plan.params.output == Output::difference || plan.params.reference == Reference::background ||
-      plan.luma_of_rgb() || !plan.compares_samples())
+  if (format.sample_bytes() != 1 || plan.params.output == Output::difference ||
+      plan.params.reference == Reference::background || plan.luma_of_rgb() || !plan.compares_samples())
     return false;
   for (int i = 0; i < format.set_count; ++i) {
     const ChannelSet& set = format.sets[i];
@@ -162,7 +169,8 @@ bool ByteRows::fit(const Plan& plan) {
   return plan.compares_plane(format.sets[0].plane);
 }
 
-ByteRows::ByteRows(const Plan& plan) : width_(plan.analysis.width), threshold_(plan.threshold), has_model_(plan.has_model()) {
+ByteRows::ByteRows(const Plan& plan)
+    : width_(plan.analysis.width), threshold_(plan.threshold), has_model_(plan.has_model()) {
   const FormatInfo& format = info(plan.analysis.format);
   for (int i = 0; i < format.set_count; ++i) {
     const ChannelSet& set = format.sets[i];
@@ -171,7 +179,8 @@ ByteRows::ByteRows(const Plan& plan) : width_(plan.analysis.width), threshold_(p
   }
 }
 
-std::uint64_t ByteRows::compare(const Frame& frame, int begin, int end, const cv::Mat& counted, cv::Mat& changed) const {
+std::uint64_t ByteRows::compare(const Frame& frame, int begin, int end, const cv::Mat& counted,
+                                cv::Mat& changed) const {
   const auto finish_row = CUDAVISION_WIDEST(finish_wide, finish_narrow);
   const auto compare_row = CUDAVISION_WIDEST(other_wide, other_narrow);
   const auto repeat_row = CUDAVISION_WIDEST(repeat_wide, repeat_narrow);
@@ -184,7 +193,8 @@ std::uint64_t ByteRows::compare(const Frame& frame, int begin, int end, const cv
       others = set.shift_x ? repeated.data() : greatest.data();
       if (set.shift_y && y > begin && y % 2 == 1) continue;  // the row before had the same samples
       const int row = y >> set.shift_y;
-      compare_row({row_of(frame.src, set.plane, row), row_of(frame.reference, set.plane, row), set.samples, set.channels, i == 1},
+      compare_row({row_of(frame.src, set.plane, row), row_of(frame.reference, set.plane, row), set.samples,
+                   set.channels, i == 1},
                   own.data(), greatest.data());
       if (set.shift_x && i + 1 == sets_.size()) repeat_row(greatest.data(), set.samples, repeated.data());
     }

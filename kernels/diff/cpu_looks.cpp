@@ -31,7 +31,8 @@ void measure_looks(const LooksJob& job, bool bytes, const cv::Mat& mask, const C
     if (changed[i] == 0) continue;
     const CellSpan across = span_of_cell(int(i) % width, cells.cell_size, cells.frame_width, job.log2_scale);
     const CellSpan down = span_of_cell(int(i) / width, cells.cell_size, cells.frame_height, job.log2_scale);
-    looks[i] = bytes ? looks_of_cell<std::uint8_t>(job, mask, across, down) : looks_of_cell<std::uint16_t>(job, mask, across, down);
+    looks[i] = bytes ? looks_of_cell<std::uint8_t>(job, mask, across, down)
+                     : looks_of_cell<std::uint16_t>(job, mask, across, down);
   }
 }
 

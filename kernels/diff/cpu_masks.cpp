@@ -43,7 +43,8 @@ cv::Mat repeated(const cv::Mat& one, int channels) {
 }
 
 void tint(const cv::Mat& changed, const cv::Scalar& colour, cv::Mat& shown) {
-  shown.depth() == CV_8U ? tint_samples<std::uint8_t>(changed, colour, shown) : tint_samples<std::uint16_t>(changed, colour, shown);
+  shown.depth() == CV_8U ? tint_samples<std::uint8_t>(changed, colour, shown)
+                         : tint_samples<std::uint16_t>(changed, colour, shown);
 }
 
 namespace {
@@ -57,9 +58,13 @@ CUDAVISION_INLINE void add_set(const uchar* mask, int width, std::uint8_t* colum
   for (; x < width; ++x) columns[x] = std::uint8_t(columns[x] + (mask[x] & 1));
 }
 #ifdef CUDAVISION_AVX2
-CUDAVISION_AVX2 void add_set_wide(const uchar* mask, int width, std::uint8_t* columns) { add_set<8>(mask, width, columns); }
+CUDAVISION_AVX2 void add_set_wide(const uchar* mask, int width, std::uint8_t* columns) {
+  add_set<8>(mask, width, columns);
+}
 #endif
-CUDAVISION_FLAT void add_set_narrow(const uchar* mask, int width, std::uint8_t* columns) { add_set<4>(mask, width, columns); }
+CUDAVISION_FLAT void add_set_narrow(const uchar* mask, int width, std::uint8_t* columns) {
+  add_set<4>(mask, width, columns);
+}
 
 /// Calls add(x, n) for each column x of pixels of the mask that has n set pixels in the rows begin … end.
 template <typename Add>

@@ -10,15 +10,15 @@
 
 namespace cudavision::diff {
 
-/// For each subsampled sample: whether any of its pixels is set. `mask` begins at a sample. Chroma is never subsampled in height
-/// only.
+/// For each subsampled sample: whether any of its pixels is set. `mask` begins at a sample.
+/// Chroma is never subsampled in height only.
 cv::Mat any_of(const cv::Mat& mask, int shift_x, int shift_y);
 /// The same values for each of `channels` channels.
 cv::Mat repeated(const cv::Mat& one, int channels);
 /// Mixes the samples of changed pixels with as much of a colour, rounded half up.
 void tint(const cv::Mat& changed, const cv::Scalar& colour, cv::Mat& shown);
-/// Counts the changed pixels of the frame in the cells of a grid. Each pixel of the mask stands for scale × scale pixels of the frame, of
-/// which those beyond its edge do not count. The size of cells is a multiple of `scale`.
+/// Counts the changed pixels of the frame in the cells of a grid. Each pixel of the mask stands for scale × scale
+/// pixels of the frame, of which those beyond its edge do not count. The size of cells is a multiple of `scale`.
 void count(const cv::Mat& mask, int scale, const CellGrid& grid, std::vector<std::uint32_t>& cells);
 
 }  // namespace cudavision::diff

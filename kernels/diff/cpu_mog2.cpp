@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Mixture::update() of mog2.hpp for groups of 8 pixels at once: each operation of a pixel happens in its lane, in the same order and
-// with the same rounding, so the bits are the same. Lanes that an `if` of mog2.hpp excludes keep their values.
+// Mixture::update() of mog2.hpp for groups of 8 pixels at once: each operation of a pixel happens in its lane, in the
+// same order and with the same rounding, so the bits are the same.
+// Lanes that an `if` of mog2.hpp excludes keep their values.
 //
 //   state of a row      counts   8 bytes for each group
 //                       first    mode 0: for each group 8 weights, 8 variances, then 8 means of each channel
 //                       weights  of mode 1, then of mode 2, …: 8 floats for each group
 //                       shapes   of mode 1, then of mode 2, …: for each group 8 variances, then 8 means of each channel
 //
-// Most pixels fit their heaviest mode. Then a group reads and writes that mode, which lies in one piece, and the weights of the others
-// that it has, and nothing else; the time is mostly that of memory.
+// Most pixels fit their heaviest mode. Then a group reads and writes that mode, which lies in one piece, and the
+// weights of the others that it has, and nothing else; the time is mostly that of memory.
 #include "kernels/diff/cpu_mog2.hpp"
 
 #include <algorithm>
@@ -55,7 +56,8 @@ struct Row {
     return mode == 0 ? first[group * (1 + shape_vectors)] : weight[std::size_t(mode - 1) * groups + group];
   }
   Floats* shape_of(int mode, std::size_t group) const {
-    return mode == 0 ? first + group * (1 + shape_vectors) + 1 : shape + (std::size_t(mode - 1) * groups + group) * shape_vectors;
+    return mode == 0 ? first + group * (1 + shape_vectors) + 1
+                     : shape + (std::size_t(mode - 1) * groups + group) * shape_vectors;
   }
 
   unsigned char* count;
@@ -80,11 +82,11 @@ inline bool any_above(std::uint64_t counts, int m) {
   return ((counts + each * std::uint64_t(127 - m)) & each * 128) != 0;
 }
 
-/// Moves mode `froms` up in the lanes that have `moved`, past the modes that are lighter than `heavy`; see Mixture::sort(). `from`: the
-/// greatest of `froms`.
+/// Moves mode `froms` up in the lanes that have `moved`, past the modes that are lighter than `heavy`; see
+/// Mixture::sort(). `from`: the greatest of `froms`.
 template <int C>
-inline void sort(const Row& row, std::size_t group, Floats (&weight)[modes], int from, const Ints& froms, const Ints& moved,
-                 const Floats& heavy) {
+inline void sort(const Row& row, std::size_t group, Floats (&weight)[modes], int from, const Ints& froms,
+                 const Ints& moved, const Floats& heavy) {
   Ints rising = moved;
   for (int i = from; i > 0; --i) {
     const Ints here = i <= froms;
@@ -100,8 +102,8 @@ inline void sort(const Row& row, std::size_t group, Floats (&weight)[modes], int
 
 /// Updates the mixtures of a group, which have `count` modes; sets which lanes are background.
 template <int C>
-inline void update(const Row& row, std::size_t group, const Floats (&value)[C], const Rates& rates, float match_background,
-                   Ints& count, Ints& background) {
+inline void update(const Row& row, std::size_t group, const Floats (&value)[C], const Rates& rates,
+                   float match_background, Ints& count, Ints& background) {
   const float rate = rates.rate, keep = rates.keep, prune = rates.prune;
   std::uint64_t packed;
   std::memcpy(&packed, row.count + group * lanes, lanes);
@@ -250,11 +252,13 @@ inline void show(const Job& job, const Channel& channel, int x, int y, int count
     for (int i = 0, at = 0; at < count; ++i, at += 1 << shift_x) row[i * step] = words[at];
 }
 
-/// The three bytes of red, green and blue of a packed pixel as one word. The lowest byte is that of the channel with the lowest address.
+/// The three bytes of red, green and blue of a packed pixel as one word.
+/// The lowest byte is that of the channel with the lowest address.
 struct Packed {
   Packed(const Job& job, int channels, int sample_bytes) {
     const unsigned char *first = job.channels[0].src, *last = first;
-    for (const Channel& channel : job.channels) first = std::min(first, channel.src), last = std::max(last, channel.src);
+    for (const Channel& channel : job.channels)
+      first = std::min(first, channel.src), last = std::max(last, channel.src);
     of = job.channels[0];
     possible = sample_bytes == 1 && channels == 3 && of.step >= 3 && last - first == 2;
     if (!possible) return;
@@ -278,7 +282,8 @@ struct Packed {
     unsigned char* const row = of.reference + y * of.reference_pitch + x * step;
     Values<std::uint32_t> words = {};
     const int red = bits[0], green = bits[1], blue = bits[2];
-    for (int i = 0; i < chunk; ++i) words[i] = std::uint32_t(shown[0][i] << red | shown[1][i] << green | shown[2][i] << blue);
+    for (int i = 0; i < chunk; ++i)
+      words[i] = std::uint32_t(shown[0][i] << red | shown[1][i] << green | shown[2][i] << blue);
     for (int i = 0; i < count; ++i) {
       std::memcpy(row + i * step, &words[i], 2);
       row[i * step + 2] = std::uint8_t(words[i] >> 16);
@@ -292,14 +297,16 @@ struct Packed {
 
 /// Rows begin … end.
 template <typename T, int C>
-CUDAVISION_WIDE void update_rows(const Job& job, const Rates& rates, unsigned char* state, int begin, int end, cv::Mat& changed) {
+CUDAVISION_WIDE void update_rows(const Job& job, const Rates& rates, unsigned char* state, int begin, int end,
+                                 cv::Mat& changed) {
   const RowLayout layout(job.width, C);
   const float step = 1.0f / float(1 << job.extra_bits), steps = float(1 << job.extra_bits), match = job.match;
   const int max_value = job.max_value;
   const bool drop_shadows = job.drop_shadows;
   const int inputs = job.luma_of_rgb ? 3 : C;
   const Packed packed(job, inputs, sizeof(T));
-  Numbers samples[3], shown[3] = {}, counts, foreground = {};  // loops over whole chunks also read what lies beyond the row
+  // Loops over whole chunks also read what lies beyond the row.
+  Numbers samples[3], shown[3] = {}, counts, foreground = {};
   Values<std::uint8_t> bytes;
   for (int y = begin; y < end; ++y) {
     const Row row(layout, state + std::size_t(y) * layout.bytes);
@@ -327,7 +334,8 @@ CUDAVISION_WIDE void update_rows(const Job& job, const Rates& rates, unsigned ch
         for (int c = 0; c < C; ++c) {
           const Ints sample = group_of(samples[c], i);
           value[c] = __builtin_convertvector(sample, Floats) * step;
-          const Floats mean = modes_used > 0 ? row.shape_of(0, group)[1 + c] : value[c];  // without modes no mean was stored
+          // Without modes no mean was stored.
+          const Floats mean = modes_used > 0 ? row.shape_of(0, group)[1 + c] : value[c];
           const Ints rounded = __builtin_convertvector(mean * steps + 0.5f, Ints);
           const Ints at_least_0 = rounded < 0 ? Ints{} : rounded;  // a mean may go past the sample that it learns
           group_of(shown[c], i) = at_least_0 > max_value ? Ints{} + max_value : at_least_0;
@@ -361,7 +369,8 @@ std::size_t row_state_bytes(int width, int height, int channels) {
   return RowLayout(width, channels).bytes * std::size_t(height) + 64;
 }
 
-void update_rows(const Job& job, const Rates& rates, bool bytes, int channels, void* state, int begin, int end, cv::Mat& changed) {
+void update_rows(const Job& job, const Rates& rates, bool bytes, int channels, void* state, int begin, int end,
+                 cv::Mat& changed) {
   const auto rows = bytes           ? channels == 1 ? update_rows<std::uint8_t, 1> : update_rows<std::uint8_t, 3>
                               : channels == 1 ? update_rows<std::uint16_t, 1>
                                     : update_rows<std::uint16_t, 3>;

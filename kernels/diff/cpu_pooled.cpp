@@ -25,7 +25,8 @@ void CpuSteps::measure_light(const Job& job, bool bytes) {
   for_parts(int(threads_.size()), job.cells_y, [&](int part, int begin, int end) {
     Thread& thread = threads_[std::size_t(part)];
     for (int cell_y = begin; cell_y < end; ++cell_y) {
-      for (int y = cell_y * cell; y < std::min((cell_y + 1) * cell, job.height); ++y) prepare_row(job, bytes, y, thread.samples);
+      for (int y = cell_y * cell; y < std::min((cell_y + 1) * cell, job.height); ++y)
+        prepare_row(job, bytes, y, thread.samples);
       if (job.compensates && !job.begin) measure_cells(job, cell_y, thread.bins);
     }
   });
@@ -43,7 +44,8 @@ std::uint64_t CpuSteps::update(Job job, bool bytes, std::uint64_t began, const c
   const Rates rates = rates_of(job, job.number - began);
   const int parts = int(threads_.size());
   // What is learned is stored where the means were, so parts keep the rows that they share before any of them learns.
-  for_parts(parts, job.height, [&](int part, int begin, int end) { threads_[std::size_t(part)].strip.prepare(job, begin, end); });
+  for_parts(parts, job.height,
+            [&](int part, int begin, int end) { threads_[std::size_t(part)].strip.prepare(job, begin, end); });
   std::vector<std::uint64_t> sums(threads_.size());
   for_parts(parts, job.height, [&](int part, int, int) {
     sums[std::size_t(part)] = threads_[std::size_t(part)].strip.update(job, light_, rates, counted, changed);

@@ -14,9 +14,9 @@ namespace cudavision::diff::pooled {
 /// The steps of pooled.hpp, and the memory between them.
 class CpuSteps {
  public:
-  /// Updates the background of a frame with 8-bit samples or, if not `bytes`, 16-bit ones. `began`: the number of the frame with which
-  /// it began. Sets the changed pixels that are counted to 255: all, or those where `counted` is not 0. Returns the sum of the
-  /// differences of the counted pixels, see Plan::difference_unit.
+  /// Updates the background of a frame with 8-bit samples or, if not `bytes`, 16-bit ones. `began`: the number of the
+  /// frame with which it began. Sets the changed pixels that are counted to 255: all, or those where `counted` is not
+  /// 0. Returns the sum of the differences of the counted pixels, see Plan::difference_unit.
   std::uint64_t update(Job job, bool bytes, std::uint64_t began, const cv::Mat& counted, cv::Mat& changed);
 
  private:

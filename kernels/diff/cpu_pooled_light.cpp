@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Medians in cells, without histograms: the bins of a row of cells lie in memory as they lie in the picture, and a median is found by
-// halving its range in 9 steps, in which the bins below the middle are counted; a row of a cell is one vector.
+// Medians in cells, without histograms: the bins of a row of cells lie in memory as they lie in the picture, and a
+// median is found by halving its range in 9 steps, in which the bins below the middle are counted;
+// a row of a cell is one vector.
 #include "kernels/diff/cpu_pooled_light.hpp"
 
 #include <algorithm>
@@ -98,7 +99,8 @@ CUDAVISION_INLINE void set_offset_bins(Samples samples, int rows, int pitch, flo
 template <int N>
 CUDAVISION_INLINE void measure(const Job& job, int cell_y, std::vector<std::int16_t>& memory) {
   const int pitch = job.cells_x * cell, top = cell_y * cell, rows = std::min(cell, job.height - top);
-  std::int16_t *const of_row = memory.data(), *const of_offset = of_row + cell * pitch;  // of the row of cells; of one cell
+  // Of the row of cells; of one cell.
+  std::int16_t *const of_row = memory.data(), *const of_offset = of_row + cell * pitch;
   for (int y = 0; y < cell; ++y) set_gain_bins<N>(job, top + y, of_row + y * pitch);
   for (int x = 0; x < job.cells_x; ++x) {
     const std::int16_t* const of_gain = of_row + x * cell;
@@ -143,7 +145,8 @@ void fill(const Job& job, int c, float none) {
   }
   while (std::count(light, light + cells, empty) > 0) {
     for (int i = 0; i < cells; ++i)
-      job.spare[c][i] = filled(job, i % job.cells_x, i / job.cells_x, [&](int x, int y) { return light[y * job.cells_x + x]; });
+      job.spare[c][i] =
+          filled(job, i % job.cells_x, i / job.cells_x, [&](int x, int y) { return light[y * job.cells_x + x]; });
     std::copy_n(job.spare[c], cells, light);
   }
 }

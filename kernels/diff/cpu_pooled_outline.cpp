@@ -24,7 +24,8 @@ void refine_outline(const Job& job, bool bytes, const cv::Mat& mask, const cv::M
     for (int y = rows.start; y < rows.end; ++y) {
       for (int x = 0; x < job.width; ++x) {
         if ((!counted.empty() && !counted.ptr(y)[x]) || !at_outline(job, x, y, changed)) continue;
-        bytes ? refine_block<std::uint8_t>(job, x, y, changed, whole) : refine_block<std::uint16_t>(job, x, y, changed, whole);
+        bytes ? refine_block<std::uint8_t>(job, x, y, changed, whole)
+              : refine_block<std::uint16_t>(job, x, y, changed, whole);
       }
     }
   });

@@ -8,8 +8,8 @@
 
 namespace cudavision::diff::pooled {
 
-/// Refines `whole`, which has the blocks of `mask` in pixels of the frame. Blocks that are not counted stay unchanged: where `counted` is 0,
-/// or none if it is empty. `bytes`: whether samples have 8 bits.
+/// Refines `whole`, which has the blocks of `mask` in pixels of the frame. Blocks that are not counted stay unchanged:
+/// where `counted` is 0, or none if it is empty. `bytes`: whether samples have 8 bits.
 void refine_outline(const Job& job, bool bytes, const cv::Mat& mask, const cv::Mat& counted, cv::Mat& whole);
 
 }  // namespace cudavision::diff::pooled

@@ -41,10 +41,12 @@ CUDAVISION_INLINE Lanes<Sum<T>, M> samples_in(const Job& job, Lanes<Sum<T>, M> w
 
 /// Sets, or if not `first` adds to, `count` sums: those of the samples of a row or, if `pairs`, of two samples each.
 template <int N, typename T>
-CUDAVISION_INLINE void add_row(const Job& job, const T* from, int step, int count, bool pairs, bool first, Sum<T>* sums) {
+CUDAVISION_INLINE void add_row(const Job& job, const T* from, int step, int count, bool pairs, bool first,
+                               Sum<T>* sums) {
   constexpr int M = fitting<Sum<T>, N>;
   using Words = Lanes<Sum<T>, M>;
-  const auto put = [&](int i, Words words) CUDAVISION_INLINED { (first ? words : Words::load(sums + i) + words).store(sums + i); };
+  const auto put = [&](int i, Words words)
+                       CUDAVISION_INLINED { (first ? words : Words::load(sums + i) + words).store(sums + i); };
   int i = 0;
   if (step == 1 && pairs) {
     for (; i + M <= count; i += M) {
@@ -89,15 +91,16 @@ CUDAVISION_INLINE void add_pairs(int count, S* sums) {
 
 /// Sets the values of `count` pixels of row y, whose samples lie in the frame.
 template <int N, typename T>
-CUDAVISION_INLINE void mean_of_row(const Job& job, const mog2::Channel& channel, int y, int count, Sum<T>* sums, float* values) {
+CUDAVISION_INLINE void mean_of_row(const Job& job, const mog2::Channel& channel, int y, int count, Sum<T>* sums,
+                                   float* values) {
   const int scale = 1 << job.log2_scale;
   const int across = std::max(1, scale >> channel.shift_x), down = std::max(1, scale >> channel.shift_y);
   const bool pairs = channel.step == 1 && across > 1, twice = scale >> channel.shift_x == 0;
   const int samples = twice ? (count + 1) / 2 : count;
   const unsigned char* row = channel.src + std::ptrdiff_t(y * scale >> channel.shift_y) * channel.src_pitch;
   for (int dy = 0; dy < down; ++dy, row += channel.src_pitch)
-    add_row<N>(job, reinterpret_cast<const T*>(row), channel.step, pairs ? samples * across / 2 : samples * across, pairs, dy == 0,
-               sums);
+    add_row<N>(job, reinterpret_cast<const T*>(row), channel.step, pairs ? samples * across / 2 : samples * across,
+               pairs, dy == 0, sums);
   for (int width = pairs ? across / 2 : across; width > 1; width /= 2) add_pairs<N>(samples * width / 2, sums);
 
   const float share = 1.0f / float(across * down), step = sample_step(job);
@@ -142,7 +145,8 @@ template <typename T>
 void show_means(const Job& job, int y) {
   for (int x = 0; x < job.width; ++x) {
     float mean[3] = {};
-    for (int c = 0; c < job.channels; ++c) mean[c] = (job.begin ? job.next_mean : job.mean)[c * job.pixels() + job.at(x, y)];
+    for (int c = 0; c < job.channels; ++c)
+      mean[c] = (job.begin ? job.next_mean : job.mean)[c * job.pixels() + job.at(x, y)];
     show_mean<T>(job, x, y, mean);
   }
 }
@@ -154,12 +158,14 @@ CUDAVISION_INLINE void prepare(const Job& job, int y, SampleRows& rows) {
   for (int c = 0; c < 3; ++c) {
     if (c >= job.channels && !job.rgb) continue;
     const mog2::Channel& channel = job.inputs[c];
-    const bool in_frame = (y + 1) * scale <= job.whole_height && channel.shift_x <= 1 && channel.shift_y <= channel.shift_x;
+    const bool in_frame =
+        (y + 1) * scale <= job.whole_height && channel.shift_x <= 1 && channel.shift_y <= channel.shift_x;
     const int whole = in_frame ? job.whole_width >> job.log2_scale : 0;
     float* const values = rows.values[c].data();
     mean_of_row<N, T>(job, channel, y, whole, sums, values);
     with_scale(job.log2_scale, [&](auto of_scale) {
-      for (int x = whole; x < job.width; ++x) values[x] = mul(mean_of_samples<T, of_scale>(job, channel, x, y), sample_step(job));
+      for (int x = whole; x < job.width; ++x)
+        values[x] = mul(mean_of_samples<T, of_scale>(job, channel, x, y), sample_step(job));
     });
   }
   job.channels == 1 ? store_row<N, 1>(job, y, rows.values) : store_row<N, 3>(job, y, rows.values);

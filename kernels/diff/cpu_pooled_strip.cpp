@@ -29,9 +29,13 @@ struct StripWork {
   cv::Mat& changed;
 
   static constexpr int kept(int y) { return y & (Strip::Rows::kept - 1); }
-  const std::int16_t* row(Strip::Rows& rows, int y) const { return y < 0 || y >= job.height ? rows.zeros() : rows.at(y); }
+  const std::int16_t* row(Strip::Rows& rows, int y) const {
+    return y < 0 || y >= job.height ? rows.zeros() : rows.at(y);
+  }
   bool flag(const bool (&flags)[Strip::Rows::kept], int y) const { return y >= 0 && y < job.height && flags[kept(y)]; }
-  static CUDAVISION_INLINE Int as_ints(const std::int16_t* from) { return Words::load(from).template as<std::int32_t>(); }
+  static CUDAVISION_INLINE Int as_ints(const std::int16_t* from) {
+    return Words::load(from).template as<std::int32_t>();
+  }
   /// Sets what lies behind the end of a row to 0.
   void trim(std::int16_t* numbers) const { std::fill_n(numbers + job.width, N, std::int16_t(0)); }
 
@@ -52,7 +56,8 @@ struct StripWork {
     for (int c = 0; c < channels; ++c) {
       row.value[c] = job.frame + c * job.pixels() + job.at(0, y);
       row.mean[c] = model(c, y), row.variance[c] = model(3 + c, y);
-      row.light[c] = &strip.light_[kept(y)][std::size_t(2 * c * (job.cells_x + 1))], row.rise[c] = row.light[c] + job.cells_x + 1;
+      row.light[c] = &strip.light_[kept(y)][std::size_t(2 * c * (job.cells_x + 1))],
+      row.rise[c] = row.light[c] + job.cells_x + 1;
     }
     return row;
   }
@@ -73,9 +78,10 @@ struct StripWork {
     for (int c = 0; c < channels; ++c) {
       float *const light = &strip.light_[kept(y)][std::size_t(2 * c * (across + 1))], *const rise = light + across + 1;
       if (job.compensates) {
-        const float *const first = &cells[c][std::size_t(down.first * across)], *const second =
-                                                                                    &cells[c][std::size_t(down.second * across)];
-        for (int x = 0; x < across; x += N) mixed(F::load(first + x), F::load(second + x), F(down.weight)).store(light + 1 + x);
+        const float *const first = &cells[c][std::size_t(down.first * across)],
+                           *const second = &cells[c][std::size_t(down.second * across)];
+        for (int x = 0; x < across; x += N)
+          mixed(F::load(first + x), F::load(second + x), F(down.weight)).store(light + 1 + x);
       } else {
         std::fill_n(light + 1, across, float(c == 0));
       }
@@ -86,9 +92,9 @@ struct StripWork {
   }
   /// The light of the pixels from x on, which lie between the middles of the same cells.
   static CUDAVISION_INLINE Light<F> light_at(const Source& row, int x) {
-    alignas(32) static constexpr float weights[cell] = {0.5f / 16,  1.5f / 16,  2.5f / 16,  3.5f / 16, 4.5f / 16,  5.5f / 16,
-                                                        6.5f / 16,  7.5f / 16,  8.5f / 16,  9.5f / 16, 10.5f / 16, 11.5f / 16,
-                                                        12.5f / 16, 13.5f / 16, 14.5f / 16, 15.5f / 16};
+    alignas(32) static constexpr float weights[cell] = {
+        0.5f / 16, 1.5f / 16, 2.5f / 16,  3.5f / 16,  4.5f / 16,  5.5f / 16,  6.5f / 16,  7.5f / 16,
+        8.5f / 16, 9.5f / 16, 10.5f / 16, 11.5f / 16, 12.5f / 16, 13.5f / 16, 14.5f / 16, 15.5f / 16};
     const unsigned place = unsigned(x) + cell / 2, at = place / cell;
     const F weight = F::load(weights + place % cell);
     Light<F> light;
@@ -103,7 +109,8 @@ struct StripWork {
     mix_light(y);
     std::int16_t *const evidence = strip.evidence_.at(y), *const luma = strip.luma_.at(y);
     const Source row = source(y);
-    const bool own = y >= strip.begin_ && y < strip.end_, drops_shadows = job.drops_shadows, counts_all = counted.empty();
+    const bool own = y >= strip.begin_ && y < strip.end_, drops_shadows = job.drops_shadows,
+               counts_all = counted.empty();
     const int width = job.width;
     Int sum(0);
     for (int x = 0; x < width; x += N) {
@@ -158,7 +165,8 @@ struct StripWork {
       Words level(0), over_threshold(0);
       if (cpu::any(sum > count * Int(limits.raised))) {
         const Int found = level_of(limits, sum, count);
-        level = found.template as<std::int16_t>(), over_threshold = (found >= Int(int(above))).template as<std::int16_t>();
+        level = found.template as<std::int16_t>(),
+        over_threshold = (found >= Int(int(above))).template as<std::int16_t>();
       }
       level.store(levels + x), over_threshold.store(is_above + x);
       any_above = any_above | over_threshold;
@@ -217,7 +225,8 @@ struct StripWork {
       for (int i = 0; i < N; ++i) each[i] = at_x + i >= 0 && at_x + i < job.width ? row[at_x + i] : std::int16_t(0);
       return coarse_luma_of(Words::load(each));
     });
-    const Int luma = sum_of([&](int at_x, int at_y) CUDAVISION_INLINED { return Words::load(row(strip.luma_, at_y) + at_x); });
+    const Int luma =
+        sum_of([&](int at_x, int at_y) CUDAVISION_INLINED { return Words::load(row(strip.luma_, at_y) + at_x); });
     const Int count = Int::load(&strip.counts_[1][std::size_t(x)]) * Int(count_along(2, y, job.height));
     const Pixels pixels = load(of, x);
     const auto expected = pooled::expect(pixels, light_at(of, x));
@@ -248,7 +257,8 @@ struct StripWork {
       both_halves.store(found + x);
       if (!cpu::any(both_halves)) continue;
       for (int half = x; half < x + 2 * N; half += N) {
-        const Words here = Words::load(is_above + half) & (job.drops_shadows ? unlike_pixels(half, y, down) : Words(-1));
+        const Words here =
+            Words::load(is_above + half) & (job.drops_shadows ? unlike_pixels(half, y, down) : Words(-1));
         here.store(found + half);
         any_found = any_found | here;
       }
@@ -256,8 +266,9 @@ struct StripWork {
     strip.any_changed_[kept(y)] = cpu::any(any_found);
   }
 
-  CUDAVISION_INLINE void learn_pixels(const Source& row, float* const (&mean)[channels], float* const (&variance)[channels], int x,
-                                      const Seen<F>& seen, const Rates& shares) const {
+  CUDAVISION_INLINE void learn_pixels(const Source& row, float* const (&mean)[channels],
+                                      float* const (&variance)[channels], int x, const Seen<F>& seen,
+                                      const Rates& shares) const {
     Pixels pixels = load(row, x);
     const Light<F> light = light_at(row, x);
     learn(pixels, pooled::expect(pixels, light), light.gain, seen, shares);
@@ -292,7 +303,8 @@ struct StripWork {
     for (int x = 0; x < width; x += N) {
       const Words level = Words::load(levels + x), is_near_above = Words::load(near_above + x);
       const Bytes recent = Bytes::load(recent_row + x);
-      if (!cpu::any(level | is_near_above) && !cpu::any(recent) && !learning) {  // mostly; what is near changed is near above
+      // mostly; what is near changed is near above.
+      if (!cpu::any(level | is_near_above) && !cpu::any(recent) && !learning) {
         learn_pixels(row, mean, variance, x, {Int(0), Int(0), Int(0), Int(0), Int(0), Int(0)}, shares);
         continue;
       }
@@ -359,26 +371,26 @@ void Strip::prepare(const Job& job, int begin, int end) {
 namespace {
 
 template <int N>
-CUDAVISION_INLINE std::uint64_t update_lanes(Strip& strip, const Job& job, const std::vector<float> (&light)[3], const Rates& rates,
-                                             const cv::Mat& counted, cv::Mat& changed) {
+CUDAVISION_INLINE std::uint64_t update_lanes(Strip& strip, const Job& job, const std::vector<float> (&light)[3],
+                                             const Rates& rates, const cv::Mat& counted, cv::Mat& changed) {
   return job.channels == 1 ? StripWork<1, N>{strip, job, light, rates, counted, changed}()
                            : StripWork<3, N>{strip, job, light, rates, counted, changed}();
 }
 #ifdef CUDAVISION_AVX2
-CUDAVISION_AVX2 std::uint64_t update_wide(Strip& strip, const Job& job, const std::vector<float> (&light)[3], const Rates& rates,
-                                          const cv::Mat& counted, cv::Mat& changed) {
+CUDAVISION_AVX2 std::uint64_t update_wide(Strip& strip, const Job& job, const std::vector<float> (&light)[3],
+                                          const Rates& rates, const cv::Mat& counted, cv::Mat& changed) {
   return update_lanes<8>(strip, job, light, rates, counted, changed);
 }
 #endif
-CUDAVISION_FLAT std::uint64_t update_narrow(Strip& strip, const Job& job, const std::vector<float> (&light)[3], const Rates& rates,
-                                            const cv::Mat& counted, cv::Mat& changed) {
+CUDAVISION_FLAT std::uint64_t update_narrow(Strip& strip, const Job& job, const std::vector<float> (&light)[3],
+                                            const Rates& rates, const cv::Mat& counted, cv::Mat& changed) {
   return update_lanes<4>(strip, job, light, rates, counted, changed);
 }
 
 }  // namespace
 
-std::uint64_t Strip::update(const Job& job, const std::vector<float> (&light)[3], const Rates& rates, const cv::Mat& counted,
-                            cv::Mat& changed) {
+std::uint64_t Strip::update(const Job& job, const std::vector<float> (&light)[3], const Rates& rates,
+                            const cv::Mat& counted, cv::Mat& changed) {
   return CUDAVISION_WIDEST(update_wide, update_narrow)(*this, job, light, rates, counted, changed);
 }
 

@@ -53,7 +53,8 @@ cv::Mat luma_of_sets(const FormatInfo& format, const cv::Mat* sets, bool already
   cv::Mat rgb[3];
   for (int i = 0; i < format.set_count; ++i)
     for (int c = 0; c < format.sets[i].channels; ++c)
-      if (const int at = int(format.sets[i].roles[c]) - int(Role::red); at >= 0 && at < 3) cv::extractChannel(sets[i], rgb[at], c);
+      if (const int at = int(format.sets[i].roles[c]) - int(Role::red); at >= 0 && at < 3)
+        cv::extractChannel(sets[i], rgb[at], c);
   if (already) return rgb[0];
   cv::Mat luma;
   cpu::make_luma(rgb[0], rgb[1], rgb[2], luma);

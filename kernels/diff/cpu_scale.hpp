@@ -6,8 +6,8 @@
 
 namespace cudavision::diff {
 
-/// The mean of each scale × scale samples of every channel, rounded half up. Blocks at the right and bottom edge end with `values`,
-/// which have 8 or 16 bits. `small` has ceil(size / scale) samples.
+/// The mean of each scale × scale samples of every channel, rounded half up. Blocks at the right and bottom edge end
+/// with `values`, which have 8 or 16 bits. `small` has ceil(size / scale) samples.
 void shrink(const cv::Mat& values, int scale, cv::Mat& small);
 /// Each sample of `small` scale × scale times, cut off at `size`.
 cv::Mat enlarged(const cv::Mat& small, int scale, cv::Size size);

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The plan on CUDA: owns the memory, and launches the kernels of a frame. No device code here.
 //
-//   each frame:  [analysis_scale > 1: cuda_scale.cu]  ->  [mog2: cuda_mog2.cu; pooled: cuda_pooled_light.cu, cuda_pooled_change.cu]  ->  cuda_compare.cu  ->  [light_change_ratio > 0: cuda_light.cu or cuda_mog2.cu]
-//                ->  [analysis_scale > 1, output = difference: cuda_scale.cu]  ->  [open_radius or light_change_ratio > 0, or analysis_scale > 1: cuda_open.cu]
-//                ->  [pooled, the mask is shown: cuda_enclosed.cu; cuda_pooled_outline.cu if analysis_scale > 1; cuda_open.cu]
+//   each frame:  [analysis_scale > 1: cuda_scale.cu]
+//            ->  [mog2: cuda_mog2.cu; pooled: cuda_pooled_light.cu, cuda_pooled_change.cu]
+//            ->  cuda_compare.cu
+//            ->  [light_change_ratio > 0: cuda_light.cu or cuda_mog2.cu]
+//            ->  [analysis_scale > 1, output = difference: cuda_scale.cu]
+//            ->  [open_radius or light_change_ratio > 0, or analysis_scale > 1: cuda_open.cu]
+//            ->  [pooled, the mask is shown: cuda_enclosed.cu; cuda_pooled_outline.cu if analysis_scale > 1;
+//            cuda_open.cu]
 //   results:     each tile stores a record in page-locked host memory; cuda_records.cpp adds them
 //                cuda_looks.cu: what the changed pixels of cells look like, in page-locked host memory, too
 //   boxes:       cuda_boxes.cu
@@ -37,14 +42,14 @@ class CudaDiff final : public Sequence {
       : Sequence(std::move(plan), Backend::cuda),
         schedule_(make_schedule(this->plan())),
         compare_(schedule_.compares ? compare_kernel(schedule_.layout, has_background(), schedule_.compare) : nullptr),
-        open_(schedule_.opens
-                  ? open_kernel(schedule_.layout, this->plan().completes() ? Writes::nothing : schedule_.open, schedule_.wide)
-                  : nullptr),
+        open_(schedule_.opens ? open_kernel(schedule_.layout,
+                                            this->plan().completes() ? Writes::nothing : schedule_.open, schedule_.wide)
+                              : nullptr),
         show_(this->plan().completes() ? open_kernel(schedule_.layout, schedule_.open, schedule_.wide) : nullptr),
         restart_(schedule_.restarts ? restart_kernel(schedule_.layout.sample_bytes) : nullptr),
-        light_(has_pooled()
-                   ? pooled_light_kernel(schedule_.layout.sample_bytes, compared_channels(this->plan()), this->plan().log2_scale())
-                   : nullptr),
+        light_(has_pooled() ? pooled_light_kernel(schedule_.layout.sample_bytes, compared_channels(this->plan()),
+                                                  this->plan().log2_scale())
+                            : nullptr),
         change_(has_pooled() ? pooled_change_kernel(compared_channels(this->plan())) : nullptr) {}
 
   /// Allocates the memory and loads the kernels. With the context current.
@@ -52,9 +57,11 @@ class CudaDiff final : public Sequence {
     params_ = params_of(plan(), schedule_);
     if (Status status = prepare_memory(); !status.ok()) return status;
     set_open_params();
-    if (Status status = looks_.allocate(sizeof(CellLooks) * cell_count() * std::size_t(plan().params.in_flight)); !status.ok())
+    if (Status status = looks_.allocate(sizeof(CellLooks) * cell_count() * std::size_t(plan().params.in_flight));
+        !status.ok())
       return status;
-    if (Status status = records_.allocate(schedule_.frame_record_bytes() * plan().params.in_flight); !status.ok()) return status;
+    if (Status status = records_.allocate(schedule_.frame_record_bytes() * plan().params.in_flight); !status.ok())
+      return status;
     for (const void* kernel : {light_, change_, compare_, open_, show_, restart_}) {
       if (!kernel) continue;
       if (Status status = cuda::load_kernel(kernel, "cannot load the difference kernel"); !status.ok()) return status;
@@ -89,11 +96,13 @@ class CudaDiff final : public Sequence {
     if (Status status = bits_.allocate(memory.bits_bytes); !status.ok()) return status;
     const FrameLayout layout = frame_layout(plan());
     ring_.resize(std::size_t(kept_frames(plan().params)));
-    for (std::size_t i = 0; i < memory.ring.size(); ++i) ring_[i] = layout.at(plan().analysis, kept_.data() + memory.ring[i]);
+    for (std::size_t i = 0; i < memory.ring.size(); ++i)
+      ring_[i] = layout.at(plan().analysis, kept_.data() + memory.ring[i]);
     if (plan().params.reference == Reference::background) {
       for (int plane = 0; plane < 3; ++plane) {
         if (layout.pitch[plane] > 0)
-          params_.planes[plane].background = {kept_.data() + memory.model + 2 * layout.offset[plane], int(2 * layout.pitch[plane])};
+          params_.planes[plane].background = {kept_.data() + memory.model + 2 * layout.offset[plane],
+                                              int(2 * layout.pitch[plane])};
       }
     }
     if (plan().has_model()) model_ = kept_.data() + memory.model;
@@ -189,7 +198,8 @@ class CudaDiff final : public Sequence {
     p.log2_scale = p.open_radius = 0;
     p.detects_light = false;  // if light was switched, the final mask is empty
     p.records = spare_records_;
-    return launch(show_, dim3(unsigned(schedule_.frame.x), unsigned(schedule_.frame.y)), p, queue, schedule_.open_shared);
+    return launch(show_, dim3(unsigned(schedule_.frame.x), unsigned(schedule_.frame.y)), p, queue,
+                  schedule_.open_shared);
   }
 
   /// Compares at a part of the size, and shows the difference if asked.
@@ -239,8 +249,8 @@ class CudaDiff final : public Sequence {
     return plan().detects_light() && frame.compared ? begin_anew(frame, queue) : Status();
   }
 
-  /// Finds the changed pixels by a pooled background, and shows the difference if asked. If light was switched in the last frame, the
-  /// first kernel lets the means begin with that frame.
+  /// Finds the changed pixels by a pooled background, and shows the difference if asked. If light was switched in the
+  /// last frame, the first kernel lets the means begin with that frame.
   Status update_pooled(const Frame& frame, const KernelParams& p, Queue queue) {
     if (std::exchange(steered_, false)) {
       const cudaError_t error =
@@ -254,8 +264,8 @@ class CudaDiff final : public Sequence {
     cudaError_t error = cudaLaunchKernel(light_, dim3(unsigned(job.cells_x), unsigned(job.cells_y)),
                                          dim3(unsigned(pooled_light_threads)), light_arguments, 0, queue.stream);
     if (error == cudaSuccess)
-      error =
-          cudaLaunchKernel(change_, pooled_tiles(job), dim3(unsigned(tuning.pooled_threads)), change_arguments, 0, queue.stream);
+      error = cudaLaunchKernel(change_, pooled_tiles(job), dim3(unsigned(tuning.pooled_threads)), change_arguments, 0,
+                               queue.stream);
     if (Status status = cuda::check(error, "cannot launch the background"); !status.ok() || !compare_) return status;
     KernelParams shown = p;
     shown.changed = nullptr;
@@ -272,8 +282,8 @@ class CudaDiff final : public Sequence {
 
   Status update_mixture(mog2::Job& job, bool anew, Queue queue) const {
     mog2::set_state(job, model_, compared_channels(plan()));
-    return launch_mog2(job, schedule_.layout.sample_bytes, compared_channels(plan()), foreground_, int(params_.bits_pitch),
-                       params_.state, anew, queue.stream);
+    return launch_mog2(job, schedule_.layout.sample_bytes, compared_channels(plan()), foreground_,
+                       int(params_.bits_pitch), params_.state, anew, queue.stream);
   }
 
   /// The reference begins with this frame, if light was switched.
@@ -290,12 +300,12 @@ class CudaDiff final : public Sequence {
       const PlaneJob& job = params_.planes[plane];
       if (!job.any_compared) continue;
       const View first = plan().params.reference == Reference::first ? view_of(ring_[0].planes[plane]) : View{};
-      restart.planes[plane] = {view_of(frame.src.planes[plane]), first, job.background, job.row_bytes / format.sample_bytes(),
-                               extent(plan().analysis, plane).rows};
+      restart.planes[plane] = {view_of(frame.src.planes[plane]), first, job.background,
+                               job.row_bytes / format.sample_bytes(), extent(plan().analysis, plane).rows};
     }
     void* arguments[] = {&restart};
-    return cuda::check(cudaLaunchKernel(restart_, dim3(unsigned(tuning.restart_blocks)), dim3(unsigned(tuning.restart_threads)),
-                                        arguments, 0, queue.stream),
+    return cuda::check(cudaLaunchKernel(restart_, dim3(unsigned(tuning.restart_blocks)),
+                                        dim3(unsigned(tuning.restart_threads)), arguments, 0, queue.stream),
                        "cannot launch the restart of the reference");
   }
 
@@ -303,12 +313,14 @@ class CudaDiff final : public Sequence {
     return launch(compare_, dim3(unsigned(schedule_.analysis.x), unsigned(schedule_.analysis.y)), p, queue);
   }
   Status launch_open(KernelParams& p, Queue queue) const {
-    return launch(open_, dim3(unsigned(schedule_.frame.x), unsigned(schedule_.frame.y)), p, queue, schedule_.open_shared);
+    return launch(open_, dim3(unsigned(schedule_.frame.x), unsigned(schedule_.frame.y)), p, queue,
+                  schedule_.open_shared);
   }
   Status launch(const void* kernel, dim3 grid, KernelParams& p, Queue queue, std::size_t shared_bytes = 0) const {
     void* arguments[] = {&p};
-    return cuda::check(cudaLaunchKernel(kernel, grid, dim3(unsigned(schedule_.threads)), arguments, shared_bytes, queue.stream),
-                       "cannot launch the difference");
+    return cuda::check(
+        cudaLaunchKernel(kernel, grid, dim3(unsigned(schedule_.threads)), arguments, shared_bytes, queue.stream),
+        "cannot launch the difference");
   }
 
   Found collect(int slot, std::vector<std::uint32_t>& changed) const override {
@@ -330,8 +342,8 @@ class CudaDiff final : public Sequence {
   cuda::HostMemory records_, looks_;
   KernelParams params_, open_params_;  ///< of the analysis, and of open_
   Image small_, small_difference_;     ///< at the size of the analysis
-  unsigned char *foreground_ = nullptr, *filled_ = nullptr, *shown_ = nullptr, *spare_records_ = nullptr, *model_ = nullptr,
-                *final_mask_ = nullptr;
+  unsigned char *foreground_ = nullptr, *filled_ = nullptr, *shown_ = nullptr, *spare_records_ = nullptr,
+                *model_ = nullptr, *final_mask_ = nullptr;
   Learning* device_learning_ = nullptr;
   std::vector<Learning> learning_;  ///< see steer()
   bool steered_ = false;            ///< whether the device does not have it yet

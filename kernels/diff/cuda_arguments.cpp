@@ -51,7 +51,8 @@ void set_rules(KernelParams& p, const Plan& plan, int index) {
 /// Addresses of a plane of the frame. Planes that the kernels do not need stay null.
 void set_plane(PlaneJob& job, const Plan& plan, const Frame& frame, int plane) {
   const Params& params = plan.params;
-  const Plane &src = frame.src.planes[plane], &dst = frame.dst.planes[plane], &reference = frame.reference.planes[plane];
+  const Plane &src = frame.src.planes[plane], &dst = frame.dst.planes[plane],
+              &reference = frame.reference.planes[plane];
   if (job.any_compared || job.any_copied || params.output == Output::overlay) {
     job.src = view_of(src);
     job.src_alignment = alignment_of(src);

@@ -11,7 +11,8 @@ View view_of(const Plane& plane);
 
 /// What is the same for all frames; no addresses.
 KernelParams params_of(const Plan& plan, const Schedule& schedule);
-/// Sets the addresses of the planes of a frame, and how far they are whole. Planes that the kernels do not need stay null.
+/// Sets the addresses of the planes of a frame, and how far they are whole.
+/// Planes that the kernels do not need stay null.
 void set_planes(KernelParams& p, const Plan& plan, const Layout& layout, const Frame& frame);
 
 }  // namespace cudavision::diff

@@ -62,7 +62,9 @@ Box box_of(const Image& dst, const Fill& fill) {
 
 }  // namespace
 
-Status load_boxes(int sample_bytes) { return cuda::load_kernel(kernel(sample_bytes), "cannot load the drawing of boxes"); }
+Status load_boxes(int sample_bytes) {
+  return cuda::load_kernel(kernel(sample_bytes), "cannot load the drawing of boxes");
+}
 
 Status launch_boxes(const Image& dst, const std::vector<Fill>& fills, cudaStream_t stream) {
   constexpr std::size_t at_once = std::size(Boxes{}.boxes);

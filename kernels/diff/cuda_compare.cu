@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Compares frames, in one read: difference, threshold, output, the reference for later frames, and counts of changed pixels in
-// cells.
+// Compares frames, in one read: difference, threshold, output, the reference for later frames,
+// and counts of changed pixels in cells.
 //
 //   grid: tiles_x × tiles_y tiles; a tile is a block, 32 lanes wide, 16 rows high
 //
@@ -10,15 +10,19 @@
 //     …                                                        |Y0 Y1 Y2 … Y15|
 //                                                   plane 1    |U0 V0 … U7 V7 |
 //
-// In most tiles each strip is whole, or beyond the frame: rows are then accessed as aligned words without further tests.
+// In most tiles each strip is whole, or beyond the frame: rows are then accessed as aligned
+// words without further tests.
 //
-// A tile adds its counts in shared memory and stores them as a record of its own, in page-locked host memory: no counter is shared
-// by tiles, none must be cleared, and no copy follows the kernel. The host adds the records.
+// A tile adds its counts in shared memory and stores them as a record of its own, in page-locked host memory: no
+// counter is shared by tiles, none must be cleared, and no copy follows the kernel. The host adds the records.
 //
 // Where to change what:
-//   another border         the opening: cuda_open.cu (nothing erodes or dilates from beyond the frame); comparing has no border
-//   another sample type    cuda_schedule.cpp (layout_of), with_shape() in cuda_shape.cuh, words: cuda_values.cuh and cuda_masks.cuh
-//   another block shape    cuda_tuning.hpp (tile_rows, strip_bytes), strip_pixels() and strip_rows() in cuda_schedule.hpp
+//   another border         the opening: cuda_open.cu (nothing erodes or dilates from beyond the frame); comparing has
+//                          no border
+//   another sample type    cuda_schedule.cpp (layout_of), with_shape() in cuda_shape.cuh, words: cuda_values.cuh and
+//                          cuda_masks.cuh
+//   another block shape    cuda_tuning.hpp (tile_rows, strip_bytes), strip_pixels() and strip_rows() in
+//                          cuda_schedule.hpp
 //   another output         Writes in cuda_schedule.hpp, cuda_write.cuh; a mode: Show in arithmetic.hpp
 #include "kernels/diff/cuda_compare.cuh"
 

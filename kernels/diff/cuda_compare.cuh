@@ -40,11 +40,11 @@ __device__ __forceinline__ void load_references(const KernelParams& p, bool acro
   });
 }
 
-/// Keeps the frame, brings v and r to sample values, and updates the background. Samples that are not compared become equal; all if
-/// the frame has no reference yet. `own`: whether the strip is kept and updated here.
+/// Keeps the frame, brings v and r to sample values, and updates the background. Samples that are not compared become
+/// equal; all if the frame has no reference yet. `own`: whether the strip is kept and updated here.
 template <class S, bool background, bool whole>
-__device__ __forceinline__ void prepare_values(const KernelParams& p, bool has_reference, bool own, int x, int y, Strip<S>& v,
-                                               Strip<S>& r, BackgroundStrip<S, background>& state) {
+__device__ __forceinline__ void prepare_values(const KernelParams& p, bool has_reference, bool own, int x, int y,
+                                               Strip<S>& v, Strip<S>& r, BackgroundStrip<S, background>& state) {
   using T = typename S::T;
   each_piece<S>([&](auto piece, int plane, int row, auto of) {
     using P = decltype(piece);
@@ -90,9 +90,11 @@ __device__ __forceinline__ void equal_where_not_counted(const KernelParams& p, c
   });
 }
 
-/// Adds the differences of a row of pixels (one value each) to `sum`; returns one bit for each pixel above the threshold.
+/// Adds the differences of a row of pixels (one value each) to `sum`;
+/// returns one bit for each pixel above the threshold.
 template <class S>
-__device__ __forceinline__ unsigned above_threshold(const KernelParams& p, const std::uint32_t (&most)[S::quads * S::words_a_quad],
+__device__ __forceinline__ unsigned above_threshold(const KernelParams& p,
+                                                    const std::uint32_t (&most)[S::quads * S::words_a_quad],
                                                     std::uint32_t& sum) {
   constexpr int W = S::words_a_quad;
   [[maybe_unused]] unsigned eight = 0;
@@ -114,7 +116,8 @@ __device__ __forceinline__ unsigned above_threshold(const KernelParams& p, const
       for (int w = 0; w < W; ++w) {
         const std::uint32_t word = most[q * W + w], low = word & 0xffff, high = word >> 16;
         sum += low + high;
-        bits |= (unsigned(low > (p.threshold & 0xffff)) | unsigned(high > (p.threshold & 0xffff)) << 1) << (4 * q + 2 * w);
+        bits |= (unsigned(low > (p.threshold & 0xffff)) | unsigned(high > (p.threshold & 0xffff)) << 1)
+                << (4 * q + 2 * w);
       }
     }
   }
@@ -127,14 +130,14 @@ struct CompareShared {
   std::uint32_t sums[tuning.tile_rows], above[tuning.tile_rows];  ///< of each warp
 };
 
-/// Finds the changed pixels of a strip whose words are loaded. v, r: brought to sample values, and to luma as they are compared; d: their
-/// difference. own: see prepare_values(). counted: the pixels that may change; partly: whether these are not all. Adds the differences to
-/// `sum`.
+/// Finds the changed pixels of a strip whose words are loaded. v, r: brought to sample values, and to luma as they are
+/// compared; d: their difference. own: see prepare_values(). counted: the pixels that may change; partly: whether these
+/// are not all. Adds the differences to `sum`.
 template <class S, bool background, Writes writes, bool whole>
 __device__ __forceinline__ void find_changed(const KernelParams& p, bool has_reference, bool own, int x, int y,
                                              const unsigned (&counted)[S::rows], bool partly, Strip<S>& v, Strip<S>& r,
-                                             BackgroundStrip<S, background>& state, Strip<S>& d, unsigned (&changed)[S::rows],
-                                             std::uint32_t& sum) {
+                                             BackgroundStrip<S, background>& state, Strip<S>& d,
+                                             unsigned (&changed)[S::rows], std::uint32_t& sum) {
   using T = typename S::T;
   constexpr int W = S::words_a_quad;
   prepare_values<S, background, whole>(p, has_reference, own, x, y, v, r, state);
@@ -210,11 +213,13 @@ __device__ __forceinline__ void compare_pixels(const KernelParams& p, int tile_x
   Strip<S> d;
   unsigned changed[S::rows], bits_set = 0;
   std::uint32_t sum = 0;
-  find_changed<S, background, writes, whole>(p, has_reference, across, x, y, counted, partly, v, r, state, d, changed, sum);
+  find_changed<S, background, writes, whole>(p, has_reference, across, x, y, counted, partly, v, r, state, d, changed,
+                                             sum);
 #pragma unroll
   for (int row = 0; row < S::rows; ++row) {
     bits_set += __popc(changed[row]);
-    if (p.changed && (whole || y + row < p.height)) store_bits<S>(p.changed + (y + row) * p.bits_pitch, x, changed[row]);
+    if (p.changed && (whole || y + row < p.height))
+      store_bits<S>(p.changed + (y + row) * p.bits_pitch, x, changed[row]);
   }
   if (p.count) count_bits<S::pixels>(p, tile.x0, tile.y0, x, y, changed, shared.slots);
   if (across) {

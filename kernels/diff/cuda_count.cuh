@@ -7,13 +7,15 @@
 namespace cudavision::diff {
 
 /// The cell of a coordinate: at / cell_size, exact for coordinates up to 2^14 and cells up to 2^10.
-__device__ __forceinline__ int cell_of(const KernelParams& p, int at) { return int(__umulhi(unsigned(at), p.cell_reciprocal)); }
+__device__ __forceinline__ int cell_of(const KernelParams& p, int at) {
+  return int(__umulhi(unsigned(at), p.cell_reciprocal));
+}
 
-/// Counts the changed pixels of rows of `pixels` neighbours, the first of which begins at (x, y), in shared memory: one slot for each cell
-/// of the tile that begins at (x0, y0).
+/// Counts the changed pixels of rows of `pixels` neighbours, the first of which begins at (x, y), in shared memory: one
+/// slot for each cell of the tile that begins at (x0, y0).
 template <int pixels, int rows>
-__device__ __forceinline__ void count_bits(const KernelParams& p, int x0, int y0, int x, int y, const unsigned (&bits)[rows],
-                                           std::uint32_t* slots) {
+__device__ __forceinline__ void count_bits(const KernelParams& p, int x0, int y0, int x, int y,
+                                           const unsigned (&bits)[rows], std::uint32_t* slots) {
   unsigned left = 0, last = 1u << (rows - 1);  // pixels to count; bit r: row r is the last one of its row of cells
 #pragma unroll
   for (int r = 0; r < rows; ++r) left |= bits[r];

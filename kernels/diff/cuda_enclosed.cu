@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Fills what the outline of an object encloses (enclosed.hpp), in the final mask of the opening. A thread takes the pixels of the analysis
-// from the bits of the frame: one bit of each square.
+// Fills what the outline of an object encloses (enclosed.hpp), in the final mask of the opening. A thread takes the
+// pixels of the analysis from the bits of the frame: one bit of each square.
 //
 //   grid: (words / 32, rows / 4); a thread has a word of 32 pixels
 //
@@ -33,7 +33,8 @@ __device__ __forceinline__ std::uint32_t even_bits(std::uint32_t bits) {
 
 /// A word of pixels of the analysis; those beyond its width are 0.
 __device__ std::uint32_t word_at(const Enclosing& p, int x, int y) {
-  const auto* const row = reinterpret_cast<const std::uint32_t*>(p.mask + (std::ptrdiff_t(y) << p.log2_scale) * p.mask_pitch);
+  const auto* const row =
+      reinterpret_cast<const std::uint32_t*>(p.mask + (std::ptrdiff_t(y) << p.log2_scale) * p.mask_pitch);
   const int count = 1 << p.log2_scale, bits = 32 >> p.log2_scale;  // words of the frame, and bits that each gives
   std::uint32_t word = 0;
   for (int i = 0; i < count; ++i) {
@@ -46,7 +47,8 @@ __device__ std::uint32_t word_at(const Enclosing& p, int x, int y) {
 }
 
 __global__ void __launch_bounds__(words_of_block* rows_of_block) fill(const __grid_constant__ Enclosing p) {
-  const int x = int(blockIdx.x) * words_of_block + int(threadIdx.x), y = int(blockIdx.y) * rows_of_block + int(threadIdx.y);
+  const int x = int(blockIdx.x) * words_of_block + int(threadIdx.x),
+            y = int(blockIdx.y) * rows_of_block + int(threadIdx.y);
   const int words = (p.width + 31) / 32;
   if (x >= words || y >= p.height) return;
   const std::uint32_t filled = filled_word(p.reach, y, p.height - 1 - y, [&](int dx, int dy) {
@@ -58,7 +60,9 @@ __global__ void __launch_bounds__(words_of_block* rows_of_block) fill(const __gr
 
 }  // namespace
 
-Status load_enclosing() { return cuda::load_kernel(reinterpret_cast<const void*>(fill), "cannot load the filling kernel"); }
+Status load_enclosing() {
+  return cuda::load_kernel(reinterpret_cast<const void*>(fill), "cannot load the filling kernel");
+}
 
 Status launch_enclosing(const Enclosing& job, cudaStream_t stream) {
   Enclosing p = job;
@@ -66,9 +70,9 @@ Status launch_enclosing(const Enclosing& job, cudaStream_t stream) {
   const int words = (p.width + 31) / 32;
   const dim3 grid(unsigned((words + words_of_block - 1) / words_of_block),
                   unsigned((p.height + rows_of_block - 1) / rows_of_block));
-  return cuda::check(
-      cudaLaunchKernel(reinterpret_cast<const void*>(fill), grid, dim3(words_of_block, rows_of_block), arguments, 0, stream),
-      "cannot launch the filling");
+  return cuda::check(cudaLaunchKernel(reinterpret_cast<const void*>(fill), grid, dim3(words_of_block, rows_of_block),
+                                      arguments, 0, stream),
+                     "cannot launch the filling");
 }
 
 }  // namespace cudavision::diff

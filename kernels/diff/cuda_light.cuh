@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Whether light was switched, or the scene cut: decided on the device, in the middle of a frame, without the host.
 //
-//   compare   every block: adds its changed pixels to State::above
-//             the last block: above > light_limit, and the reference not too young?  ->  State::light, State::began, Verdict (for the host); clears the sums
+//   compare   every block: adds its changed pixels to State::above the last block: above > light_limit, and the
+//             reference not too young?  ->  State::light, State::began, Verdict (for the host); clears the sums
 //   restart   if light: the frame becomes the reference (cuda_light.cu; of a mixture: cuda_mog2.cu runs again)
 //   open      if light: nothing changed
 //
@@ -25,10 +25,10 @@ struct LightRule {
   unsigned age;               ///< frames that the reference must have before
 };
 
-/// Adds the changed pixels of a block and its sum of differences, which may be 0; the last block of the grid decides, and tells the host.
-/// Called by one thread of each block.
-__device__ __forceinline__ void decide_light(State& state, Verdict* verdict, const LightRule& rule, bool compared, unsigned above,
-                                             unsigned difference = 0) {
+/// Adds the changed pixels of a block and its sum of differences, which may be 0; the last block of the grid decides,
+/// and tells the host. Called by one thread of each block.
+__device__ __forceinline__ void decide_light(State& state, Verdict* verdict, const LightRule& rule, bool compared,
+                                             unsigned above, unsigned difference = 0) {
   if (above) atomicAdd(&state.above, above);
   if (difference) atomicAdd(&state.difference, (unsigned long long)(difference));
   __threadfence();

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Measures the changed pixels of each cell (looks.hpp, structure.hpp), from the bits of the final mask, which the kernel that counted has
-// stored. Runs after it.
+// Measures the changed pixels of each cell (looks.hpp, structure.hpp), from the bits of the final mask, which the
+// kernel that counted has stored. Runs after it.
 //
 //   grid: a warp for 4 cells of a row of cells, or for one cell if cells are large
 //
-//     look for bits      | cell | cell | cell | cell |     8 lanes for each cell (the warp for a large one), each has every 8th row
+//     look for bits      | cell | cell | cell | cell |     8 lanes for each cell (the warp for a large one), each has
+//                        every 8th row
 //     cells with bits, one after the other; the pixels of the analysis:
 //                        | lanes 0 to 15 |                 for a cell of 16 pixels
 //                        | lanes 16 to 31|                 … then the next two rows
@@ -20,8 +21,8 @@ namespace cudavision::diff {
 namespace {
 
 constexpr int threads = 128, warps = threads / 32;
-/// Cells that a warp looks at. H200, 1920 × 1080 with all pixels changed, cells of 16: 115 µs with 32 cells for a warp, which takes them one
-/// after the other; they are few warps then.
+/// Cells that a warp looks at. H200, 1920 × 1080 with all pixels changed, cells of 16: 115 µs with 32 cells for a warp,
+/// which takes them one after the other; they are few warps then.
 __host__ __device__ constexpr int cells_of_warp(int cell_size) { return cell_size < 64 ? 4 : 1; }
 
 /// Bits of a word at column `first` of the word that lie in columns begin … end − 1.
@@ -135,7 +136,9 @@ const void* kernel_for(bool bytes) {
 
 }  // namespace
 
-Status load_looks(bool bytes) { return cuda::load_kernel(kernel_for(bytes), "cannot load the kernel of the looks of cells"); }
+Status load_looks(bool bytes) {
+  return cuda::load_kernel(kernel_for(bytes), "cannot load the kernel of the looks of cells");
+}
 
 Status launch_looks(const LooksArguments& arguments, bool bytes, cudaStream_t stream) {
   LooksArguments p = arguments;

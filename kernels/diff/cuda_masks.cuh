@@ -60,20 +60,21 @@ __device__ __forceinline__ unsigned even_of(unsigned bits) {
   return (bits | bits >> 4) & 0x00ff;
 }
 
-/// Selector for __byte_perm that repeats the value of each pixel (in two words) for its channels: word w of a quad of C interleaved
-/// channels.
+/// Selector for __byte_perm that repeats the value of each pixel (in two words) for its channels: word w of a quad of C
+/// interleaved channels.
 template <typename T, int C>
 __device__ constexpr unsigned value_selector(int w) {
   unsigned selector = 0;
   for (int b = 0; b < 4; ++b) {
-    const int byte = 4 * w + b, pixel = byte / (C * int(sizeof(T))), at = pixel * int(sizeof(T)) + byte % int(sizeof(T));
+    const int byte = 4 * w + b, pixel = byte / (C * int(sizeof(T))),
+              at = pixel * int(sizeof(T)) + byte % int(sizeof(T));
     selector |= unsigned(at) << 4 * b;
   }
   return selector;
 }
 
-/// Masks for the samples of a row of words, from bits for the pixels of the strip. A subsampled sample is set if any of its pixels
-/// is.
+/// Masks for the samples of a row of words, from bits for the pixels of the strip.
+/// A subsampled sample is set if any of its pixels is.
 template <class S, class P, int N>
 __device__ __forceinline__ void expand_piece(const KernelParams& p, const unsigned (&rows)[S::rows], int row,
                                              std::uint32_t (&mask)[N]) {

@@ -3,7 +3,8 @@
 //
 //   grid: (width / 64, height); a lane has one pixel; a warp stores the bits of 32 pixels as one word
 //
-// Most modes of a pixel keep their variance and means. These are not written then. In random pictures this saves a fifth of all bytes.
+// Most modes of a pixel keep their variance and means. These are not written then.
+// In random pictures this saves a fifth of all bytes.
 //
 // If light was switched (cuda_light.cuh), update_anew updates the frame a second time, and the mixtures begin with it.
 //
@@ -20,7 +21,8 @@ namespace cudavision::diff {
 namespace {
 
 template <typename T, int C>
-__device__ __forceinline__ void update_row(const mog2::Job& job, unsigned char* foreground, int pitch, const State* state, int y) {
+__device__ __forceinline__ void update_row(const mog2::Job& job, unsigned char* foreground, int pitch,
+                                           const State* state, int y) {
   const int x = blockIdx.x * tuning.mixture_threads + threadIdx.x;
   bool changed = false;
   if (x < job.width) {
@@ -58,13 +60,14 @@ const void* kernel(int sample_bytes, int channels, bool anew) {
 
 Status load_mog2(int sample_bytes, int channels) {
   for (bool anew : {false, true})
-    if (Status status = cuda::load_kernel(kernel(sample_bytes, channels, anew), "cannot load the mixture kernel"); !status.ok())
+    if (Status status = cuda::load_kernel(kernel(sample_bytes, channels, anew), "cannot load the mixture kernel");
+        !status.ok())
       return status;
   return {};
 }
 
-Status launch_mog2(const mog2::Job& job, int sample_bytes, int channels, unsigned char* foreground, int pitch, const State* state,
-                   bool anew, cudaStream_t stream) {
+Status launch_mog2(const mog2::Job& job, int sample_bytes, int channels, unsigned char* foreground, int pitch,
+                   const State* state, bool anew, cudaStream_t stream) {
   constexpr int threads = tuning.mixture_threads;
   const dim3 grid((job.width + threads - 1) / threads, anew ? std::min(job.height, tuning.restart_blocks) : job.height);
   void* arguments[] = {const_cast<mog2::Job*>(&job), &foreground, &pitch, &state};

@@ -1,26 +1,30 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Opens the mask that the comparing kernel stored as bits (erosion, then dilation, with a square of 2·radius + 1 pixels), spreads it over
-// the pixels of the frame if the analysis has a part of its size, counts the changed pixels in cells, and shows them. Also runs without
-// opening (radius 0) where it must wait for the decision whether light was switched (cuda_light.cuh); if it was, nothing changed.
+// Opens the mask that the comparing kernel stored as bits (erosion, then dilation, with a square of 2·radius + 1
+// pixels), spreads it over the pixels of the frame if the analysis has a part of its size, counts the changed pixels in
+// cells, and shows them. Also runs without opening (radius 0) where it must wait for the decision whether light was
+// switched (cuda_light.cuh); if it was, nothing changed.
 //
-//   grid: the tiles of the frame, of 16 rows. A warp opens a part: 30 words of 32 pixels (15 in small frames, see Opened), a word a lane
+//   grid: the tiles of the frame, of 16 rows. A warp opens a part: 30 words of 32 pixels (15 in small frames, see
+//   Opened), a word a lane
 //
 //        lane 0 | lane 1 | … | lane 30 | lane 31       lanes 0 and 31 have the words beside the part
 //       +-------+--------+---+---------+-------+ - 2   words of the 8 rows are loaded
-//       |       |                      |       | - 1   each row is eroded across (its neighbours by shuffles), then three rows together
-//       |       |  part, 4 rows (2)    |       |       each row is dilated across, then three rows together: the rows of the part
+//       |       |                      |       | - 1   each row is eroded across (its neighbours by shuffles), then
+//       |       |  part, 4 rows (2)    |       |       three rows together; then they are dilated in the same way: the
+//       |       |                      |       |       rows of the part
 //       +-------+--------+---+---------+-------+ + 2
 //
 // This is a radius of 1. Larger ones go through shared memory, by all warps of the block together.
 //
-// Then each lane takes the bits of its strips (cuda_compare.cu) from the lanes that have them. At a scale of 2, spread before:
+// Then each lane takes the bits of its strips (cuda_compare.cu) from the lanes that have them.
+// At a scale of 2, spread before:
 //
 //        changed of the analysis   |0 1 1 0 …|
 //        pixels of the frame       |0 0 1 1 1 1 0 0 …|  in each of 2 rows
 //
 // Where to change what:
-//   the border of the opening    load_word() in cuda_open.cuh (1 beyond the frame for the erosion), and where `in` and rows beyond the
-//                                frame make 0 for the dilation
+//   the border of the opening    load_word() in cuda_open.cuh (1 beyond the frame for the erosion), and where `in` and
+//                                rows beyond the frame make 0 for the dilation
 //   another shape of tiles       Opened in cuda_schedule.hpp
 //   everything else              the list in cuda_compare.cu
 #include "kernels/diff/cuda_open.cuh"

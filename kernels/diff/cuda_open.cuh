@@ -10,11 +10,14 @@ namespace cudavision::diff {
 /// Where a warp works, of a block that opens.
 template <class S, bool wide>
 struct OpenedPart {
-  static constexpr int warps = S::threads / 32, parts = Opened::parts(wide), words = Opened::words(wide), pixels = 32 * words;
+  static constexpr int warps = S::threads / 32, parts = Opened::parts(wide), words = Opened::words(wide),
+                       pixels = 32 * words;
   static constexpr int rows = S::tile_rows * parts / warps;  ///< of a warp
   static_assert(rows % S::rows == 0 && rows > 0);
-  int begin, lane, x, y;  ///< of the frame: the first pixel, and the first of the lane, which is beside the part for lane 0
-  int word_x, row, width, height;  ///< of the analysis: the first pixel of the word of the lane, the row for y, the size
+  /// Of the frame: the first pixel, and the first of the lane, which is beside the part for lane 0.
+  int begin, lane, x, y;
+  /// Of the analysis: the first pixel of the word of the lane, the row for y, the size.
+  int word_x, row, width, height;
 
   __device__ __forceinline__ OpenedPart(const KernelParams& p, int tile_x, int tile_y) {
     const int warp = threadIdx.x / 32, scale = 1 << p.log2_scale;
@@ -77,7 +80,8 @@ __device__ __forceinline__ void open_by_one(const KernelParams& p, int x, int y,
 }
 
 /// Opens the middle of three words along the row. `in`: the bits in the frame; bits beyond it are 1 in `words`.
-__device__ __forceinline__ std::uint32_t open_row(const std::uint32_t (&words)[3], const std::uint32_t (&in)[3], int radius) {
+__device__ __forceinline__ std::uint32_t open_row(const std::uint32_t (&words)[3], const std::uint32_t (&in)[3],
+                                                  int radius) {
   std::uint32_t before = words[0], middle = words[1], after = words[2];
 #pragma unroll 1
   for (int s = 1; s <= radius; ++s) {  // of the words before and after, only bits near the middle are needed and right
@@ -158,8 +162,8 @@ __device__ __forceinline__ void spread_rows(int log2_scale, int x, int word_x, s
   for (int i = 0; i < rows; ++i) words[i] = lane > 0 ? spread[i] : 0;
 }
 
-/// Shows the changed pixels of a warp. changed: of the 32 pixels of a lane, see OpenedPart; `shared` has room for them. A loop of few
-/// instructions: small frames take as long as it takes to fetch them.
+/// Shows the changed pixels of a warp. changed: of the 32 pixels of a lane, see OpenedPart; `shared` has room for them.
+/// A loop of few instructions: small frames take as long as it takes to fetch them.
 template <class S, Writes writes, int rows, class Part>
 __device__ __forceinline__ void show_part(const KernelParams& p, const Part& part, const std::uint32_t (&changed)[rows],
                                           std::uint32_t* shared) {
@@ -174,7 +178,8 @@ __device__ __forceinline__ void show_part(const KernelParams& p, const Part& par
       const int x = part.begin + at, y = part.y + first;
       Words<S::rows> bits;
 #pragma unroll
-      for (int row = 0; row < S::rows; ++row) bits.of[row] = shared[row * 32 + 1 + at / 32] >> at % 32 & ((1u << S::pixels) - 1);
+      for (int row = 0; row < S::rows; ++row)
+        bits.of[row] = shared[row * 32 + 1 + at / 32] >> at % 32 & ((1u << S::pixels) - 1);
       if (x + S::pixels > whole_width) {
         if (x < p.width) show_changed_partly<S>(p, x, y, bits);
       } else if constexpr (writes == Writes::changed) {

@@ -8,7 +8,8 @@
 
 namespace cudavision::diff {
 
-/// What a kernel does with each sample of a word. Masks are all ones or zero for each sample; colours are in sample values.
+/// What a kernel does with each sample of a word. Masks are all ones or zero for each sample;
+/// colours are in sample values.
 struct Rule {
   std::uint32_t compared = 0, about_middle = 0, copied = 0, white = 0, black = 0, tint = 0;
 };
@@ -33,18 +34,18 @@ struct Verdict {
   std::uint64_t difference;  ///< of a pooled background: the sum of the pixels' differences
 };
 
-/// One plane of the frames. Pictures of the caller are accessed only up to the end of their rows, memory of the plan in whole
-/// strips.
+/// One plane of the frames. Pictures of the caller are accessed only up to the end of their rows,
+/// memory of the plan in whole strips.
 struct PlaneJob {
-  View src, reference, keep, dst, background;                                  ///< background: twice the bytes of a sample
-  int row_bytes = 0, reference_bytes = 0;                                      ///< that may be accessed
+  View src, reference, keep, dst, background;  ///< background: twice the bytes of a sample
+  int row_bytes = 0, reference_bytes = 0;      ///< that may be accessed
   std::uint8_t src_alignment = 1, reference_alignment = 1, dst_alignment = 1;  ///< of every row, up to 16
   bool any_compared = false, any_about_middle = false, any_copied = false;
   Rule rules[8];  ///< for the words of a quad; they repeat along the row
 };
 
-/// Parameters of the comparing and the opening kernel. Fields that all threads need come first, in few cache lines. The order of
-/// the fields decides the machine code.
+/// Parameters of the comparing and the opening kernel. Fields that all threads need come first, in few cache lines. The
+/// order of the fields decides the machine code.
 struct KernelParams {
   int width = 0, height = 0;
   std::uint32_t threshold = 0;  ///< in every sample of a word
@@ -56,15 +57,16 @@ struct KernelParams {
   bool luma_second = false;  ///< packed 4:2:2 begins with chroma
   std::uint8_t shift = 0;    ///< unused low bits of stored words
   std::uint8_t open_radius = 0;
-  std::uint8_t log2_scale = 0;                        ///< of the opening kernel: how much larger the frame is than the analysis
+  std::uint8_t log2_scale = 0;  ///< of the opening kernel: how much larger the frame is than the analysis
   std::uint32_t cell_size = 16, cell_reciprocal = 0;  ///< see cell_of
   int slots_x = 0, slots = 0;
-  int tiles_x = 1, record_bytes = 0;          ///< tiles across of the launch; of a tile whose cells are counted
-  unsigned char* records = nullptr;           ///< one for each tile whose cells are counted; a row of cells has slots_x counts
-  std::uint32_t* sums = nullptr;              ///< of the differences of each tile that is compared
-  const unsigned char* counted = nullptr;     ///< bits; null: all pixels are counted
-  const unsigned char* foreground = nullptr;  ///< bits: changed pixels, instead of the threshold; null: the threshold decides
-  unsigned char* changed = nullptr;           ///< bits for the opening; null: there is none
+  int tiles_x = 1, record_bytes = 0;  ///< tiles across of the launch; of a tile whose cells are counted
+  unsigned char* records = nullptr;   ///< one for each tile whose cells are counted; a row of cells has slots_x counts
+  std::uint32_t* sums = nullptr;      ///< of the differences of each tile that is compared
+  const unsigned char* counted = nullptr;  ///< bits; null: all pixels are counted
+  /// Bits: changed pixels, instead of the threshold; null: the threshold decides.
+  const unsigned char* foreground = nullptr;
+  unsigned char* changed = nullptr;  ///< bits for the opening; null: there is none
   State* state = nullptr;
   Verdict* verdict = nullptr;
   unsigned long long number = 0;  ///< of the frame
@@ -72,14 +74,16 @@ struct KernelParams {
   std::uint32_t light_limit = 0;  ///< light was switched if more pixels changed
   unsigned light_age = 0;         ///< frames that the reference must have before
   int bits_pitch = 0;
-  /// Strips that end up to this pixel, in this many rows of tiles, lie in the frame and can be accessed as aligned words.
+  /// Strips that end up to this pixel, in this many rows of tiles,
+  /// lie in the frame and can be accessed as aligned words.
   int whole_width = 0, whole_rows = 0;
   PlaneJob planes[3];
   int rate = 0;
   Show show;
   bool drops_shadows = false;
   Shadow shadow;
-  unsigned char* final_mask = nullptr;  ///< bits of the frame that are counted, for cuda_looks.cu; rows of final_pitch bytes
+  /// Bits of the frame that are counted, for cuda_looks.cu; rows of final_pitch bytes.
+  unsigned char* final_mask = nullptr;
   int final_pitch = 0;
   int rgb[3] = {};  ///< channels of plane 0, or planes, of red, green and blue
 };

@@ -25,7 +25,8 @@ __device__ __forceinline__ void store(const Job& job, std::size_t at, const Pixe
   }
 }
 
-/// Sets the samples of the frame, and shows the mean if asked. If `anew`, the means begin with the frame before: light was switched in it.
+/// Sets the samples of the frame, and shows the mean if asked. If `anew`, the means begin with the frame before:
+/// light was switched in it.
 template <typename T, int channels, int scale>
 __device__ void prepare(const Job& job, int x, int y, bool anew) {
   const std::size_t n = job.pixels(), at = job.at(x, y);

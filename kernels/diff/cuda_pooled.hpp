@@ -10,7 +10,8 @@
 
 namespace cudavision::diff {
 
-/// Takes pooled::Job and State*: prepares the frame, measures the light. Grid: the cells; a lane for each pixel of a cell.
+/// Takes pooled::Job and State*: prepares the frame, measures the light. Grid: the cells;
+/// a lane for each pixel of a cell.
 const void* pooled_light_kernel(int sample_bytes, int channels, int log2_scale);
 inline constexpr int pooled_light_threads = pooled::cell * pooled::cell;
 

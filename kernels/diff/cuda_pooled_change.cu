@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The background of Reference::pooled, second kernel: finds the changed pixels under the measured light, decides whether light was
-// switched, and learns (see pooled.hpp).
+// The background of Reference::pooled, second kernel: finds the changed pixels under the measured light, decides
+// whether light was switched, and learns (see pooled.hpp).
 //
-//   grid: tiles of 32 × 16 pixels; a warp has one row of the tile. Each step goes over the tile and a margin, in shared memory:
+//   grid: tiles of 32 × 16 pixels; a warp has one row of the tile.
+//   Each step goes over the tile and a margin, in shared memory:
 //
 //     | 4 |<- 32 ->| 4 |   the light of each row in the columns of cells
 //     |   |  tile  |   |   margin 4: expected values, evidence               lanes go over all pixels, row by row
@@ -57,7 +58,9 @@ struct Tile {
   int x0, y0, cell_x;  // the first pixel, and the first column of cells that is used
 
   __device__ Tile()
-      : x0(blockIdx.x * tile_width), y0(blockIdx.y * tile_rows), cell_x(max(0, (x0 - margin - pooled::cell / 2) / pooled::cell)) {}
+      : x0(blockIdx.x * tile_width),
+        y0(blockIdx.y * tile_rows),
+        cell_x(max(0, (x0 - margin - pooled::cell / 2) / pooled::cell)) {}
 };
 
 /// Calls work(i, at_x, at_y, x, y) for the pixels of Area<m>, with their place in the area and in the frame.
@@ -136,13 +139,15 @@ __device__ __forceinline__ void add_evidence_across(Shared& shared) {
 }
 
 /// Sets level and above; returns whether any pixel of this lane is above.
-__device__ __forceinline__ bool find_above(const Job& job, const Tile& tile, Shared& shared, const pooled::Rates& rates) {
+__device__ __forceinline__ bool find_above(const Job& job, const Tile& tile, Shared& shared,
+                                           const pooled::Rates& rates) {
   bool any = false;
   each_pixel<1>(tile, [&](int i, int at_x, int at_y, int x, int y) {
     int sum = 0;
 #pragma unroll
     for (int dy = 0; dy < 5; ++dy) sum += int(shared.evidence_sums[at_y + 1 + dy][at_x]);
-    const int level = job.contains(x, y) ? pooled::level_of(rates, sum, pooled::count_around(job, 2, x, y)) : pooled::noise;
+    const int level =
+        job.contains(x, y) ? pooled::level_of(rates, sum, pooled::count_around(job, 2, x, y)) : pooled::noise;
     const bool above = level >= pooled::above;
     shared.level[i] = std::uint8_t(level);
     shared.above[i] = shared.changed[i] = above;
@@ -159,7 +164,8 @@ __device__ __forceinline__ bool any_around(const bool (&set)[Area<1>::size], int
   for (int ny = y - m; ny <= y - m + 2; ++ny)
 #pragma unroll
     for (int nx = x - m; nx <= x - m + 2; ++nx)
-      if (m == 0 || (nx >= 0 && ny >= 0 && nx < Area<1>::width && ny < Area<1>::rows)) any |= set[ny * Area<1>::width + nx];
+      if (m == 0 || (nx >= 0 && ny >= 0 && nx < Area<1>::width && ny < Area<1>::rows))
+        any |= set[ny * Area<1>::width + nx];
   return any;
 }
 
@@ -178,8 +184,8 @@ __device__ __forceinline__ void compare_with_shadow(const Job& job, const Tile& 
       frame += int(sums & 0xffff), luma += int(sums >> 16);
     }
     shared.unlike[i] = std::uint16_t(pooled::unlike_shadow(job, pooled::load<channels>(job, job.at(x, y)),
-                                                           expected_at<channels>(shared, place<2, margin>(at_x, at_y)), frame, luma,
-                                                           pooled::count_around(job, 2, x, y)));
+                                                           expected_at<channels>(shared, place<2, margin>(at_x, at_y)),
+                                                           frame, luma, pooled::count_around(job, 2, x, y)));
   });
 }
 
@@ -197,13 +203,15 @@ __device__ __forceinline__ void clear_shadows(const Job& job, const Tile& tile, 
 
 /// Stores the changed pixels, and learns. Adds to the counts of the tile.
 template <int channels>
-__device__ __forceinline__ void finish(const PooledChange& p, const Tile& tile, Shared& shared, const pooled::Rates& rates) {
+__device__ __forceinline__ void finish(const PooledChange& p, const Tile& tile, Shared& shared,
+                                       const pooled::Rates& rates) {
   const Job& job = p.job;
   unsigned changed_pixels = 0, difference = 0;
   each_pixel<0>(tile, [&](int, int at_x, int at_y, int x, int y) {  // a warp is in one row
     if (y >= job.height) return;
     const int word = tile.x0 / 32;
-    const unsigned counted = p.counted ? reinterpret_cast<const std::uint32_t*>(p.counted + y * p.bits_pitch)[word] : ~0u;
+    const unsigned counted =
+        p.counted ? reinterpret_cast<const std::uint32_t*>(p.counted + y * p.bits_pitch)[word] : ~0u;
     const unsigned bits = __ballot_sync(~0u, shared.changed[place<0, 1>(at_x, at_y)]) & counted;
     if (at_x == 0) {
       reinterpret_cast<std::uint32_t*>(p.changed + y * p.bits_pitch)[word] = bits;

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The background of Reference::pooled, first kernel: prepares the frame, and measures the light in cells (see pooled.hpp).
+// The background of Reference::pooled, first kernel: prepares the frame,
+// and measures the light in cells (see pooled.hpp).
 //
 //   grid: the cells of 16 × 16 pixels; a lane has one pixel
 //
 //     samples of the frame; the mean as samples of the reference
 //     bins of the gain of 256 pixels in shared memory     -> warp 0: median
 //     bins of the offsets                                 -> warps 1, 2: medians
-//         a lane has 8 bins; the warp halves the range of the median in 9 steps, in which it counts the bins below the middle
+//         a lane has 8 bins; the warp halves the range of the median in 9 steps,
+//         in which it counts the bins below the middle
 //
-//   The block that ends last fills empty cells, round by round; its lanes go over all cells. In most frames there is none.
+//   The block that ends last fills empty cells, round by round; its lanes go over all cells.
+//   In most frames there is none.
 //
 // Where to change what:
 //   the arithmetic         pooled.hpp and pooled_light.hpp, for both backends
@@ -57,7 +60,8 @@ template <int channels>
 __device__ __forceinline__ void measure(const Job& job, Shared& shared, bool inside, std::size_t at) {
   const int warp = threadIdx.x / 32;
   const bool counts = inside && pooled::shows_light(int(job.recent[at]));
-  shared.bins[0][threadIdx.x] = counts ? std::uint16_t(pooled::gain_bin(pooled::value_of(job, 0, at), job.mean[at])) : no_bin;
+  shared.bins[0][threadIdx.x] =
+      counts ? std::uint16_t(pooled::gain_bin(pooled::value_of(job, 0, at), job.mean[at])) : no_bin;
   if (threadIdx.x < 3) shared.light[threadIdx.x] = empty;
   const unsigned area = unsigned(__syncthreads_count(inside)), total = unsigned(__syncthreads_count(counts));
   if (!pooled::enough_in_cell(total, area)) return;
@@ -69,7 +73,8 @@ __device__ __forceinline__ void measure(const Job& job, Shared& shared, bool ins
   if constexpr (channels > 1) {
     for (int c = 1; c < channels; ++c)
       shared.bins[c][threadIdx.x] =
-          counts ? std::uint16_t(pooled::offset_bin(pooled::value_of(job, c, at), job.mean[c * job.pixels() + at], shared.light[0]))
+          counts ? std::uint16_t(pooled::offset_bin(pooled::value_of(job, c, at), job.mean[c * job.pixels() + at],
+                                                    shared.light[0]))
                  : no_bin;
     __syncthreads();
     if (warp == 1 || warp == 2) {
@@ -144,7 +149,8 @@ __device__ void fill(const Job& job, bool all) {
 template <typename T, int channels, int scale>
 __global__ void __launch_bounds__(threads) measure_light(const __grid_constant__ Job job, State* state) {
   __shared__ Shared shared;
-  const int x = blockIdx.x * pooled::cell + threadIdx.x % pooled::cell, y = blockIdx.y * pooled::cell + threadIdx.x / pooled::cell;
+  const int x = blockIdx.x * pooled::cell + threadIdx.x % pooled::cell,
+            y = blockIdx.y * pooled::cell + threadIdx.x / pooled::cell;
   const bool inside = job.contains(x, y);
   if (inside) pooled::prepare<T, channels, scale>(job, x, y, state->light);
   if (job.compensates && !job.begin) measure<channels>(job, shared, inside, job.at(x, y));

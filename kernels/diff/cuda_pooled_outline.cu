@@ -31,24 +31,29 @@ __global__ void __launch_bounds__(32 * rows_of_block) refine(const __grid_consta
   if (x < p.job.whole_width) {
     here = changed(block_x, block_y);
     const bool counted = !p.counted || bit_at(p.counted, p.pitch, block_x, block_y);
-    if (counted && pooled::at_outline(p.job, block_x, block_y, changed)) here = pooled::pixel_changed<T>(p.job, x, y, changed);
+    if (counted && pooled::at_outline(p.job, block_x, block_y, changed))
+      here = pooled::pixel_changed<T>(p.job, x, y, changed);
   }
   const unsigned bits = __ballot_sync(~0u, here);
   if (threadIdx.x == 0) reinterpret_cast<std::uint32_t*>(p.refined + y * p.refined_pitch)[blockIdx.x] = bits;
 }
 
 const void* kernel_for(bool bytes) {
-  return bytes ? reinterpret_cast<const void*>(refine<std::uint8_t>) : reinterpret_cast<const void*>(refine<std::uint16_t>);
+  return bytes ? reinterpret_cast<const void*>(refine<std::uint8_t>)
+               : reinterpret_cast<const void*>(refine<std::uint16_t>);
 }
 
 }  // namespace
 
-Status load_outlining(bool bytes) { return cuda::load_kernel(kernel_for(bytes), "cannot load the kernel of the outline"); }
+Status load_outlining(bool bytes) {
+  return cuda::load_kernel(kernel_for(bytes), "cannot load the kernel of the outline");
+}
 
 Status launch_outlining(const Outlining& outlining, bool bytes, cudaStream_t stream) {
   Outlining p = outlining;
   void* arguments[] = {&p};
-  const dim3 grid(unsigned((p.job.whole_width + 31) / 32), unsigned((p.job.whole_height + rows_of_block - 1) / rows_of_block));
+  const dim3 grid(unsigned((p.job.whole_width + 31) / 32),
+                  unsigned((p.job.whole_height + rows_of_block - 1) / rows_of_block));
   return cuda::check(cudaLaunchKernel(kernel_for(bytes), grid, dim3(32, rows_of_block), arguments, 0, stream),
                      "cannot refine the outline");
 }

@@ -22,7 +22,8 @@ bool counts_nothing(const unsigned char* counts, int slots) {
 
 }  // namespace
 
-Found collect_records(const Plan& plan, const Schedule& s, const unsigned char* tile, std::vector<std::uint32_t>& changed) {
+Found collect_records(const Plan& plan, const Schedule& s, const unsigned char* tile,
+                      std::vector<std::uint32_t>& changed) {
   const CellGrid& cells = plan.cells;
   const int cell = plan.params.cell_size;
   const int slots_x = s.frame.slots_x, slots_y = s.frame.slots / slots_x;
@@ -43,7 +44,8 @@ Found collect_records(const Plan& plan, const Schedule& s, const unsigned char* 
       found.sum += of_tile;
     }
   for (int tile_y = 0; tile_y < s.frame.y; ++tile_y) {
-    const int first_y = Schedule::first_cell(tile_y, s.frame.rows, cell), down = std::min(slots_y, cells.height - first_y);
+    const int first_y = Schedule::first_cell(tile_y, s.frame.rows, cell),
+              down = std::min(slots_y, cells.height - first_y);
     for (int tile_x = 0; tile_x < s.frame.x; ++tile_x, tile += s.frame.record_bytes) {
       const auto* counts = reinterpret_cast<const std::uint16_t*>(tile);
       if (counts_nothing(tile, s.frame.slots)) continue;  // most tiles of most videos

@@ -10,6 +10,7 @@
 namespace cudavision::diff {
 
 /// Adds the changed pixels of each cell to `changed`. record: that of the frame.
-Found collect_records(const Plan& plan, const Schedule& schedule, const unsigned char* record, std::vector<std::uint32_t>& changed);
+Found collect_records(const Plan& plan, const Schedule& schedule, const unsigned char* record,
+                      std::vector<std::uint32_t>& changed);
 
 }  // namespace cudavision::diff

@@ -45,7 +45,8 @@ __device__ __forceinline__ unsigned char* place_in(const View& view, int byte, i
   return at;
 }
 
-/// Loads the words at a byte of a row. Words beyond the row are zero. `constant`: nobody writes there while the kernel runs.
+/// Loads the words at a byte of a row. Words beyond the row are zero. `constant`:
+/// nobody writes there while the kernel runs.
 template <bool constant, int N>
 __device__ __forceinline__ void load_row(const View& view, int row_bytes, int alignment, int byte, int row,
                                          std::uint32_t (&words)[N]) {
@@ -72,7 +73,8 @@ __device__ __forceinline__ void store_row(const View& view, int row_bytes, int a
     store_some(at, min(4 * N, row_bytes - byte), alignment, some);
   }
 }
-// The same where rows are aligned and long enough: of memory of the plan, and of whole strips (KernelParams::whole_width).
+// The same where rows are aligned and long enough: of memory of the plan, and of whole strips
+// (KernelParams::whole_width).
 template <bool constant, int N>
 __device__ __forceinline__ void load_whole(const View& view, int byte, int row, std::uint32_t (&words)[N]) {
   cuda::load_words<N, words_alignment(N), constant>(place_in(view, byte, row), words);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Frames at a part of their size (Params::analysis_scale): shrinks a frame before it is compared, and enlarges the difference that
-// is shown.
+// Frames at a part of their size (Params::analysis_scale): shrinks a frame before it is compared, and enlarges the
+// difference that is shown.
 //
 //   grid: (width / 256, height, channels) of the picture that is written; a thread has one sample
 //
@@ -31,7 +31,8 @@ __global__ void __launch_bounds__(tuning.scale_threads) shrink(const __grid_cons
     unsigned sum = 0;
     for (int row = top; row < bottom; ++row) {
       const T* const from = reinterpret_cast<const T*>(channel.from + row * channel.from_pitch);
-      for (int at = left; at < right; ++at) sum += sample_of(from[std::ptrdiff_t(at) * channel.step], job.shift, job.max);
+      for (int at = left; at < right; ++at)
+        sum += sample_of(from[std::ptrdiff_t(at) * channel.step], job.shift, job.max);
     }
     const unsigned count = unsigned(right - left) * unsigned(bottom - top);
     reinterpret_cast<T*>(channel.to + y * channel.to_pitch)[std::ptrdiff_t(x) * channel.step] =
@@ -113,7 +114,8 @@ Status launch_scaling(const Scaling& job, int sample_bytes, bool shrinks, cudaSt
     width = std::max(width, job.channels[i].width);
     height = std::max(height, job.channels[i].height);
   }
-  const dim3 grid(unsigned((width + tuning.scale_threads - 1) / tuning.scale_threads), unsigned(height), unsigned(job.count));
+  const dim3 grid(unsigned((width + tuning.scale_threads - 1) / tuning.scale_threads), unsigned(height),
+                  unsigned(job.count));
   void* arguments[] = {const_cast<Scaling*>(&job)};
   return cuda::check(
       cudaLaunchKernel(kernel(sample_bytes, shrinks), grid, dim3(unsigned(tuning.scale_threads)), arguments, 0, stream),

@@ -28,8 +28,8 @@ struct Scaling {
   int shift = 0, max = 255;  ///< of the format, see sample_of()
 };
 
-/// The compared channels of `whole`, a picture of the size of the frame, and of `small`, which has the size of the analysis. If it
-/// enlarges, also the copied channels of `src`, and black for what is not compared.
+/// The compared channels of `whole`, a picture of the size of the frame, and of `small`, which has the size of the
+/// analysis. If it enlarges, also the copied channels of `src`, and black for what is not compared.
 Scaling scaling_of(const Plan& plan, const Image& small, const Image& whole, bool shrinks, const Image& src);
 /// Loads both kernels. Errors: resource.
 Status load_scaling(int sample_bytes);

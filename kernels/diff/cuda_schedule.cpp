@@ -50,7 +50,8 @@ Schedule make_schedule(const Plan& plan) {
   schedule.compares = plan.compares_samples();
   schedule.scales = plan.scales();
   schedule.opens = plan.opens() || plan.scales();
-  schedule.restarts = plan.detects_light() && (params.reference == Reference::first || params.reference == Reference::background);
+  schedule.restarts =
+      plan.detects_light() && (params.reference == Reference::first || params.reference == Reference::background);
   if (params.output == Output::difference) schedule.compare = Writes::difference;
   const bool shows_picture = params.output == Output::overlay || has_copied(info(plan.geometry.format));
   if (shows_changed && schedule.opens)
@@ -60,11 +61,13 @@ Schedule make_schedule(const Plan& plan) {
 
   const Layout& layout = schedule.layout;
   const int pixels = strip_pixels(layout.channels0, layout.sample_bytes);
-  schedule.threads = 32 * tuning.tile_rows / strip_rows(layout.channels0, layout.sample_bytes, layout.planes, layout.shift_y);
+  schedule.threads =
+      32 * tuning.tile_rows / strip_rows(layout.channels0, layout.sample_bytes, layout.planes, layout.shift_y);
   schedule.wide = plan.geometry.width * plan.geometry.height >= tuning.wide_pixels;
   schedule.analysis = tiles_of(plan.analysis, 32 * pixels, tuning.tile_rows, params.cell_size);
   schedule.frame = schedule.analysis;
-  if (schedule.opens) {  // the slots of cells; rows of words: those that are shown, or those of the opening by more than 1
+  // The slots of cells; rows of words: those that are shown, or those of the opening by more than 1.
+  if (schedule.opens) {
     schedule.frame = tiles_of(plan.geometry, Opened::width(schedule.wide), tuning.tile_rows, params.cell_size);
     const int rows = tuning.tile_rows / params.analysis_scale, radius = params.open_radius;
     const int loaded = std::max(rows + 4 * radius, tuning.tile_rows), opened = rows + 2 * radius;
@@ -80,7 +83,9 @@ int kept_frames(const Params& params) { return ring_size(params) + (params.refer
 Memory memory_of(const Plan& plan) {
   const Params& params = plan.params;
   const std::size_t frame_bytes = frame_layout(plan).bytes, mask_bytes = plan.mask_pitch() * plan.analysis.height;
-  const auto take = [](std::size_t& block, std::size_t bytes) { return std::exchange(block, block + (bytes + 255) / 256 * 256); };
+  const auto take = [](std::size_t& block, std::size_t bytes) {
+    return std::exchange(block, block + (bytes + 255) / 256 * 256);
+  };
   Memory memory;
   const int frames = plan.borrows() ? 0 : kept_frames(params);
   for (int i = 0; i < frames; ++i) memory.ring.push_back(take(memory.kept_bytes, frame_bytes));
@@ -100,7 +105,8 @@ Memory memory_of(const Plan& plan) {
   if (params.reference == Reference::pooled) memory.learning = take(memory.bits_bytes, plan.cells.changed.size());
   if (params.reference == Reference::mog2) memory.foreground = take(memory.bits_bytes, mask_bytes);
   if (plan.scales() && plan.compares_samples()) memory.small = take(memory.bits_bytes, frame_bytes);
-  if (plan.scales() && params.output == Output::difference) memory.small_difference = take(memory.bits_bytes, frame_bytes);
+  if (plan.scales() && params.output == Output::difference)
+    memory.small_difference = take(memory.bits_bytes, frame_bytes);
   return memory;
 }
 

@@ -11,8 +11,8 @@
 
 namespace cudavision::diff {
 
-/// How the planes of a format lie to each other, which shapes a kernel. Plane 0 has channels0 interleaved channels (2: packed
-/// 4:2:2), each other plane has channels1 and is subsampled by the shifts.
+/// How the planes of a format lie to each other, which shapes a kernel. Plane 0 has channels0 interleaved channels (2:
+/// packed 4:2:2), each other plane has channels1 and is subsampled by the shifts.
 struct Layout {
   int sample_bytes, channels0, channels1, planes, shift_x, shift_y;
 };
@@ -22,8 +22,8 @@ Layout layout_of(const FormatInfo& format);
 constexpr int strip_pixels(int channels0, int sample_bytes) {
   return channels0 == 4 ? 4 : channels0 == 2 ? 8 : tuning.strip_bytes / sample_bytes;
 }
-/// Rows of plane 0 that a lane works on: those of one row of the other planes. More if there is one plane with 16 bytes in the row of a
-/// lane.
+/// Rows of plane 0 that a lane works on: those of one row of the other planes. More if there is one plane with 16 bytes
+/// in the row of a lane.
 constexpr int strip_rows(int channels0, int sample_bytes, int planes, int shift_y) {
   const bool short_row = planes == 1 && strip_pixels(channels0, sample_bytes) * channels0 * sample_bytes <= 16;
   return short_row ? tuning.plane_rows : 1 + shift_y;
@@ -32,8 +32,8 @@ constexpr int strip_rows(int channels0, int sample_bytes, int planes, int shift_
 constexpr int strip_alignment(int bytes) { return bytes % 16 == 0 ? 16 : bytes % 8 == 0 ? 8 : 4; }
 
 inline constexpr int compared_tile = 32 * tuning.strip_bytes;  ///< pixels of the widest tile that is compared
-/// The shape of a tile that is opened, in wide frames (tuning.wide_pixels) and in others: the words of 32 pixels in the row of a warp,
-/// besides which two lanes have the words at both sides, and how many warps are beside each other.
+/// The shape of a tile that is opened, in wide frames (tuning.wide_pixels) and in others: the words of 32 pixels in the
+/// row of a warp, besides which two lanes have the words at both sides, and how many warps are beside each other.
 struct Opened {
   static constexpr int words(bool wide) { return wide ? 30 : 15; }
   static constexpr int parts(bool wide) { return wide ? 2 : 1; }
@@ -46,9 +46,11 @@ static_assert(Opened::width(true) * tuning.tile_rows <= 0xffff, "a count of a ti
 /// What a kernel writes, besides counts.
 enum class Writes {
   nothing,
+  /// The mask or the overlay.
+  /// Of an opening: the mask of a format without copied channels.
   difference,
-  changed,  ///< the mask or the overlay
-  mask,     ///< of an opening: the mask of a format without copied channels
+  changed,
+  mask,
 };
 
 /// The tiles of a picture. A tile is the work of a block.
@@ -67,18 +69,18 @@ struct Schedule {
   bool compares = true;              ///< whether the comparing kernel runs
   Writes compare = Writes::nothing;  ///< what it writes
   bool scales = false;               ///< whether the analysis has a part of the size of the frame
-  bool restarts = false;             ///< whether a kernel makes the frame the reference if light was switched; not of a mixture
-  bool opens = false;                ///< whether the mask is opened, spread over the frame and then counted
-  Writes open = Writes::nothing;     ///< what the opening writes
-  int threads = 0;                   ///< of a block
-  Tiles analysis;                    ///< that are compared
-  Tiles frame;                       ///< whose cells are counted: those of `analysis`, or those that are opened
-  bool wide = false;                 ///< whether tiles are opened as in wide frames, see Opened
-  std::size_t open_shared = 0;       ///< bytes of dynamic shared memory of that launch
+  bool restarts = false;  ///< whether a kernel makes the frame the reference if light was switched; not of a mixture
+  bool opens = false;     ///< whether the mask is opened, spread over the frame and then counted
+  Writes open = Writes::nothing;  ///< what the opening writes
+  int threads = 0;                ///< of a block
+  Tiles analysis;                 ///< that are compared
+  Tiles frame;                    ///< whose cells are counted: those of `analysis`, or those that are opened
+  bool wide = false;              ///< whether tiles are opened as in wide frames, see Opened
+  std::size_t open_shared = 0;    ///< bytes of dynamic shared memory of that launch
   std::uint32_t cell_reciprocal = 0;
 
-  /// What a frame gives: the records of the tiles of the frame, row by row, then for each tile of the analysis the sum of its
-  /// differences (4 bytes), then a Verdict.
+  /// What a frame gives: the records of the tiles of the frame, row by row, then for each tile of the analysis the sum
+  /// of its differences (4 bytes), then a Verdict.
   std::size_t sums_offset() const { return frame.count() * frame.record_bytes; }
   std::size_t verdict_offset() const { return (sums_offset() + 4 * analysis.count() + 31) / 32 * 32; }
   std::size_t frame_record_bytes() const { return verdict_offset() + 32; }
@@ -105,7 +107,8 @@ struct Memory {
   // In the second block, bits of rows of Plan::mask_pitch():
   std::size_t counted = none, changed = none, foreground = none;
   std::size_t final_mask = none;  ///< bits of the frame, see final_pitch(); may be `changed`
-  /// See Plan::completes(): filled pixels of the analysis, if it has a part of the size; the mask that is shown; records that nobody reads.
+  /// See Plan::completes(): filled pixels of the analysis, if it has a part of the size; the mask that is shown;
+  /// records that nobody reads.
   std::size_t filled = none, shown = none, spare_records = none;
   std::size_t learning = none;                        ///< a byte for each cell, see Diff::steer()
   std::size_t small = none, small_difference = none;  ///< pictures of the analysis, see frame_layout()

@@ -14,7 +14,8 @@ template <typename T_, int C0, int C1, int planes_, int SX, int SY>
 struct Shape {
   using T = T_;
   static constexpr int channels0 = C0, channels1 = C1, planes = planes_, shift_x = SX, shift_y = SY;
-  static constexpr bool packed_422 = C0 == 2, packed_rgb = C0 >= 3, planar_rgb = planes_ == 3 && SX == 0;  ///< or Y'CbCr 4:4:4
+  /// Or Y'CbCr 4:4:4.
+  static constexpr bool packed_422 = C0 == 2, packed_rgb = C0 >= 3, planar_rgb = planes_ == 3 && SX == 0;
   static constexpr bool maybe_rgb = packed_rgb || planar_rgb;
   static constexpr int rows = strip_rows(C0, sizeof(T), planes_, SY);  ///< of plane 0, of a lane
   static constexpr int pixels = strip_pixels(C0, sizeof(T));           ///< of a row, of a lane
@@ -56,14 +57,16 @@ struct Tile {
   }
 };
 
-/// The words of a lane: rows of plane 0, and one row of each other plane; `scale` times as many words for wider samples.
+/// The words of a lane: rows of plane 0, and one row of each other plane;
+/// `scale` times as many words for wider samples.
 template <class S, int scale = 1>
 struct Strip {
   std::uint32_t first[S::rows][scale * S::words0];
   std::uint32_t rest[S::planes > 1 ? S::planes - 1 : 1][scale * S::words1];
 };
 
-/// The type of a row of words: its interleaved channels, whether it is of plane 0, and after how many words the rules repeat.
+/// The type of a row of words: its interleaved channels, whether it is of plane 0,
+/// and after how many words the rules repeat.
 template <int C_, bool first_, int period_>
 struct Piece {
   static constexpr int C = C_, period = period_;
@@ -76,7 +79,8 @@ __device__ __forceinline__ void each_piece(F&& f) {
 #pragma unroll
   for (int r = 0; r < S::rows; ++r)
     f(
-        Piece<S::channels0, true, S::channels0 * S::words_a_quad>{}, 0, r, [r](auto& strip) -> auto& { return strip.first[r]; });
+        Piece<S::channels0, true, S::channels0 * S::words_a_quad>{}, 0,
+        r, [r](auto& strip) -> auto& { return strip.first[r]; });
 #pragma unroll
   for (int k = 1; k < S::planes; ++k)
     f(

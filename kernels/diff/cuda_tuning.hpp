@@ -10,22 +10,25 @@ struct Tuning {
   /// Rows of a tile, which is one block, 32 lanes wide. Not measured. At most 16: see the limits in cuda_schedule.hpp.
   int tile_rows = 16;  // sweep: 8 16
   /// Bytes of plane 0 in the row of a lane; formats with 2 or more channels have their own, see strip_pixels() in
-  /// cuda_schedule.hpp. H200, GRAY8 with mask: 27.8 µs at 7680 × 4320 and 4.1 µs at 1920 × 1080 with 16 bytes. With four times as
-  /// many, and one kernel for all outputs: 33.4 µs and 7.8 µs, because the 5600 instructions take long to fetch.
+  /// cuda_schedule.hpp. H200, GRAY8 with mask: 27.8 µs at 7680 × 4320 and 4.1 µs at 1920 × 1080 with 16 bytes. With
+  /// four times as many, and one kernel for all outputs: 33.4 µs and 7.8 µs,
+  /// because the 5600 instructions take long to fetch.
   int strip_bytes = 16;
-  /// Rows of a lane where a format has one plane, and the row of a lane 16 bytes. H200, mask of RGBA at 7680 × 4320: 109 µs with 1,
-  /// 88 with 2, 91 with 4; at 1920 × 1080 10.4, 9.3 and 11.1 µs.
+  /// Rows of a lane where a format has one plane, and the row of a lane 16 bytes. H200, mask of RGBA at 7680 × 4320:
+  /// 109 µs with 1, 88 with 2, 91 with 4; at 1920 × 1080 10.4, 9.3 and 11.1 µs.
   int plane_rows = 2;  // sweep: 1 2 4
-  /// Pixels of a frame from which on a warp opens 960 × 4 pixels instead of 480 × 2 (half as many rows where a block has 512 threads).
-  /// H200, counting alone, GRAY8 at 7680 × 4320: 25.4 µs wide, 38.4 with 320 × 2. Mask at 1920 × 1080: 9.9 µs wide, 7.4 with 480 × 2.
+  /// Pixels of a frame from which on a warp opens 960 × 4 pixels instead of 480 × 2 (half as many rows where a block
+  /// has 512 threads). H200, counting alone, GRAY8 at 7680 × 4320: 25.4 µs wide, 38.4 with 320 × 2. Mask at 1920 ×
+  /// 1080: 9.9 µs wide, 7.4 with 480 × 2.
   int wide_pixels = 3000 * 2000;  // sweep: 1000000 6000000 20000000
 
   // ---- The mixture (cuda_mog2.cu)
 
   /// Threads of a block, one pixel each. H200, GRAY8 at 7680 × 4320: 944 µs with 64, 950 with 128, 954 with 256.
   int mixture_threads = 64;  // sweep: 32 64 128 256
-  /// Blocks of a multiprocessor that the registers of the kernels for one and for three channels must allow: they wait for memory. The
-  /// same, one channel: no difference between 18 and 20. Three channels at 3840 × 2160: none between 10, 12 and 14.
+  /// Blocks of a multiprocessor that the registers of the kernels for one and for three channels must allow: they wait
+  /// for memory. The same, one channel: no difference between 18 and 20. Three channels at 3840 × 2160:
+  /// none between 10, 12 and 14.
   int mixture_blocks[2] = {18, 12};
 
   // ---- The pooled background (cuda_pooled_change.cu)

@@ -73,7 +73,8 @@ __device__ __noinline__ void to_luma(const KernelParams& p, bool already, Strip<
         }
       } else {
 #pragma unroll
-        for (int w = 0; w < W; ++w) strip.first[0][q * W + w] = strip.rest[0][q * W + w] = strip.rest[1][q * W + w] = luma[w];
+        for (int w = 0; w < W; ++w)
+          strip.first[0][q * W + w] = strip.rest[0][q * W + w] = strip.rest[1][q * W + w] = luma[w];
       }
     }
   }
@@ -84,8 +85,10 @@ __device__ __forceinline__ std::uint32_t greatest_of_four(const std::uint32_t (&
   std::uint32_t halves[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) halves[i] = __vmaxu2(words[i] & 0xff00ffu, words[i] >> 8 & 0xff00ffu);
-  const std::uint32_t low = __vmaxu2(__byte_perm(halves[0], halves[1], 0x5410), __byte_perm(halves[0], halves[1], 0x7632));
-  const std::uint32_t high = __vmaxu2(__byte_perm(halves[2], halves[3], 0x5410), __byte_perm(halves[2], halves[3], 0x7632));
+  const std::uint32_t low =
+      __vmaxu2(__byte_perm(halves[0], halves[1], 0x5410), __byte_perm(halves[0], halves[1], 0x7632));
+  const std::uint32_t high =
+      __vmaxu2(__byte_perm(halves[2], halves[3], 0x5410), __byte_perm(halves[2], halves[3], 0x7632));
   return __byte_perm(low, high, 0x6420);
 }
 
@@ -111,7 +114,8 @@ __device__ __forceinline__ void greatest(const KernelParams& p, const Strip<S>& 
       for (int w = 0; w < W; ++w) {
         std::uint32_t value = quad.word[0][w];
         if constexpr (S::packed_422) {
-          const std::uint32_t luma = p.luma_second ? quad.word[1][w] : value, chroma = p.luma_second ? value : quad.word[1][w];
+          const std::uint32_t luma = p.luma_second ? quad.word[1][w] : value,
+                              chroma = p.luma_second ? value : quad.word[1][w];
           value = greater<T>(luma, greater<T>(chroma, __byte_perm(chroma, 0, 0x2301)));
         } else {
 #pragma unroll

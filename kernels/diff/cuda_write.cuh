@@ -7,10 +7,11 @@
 
 namespace cudavision::diff {
 
-/// Stores a row of words in the destination: keeps copied channels (v: the source), and brings samples to their stored form.
+/// Stores a row of words in the destination: keeps copied channels (v: the source),
+/// and brings samples to their stored form.
 template <class S, class P, bool whole, int N>
-__device__ __forceinline__ void write_piece(const KernelParams& p, int plane, int row, int x, int y, const std::uint32_t (&v)[N],
-                                            std::uint32_t (&out)[N]) {
+__device__ __forceinline__ void write_piece(const KernelParams& p, int plane, int row, int x, int y,
+                                            const std::uint32_t (&v)[N], std::uint32_t (&out)[N]) {
   const PlaneJob& job = p.planes[plane];
   if (!job.dst.data || (!whole && y + row >= p.height)) return;
   if (job.any_copied) {
@@ -30,8 +31,9 @@ __device__ __forceinline__ void write_piece(const KernelParams& p, int plane, in
 
 /// Makes a row of words of the mask or the overlay; v: the picture.
 template <class S, class P, int N>
-__device__ __forceinline__ void paint_piece(const KernelParams& p, const PlaneJob& job, int row, const unsigned (&bits)[S::rows],
-                                            const std::uint32_t (&v)[N], std::uint32_t (&out)[N]) {
+__device__ __forceinline__ void paint_piece(const KernelParams& p, const PlaneJob& job, int row,
+                                            const unsigned (&bits)[S::rows], const std::uint32_t (&v)[N],
+                                            std::uint32_t (&out)[N]) {
   using T = typename S::T;
   std::uint32_t mask[N];
   expand_piece<S, P>(p, bits, row, mask);
@@ -113,8 +115,8 @@ __device__ __noinline__ std::uint32_t show_word(const KernelParams& p, std::uint
 
 /// Writes the difference of v and r; d = |v − r|.
 template <class S, bool whole>
-__device__ __forceinline__ void write_difference(const KernelParams& p, int x, int y, const Strip<S>& v, const Strip<S>& r,
-                                                 const Strip<S>& d) {
+__device__ __forceinline__ void write_difference(const KernelParams& p, int x, int y, const Strip<S>& v,
+                                                 const Strip<S>& r, const Strip<S>& d) {
   using T = typename S::T;
   each_piece<S>([&](auto piece, int plane, int row, auto of) {
     using P = decltype(piece);

@@ -53,7 +53,9 @@ RoleValues scaled(const FormatInfo& format, std::array<int, role_count> values) 
 RoleValues white_values(const FormatInfo& format) { return scaled(format, {255, 128, 128, 255, 255, 255, 0, 0}); }
 RoleValues black_values(const FormatInfo& format) { return scaled(format, {0, 128, 128, 0, 0, 0, 0, 0}); }
 // The tint is red, boxes are green (BT.601, limited range). Gray pictures have no colour and become brighter.
-RoleValues tint_values(const FormatInfo& format) { return scaled(format, {format.is_gray() ? 255 : 81, 90, 240, 255, 0, 0, 0, 0}); }
+RoleValues tint_values(const FormatInfo& format) {
+  return scaled(format, {format.is_gray() ? 255 : 81, 90, 240, 255, 0, 0, 0, 0});
+}
 RoleValues box_values(const FormatInfo& format) {
   return scaled(format, {format.is_gray() ? 255 : 145, 54, 34, 0, 255, 0, 255, 255});
 }
@@ -107,7 +109,8 @@ int compared_channels(const Plan& plan) {
 
 namespace {
 
-/// Calls work(set, role, offset) for each channel of a format. offset: of its first sample from the first byte of the plane.
+/// Calls work(set, role, offset) for each channel of a format. offset:
+/// of its first sample from the first byte of the plane.
 template <typename Work>
 void each_channel(const FormatInfo& format, Work work) {
   for (int i = 0; i < format.set_count; ++i)
@@ -122,12 +125,15 @@ void set_channels(const Plan& plan, const Image& src, LooksChannel (&channels)[3
     if (!is_color(role)) return;
     const Plane& from = src.planes[set.plane];
     const int at = int(role) - int(format.is_rgb() ? Role::red : Role::luma);
-    channels[at] = {static_cast<const unsigned char*>(from.data) + offset, from.pitch, set.channels, set.shift_x, set.shift_y};
+    channels[at] = {static_cast<const unsigned char*>(from.data) + offset, from.pitch, set.channels, set.shift_x,
+                    set.shift_y};
   });
 }
 
-/// Sets the addresses of the compared channels in the order of the format or, if `in_rgb_order`, of red, green and blue.
-void set_channels(const Plan& plan, const Image& src, const Image& reference, bool in_rgb_order, mog2::Channel (&channels)[3]) {
+/// Sets the addresses of the compared channels in the order of the format or,
+/// if `in_rgb_order`, of red, green and blue.
+void set_channels(const Plan& plan, const Image& src, const Image& reference, bool in_rgb_order,
+                  mog2::Channel (&channels)[3]) {
   int count = 0;
   each_channel(info(plan.geometry.format), [&](const ChannelSet& set, Role role, std::ptrdiff_t offset) {
     if (!plan.compares(role)) return;
@@ -199,7 +205,9 @@ LearningMap learning_map(const Plan& plan, const Learning* cells) {
   return {cells, plan.cells.width, plan.params.cell_size, plan.log2_scale()};
 }
 
-StructureJob structure_job(const pooled::Job& job) { return {job.frame, job.expected, job.pitch, job.width, job.height}; }
+StructureJob structure_job(const pooled::Job& job) {
+  return {job.frame, job.expected, job.pitch, job.width, job.height};
+}
 
 LooksJob looks_job(const Plan& plan, const Frame& frame) {
   const FormatInfo& format = info(plan.geometry.format);
@@ -217,7 +225,8 @@ LooksJob looks_job(const Plan& plan, const Frame& frame) {
 }
 
 std::size_t Plan::model_bytes() const {
-  if (params.reference == Reference::pooled) return pooled::state_bytes(analysis.width, analysis.height, pooled::device_places);
+  if (params.reference == Reference::pooled)
+    return pooled::state_bytes(analysis.width, analysis.height, pooled::device_places);
   return mog2::state_bytes(analysis.width, analysis.height, compared_channels(*this));
 }
 
@@ -233,11 +242,12 @@ Result<Plan> resolve(const Params& params, const Geometry& geometry) {
   plan.params = params;
   if (params.reference == Reference::background && params.threshold == 0) plan.params.reference = Reference::pooled;
   plan.threshold = params.threshold << (format.depth - 8);
-  plan.difference_unit = plan.params.reference == Reference::pooled ? pooled::fixed_step : std::ldexp(1, 8 - format.depth);
+  plan.difference_unit =
+      plan.params.reference == Reference::pooled ? pooled::fixed_step : std::ldexp(1, 8 - format.depth);
   const bool squared = params.mode == Mode::squared;
-  plan.show = {
-      params.mode, params.gain == 1 && !squared, format.max_value(), format.neutral_chroma(),
-      std::uint64_t(std::llround(squared ? std::ldexp(params.gain / format.max_value(), 32) : std::ldexp(params.gain, 16)))};
+  plan.show = {params.mode, params.gain == 1 && !squared, format.max_value(), format.neutral_chroma(),
+               std::uint64_t(std::llround(squared ? std::ldexp(params.gain / format.max_value(), 32)
+                                                  : std::ldexp(params.gain, 16)))};
   plan.shadow.channels = compared_channels(plan);
   if (!format.is_gray() && !format.is_rgb())
     for (int c = 0; c < 3; ++c) plan.shadow.black[c] = c == 0 ? 16 << (format.depth - 8) : format.neutral_chroma();
@@ -280,7 +290,8 @@ Result<std::unique_ptr<Diff>> make(const Params& params, const Geometry& geometr
     auto plan = resolve(params, geometry);
     if (!plan.ok()) return plan.error();
     return on_backend(
-        backend, [&]() { return make_cuda(std::move(plan.value())); }, [&]() { return make_cpu(std::move(plan.value())); });
+        backend, [&]() { return make_cuda(std::move(plan.value())); },
+        [&]() { return make_cpu(std::move(plan.value())); });
   });
 }
 

@@ -25,9 +25,11 @@ enum class Reference : std::uint8_t {
 };
 /// How the difference is shown.
 enum class Mode : std::uint8_t {
+  /// About mid-gray.
+  /// d² over the greatest sample, so that the greatest difference stays what it is.
   absolute,
-  signed_,  ///< about mid-gray
-  squared,  ///< d² over the greatest sample, so that the greatest difference stays what it is
+  signed_,
+  squared,
 };
 enum class Output : std::uint8_t {
   difference,  ///< the difference between samples and reference
@@ -40,31 +42,35 @@ enum class Output : std::uint8_t {
 struct Params {
   Reference reference = Reference::previous;
   int interval = 1;  ///< for Reference::previous: 1–64 frames
-  /// Of Reference::background and mog2: share of the new frame, 0–1, for a background in steps of 2^−15. −1 to below 0: automatic,
-  /// that is background_rate for a background, 0.01 for a pooled one, and the larger of 1 / (2·frames) and 1 / history for a mixture.
+  /// Of Reference::background and mog2: share of the new frame, 0–1, for a background in steps of 2^−15. −1 to below 0:
+  /// automatic, that is background_rate for a background, 0.01 for a pooled one, and the larger of 1 / (2·frames) and 1
+  /// / history for a mixture.
   double learning_rate = -1;
   int history = 500;  ///< of Reference::mog2: frames, 1–1000000
-  double variance_threshold =
-      16;  ///< of Reference::mog2: squared distance from which a pixel is foreground, in variances; 0–100000
+  /// Of Reference::mog2: squared distance from which a pixel is foreground, in variances; 0–100000.
+  double variance_threshold = 16;
   Output output = Output::difference;
   Mode mode = Mode::absolute;
   int analysis_scale = 1;  ///< 1, 2, 4 or 8: frames are compared at this part of their size
-  int threshold = 15;      ///< a pixel changed if its difference is greater; 0–255, in 8-bit steps. Not for Reference::mog2.
-                           ///< 0 with Reference::background: automatic, from the noise of each pixel
+  /// A pixel changed if its difference is greater; 0–255, in 8-bit steps. Not for Reference::mog2. 0 with
+  /// Reference::background: automatic, from the noise of each pixel.
+  int threshold = 15;
   bool light_compensation = true;  ///< of Reference::pooled: whether changes of the light are no changes of pixels
-  double noise_limit = 0;  ///< of Reference::pooled: largest standard deviation of the noise of a pixel, 0–255 8-bit steps; 0: any
+  /// Of Reference::pooled: largest standard deviation of the noise of a pixel, 0–255 8-bit steps; 0: any.
+  double noise_limit = 0;
   bool drop_shadows = false;      ///< whether pixels in shadow have not changed; Reference::background and mog2
   double shadow_threshold = 0.5;  ///< least brightness of a shadow, as share of the background, 0–1
-  /// Light was switched, or the scene cut, if more than this share of the counted pixels changed at once, before opening; 0–1, 0: off.
+  /// Light was switched, or the scene cut, if more than this share of the counted pixels changed at once, before
+  /// opening; 0–1, 0: off.
   double light_change_ratio = 0.6;
-  double gain = 1;                 ///< factor of the shown difference, 0–256, in steps of 2^−16
-  bool luma_only = false;          ///< whether only luma is compared and shown; RGB: the luma of luma_of()
-  int open_radius = 1;             ///< 0–16: the mask is opened with a square of 2·radius + 1 compared pixels; 0: no opening
-  int cell_size = 16;              ///< pixels, 4–1024
+  double gain = 1;         ///< factor of the shown difference, 0–256, in steps of 2^−16
+  bool luma_only = false;  ///< whether only luma is compared and shown; RGB: the luma of luma_of()
+  int open_radius = 1;     ///< 0–16: the mask is opened with a square of 2·radius + 1 compared pixels; 0: no opening
+  int cell_size = 16;      ///< pixels, 4–1024
   std::vector<Rect> mask_regions;  ///< in pixels, clipped to the frame: their pixels never change and are not counted
-  bool borrow =
-      false;  ///< whether the caller keeps frames in place and unchanged while the plan compares with them, so that the plan
-              ///< makes no copies. previous: until the frame `interval` later is done; first: until reset()
+  /// Whether the caller keeps frames in place and unchanged while the plan compares with them, so that the plan makes
+  /// no copies. previous: until the frame `interval` later is done; first: until reset().
+  bool borrow = false;
   int in_flight = 1;  ///< results that are kept, 1–16; older results are lost
 };
 
@@ -84,34 +90,36 @@ struct FrameResult {
 
 /// Compares each frame with a reference and counts changed pixels. Made once, submitted often, on one stream at a time.
 ///
-/// The difference of a pixel is the largest |sample − reference| of its channels. A subsampled chroma sample counts for each pixel
-/// that it covers; alpha and padding are not compared. A pixel changed if its difference is greater than the threshold (shifted to
-/// the depth of the format) and, for open_radius > 0, if it remains after the opening of the mask, as cv::morphologyEx computes it
-/// (pixels beyond the frame neither erode nor dilate). Both backends give the same bits.
+/// The difference of a pixel is the largest |sample − reference| of its channels. A subsampled chroma sample counts for
+/// each pixel that it covers; alpha and padding are not compared. A pixel changed if its difference is greater than the
+/// threshold (shifted to the depth of the format) and, for open_radius > 0, if it remains after the opening of the
+/// mask, as cv::morphologyEx computes it (pixels beyond the frame neither erode nor dilate).
+/// Both backends give the same bits.
 ///
-/// Output::difference shows the difference d with the gain g and the greatest sample M as g·|d| (absolute), 2^(depth−1) + g·d
-/// (signed_) or g·d²/M (squared); the magnitude is rounded half up, the result saturates. Chroma is shown with its sign about its
-/// neutral value, in every mode. Alpha and padding are copied from the source. Samples that are masked or not compared are shown as
-/// equal. Output::overlay shows (sample + tint + 1) / 2 for changed pixels; a subsampled chroma sample is tinted if any of its
-/// pixels changed.
+/// Output::difference shows the difference d with the gain g and the greatest sample M as g·|d| (absolute), 2^(depth−1)
+/// + g·d (signed_) or g·d²/M (squared); the magnitude is rounded half up, the result saturates. Chroma is shown with
+/// its sign about its neutral value, in every mode. Alpha and padding are copied from the source. Samples that are
+/// masked or not compared are shown as equal. Output::overlay shows (sample + tint + 1) / 2 for changed pixels; a
+/// subsampled chroma sample is tinted if any of its pixels changed.
 ///
-/// With drop_shadows, a pixel has not changed if it is the background in shadow, as OpenCV decides it: see Shadow in arithmetic.hpp,
-/// and mog2.hpp. The shown difference and its mean still have it.
+/// With drop_shadows, a pixel has not changed if it is the background in shadow, as OpenCV decides it: see Shadow in
+/// arithmetic.hpp, and mog2.hpp. The shown difference and its mean still have it.
 ///
-/// With an analysis_scale s above 1, frames of ceil(size / s) pixels are compared; their samples are the means of s × s samples of
-/// each plane, rounded half up, where blocks at the right and bottom edge end with the frame. In the results and the output each
-/// compared pixel stands for its s × s pixels, but for the outline of the mask that Reference::pooled shows: see pooled_outline.hpp.
-/// Masked regions grow to whole compared pixels.
+/// With an analysis_scale s above 1, frames of ceil(size / s) pixels are compared; their samples are the means of s × s
+/// samples of each plane, rounded half up, where blocks at the right and bottom edge end with the frame. In the results
+/// and the output each compared pixel stands for its s × s pixels, but for the outline of the mask that
+/// Reference::pooled shows: see pooled_outline.hpp. Masked regions grow to whole compared pixels.
 ///
 /// Reference::pooled also shows what changed pixels enclose, without counting it: see enclosed.hpp.
 ///
-/// With light_change_ratio, the difference of a frame of which more pixels changed is shown, but none of its pixels counts as
-/// changed, and the reference begins anew with it: it is the first frame, a background and a mixture begin with it, and a previous
-/// frame is compared with again `interval` frames later.
+/// With light_change_ratio, the difference of a frame of which more pixels changed is shown, but none of its pixels
+/// counts as changed, and the reference begins anew with it: it is the first frame, a background and a mixture begin
+/// with it, and a previous frame is compared with again `interval` frames later.
 ///
-/// Reference::background is kept in fixed point: 8.8 bits for 8-bit samples, 16.16 bits for deeper ones (see background_step in
-/// arithmetic.hpp). Reference::mog2 is Z. Zivkovic's mixture of up to 5 Gaussians (see mog2.hpp), of luma or of all channels;
-/// the shown difference and its mean are then against the mean of the heaviest Gaussian of each pixel.
+/// Reference::background is kept in fixed point: 8.8 bits for 8-bit samples, 16.16 bits for deeper ones (see
+/// background_step in arithmetic.hpp). Reference::mog2 is Z. Zivkovic's mixture of up to 5 Gaussians (see mog2.hpp), of
+/// luma or of all channels; the shown difference and its mean are then against the mean of the
+/// heaviest Gaussian of each pixel.
 class Diff {
  public:
   Diff() = default;
@@ -121,29 +129,31 @@ class Diff {
 
   virtual const Geometry& geometry() const = 0;
 
-  /// Compares `src`, and writes every sample of `dst` (packed 4:2:2 of odd width: all except the byte that is in no picture); for
-  /// Output::none, `dst` is not used. Both have the geometry of the plan, lie in the memory of the backend, and do not overlap.
-  /// Does not wait on CUDA. Errors: resource (memory is short, or a launch fails).
+  /// Compares `src`, and writes every sample of `dst` (packed 4:2:2 of odd width: all except the byte that is in no
+  /// picture); for Output::none, `dst` is not used. Both have the geometry of the plan, lie in the memory of the
+  /// backend, and do not overlap. Does not wait on CUDA. Errors: resource (memory is short, or a launch fails).
   virtual Status submit(const Image& src, const Image& dst, Queue queue) = 0;
-  /// Says what the background of Reference::pooled may learn from the next frame on: a Learning for each cell of CellGrid, or nothing for
-  /// Learning::usual in all. Other references ignore it.
+  /// Says what the background of Reference::pooled may learn from the next frame on: a Learning for each cell of
+  /// CellGrid, or nothing for Learning::usual in all. Other references ignore it.
   virtual void steer(const std::vector<Learning>& cells) = 0;
   /// Forgets the reference: the next frame is compared with nothing.
   virtual void reset() = 0;
-  /// Takes over the reference of `previous`, so that new settings do not lose it: the next frame is compared as `previous` would
-  /// have compared it. For a plan that was just made, on the same device. The caller has waited for all work of `previous`, which
-  /// may only be destroyed afterwards. Tickets begin anew. Returns false and changes neither plan if backend, geometry, reference,
-  /// its interval, borrow (see Plan::borrows) or the kept channels differ.
+  /// Takes over the reference of `previous`, so that new settings do not lose it: the next frame is compared as
+  /// `previous` would have compared it. For a plan that was just made, on the same device. The caller has waited for
+  /// all work of `previous`, which may only be destroyed afterwards. Tickets begin anew. Returns false and changes
+  /// neither plan if backend, geometry, reference, its interval,
+  /// borrow (see Plan::borrows) or the kept channels differ.
   virtual bool continue_from(Diff& previous) = 0;
 
   /// Names the last submitted frame; 0: none yet.
   virtual std::uint64_t ticket() const = 0;
-  /// The result of a frame. The caller has waited for its work; `ticket` is one of the last `in_flight` tickets. The reference is
-  /// valid until the next call.
+  /// The result of a frame. The caller has waited for its work; `ticket` is one of the last `in_flight` tickets. The
+  /// reference is valid until the next call.
   virtual const FrameResult& result(std::uint64_t ticket) = 0;
   const FrameResult& result() { return result(ticket()); }
 
-  /// Draws a frame around each region into `dst`, a picture of the geometry of the plan. Does not wait on CUDA. Errors: resource.
+  /// Draws a frame around each region into `dst`, a picture of the geometry of the plan.
+  /// Does not wait on CUDA. Errors: resource.
   virtual Status draw_boxes(const Image& dst, const std::vector<MotionRegion>& regions, Queue queue) = 0;
 };
 

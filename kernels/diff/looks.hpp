@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What the changed pixels of a cell are: where they lie, and what they look like. The tracker makes tight boxes of it, and tells
-// objects apart by it.
+// What the changed pixels of a cell are: where they lie, and what they look like. The tracker makes tight boxes of it,
+// and tells objects apart by it.
 //
-// The changed pixels are those of the final mask: pixels of the analysis that are counted, changed, and remain after the opening. A
-// pixel of the analysis belongs to every cell of which it covers pixels of the frame: to more than one if the size of cells is no
-// multiple of the scale of the analysis.
+// The changed pixels are those of the final mask: pixels of the analysis that are counted, changed, and remain after
+// the opening. A pixel of the analysis belongs to every cell of which it covers pixels of the frame: to more than one
+// if the size of cells is no multiple of the scale of the analysis.
 //
-// A changed pixel looks like the pixel of the frame in its middle, whatever the frame is compared with and at any scale of the analysis:
-// the one at (x·s + s/2, y·s + s/2), s/2 rounded down, or the nearest one inside the frame. Its samples are cut to their 8 highest bits:
+// A changed pixel looks like the pixel of the frame in its middle, whatever the frame is compared with and at any scale
+// of the analysis: the one at (x·s + s/2, y·s + s/2), s/2 rounded down, or the nearest one inside the frame. Its
+// samples are cut to their 8 highest bits:
 //   YUV   the luma sample, and the chroma samples that cover the pixel, about 128
-//   RGB   luma Y = luma_of(R, G, B) with the weights of BT.601, Cb = 144·(B − Y) ÷ 256, Cr = 183·(R − Y) ÷ 256, both rounded down
+//   RGB   luma Y = luma_of(R, G, B) with the weights of BT.601, Cb = 144·(B − Y) ÷ 256, Cr = 183·(R − Y) ÷ 256, both
+//         rounded down
 //   gray  the sample, and chroma 0
 // All sums are sums of integers, and bits are combined by `or`: the order of the pixels does not matter.
 #pragma once
@@ -38,21 +40,24 @@ CUDAVISION_HOST_DEVICE inline CellSpan span_of_cell(int cell, int cell_size, int
   return {(cell * cell_size) >> log2_scale, (end - 1) >> log2_scale};
 }
 
-/// Columns of a cell for each bit of CellLooks::columns: 1, or as many as it takes for 64 bits, a power of two. As its logarithm.
+/// Columns of a cell for each bit of CellLooks::columns: 1, or as many as it takes for 64 bits,
+/// a power of two. As its logarithm.
 CUDAVISION_HOST_DEVICE inline int log2_columns(CellSpan across) {
   int log2 = 0;
   while ((across.last - across.first) >> log2 >= 64) ++log2;
   return log2;
 }
 
-/// The changed pixels of a cell, at most 1024 × 1024. All 0: none. A plain struct: kernels keep it in shared and page-locked memory.
+/// The changed pixels of a cell, at most 1024 × 1024. All 0: none. A plain struct:
+/// kernels keep it in shared and page-locked memory.
 struct CellLooks {
   std::uint16_t left, top, right, bottom;  ///< their first and last column and row, in pixels of the analysis
   std::uint32_t pixels;                    ///< their number
   std::uint32_t luma;                      ///< sums
   std::int32_t cb, cr;
   std::uint64_t luma_squares;
-  std::uint64_t columns;  ///< the columns that have changed pixels: bit (x − first column of the cell) >> log2_columns()
+  /// The columns that have changed pixels: bit (x − first column of the cell) >> log2_columns().
+  std::uint64_t columns;
   Structure structure{};  ///< of the pixels of the cell, changed or not; with Reference::pooled
 
   /// Adds a pixel of a cell that covers the columns `across`.
@@ -117,8 +122,10 @@ struct LooksJob {
 /// The looks of pixel (x, y) of the analysis. T: the type of stored words.
 template <typename T>
 CUDAVISION_HOST_DEVICE PixelLooks looks_of(const LooksJob& job, int x, int y) {
-  const int half = (1 << job.log2_scale) >> 1, middle_x = (x << job.log2_scale) + half, middle_y = (y << job.log2_scale) + half;
-  const int at_x = middle_x < job.width ? middle_x : job.width - 1, at_y = middle_y < job.height ? middle_y : job.height - 1;
+  const int half = (1 << job.log2_scale) >> 1, middle_x = (x << job.log2_scale) + half,
+            middle_y = (y << job.log2_scale) + half;
+  const int at_x = middle_x < job.width ? middle_x : job.width - 1,
+            at_y = middle_y < job.height ? middle_y : job.height - 1;
   const auto sample = [&](int c) {
     return sample_of(job.channels[c].template word<T>(at_x, at_y), job.shift, job.max_value) >> job.extra_bits;
   };

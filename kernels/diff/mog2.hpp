@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The adaptive mixture of Gaussians of Z. Zivkovic ("Improved adaptive Gaussian mixture model for background subtraction", ICPR
-// 2004; "Efficient adaptive density estimation per image pixel for the task of background subtraction", PRL 2006), as OpenCV's
-// BackgroundSubtractorMOG2 has it; parameters that a plan does not set have OpenCV's defaults. The arithmetic is the same for both backends:
-// float32 with every product and sum rounded, so that their masks have the same bits.
+// The adaptive mixture of Gaussians of Z. Zivkovic ("Improved adaptive Gaussian mixture model for background
+// subtraction", ICPR 2004; "Efficient adaptive density estimation per image pixel for the task of background
+// subtraction", PRL 2006), as OpenCV's BackgroundSubtractorMOG2 has it; parameters that a plan does not set have
+// OpenCV's defaults. The arithmetic is the same for both backends: float32 with every product and sum rounded, so that
+// their masks have the same bits.
 #pragma once
 
 #include <cstddef>
@@ -44,8 +45,8 @@ struct Job {
   std::uint8_t* count = nullptr;  ///< of the modes of each pixel
 };
 
-/// Pixels of a row whose values lie together, 128 bytes for each number of a mode. The pixels of a warp on the device: so it reads and
-/// writes memory in one piece.
+/// Pixels of a row whose values lie together, 128 bytes for each number of a mode. The pixels of a warp on the device:
+/// so it reads and writes memory in one piece.
 inline constexpr int group = 32;
 inline std::size_t groups(int width, int height) { return std::size_t((width + group - 1) / group) * height; }
 
@@ -62,7 +63,9 @@ struct Place {
   }
   CUDAVISION_HOST_DEVICE float& weight(int mode) const { return values[mode * (2 + C) * group]; }
   CUDAVISION_HOST_DEVICE float& variance(int mode) const { return values[(mode * (2 + C) + 1) * group]; }
-  CUDAVISION_HOST_DEVICE float& mean(int mode, int channel) const { return values[(mode * (2 + C) + 2 + channel) * group]; }
+  CUDAVISION_HOST_DEVICE float& mean(int mode, int channel) const {
+    return values[(mode * (2 + C) + 2 + channel) * group];
+  }
 };
 
 /// Bytes of the state for 1 or 3 channels.
@@ -72,7 +75,8 @@ inline std::size_t state_bytes(int width, int height, int channels) {
 /// Places the arrays in the state, which has 1 or 3 channels.
 inline void set_state(Job& job, void* state, int channels) {
   job.values = static_cast<float*>(state);
-  job.count = reinterpret_cast<std::uint8_t*>(job.values + groups(job.width, job.height) * group * modes * (2 + channels));
+  job.count =
+      reinterpret_cast<std::uint8_t*>(job.values + groups(job.width, job.height) * group * modes * (2 + channels));
 }
 
 #ifdef __CUDA_ARCH__
@@ -85,9 +89,9 @@ inline void set_state(Job& job, void* state, int channels) {
 struct Rates {
   float rate, keep, prune;
 };
-/// The rates of a frame if the mixtures began with frame `began`: the learning rate if it is not negative and the mixtures do not
-/// begin, else the larger of 1 / (2·frames) and 1 / history. Divisions in float32 give the same bits here as OpenCV's in float64, because
-/// the divisors are integers below 2^24.
+/// The rates of a frame if the mixtures began with frame `began`: the learning rate if it is not negative and the
+/// mixtures do not begin, else the larger of 1 / (2·frames) and 1 / history. Divisions in float32 give the same bits
+/// here as OpenCV's in float64, because the divisors are integers below 2^24.
 CUDAVISION_HOST_DEVICE inline Rates rates_of(const Job& job, std::uint64_t began) {
   const std::uint64_t number = job.number - began, frames = 2 * (number + 1);
   if (job.learning_rate >= 0 && number > 0) {
@@ -99,7 +103,8 @@ CUDAVISION_HOST_DEVICE inline Rates rates_of(const Job& job, std::uint64_t began
 }
 
 inline constexpr float background_ratio = 0.9f;  ///< weight of the modes that are background
-inline constexpr float match_mode = 9;  ///< a value fits a mode if its squared distance is below this multiple of the variance
+/// A value fits a mode if its squared distance is below this multiple of the variance.
+inline constexpr float match_mode = 9;
 inline constexpr float first_variance = 15, least_variance = 4, most_variance = 75;
 
 /// The mixture of one pixel, the heaviest mode first.
@@ -109,10 +114,10 @@ struct Mixture {
   float weight[modes], variance[modes], mean[modes][C];
   bool new_variance[modes], new_mean[modes];  ///< whether update() has changed these numbers of a mode
 
-  /// Puts a mode with these numbers in the place of mode `from`, or higher: before all modes whose weight in `compared` is not greater than
-  /// `heavy`, which move down by one. Modes from `stored` on have no numbers yet.
-  CUDAVISION_HOST_DEVICE void replace(int from, int stored, float heavy, const float (&compared)[modes], float its_weight,
-                                      float its_variance, const float (&its_mean)[C]) {
+  /// Puts a mode with these numbers in the place of mode `from`, or higher: before all modes whose weight in `compared`
+  /// is not greater than `heavy`, which move down by one. Modes from `stored` on have no numbers yet.
+  CUDAVISION_HOST_DEVICE void replace(int from, int stored, float heavy, const float (&compared)[modes],
+                                      float its_weight, float its_variance, const float (&its_mean)[C]) {
     const auto set = [&](int m, float to_weight, float to_variance, const float(&to_mean)[C]) {
       new_variance[m] = m >= stored || variance[m] != to_variance;
       for (int c = 0; c < C; ++c) new_mean[m] = new_mean[m] || m >= stored || mean[m][c] != to_mean[c];
@@ -133,8 +138,8 @@ struct Mixture {
     }
   }
 
-  /// Updates the mixture with a value; returns whether it is foreground. The mode that fits, or else a fresh one, changes after the loop:
-  /// in the unrolled loop, its instructions would be repeated for each mode.
+  /// Updates the mixture with a value; returns whether it is foreground. The mode that fits, or else a fresh one,
+  /// changes after the loop: in the unrolled loop, its instructions would be repeated for each mode.
   CUDAVISION_HOST_DEVICE bool update(const float (&value)[C], const Rates& rates, float match_background) {
     const float rate = rates.rate, keep = rates.keep, prune = rates.prune;
     const int stored = count;
@@ -192,8 +197,8 @@ struct Mixture {
     return !background;
   }
 
-  /// Whether a value is a background mode in shadow: darker, and of the same colour (A. Prati, I. Mikić, M. M. Trivedi and R.
-  /// Cucchiara, "Detecting moving shadows: algorithms and evaluation", PAMI 2003).
+  /// Whether a value is a background mode in shadow: darker, and of the same colour (A. Prati, I. Mikić, M. M. Trivedi
+  /// and R. Cucchiara, "Detecting moving shadows: algorithms and evaluation", PAMI 2003).
   CUDAVISION_HOST_DEVICE bool in_shadow(const float (&value)[C], const Job& job) const {
     float total = 0;
     CUDAVISION_UNROLL
@@ -223,7 +228,8 @@ struct Mixture {
   }
 };
 
-/// A pixel with 1 or 3 channels and its mixture, which are loaded at once: on the device, other work may follow before they arrive.
+/// A pixel with 1 or 3 channels and its mixture, which are loaded at once: on the device,
+/// other work may follow before they arrive.
 template <typename T, int C>
 class Pixel {
   const Place<C> place_;

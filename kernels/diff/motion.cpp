@@ -21,7 +21,8 @@ Rect Cells::box(int x, int y) const {
 
 Rect Cells::box(int x, int y, const CellLooks& looks) const {
   const int left = looks.left * analysis_scale, top = looks.top * analysis_scale;
-  return intersection(box(x, y), {left, top, (looks.right + 1) * analysis_scale - left, (looks.bottom + 1) * analysis_scale - top});
+  return intersection(
+      box(x, y), {left, top, (looks.right + 1) * analysis_scale - left, (looks.bottom + 1) * analysis_scale - top});
 }
 
 Rect around(const Rect& a, const Rect& b) {
@@ -36,7 +37,8 @@ bool moves(std::uint32_t changed, std::uint32_t counted, const RegionRules& rule
   return changed > 0 && changed >= rules.cell_threshold * counted;
 }
 
-/// The cells of some runs that are linked. In the tree of parts that are linked, the root is the earliest and has the sums of all.
+/// The cells of some runs that are linked. In the tree of parts that are linked,
+/// the root is the earliest and has the sums of all.
 struct Part {
   std::uint32_t parent;
   int area;
@@ -63,7 +65,8 @@ class Parts {
       const std::uint32_t end = row < std::size_t(y) ? begins_[row + 1] : index;
       std::uint32_t& next = nexts_[row];
       while (next < end && runs_[next].last < first - distance) ++next;
-      for (std::uint32_t other = next; other < end && runs_[other].first <= last + distance; ++other) join(index, other);
+      for (std::uint32_t other = next; other < end && runs_[other].first <= last + distance; ++other)
+        join(index, other);
     }
     runs_.push_back({y, first, last, 0});
   }
@@ -130,7 +133,8 @@ class Parts {
   /// See MotionRegions::boxes.
   Rect box_of_cell(int x, int y, const RegionRules& rules) const {
     if (grid_.looks.empty()) return grid_.box(x, y);
-    const Rect here = grid_.box(x, y, grid_.looks[grid_.at(x, y)]), near{here.x - 1, here.y - 1, here.width + 2, here.height + 2};
+    const Rect here = grid_.box(x, y, grid_.looks[grid_.at(x, y)]),
+               near{here.x - 1, here.y - 1, here.width + 2, here.height + 2};
     Rect box = here;
     for (int ny = std::max(0, y - 1); ny <= std::min(grid_.height - 1, y + 1); ++ny)
       for (int nx = std::max(0, x - 1); nx <= std::min(grid_.width - 1, x + 1); ++nx) {
@@ -146,12 +150,13 @@ class Parts {
   void keep_largest(std::vector<std::uint32_t>& roots, std::size_t most) const {
     const auto score = [](const Part& part) { return double(part.changed) / double(part.counted); };
     if (roots.size() > most) {
-      std::nth_element(roots.begin(), roots.begin() + std::ptrdiff_t(most), roots.end(), [&](std::uint32_t a, std::uint32_t b) {
-        const Part &one = parts_[a], &other = parts_[b];
-        if (one.area != other.area) return one.area > other.area;
-        if (score(one) != score(other)) return score(one) > score(other);
-        return a < b;
-      });
+      std::nth_element(roots.begin(), roots.begin() + std::ptrdiff_t(most), roots.end(),
+                       [&](std::uint32_t a, std::uint32_t b) {
+                         const Part &one = parts_[a], &other = parts_[b];
+                         if (one.area != other.area) return one.area > other.area;
+                         if (score(one) != score(other)) return score(one) > score(other);
+                         return a < b;
+                       });
       roots.resize(most);
     }
     std::sort(roots.begin(), roots.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -180,7 +185,8 @@ MotionRegions find_regions(const CellGrid& grid, const RegionRules& rules) {
     parts.begin_row(y, rules.distance);
     for (int x = 0; x < grid.width; ++x) {
       // Most cells of most frames did not change: eight of them at a time.
-      while (x + 8 <= grid.width && std::all_of(changed + x, changed + x + 8, [](std::uint32_t count) { return count == 0; }))
+      while (x + 8 <= grid.width &&
+             std::all_of(changed + x, changed + x + 8, [](std::uint32_t count) { return count == 0; }))
         x += 8;
       if (x == grid.width) break;
       if (!moves(changed[x], counted[x], rules)) continue;

@@ -15,7 +15,7 @@ namespace cudavision::diff {
 struct Cells {
   int frame_width = 0, frame_height = 0;  ///< pixels
   int cell_size = 1;                      ///< pixels a side
-  int analysis_scale = 1;                 ///< pixels of the frame, a side, for each pixel of the analysis; see CellLooks
+  int analysis_scale = 1;  ///< pixels of the frame, a side, for each pixel of the analysis; see CellLooks
 
   /// Pixels of cell (x, y), clipped to the frame.
   Rect box(int x, int y) const;
@@ -31,8 +31,8 @@ struct CellGrid : Cells {
   int width = 0, height = 0;           ///< cells
   std::vector<std::uint32_t> changed;  ///< row-major, for each cell: pixels that changed
   std::vector<std::uint32_t> counted;  ///< for each cell: pixels outside the masked regions
-  std::vector<CellLooks>
-      looks;  ///< for each cell, valid where `changed` is not 0. Empty: cells changed as a whole, and look like nothing
+  /// For each cell, valid where `changed` is not 0. Empty: cells changed as a whole, and look like nothing.
+  std::vector<CellLooks> looks;
 
   CellGrid() = default;
   /// A grid in which no pixel changed and all pixels are counted.
@@ -58,10 +58,11 @@ struct CellRun {
 };
 
 struct MotionRegions {
-  std::vector<MotionRegion> kept;  ///< the largest first; regions of equal area in the order of their first cells (row by row)
-  std::vector<CellRun> runs;       ///< their cells, row by row
-  /// Of each cell of the runs, in their order: the box around its changed pixels, and around those of the cells beside it (at a side or a
-  /// corner) that do not move but go on with its changed pixels, in pixels of the frame.
+  /// The largest first; regions of equal area in the order of their first cells (row by row).
+  std::vector<MotionRegion> kept;
+  std::vector<CellRun> runs;  ///< their cells, row by row
+  /// Of each cell of the runs, in their order: the box around its changed pixels, and around those of the cells beside
+  /// it (at a side or a corner) that do not move but go on with its changed pixels, in pixels of the frame.
   std::vector<Rect> boxes;
   std::vector<CellLooks> looks;  ///< of these cells, without those beside them; empty if the grid has none
   std::size_t left_out = 0;      ///< number of regions that are not in `kept`
@@ -69,18 +70,19 @@ struct MotionRegions {
 
 /// Which cells move, which of them are one region, and which regions count.
 struct RegionRules {
-  double cell_threshold = 0.2;  ///< a cell moves if any of its pixels changed, and at least this share of its counted pixels, 0–1
-  int distance = 1;             ///< 1–max_region_distance cells; see find_regions()
-  int min_area = 1;             ///< regions of fewer cells are ignored
+  /// A cell moves if any of its pixels changed, and at least this share of its counted pixels, 0–1.
+  double cell_threshold = 0.2;
+  int distance = 1;                                            ///< 1–max_region_distance cells; see find_regions()
+  int min_area = 1;                                            ///< regions of fewer cells are ignored
   int max_area = std::numeric_limits<int>::max();              ///< regions of more cells are ignored
   std::size_t most = std::numeric_limits<std::size_t>::max();  ///< regions that are kept, see find_regions()
 };
 inline constexpr int max_region_distance = 64;
 
-/// The regions of moving cells. Two moving cells belong to the same region if fewer than `distance` cells lie between them across
-/// and down, or if other moving cells link them in this way. So with a distance of 1 those cells are linked that touch each other
-/// at a side or a corner. At most `most` regions are kept: the largest; if areas are equal, those of the highest score; if scores
-/// are equal, the first.
+/// The regions of moving cells. Two moving cells belong to the same region if fewer than `distance` cells lie between
+/// them across and down, or if other moving cells link them in this way. So with a distance of 1 those cells are linked
+/// that touch each other at a side or a corner. At most `most` regions are kept: the largest; if areas are equal, those
+/// of the highest score; if scores are equal, the first.
 MotionRegions find_regions(const CellGrid& grid, const RegionRules& rules);
 
 }  // namespace cudavision::diff

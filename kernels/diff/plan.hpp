@@ -36,7 +36,8 @@ struct Plan {
   double difference_unit = 1;     ///< of the sums of differences, in 8-bit steps
   std::uint32_t light_limit = 0;  ///< pixels; light was switched if more changed
   std::vector<Rect> masked;       ///< in pixels of the analysis, not empty, inside it
-  /// One bit for each pixel of the analysis, the leftmost lowest; 1: counted. Rows of mask_pitch() bytes. Empty if all pixels are counted.
+  /// One bit for each pixel of the analysis, the leftmost lowest; 1: counted. Rows of mask_pitch() bytes.
+  /// Empty if all pixels are counted.
   std::vector<std::uint32_t> counted_bits;
 
   std::size_t mask_pitch() const { return std::size_t(analysis.width + 511) / 512 * 64; }
@@ -50,7 +51,8 @@ struct Plan {
   std::size_t model_bytes() const;  ///< on the device
   bool scales() const { return params.analysis_scale > 1; }
   int log2_scale() const { return params.analysis_scale == 8 ? 3 : params.analysis_scale / 2; }
-  /// Whether samples are compared with those of the reference. A pooled background does this only to show the difference.
+  /// Whether samples are compared with those of the reference.
+  /// A pooled background does this only to show the difference.
   bool compares_samples() const { return params.reference != Reference::pooled || params.output == Output::difference; }
   /// Whether pixels in the shadow of a background have not changed.
   bool drops_shadows() const { return params.drop_shadows && params.reference == Reference::background; }
@@ -58,14 +60,16 @@ struct Plan {
   /// Whether the mask is opened, or waits for the decision about light; a pooled background always goes this way.
   bool opens() const { return params.open_radius > 0 || detects_light() || params.reference == Reference::pooled; }
   bool shows_mask() const { return params.output == Output::mask || params.output == Output::overlay; }
-  /// Whether the mask is shown filled (enclosed.hpp) and, if the analysis has a part of the size of the frame, with a finer outline
-  /// (pooled_outline.hpp). What is counted stays as it is: if the mask between people is filled, they are one object.
+  /// Whether the mask is shown filled (enclosed.hpp) and, if the analysis has a part of the size of the frame, with a
+  /// finer outline (pooled_outline.hpp). What is counted stays as it is:
+  /// if the mask between people is filled, they are one object.
   bool completes() const { return params.reference == Reference::pooled && shows_mask(); }
   /// How far apart changed pixels enclose others: four cells, in pixels of the analysis.
   int reach() const { return std::min(4 * params.cell_size / params.analysis_scale, most_reach); }
   /// Frames that must follow the beginning of the reference before light is switched again.
   std::uint64_t light_age() const { return params.reference == Reference::pooled ? pooled::least_age : 0; }
-  /// Whether references are frames of the caller. The first frame is kept if it can begin anew, which the host does not know.
+  /// Whether references are frames of the caller. The first frame is kept if it can begin anew,
+  /// which the host does not know.
   bool borrows() const {
     return params.borrow && !scales() && !has_model() && !(params.reference == Reference::first && detects_light());
   }
@@ -78,7 +82,8 @@ RoleValues black_values(const FormatInfo& format);
 RoleValues tint_values(const FormatInfo& format);  ///< changed pixels become half sample, half tint
 RoleValues box_values(const FormatInfo& format);
 
-/// How a picture of the analysis is kept in the memory of a plan: rows begin at multiples of 256 bytes, at least 64 unused bytes follow each row.
+/// How a picture of the analysis is kept in the memory of a plan: rows begin at multiples of 256 bytes, at least 64
+/// unused bytes follow each row.
 struct FrameLayout {
   std::array<std::size_t, 3> offset{};
   std::array<std::ptrdiff_t, 3> pitch{};  ///< 0: the plane is not kept
@@ -92,10 +97,11 @@ FrameLayout frame_layout(const Plan& plan);
 struct Frame {
   Image src, dst;
   Image whole;  ///< src at the size of the frame, if src has the size of the analysis
-  /// False: nothing differs, and a background or mixture begins. If light was switched in the last frames, only the backend knows
-  /// whether a frame is compared.
+  /// False: nothing differs, and a background or mixture begins. If light was switched in the last frames, only the
+  /// backend knows whether a frame is compared.
   bool compared = false;
-  Image reference;           ///< to compare with; planes are null for Reference::background, and for planes that are not compared
+  /// To compare with; planes are null for Reference::background, and for planes that are not compared.
+  Image reference;
   Image keep;                ///< where to copy src to; planes that are not kept are null
   std::uint64_t number = 0;  ///< of the frame since the last reset: 0, 1, …
   int slot = 0;              ///< of the result, less than in_flight

@@ -1,27 +1,30 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The background of Reference::pooled: a mean and a variance for each pixel and channel, in Y'CbCr. What a pixel is expected to be
-// follows from the mean under the light of the present frame; how far it is from that, measured in its own noise, is pooled over
-// its neighbours. Steps of a frame, each for all pixels before the next:
+// The background of Reference::pooled: a mean and a variance for each pixel and channel, in Y'CbCr. What a pixel is
+// expected to be follows from the mean under the light of the present frame; how far it is from that, measured in its
+// own noise, is pooled over its neighbours. Steps of a frame, each for all pixels before the next:
 //
 //   prepare       samples of the frame, in 8-bit steps                       [begin: they become the means]
-//   light         median of frame ÷ mean in cells of 16 × 16 pixels, without those of strong evidence in the last frame: the gain;
-//                 then the median difference of chroma under this gain: the offsets
+//   light         median of frame ÷ mean in cells of 16 × 16 pixels, without those of strong evidence in the last
+//                 frame: the gain; then the median difference of chroma under this gain: the offsets
 //   filled        cells of too few such pixels get the mean of their neighbours, round by round
-//   smooth        the gain of a cell becomes the median of 3 × 3 cells, and so do its offsets where the gain changes much
+//   smooth        the gain of a cell becomes the median of 3 × 3 cells, and so do its offsets where the gain changes
+//                 much
 //   expect        mean under the light (bilinear between cells); evidence = distance² ÷ variance, limited
 //   level         mean evidence of 5 × 5 pixels: noise, raised, above the threshold, or strong
 //   unlike_shadow how badly a local shadow (5 × 5 pixels) explains the pixel
 //   change        above, and no shadow
-//   learn         means and variances approach the frame, slowly where it changed; variances grow fast where evidence is raised
-//                 though nothing changed, and where it was above the threshold in a single frame (pooled_learn.hpp)
+//   learn         means and variances approach the frame, slowly where it changed; variances grow fast where evidence
+//                 is raised though nothing changed, and where it was above the threshold in a single
+//                 frame (pooled_learn.hpp)
 // After the opening, and only where the mask is shown:
 //
 //   enclose       between changed pixels on all four sides: changed, too (enclosed.hpp)
 //   outline       at the resolution of the frame (pooled_outline.hpp)
 //
-// The arithmetic is the same for both backends: float32 with every result rounded; sums of pixels are sums of integers, in any order.
-// Formulas take a number type F, see rounded.hpp: a pixel on the device, several on the CPU. This file has the samples of the frame;
-// pooled_light.hpp the light, pooled_expect.hpp what is expected and how far the frame is from it, pooled_learn.hpp what is learned.
+// The arithmetic is the same for both backends: float32 with every result rounded; sums of pixels are sums of integers,
+// in any order. Formulas take a number type F, see rounded.hpp: a pixel on the device, several on the CPU. This file
+// has the samples of the frame; pooled_light.hpp the light, pooled_expect.hpp what is expected and how far the frame is
+// from it, pooled_learn.hpp what is learned.
 #pragma once
 
 #include <cstddef>
@@ -43,7 +46,8 @@ inline constexpr std::uint64_t least_age = 3;
 /// Rows of arrays begin at multiples of so many pixels. What lies behind a row is not used for any pixel.
 inline constexpr int row_unit = 32;
 
-/// The work on one frame. Arrays of pixels have rows of `pitch` pixels; one array for each channel where there are three.
+/// The work on one frame. Arrays of pixels have rows of `pitch` pixels;
+/// one array for each channel where there are three.
 struct Job {
   mog2::Channel inputs[3];  ///< luma, Cb, Cr; red, green, blue; or luma. src: of the frame, reference: of the analysis
   int whole_width = 0, whole_height = 0, log2_scale = 0;  ///< of the frame, and how much larger it is than the analysis
@@ -83,7 +87,8 @@ constexpr int pitch_of(int width) { return (width + row_unit - 1) / row_unit * r
 inline constexpr int device_places = 2, cpu_places = 1;
 /// Bytes of the arrays.
 inline std::size_t state_bytes(int width, int height, int places) {
-  const std::size_t pixels = std::size_t(pitch_of(width)) * height, cells = std::size_t(cells_along(width)) * cells_along(height);
+  const std::size_t pixels = std::size_t(pitch_of(width)) * height,
+                    cells = std::size_t(cells_along(width)) * cells_along(height);
   return sizeof(float) * (std::size_t(places) * 6 * pixels + 6 * cells) + (3 * sizeof(std::int16_t) + 2) * pixels;
 }
 /// Places the arrays in the state.
@@ -144,18 +149,21 @@ CUDAVISION_HOST_DEVICE void show_mean(const Job& job, int x, int y, const float 
 template <typename T, int across, int down>
 CUDAVISION_HOST_DEVICE float mean_of_block(const Job& job, const mog2::Channel& channel, int x, int y) {
   int sum = 0;
-  const unsigned char* row = channel.src + y * channel.src_pitch + std::ptrdiff_t(x) * channel.step * std::ptrdiff_t(sizeof(T));
+  const unsigned char* row =
+      channel.src + y * channel.src_pitch + std::ptrdiff_t(x) * channel.step * std::ptrdiff_t(sizeof(T));
   for (int dy = 0; dy < down; ++dy, row += channel.src_pitch)
     for (int dx = 0; dx < across; ++dx)
       sum += sample_of(reinterpret_cast<const T*>(row)[dx * channel.step], job.shift, job.max_value);
   return mul(float(sum), 1.0f / float(across * down));  // a power of two: as a division
 }
 
-/// The mean of the samples of a channel that lie in a pixel of the analysis, or the sample that covers it. `scale`: of the analysis.
+/// The mean of the samples of a channel that lie in a pixel of the analysis, or the sample that covers it.
+/// `scale`: of the analysis.
 template <typename T, int scale>
 CUDAVISION_HOST_DEVICE float mean_of_samples(const Job& job, const mog2::Channel& channel, int x, int y) {
   constexpr int half = scale > 1 ? scale / 2 : 1;
-  const int shift_x = channel.shift_x, shift_y = channel.shift_y, left = x * scale >> shift_x, top = y * scale >> shift_y;
+  const int shift_x = channel.shift_x, shift_y = channel.shift_y, left = x * scale >> shift_x,
+            top = y * scale >> shift_y;
   const bool whole = (x + 1) * scale <= job.whole_width && (y + 1) * scale <= job.whole_height;
   if (whole && shift_x == 0 && shift_y == 0) return mean_of_block<T, scale, scale>(job, channel, left, top);
   if (whole && shift_x == 1 && shift_y == 1) return mean_of_block<T, half, half>(job, channel, left, top);
@@ -168,7 +176,8 @@ CUDAVISION_HOST_DEVICE float mean_of_samples(const Job& job, const mog2::Channel
   int sum = 0;
   for (int row = top; row <= bottom; ++row) {
     const T* from = reinterpret_cast<const T*>(channel.src + row * channel.src_pitch);
-    for (int at = left; at <= right; ++at) sum += sample_of(from[std::ptrdiff_t(at) * channel.step], job.shift, job.max_value);
+    for (int at = left; at <= right; ++at)
+      sum += sample_of(from[std::ptrdiff_t(at) * channel.step], job.shift, job.max_value);
   }
   return over(float(sum), float((right - left + 1) * (bottom - top + 1)));
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The background of Reference::pooled (see pooled.hpp): what a pixel is expected to be, and how far the frame is from it.
+// The background of Reference::pooled (see pooled.hpp): what a pixel is expected to be,
+// and how far the frame is from it.
 #pragma once
 
 #include "kernels/diff/pooled_light.hpp"
@@ -12,8 +13,8 @@ inline constexpr int weight_one = 512;
 inline constexpr int most_evidence = 11 * weight_one;  ///< of a pixel
 inline constexpr int most_unlike = 10 * weight_one;    ///< the largest unlikeness of a pixel
 inline constexpr int unlike = 4 * weight_one;          ///< mean unlikeness in no shadow
-/// A shadow scales what is expected, but not exactly: at its soft edge luma differs by this share, and the sky adds blue and takes red,
-/// in 8-bit steps where no light of the sun is left.
+/// A shadow scales what is expected, but not exactly: at its soft edge luma differs by this share, and the sky adds
+/// blue and takes red, in 8-bit steps where no light of the sun is left.
 inline constexpr float soft_share = 0.04f, sky = 16;
 template <typename F>
 CUDAVISION_FORMULA IntOf<F> weight(F value, int most_weight) {
@@ -52,7 +53,8 @@ CUDAVISION_FORMULA Expected<channels, F> expect(const Pixel<channels, F>& pixel,
   expected.value[0] = sub(mul(light.gain, add(pixel.mean[0], F(4))), F(4));
   CUDAVISION_CHANNELS
   for (int c = 1; c < channels; ++c) expected.value[c] = add(mul(light.gain, pixel.mean[c]), light.offset[c]);
-  const MaskOf<F> saturated = both(expected.value[0] > F(bright), pixel.value[0] > F(bright));  // clipped samples say nothing
+  // Clipped samples say nothing.
+  const MaskOf<F> saturated = both(expected.value[0] > F(bright), pixel.value[0] > F(bright));
   CUDAVISION_CHANNELS
   for (int c = 0; c < channels; ++c) expected.value[c] = pick(saturated, pixel.value[c], expected.value[c]);
   return expected;
@@ -108,16 +110,24 @@ CUDAVISION_HOST_DEVICE inline int count_around(const Job& job, int radius, int x
 template <typename F>
 CUDAVISION_FORMULA F beyond_shadow(int channel, F off, F expected_luma, F dark) {
   const F soft = mul(F(soft_share), expected_luma), tint = mul(F(sky), sub(F(1), dark));
-  const F above = channel == 0 ? soft : channel == 1 ? tint : F(0), below = channel == 0 ? soft : channel == 1 ? F(0) : tint;
+  const F above = channel == 0   ? soft
+                  : channel == 1 ? tint
+                                 : F(0),
+          below = channel == 0   ? soft
+                  : channel == 1 ? F(0)
+                                 : tint;
   return most(F(0), most(sub(off, above), sub(sub(F(0), below), off)));
 }
 
-/// How unlike a shadow a pixel is. `frame`, `luma`: sums of coarse luma of the frame and of what is expected, of `count` pixels.
+/// How unlike a shadow a pixel is. `frame`, `luma`: sums of coarse luma of the frame and of what is
+/// expected, of `count` pixels.
 template <int channels, typename F>
-CUDAVISION_FORMULA IntOf<F> unlike_shadow(const Job& job, const Pixel<channels, F>& pixel, const Expected<channels, F>& expected,
-                                          IntOf<F> frame, IntOf<F> luma, IntOf<F> count) {
+CUDAVISION_FORMULA IntOf<F> unlike_shadow(const Job& job, const Pixel<channels, F>& pixel,
+                                          const Expected<channels, F>& expected, IntOf<F> frame, IntOf<F> luma,
+                                          IntOf<F> count) {
   const F dark = over(to_float(frame + (count << 5)), to_float(luma + (count << 5)));
-  const MaskOf<F> outside = either(either(dark < F(job.shadow_threshold), dark >= F(0.97f)), expected.value[0] <= F(30));
+  const MaskOf<F> outside =
+      either(either(dark < F(job.shadow_threshold), dark >= F(0.97f)), expected.value[0] <= F(30));
   if (all(outside)) return most_unlike;
   F square[channels], variance[channels];
   CUDAVISION_CHANNELS

@@ -9,9 +9,9 @@
 
 namespace cudavision::diff::pooled {
 
-/// The mean evidence of 5 × 5 pixels. Pixels of strong evidence show an object, and not the light. If the light were measured only
-/// below the threshold, the edge of a cloud would be left out, and the light there not be followed. Chosen with
-/// tests/bench/motion_quality.py, see docs/motion.md.
+/// The mean evidence of 5 × 5 pixels. Pixels of strong evidence show an object, and not the light. If the light were
+/// measured only below the threshold, the edge of a cloud would be left out, and the light there not be followed.
+/// Chosen with tests/bench/motion_quality.py, see docs/motion.md.
 enum Level { noise, raised, above, strong };
 inline constexpr int least_raised = 4 * weight_one, least_above = 6 * weight_one, least_strong = 8 * weight_one;
 
@@ -67,8 +67,8 @@ CUDAVISION_FORMULA IntOf<F> recent_after(const Seen<F>& seen) {
 
 /// Sets the mean and the variance of `pixel` to those after the frame. gain: of the light.
 template <int channels, typename F>
-CUDAVISION_FORMULA void learn(Pixel<channels, F>& pixel, const Expected<channels, F>& expected, F gain, const Seen<F>& seen,
-                              const Rates& rates) {
+CUDAVISION_FORMULA void learn(Pixel<channels, F>& pixel, const Expected<channels, F>& expected, F gain,
+                              const Seen<F>& seen, const Rates& rates) {
   using Int = IntOf<F>;
   // Where the frame changed: what stays becomes background in about 1000 frames.
   constexpr float slow = 0.001f, slow_variance = 0.0001f;
@@ -77,8 +77,8 @@ CUDAVISION_FORMULA void learn(Pixel<channels, F>& pixel, const Expected<channels
   const F usual = pick(slowly, F(slow), F(rates.mean)), of_mean = pick(seen.held, F(0.0f), pick(takes, F(1.0f), usual));
   const F step = over(of_mean, most(gain, F(0.25f)));
   const F of_variance = pick(either(seen.held, takes), F(0.0f), pick(slowly, F(slow_variance), F(rates.variance)));
-  // Key frames, leaves and rain disturb a pixel now and then, and a mean of squares forgets them in between. So a variance that is
-  // too small grows fast. No object comes and goes within a frame: what does so is a disturbance, too.
+  // Key frames, leaves and rain disturb a pixel now and then, and a mean of squares forgets them in between. So a
+  // variance that is too small grows fast. No object comes and goes within a frame: what does so is a disturbance, too.
   constexpr float fast = 0.2f, growth = 4;
   const MaskOf<F> grows = both(seen.level == Int(int(raised)), no(either(seen.near_above, seen.held)));
   const Int was_above = seen.recent & Int(int(above_last) | int(above_before));

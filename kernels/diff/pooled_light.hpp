@@ -9,7 +9,8 @@ namespace cudavision::diff::pooled {
 inline constexpr int bins = 512;
 inline constexpr float empty = -1000;  ///< of a cell without enough pixels
 
-/// The median of `total` values in bins, of which `before` are in lower bins and `here` in this one; interpolated in the bin.
+/// The median of `total` values in bins, of which `before` are in lower bins and `here` in this one;
+/// interpolated in the bin.
 CUDAVISION_HOST_DEVICE inline float median_in(int bin, unsigned before, unsigned here, unsigned total) {
   return add(float(bin), over(sub(mul(0.5f, float(total)), float(before)), float(here)));
 }
@@ -45,10 +46,13 @@ CUDAVISION_HOST_DEVICE inline float offset_of(float median) { return sub(mul(med
 /// If no cell has a gain, that of the frame is measured at each fourth pixel of each fourth row.
 inline constexpr int sparse = 4;
 /// Whether `total` of `pixels` pixels are enough for a median.
-CUDAVISION_HOST_DEVICE inline bool enough_in_cell(unsigned total, unsigned pixels) { return total > 0 && 2 * total >= pixels; }
+CUDAVISION_HOST_DEVICE inline bool enough_in_cell(unsigned total, unsigned pixels) {
+  return total > 0 && 2 * total >= pixels;
+}
 CUDAVISION_HOST_DEVICE inline bool enough_in_frame(unsigned total, unsigned pixels) { return 8 * total > pixels; }
 
-/// The light of cell (x, y), of which `of(x, y)` gives what was measured; if it is empty, the mean of its neighbours that are not.
+/// The light of cell (x, y), of which `of(x, y)` gives what was measured; if it is empty,
+/// the mean of its neighbours that are not.
 template <typename Of>
 CUDAVISION_HOST_DEVICE float filled(const Job& job, int x, int y, Of of) {
   const float here = of(x, y);
@@ -71,7 +75,8 @@ CUDAVISION_HOST_DEVICE inline float median_around(const Job& job, int channel, i
     ny = ny < 0 ? 0 : ny >= job.cells_y ? job.cells_y - 1 : ny;
     return job.light[channel][ny * job.cells_x + nx];
   };
-  // The largest of the least, the median of the middle, and the least of the largest of three rows; of these the median.
+  // The largest of the least, the median of the middle, and the least of the largest of three
+  // rows; of these the median.
   float low = 0, middle[3] = {}, high = 0;
   for (int row = 0; row < 3; ++row) {
     const float a = light(x - 1, y - 1 + row), b = light(x, y - 1 + row), c = light(x + 1, y - 1 + row);
@@ -84,8 +89,8 @@ CUDAVISION_HOST_DEVICE inline float median_around(const Job& job, int channel, i
   return median(low, median(middle[0], middle[1], middle[2]), high);
 }
 
-/// The light of a cell without that of small objects: the gain is the median of 3 × 3 cells. Where the gain of the cell itself is far from
-/// that, the offsets of chroma were measured under the gain of an object, and are medians, too.
+/// The light of a cell without that of small objects: the gain is the median of 3 × 3 cells. Where the gain of the cell
+/// itself is far from that, the offsets of chroma were measured under the gain of an object, and are medians, too.
 CUDAVISION_HOST_DEVICE inline float smooth(const Job& job, int channel, int x, int y) {
   constexpr float far = 0.1f;
   const float gain = median_around(job, 0, x, y);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The outline of the mask of Reference::pooled at the resolution of the frame, where pixels of the analysis are blocks of it:
+// The outline of the mask of Reference::pooled at the resolution of the frame,
+// where pixels of the analysis are blocks of it:
 //
-//        blocks      . . # #            pixels of the blocks at the outline look at the blocks around them, and go with those
+//        blocks      . . # #            pixels of the blocks at the outline look at the blocks around them, and go with
+//                    those
 //                    . . # #      ->    that are near and look like them: a joint bilateral filter of the mask
 //                    . # # #
 //
-// J. Kopf, M. Cohen, D. Lischinski, M. Uyttendaele, Joint bilateral upsampling, SIGGRAPH 2007. Only the mask that is shown is refined:
-// what is counted are blocks, so that results do not depend on the output.
+// J. Kopf, M. Cohen, D. Lischinski, M. Uyttendaele, Joint bilateral upsampling, SIGGRAPH 2007. Only the mask that is
+// shown is refined: what is counted are blocks, so that results do not depend on the output.
 #pragma once
 
 #include "kernels/diff/pooled.hpp"
@@ -30,7 +32,8 @@ CUDAVISION_HOST_DEVICE bool at_outline(const Job& job, int x, int y, Changed cha
 /// The weight of a block by its distance from a pixel along one axis. `pixel`: of the frame.
 CUDAVISION_HOST_DEVICE inline float nearness(const Job& job, int pixel, int block) {
   const int scale = 1 << job.log2_scale, twice = 2 * (pixel - block * scale) + 1 - scale;  // to the middle of the block
-  const float blocks = mul(float(twice), 0.5f / float(scale)), near = most(0, sub(1, mul(mul(blocks, blocks), 1.0f / 16)));
+  const float blocks = mul(float(twice), 0.5f / float(scale)),
+              near = most(0, sub(1, mul(mul(blocks, blocks), 1.0f / 16)));
   return mul(near, near);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Arithmetic of float32 in which every result is rounded, so that host and device give the same bits. The build does not contract
-// products and sums on the host (-ffp-contract=off).
+// Arithmetic of float32 in which every result is rounded, so that host and device give the same bits. The build does
+// not contract products and sums on the host (-ffp-contract=off).
 #pragma once
 
 #include "kernels/core/border.hpp"
@@ -26,9 +26,10 @@ CUDAVISION_HOST_DEVICE inline float to_float(int a) { return float(a); }
 CUDAVISION_HOST_DEVICE inline float least(float a, float b) { return b < a ? b : a; }
 CUDAVISION_HOST_DEVICE inline float most(float a, float b) { return a < b ? b : a; }
 
-// Formulas are templates over the number type F: float for one pixel, or cpu::Lanes for several (kernels/cpu/lanes.hpp), which have the
-// same functions. What is bool for a pixel is a Mask then, so formulas choose with pick() and not with `if`. They are always inlined: a
-// function may be compiled for another processor than the one that calls it, and vectors are not passed alike in both.
+// Formulas are templates over the number type F: float for one pixel, or cpu::Lanes for several
+// (kernels/cpu/lanes.hpp), which have the same functions. What is bool for a pixel is a Mask then, so formulas choose
+// with pick() and not with `if`. They are always inlined: a function may be compiled for another processor than the one
+// that calls it, and vectors are not passed alike in both.
 #ifdef __CUDACC__
 #define CUDAVISION_FORMULA __host__ __device__ __forceinline__
 #else

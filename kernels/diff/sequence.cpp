@@ -26,8 +26,11 @@ Status Sequence::run(const Image& src, const Image& dst, Queue queue) {
   frame.compared = number_ >= (previous ? std::uint64_t(params.interval) : 1);
   frame.slot = int(ticket_ % std::uint64_t(params.in_flight));
   // The frames go round the ring; that of `interval` frames earlier may lie where this one will, or be the next one.
-  const auto in_ring = [&](std::uint64_t number) { return background ? nullptr : &ring_[previous ? number % ring_.size() : 0]; };
-  Image *const place = in_ring(number_), *const earlier = in_ring(number_ + ring_.size() - std::uint64_t(params.interval));
+  const auto in_ring = [&](std::uint64_t number) {
+    return background ? nullptr : &ring_[previous ? number % ring_.size() : 0];
+  };
+  Image *const place = in_ring(number_), *const earlier =
+                                             in_ring(number_ + ring_.size() - std::uint64_t(params.interval));
   if (earlier && (frame.compared || plan_.has_model())) {
     const auto reference = reference_.read(*earlier, queue);  // a borrowed frame may lie at any address
     if (!reference.ok()) return reference.error();
@@ -55,8 +58,8 @@ bool Sequence::take_over(Sequence& previous) {
   const Geometry &here = geometry(), &there = previous.geometry();
   const Params &ours = plan_.params, &theirs = previous.plan_.params;
   if (here.format != there.format || here.width != there.width || here.height != there.height ||
-      ours.reference != theirs.reference || plan_.borrows() != previous.plan_.borrows() || ring_size(ours) != ring_size(theirs) ||
-      ours.analysis_scale != theirs.analysis_scale)
+      ours.reference != theirs.reference || plan_.borrows() != previous.plan_.borrows() ||
+      ring_size(ours) != ring_size(theirs) || ours.analysis_scale != theirs.analysis_scale)
     return false;
   if (ours.luma_only != theirs.luma_only) {  // of RGB, all channels are kept, except in models
     const FormatInfo& format = info(here.format);
@@ -102,8 +105,9 @@ Status Sequence::fill_boxes(const Image& dst, const std::vector<MotionRegion>& r
   for (const MotionRegion& region : regions) {
     const Rect& box = region.box;
     const int across = std::min(line, box.width), down = std::min(line, box.height);
-    for (const Rect& rect : {Rect{box.x, box.y, box.width, down}, Rect{box.x, box.y + box.height - down, box.width, down},
-                             Rect{box.x, box.y, across, box.height}, Rect{box.x + box.width - across, box.y, across, box.height}}) {
+    for (const Rect& rect :
+         {Rect{box.x, box.y, box.width, down}, Rect{box.x, box.y + box.height - down, box.width, down},
+          Rect{box.x, box.y, across, box.height}, Rect{box.x + box.width - across, box.y, across, box.height}}) {
       const SetRects rects = set_rects(plan_.geometry, rect, Coverage::outer);
       for (int i = 0; i < info(plan_.geometry.format).set_count; ++i)
         if (!rects[i].empty()) fills.push_back({i, rects[i]});

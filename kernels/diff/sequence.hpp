@@ -25,17 +25,22 @@ class Sequence : public Diff {
 
  protected:
   Sequence(Plan plan, Backend backend)
-      : plan_(std::move(plan)), src_(backend), dst_(backend), reference_(backend), compared_(std::size_t(plan_.params.in_flight)) {
+      : plan_(std::move(plan)),
+        src_(backend),
+        dst_(backend),
+        reference_(backend),
+        compared_(std::size_t(plan_.params.in_flight)) {
     result_.cells = plan_.cells;
   }
   const Plan& plan() const { return plan_; }
 
-  /// The references, at least ring_size() pictures; they have memory unless frames are borrowed. The backend fills this in. One more
-  /// for Reference::previous: a frame is not kept in the place of the one that it is compared with.
+  /// The references, at least ring_size() pictures; they have memory unless frames are borrowed. The backend fills this
+  /// in. One more for Reference::previous: a frame is not kept in the place of the one that it is compared with.
   std::vector<Image> ring_;
 
   virtual Status compute(const Frame& frame, Queue queue) = 0;
-  /// Swaps the kept references, except ring_, with a plan that keeps the same. Returns false if `other` is of another backend.
+  /// Swaps the kept references, except ring_, with a plan that keeps the same.
+  /// Returns false if `other` is of another backend.
   virtual bool swap_reference(Sequence& other) = 0;
   /// Adds the changed pixels of each cell to `changed`. For a frame with Frame::compared.
   virtual Found collect(int slot, std::vector<std::uint32_t>& changed) const = 0;

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // What changed pixels are, by their structure: an object, a ghost, or only light.
 //
-//             frame      expected    mask
-//   object     /|         ___         /|      at the outline of the mask, the frame has an edge
-//   ghost      ___        /|          /|      … the background has it: something went away that the background still shows
-//   light      /\/|       /\/\        /|      inside, frame and background have the same edges
+//           frame     expected    mask
+//  object    /|        ___         /|      at the outline of the mask, the frame has an edge
+//  ghost     ___       /|          /|      … the background has it: something went away that the background still shows
+//  light     /\/|      /\/\        /|      inside, frame and background have the same edges
 //
-// Pixels near the outline vote for the picture with the stronger edge, changed pixels for the same structure or another one. Compared is
-// the luma of Reference::pooled: the samples of the frame, and what is expected under the light of the frame. Whole numbers.
-// Ghosts by their outline: A. Bayona, J. SanMiguel, J. Martínez, Comparative evaluation of stationary foreground object detection
-// algorithms based on background subtraction techniques, AVSS 2009. Light by its texture: A. Sanin, C. Sanderson, B. Lovell, Shadow
-// detection: a survey and comparative evaluation of recent methods, Pattern Recognition 2012.
+// Pixels near the outline vote for the picture with the stronger edge, changed pixels for the same structure or another
+// one. Compared is the luma of Reference::pooled: the samples of the frame, and what is expected under the light of the
+// frame. Whole numbers.
+// Ghosts by their outline: A. Bayona, J. SanMiguel, J. Martínez, Comparative evaluation of stationary foreground object
+// detection algorithms based on background subtraction techniques, AVSS 2009. Light by its texture: A. Sanin, C.
+// Sanderson, B. Lovell, Shadow detection: a survey and comparative evaluation of recent methods,
+// Pattern Recognition 2012.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +24,10 @@ namespace cudavision::diff {
 
 /// Numbers of pixels.
 struct Structure {
-  std::uint32_t edges, reference_edges;  ///< near the outline, with the stronger edge in the frame, and in the background
-  std::uint32_t same, other;  ///< changed, with the edges of the background, and with others; pixels without edges do not count
+  /// Near the outline, with the stronger edge in the frame, and in the background.
+  std::uint32_t edges, reference_edges;
+  /// Changed, with the edges of the background, and with others; pixels without edges do not count.
+  std::uint32_t same, other;
 
   CUDAVISION_HOST_DEVICE void add(const Structure& from) {
     edges += from.edges;

@@ -9,8 +9,8 @@
 
 namespace cudavision::track {
 
-/// The looks of an object in a frame. Of its upper and its lower half: the mean of luma, its standard deviation, and the means of Cb and
-/// Cr; in 8-bit steps.
+/// The looks of an object in a frame. Of its upper and its lower half: the mean of luma, its standard deviation, and
+/// the means of Cb and Cr; in 8-bit steps.
 struct Appearance {
   bool known = false;  ///< whether both halves have changed pixels
   std::array<double, 8> values{};

@@ -8,9 +8,10 @@
 namespace cudavision::track {
 namespace {
 
-/// Shortest augmenting paths (R. Jonker and A. Volgenant, "A shortest augmenting path algorithm for dense and sparse linear assignment
-/// problems", Computing 38, 1987): row by row, a path from the row to a free column is found that makes the sum grow the least, and the
-/// assignments along it are exchanged. Each row has a column of its own, after the others, at the cost of being alone.
+/// Shortest augmenting paths (R. Jonker and A. Volgenant, "A shortest augmenting path algorithm for dense and sparse
+/// linear assignment problems", Computing 38, 1987): row by row, a path from the row to a free column is found that
+/// makes the sum grow the least, and the assignments along it are exchanged. Each row has a column of its own, after
+/// the others, at the cost of being alone.
 class Assignment {
  public:
   Assignment(std::size_t columns, const std::vector<PossiblePair>& pairs, const std::vector<double>& alone)
@@ -39,7 +40,8 @@ class Assignment {
   };
   using Reached = std::pair<double, std::uint32_t>;  ///< distance, column
 
-  /// Dijkstra's algorithm over the columns, with costs less the prices of columns. Along assigned pairs, those are 0 by the gains of rows.
+  /// Dijkstra's algorithm over the columns, with costs less the prices of columns. Along assigned pairs,
+  /// those are 0 by the gains of rows.
   void augment(std::uint32_t first) {
     distance_.assign(distance_.size(), std::numeric_limits<double>::infinity());
     done_.assign(done_.size(), false);
@@ -97,7 +99,8 @@ class Assignment {
 
 }  // namespace
 
-std::vector<std::uint32_t> assign(std::size_t columns, const std::vector<PossiblePair>& pairs, const std::vector<double>& alone) {
+std::vector<std::uint32_t> assign(std::size_t columns, const std::vector<PossiblePair>& pairs,
+                                  const std::vector<double>& alone) {
   return Assignment(columns, pairs, alone).run();
 }
 

@@ -17,9 +17,10 @@ struct PossiblePair {
 
 inline constexpr std::uint32_t unassigned = std::numeric_limits<std::uint32_t>::max();
 
-/// Assigns rows to columns, each at most once, so that the sum of the costs of pairs and of `alone` of the rows that have no column is
-/// the least. Returns the column of each row, or `unassigned`. Each pair of a row and a column is listed at most once. The same input
-/// gives the same result. Takes O(rows · pairs · log(pairs)) at worst.
-std::vector<std::uint32_t> assign(std::size_t columns, const std::vector<PossiblePair>& pairs, const std::vector<double>& alone);
+/// Assigns rows to columns, each at most once, so that the sum of the costs of pairs and of `alone` of the rows that
+/// have no column is the least. Returns the column of each row, or `unassigned`. Each pair of a row and a column is
+/// listed at most once. The same input gives the same result. Takes O(rows · pairs · log(pairs)) at worst.
+std::vector<std::uint32_t> assign(std::size_t columns, const std::vector<PossiblePair>& pairs,
+                                  const std::vector<double>& alone);
 
 }  // namespace cudavision::track

@@ -5,8 +5,8 @@
 #include <limits>
 #include <vector>
 
-#include "kernels/track/appearance.hpp"
 #include "kernels/diff/motion.hpp"
+#include "kernels/track/appearance.hpp"
 
 namespace cudavision::track {
 
@@ -23,38 +23,42 @@ struct Expected {
 
 /// What belongs to an object in a frame.
 struct Match {
-  bool found = false;     ///< whether anything does; if not, nothing else is set
-  bool dropped = false;   ///< the object is a part of an older one
-  bool shared = false;    ///< other objects have cells of the same parts, or are hidden there
-  bool fragment = false;  ///< the object is not confirmed, and above, below or on a confirmed one: it may be a piece of that
-  Rect box;               ///< around its changed pixels, in pixels of the frame
-  int area = 0;           ///< cells
-  double score = 0;       ///< of the part that has most of its cells
+  bool found = false;    ///< whether anything does; if not, nothing else is set
+  bool dropped = false;  ///< the object is a part of an older one
+  bool shared = false;   ///< other objects have cells of the same parts, or are hidden there
+  /// The object is not confirmed, and above, below or on a confirmed one: it may be a piece of that.
+  bool fragment = false;
+  Rect box;                     ///< around its changed pixels, in pixels of the frame
+  int area = 0;                 ///< cells
+  double score = 0;             ///< of the part that has most of its cells
   diff::Structure structure{};  ///< the sum of its cells
-  Appearance appearance;  ///< of its parts, if it shares none
+  Appearance appearance;        ///< of its parts, if it shares none
 };
 
 struct Matches {
-  std::vector<Match> objects;           ///< for each expected object
+  std::vector<Match> objects;                 ///< for each expected object
   std::vector<diff::MotionRegion> unmatched;  ///< parts that belong to none, in their order
 };
 
-/// Matches objects with the parts of the first `most` regions (see find_parts()). A cell is in a box if its centre is, or up to half a
-/// cell outside.
-///   1. Objects and parts are assigned one to one, at the least cost. A pair costs 1 less the intersection over union of the boxes if
-///      cells of the part are in the box of the object. Otherwise it costs 1 plus the distance of the centres ÷ the reach, and is only
-///      possible within reach: one and a half sides (the longest of both boxes) and a cell; a side more for an object without a speed
-///      yet, and two sides more for each second unseen if the looks are alike; and if the areas of the boxes are within a factor of
-///      five. Unlike looks add to the cost, more so if the object was unseen or shared a part shortly before. An object may stay alone
-///      at a cost, which is lower if a part of the same looks covers its box.
-///   2. An object that stays alone joins the part of the largest intersection over union. Objects also take their fragments: parts of
-///      which at least half of the cells are in their box, and that no object that is confirmed, or older than an unconfirmed one, was
-///      assigned to. What stands beside() the object's own part is no fragment.
-///   3. If several objects take a part, unconfirmed ones are dropped as pieces of the confirmed ones; the one that was seen most often
-///      stays where none is confirmed.
-///   4. If several are left, each gets the cells that are nearest to its box: those at the smallest distance from its centre in units
-///      of its sides. An object that would get next to nothing is hidden by the others. Its box is around the changed pixels of the
-///      part in the predicted box, and around those of its cells that no predicted box covers.
-Matches match(const std::vector<Expected>& objects, const diff::MotionRegions& found, const diff::Cells& cells, std::size_t most);
+/// Matches objects with the parts of the first `most` regions (see find_parts()). A cell is in a box if its centre is,
+/// or up to half a cell outside.
+///   1. Objects and parts are assigned one to one, at the least cost. A pair costs 1 less the intersection over union
+///      of the boxes if cells of the part are in the box of the object. Otherwise it costs 1 plus the distance of the
+///      centres ÷ the reach, and is only possible within reach: one and a half sides (the longest of both boxes) and a
+///      cell; a side more for an object without a speed yet, and two sides more for each second unseen if the looks are
+///      alike; and if the areas of the boxes are within a factor of five. Unlike looks add to the cost, more so if the
+///      object was unseen or shared a part shortly before. An object may stay alone at a cost, which is lower if a part
+///      of the same looks covers its box.
+///   2. An object that stays alone joins the part of the largest intersection over union. Objects also take their
+///      fragments: parts of which at least half of the cells are in their box, and that no object that is confirmed, or
+///      older than an unconfirmed one, was assigned to. What stands beside() the object's own part is no fragment.
+///   3. If several objects take a part, unconfirmed ones are dropped as pieces of the confirmed ones; the one that was
+///      seen most often stays where none is confirmed.
+///   4. If several are left, each gets the cells that are nearest to its box: those at the smallest distance from its
+///      centre in units of its sides. An object that would get next to nothing is hidden by the others. Its box is
+///      around the changed pixels of the part in the predicted box,
+///      and around those of its cells that no predicted box covers.
+Matches match(const std::vector<Expected>& objects, const diff::MotionRegions& found, const diff::Cells& cells,
+              std::size_t most);
 
 }  // namespace cudavision::track

@@ -48,7 +48,8 @@ class Divider {
     return parts;
   }
 
-  /// What a cell shows in some columns: its own changed columns, and what lies beside them if the first or the last one is among them.
+  /// What a cell shows in some columns: its own changed columns,
+  /// and what lies beside them if the first or the last one is among them.
   Rect clipped(const PartCell& cell, const Columns& columns) const {
     const int scale = cells_.analysis_scale;
     int left = max_frame_side, right = -1;
@@ -99,7 +100,8 @@ class Divider {
     int at = -1;
     for (int x = part.first; x <= part.last; ++x) {
       const std::size_t i = std::size_t(x - part.first);
-      if (x - part.first < narrow_ || part.last - x < narrow_ || rows(x) > valley * std::min(left[i], right[i])) continue;
+      if (x - part.first < narrow_ || part.last - x < narrow_ || rows(x) > valley * std::min(left[i], right[i]))
+        continue;
       if (at < 0 || rows(x) < rows(at)) at = x;
     }
     if (at < 0) {

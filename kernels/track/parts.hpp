@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Private to the tracker: the regions of a frame as it takes them, where those of several people side by side are divided.
+// Private to the tracker: the regions of a frame as it takes them,
+// where those of several people side by side are divided.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,7 @@ namespace cudavision::track {
 /// A cell of a part.
 struct PartCell {
   int x, y;
-  Rect box;                ///< around its changed pixels and those beside it, see MotionRegions::boxes; in pixels of the frame
+  Rect box;  ///< around its changed pixels and those beside it, see MotionRegions::boxes; in pixels of the frame
   const diff::CellLooks* looks;  ///< nullptr: not known, or those of two parts
 };
 
@@ -29,10 +30,10 @@ bool beside(const Rect& a, const Rect& b);
 
 /// The parts of the first `most` regions, in the order of the regions; those of a region from left to right.
 ///
-/// Cells link what is up to a cell apart, so people who walk side by side are one region. A region is divided where few of the rows of its
-/// cells have changed pixels in a column, if all its parts are upright and stand beside each other: nothing else has such parts for long.
-/// The boxes of parts reach at most to the middle between them; up and down, a cell that two parts have counts for both.
-/// A region without looks is one part. Pointers into `found` stay.
+/// Cells link what is up to a cell apart, so people who walk side by side are one region. A region is divided where few
+/// of the rows of its cells have changed pixels in a column, if all its parts are upright and stand beside each other:
+/// nothing else has such parts for long. The boxes of parts reach at most to the middle between them; up and down, a
+/// cell that two parts have counts for both. A region without looks is one part. Pointers into `found` stay.
 std::vector<Part> find_parts(const diff::MotionRegions& found, const diff::Cells& cells, std::size_t most);
 
 }  // namespace cudavision::track

@@ -17,7 +17,7 @@ constexpr std::uint64_t ghost_time = 400'000'000;    ///< ns for which a ghost m
 constexpr double clear_light = 0.6;                  ///< the balance of votes for the structure of the background
 constexpr std::uint32_t least_structure = 4;         ///< votes of it in a frame; fewer say nothing
 constexpr std::uint64_t light_time = 1'000'000'000;  ///< ns for which light must be nothing else
-constexpr double near = 0.5;                         ///< the distance up to which an object stands still, in its shorter sides
+constexpr double near = 0.5;  ///< the distance up to which an object stands still, in its shorter sides
 
 }  // namespace
 

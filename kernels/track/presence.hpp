@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Whether an object moves, has stopped, or is none: a ghost, which is background that something uncovered. Decided from its boxes and its
-// structure (structure.hpp), over time.
+// Whether an object moves, has stopped, or is none: a ghost, which is background that something uncovered. Decided from
+// its boxes and its structure (structure.hpp), over time.
 //
-//   moves ─── still for PresenceRules::still ───▶ stopped ─── still for PresenceRules::absorb ───▶ absorbed: it becomes background
-//     ▲                                              │
+//   moves ─── still for PresenceRules::still ───▶ stopped ─── still for PresenceRules::absorb ───▶ absorbed: it becomes
+//     ▲                                              │                                              background
 //     └────────────────── goes on ───────────────────┘
 //   still, and the background has the edges at its outline ───▶ ghost: what is seen there becomes background
 //   still, never elsewhere, and with the edges of the background inside ───▶ light: the same
@@ -25,9 +25,9 @@ struct PresenceRules {
 
 /// What is seen of an object in a frame.
 struct Sighting {
-  Rect box;             ///< in pixels
+  Rect box;                   ///< in pixels
   diff::Structure structure;  ///< of its cells; all 0 where it is not known
-  double slack = 0;     ///< the least distance that is movement, in pixels
+  double slack = 0;           ///< the least distance that is movement, in pixels
 };
 
 class Presence {
@@ -52,7 +52,8 @@ class Presence {
     double distance(const Place& other) const;
   };
 
-  Place first_, still_;                               // the middle of the box where it was first seen, and where it stands still
+  // The middle of the box where it was first seen, and where it stands still.
+  Place first_, still_;
   Moment since_, rested_;                             // when it came to still_
   std::uint64_t doubtless_ = 0, lit_ = 0, last_ = 0;  // when it was last no ghost, and no light; the last frame
   double balance_ = 0;  // of the votes at the outline, smoothed: 1 if all are for an object, −1 if all are for a ghost

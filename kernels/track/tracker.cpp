@@ -11,7 +11,8 @@ namespace {
 // Tried as the constants of matching.cpp.
 constexpr double place_gain = 0.4, speed_gain = 0.1;  ///< of the filter, once an object has been seen often enough
 constexpr double size_gain = 0.1;                     ///< share of the new size
-constexpr double shared_gain = 0.5;  ///< factor for speed and size while objects share a region, whose division is a guess
+/// Factor for speed and size while objects share a region, whose division is a guess.
+constexpr double shared_gain = 0.5;
 
 /// Whether an object is seen better in box a than in b: whole rather than cut by the edge of the frame, and large.
 bool is_better(const Rect& a, const Rect& b, const diff::Cells& cells) {
@@ -22,7 +23,8 @@ bool is_better(const Rect& a, const Rect& b, const diff::Cells& cells) {
   return b.empty() || (is_whole(a) != is_whole(b) ? is_whole(a) : size(a) > size(b));
 }
 
-/// ns after which something that became background, and is still seen, is a new object. Decisions reach the mask some frames later.
+/// ns after which something that became background, and is still seen, is a new object.
+/// Decisions reach the mask some frames later.
 constexpr std::uint64_t forget_time = 2'000'000'000;
 
 }  // namespace
@@ -32,10 +34,12 @@ Tracker::Tracker(const TrackRules& rules, std::uint64_t last_id) : rules_(rules)
 /// Takes what belongs to an object in this frame as a measurement.
 void Tracker::see(Track& track, const Match& match, std::uint64_t now) {
   const double n = ++track.frames, trust = match.shared ? shared_gain : 1;
-  const double by_place = std::max(place_gain, 2 * (2 * n - 1) / (n * (n + 1)));  // least squares over all frames so far
+  // Least squares over all frames so far.
+  const double by_place = std::max(place_gain, 2 * (2 * n - 1) / (n * (n + 1)));
   const double by_speed = std::max(speed_gain, 6 / (n * (n + 1))) * trust;
   const double by_size = std::max(size_gain, 1 / n) * trust;
-  const double off_x = match.box.x + match.box.width / 2.0 - track.x, off_y = match.box.y + match.box.height / 2.0 - track.y;
+  const double off_x = match.box.x + match.box.width / 2.0 - track.x,
+               off_y = match.box.y + match.box.height / 2.0 - track.y;
   track.x += by_place * off_x, track.y += by_place * off_y;
   if (const double seconds = double(now - track.last) / 1e9; seconds > 0)
     track.speed_x += by_speed * off_x / seconds, track.speed_y += by_speed * off_y / seconds;
@@ -61,7 +65,8 @@ void Tracker::judge(Track& track, const diff::Structure& structure, const diff::
   const Change change = track.presence.see({track.box, structure, double(cells.cell_size)}, rules_.presence, moment);
   const auto tell = [&](Kind kind) {
     if (track.id > 0)
-      events_.push_back({kind, track.id, -1, track.box, moment, {}, 0, track.presence.rested(), {}, false, track.visits.zones()});
+      events_.push_back(
+          {kind, track.id, -1, track.box, moment, {}, 0, track.presence.rested(), {}, false, track.visits.zones()});
   };
   if (change == Change::stopped) tell(Kind::stopped);
   if (change == Change::moves) tell(Kind::moving);
@@ -74,17 +79,21 @@ void Tracker::judge(Track& track, const diff::Structure& structure, const diff::
 
 std::vector<diff::Learning> Tracker::learning(const diff::Cells& cells) const {
   std::vector<diff::Learning> map;
-  const int size = cells.cell_size, width = divide_up(cells.frame_width, size), height = divide_up(cells.frame_height, size);
-  for (const diff::Learning decision : {diff::Learning::take, diff::Learning::hold}) {  // where both are, an object stands before a ghost
+  const int size = cells.cell_size, width = divide_up(cells.frame_width, size),
+            height = divide_up(cells.frame_height, size);
+  // Where both are, an object stands before a ghost.
+  for (const diff::Learning decision : {diff::Learning::take, diff::Learning::hold}) {
     for (const Track& track : tracks_) {
-      const bool decides = decision == diff::Learning::take ? track.is_background && track.seen
-                                                      : !track.is_background && track.id > 0 && track.presence.certain();
+      const bool decides = decision == diff::Learning::take
+                               ? track.is_background && track.seen
+                               : !track.is_background && track.id > 0 && track.presence.certain();
       if (!decides) continue;
       map.resize(std::size_t(width) * height, diff::Learning::usual);
       const Rect& box = track.box;  // and a cell around it, for what of it is below the threshold, and its shadow
       const int left = std::max(0, box.x / size - 1), right = std::min(width - 1, (box.x + box.width - 1) / size + 1);
       const int top = std::max(0, box.y / size - 1), bottom = std::min(height - 1, (box.y + box.height - 1) / size + 1);
-      for (int y = top; y <= bottom; ++y) std::fill_n(map.begin() + std::ptrdiff_t(y) * width + left, right - left + 1, decision);
+      for (int y = top; y <= bottom; ++y)
+        std::fill_n(map.begin() + std::ptrdiff_t(y) * width + left, right - left + 1, decision);
     }
   }
   return map;
@@ -98,8 +107,8 @@ void Tracker::advance(const diff::MotionRegions& found, const diff::Cells& cells
     track.x += track.speed_x * seconds, track.y += track.speed_y * seconds;
     track.apart += seconds;
     expected.push_back({track.x - track.width / 2, track.y - track.height / 2, track.x + track.width / 2,
-                        track.y + track.height / 2, track.frames, track.id > 0, track.seen, double(moment.now - track.last) / 1e9,
-                        track.apart, &track.portrait});
+                        track.y + track.height / 2, track.frames, track.id > 0, track.seen,
+                        double(moment.now - track.last) / 1e9, track.apart, &track.portrait});
   }
   const Matches matches = match(expected, found, cells, max_objects);
   for (std::size_t i = 0; i < tracks_.size(); ++i) {
@@ -125,7 +134,8 @@ void Tracker::advance(const diff::MotionRegions& found, const diff::Cells& cells
   objects_.clear();
   const VisitRules rules{rules_.places, rules_.hold, cells.cell_size / 2.0};
   for (Track& track : tracks_) look(track, cells, rules, moment);
-  tracks_.erase(std::remove_if(tracks_.begin(), tracks_.end(), [](const Track& track) { return track.gone; }), tracks_.end());
+  tracks_.erase(std::remove_if(tracks_.begin(), tracks_.end(), [](const Track& track) { return track.gone; }),
+                tracks_.end());
 }
 
 /// Finds out whether an object is still there, what it visits, and what is known of it in this frame.
@@ -138,8 +148,9 @@ void Tracker::look(Track& track, const diff::Cells& cells, const VisitRules& rul
   if (!track.seen && !track.gone) {
     const auto rounded = [](double value) { return int(std::lround(std::clamp(value, -1e6, 1e6))); };
     const int left = rounded(track.x - track.width / 2), top = rounded(track.y - track.height / 2);
-    const Rect box = intersection({left, top, rounded(track.x + track.width / 2) - left, rounded(track.y + track.height / 2) - top},
-                                  {0, 0, cells.frame_width, cells.frame_height});
+    const Rect box =
+        intersection({left, top, rounded(track.x + track.width / 2) - left, rounded(track.y + track.height / 2) - top},
+                     {0, 0, cells.frame_width, cells.frame_height});
     if (!box.empty()) track.box = box;
     const bool inside = track.x >= 0 && track.y >= 0 && track.x < cells.frame_width && track.y < cells.frame_height;
     track.gone = track.id == 0 || !inside || box.empty() || moment.now - track.last >= rules_.hold;
@@ -164,7 +175,8 @@ void Tracker::passed(std::uint64_t now) {
     track.gone = !track.seen && now - track.last >= rules_.hold;
     if (track.gone) track.visits.end(visitor, events_);
   }
-  tracks_.erase(std::remove_if(tracks_.begin(), tracks_.end(), [](const Track& track) { return track.gone; }), tracks_.end());
+  tracks_.erase(std::remove_if(tracks_.begin(), tracks_.end(), [](const Track& track) { return track.gone; }),
+                tracks_.end());
 }
 
 void Tracker::finish() {
@@ -180,7 +192,8 @@ void Tracker::continue_from(Tracker& previous) {
   now_ = previous.now_;
   last_id_ = std::max(last_id_, previous.last_id_);
   if (rules_.places == previous.rules_.places) return;
-  for (Track& track : tracks_) track.visits.end({track.id, track.box, track.path, track.best}, previous.events_), track.visits = {};
+  for (Track& track : tracks_)
+    track.visits.end({track.id, track.box, track.path, track.best}, previous.events_), track.visits = {};
 }
 
 std::vector<ObjectEvent> Tracker::take_events() { return std::exchange(events_, {}); }

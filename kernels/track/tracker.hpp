@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Follows objects from frame to frame by the regions that move. Plain arithmetic on the host: the same regions at the same times
-// give the same objects on every backend.
+// Follows objects from frame to frame by the regions that move. Plain arithmetic on the host: the same regions at the
+// same times give the same objects on every backend.
 //
 //   regions ──▶ match() ──▶ filter of place and speed ──▶ objects (regions of interest)
 //                 ▲                    │           └────▶ visits ──▶ events: enter, leave, cross
@@ -12,15 +12,15 @@
 #include <vector>
 
 #include "kernels/diff/learning.hpp"
-#include "kernels/track/matching.hpp"
 #include "kernels/diff/motion.hpp"
+#include "kernels/track/matching.hpp"
 #include "kernels/track/presence.hpp"
 #include "kernels/track/visits.hpp"
 
 namespace cudavision::track {
 
 struct TrackRules {
-  int min_frames = 3;                  ///< an object is confirmed when it was seen in this many frames in a row, 1 or more
+  int min_frames = 3;  ///< an object is confirmed when it was seen in this many frames in a row, 1 or more
   std::uint64_t hold = 1'000'000'000;  ///< ns for which a confirmed object stays that is not seen
   Places places;                       ///< that objects visit
   PresenceRules presence{};
@@ -32,19 +32,20 @@ inline constexpr std::size_t max_objects = 1024;
 /// An object in a frame.
 struct TrackedObject {
   std::uint64_t id = 0;  ///< counted from 1; 0 until the object is confirmed
-  Rect box;           ///< around its changed pixels, or the predicted box if it is not seen; in pixels, inside the frame, not empty
-  int area = 0;       ///< cells, when it was last seen
-  double score = 0;   ///< changed ÷ counted pixels of its region, when it was last seen
-  double age = 0;     ///< seconds since it was first seen
-  double unseen = 0;  ///< seconds since it was last seen
-  bool held = false;  ///< whether it is not seen in this frame
+  /// Around its changed pixels, or the predicted box if it is not seen; in pixels, inside the frame, not empty.
+  Rect box;
+  int area = 0;            ///< cells, when it was last seen
+  double score = 0;        ///< changed ÷ counted pixels of its region, when it was last seen
+  double age = 0;          ///< seconds since it was first seen
+  double unseen = 0;       ///< seconds since it was last seen
+  bool held = false;       ///< whether it is not seen in this frame
   bool stopped = false;    ///< whether it stands still, see PresenceRules
   std::vector<int> zones;  ///< the zones in which it is, or was when it was last seen
 };
 
-/// The place of an object is predicted with constant velocity. A filter of growing memory, and then of constant gains (an α-β
-/// filter: Bar-Shalom, Li and Kirubarajan, Estimation with Applications to Tracking and Navigation, 2001, section 6.5), follows the
-/// centre of its box.
+/// The place of an object is predicted with constant velocity. A filter of growing memory, and then of constant gains
+/// (an α-β filter: Bar-Shalom, Li and Kirubarajan, Estimation with Applications to Tracking and Navigation, 2001,
+/// section 6.5), follows the centre of its box.
 class Tracker {
  public:
   /// `last_id`: ids go on after this one.
@@ -52,18 +53,21 @@ class Tracker {
 
   /// Goes on to the next frame, which has these regions of these cells. `moment.now` is the last frame's or follows it.
   void advance(const diff::MotionRegions& found, const diff::Cells& cells, const Moment& moment);
-  /// No frame came until `now`, which follows the last frame. Objects that were not seen in that frame leave when their hold is over, and
-  /// those that were out of a zone leave it; others stay, because nothing says that they moved.
+  /// No frame came until `now`, which follows the last frame. Objects that were not seen in that frame leave when their
+  /// hold is over, and those that were out of a zone leave it; others stay, because nothing says that they moved.
   void passed(std::uint64_t now);
   /// Ends a run of frames: all objects are gone.
   void finish();
-  /// Takes over the objects of a tracker of frames of the same size. If the places differ, all visits end there and begin here anew.
+  /// Takes over the objects of a tracker of frames of the same size. If the places differ,
+  /// all visits end there and begin here anew.
   void continue_from(Tracker& previous);
 
-  /// The objects in the last frame, in the order in which they came: those that are seen, and confirmed ones that are held.
+  /// The objects in the last frame, in the order in which they came: those that are seen,
+  /// and confirmed ones that are held.
   const std::vector<TrackedObject>& objects() const { return objects_; }
-  /// What the background may learn after the last frame: a Learning for each cell of `cells`; empty: usual in all. Nothing is learned from
-  /// what certainly is an object. Ghosts, and objects that stood still for long, become background.
+  /// What the background may learn after the last frame: a Learning for each cell of `cells`; empty: usual in all.
+  /// Nothing is learned from what certainly is an object. Ghosts,
+  /// and objects that stood still for long, become background.
   std::vector<diff::Learning> learning(const diff::Cells& cells) const;
   /// What happened since the last call.
   std::vector<ObjectEvent> take_events();
@@ -75,7 +79,7 @@ class Tracker {
     std::uint64_t id = 0;
     double x = 0, y = 0, width = 0, height = 0;  // the predicted box by its centre, in pixels
     double speed_x = 0, speed_y = 0;             // pixels a second
-    double seen_x = 0, seen_y = 0, path = 0;     // its centre when it was last seen, and the length of its way until then
+    double seen_x = 0, seen_y = 0, path = 0;  // its centre when it was last seen, and the length of its way until then
     Rect box;
     View best;
     int area = 0;
@@ -83,8 +87,10 @@ class Tracker {
     std::uint64_t first = 0, last = 0;  // times at which it was seen
     int frames = 0;                     // in which it was seen
     bool seen = true, gone = false;
-    bool fragment = false;                                   // it may be a piece of another object: not confirmed as long as it may
-    double apart = std::numeric_limits<double>::infinity();  // seconds since it last shared a part of a region with other objects
+    // It may be a piece of another object: not confirmed as long as it may.
+    bool fragment = false;
+    // Seconds since it last shared a part of a region with other objects.
+    double apart = std::numeric_limits<double>::infinity();
     Portrait portrait;
     std::uint64_t taken = 0;     // when it became background
     bool is_background = false;  // it has no more visits, and stays until the mask has forgotten it

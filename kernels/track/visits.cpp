@@ -30,7 +30,8 @@ void Visits::visit(int zone, const Visitor& visitor, const Moment& moment) {
   found->path_last = visitor.path;
 }
 
-void Visits::seen(const Visitor& visitor, const VisitRules& rules, const Moment& moment, std::vector<ObjectEvent>& events) {
+void Visits::seen(const Visitor& visitor, const VisitRules& rules, const Moment& moment,
+                  std::vector<ObjectEvent>& events) {
   const auto& zones = rules.places.zones;
   const Foot foot = foot_of(visitor.box);
   zones_.clear();
@@ -42,11 +43,13 @@ void Visits::seen(const Visitor& visitor, const VisitRules& rules, const Moment&
   if (visitor.id > 0)
     for (Visit& visit : visits_)
       if (!std::exchange(visit.told, true))
-        events.push_back({ObjectEvent::Kind::enter, visitor.id, visit.zone, visitor.box, visit.entered, {}, 0, {}, {}, false});
+        events.push_back(
+            {ObjectEvent::Kind::enter, visitor.id, visit.zone, visitor.box, visit.entered, {}, 0, {}, {}, false});
   look_at_lines(visitor, rules, events);
 }
 
-void Visits::unseen(const Visitor& visitor, const VisitRules& rules, const Moment& moment, std::vector<ObjectEvent>& events) {
+void Visits::unseen(const Visitor& visitor, const VisitRules& rules, const Moment& moment,
+                    std::vector<ObjectEvent>& events) {
   passed(visitor, rules, moment.now, moment.now, events);
 }
 

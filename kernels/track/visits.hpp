@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The zones that an object enters and leaves, and the lines that it crosses.
 //
-// An object is where its foot is: the pixel in the middle of the lower edge of its box. A visit of a zone begins with the first
-// frame in which the foot is in the zone. It ends with the last one, after which the foot was outside for the time `hold`, or the
-// object was gone. So an object that walks along the edge of a zone does not enter it again and again.
+// An object is where its foot is: the pixel in the middle of the lower edge of its box. A visit of a zone begins with
+// the first frame in which the foot is in the zone. It ends with the last one, after which the foot was outside for the
+// time `hold`, or the object was gone. So an object that walks along the edge of a zone does not
+// enter it again and again.
 //
-// Boxes are as exact as the pixels of the analysis, but feet and their shadows come and go in the mask. So a side of a line counts only
-// where the foot is further from the line than a slack, and somebody who stands on the line does not cross it again and again.
+// Boxes are as exact as the pixels of the analysis, but feet and their shadows come and go in the mask. So a side of a
+// line counts only where the foot is further from the line than a slack, and somebody who stands on the line does not
+// cross it again and again.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +35,8 @@ struct Places {
 
 /// The time of a frame.
 struct Moment {
-  std::uint64_t now = 0;    ///< ns, on a clock that does not run backwards. It may pass its largest value: only differences count
+  /// Ns, on a clock that does not run backwards. It may pass its largest value: only differences count.
+  std::uint64_t now = 0;
   std::uint64_t stamp = 0;  ///< whatever the caller knows the frame by; goes into events
 };
 
@@ -46,14 +49,15 @@ struct View {
 /// Something that an object did.
 struct ObjectEvent {
   enum class Kind { enter, leave, cross, stopped, moving, removed } kind = Kind::enter;
-  std::uint64_t id = 0;      ///< of the object
-  int place = 0;             ///< the zone or the line; -1: the frame, where there are no zones
-  Rect box;                  ///< of the object, in pixels
-  Moment entered, left;      ///< leave: the first and the last frame of the visit. enter: the first
-  double path = 0;           ///< leave: the length of the way during the visit, in pixels
-  Moment rested;             ///< stopped, moving: since when it stands still, or had stood still
-  View best;                 ///< leave: where the object was seen best
-  bool to_right = false;     ///< cross: from left to right, as seen by somebody who looks along the line; otherwise to the left
+  std::uint64_t id = 0;  ///< of the object
+  int place = 0;         ///< the zone or the line; -1: the frame, where there are no zones
+  Rect box;              ///< of the object, in pixels
+  Moment entered, left;  ///< leave: the first and the last frame of the visit. enter: the first
+  double path = 0;       ///< leave: the length of the way during the visit, in pixels
+  Moment rested;         ///< stopped, moving: since when it stands still, or had stood still
+  View best;             ///< leave: where the object was seen best
+  /// Cross: from left to right, as seen by somebody who looks along the line; otherwise to the left.
+  bool to_right = false;
   std::vector<int> zones{};  ///< stopped, moving, removed: those in which the object was when it was seen before
 };
 
@@ -78,8 +82,8 @@ class Visits {
   void seen(const Visitor& visitor, const VisitRules& rules, const Moment& moment, std::vector<ObjectEvent>& events);
   /// The object is not seen in this frame.
   void unseen(const Visitor& visitor, const VisitRules& rules, const Moment& moment, std::vector<ObjectEvent>& events);
-  /// No frame came until `now`, which follows the last frame at `frame`: ends the visits that would end with a frame in which the object
-  /// is where it was in the last one.
+  /// No frame came until `now`, which follows the last frame at `frame`: ends the visits that would end with a frame in
+  /// which the object is where it was in the last one.
   void passed(const Visitor& visitor, const VisitRules& rules, std::uint64_t frame, std::uint64_t now,
               std::vector<ObjectEvent>& events);
   /// Ends all visits.

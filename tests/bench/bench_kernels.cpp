@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Measures the time of Filter::submit alone, and compares it with a copy of the same bytes and with peer libraries. Each row is one Google
-// Benchmark, with the median that a Runner measured as its time. `--benchmark_out=FILE` writes all rows as JSON;
-// `--benchmark_filter=REGEX` selects rows.
+// Measures the time of Filter::submit alone, and compares it with a copy of the same bytes and with peer libraries.
+// Each row is one Google Benchmark, with the median that a Runner measured as its time. `--benchmark_out=FILE` writes
+// all rows as JSON; `--benchmark_filter=REGEX` selects rows.
 //   bench_kernels [--backend=cuda|cpu] [--sizes=8K,4K,1440p,1080p,720p,360p] [--peers=LIBRARY.so] [--benchmark_…]
 // Exit status: 0; 77 if the backend has no device; 1 for a wrong option or if a submit failed.
 #include <benchmark/benchmark.h>
@@ -33,7 +33,7 @@ constexpr Size sizes[] = {{"8K", 7680, 4320},    {"4K", 3840, 2160},        {"14
                           {"1080p", 1920, 1080}, {"720p", 1280, 720, true}, {"360p", 640, 360, true}};
 
 constexpr std::size_t longest_copy = 256u << 20;  ///< bytes that are read; fits into the runners' memory
-constexpr double fma_rate = 33.5e12;              ///< multiply-adds per second of an H200: half of its 67 TFLOP/s in float32
+constexpr double fma_rate = 33.5e12;  ///< multiply-adds per second of an H200: half of its 67 TFLOP/s in float32
 
 /// The limit in µs for one frame of 1080p, for rows that do not set their own. Non-local means and mixtures have none.
 double limit_at_1080p(const Row& row) {
@@ -61,7 +61,8 @@ double filtered_samples(const Geometry& geometry) {
     const Rect grid = geometry.grid(format.sets[i]);
     for (int c = 0; c < format.sets[i].channels; ++c) {
       const Role role = format.sets[i].roles[c];
-      if (role != Role::alpha && role != Role::padding && role != Role::other) samples += double(grid.width) * grid.height;
+      if (role != Role::alpha && role != Role::padding && role != Role::other)
+        samples += double(grid.width) * grid.height;
     }
   }
   return samples;
@@ -71,8 +72,9 @@ struct Bench {
   std::unique_ptr<Runner> runner;
   Backend backend = Backend::cuda;
   std::vector<PeerEntry> peers;
-  std::map<std::size_t, std::pair<double, double>> copies;  ///< number of bytes → µs of the system's copy and of the copy kernel
-  double peer_logs = 0;                                     ///< Σ log(peer ÷ ours), for the geometric mean
+  /// Number of bytes → µs of the system's copy and of the copy kernel.
+  std::map<std::size_t, std::pair<double, double>> copies;
+  double peer_logs = 0;  ///< Σ log(peer ÷ ours), for the geometric mean
   int measured = 0, unavailable = 0, failed = 0, over_mark = 0, with_peer = 0, slower_than_peer = 0;
 
   Result<std::pair<double, double>> copy_of(std::size_t bytes) {
@@ -90,8 +92,8 @@ struct Bench {
     return copies[bytes] = {copy.value().us, kernel.value().us};
   }
 
-  /// Times every peer that accepts the work, on the pictures in the ring. Returns the fastest, or a null name if there is none. Stores all
-  /// times in counters named peer_<name><suffix>.
+  /// Times every peer that accepts the work, on the pictures in the ring. Returns the fastest, or a null name if there
+  /// is none. Stores all times in counters named peer_<name><suffix>.
   std::pair<const char*, Timing> fastest_peer(const Row& row, const Geometry& geometry, const std::string& suffix,
                                               benchmark::State& state) {
     std::pair<const char*, Timing> best{};
@@ -105,8 +107,10 @@ struct Bench {
       const auto submit = [&](int i, Queue queue) -> Status {
         const auto& slots = runner->slots();
         const std::size_t before = (std::size_t(i) + slots.size() * diff_interval - diff_interval) % slots.size();
-        const Plane &src = slots[i].src.planes[0], &dst = slots[i].dst.planes[0], &reference = slots[before].src.planes[0];
-        const PeerPictures pictures{src.data, dst.data, reference.data, int(src.pitch), int(dst.pitch), int(reference.pitch)};
+        const Plane &src = slots[i].src.planes[0], &dst = slots[i].dst.planes[0],
+                    &reference = slots[before].src.planes[0];
+        const PeerPictures pictures{src.data,       dst.data,       reference.data,
+                                    int(src.pitch), int(dst.pitch), int(reference.pitch)};
         const int error = peer.submit(&work, &pictures, queue.stream);
         return error == 0 ? Status() : Status::resource(std::to_string(error));
       };
@@ -128,7 +132,8 @@ struct Bench {
   }
 
   /// Measures a row, fills in its counters and prints its line.
-  Status measure(const Row& row, const Size& size, const std::string& name, benchmark::State& state, double& random_us) {
+  Status measure(const Row& row, const Size& size, const std::string& name, benchmark::State& state,
+                 double& random_us) {
     const Geometry geometry{row.format, size.width, size.height};
     auto operation = row.make(geometry, backend);
     if (!operation.ok()) return operation.error();
@@ -139,8 +144,8 @@ struct Bench {
       const std::size_t room = std::size_t(row.table_bytes) * (geometry.width + 256) * (geometry.height + 1);
       if (Status status = runner->prepare(geometry, data, room); !status.ok()) return status;
       const auto& slots = runner->slots();
-      auto timing =
-          runner->time([&](int i, Queue queue) { return operation.value()(slots[i], queue); }, int(slots.size()), runner->budget());
+      auto timing = runner->time([&](int i, Queue queue) { return operation.value()(slots[i], queue); },
+                                 int(slots.size()), runner->budget());
       if (!timing.ok()) return timing.error();
       ours[int(data)] = timing.value();
       if (data == Data::random || row.peer.equal_too)
@@ -186,7 +191,8 @@ struct Bench {
       }
       const bool largest = &size == &sizes[0];
       if (largest) compare("must", floor_us > 0 ? random.us / floor_us : random.us / copy_us, row.must, state);
-      if (largest || size.height == 1080) compare("must_us", random.us, largest ? row.must_us : row.must_us_1080p, state);
+      if (largest || size.height == 1080)
+        compare("must_us", random.us, largest ? row.must_us : row.must_us_1080p, state);
     }
     std::printf("\n");
     std::fflush(stdout);
@@ -277,15 +283,17 @@ int run_all(int argc, char** argv) {
       if (!by_default && ("," + wanted + ",").find("," + std::string(size.name) + ",") == std::string::npos) continue;
       if (row.only_8k && &size != &sizes[0]) continue;
       const std::string name = row.name + "/" + info(row.format).name + "/" + size.name;
-      benchmark::RegisterBenchmark(name.c_str(),
-                                   [&bench, row, &size, name](benchmark::State& state) { bench.run(row, size, name, state); })
+      benchmark::RegisterBenchmark(
+          name.c_str(), [&bench, row, &size, name](benchmark::State& state) { bench.run(row, size, name, state); })
           ->UseManualTime()
           ->Iterations(1)
           ->Unit(benchmark::kMicrosecond);
     }
 
-  std::printf("# %s: median time of one submit; copy: of the same bytes%s\n%-52s %9s %6s %7s%s\n", bench.runner->device().c_str(),
-              cuda ? " (cudaMemcpyAsync; at 1080p a plain kernel); floor: multiply-adds at 33.5 T/s; peer: the fastest of NPP and "
+  std::printf("# %s: median time of one submit; copy: of the same bytes%s\n%-52s %9s %6s %7s%s\n",
+              bench.runner->device().c_str(),
+              cuda ? " (cudaMemcpyAsync; at 1080p a plain kernel); floor: multiply-adds at 33.5 T/s; peer: the fastest "
+                     "of NPP and "
                      "CUB, its time ÷ ours (*: not as a graph); !> over the mark"
                    : " (memcpy)",
               "", "us", "equal", "/copy", cuda ? " /floor    peer" : "");
@@ -294,8 +302,8 @@ int run_all(int argc, char** argv) {
   std::printf("# %d measured, %d unavailable, %d failed", bench.measured, bench.unavailable, bench.failed);
   if (cuda) std::printf(", %d over their mark", bench.over_mark);
   if (bench.with_peer)
-    std::printf(", %d slower than the peer of %d, peers take %.2f times as long (geometric mean)", bench.slower_than_peer,
-                bench.with_peer, std::exp(bench.peer_logs / bench.with_peer));
+    std::printf(", %d slower than the peer of %d, peers take %.2f times as long (geometric mean)",
+                bench.slower_than_peer, bench.with_peer, std::exp(bench.peer_logs / bench.with_peer));
   std::printf("\n");
   return bench.failed > 0;
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The CPU backend's mixtures of Gaussians beside OpenCV's cv::BackgroundSubtractorMOG2, on the same frames in one process and on the
-// same number of threads.
+// The CPU backend's mixtures of Gaussians beside OpenCV's cv::BackgroundSubtractorMOG2, on the same frames in one
+// process and on the same number of threads.
 //
 //   bench_mog2 [--turns=N] [--size=WIDTHxHEIGHT --clip=FILE]
 //
-// The frames are a scene of this program: a textured picture with sensor noise, a part that sways, and blocks that walk. FILE has raw
-// frames (8-bit BGR, at least 2) of the given size instead, which are taken there and back. Both models see each frame once, ours and
-// theirs first in turns; the first frames, in which the models begin, are not counted.
+// The frames are a scene of this program: a textured picture with sensor noise, a part that sways, and blocks that
+// walk. FILE has raw frames (8-bit BGR, at least 2) of the given size instead, which are taken there and back. Both
+// models see each frame once, ours and theirs first in turns; the first frames,
+// in which the models begin, are not counted.
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -52,7 +53,8 @@ std::vector<cv::Mat> scene(const cv::Size& size) {
 std::vector<cv::Mat> read_clip(const std::string& path, const cv::Size& size) {
   std::vector<cv::Mat> frames;
   std::ifstream file(path, std::ios::binary);
-  for (cv::Mat frame(size, CV_8UC3); file.read(frame.ptr<char>(), std::streamsize(frame.total() * 3)) && frames.size() < 200;)
+  for (cv::Mat frame(size, CV_8UC3);
+       file.read(frame.ptr<char>(), std::streamsize(frame.total() * 3)) && frames.size() < 200;)
     frames.push_back(frame.clone());
   return frames;
 }
@@ -75,7 +77,8 @@ bool measure(const std::vector<cv::Mat>& frames, bool one_channel, bool shadows,
   params.open_radius = 0;
   params.light_change_ratio = 0;
   params.drop_shadows = shadows;
-  const auto made = diff::make(params, {one_channel ? Format::GRAY8 : Format::BGR, size.width, size.height}, Backend::cpu);
+  const auto made =
+      diff::make(params, {one_channel ? Format::GRAY8 : Format::BGR, size.width, size.height}, Backend::cpu);
   if (!made.ok()) return std::fprintf(stderr, "%s\n", made.error().message().c_str()), false;
   const auto theirs = cv::createBackgroundSubtractorMOG2(params.history, params.variance_threshold, shadows);
 
@@ -106,11 +109,13 @@ bool measure(const std::vector<cv::Mat>& frames, bool one_channel, bool shadows,
   }
   const Times we = times(spent[true]), they = times(spent[false]);
   std::printf(
-      "%4dx%-4d %d channel%s shadows %-4s %d thread%s  ours %6.2f (least %6.2f)  theirs %6.2f (least %6.2f)  theirs ÷ ours "
+      "%4dx%-4d %d channel%s shadows %-4s %d thread%s  ours %6.2f (least %6.2f)  theirs %6.2f (least %6.2f)  theirs ÷ "
+      "ours "
       "%5.2f (least %5.2f)  foreground %.3f %% and %.3f %%\n",
       size.width, size.height, one_channel ? 1 : 3, one_channel ? " " : "s", shadows ? "drop" : "keep", threads,
-      threads == 1 ? " " : "s", we.median, we.least, they.median, they.least, they.median / we.median, they.least / we.least,
-      100 * foreground[true] / double(size.area()) / turns, 100 * foreground[false] / double(size.area()) / turns);
+      threads == 1 ? " " : "s", we.median, we.least, they.median, they.least, they.median / we.median,
+      they.least / we.least, 100 * foreground[true] / double(size.area()) / turns,
+      100 * foreground[false] / double(size.area()) / turns);
   std::fflush(stdout);
   return true;
 }
@@ -132,15 +137,18 @@ int main(int argc, char** argv) {
     } else if (const char* value = option(argv[i], "--clip=")) {
       clip = value;
     } else if (const char* value = option(argv[i], "--size=");
-               value && std::sscanf(value, "%dx%d", &size.width, &size.height) == 2 && size.width > 0 && size.height > 0) {
+               value && std::sscanf(value, "%dx%d", &size.width, &size.height) == 2 && size.width > 0 &&
+               size.height > 0) {
     } else {
-      std::fprintf(stderr, "%s: %s: allowed are --turns=N, and --size=WIDTHxHEIGHT with --clip=FILE\n", argv[0], argv[i]);
+      std::fprintf(stderr, "%s: %s: allowed are --turns=N, and --size=WIDTHxHEIGHT with --clip=FILE\n", argv[0],
+                   argv[i]);
       return 1;
     }
   }
   std::printf("# ms of a frame, median (least) of %d frames\n", turns);
   const bool own_scene = clip.empty();
-  for (const cv::Size& picture : own_scene ? std::vector<cv::Size>{{1280, 720}, {1920, 1080}} : std::vector<cv::Size>{size}) {
+  for (const cv::Size& picture :
+       own_scene ? std::vector<cv::Size>{{1280, 720}, {1920, 1080}} : std::vector<cv::Size>{size}) {
     const std::vector<cv::Mat> frames = own_scene ? scene(picture) : read_clip(clip, picture);
     if (frames.size() < 2) {
       std::fprintf(stderr, "%s: fewer than two frames of %dx%d\n", clip.c_str(), picture.width, picture.height);

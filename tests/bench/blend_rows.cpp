@@ -5,7 +5,8 @@
 namespace cudavision::bench {
 namespace {
 
-/// `cells` pads that show the current picture, over the picture of `diff_interval` frames before, which fills the output.
+/// `cells` pads that show the current picture, over the picture of `diff_interval` frames
+/// before, which fills the output.
 Row blend(const std::string& name, Format format, double must, int cells, std::function<void(blend::Pad&)> set) {
   struct Work {
     std::unique_ptr<blend::Blend> plan;
@@ -40,7 +41,8 @@ Row blend(const std::string& name, Format format, double must, int cells, std::f
 }
 
 /// `cells` scaled pictures. Their limits are times: half of what an earlier version took, of GRAY8, NV12 and RGBA.
-/// `background`: the part of the output that they leave free. Counted as moved: they and the output whole, and that part.
+/// `background`: the part of the output that they leave free. Counted as moved:
+/// they and the output whole, and that part.
 Row scaled(const std::string& name, Format format, std::array<double, 3> must_us, int cells, double background,
            std::function<void(blend::Pad&)> set) {
   Row row = blend(name, format, 0, cells, std::move(set));
@@ -57,7 +59,8 @@ std::vector<Row> blend_rows() {
   for (Format format : {Format::GRAY8, Format::NV12, Format::RGBA}) {
     list.push_back(blend("over", format, 1.1, 1, [](blend::Pad& p) { p.alpha = 0.65; }));
     if (format == Format::RGBA) list.back().peer = {"alphacomp"};
-    list.push_back(blend("average", format, 1.1, 1, [](blend::Pad& p) { p.op = blend::Operator::average, p.alpha = 0.65; }));
+    list.push_back(
+        blend("average", format, 1.1, 1, [](blend::Pad& p) { p.op = blend::Operator::average, p.alpha = 0.65; }));
     list.push_back(blend("key", format, 1.1, 1, [](blend::Pad& p) {
       p.op = blend::Operator::average, p.alpha = 0.65;
       p.key.mode = blend::Key::Mode::first_pixel, p.key.tolerance = 10;

@@ -8,7 +8,8 @@
 namespace cudavision::bench {
 namespace {
 
-Row convolve(std::string name, const convolve::Params& params, int taps, std::vector<double> weights, Format format, double must) {
+Row convolve(std::string name, const convolve::Params& params, int taps, std::vector<double> weights, Format format,
+             double must) {
   Row row{std::move(name), format,
           filter([=](const Geometry& geometry, Backend backend) { return convolve::make(params, geometry, backend); })};
   row.must = must;
@@ -63,7 +64,8 @@ std::vector<Row> convolve_rows() {
     list.push_back(convolve_preset(convolve::Preset::gradient, Border::reflect_101, format));
   }
   list[0].all_sizes = true;  // 3×3, GRAY8
-  for (auto [taps, must] : {std::pair(3, 1.35), {5, 1.5}, {7, 1.8}}) list.push_back(convolve_full(taps, Format::NV12, must));
+  for (auto [taps, must] : {std::pair(3, 1.35), {5, 1.5}, {7, 1.8}})
+    list.push_back(convolve_full(taps, Format::NV12, must));
   for (Border border : {Border::reflect_101, Border::fill})
     list.push_back(convolve_preset(convolve::Preset::sharpen, border, Format::NV12));
   for (Format format : {Format::GRAY16_LE, Format::P010_10LE}) {

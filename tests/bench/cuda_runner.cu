@@ -22,7 +22,8 @@ __device__ std::uint32_t hash(std::uint32_t x) {  // Chris Wellons' lowbias32
 }
 
 __global__ void fill_words(std::uint32_t* words, std::size_t count, std::uint32_t mask, bool random) {
-  for (std::size_t i = blockIdx.x * std::size_t(blockDim.x) + threadIdx.x; i < count; i += std::size_t(gridDim.x) * blockDim.x)
+  for (std::size_t i = blockIdx.x * std::size_t(blockDim.x) + threadIdx.x; i < count;
+       i += std::size_t(gridDim.x) * blockDim.x)
     words[i] = (random ? hash(std::uint32_t(i) + 1) : 0x77777777u) & mask;
 }
 
@@ -50,7 +51,8 @@ class CudaRunner : public Runner {
   ~CudaRunner() override {
     for (cudaEvent_t event : events_) cudaEventDestroy(event);
     if (stream_) cudaStreamDestroy(stream_);
-    for (void* memory : {static_cast<void*>(src_), static_cast<void*>(dst_), static_cast<void*>(values_)}) cudaFree(memory);
+    for (void* memory : {static_cast<void*>(src_), static_cast<void*>(dst_), static_cast<void*>(values_)})
+      cudaFree(memory);
   }
 
   Status open() {
@@ -123,9 +125,9 @@ class CudaRunner : public Runner {
   const float* upload(const std::vector<float>& values) override {
     if (values.size() > values_most) return nullptr;
     // Use the runner's stream, since queued work may still read the old values.
-    const bool done =
-        cudaMemcpyAsync(values_, values.data(), values.size() * sizeof(float), cudaMemcpyHostToDevice, stream_) == cudaSuccess &&
-        cudaStreamSynchronize(stream_) == cudaSuccess;
+    const bool done = cudaMemcpyAsync(values_, values.data(), values.size() * sizeof(float), cudaMemcpyHostToDevice,
+                                      stream_) == cudaSuccess &&
+                      cudaStreamSynchronize(stream_) == cudaSuccess;
     return done ? values_ : nullptr;
   }
 
@@ -137,7 +139,8 @@ class CudaRunner : public Runner {
     if (cudaGetDevice(&id) != cudaSuccess || cudaGetDeviceProperties(&properties, id) != cudaSuccess ||
         cudaDriverGetVersion(&driver) != cudaSuccess)
       return "unknown";
-    return std::string(properties.name) + ", CUDA " + std::to_string(driver / 1000) + "." + std::to_string(driver % 1000 / 10);
+    return std::string(properties.name) + ", CUDA " + std::to_string(driver / 1000) + "." +
+           std::to_string(driver % 1000 / 10);
   }
 
  private:
@@ -168,7 +171,8 @@ class CudaRunner : public Runner {
     const bool submitted = submits().ok();
     cudaGraph_t graph = nullptr;
     cudaGraphExec_t exec = nullptr;
-    if (cudaStreamEndCapture(stream_, &graph) != cudaSuccess || !submitted || cudaGraphInstantiate(&exec, graph, 0) != cudaSuccess)
+    if (cudaStreamEndCapture(stream_, &graph) != cudaSuccess || !submitted ||
+        cudaGraphInstantiate(&exec, graph, 0) != cudaSuccess)
       exec = nullptr;
     if (graph) cudaGraphDestroy(graph);
     cudaGetLastError();

@@ -17,21 +17,25 @@ std::string left_out(const diff::Params& params) {
 /// Comparing alone.
 void bare(diff::Params& params) { params.open_radius = 0, params.light_change_ratio = 0; }
 
-/// With the defaults of cudadiff, a mask as the output, and what `set` changes. Nearly all pixels of random frames change, which the default
-/// of light_change_ratio takes for light that was switched: then the next frames are not compared, and take less time. With 1 the same
-/// kernels run, and decide that it was not. `moved`: bytes read and written for each byte of the picture.
-Row diff(const std::string& name, Format format, double moved, double must, std::function<void(diff::Params&)> set = {}) {
+/// With the defaults of cudadiff, a mask as the output, and what `set` changes. Nearly all pixels of random frames
+/// change, which the default of light_change_ratio takes for light that was switched: then the next frames are not
+/// compared, and take less time. With 1 the same kernels run, and decide that it was not. `moved`: bytes read and
+/// written for each byte of the picture.
+Row diff(const std::string& name, Format format, double moved, double must,
+         std::function<void(diff::Params&)> set = {}) {
   diff::Params params;
   params.interval = diff_interval;
   params.light_change_ratio = 1;
   params.output = diff::Output::mask;
   if (set) set(params);
   Row row{"diff-" + name + left_out(params), format,
-          operation([=](const Geometry& geometry, Backend backend) { return diff::make(params, geometry, backend); },
-                    [](diff::Diff& plan, const Slot& slot, Queue queue) { return plan.submit(slot.src, slot.dst, queue); })};
+          operation(
+              [=](const Geometry& geometry, Backend backend) { return diff::make(params, geometry, backend); },
+              [](diff::Diff& plan, const Slot& slot, Queue queue) { return plan.submit(slot.src, slot.dst, queue); })};
   row.moved = moved;
   row.must = must;
-  if (params.output == diff::Output::difference && left_out(params) == "-no-open-no-light-no-copy") row.peer = {"absdiff"};
+  if (params.output == diff::Output::difference && left_out(params) == "-no-open-no-light-no-copy")
+    row.peer = {"absdiff"};
   return row;
 }
 
@@ -49,19 +53,22 @@ std::vector<Row> diff_rows() {
   const auto passthrough = [](diff::Params& p) { p.output = diff::Output::none; };
   const auto background = [](diff::Params& p) { p.reference = diff::Reference::background; };
   const auto mog2 = [](diff::Params& p) { p.reference = diff::Reference::mog2; };
-  const auto automatic = [](diff::Params& p) { p.reference = diff::Reference::background, p.threshold = 0, p.drop_shadows = true; };
+  const auto automatic = [](diff::Params& p) {
+    p.reference = diff::Reference::background, p.threshold = 0, p.drop_shadows = true;
+  };
   for (Format format : {Format::GRAY8, Format::NV12, Format::RGBA}) {
     list.push_back(several_steps(diff("difference", format, 4, 0, difference)));
     list.push_back(several_steps(diff("mask", format, 4, 0)));
     list.push_back(several_steps(diff("passthrough", format, 3, 0, passthrough)));
     list.push_back(several_steps(diff("background", format, 6, 0, background)));
     // The parts of that work.
-    list.push_back(diff("difference", format, 3, 1.1, [=](diff::Params& p) { bare(p), difference(p), p.borrow = true; }));
+    list.push_back(
+        diff("difference", format, 3, 1.1, [=](diff::Params& p) { bare(p), difference(p), p.borrow = true; }));
     list.push_back(diff("mask", format, 3, 1.1, [](diff::Params& p) { bare(p), p.borrow = true; }));
     list.push_back(diff("mask", format, 3, 1.3, [](diff::Params& p) { p.light_change_ratio = 0, p.borrow = true; }));
     list.push_back(diff("mask", format, 4, 0, bare));
-    list.push_back(
-        diff("passthrough", format, 2, 1.3, [=](diff::Params& p) { p.light_change_ratio = 0, p.borrow = true, passthrough(p); }));
+    list.push_back(diff("passthrough", format, 2, 1.3,
+                        [=](diff::Params& p) { p.light_change_ratio = 0, p.borrow = true, passthrough(p); }));
     list.push_back(diff("background", format, 6, 1.1, [=](diff::Params& p) { bare(p), background(p); }));
   }
   list.push_back(diff("mask", Format::P010_10LE, 3, 0, [](diff::Params& p) { bare(p), p.borrow = true; }));
@@ -69,12 +76,15 @@ std::vector<Row> diff_rows() {
   list.push_back(diff("mog2", Format::GRAY8, 3, 0, mog2));
   list.push_back(diff("mog2", Format::GRAY8, 3, 40, [=](diff::Params& p) { bare(p), mog2(p); }));
   list.push_back(several_steps(diff("automatic-shadows", Format::NV12, 2, 0, automatic)));
-  list.push_back(several_steps(diff("automatic-shadows", Format::NV12, 2, 0, [=](diff::Params& p) { bare(p), automatic(p); })));
+  list.push_back(
+      several_steps(diff("automatic-shadows", Format::NV12, 2, 0, [=](diff::Params& p) { bare(p), automatic(p); })));
   // As preset=outdoor output=passthrough at 1080p, but for the size of cells.
-  list.push_back(several_steps(
-      diff("outdoor", Format::NV12, 1, 0, [=](diff::Params& p) { automatic(p), passthrough(p), p.analysis_scale = 4; })));
-  list.push_back(several_steps(diff("mask-scale-4", Format::NV12, 2, 0, [](diff::Params& p) { p.analysis_scale = 4; })));
-  list.push_back(several_steps(diff("mask-scale-4", Format::NV12, 2, 0, [](diff::Params& p) { bare(p), p.analysis_scale = 4; })));
+  list.push_back(several_steps(diff("outdoor", Format::NV12, 1, 0,
+                                    [=](diff::Params& p) { automatic(p), passthrough(p), p.analysis_scale = 4; })));
+  list.push_back(
+      several_steps(diff("mask-scale-4", Format::NV12, 2, 0, [](diff::Params& p) { p.analysis_scale = 4; })));
+  list.push_back(
+      several_steps(diff("mask-scale-4", Format::NV12, 2, 0, [](diff::Params& p) { bare(p), p.analysis_scale = 4; })));
   return list;
 }
 

@@ -18,7 +18,8 @@ Row gaussian(int taps, Format format, double must = 0, bool only_8k = false) {
   row.peer = {taps <= 31 ? "gaussian" : nullptr, taps, {}};
   double sum = 0;
   const double sigma = 0.15 * taps + 0.35;
-  for (int i = 0; i < taps; ++i) sum += row.peer.weights.emplace_back(std::exp(-0.5 * std::pow((i - taps / 2) / sigma, 2)));
+  for (int i = 0; i < taps; ++i)
+    sum += row.peer.weights.emplace_back(std::exp(-0.5 * std::pow((i - taps / 2) / sigma, 2)));
   for (float& weight : row.peer.weights) weight /= float(sum);
   return row;
 }
@@ -28,7 +29,8 @@ Row gaussian(int taps, Format format, double must = 0, bool only_8k = false) {
 std::vector<Row> gaussian_rows() {
   std::vector<Row> list;
   for (Format format : {Format::GRAY8, Format::RGBA, Format::NV12})
-    for (auto [taps, one, four] : {std::tuple(3, 1.3, 1.35), {5, 1.3, 1.35}, {7, 1.3, 1.35}, {15, 1.3, 1.5}, {31, 1.6, 2.0}})
+    for (auto [taps, one, four] :
+         {std::tuple(3, 1.3, 1.35), {5, 1.3, 1.35}, {7, 1.3, 1.35}, {15, 1.3, 1.5}, {31, 1.6, 2.0}})
       list.push_back(gaussian(taps, format, format == Format::RGBA ? four : one));
   list[1].all_sizes = true;  // 5 taps, GRAY8
   for (int taps : {63, 255}) list.push_back(gaussian(taps, Format::GRAY8, 0, true));

@@ -7,14 +7,17 @@ namespace cudavision::bench {
 namespace {
 
 /// `read`: the share of the picture's bytes that the histogram reads.
-Row histogram(std::string name, histogram::Channels channels, int bins, Format format, double read = 1, double must = 0) {
+Row histogram(std::string name, histogram::Channels channels, int bins, Format format, double read = 1,
+              double must = 0) {
   histogram::Params params;
   params.bins = bins;
   params.channels = channels;
   Row row{
       std::move(name), format,
       operation([=](const Geometry& geometry, Backend backend) { return histogram::make(params, geometry, backend); },
-                [](histogram::Histogram& plan, const Slot& slot, Queue queue) { return plan.submit(slot.src, Region{}, queue); })};
+                [](histogram::Histogram& plan, const Slot& slot, Queue queue) {
+                  return plan.submit(slot.src, Region{}, queue);
+                })};
   row.moved = read;
   row.must = must;
   if (bins == 256 && format == Format::GRAY8) row.peer = {"histogram", 1, {1}, true}, row.all_sizes = true;
@@ -25,10 +28,12 @@ Row histogram(std::string name, histogram::Channels channels, int bins, Format f
 Row sharpness(Format format, double luma, bool compare) {
   histogram::SharpnessParams params;
   params.compare = compare;
-  Row row{
-      compare ? "sharpness-compare" : "sharpness", format,
-      operation([=](const Geometry& geometry, Backend backend) { return histogram::make_sharpness(params, geometry, backend); },
-                [](histogram::Sharpness& plan, const Slot& slot, Queue queue) { return plan.submit(slot.src, Region{}, queue); })};
+  Row row{compare ? "sharpness-compare" : "sharpness", format,
+          operation([=](const Geometry& geometry,
+                        Backend backend) { return histogram::make_sharpness(params, geometry, backend); },
+                    [](histogram::Sharpness& plan, const Slot& slot, Queue queue) {
+                      return plan.submit(slot.src, Region{}, queue);
+                    })};
   row.moved = luma * (compare ? 3 : 1);
   return row;
 }

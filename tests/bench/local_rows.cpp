@@ -18,7 +18,8 @@ Row local(std::string name, local::Operation operation, int radius, Format forma
     row.must = format == Format::GRAY8 ? 2.5 : format == Format::NV12 ? 3 : 0;
   if (operation == local::Operation::deviation && format == Format::GRAY8) row.must = 4;
   if (operation != local::Operation::nlm) row.must_us_1080p = 15;
-  if (operation == local::Operation::nlm && format == Format::GRAY8) row.must_us = radius == 1 ? 5000 : radius == 7 ? 9000 : 0;
+  if (operation == local::Operation::nlm && format == Format::GRAY8)
+    row.must_us = radius == 1 ? 5000 : radius == 7 ? 9000 : 0;
   return row;
 }
 
@@ -59,7 +60,8 @@ std::vector<Row> local_rows() {
     list.push_back(local("nlm-r" + std::to_string(radius) + "-s5", local::Operation::nlm, radius, Format::GRAY8));
   for (Format format : {Format::NV12, Format::RGB, Format::P010_10LE, Format::GRAY16_LE})
     list.push_back(local("nlm-r7-s5", local::Operation::nlm, 7, format));
-  list.push_back(local("nlm-r7-s10", local::Operation::nlm, 7, Format::NV12, {}, local::Params().search_radius));  // the defaults
+  // The defaults.
+  list.push_back(local("nlm-r7-s10", local::Operation::nlm, 7, Format::NV12, {}, local::Params().search_radius));
   return list;
 }
 

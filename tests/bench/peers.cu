@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// NPP (CUDA 12.9 and newer: the functions that take a stream context) and CUB as peers of bench_kernels. To compile it alone:
+// NPP (CUDA 12.9 and newer: the functions that take a stream context) and CUB as peers of
+// bench_kernels. To compile it alone:
 //   nvcc -O2 -arch=native -shared -Xcompiler -fPIC -cudart static peers.cu -o libcudavision-bench-npp.so
 //     -lnppial -lnppif -lnppist -lnppc
 #include <cuda_runtime_api.h>
@@ -18,7 +19,8 @@ NppStreamContext context_of(cudaStream_t stream) {
   static const NppStreamContext device = [] {
     NppStreamContext ctx{};
     cudaDeviceProp prop;
-    if (cudaGetDevice(&ctx.nCudaDeviceId) != cudaSuccess || cudaGetDeviceProperties(&prop, ctx.nCudaDeviceId) != cudaSuccess)
+    if (cudaGetDevice(&ctx.nCudaDeviceId) != cudaSuccess ||
+        cudaGetDeviceProperties(&prop, ctx.nCudaDeviceId) != cudaSuccess)
       return ctx;
     ctx.nMultiProcessorCount = prop.multiProcessorCount;
     ctx.nMaxThreadsPerMultiProcessor = prop.maxThreadsPerMultiProcessor;
@@ -80,17 +82,19 @@ int gauss_fixed(const PeerWork* w, const PeerPictures* p, CUstream_st* stream) {
   }
   const Call c(*w, *p, stream);
   const auto call = [&](auto function) {
-    return function(c.src, c.src_pitch, c.size, c.origin, c.dst, c.dst_pitch, c.size, mask, NPP_BORDER_REPLICATE, c.ctx);
+    return function(c.src, c.src_pitch, c.size, c.origin, c.dst, c.dst_pitch, c.size, mask, NPP_BORDER_REPLICATE,
+                    c.ctx);
   };
   return by_channels(
-      w->channels, [&] { return call(nppiFilterGaussBorder_8u_C1R_Ctx); }, [&] { return call(nppiFilterGaussBorder_8u_C4R_Ctx); });
+      w->channels, [&] { return call(nppiFilterGaussBorder_8u_C1R_Ctx); },
+      [&] { return call(nppiFilterGaussBorder_8u_C4R_Ctx); });
 }
 
 int gauss_advanced(const PeerWork* w, const PeerPictures* p, CUstream_st* stream) {
   const Call c(*w, *p, stream);
   const auto call = [&](auto function) {
-    return function(c.src, c.src_pitch, c.size, c.origin, c.dst, c.dst_pitch, c.size, w->taps, w->weights, NPP_BORDER_REPLICATE,
-                    c.ctx);
+    return function(c.src, c.src_pitch, c.size, c.origin, c.dst, c.dst_pitch, c.size, w->taps, w->weights,
+                    NPP_BORDER_REPLICATE, c.ctx);
   };
   return by_channels(
       w->channels, [&] { return call(nppiFilterGaussAdvancedBorder_8u_C1R_Ctx); },
@@ -100,8 +104,8 @@ int gauss_advanced(const PeerWork* w, const PeerPictures* p, CUstream_st* stream
 int box(const PeerWork* w, const PeerPictures* p, CUstream_st* stream) {
   if (w->channels != 1) return peer_not_offered;
   const Call c(*w, *p, stream);
-  return nppiFilterBoxBorder_8u_C1R_Ctx(c.src, c.src_pitch, c.size, c.origin, c.dst, c.dst_pitch, c.size, c.kernel, c.anchor,
-                                        NPP_BORDER_REPLICATE, c.ctx);
+  return nppiFilterBoxBorder_8u_C1R_Ctx(c.src, c.src_pitch, c.size, c.origin, c.dst, c.dst_pitch, c.size, c.kernel,
+                                        c.anchor, NPP_BORDER_REPLICATE, c.ctx);
 }
 
 int filter32f_border(const PeerWork* w, const PeerPictures* p, CUstream_st* stream) {
@@ -111,7 +115,8 @@ int filter32f_border(const PeerWork* w, const PeerPictures* p, CUstream_st* stre
                     NPP_BORDER_REPLICATE, c.ctx);
   };
   return by_channels(
-      w->channels, [&] { return call(nppiFilterBorder32f_8u_C1R_Ctx); }, [&] { return call(nppiFilterBorder32f_8u_C4R_Ctx); });
+      w->channels, [&] { return call(nppiFilterBorder32f_8u_C1R_Ctx); },
+      [&] { return call(nppiFilterBorder32f_8u_C4R_Ctx); });
 }
 
 // No border handling: computes only pixels whose window is inside the picture.
@@ -120,8 +125,9 @@ int filter32f(const PeerWork* w, const PeerPictures* p, CUstream_st* stream) {
   const NppiSize inner{w->width - w->taps + 1, w->height - w->taps + 1};
   const int half = w->taps / 2;
   const auto call = [&](auto function) {
-    return function(c.src + half * c.src_pitch + half * w->channels, c.src_pitch, c.dst + half * c.dst_pitch + half * w->channels,
-                    c.dst_pitch, inner, w->weights, c.kernel, c.anchor, c.ctx);
+    return function(c.src + half * c.src_pitch + half * w->channels, c.src_pitch,
+                    c.dst + half * c.dst_pitch + half * w->channels, c.dst_pitch, inner, w->weights, c.kernel, c.anchor,
+                    c.ctx);
   };
   return by_channels(
       w->channels, [&] { return call(nppiFilter32f_8u_C1R_Ctx); }, [&] { return call(nppiFilter32f_8u_C4R_Ctx); });
@@ -139,8 +145,8 @@ int integral(const PeerWork* w, const PeerPictures* p, CUstream_st* stream) {
 int absolute_difference(const PeerWork* w, const PeerPictures* p, CUstream_st* stream) {
   const Call c(*w, *p, stream);
   const auto call = [&](auto function) {
-    return function(c.src, c.src_pitch, static_cast<const Npp8u*>(p->reference), p->reference_pitch, c.dst, c.dst_pitch, c.size,
-                    c.ctx);
+    return function(c.src, c.src_pitch, static_cast<const Npp8u*>(p->reference), p->reference_pitch, c.dst, c.dst_pitch,
+                    c.size, c.ctx);
   };
   return by_channels(
       w->channels, [&] { return call(nppiAbsDiff_8u_C1R_Ctx); }, [&] { return call(nppiAbsDiff_8u_C4R_Ctx); });
@@ -150,11 +156,12 @@ int absolute_difference(const PeerWork* w, const PeerPictures* p, CUstream_st* s
 int alpha_composition(const PeerWork* w, const PeerPictures* p, CUstream_st* stream) {
   if (w->channels != 4) return peer_not_offered;
   const Call c(*w, *p, stream);
-  return nppiAlphaComp_8u_AC4R_Ctx(c.src, c.src_pitch, static_cast<const Npp8u*>(p->reference), p->reference_pitch, c.dst,
-                                   c.dst_pitch, c.size, NPPI_OP_ALPHA_OVER, c.ctx);
+  return nppiAlphaComp_8u_AC4R_Ctx(c.src, c.src_pitch, static_cast<const Npp8u*>(p->reference), p->reference_pitch,
+                                   c.dst, c.dst_pitch, c.size, NPPI_OP_ALPHA_OVER, c.ctx);
 }
 
-// Scratch memory on the device, whose size a peer chooses for each picture size. The first call for a size allocates it and is not timed.
+// Scratch memory on the device, whose size a peer chooses for each picture size.
+// The first call for a size allocates it and is not timed.
 class Scratch {
  public:
   // `ask` writes the number of bytes to its argument and returns an error code.
@@ -196,7 +203,9 @@ int npp_histogram(const PeerWork* w, const PeerPictures* p, CUstream_st* stream)
   if (w->channels != 1) return peer_not_offered;
   static Scratch scratch;
   const Call c(*w, *p, stream);
-  const auto ask = [&](size_t& bytes) { return npp_histogram_bytes(nppiHistogramEvenGetBufferSize_8u_C1R_Ctx, c, bytes); };
+  const auto ask = [&](size_t& bytes) {
+    return npp_histogram_bytes(nppiHistogramEvenGetBufferSize_8u_C1R_Ctx, c, bytes);
+  };
   if (const int error = scratch.prepare(*w, ask)) return error;
   return nppiHistogramEven_8u_C1R_Ctx(c.src, c.src_pitch, c.size, static_cast<Npp32s*>(p->dst), levels, 0, levels - 1,
                                       static_cast<Npp8u*>(scratch.data()), c.ctx);
@@ -206,8 +215,9 @@ int cub_histogram(const PeerWork* w, const PeerPictures* p, CUstream_st* stream)
   if (w->channels != 1) return peer_not_offered;
   static Scratch scratch;
   const auto count = [&](void* memory, size_t& bytes) {  // without memory it returns the number of bytes
-    return cub::DeviceHistogram::HistogramEven(memory, bytes, static_cast<const unsigned char*>(p->src), static_cast<int*>(p->dst),
-                                               levels, 0, levels - 1, w->width, w->height, size_t(p->src_pitch), stream);
+    return cub::DeviceHistogram::HistogramEven(memory, bytes, static_cast<const unsigned char*>(p->src),
+                                               static_cast<int*>(p->dst), levels, 0, levels - 1, w->width, w->height,
+                                               size_t(p->src_pitch), stream);
   };
   if (const int error = scratch.prepare(*w, [&](size_t& bytes) { return count(nullptr, bytes); })) return error;
   return count(scratch.data(), scratch.bytes());

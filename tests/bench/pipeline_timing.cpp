@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Times one pipeline, and prints a line of JSON:
 //   pipeline_timing [--runs N] [--rendered N] [--limit SECONDS] PIPELINE …
-// first_ms    for each run, the milliseconds from the state NULL to the first frame at the element named `last`, a sink. The first run
-//             includes all that a process does once (CUDA's own start, loading kernels); the others show what is kept.
-// latency_us  the microseconds from a frame's entry into the element named `timed`, if there is one, to its exit: median, 99th and
-//             99.9th percentile, and worst of the last run.
-// rendered, dropped  the frames that the sink counted in the last run. With --rendered, the exit status is 1 if fewer than N were
+// first_ms    for each run, the milliseconds from the state NULL to the first frame at the element named `last`, a
+//             sink. The first run includes all that a process does once (CUDA's own start, loading kernels);
+//             the others show what is kept.
+// latency_us  the microseconds from a frame's entry into the element named `timed`, if there is one, to its exit:
+//             median, 99th and 99.9th percentile, and worst of the last run.
+// rendered, dropped  the frames that the sink counted in the last run. With --rendered, the exit status is 1 if fewer
+//                    than N were
 //             rendered or any was dropped (a live mixer may make one more than its sources).
 #include <gst/gst.h>
 
@@ -53,7 +55,8 @@ GstPadProbeReturn leaves(GstPad*, GstPadProbeInfo* info, gpointer data) {
   return GST_PAD_PROBE_OK;
 }
 
-bool probe(GstElement* pipeline, const char* element, const char* pad_name, GstPadProbeCallback callback, Times& times) {
+bool probe(GstElement* pipeline, const char* element, const char* pad_name, GstPadProbeCallback callback,
+           Times& times) {
   GstElement* found = gst_bin_get_by_name(GST_BIN(pipeline), element);
   if (!found) return false;
   GstPad* pad = gst_element_get_static_pad(found, pad_name);
@@ -68,8 +71,8 @@ bool play(GstElement* pipeline, Times& times, int limit) {
   times.start = g_get_monotonic_time();
   gst_element_set_state(pipeline, GST_STATE_PLAYING);
   GstBus* bus = gst_element_get_bus(pipeline);
-  GstMessage* message =
-      gst_bus_timed_pop_filtered(bus, GstClockTime(limit) * GST_SECOND, GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR));
+  GstMessage* message = gst_bus_timed_pop_filtered(bus, GstClockTime(limit) * GST_SECOND,
+                                                   GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR));
   const bool ended = message && GST_MESSAGE_TYPE(message) == GST_MESSAGE_EOS;
   if (message && !ended) {
     GError* error = nullptr;
@@ -141,8 +144,8 @@ int main(int argc, char** argv) {
   if (!latencies.empty()) {
     std::sort(latencies.begin(), latencies.end());
     const auto at = [&](double share) { return long(latencies[std::size_t(double(latencies.size() - 1) * share)]); };
-    std::printf(", \"latency_us\": {\"median\": %ld, \"p99\": %ld, \"p999\": %ld, \"worst\": %ld, \"count\": %zu}", at(0.5),
-                at(0.99), at(0.999), at(1), latencies.size());
+    std::printf(", \"latency_us\": {\"median\": %ld, \"p99\": %ld, \"p999\": %ld, \"worst\": %ld, \"count\": %zu}",
+                at(0.5), at(0.99), at(0.999), at(1), latencies.size());
   }
   std::printf(", \"rendered\": %ld, \"dropped\": %ld}\n", long(rendered), long(dropped));
   return expected >= 0 && (long(rendered) < expected || dropped) ? 1 : 0;

@@ -41,26 +41,30 @@ struct Row {
   int table_bytes = 0;     ///< bytes of an entry, if the result is a table instead of a picture
 };
 
-/// Frames to the reference. With this distance the L2 cache no longer holds the reference at 8K. Odd, because for RGBA the ring has two
-/// slots and the reference must be in the other one.
+/// Frames to the reference. With this distance the L2 cache no longer holds the reference at 8K. Odd, because for RGBA
+/// the ring has two slots and the reference must be in the other one.
 constexpr int diff_interval = 3;
 
-/// Makes an Operation. `make(geometry, backend)` returns a plan or an error, `submit(plan, slot, queue)` runs the plan on a slot.
+/// Makes an Operation. `make(geometry, backend)` returns a plan or an error, `submit(plan, slot,
+/// queue)` runs the plan on a slot.
 template <typename Make, typename Submit>
 Operation operation(Make make, Submit submit) {
   return [=](const Geometry& geometry, Backend backend) -> Result<std::function<Status(const Slot&, Queue)>> {
     auto made = make(geometry, backend);
     if (!made.ok()) return made.error();
-    return std::function<Status(const Slot&, Queue)>([submit, plan = std::shared_ptr(std::move(made.value()))](
-                                                         const Slot& slot, Queue queue) { return submit(*plan, slot, queue); });
+    return std::function<Status(const Slot&, Queue)>(
+        [submit, plan = std::shared_ptr(std::move(made.value()))](const Slot& slot, Queue queue) {
+          return submit(*plan, slot, queue);
+        });
   };
 }
 
 /// Makes an Operation that submits a filter, for the whole frame or a region.
 template <typename Make>
 Operation filter(Make make, const Region& region = {}) {
-  return operation(
-      make, [region](Filter& filter, const Slot& slot, Queue queue) { return filter.submit(slot.src, slot.dst, region, queue); });
+  return operation(make, [region](Filter& filter, const Slot& slot, Queue queue) {
+    return filter.submit(slot.src, slot.dst, region, queue);
+  });
 }
 
 #define CUDAVISION_DECLARE(name) std::vector<Row> name##_rows();

@@ -74,8 +74,9 @@ class CpuRunner : public Runner {
   Result<Timing> copy(std::size_t bytes) override {
     const std::size_t ring = src_.size() / bytes;
     if (ring == 0) return Status::settings("the copy is larger than the pool");
-    return time([&](int i, Queue) { return std::memcpy(dst_.data() + i * bytes, src_.data() + i * bytes, bytes), Status(); },
-                int(ring), budget());
+    return time(
+        [&](int i, Queue) { return std::memcpy(dst_.data() + i * bytes, src_.data() + i * bytes, bytes), Status(); },
+        int(ring), budget());
   }
   Result<Timing> copy_kernel(std::size_t bytes) override { return copy(bytes); }
 
@@ -109,7 +110,8 @@ double median(std::vector<double> values) {
   return (values[(n - 1) / 2] + values[n / 2]) / 2;
 }
 
-Status Runner::lay_out(const Geometry& geometry, std::byte* src, std::byte* dst, std::size_t pool_bytes, std::size_t dst_bytes) {
+Status Runner::lay_out(const Geometry& geometry, std::byte* src, std::byte* dst, std::size_t pool_bytes,
+                       std::size_t dst_bytes) {
   std::size_t bytes = 0;
   for (const PlaneSize& size : plane_sizes(geometry)) bytes += align(size.row_bytes) * size.height;
   dst_bytes = std::max(bytes, align(dst_bytes));

@@ -43,15 +43,16 @@ class Runner {
  public:
   virtual ~Runner() = default;
 
-  /// Divides the pools into a ring of pictures and fills the sources. The pools are larger than any cache. `dst_bytes`: the minimum size of
-  /// each destination, if that is more than a picture.
+  /// Divides the pools into a ring of pictures and fills the sources. The pools are larger than any cache. `dst_bytes`:
+  /// the minimum size of each destination, if that is more than a picture.
   virtual Status prepare(const Geometry& geometry, Data data, std::size_t dst_bytes = 0) = 0;
   const std::vector<Slot>& slots() const { return slots_; }
 
   /// Times `work` on slots 0 to ring − 1 in turn.
   virtual Result<Timing> time(const Work& work, int ring, const Budget& budget) = 0;
 
-  /// Times a copy that reads and writes `bytes`: with the system's function (cudaMemcpyAsync, memcpy), or with a plain kernel.
+  /// Times a copy that reads and writes `bytes`: with the system's function (cudaMemcpyAsync,
+  /// memcpy), or with a plain kernel.
   virtual Result<Timing> copy(std::size_t bytes) = 0;
   virtual Result<Timing> copy_kernel(std::size_t bytes) = 0;
 
@@ -64,7 +65,8 @@ class Runner {
 
  protected:
   /// Fills slots_ with pictures in two pools of `pool_bytes`.
-  Status lay_out(const Geometry& geometry, std::byte* src, std::byte* dst, std::size_t pool_bytes, std::size_t dst_bytes);
+  Status lay_out(const Geometry& geometry, std::byte* src, std::byte* dst, std::size_t pool_bytes,
+                 std::size_t dst_bytes);
 
   std::vector<Slot> slots_;
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The property async-depth: frames wait in the element while the GPU works on the next ones. On the CPU backend no frame waits.
+// The property async-depth: frames wait in the element while the GPU works on the next ones.
+// On the CPU backend no frame waits.
 #include <algorithm>
 #include <functional>
 
@@ -29,12 +30,13 @@ struct Out {
   Picture picture;
 };
 
-/// Metas that stay with a buffer when it goes back to its pool do not count: GstVideoMeta, and from 1.24 on a GstAnalyticsRelationMeta,
-/// which is then empty.
+/// Metas that stay with a buffer when it goes back to its pool do not count: GstVideoMeta, and from 1.24 on a
+/// GstAnalyticsRelationMeta, which is then empty.
 guint count_metas(GstBuffer* buffer) {
   guint count = 0;
   gpointer cursor = nullptr;
-  while (GstMeta* meta = gst_buffer_iterate_meta(buffer, &cursor)) count += !GST_META_FLAG_IS_SET(meta, GST_META_FLAG_POOLED);
+  while (GstMeta* meta = gst_buffer_iterate_meta(buffer, &cursor))
+    count += !GST_META_FLAG_IS_SET(meta, GST_META_FLAG_POOLED);
   return count;
 }
 
@@ -62,8 +64,8 @@ struct Stream {
   std::size_t take() {
     while (GstBuffer* buffer = gst_harness_try_pull(rig.harness())) {
       const Buffer held(buffer);
-      out.push_back(
-          {GST_BUFFER_PTS(buffer), bool(GST_BUFFER_IS_DISCONT(buffer)), count_metas(buffer), picture(buffer, rig.video())});
+      out.push_back({GST_BUFFER_PTS(buffer), bool(GST_BUFFER_IS_DISCONT(buffer)), count_metas(buffer),
+                     picture(buffer, rig.video())});
     }
     return out.size();
   }
@@ -236,8 +238,8 @@ TEST(lets_live_frames_out_if_no_frame_follows, Each::run) {
   }
 }
 
-/// As an application that replaces an element while it plays: the thread that sends EOS also stops the element, when EOS comes out. The frames
-/// that waited take longer than their latency to go on.
+/// As an application that replaces an element while it plays: the thread that sends EOS also stops the element, when
+/// EOS comes out. The frames that waited take longer than their latency to go on.
 TEST(can_be_stopped_by_the_thread_that_drains_it, Each::run) {
   Stream stream(run, "", 3);
   gst_harness_set_live(stream.rig.harness(), TRUE);
@@ -245,7 +247,8 @@ TEST(can_be_stopped_by_the_thread_that_drains_it, Each::run) {
   for (int i = 0; i < 2; ++i) EXPECT_EQ(stream.send(), GST_FLOW_OK);
   const auto passes = [](GstPad*, GstPadProbeInfo* info, gpointer element) {
     if (info->type & GST_PAD_PROBE_TYPE_BUFFER) g_usleep(4 * duration / 1000);
-    if (!(info->type & GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM) || GST_EVENT_TYPE(GST_PAD_PROBE_INFO_EVENT(info)) != GST_EVENT_EOS)
+    if (!(info->type & GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM) ||
+        GST_EVENT_TYPE(GST_PAD_PROBE_INFO_EVENT(info)) != GST_EVENT_EOS)
       return GST_PAD_PROBE_OK;
     gst_element_set_state(GST_ELEMENT(element), GST_STATE_NULL);
     return GST_PAD_PROBE_DROP;
@@ -330,8 +333,9 @@ TEST(blends_the_same_frames, Each::element) {
     const auto text = [&](const std::string& depth) {
       return "cudablend name=b sink_1::alpha=0.5 sink_1::xpos=20 " + depth + " ! video/x-raw,format=RGBA" +
              (filtered ? " ! cudagaussian kernel-size=3 " + depth : std::string()) +
-             " ! appsink name=out sync=false videotestsrc num-buffers=30 pattern=ball ! " + caps_text("RGBA", {160, 120}) +
-             " ! b. videotestsrc num-buffers=30 pattern=snow ! " + caps_text("NV12", {80, 60}) + " ! b.";
+             " ! appsink name=out sync=false videotestsrc num-buffers=30 pattern=ball ! " +
+             caps_text("RGBA", {160, 120}) + " ! b. videotestsrc num-buffers=30 pattern=snow ! " +
+             caps_text("NV12", {80, 60}) + " ! b.";
     };
     const GstVideoInfo video = video_info("RGBA", {160, 120});
     const std::vector<Picture> expected = frames_of(text("async-depth=0"), video);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Tests parts of gst/base: the base class of filters, with an element that looks at what the base class does while it calls the element;
-// Deadline.
+// Tests parts of gst/base: the base class of filters, with an element that looks at what the base class does while it
+// calls the element; Deadline.
 #include <atomic>
 #include <thread>
 
@@ -39,18 +39,22 @@ struct WatchingElement {
   struct Settings {
     guint size = 0;
   };
-  static std::vector<Property<Settings>> properties() { return {{uint_property("size", "Size", "{}", 0, 10, 0), &Settings::size}}; }
+  static std::vector<Property<Settings>> properties() {
+    return {{uint_property("size", "Size", "{}", 0, 10, 0), &Settings::size}};
+  }
   static Status check(const Settings&) { return {}; }
   static Result<FilterPlan> make_plan(const Settings& settings, const PlanContext&) {
     ++plans;
     with_lock += is_locked();
-    if (plans == 2) g_object_set(element, "size", 3, nullptr);  // another change, while the plan for the one before is made
+    // Another change, while the plan for the one before is made.
+    if (plans == 2) g_object_set(element, "size", 3, nullptr);
     expect(settings.size == (plans == 1 ? 0u : plans == 2 ? 2u : 3u), "a plan is made from one state of the settings");
     return FilterPlan{std::make_unique<Watching>(), {}};
   }
 };
 
-/// Making a plan can take long: kernels are loaded, and the GPU is waited for. Reading and setting properties must not wait for it.
+/// Making a plan can take long: kernels are loaded, and the GPU is waited for.
+/// Reading and setting properties must not wait for it.
 void makes_plans_without_the_object_lock() {
   element = gst_element_factory_make("watching", nullptr);
   gst_object_ref_sink(element);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Tests changes in cudablend while it plays (pads, caps, seeks, settings, threads), and the limits of its properties and pads.
+// Tests changes in cudablend while it plays (pads, caps, seeks, settings, threads),
+// and the limits of its properties and pads.
 #include <gst/controller/gstdirectcontrolbinding.h>
 #include <gst/controller/gstinterpolationcontrolsource.h>
 
@@ -11,7 +12,8 @@
 
 using namespace cudavision::test;
 
-// Changes -----------------------------------------------------------------------------------------------------------------------
+// Changes
+// ---------------------------------------------------------------------------------------------------------------------
 
 TEST(changes_properties_while_playing, Each::run) {
   const Size size{40, 30};
@@ -36,12 +38,14 @@ TEST(changes_properties_while_playing, Each::run) {
   }
 }
 
-/// An application changes a property of a pad and of the element in turn. No frame shows the second change without the first.
+/// An application changes a property of a pad and of the element in turn.
+/// No frame shows the second change without the first.
 TEST(shows_settings_of_one_moment, Each::run) {
   constexpr int steps = 200, most_frames = 4000;
   Mixer mixer(run, "background=color", caps_text("RGB", {256, 1}));
   mixer.add(caps_text("RGB", {1, 1}));
-  for (int i = 1; i < 40; ++i) mixer.end(mixer.add(caps_text("RGB", {1, 1})));  // reading their settings takes some time
+  // Reading their settings takes some time.
+  for (int i = 1; i < 40; ++i) mixer.end(mixer.add(caps_text("RGB", {1, 1})));
   mixer.play();
   for (bool pad_first : {true, false}) {
     at(pad_first ? "the pad first" : "the element first");
@@ -63,10 +67,11 @@ TEST(shows_settings_of_one_moment, Each::run) {
       const int background = sample(shown, 1, 255, 0);
       int position = 0;
       while (position < 255 && sample(shown, 0, position, 0) != 255) ++position;
-      const int ahead = (position - background + steps) % steps;  // changes of the pad that the element's do not follow yet
+      // Changes of the pad that the element's do not follow yet.
+      const int ahead = (position - background + steps) % steps;
       if (ahead != 0 && ahead != (pad_first ? 1 : steps - 1))
-        torn =
-            "xpos=" + std::to_string(position) + " and background " + std::to_string(background) + " in frame " + std::to_string(i);
+        torn = "xpos=" + std::to_string(position) + " and background " + std::to_string(background) + " in frame " +
+               std::to_string(i);
     }
     ends = true;
     application.join();
@@ -111,9 +116,11 @@ TEST(survives_adding_and_removing_pads, Each::run) {
     if (round % 3 == 0) {
       added = mixer.add(caps_text(round % 2 ? "NV12" : "RGB", {16, 16}), "xpos=5 ypos=5");
       mixer.skip_to(added, expected);
-      mixer.push(added, flat(mixer.video(added), round % 2 ? std::vector<int>{235, 128, 128} : std::vector<int>{255, 255, 255}));
+      mixer.push(added, flat(mixer.video(added),
+                             round % 2 ? std::vector<int>{235, 128, 128} : std::vector<int>{255, 255, 255}));
     }
-    // Last: if a pad comes after this frame was taken, the base class waits for the next frame of pad 0 before it makes a picture.
+    // Last: if a pad comes after this frame was taken, the base class waits for the next frame of pad 0
+    // before it makes a picture.
     mixer.push(0, flat(mixer.video(0), {10, 20, 30, 255}));
     const Output output = mixer.next();
     EXPECT_EQ(output.pts, expected);
@@ -215,7 +222,8 @@ TEST(waits_for_a_pad_that_comes_while_a_frame_is_composed, Each::run) {
   };
   g_signal_connect(
       mixer.element(), "samples-selected",
-      GCallback(static_cast<void (*)(GstAggregator*, GstSegment*, guint64, guint64, guint64, GstStructure*, gpointer)>(selected)),
+      GCallback(static_cast<void (*)(GstAggregator*, GstSegment*, guint64, guint64, guint64, GstStructure*, gpointer)>(
+          selected)),
       &test);
   mixer.play();
   mixer.push(0, flat(mixer.video(0), {10, 20, 30}));
@@ -238,7 +246,8 @@ TEST(survives_pads_released_by_other_threads, Each::run) {
     g_object_set(sink, "sync", FALSE, "signal-handoffs", TRUE, nullptr);
     static std::atomic<int> frames;
     frames = 0;
-    g_signal_connect(sink, "handoff", G_CALLBACK(+[](GstElement*, GstBuffer*, GstPad*, gpointer) { ++frames; }), nullptr);
+    g_signal_connect(sink, "handoff", G_CALLBACK(+[](GstElement*, GstBuffer*, GstPad*, gpointer) { ++frames; }),
+                     nullptr);
     gst_bin_add_many(GST_BIN(pipeline), element, sink, nullptr);
     EXPECT(gst_element_link(element, sink));
     struct Source {
@@ -247,7 +256,8 @@ TEST(survives_pads_released_by_other_threads, Each::run) {
     };
     const auto add = [&](int number) {
       const std::string text = "videotestsrc is-live=true pattern=" + std::to_string(number % 20) +
-                               " ! video/x-raw,format=" + (number % 2 ? "NV12" : "RGBA") + ",width=32,height=24,framerate=200/1";
+                               " ! video/x-raw,format=" + (number % 2 ? "NV12" : "RGBA") +
+                               ",width=32,height=24,framerate=200/1";
       Source source{gst_parse_bin_from_description(text.c_str(), TRUE, nullptr),
                     gst_element_request_pad_simple(element, "sink_%u")};
       EXPECT(source.bin && source.pad);
@@ -293,7 +303,8 @@ TEST(survives_pads_released_by_other_threads, Each::run) {
     GstBus* const bus = gst_element_get_bus(pipeline);
     bool ended = false;
     while (!ended) {
-      GstMessage* const message = gst_bus_timed_pop_filtered(bus, patience, GstMessageType(GST_MESSAGE_ERROR | GST_MESSAGE_EOS));
+      GstMessage* const message =
+          gst_bus_timed_pop_filtered(bus, patience, GstMessageType(GST_MESSAGE_ERROR | GST_MESSAGE_EOS));
       EXPECT(message);
       EXPECT(GST_MESSAGE_SRC(message) != GST_OBJECT(element));  // (a source posts that it is not linked any more)
       ended = GST_MESSAGE_TYPE(message) == GST_MESSAGE_EOS;
@@ -336,7 +347,8 @@ TEST(follows_format_changes, Each::run) {
   mixer.play();
   const std::vector<std::string> names = formats(run);
   const auto layers = [&](std::size_t n) {
-    return std::vector<Layer>{{caps_text(names[n], size)}, {caps_text(names[(n + 7) % names.size()], size), "xpos=10 ypos=6"}};
+    return std::vector<Layer>{{caps_text(names[n], size)},
+                              {caps_text(names[(n + 7) % names.size()], size), "xpos=10 ypos=6"}};
   };
   for (std::size_t n = 0; n < names.size(); ++n)
     for (int i = 0; i < 2; ++i) {
@@ -374,13 +386,15 @@ TEST(offers_all_formats_on_its_pads, Each::run) {
         const Caps one(gst_caps_from_string(caps_text(name, {333, 7}, ",interlace-mode=progressive").c_str()));
         FAIL_UNLESS(gst_caps_can_intersect(one.get(), offered.get()), "%s: no %s", where().c_str(), name.c_str());
       }
-      const Caps device(gst_caps_from_string(caps_text("NV12", {64, 48}, ",interlace-mode=progressive", cuda_memory).c_str()));
+      const Caps device(
+          gst_caps_from_string(caps_text("NV12", {64, 48}, ",interlace-mode=progressive", cuda_memory).c_str()));
       EXPECT_EQ(gst_caps_can_intersect(device.get(), offered.get()), run.backend == "cuda");
     }
   }
 }
 
-/// Downstream wants another format from the second caps query of a negotiation on, as a capsfilter does that is changed meanwhile.
+/// Downstream wants another format from the second caps query of a negotiation on,
+/// as a capsfilter does that is changed meanwhile.
 TEST(negotiates_while_downstream_changes, Each::run) {
   Mixer mixer(run, "", caps_text("NV12", {40, 30}));
   mixer.add(caps_text("RGB", {20, 14}));
@@ -425,8 +439,8 @@ TEST(chooses_its_output_format, Each::run) {
     const std::vector<Output> all = play(run, c.settings, c.out, layers);
     EXPECT(!all.empty());
     const GstVideoInfo& video = all[0].video;
-    EXPECT_EQ(std::string(GST_VIDEO_INFO_NAME(&video)) + " " + std::to_string(video.width) + "x" + std::to_string(video.height) +
-                  " " + std::to_string(video.fps_n / video.fps_d),
+    EXPECT_EQ(std::string(GST_VIDEO_INFO_NAME(&video)) + " " + std::to_string(video.width) + "x" +
+                  std::to_string(video.height) + " " + std::to_string(video.fps_n / video.fps_d),
               std::string(c.expected));
   }
 }
@@ -444,10 +458,13 @@ TEST(follows_caps_changes_of_downstream, Each::run) {
     at(format);
     mixer.want(caps_text(format, size));
     Output output = shown();
-    for (int i = 0; i < 3 && output.video.width != size.width; ++i) output = shown();  // one frame may have had the old caps
+    // One frame may have had the old caps.
+    for (int i = 0; i < 3 && output.video.width != size.width; ++i) output = shown();
     EXPECT_EQ(std::string(GST_VIDEO_INFO_NAME(&output.video)), std::string(format));
-    EXPECT_WITHIN(output.shown(),
-                  composed(run, "background=white", caps_text(format, size), {{caps_text("RGB", {20, 14}), "", {100, 50, 20}}}), 0);
+    EXPECT_WITHIN(
+        output.shown(),
+        composed(run, "background=white", caps_text(format, size), {{caps_text("RGB", {20, 14}), "", {100, 50, 20}}}),
+        0);
   }
 }
 
@@ -456,13 +473,15 @@ TEST(seeks_like_compositor, Each::run) {
   const auto times = [](const Run& of, double rate, GstClockTime from, GstClockTime to) {
     GError* error = nullptr;
     GstElement* pipeline = gst_parse_launch(
-        (of.element + " name=mix background=black sink_1::xpos=16 ! video/x-raw,format=RGB ! appsink name=out sync=false "
-                      "videotestsrc ! video/x-raw,format=RGB,width=32,height=24,framerate=25/1 ! mix. "
-                      "videotestsrc pattern=ball ! video/x-raw,format=RGB,width=32,height=24,framerate=10/1 ! mix.")
+        (of.element +
+         " name=mix background=black sink_1::xpos=16 ! video/x-raw,format=RGB ! appsink name=out sync=false "
+         "videotestsrc ! video/x-raw,format=RGB,width=32,height=24,framerate=25/1 ! mix. "
+         "videotestsrc pattern=ball ! video/x-raw,format=RGB,width=32,height=24,framerate=10/1 ! mix.")
             .c_str(),
         &error);
     FAIL_UNLESS(!error, "%s", error ? error->message : "");
-    GstElement *mix = gst_bin_get_by_name(GST_BIN(pipeline), "mix"), *sink = gst_bin_get_by_name(GST_BIN(pipeline), "out");
+    GstElement *mix = gst_bin_get_by_name(GST_BIN(pipeline), "mix"),
+               *sink = gst_bin_get_by_name(GST_BIN(pipeline), "out");
     if (!of.backend.empty()) set(mix, "backend=" + of.backend);
     with_shared_context(mix, of);
     gst_element_set_state(pipeline, GST_STATE_PAUSED);
@@ -539,8 +558,8 @@ TEST(survives_settings_from_other_threads, Each::run) {
   std::atomic<bool> done{false};
   std::thread setter([&] {
     for (int i = 0; !done; ++i) {
-      g_object_set(mixer.pad(1), "xpos", i % 40 - 10, "width", i % 50, "alpha", i % 11 / 10.0, "zorder", guint(i % 3), "operator",
-                   i % 10, nullptr);
+      g_object_set(mixer.pad(1), "xpos", i % 40 - 10, "width", i % 50, "alpha", i % 11 / 10.0, "zorder", guint(i % 3),
+                   "operator", i % 10, nullptr);
       g_object_set(mixer.element(), "background", i % 5, "layout", i % 2, "interpolation", i % 3, nullptr);
     }
   });
@@ -591,7 +610,8 @@ TEST(continues_after_a_flush, Each::run) {
   mixer.end(0);
 }
 
-// Limits ------------------------------------------------------------------------------------------------------------------------
+// Limits
+// ---------------------------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -753,7 +773,8 @@ TEST(accepts_live_and_other_sources, Each::run) {
       "cudablend name=mix background=black sink_1::xpos=20 latency=200000000 ! "
       "video/x-raw,format=RGBA,width=64,height=48,framerate=25/1 ! "
       "appsink name=out sync=false "
-      "videotestsrc is-live=true num-buffers=20 ! video/x-raw,format=NV12,width=64,height=48,framerate=25/1 ! mix.sink_0 "
+      "videotestsrc is-live=true num-buffers=20 ! video/x-raw,format=NV12,width=64,height=48,framerate=25/1 ! "
+      "mix.sink_0 "
       "videotestsrc num-buffers=15 ! video/x-raw,format=RGBA,width=32,height=24,framerate=30/1 ! mix.sink_1",
       &error);
   FAIL_UNLESS(!error, "%s", error ? error->message : "");
@@ -796,8 +817,8 @@ TEST(continues_when_a_live_source_sends_nothing, Each::run) {
     mixer.add(caps_text("RGB", {16, 16}), "xpos=8");  // gets no frames
     mixer.play();
     mixer.push(0, flat(mixer.video(0), {100}));
-    // GstVideoAggregator restarts if caps come after the first frame was due. Then the second frame has the timestamp of the first, in
-    // compositor too.
+    // GstVideoAggregator restarts if caps come after the first frame was due. Then the second frame has the timestamp
+    // of the first, in compositor too.
     mixer.next(), mixer.next();
     GstClockTime last = mixer.next().pts;
     for (int i = 0; i < 5; ++i) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Compares cudablend with GStreamer's compositor on the same frames: properties, pictures, scaling, timing, gaps, interlacing.
+// Compares cudablend with GStreamer's compositor on the same frames: properties, pictures, scaling,
+// timing, gaps, interlacing.
 #include <algorithm>
 #include <thread>
 
@@ -7,7 +8,8 @@
 
 using namespace cudavision::test;
 
-// Properties --------------------------------------------------------------------------------------------------------------------
+// Properties
+// --------------------------------------------------------------------------------------------------------------------
 
 TEST(has_the_properties_of_the_specification, Each::element) {
   Mixer mixer(run);
@@ -49,7 +51,8 @@ TEST(has_every_property_of_compositor, Each::element) {
       if (!G_IS_PARAM_SPEC_ENUM(spec)) return;
       const auto* rows = G_PARAM_SPEC_ENUM(spec)->enum_class;
       for (guint i = 0; i < rows->n_values; ++i) {
-        GEnumValue* row = g_enum_get_value_by_nick(G_PARAM_SPEC_ENUM(same_spec)->enum_class, rows->values[i].value_nick);
+        GEnumValue* row =
+            g_enum_get_value_by_nick(G_PARAM_SPEC_ENUM(same_spec)->enum_class, rows->values[i].value_nick);
         FAIL_UNLESS(row, "%s: there is no %s", where().c_str(), rows->values[i].value_nick);
         EXPECT_EQ(row->value, rows->values[i].value);  // applications may use the numbers too
       }
@@ -78,7 +81,8 @@ TEST(uses_requested_pad_names, Each::element) {
   EXPECT_EQ(gst_child_proxy_get_children_count(GST_CHILD_PROXY(mixer.element())), 2u);
 }
 
-// Like compositor ---------------------------------------------------------------------------------------------------------------
+// Like compositor
+// ---------------------------------------------------------------------------------------------------------------
 
 TEST(equals_compositor, Each::run) {
   if (!have_compositor()) return;
@@ -95,8 +99,8 @@ TEST(equals_compositor, Each::run) {
                            {caps_text(format, {40, 32}), with + "xpos=70 ypos=40 alpha=1"},
                            {caps_text(format, {40, 32}), with + "xpos=-12 ypos=-6 alpha=0.3"},
                            {caps_text(format, {16, 16}), with + "xpos=2 ypos=2 alpha=0"}},
-                          // compositor converts gray from another format at the end. If the sum of alpha exceeds its maximum,
-                          // compositor 1.22 wraps around to 0.
+                          // compositor converts gray from another format at the end. If the sum of alpha exceeds its
+                          // maximum, compositor 1.22 wraps around to 0.
                           format == std::string("GRAY8") ? 2 : 1,
                           background != std::string("transparent") || op != std::string("add"));
       }
@@ -130,24 +134,27 @@ TEST(equals_compositor_in_order_and_size, Each::run) {
     at(format);
     const std::vector<int> a{200, 90, 60, 255}, b{60, 150, 200, 255}, c{120, 30, 140, 255};
     const auto flats = [&](const char* pa, const char* pb, const char* pc) {
-      return std::vector<Layer>{
-          {caps_text(format, {32, 24}), pa, a}, {caps_text(format, {40, 30}), pb, b}, {caps_text(format, {16, 60}), pc, c}};
+      return std::vector<Layer>{{caps_text(format, {32, 24}), pa, a},
+                                {caps_text(format, {40, 30}), pb, b},
+                                {caps_text(format, {16, 60}), pc, c}};
     };
     const std::string out = caps_text(format, {96, 64});
     expect_compositor(run, "background=black", out, flats("zorder=9", "xpos=8 ypos=8 zorder=4", "xpos=20 zorder=5"));
     expect_compositor(run, "background=black", out, flats("zorder=3", "xpos=8 ypos=8 zorder=3", "xpos=20 zorder=3"));
-    // Original and scaled sizes. The scaling method has no effect on flat pictures, except that compositor changes some 120 to 122.
+    // Original and scaled sizes. The scaling method has no effect on flat pictures,
+    // except that compositor changes some 120 to 122.
     const int scaled_tolerance = 3;
     expect_compositor(run, "background=black", out,
-                      flats("width=64 height=48", "width=20 xpos=40", "height=20 xpos=60 ypos=10 alpha=0.5"), scaled_tolerance);
-    expect_compositor(run, "background=black", out, flats("width=0 height=48", "width=-1 height=0 xpos=40", "xpos=60 width=1000"),
+                      flats("width=64 height=48", "width=20 xpos=40", "height=20 xpos=60 ypos=10 alpha=0.5"),
                       scaled_tolerance);
+    expect_compositor(run, "background=black", out,
+                      flats("width=0 height=48", "width=-1 height=0 xpos=40", "xpos=60 width=1000"), scaled_tolerance);
     expect_compositor(run, "background=black zero-size-is-unscaled=false", out,
                       flats("width=0 height=48", "width=-1 xpos=40", "xpos=60 height=0"), scaled_tolerance);
     if (format == std::string("I420") || format == std::string("NV12"))
       continue;  // compositor supports only even positions for these
-    for (const char* box : {"width=60 height=60", "width=80 height=20", "width=20 height=64", "width=12", "width=49 height=37",
-                            "width=7 height=31"}) {
+    for (const char* box : {"width=60 height=60", "width=80 height=20", "width=20 height=64", "width=12",
+                            "width=49 height=37", "width=7 height=31"}) {
       at(format + std::string(" ") + box);
       const std::string pad = std::string(box) + " sizing-policy=keep-aspect-ratio";
       expect_compositor(run, "background=black", out, flats(pad.c_str(), "alpha=0", "alpha=0"), scaled_tolerance);
@@ -159,16 +166,16 @@ TEST(equals_compositor_in_order_and_size, Each::run) {
 namespace {
 
 /// Compares both elements with one picture over another, scaled to `box` with this method.
-void expect_compositor_that_scales(const Run& run, const char* interpolation, GstVideoResamplerMethod method, const char* format,
-                                   Size box, const std::string& pad, int tolerance) {
+void expect_compositor_that_scales(const Run& run, const char* interpolation, GstVideoResamplerMethod method,
+                                   const char* format, Size box, const std::string& pad, int tolerance) {
   at(interpolation + std::string(" ") + format + " to " + std::to_string(box.width) + "x" + std::to_string(box.height));
   std::vector<Output> made[2];
   const Run runs[2] = {run, compositor};
   for (int r = 0; r < 2; ++r) {
     Mixer mixer(runs[r], "background=black", caps_text(format, {96, 64}));
-    const std::vector<Layer> layers{
-        {caps_text(format, {96, 64})},
-        {caps_text(format, {33, 25}), pad + " width=" + std::to_string(box.width) + " height=" + std::to_string(box.height)}};
+    const std::vector<Layer> layers{{caps_text(format, {96, 64})},
+                                    {caps_text(format, {33, 25}), pad + " width=" + std::to_string(box.width) +
+                                                                      " height=" + std::to_string(box.height)}};
     for (const Layer& layer : layers) mixer.add(layer.caps, layer.pad);
     if (r == 0) {
       set(mixer.element(), std::string("interpolation=") + interpolation);
@@ -192,15 +199,17 @@ TEST(equals_compositor_with_nearest_scaling, Each::run) {
   if (!have_compositor()) return;
   for (const char* format : {"RGBA", "BGRA", "RGB", "Y444"})
     for (Size box : {Size{64, 48}, {31, 20}, {90, 7}, {12, 60}})
-      expect_compositor_that_scales(run, "nearest", GST_VIDEO_RESAMPLER_METHOD_NEAREST, format, box, "xpos=4 ypos=2 alpha=0.7", 1);
+      expect_compositor_that_scales(run, "nearest", GST_VIDEO_RESAMPLER_METHOD_NEAREST, format, box,
+                                    "xpos=4 ypos=2 alpha=0.7", 1);
 }
 
-/// compositor's weights have only 6 or 7 bits. For 4-byte pixels and for planes it maps first pixel to first and last to last when it
-/// enlarges the width, so those formats are compared with a changed height only.
+/// compositor's weights have only 6 or 7 bits. For 4-byte pixels and for planes it maps first pixel to first and last
+/// to last when it enlarges the width, so those formats are compared with a changed height only.
 TEST(equals_compositor_with_linear_enlarging, Each::run) {
   if (!have_compositor()) return;
   const auto expect = [&](const char* format, Size box, int tolerance) {
-    expect_compositor_that_scales(run, "bilinear", GST_VIDEO_RESAMPLER_METHOD_LINEAR, format, box, "xpos=4 ypos=2", tolerance);
+    expect_compositor_that_scales(run, "bilinear", GST_VIDEO_RESAMPLER_METHOD_LINEAR, format, box, "xpos=4 ypos=2",
+                                  tolerance);
   };
   for (const char* format : {"RGBA", "BGRA", "RGB", "Y444", "GRAY8"})
     for (int height : {26, 37, 48, 50, 60}) expect(format, {33, height}, 2);
@@ -239,28 +248,34 @@ TEST(equals_compositor_in_timing, Each::run) {
            {"one ends early, and stays",
             "",
             {{rated("RGBA", size, 25), "", 8}, {rated("RGBA", size, 25), half + " repeat-after-eos=true", 3}}},
-           {"one begins late", "", {{rated("RGBA", size, 25), "", 8}, {rated("RGBA", size, 25), half, 3, 3 * frame_time}}},
+           {"one begins late",
+            "",
+            {{rated("RGBA", size, 25), "", 8}, {rated("RGBA", size, 25), half, 3, 3 * frame_time}}},
            {"all begin late",
             "start-time-selection=first",
             {{rated("RGBA", size, 25), "", 4, 2 * frame_time}, {rated("RGBA", size, 25), half, 3, 3 * frame_time}}},
            {"a time to start", "start-time-selection=set start-time=80000000", {{rated("RGBA", size, 25), "", 6}}},
            {"a last frame that fades from view",
             "",
-            {{rated("RGBA", size, 25), "", 10}, {rated("RGBA", size, 5), half + " max-last-buffer-repeat=80000000", 2}}},
-           {"of no rate", "", {{rated("RGBA", size, 25), "", 4}, {rated("RGBA", size, 0), half + " repeat-after-eos=true", 1}}},
+            {{rated("RGBA", size, 25), "", 10},
+             {rated("RGBA", size, 5), half + " max-last-buffer-repeat=80000000", 2}}},
+           {"of no rate",
+            "",
+            {{rated("RGBA", size, 25), "", 4}, {rated("RGBA", size, 0), half + " repeat-after-eos=true", 1}}},
        }) {
     at(c.name);
     expect_compositor(run, c.settings, "", c.layers);
   }
   at("a rate asked for");
-  expect_compositor(run, "", rated("RGBA", size, 50), {{rated("RGBA", size, 25), "", 4}, {rated("RGBA", size, 10), half, 2}});
+  expect_compositor(run, "", rated("RGBA", size, 50),
+                    {{rated("RGBA", size, 25), "", 4}, {rated("RGBA", size, 10), half, 2}});
 }
 
 namespace {
 
-/// Feeds a pad with one item for each letter of a script: '.' a frame, 'u' a frame of unknown duration, '-' a gap event, '?' a gap event of
-/// unknown duration, '=' an empty buffer with the GAP flag, 'm' an empty buffer with a missing-data meta, ' ' nothing, and a digit a gap
-/// event as long as so many frames.
+/// Feeds a pad with one item for each letter of a script: '.' a frame, 'u' a frame of unknown duration, '-' a gap
+/// event, '?' a gap event of unknown duration, '=' an empty buffer with the GAP flag, 'm' an empty buffer with a
+/// missing-data meta, ' ' nothing, and a digit a gap event as long as so many frames.
 void perform(Mixer& mixer, int input, const std::string& script) {
   const GstClockTime step = frame_time;
   GstClockTime time = 0;
@@ -272,7 +287,8 @@ void perform(Mixer& mixer, int input, const std::string& script) {
     Buffer buffer = frame ? noise(mixer.video(input), unsigned(100 * input) + number++) : Buffer(gst_buffer_new());
     GST_BUFFER_PTS(buffer.get()) = time;
     GST_BUFFER_DURATION(buffer.get()) = duration;
-    if (letter == '=' || letter == 'm') GST_BUFFER_FLAG_SET(buffer.get(), GST_BUFFER_FLAG_GAP | GST_BUFFER_FLAG_DROPPABLE);
+    if (letter == '=' || letter == 'm')
+      GST_BUFFER_FLAG_SET(buffer.get(), GST_BUFFER_FLAG_GAP | GST_BUFFER_FLAG_DROPPABLE);
     if (letter == 'm') EXPECT(gst_buffer_add_custom_meta(buffer.get(), "GstAggregatorMissingDataMeta"));
     if (!frame && letter != '=' && letter != 'm') GST_BUFFER_FLAG_SET(buffer.get(), as_gap_event);
     if (letter != ' ') mixer.push_as_it_is(input, buffer);
@@ -366,7 +382,8 @@ TEST(equals_compositor_with_unknown_durations, Each::run) {
                                  beside);
 }
 
-/// (compositor posts no error itself. The source posts one when it sends its next frame, in some versions of GStreamer never.)
+/// (compositor posts no error itself. The source posts one when it sends its next frame,
+/// in some versions of GStreamer never.)
 TEST(reports_a_frame_without_timestamp, Each::run) {
   for (int good : {0, 2}) {
     at("after " + std::to_string(good) + " frames");
@@ -417,14 +434,16 @@ TEST(reports_a_segment_without_running_time, Each::run) {
     change(segment);
     return segment;
   };
-  for (const GstSegment& segment : {with([](GstSegment& s) { s.rate = -1; }), with([](GstSegment& s) { s.base = G_MAXUINT64 - 2; }),
-                                    with([](GstSegment& s) { s.start = G_MAXUINT64 - 2; })}) {
+  for (const GstSegment& segment :
+       {with([](GstSegment& s) { s.rate = -1; }), with([](GstSegment& s) { s.base = G_MAXUINT64 - 2; }),
+        with([](GstSegment& s) { s.start = G_MAXUINT64 - 2; })}) {
     Mixer mixer(run);
     mixer.add(caps_text("RGB", {32, 24}));
     GstPad* const pad = mixer.without_source(0);
     mixer.play();
     const Caps caps(gst_caps_from_string(caps_text("RGB", {32, 24}).c_str()));
-    for (GstEvent* event : {gst_event_new_stream_start("one"), gst_event_new_caps(caps.get()), gst_event_new_segment(&segment)})
+    for (GstEvent* event :
+         {gst_event_new_stream_start("one"), gst_event_new_caps(caps.get()), gst_event_new_segment(&segment)})
       EXPECT(gst_pad_send_event(pad, event));
     const Message message = mixer.error(patience);
     EXPECT_EQ(message.domain, GST_STREAM_ERROR);
@@ -547,11 +566,15 @@ TEST(equals_compositor_with_interlaced_pads, Each::run) {
       }
 }
 
-/// Pads with different interlace modes, from the start or after a change of caps. (compositor drops such pads or crashes.)
+/// Pads with different interlace modes, from the start or after a change of caps.
+/// (compositor drops such pads or crashes.)
 TEST(mixes_interlaced_and_progressive_pads, Each::run) {
-  const auto made = [&](const std::string& format, const std::string& below, const std::string& above, const std::string& out) {
+  const auto made = [&](const std::string& format, const std::string& below, const std::string& above,
+                        const std::string& out) {
     // With these heights, 4:2:0 planes have other offsets when interlaced.
-    const auto caps = [&](Size size, const std::string& mode) { return caps_text(format, size, ",interlace-mode=" + mode); };
+    const auto caps = [&](Size size, const std::string& mode) {
+      return caps_text(format, size, ",interlace-mode=" + mode);
+    };
     Mixer mixer(run, "background=black", out.empty() ? "" : "video/x-raw,interlace-mode=" + out);
     mixer.add(caps({32, 22}, below));
     mixer.add(caps({16, 10}, above), "alpha=0.5");
@@ -610,10 +633,11 @@ TEST(stays_progressive_while_interlaced_frames_wait, Each::run) {
 TEST(passes_the_field_order, Each::run) {
   for (const char* order : {"top-field-first", "bottom-field-first"}) {
     at(order);
-    const std::vector<Output> all =
-        play(run, "", "", {{caps_text("RGB", {32, 24}, ",interlace-mode=interleaved,field-order=" + std::string(order))}});
+    const std::vector<Output> all = play(
+        run, "", "", {{caps_text("RGB", {32, 24}, ",interlace-mode=interleaved,field-order=" + std::string(order))}});
     EXPECT_EQ(all.size(), 1u);
-    EXPECT_EQ(std::string(gst_video_field_order_to_string(GST_VIDEO_INFO_FIELD_ORDER(&all[0].video))), std::string(order));
+    EXPECT_EQ(std::string(gst_video_field_order_to_string(GST_VIDEO_INFO_FIELD_ORDER(&all[0].video))),
+              std::string(order));
   }
 }
 
@@ -682,7 +706,8 @@ TEST(equals_compositor_with_controlled_properties, Each::run) {
   EXPECT_EQ(made[0].size(), 11u);
   expect_same(made[0], made[1], 1);
   // The formula of a cross-fade.
-  for (std::size_t n = 0; n < 11; ++n) EXPECT(std::abs(sample(made[0][n].shown(), 0, 25, 12) - 200 * double(n) / 10) <= 2);
+  for (std::size_t n = 0; n < 11; ++n)
+    EXPECT(std::abs(sample(made[0][n].shown(), 0, 25, 12) - 200 * double(n) / 10) <= 2);
 }
 
 int main() { return run_tests("blend_compositor", "cudablend"); }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Compares cudablend with formulas in double precision: operators, keys, formats, backgrounds, scaling, layouts, memories.
+// Compares cudablend with formulas in double precision: operators, keys, formats, backgrounds,
+// scaling, layouts, memories.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -11,7 +12,8 @@
 
 using namespace cudavision::test;
 
-// Operators and keys ------------------------------------------------------------------------------------------------------------
+// Operators and keys
+// ------------------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -44,7 +46,8 @@ Color laid(const std::string& op, double alpha, double k, const Color& d, const 
     const bool average = op == "average";
     const double weight = average ? alpha * k : k;
     for (std::size_t c = 0; c < 3; ++c) r[c] = d[c] + weight * (s[c] - d[c]);
-    r[3] = average ? d[3] + weight * (s[3] - d[3]) : d[3] + weight * (scaled_back(s[3] * std::floor(255 * alpha)) - d[3]);
+    r[3] =
+        average ? d[3] + weight * (s[3] - d[3]) : d[3] + weight * (scaled_back(s[3] * std::floor(255 * alpha)) - d[3]);
     return r;
   }
   Color top = s;
@@ -57,7 +60,8 @@ Color laid(const std::string& op, double alpha, double k, const Color& d, const 
     return r;
   }
   const double above = scaled_back(k * s[3] * steps), below = scaled_back(d[3] * (255 - above));
-  for (std::size_t c = 0; c < 3; ++c) r[c] = above + below > 0 ? (top[c] * above + d[c] * below) / (above + below) : 255;
+  for (std::size_t c = 0; c < 3; ++c)
+    r[c] = above + below > 0 ? (top[c] * above + d[c] * below) / (above + below) : 255;
   r[3] = op == "add" ? std::min(d[3] + above, 255.0) : above + below;
   return r;
 }
@@ -87,7 +91,9 @@ TEST(computes_every_operator, Each::run) {
         const bool has_alpha = std::string(out).find('A') != std::string::npos;
         const Picture result = composed(run, "background=transparent", caps_text(out, size), layers);
         EXPECT_WITHIN(
-            result, drawn(result, [&](int x, int y) { return laid(op, alpha, 1, pixel(d, x, y), pixel(s, x, y), has_alpha); }), 1);
+            result,
+            drawn(result, [&](int x, int y) { return laid(op, alpha, 1, pixel(d, x, y), pixel(s, x, y), has_alpha); }),
+            1);
       }
 }
 
@@ -104,8 +110,9 @@ TEST(computes_operators_of_yuv, Each::run) {
         const auto& a = colors[i];
         const auto& b = colors[(i + 1) % colors.size()];
         const std::vector<int> d = samples_of(video, a[0], a[1], a[2]), s = samples_of(video, b[0], b[1], b[2]);
-        const Picture result = composed(run, "background=black", caps_text(format, size),
-                                        {{caps_text(format, size), "", d}, {caps_text(format, size), "operator=" + op, s}});
+        const Picture result =
+            composed(run, "background=black", caps_text(format, size),
+                     {{caps_text(format, size), "", d}, {caps_text(format, size), "operator=" + op, s}});
         const auto dr = rgb_of(video, d), sr = rgb_of(video, s);
         Color from{0, 0, 0, 255}, to{0, 0, 0, 255};
         for (std::size_t c = 0; c < 3; ++c) from[c] = 255 * dr[c], to[c] = 255 * sr[c];
@@ -136,7 +143,8 @@ TEST(fuses_by_key_and_average, Each::run) {
   };
   for (const char* format : {"RGB", "BGRx"}) {
     at(format);
-    std::vector<Layer> layers{{caps_text(format, size)}, {caps_text(format, size), "operator=average alpha=0.65 key=first-pixel"}};
+    std::vector<Layer> layers{{caps_text(format, size)},
+                              {caps_text(format, size), "operator=average alpha=0.65 key=first-pixel"}};
     layers[1].draw = keyed;
     const Picture wall = source_picture(layers[0], 1), above = source_picture(layers[1], 2);
     const Picture result = composed(run, "background=black", caps_text("RGB", size), layers);
@@ -156,7 +164,8 @@ TEST(fuses_by_key_and_average, Each::run) {
 TEST(keys_by_tolerance_and_softness, Each::run) {
   const Size size{64, 16};
   for (const char* op : {"over", "source", "average", "max"})
-    for (const auto& [tolerance, softness] : {std::pair{0.0, 0.0}, {20.0, 0.0}, {20.0, 40.0}, {0.0, 100.0}, {255.0, 0.0}}) {
+    for (const auto& [tolerance, softness] :
+         {std::pair{0.0, 0.0}, {20.0, 0.0}, {20.0, 40.0}, {0.0, 100.0}, {255.0, 0.0}}) {
       at(op + std::string(" ") + std::to_string(tolerance) + " " + std::to_string(softness));
       // Each row moves away from the key colour along one channel.
       const auto ramp = [](const GstVideoInfo& video, int) {
@@ -165,8 +174,8 @@ TEST(keys_by_tolerance_and_softness, Each::run) {
         EXPECT(gst_video_frame_map(&map, &video, frame.get(), GST_MAP_WRITE));
         for (int y = 0; y < 16; ++y)
           for (int x = 0; x < 64; ++x) {
-            guint8* p =
-                static_cast<guint8*>(GST_VIDEO_FRAME_PLANE_DATA(&map, 0)) + y * GST_VIDEO_FRAME_PLANE_STRIDE(&map, 0) + 3 * x;
+            guint8* p = static_cast<guint8*>(GST_VIDEO_FRAME_PLANE_DATA(&map, 0)) +
+                        y * GST_VIDEO_FRAME_PLANE_STRIDE(&map, 0) + 3 * x;
             p[y % 3] = guint8(y % 3 == 1 ? 255 - 3 * x : 3 * x);
           }
         gst_video_frame_unmap(&map);
@@ -198,15 +207,18 @@ TEST(keys_formats_other_than_rgb, Each::run) {
       at(format);
       const GstVideoInfo video = video_info(format, size);
       const std::vector<int> green = like ? samples_of(video, 0, 1, 0) : samples_of(video, 0.2, 0.8, 0.1);
-      const Picture result = composed(run, "background=black", caps_text("RGB", size),
-                                      {{caps_text("RGB", size), "", {200, 100, 50}},
-                                       {caps_text(format, size), "key=color key-color=0x00ff00 key-tolerance=8", green}});
-      EXPECT_WITHIN(result, plain(video_info("RGB", size), like ? std::vector<int>{200, 100, 50} : std::vector<int>{51, 204, 26}),
-                    3);
+      const Picture result =
+          composed(run, "background=black", caps_text("RGB", size),
+                   {{caps_text("RGB", size), "", {200, 100, 50}},
+                    {caps_text(format, size), "key=color key-color=0x00ff00 key-tolerance=8", green}});
+      EXPECT_WITHIN(
+          result, plain(video_info("RGB", size), like ? std::vector<int>{200, 100, 50} : std::vector<int>{51, 204, 26}),
+          3);
     }
 }
 
-// Formats -----------------------------------------------------------------------------------------------------------------------
+// Formats
+// ---------------------------------------------------------------------------------------------------------------------
 
 TEST(copies_every_format_unchanged, Each::run) {
   for (const std::string& format : formats(run))
@@ -216,7 +228,8 @@ TEST(copies_every_format_unchanged, Each::run) {
       Picture expected = source_picture(layers[0], 1), result = composed(run, "", caps_text(format, size), layers);
       if (const GstVideoInfo video = video_info(format, size); expected.size() > GST_VIDEO_INFO_N_COMPONENTS(&video)) {
         expected.pop_back();
-        EXPECT_SAME(Picture{result.back()}, Picture{cv::Mat(result.back().size(), CV_16U, cv::Scalar(255))});  // padding
+        // padding.
+        EXPECT_SAME(Picture{result.back()}, Picture{cv::Mat(result.back().size(), CV_16U, cv::Scalar(255))});
         result.pop_back();
       }
       EXPECT_SAME(result, expected);
@@ -254,10 +267,10 @@ TEST(mixes_all_formats, Each::run) {
     for (std::size_t i = 0; i < names.size(); ++i) {
       const GstVideoInfo video = video_info(names[i], cell);
       const double level = double(i + 1) / double(names.size() + 1);
-      layers.push_back(
-          {caps_text(names[i], cell),
-           "xpos=" + std::to_string(int(i) % columns * cell.width) + " ypos=" + std::to_string(int(i) / columns * cell.height),
-           samples_of(video, level, level, level)});
+      layers.push_back({caps_text(names[i], cell),
+                        "xpos=" + std::to_string(int(i) % columns * cell.width) +
+                            " ypos=" + std::to_string(int(i) / columns * cell.height),
+                        samples_of(video, level, level, level)});
     }
     const GstVideoInfo video = video_info(out, whole);
     const Picture result = composed(run, "background=black", caps_text(out, whole), layers);
@@ -266,8 +279,8 @@ TEST(mixes_all_formats, Each::run) {
       const double level = double(i + 1) / double(names.size() + 1);
       const int expected = samples_of(video, level, level, level)[0];
       const int found = sample(result, 0, int(i) % columns * cell.width + 5, int(i) / columns * cell.height + 4);
-      FAIL_UNLESS(std::abs(found - expected) <= 1 * steps, "%s: %s became %d, and not %d", where().c_str(), names[i].c_str(), found,
-                  expected);
+      FAIL_UNLESS(std::abs(found - expected) <= 1 * steps, "%s: %s became %d, and not %d", where().c_str(),
+                  names[i].c_str(), found, expected);
     }
   }
 }
@@ -287,7 +300,8 @@ TEST(honours_colorimetry, Each::run) {
       EXPECT_WITHIN(composed(run, "", caps_text("RGB", size), {{caps, "", samples}}),
                     plain(rgb, samples_of(rgb, back[0], back[1], back[2])), 1);
       const std::vector<int> input = samples_of(rgb, r, g, b);  // exact: fifths of 255
-      EXPECT_WITHIN(composed(run, "", caps, {{caps_text("RGB", size), "", input}}), plain(video, samples_of(video, r, g, b)), 1);
+      EXPECT_WITHIN(composed(run, "", caps, {{caps_text("RGB", size), "", input}}),
+                    plain(video, samples_of(video, r, g, b)), 1);
     }
 }
 
@@ -372,7 +386,8 @@ TEST(drops_frames_that_do_not_fit_their_caps, Each::run) {
     return frame;
   };
   const auto too_small = [] { return Buffer(gst_buffer_new_allocate(nullptr, 100, nullptr)); };
-  const std::string shown = "+cs++s+ss+c";  // '+' a good frame, 'c' a crop beyond the frame, 's' a frame that is too small
+  // '+' a good frame, 'c' a crop beyond the frame, 's' a frame that is too small.
+  const std::string shown = "+cs++s+ss+c";
   Mixer mixer(run, "background=black", caps_text("RGB", size));
   mixer.add(caps_text("RGB", size));
   mixer.add(caps_text("RGB", size));
@@ -393,7 +408,8 @@ TEST(drops_frames_that_do_not_fit_their_caps, Each::run) {
   EXPECT(mixer.error(0).text.empty());
 }
 
-// Backgrounds, scaling, layouts -------------------------------------------------------------------------------------------------
+// Backgrounds, scaling, layouts
+// -------------------------------------------------------------------------------------------------
 
 TEST(draws_its_background, Each::run) {
   const Size size{33, 19};
@@ -429,8 +445,8 @@ TEST(scales_with_each_interpolation, Each::run) {
     for (const char* how : {"nearest", "bilinear", "area"}) {
       at(how + std::string(" to ") + std::to_string(width) + "x" + std::to_string(height));
       const Size size{width, height};
-      const std::vector<Layer> layers{
-          {caps_text("RGB", from), "operator=source width=" + std::to_string(width) + " height=" + std::to_string(height)}};
+      const std::vector<Layer> layers{{caps_text("RGB", from), "operator=source width=" + std::to_string(width) +
+                                                                   " height=" + std::to_string(height)}};
       const Picture source = source_picture(layers[0], 1);
       const Picture result = composed(run, std::string("interpolation=") + how, caps_text("RGB", size), layers);
       const auto read = [&](std::size_t c, int x, int y) {
@@ -494,7 +510,9 @@ TEST(follows_each_sizing_policy, Each::run) {
                   return color;
                 }));
   };
-  const auto thirds = [](int left, int right) { return [=](int x) { return std::size_t(x < left ? 0 : x < right ? 1 : 2); }; };
+  const auto thirds = [](int left, int right) {
+    return [=](int x) { return std::size_t(x < left ? 0 : x < right ? 1 : 2); };
+  };
   expect("width=20 height=20 xpos=5 ypos=7", {5, 7, 20, 20}, thirds(5, 15));
   expect("width=20 height=20 xpos=5 ypos=7 sizing-policy=none", {5, 7, 20, 20}, thirds(5, 15));
   expect("width=20 height=20 xpos=5 ypos=7 sizing-policy=keep-aspect-ratio", {5, 12, 20, 10}, thirds(5, 15));
@@ -528,7 +546,8 @@ TEST(lays_out_a_grid, Each::run) {
                                         " rows=" + std::to_string(c.rows) + " gap=" + std::to_string(c.gap),
                                     caps_text("RGB", size), layers);
     const int cells = c.expected_columns * c.expected_rows;
-    const double step_x = double(size.width + c.gap) / c.expected_columns, step_y = double(size.height + c.gap) / c.expected_rows;
+    const double step_x = double(size.width + c.gap) / c.expected_columns,
+                 step_y = double(size.height + c.gap) / c.expected_rows;
     std::vector<cv::Rect> found(std::size_t(c.pads), cv::Rect());
     for (int y = 0; y < size.height; ++y)
       for (int x = 0; x < size.width; ++x)
@@ -546,7 +565,8 @@ TEST(lays_out_a_grid, Each::run) {
       const int column = i % c.expected_columns, row = i / c.expected_columns;
       // Cells have whole pixels, so less than one pixel for each cell is left over.
       EXPECT(std::abs(rect.width - (step_x - c.gap)) <= 1 && std::abs(rect.height - (step_y - c.gap)) <= 1);
-      EXPECT(std::abs(rect.x - column * step_x) <= c.expected_columns && std::abs(rect.y - row * step_y) <= c.expected_rows);
+      EXPECT(std::abs(rect.x - column * step_x) <= c.expected_columns &&
+             std::abs(rect.y - row * step_y) <= c.expected_rows);
       if (column > 0 && i > 0) EXPECT(rect.x - found[std::size_t(i - 1)].br().x >= c.gap);
       if (row > 0) EXPECT(rect.y - found[std::size_t(i - c.expected_columns)].br().y >= c.gap);
     }
@@ -562,7 +582,8 @@ TEST(honours_sizing_in_a_grid, Each::run) {
               }));
 }
 
-// Memories ----------------------------------------------------------------------------------------------------------------------
+// Memories
+// ---------------------------------------------------------------------------------------------------------------------
 
 TEST(accepts_system_and_cuda_memory, Each::run) {
   if (run.backend != "cuda") return;
@@ -574,12 +595,14 @@ TEST(accepts_system_and_cuda_memory, Each::run) {
     for (int on_device = 0; on_device < 16; ++on_device) {
       at(out + std::string(" ") + std::to_string(on_device));
       Mixer mixer(run, "background=black", caps_text(out, size, "", on_device & 8 ? cuda_memory : nullptr));
-      for (int i = 0; i < 3; ++i) mixer.add(layers[std::size_t(i)].caps, layers[std::size_t(i)].pad, on_device >> i & 1);
+      for (int i = 0; i < 3; ++i)
+        mixer.add(layers[std::size_t(i)].caps, layers[std::size_t(i)].pad, on_device >> i & 1);
       mixer.play();
       feed(mixer, layers);
       const std::vector<Output> all = mixer.rest();
       EXPECT_EQ(all.size(), 1u);
-      EXPECT_WITHIN(all[0].shown(), composed({run.element, "cpu"}, "background=black", caps_text(out, size), layers), 1);
+      EXPECT_WITHIN(all[0].shown(), composed({run.element, "cpu"}, "background=black", caps_text(out, size), layers),
+                    1);
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Which memory is chosen when other elements are between a maker of CUDA memory and an element of this plugin. Without a GPU, both are
-// played by elements of this test that negotiate in the same way. Their frames in "CUDA memory" are in system memory in truth.
+// Which memory is chosen when other elements are between a maker of CUDA memory and an element of this plugin. Without
+// a GPU, both are played by elements of this test that negotiate in the same way. Their frames in "CUDA memory" are in
+// system memory in truth.
 //   testupload   lists system memory first, as cudaupload does
 //   testfilter   negotiates as the filters of this plugin do if they use CUDA
 //   testtaker    a sink that answers as they do
@@ -20,7 +21,8 @@ using namespace cudavision;
 
 using test::expect;
 
-// testupload ----------------------------------------------------------------------------------------------------------------------
+// testupload
+// ---------------------------------------------------------------------------------------------------------------------
 
 using Upload = GstBaseTransform;
 using UploadClass = GstBaseTransformClass;
@@ -30,8 +32,9 @@ G_DEFINE_TYPE(Upload, test_upload, GST_TYPE_BASE_TRANSFORM)
 GstCaps* upload_transform_caps(GstBaseTransform*, GstPadDirection direction, GstCaps* caps, GstCaps* filter) {
   GstCaps* other = gst_caps_copy(caps);
   for (guint i = 0; i < gst_caps_get_size(other); ++i)
-    gst_caps_set_features(other, i,
-                          gst_caps_features_new(direction == GST_PAD_SINK ? cuda_memory_feature : "memory:SystemMemory", nullptr));
+    gst_caps_set_features(
+        other, i,
+        gst_caps_features_new(direction == GST_PAD_SINK ? cuda_memory_feature : "memory:SystemMemory", nullptr));
   GstCaps* result = gst_caps_merge(gst_caps_copy(caps), other);
   if (!filter) return result;
   GstCaps* both = gst_caps_intersect_full(filter, result, GST_CAPS_INTERSECT_FIRST);
@@ -55,7 +58,8 @@ void test_upload_class_init(UploadClass* klass) {
   klass->transform = [](GstBaseTransform*, GstBuffer*, GstBuffer*) { return GST_FLOW_OK; };
 }
 
-// testfilter ----------------------------------------------------------------------------------------------------------------------
+// testfilter
+// ---------------------------------------------------------------------------------------------------------------------
 
 using Filter = GstBaseTransform;
 using FilterClass = GstBaseTransformClass;
@@ -94,7 +98,8 @@ void test_filter_class_init(FilterClass* klass) {
   klass->transform = [](GstBaseTransform*, GstBuffer*, GstBuffer*) { return GST_FLOW_OK; };
 }
 
-// testtaker -----------------------------------------------------------------------------------------------------------------------
+// testtaker
+// ---------------------------------------------------------------------------------------------------------------------
 
 using Taker = GstBaseSink;
 using TakerClass = GstBaseSinkClass;
@@ -114,7 +119,8 @@ void test_taker_class_init(TakerClass* klass) {
   klass->get_caps = taker_get_caps;
 }
 
-// Tests ---------------------------------------------------------------------------------------------------------------------------
+// Tests
+// ---------------------------------------------------------------------------------------------------------------------
 
 constexpr char source[] = "videotestsrc num-buffers=3 ! video/x-raw,format=NV12,width=64,height=48,framerate=30/1 ! ";
 
@@ -125,15 +131,16 @@ GstPad* pad_of(GstElement* pipeline, const char* element, const char* name) {
   return pad;
 }
 
-/// Plays a pipeline to its end. Returns the memories that reached the takers a, b …, one letter for each: C(UDA), S(ystem), or - for none;
-/// or the error.
+/// Plays a pipeline to its end. Returns the memories that reached the takers a, b …, one letter for each: C(UDA),
+/// S(ystem), or - for none; or the error.
 std::string memories(const std::string& text, guint takers = 1) {
   GError* error = nullptr;
   GstElement* pipeline = gst_parse_launch(text.c_str(), &error);
   if (error) return error->message;
   gst_element_set_state(pipeline, GST_STATE_PLAYING);
   GstBus* bus = gst_element_get_bus(pipeline);
-  GstMessage* last = gst_bus_timed_pop_filtered(bus, 10 * GST_SECOND, GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR));
+  GstMessage* last =
+      gst_bus_timed_pop_filtered(bus, 10 * GST_SECOND, GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR));
   std::string found;
   if (last && GST_MESSAGE_TYPE(last) == GST_MESSAGE_EOS) {
     for (guint i = 0; i < takers; ++i) {
@@ -163,19 +170,21 @@ void prefers_cuda_memory() {
   for (const char* between :
        {"", "! queue", "! queue ! queue", "! tee", "! queue ! tee ! queue", "! identity", "! valve", "! queue2",
         "! videorate ! video/x-raw(ANY),framerate=60/1", "! videorate ! queue ! video/x-raw(ANY),framerate=15/1 ! tee",
-        "! imagefreeze num-buffers=3", "! imagefreeze num-buffers=3 ! queue", "! multiqueue", "! funnel", "! video/x-raw(ANY)",
-        "! queue ! video/x-raw(memory:CUDAMemory)"})
+        "! imagefreeze num-buffers=3", "! imagefreeze num-buffers=3 ! queue", "! multiqueue", "! funnel",
+        "! video/x-raw(ANY)", "! queue ! video/x-raw(memory:CUDAMemory)"})
     expect_memories((std::string("testupload ") + between + taker).c_str(), "C");
 }
 
 void prefers_cuda_memory_in_chains() {
   const char* const more = " ! testfilter ! queue ! testfilter ! tee ! testfilter ! testfilter ! testtaker name=a";
   expect_memories((std::string("testupload") + more).c_str(), "C");
-  expect_memories((std::string("testupload ! queue ! tee name=t ! queue ! fakesink async=false  t. ! queue") + more).c_str(), "C");
+  expect_memories(
+      (std::string("testupload ! queue ! tee name=t ! queue ! fakesink async=false  t. ! queue") + more).c_str(), "C");
   expect_memories((std::string("testupload ! videorate ! video/x-raw(ANY),framerate=60/1") + more).c_str(), "C");
   // Two filters at one branch, and system memory at the other: filters convert.
   expect_memories(
-      "testupload ! tee name=t ! queue ! testfilter ! queue ! testtaker name=a  t. ! queue ! video/x-raw ! fakesink name=b  "
+      "testupload ! tee name=t ! queue ! testfilter ! queue ! testtaker name=a  t. ! queue ! video/x-raw ! fakesink "
+      "name=b  "
       "t. ! queue ! testfilter ! queue ! video/x-raw ! fakesink name=c",
       "CSS");
 }
@@ -187,20 +196,24 @@ void knows_where_cuda_memory_begins() {
   expect_memories("testupload ! queue ! video/x-raw ! testtaker name=a", "S");
   expect_memories("testupload ! videoflip ! queue ! testtaker name=a", "S");
   // A source of frames in system memory beside it: the memory does not alternate.
-  expect_memories(
-      ("testupload ! funnel name=f ! videorate ! video/x-raw(ANY),framerate=60/1 ! testtaker name=a " + std::string(source) + "f.")
-          .c_str(),
-      "S");
+  expect_memories(("testupload ! funnel name=f ! videorate ! video/x-raw(ANY),framerate=60/1 ! testtaker name=a " +
+                   std::string(source) + "f.")
+                      .c_str(),
+                  "S");
 }
 
 void agrees_with_other_branches() {
   expect_memories("testupload ! tee name=t ! queue ! testtaker name=a  t. ! queue ! testtaker name=b", "CC");
   expect_memories("testupload ! queue ! tee name=t ! queue ! testtaker name=a  t. ! queue ! fakesink name=b", "CC");
-  expect_memories("testupload ! tee name=t ! queue ! testtaker name=a  t. ! queue ! video/x-raw ! fakesink name=b", "SS");
-  expect_memories("testupload ! tee name=t ! queue ! video/x-raw ! fakesink name=a  t. ! queue ! testtaker name=b", "SS");
+  expect_memories("testupload ! tee name=t ! queue ! testtaker name=a  t. ! queue ! video/x-raw ! fakesink name=b",
+                  "SS");
+  expect_memories("testupload ! tee name=t ! queue ! video/x-raw ! fakesink name=a  t. ! queue ! testtaker name=b",
+                  "SS");
   expect_memories("testupload ! tee name=t ! queue ! testtaker name=a  t. ! queue ! videoflip ! fakesink name=b", "SS");
   expect_memories(
-      "testupload ! tee name=t ! queue ! testtaker name=a  t. ! video/x-raw(memory:CUDAMemory) ! queue ! fakesink name=b", "CC");
+      "testupload ! tee name=t ! queue ! testtaker name=a  t. ! video/x-raw(memory:CUDAMemory) ! queue ! fakesink "
+      "name=b",
+      "CC");
   expect_memories(
       "testupload ! tee name=t ! queue ! videorate ! video/x-raw(ANY),framerate=60/1 ! testtaker name=a  "
       "t. ! queue ! video/x-raw(ANY),framerate=30/1 ! fakesink name=b",
@@ -211,7 +224,8 @@ void agrees_with_other_branches() {
       "t. ! queue ! video/x-raw ! fakesink name=c",
       "SSS");
   expect_memories(
-      "testupload ! tee name=t ! queue ! tee name=u ! queue ! testtaker name=a  u. ! queue ! video/x-raw ! fakesink name=b  "
+      "testupload ! tee name=t ! queue ! tee name=u ! queue ! testtaker name=a  u. ! queue ! video/x-raw ! fakesink "
+      "name=b  "
       "t. ! queue ! testtaker name=c",
       "SSS");
   expect_memories(
@@ -225,13 +239,16 @@ void agrees_with_other_branches() {
       "SS");
   // Branches above the maker of CUDA memory, and above a decoder
   expect_memories(
-      "videoconvert ! pngenc ! tee name=t ! queue ! pngdec ! videoconvert ! video/x-raw,format=NV12,framerate=30/1 ! testupload ! "
+      "videoconvert ! pngenc ! tee name=t ! queue ! pngdec ! videoconvert ! video/x-raw,format=NV12,framerate=30/1 ! "
+      "testupload ! "
       "videorate ! "
       "video/x-raw(ANY),framerate=60/1 ! testtaker name=a  t. ! queue ! fakesink async=false",
       "C");
-  expect_memories("tee name=t ! queue ! testupload ! queue ! testtaker name=a  t. ! queue ! video/x-raw ! fakesink name=b", "CS");
+  expect_memories(
+      "tee name=t ! queue ! testupload ! queue ! testtaker name=a  t. ! queue ! video/x-raw ! fakesink name=b", "CS");
   // In bins
-  expect_memories("testupload ! bin.( tee name=t ! queue ! testtaker name=a  t. ! queue ! video/x-raw ! fakesink name=b )", "SS");
+  expect_memories(
+      "testupload ! bin.( tee name=t ! queue ! testtaker name=a  t. ! queue ! video/x-raw ! fakesink name=b )", "SS");
 }
 
 /// Whether a pad of a pipeline in state NULL could be in CUDA memory for these frames.
@@ -254,29 +271,32 @@ bool could_be(const std::string& text, const char* element, const char* name, co
 void finds_needless_copies() {
   const char* const frames = "video/x-raw,format=NV12,width=64,height=48,framerate=30/1";
   const auto after = [&](const std::string& text, bool could, const char* caps = nullptr) {
-    expect(could_be("testupload name=u ! " + text, "u", "src", caps ? caps : frames) == could, "after the pad: " + text);
+    expect(could_be("testupload name=u ! " + text, "u", "src", caps ? caps : frames) == could,
+           "after the pad: " + text);
   };
   for (const char* text : {"testtaker", "queue ! testtaker", "tee ! queue ! testtaker", "videorate ! testtaker",
                            "tee name=t ! queue ! testtaker  t. ! queue ! fakesink"})
     after(text, true);
-  for (const char* text :
-       {"fakesink", "queue ! fakesink", "tee ! queue ! fakesink", "tee", "identity ! fakesink", "videoconvert ! fakesink",
-        "video/x-raw(ANY) ! fakesink", "video/x-raw ! testtaker", "queue ! video/x-raw ! fakesink", "videoflip ! testtaker",
-        "video/x-raw(memory:CUDAMemory),format=RGBA ! fakesink", "appsink",
-        "tee name=t ! queue ! testtaker  t. ! queue ! video/x-raw ! fakesink"})
+  for (const char* text : {"fakesink", "queue ! fakesink", "tee ! queue ! fakesink", "tee", "identity ! fakesink",
+                           "videoconvert ! fakesink", "video/x-raw(ANY) ! fakesink", "video/x-raw ! testtaker",
+                           "queue ! video/x-raw ! fakesink", "videoflip ! testtaker",
+                           "video/x-raw(memory:CUDAMemory),format=RGBA ! fakesink", "appsink",
+                           "tee name=t ! queue ! testtaker  t. ! queue ! video/x-raw ! fakesink"})
     after(text, false);
   after("testtaker", false, "video/x-raw(memory:CUDAMemory),format=NV12,width=64,height=48,framerate=30/1");
-  after("testtaker", false, "video/x-raw,format=YUY2,width=63,height=48,framerate=30/1");  // libgstcuda fails at this size
+  // Libgstcuda fails at this size.
+  after("testtaker", false, "video/x-raw,format=YUY2,width=63,height=48,framerate=30/1");
   after("testtaker", false, "video/x-other");
 
   const auto before = [&](const std::string& text, bool could) {
     expect(could_be(text + " ! testtaker name=t", "t", "sink", frames) == could, "before the pad: " + text);
   };
-  for (const char* text : {"testupload", "videotestsrc ! testupload ! queue", "testupload ! videorate", "testupload ! tee ! queue"})
-    before(text, true);
   for (const char* text :
-       {"videotestsrc", "videotestsrc ! queue", "appsrc", "appsrc ! queue", "fakesrc ! tee ! queue", "testupload ! video/x-raw",
-        "testupload ! videoflip", "queue", "testupload ! tee name=x ! video/x-raw ! fakesink  x. ! queue"})
+       {"testupload", "videotestsrc ! testupload ! queue", "testupload ! videorate", "testupload ! tee ! queue"})
+    before(text, true);
+  for (const char* text : {"videotestsrc", "videotestsrc ! queue", "appsrc", "appsrc ! queue", "fakesrc ! tee ! queue",
+                           "testupload ! video/x-raw", "testupload ! videoflip", "queue",
+                           "testupload ! tee name=x ! video/x-raw ! fakesink  x. ! queue"})
     before(text, false);
 }
 

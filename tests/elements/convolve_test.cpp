@@ -11,7 +11,8 @@ namespace {
 
 const Size size{61, 43};
 const std::vector<double> sharpen{-5, 3, -5, 3, 9, 3, -5, 3, -5};
-const std::vector<double> sharpen_5{0, -1, 1, -1, 0, -1, 1, -1, 1, -1, 0, -1, 8, -1, 0, -1, 1, -1, 1, -1, 0, -1, 1, -1, 0};
+const std::vector<double> sharpen_5{0,  -1, 1,  -1, 0,  -1, 1,  -1, 1,  -1, 0,  -1, 8,
+                                    -1, 0,  -1, 1,  -1, 1,  -1, 0,  -1, 1,  -1, 0};
 const std::vector<double> lopsided{1, 2, 3, 4, -5, 6, 7, 8, -9};  // all different, sum 17
 constexpr char lopsided_text[] = "weights=<1,2,3,4,-5,6,7,8,-9> ";
 
@@ -40,7 +41,8 @@ struct Formula {
     cv::Mat out(in.size(), CV_16U);
     for (int y = 0; y < in.rows; ++y)
       for (int x = 0; x < in.cols; ++x) {
-        const bool leaves = x < anchor_x || y < anchor_y || x - anchor_x + width > in.cols || y - anchor_y + height > in.rows;
+        const bool leaves =
+            x < anchor_x || y < anchor_y || x - anchor_x + width > in.cols || y - anchor_y + height > in.rows;
         double v = sum(in, x, y) / divisor + bias;
         if (absolute) v = std::abs(v);
         if (leaves && outside == fill) v = value;
@@ -100,7 +102,8 @@ TEST(accepts_weights_in_every_form, Each::run) {
     Rig rig(run, "preset=box");
     GObject* element = G_OBJECT(rig.element());
     int notified = 0;
-    g_signal_connect(element, "notify::preset", G_CALLBACK(+[](GObject*, GParamSpec*, int* count) { ++*count; }), &notified);
+    g_signal_connect(element, "notify::preset", G_CALLBACK(+[](GObject*, GParamSpec*, int* count) { ++*count; }),
+                     &notified);
     switch (form) {
       case 0:
         gst_util_set_object_arg(element, "weights", "<1,2,3,4,-5,6,7,8,-9>");
@@ -147,10 +150,12 @@ TEST(refuses_weights_that_are_not_numbers, Each::run) {
 
 TEST(applies_divisor_bias_and_absolute, Each::run) {
   expect_formula(run, lopsided_text, {lopsided, 3, 3, 17});
-  expect_formula(run, std::string(lopsided_text) + "divisor=8", {lopsided, 3, 3, 8});  // multiples of 1/8, so halves are exact
+  // Multiples of 1/8, so halves are exact.
+  expect_formula(run, std::string(lopsided_text) + "divisor=8", {lopsided, 3, 3, 8});
   expect_formula(run, std::string(lopsided_text) + "divisor=-3", {lopsided, 3, 3, -3}, 1);
   expect_formula(run, std::string(lopsided_text) + "divisor=32 bias=40.5", {lopsided, 3, 3, 32, 40.5});
-  expect_formula(run, std::string(lopsided_text) + "divisor=16 bias=-90 absolute=true", {lopsided, 3, 3, 16, -90, true});
+  expect_formula(run, std::string(lopsided_text) + "divisor=16 bias=-90 absolute=true",
+                 {lopsided, 3, 3, 16, -90, true});
   expect_formula(run, "preset=sobel-x", {{-1, 0, 1, -2, 0, 2, -1, 0, 1}, 3, 3});  // a sum of 0 means a divisor of 1
   expect_formula(run, "preset=sobel-x divisor=4 bias=128", {{-1, 0, 1, -2, 0, 2, -1, 0, 1}, 3, 3, 4, 128});
   expect_formula(run, "preset=laplacian absolute=true", {{0, 1, 0, 1, -4, 1, 0, 1, 0}, 3, 3, 1, 0, true});
@@ -163,10 +168,12 @@ TEST(follows_kernel_size_and_anchor, Each::run) {
   expect_formula(run, "weights=<1,-2,3,4,5,-6> kernel-width=3", {six, 3, 2, 5}, 1);
   expect_formula(run, "weights=<1,-2,3,4,5,-6> kernel-height=3 divisor=4", {six, 2, 3, 4});
   expect_formula(run, "weights=<1,-2,3,4,5,-6> kernel-width=6 kernel-height=1 divisor=4", {six, 6, 1, 4});
-  expect_formula(run, std::string(lopsided_text) + "anchor-x=0 anchor-y=2 divisor=16", {lopsided, 3, 3, 16, 0, false, 0, 2});
+  expect_formula(run, std::string(lopsided_text) + "anchor-x=0 anchor-y=2 divisor=16",
+                 {lopsided, 3, 3, 16, 0, false, 0, 2});
   const std::vector<double> turned(lopsided.rbegin(), lopsided.rend());
   expect_formula(run, std::string(lopsided_text) + "flip=true divisor=16", {turned, 3, 3, 16});
-  expect_formula(run, std::string(lopsided_text) + "flip=true anchor-x=0 divisor=16", {turned, 3, 3, 16, 0, false, 2, 1});
+  expect_formula(run, std::string(lopsided_text) + "flip=true anchor-x=0 divisor=16",
+                 {turned, 3, 3, 16, 0, false, 2, 1});
 }
 
 TEST(supports_every_border, Each::run) {
@@ -176,11 +183,12 @@ TEST(supports_every_border, Each::run) {
     int value = 0;
     int outside = Formula::extend;
   };
-  for (const Case& c : {Case{"constant", cv::BORDER_CONSTANT}, Case{"constant border-value=140", cv::BORDER_CONSTANT, 140},
-                        Case{"replicate", cv::BORDER_REPLICATE}, Case{"reflect", cv::BORDER_REFLECT}, Case{"wrap", cv::BORDER_WRAP},
-                        Case{"reflect-101", cv::BORDER_REFLECT_101}, Case{"fill", cv::BORDER_REFLECT_101, 0, Formula::fill},
-                        Case{"fill border-value=140", cv::BORDER_REFLECT_101, 140, Formula::fill},
-                        Case{"copy", cv::BORDER_REFLECT_101, 0, Formula::copy}}) {
+  for (const Case& c :
+       {Case{"constant", cv::BORDER_CONSTANT}, Case{"constant border-value=140", cv::BORDER_CONSTANT, 140},
+        Case{"replicate", cv::BORDER_REPLICATE}, Case{"reflect", cv::BORDER_REFLECT}, Case{"wrap", cv::BORDER_WRAP},
+        Case{"reflect-101", cv::BORDER_REFLECT_101}, Case{"fill", cv::BORDER_REFLECT_101, 0, Formula::fill},
+        Case{"fill border-value=140", cv::BORDER_REFLECT_101, 140, Formula::fill},
+        Case{"copy", cv::BORDER_REFLECT_101, 0, Formula::copy}}) {
     Formula formula{sharpen_5, 5, 5};
     formula.border = c.cv;
     formula.value = c.value;
@@ -241,7 +249,8 @@ TEST(copies_pictures_without_weights, Each::run) {
     }
   const GstVideoInfo video = video_info("GRAY8", size);
   const Buffer frame = noise(video);
-  EXPECT_SAME(filtered(run, "preset=custom divisor=2 bias=3", video, frame), all(picture(frame.get(), video), {{1}, 1, 1, 2, 3}));
+  EXPECT_SAME(filtered(run, "preset=custom divisor=2 bias=3", video, frame),
+              all(picture(frame.get(), video), {{1}, 1, 1, 2, 3}));
 }
 
 /// What gst-inspect says of the relief, and what the relief of a raised square is: bright where it faces the light.
@@ -254,11 +263,14 @@ TEST(embosses_with_the_light_that_it_names, Each::run) {
   GstVideoFrame map;
   EXPECT(gst_video_frame_map(&map, &rig.video(), frame.get(), GST_MAP_WRITE));
   for (int y = 8; y < 24; ++y)
-    std::fill_n(static_cast<guint8*>(GST_VIDEO_FRAME_PLANE_DATA(&map, 0)) + y * GST_VIDEO_FRAME_PLANE_STRIDE(&map, 0) + 8, 16, 110);
+    std::fill_n(
+        static_cast<guint8*>(GST_VIDEO_FRAME_PLANE_DATA(&map, 0)) + y * GST_VIDEO_FRAME_PLANE_STRIDE(&map, 0) + 8, 16,
+        110);
   gst_video_frame_unmap(&map);
   const cv::Mat relief = rig.filter(frame)[0];
   const auto at = [&](int x, int y) { return int(relief.at<guint16>(y, x)); };
-  for (int inside : {at(8, 8), at(15, 8), at(8, 15)}) EXPECT(inside > at(15, 15));      // its edges at the top and the left
+  // Its edges at the top and the left.
+  for (int inside : {at(8, 8), at(15, 8), at(8, 15)}) EXPECT(inside > at(15, 15));
   for (int inside : {at(23, 23), at(15, 23), at(23, 15)}) EXPECT(inside < at(15, 15));  // at the bottom and the right
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Tests that need a CUDA device: frames in device memory, CUDA contexts, and the CUDA backend compared with the CPU backend.
+// Tests that need a CUDA device: frames in device memory, CUDA contexts,
+// and the CUDA backend compared with the CPU backend.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -21,8 +22,8 @@ const Size even{84, 66};  // for packed 4:2:2, where libgstcuda fails with an od
 
 Run on_cpu(const Run& run) { return {run.element, "cpu"}; }
 
-/// The expected result: the output of the element on the CPU, applied `times` times. The settings of the profiles are bit-exact on both
-/// backends.
+/// The expected result: the output of the element on the CPU, applied `times` times. The settings of the profiles are
+/// bit-exact on both backends.
 Picture expected_of(const Run& run, const GstVideoInfo& video, const Buffer& frame, int times = 1) {
   Rig rig(on_cpu(run));
   rig.caps(caps_text(GST_VIDEO_INFO_NAME(&video), {GST_VIDEO_INFO_WIDTH(&video), GST_VIDEO_INFO_HEIGHT(&video)}));
@@ -65,7 +66,9 @@ bool in_cuda_memory(const Caps& caps) {
   return caps && gst_caps_features_contains(gst_caps_get_features(caps.get(), 0), cuda_memory);
 }
 bool in_cuda_memory(GstBuffer* buffer) { return gst_is_cuda_memory(gst_buffer_peek_memory(buffer, 0)); }
-GstCudaContext* context_of(GstBuffer* buffer) { return GST_CUDA_MEMORY_CAST(gst_buffer_peek_memory(buffer, 0))->context; }
+GstCudaContext* context_of(GstBuffer* buffer) {
+  return GST_CUDA_MEMORY_CAST(gst_buffer_peek_memory(buffer, 0))->context;
+}
 
 /// The element's answer to a query for a CUDA context. nullptr: no answer.
 GstCudaContext* context_of(GstElement* element) {
@@ -74,7 +77,9 @@ GstCudaContext* context_of(GstElement* element) {
   GstCudaContext* found = nullptr;
   GstContext* context = nullptr;
   if (gst_pad_query(pad, query)) gst_query_parse_context(query, &context);
-  if (context) gst_structure_get(gst_context_get_structure(context), GST_CUDA_CONTEXT_TYPE, GST_TYPE_CUDA_CONTEXT, &found, nullptr);
+  if (context)
+    gst_structure_get(gst_context_get_structure(context), GST_CUDA_CONTEXT_TYPE, GST_TYPE_CUDA_CONTEXT, &found,
+                      nullptr);
   if (found) gst_object_unref(found);  // the element keeps a reference
   gst_query_unref(query);
   gst_object_unref(pad);
@@ -157,16 +162,17 @@ TEST(stays_on_the_device_between_two_elements, Each::run) {
 TEST(negotiates_in_a_pipeline, Each::run) {
   const auto with = [&](const std::string& element) { return element + " backend=cuda " + profile(element).needs; };
   for (const Profile& other : profiles())
-    for (const auto& [sink, on_device] :
-         {std::pair{"video/x-raw ! appsink wait-on-eos=false", false}, {"video/x-raw(memory:CUDAMemory) ! fakesink", true}}) {
+    for (const auto& [sink, on_device] : {std::pair{"video/x-raw ! appsink wait-on-eos=false", false},
+                                          {"video/x-raw(memory:CUDAMemory) ! fakesink", true}}) {
       at(other.element + " " + sink);
-      const std::string text = "videotestsrc num-buffers=5 ! video/x-raw,format=NV12 ! " + with(run.element) + " name=a ! " +
-                               with(other.element) + " name=b ! " + sink + " sync=false";
+      const std::string text = "videotestsrc num-buffers=5 ! video/x-raw,format=NV12 ! " + with(run.element) +
+                               " name=a ! " + with(other.element) + " name=b ! " + sink + " sync=false";
       GstElement* pipeline = gst_parse_launch(text.c_str(), nullptr);
       with_shared_context(pipeline, run);
       gst_element_set_state(pipeline, GST_STATE_PLAYING);
       GstBus* bus = gst_element_get_bus(pipeline);
-      GstMessage* last = gst_bus_timed_pop_filtered(bus, 20 * GST_SECOND, GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR));
+      GstMessage* last =
+          gst_bus_timed_pop_filtered(bus, 20 * GST_SECOND, GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR));
       EXPECT(last && GST_MESSAGE_TYPE(last) == GST_MESSAGE_EOS);
       gst_message_unref(last);
       gst_object_unref(bus);
@@ -220,8 +226,8 @@ class LineCount {
   int take() { return lines_.exchange(0); }
 
  private:
-  static void count(GstDebugCategory* category, GstDebugLevel, const gchar*, const gchar*, gint, GObject*, GstDebugMessage* message,
-                    gpointer self) {
+  static void count(GstDebugCategory* category, GstDebugLevel, const gchar*, const gchar*, gint, GObject*,
+                    GstDebugMessage* message, gpointer self) {
     auto* lines = static_cast<LineCount*>(self);
     if (g_strcmp0(gst_debug_category_get_name(category), "cudavision") == 0 &&
         std::strstr(gst_debug_message_get(message), lines->text_))
@@ -232,8 +238,8 @@ class LineCount {
   std::atomic<int> lines_{0};
 };
 
-/// Settings with which an element passes frames on while the GPU still works on them, and settings with which it waits for results, which
-/// go into metas or into the picture.
+/// Settings with which an element passes frames on while the GPU still works on them, and settings with which it waits
+/// for results, which go into metas or into the picture.
 struct Modes {
   std::vector<std::string> early, waiting;
 };
@@ -295,10 +301,11 @@ TEST(does_not_wait_between_elements_in_cuda_memory, Each::run) {
 
 namespace {
 
-/// Reads the first plane of a frame in a stream of its own, as an element of another plugin does with GStreamer 1.22: at once, because
-/// there it gets finished frames only.
+/// Reads the first plane of a frame in a stream of its own, as an element of another plugin does with GStreamer 1.22:
+/// at once, because there it gets finished frames only.
 std::vector<guint8> read_at_once(GstBuffer* buffer, const GstVideoInfo& video) {
-  const std::size_t width = std::size_t(GST_VIDEO_INFO_WIDTH(&video)), height = std::size_t(GST_VIDEO_INFO_HEIGHT(&video));
+  const std::size_t width = std::size_t(GST_VIDEO_INFO_WIDTH(&video)),
+                    height = std::size_t(GST_VIDEO_INFO_HEIGHT(&video));
   std::vector<guint8> samples(width * height);
   EXPECT(gst_cuda_context_push(context_of(buffer)));
   CUstream stream;
@@ -323,13 +330,14 @@ std::vector<guint8> read_at_once(GstBuffer* buffer, const GstVideoInfo& video) {
 
 }  // namespace
 
-/// The neighbour before the element has learnt that the element takes unfinished frames. When these begin to pass through, they must be
-/// finished for the one after it.
+/// The neighbour before the element has learnt that the element takes unfinished frames. When these begin to pass
+/// through, they must be finished for the one after it.
 TEST(passes_finished_frames_when_it_changes_to_passthrough, Each::run) {
   const std::pair<const char*, const char*> changes[] = {{"output=difference attach-roi=false", "output=passthrough"},
                                                          {"equalize=true", "equalize=false"}};
   const int change = run.element == "cudadiff" ? 0 : run.element == "cudahistogram" ? 1 : -1;
-  if (change < 0 || cudavision::compat::running_minor() >= 24) return;  // since 1.24 memory has a stream, which readers follow
+  // Since 1.24 memory has a stream, which readers follow.
+  if (change < 0 || cudavision::compat::running_minor() >= 24) return;
   const LateStreams late("30");
   const Run before{"cudagaussian", run.backend};
   GstElement* element = make_element(run, changes[change].first);
@@ -361,7 +369,8 @@ TEST(posts_the_messages_of_the_cpu, Each::run) {
       rig.caps_alone(caps_text("NV12", size, "", on_gpu ? cuda_memory : nullptr));
       for (unsigned i = 0; i < 40; ++i) {
         const Buffer frame = noise(rig.video(), i / 3);
-        Buffer sent = on_gpu ? uploaded(context_of(rig.element()), rig.video(), frame) : Buffer(gst_buffer_copy_deep(frame.get()));
+        Buffer sent = on_gpu ? uploaded(context_of(rig.element()), rig.video(), frame)
+                             : Buffer(gst_buffer_copy_deep(frame.get()));
         GST_BUFFER_PTS(sent.get()) = i * GST_MSECOND;
         EXPECT_EQ(gst_harness_push(rig.harness(), sent.release()), GST_FLOW_OK);
       }
@@ -386,7 +395,8 @@ TEST(posts_the_messages_of_the_cpu, Each::run) {
 TEST(says_once_that_frames_are_copied, Each::run) {
   const auto claim = +[](GstPad* pad, GstObject* parent, GstQuery* query) -> gboolean {
     if (GST_QUERY_TYPE(query) != GST_QUERY_CAPS) return gst_pad_query_default(pad, parent, query);
-    const Caps both(gst_caps_from_string((caps_text("NV12", even) + ";" + caps_text("NV12", even, "", cuda_memory)).c_str()));
+    const Caps both(
+        gst_caps_from_string((caps_text("NV12", even) + ";" + caps_text("NV12", even, "", cuda_memory)).c_str()));
     gst_query_set_caps_result(query, both.get());
     return TRUE;
   };
@@ -394,7 +404,8 @@ TEST(says_once_that_frames_are_copied, Each::run) {
     for (bool claims : {true, false}) {
       at(element + (claims ? "" : " without a reason"));
       const std::string text = "videotestsrc num-buffers=3 ! capsfilter name=claims caps=\"" + caps_text("NV12", even) +
-                               "\" ! queue ! " + element + " backend=cuda " + profile(element).needs + " ! queue ! fakesink";
+                               "\" ! queue ! " + element + " backend=cuda " + profile(element).needs +
+                               " ! queue ! fakesink";
       GstElement* pipeline = gst_parse_launch(text.c_str(), nullptr);
       with_shared_context(pipeline, run);
       if (claims) {
@@ -408,7 +419,8 @@ TEST(says_once_that_frames_are_copied, Each::run) {
       LineCount lines("copied across the bus");
       const auto play = [&] {
         gst_element_set_state(pipeline, GST_STATE_PLAYING);
-        GstMessage* last = gst_bus_timed_pop_filtered(bus, 20 * GST_SECOND, GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR));
+        GstMessage* last =
+            gst_bus_timed_pop_filtered(bus, 20 * GST_SECOND, GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR));
         EXPECT(last && GST_MESSAGE_TYPE(last) == GST_MESSAGE_EOS);
         gst_message_unref(last);
         return lines.take();
@@ -432,9 +444,9 @@ TEST(keeps_frames_apart_while_streams_are_late, Each::run) {
     const GstVideoInfo video = video_info(format, {160, 120});
     const auto text = [&](const char* backend) {
       const std::string element = " ! " + run.element + " " + profile(run.element).needs + " backend=" + backend;
-      return "videotestsrc num-buffers=60 pattern=ball ! " + caps_text(format, {160, 120}) + element + " ! queue" + element +
-             " ! tee name=t ! queue" + element + " ! queue" + element + " ! appsink name=out sync=false  t. ! queue" + element +
-             " ! fakesink async=false sync=false";
+      return "videotestsrc num-buffers=60 pattern=ball ! " + caps_text(format, {160, 120}) + element + " ! queue" +
+             element + " ! tee name=t ! queue" + element + " ! queue" + element +
+             " ! appsink name=out sync=false  t. ! queue" + element + " ! fakesink async=false sync=false";
     };
     const std::vector<Picture> expected = frames_of(text("cpu"), video), actual = frames_of(text("cuda"), video);
     EXPECT_EQ(actual.size(), std::size_t(60));
@@ -456,7 +468,8 @@ TEST(takes_windows_of_one_picture, Each::run) {
   EXPECT(gst_buffer_map(content.get(), &map, GST_MAP_READ));
   std::vector<GstMemory*> windows;
   for (gsize offset : {gsize(30000), gsize(0), gsize(60000), bytes, gsize(30004)})
-    windows.push_back(gst_memory_new_wrapped(GST_MEMORY_FLAG_READONLY, map.data + offset, bytes, 0, bytes, nullptr, nullptr));
+    windows.push_back(
+        gst_memory_new_wrapped(GST_MEMORY_FLAG_READONLY, map.data + offset, bytes, 0, bytes, nullptr, nullptr));
   {
     Rig rig(run), expected(on_cpu(run));
     for (Rig* one : {&rig, &expected}) {
@@ -481,7 +494,8 @@ TEST(uses_page_locked_memory_again, Each::run) {
   gst_harness_set_sink_caps_str(rig.harness(), caps_text("NV12", size).c_str());
   rig.caps(caps_text("NV12", size));
   const auto address = [&] {
-    const Query query(gst_query_new_allocation(Caps(gst_caps_from_string(caps_text("NV12", size).c_str())).get(), TRUE));
+    const Query query(
+        gst_query_new_allocation(Caps(gst_caps_from_string(caps_text("NV12", size).c_str())).get(), TRUE));
     EXPECT(gst_pad_peer_query(rig.harness()->srcpad, query.get()));
     GstBufferPool* pool = nullptr;
     gst_query_parse_nth_allocation_pool(query.get(), 0, &pool, nullptr, nullptr, nullptr);
@@ -534,13 +548,14 @@ TEST(shares_one_context, Each::run) {
   EXPECT(middle && middle == context_of(result.get()));
 }
 
-/// Tests this before the first frame. Neighbours ask each other for a context; other elements ask the bin. With two contexts, frames
-/// would go through system memory.
+/// Tests this before the first frame. Neighbours ask each other for a context; other elements ask the bin. With two
+/// contexts, frames would go through system memory.
 TEST(makes_no_second_context, Each::run) {
   for (const char* other : {run.element.c_str(), "cudablend"})
     for (bool linked : {true, false}) {
       at(std::string(other) + (linked ? ", linked" : ", in one bin"));
-      GstElement *pipeline = gst_pipeline_new(nullptr), *first = make_element(run), *second = make_element({other, run.backend});
+      GstElement *pipeline = gst_pipeline_new(nullptr), *first = make_element(run),
+                 *second = make_element({other, run.backend});
       gst_bin_add_many(GST_BIN(pipeline), first, second, nullptr);
       if (linked) EXPECT(gst_element_link(first, second));
       EXPECT_EQ(gst_element_set_state(pipeline, GST_STATE_READY), GST_STATE_CHANGE_SUCCESS);
@@ -557,7 +572,8 @@ TEST(accepts_frames_of_other_contexts, Each::run) {
     for (const char* format : {"NV12", "RGB", "I420_10LE"}) {
       at(format + std::string(to_device ? " to the device" : " to system memory"));
       Rig rig(run);
-      gst_harness_set_sink_caps_str(rig.harness(), caps_text(format, size, "", to_device ? cuda_memory : nullptr).c_str());
+      gst_harness_set_sink_caps_str(rig.harness(),
+                                    caps_text(format, size, "", to_device ? cuda_memory : nullptr).c_str());
       rig.caps(caps_text(format, size, "", cuda_memory));
       for (unsigned i = 0; i < 6; ++i) {
         GstCudaContext* context = contexts[i / 2 % 2];
@@ -613,7 +629,8 @@ TEST(passes_frames_in_any_memory, Each::run) {
       for (bool device_out : {false, true}) {
         at(format + (device_in ? " from the device" : "") + (device_out ? " to the device" : ""));
         Rig rig(run, passing), cpu(on_cpu(run), passing);
-        gst_harness_set_sink_caps_str(rig.harness(), caps_text(format, even, "", device_out ? cuda_memory : nullptr).c_str());
+        gst_harness_set_sink_caps_str(rig.harness(),
+                                      caps_text(format, even, "", device_out ? cuda_memory : nullptr).c_str());
         rig.caps(caps_text(format, even, "", device_in ? cuda_memory : nullptr));
         cpu.caps(caps_text(format, even));
         // The element restarts after a change of context.
@@ -643,10 +660,11 @@ TEST(drops_device_frames_with_a_wrong_meta, Each::run) {
   rig.caps(caps_text("NV12", size, "", cuda_memory));
   const Buffer frame = noise(rig.video());
   rig.push(uploaded(context, rig.video(), frame));
-  for (void (*lie)(GstVideoMeta*) :
-       {+[](GstVideoMeta* meta) { meta->stride[0] = 0; }, +[](GstVideoMeta* meta) { meta->stride[1] = -meta->stride[1]; },
-        +[](GstVideoMeta* meta) { meta->stride[0] = G_MAXINT; }, +[](GstVideoMeta* meta) { meta->offset[1] = gsize(1) << 40; },
-        +[](GstVideoMeta* meta) { meta->n_planes = 1; }}) {
+  for (void (*lie)(GstVideoMeta*) : {+[](GstVideoMeta* meta) { meta->stride[0] = 0; },
+                                     +[](GstVideoMeta* meta) { meta->stride[1] = -meta->stride[1]; },
+                                     +[](GstVideoMeta* meta) { meta->stride[0] = G_MAXINT; },
+                                     +[](GstVideoMeta* meta) { meta->offset[1] = gsize(1) << 40; },
+                                     +[](GstVideoMeta* meta) { meta->n_planes = 1; }}) {
     const guint before = gst_harness_buffers_received(rig.harness());
     Buffer device = uploaded(context, rig.video(), frame);
     lie(gst_buffer_get_video_meta(device.get()));
@@ -661,20 +679,23 @@ TEST(drops_device_frames_with_a_wrong_meta, Each::run) {
 
 namespace {
 
-/// The frames of cudablend for two pads that get frames of noise. With CUDA, the frames of each pad are in a context of its own.
+/// The frames of cudablend for two pads that get frames of noise. With CUDA,
+/// the frames of each pad are in a context of its own.
 std::vector<Picture> blended(const char* backend, GstCudaContext* const* contexts) {
   constexpr int count = 12;
-  GstElement* pipeline = gst_parse_launch((std::string("cudablend name=b sink_1::alpha=0.5 backend=") + backend +
-                                           " ! video/x-raw,format=RGBA,framerate=25/1 ! appsink name=out sync=false "
-                                           "appsrc name=a0 format=time ! b.sink_0 appsrc name=a1 format=time ! b.sink_1")
-                                              .c_str(),
-                                          nullptr);
+  GstElement* pipeline =
+      gst_parse_launch((std::string("cudablend name=b sink_1::alpha=0.5 backend=") + backend +
+                        " ! video/x-raw,format=RGBA,framerate=25/1 ! appsink name=out sync=false "
+                        "appsrc name=a0 format=time ! b.sink_0 appsrc name=a1 format=time ! b.sink_1")
+                           .c_str(),
+                       nullptr);
   gst_element_set_state(pipeline, GST_STATE_PLAYING);
   for (int pad = 0; pad < 2; ++pad) {
     const std::string format = pad == 0 ? "NV12" : "RGBA";
     const GstVideoInfo video = video_info(format, size);
     GstElement* source = gst_bin_get_by_name(GST_BIN(pipeline), pad == 0 ? "a0" : "a1");
-    const Caps caps(gst_caps_from_string(caps_text(format, size, ",framerate=25/1", contexts ? cuda_memory : nullptr).c_str()));
+    const Caps caps(
+        gst_caps_from_string(caps_text(format, size, ",framerate=25/1", contexts ? cuda_memory : nullptr).c_str()));
     g_object_set(source, "caps", caps.get(), nullptr);
     for (unsigned i = 0; i < count; ++i) {
       Buffer frame = noise(video, 2 * i + unsigned(pad));

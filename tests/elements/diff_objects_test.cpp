@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The objects of cudadiff: ids, zones and lines, and the messages of what objects do. Scenes are bright squares on a dark background.
+// The objects of cudadiff: ids, zones and lines, and the messages of what objects do.
+// Scenes are bright squares on a dark background.
 #include <malloc.h>
 
 #include <algorithm>
@@ -18,7 +19,8 @@ using namespace cudavision::test;
 namespace {
 
 constexpr GstClockTime frame_time = 40 * GST_MSECOND;
-const std::string automatic = "reference=background preset=indoor";  ///< the automatic background, which is told what to learn
+/// The automatic background, which is told what to learn.
+const std::string automatic = "reference=background preset=indoor";
 
 struct Box {
   int x = 0, y = 0, width = 0, height = 0;
@@ -52,15 +54,17 @@ std::string names(const GValue* array) {
 std::vector<Roi> rois(GstBuffer* buffer) {
   std::vector<Roi> all;
   gpointer cursor = nullptr;
-  while (GstMeta* meta = gst_buffer_iterate_meta_filtered(buffer, &cursor, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE)) {
+  while (GstMeta* meta =
+             gst_buffer_iterate_meta_filtered(buffer, &cursor, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE)) {
     auto* roi = reinterpret_cast<GstVideoRegionOfInterestMeta*>(meta);
     Roi r;
     r.box = {int(roi->x), int(roi->y), int(roi->w), int(roi->h)};
     r.meta_id = roi->id;
     const GstStructure* motion = gst_video_region_of_interest_meta_get_param(roi, "motion");
     EXPECT(motion && gst_structure_has_field(motion, "score") && gst_structure_has_field(motion, "area"));
-    r.tracked = gst_structure_get(motion, "id", G_TYPE_UINT, &r.id, "age", G_TYPE_DOUBLE, &r.age, "confirmed", G_TYPE_BOOLEAN,
-                                  &r.confirmed, "held", G_TYPE_BOOLEAN, &r.held, "stopped", G_TYPE_BOOLEAN, &r.stopped, nullptr);
+    r.tracked = gst_structure_get(motion, "id", G_TYPE_UINT, &r.id, "age", G_TYPE_DOUBLE, &r.age, "confirmed",
+                                  G_TYPE_BOOLEAN, &r.confirmed, "held", G_TYPE_BOOLEAN, &r.held, "stopped",
+                                  G_TYPE_BOOLEAN, &r.stopped, nullptr);
     if (r.tracked) {
       r.zones = names(gst_structure_get_value(motion, "zones"));
     }
@@ -80,7 +84,8 @@ struct Said {
   double seconds = -1, path = -1;
 
   std::string text() const {
-    return kind + " " + std::to_string(id) + (place.empty() ? "" : " " + place) + (direction.empty() ? "" : " " + direction);
+    return kind + " " + std::to_string(id) + (place.empty() ? "" : " " + place) +
+           (direction.empty() ? "" : " " + direction);
   }
 };
 
@@ -90,14 +95,14 @@ Said read(const GstStructure* s) {
   for (const char* field : {"timestamp", "stream-time", "running-time", "duration"})
     EXPECT(gst_structure_has_field_typed(s, field, G_TYPE_UINT64));
   e.kind = gst_structure_get_string(s, "event");
-  EXPECT(gst_structure_get(s, "id", G_TYPE_UINT, &e.id, "x", G_TYPE_INT, &e.box.x, "y", G_TYPE_INT, &e.box.y, "width", G_TYPE_INT,
-                           &e.box.width, "height", G_TYPE_INT, &e.box.height, "stream-time", G_TYPE_UINT64, &e.stream_time,
-                           nullptr));
+  EXPECT(gst_structure_get(s, "id", G_TYPE_UINT, &e.id, "x", G_TYPE_INT, &e.box.x, "y", G_TYPE_INT, &e.box.y, "width",
+                           G_TYPE_INT, &e.box.width, "height", G_TYPE_INT, &e.box.height, "stream-time", G_TYPE_UINT64,
+                           &e.stream_time, nullptr));
   const gchar* name = gst_structure_get_string(s, e.kind == "cross" ? "line" : "zone");
   e.place = name ? name : "";
   if (e.kind == "cross") {
-    EXPECT(gst_structure_get(s, "crossed-left", G_TYPE_UINT, &e.crossed_left, "crossed-right", G_TYPE_UINT, &e.crossed_right,
-                             nullptr));
+    EXPECT(gst_structure_get(s, "crossed-left", G_TYPE_UINT, &e.crossed_left, "crossed-right", G_TYPE_UINT,
+                             &e.crossed_right, nullptr));
     e.direction = gst_structure_get_string(s, "direction");
   } else if (e.kind == "stopped" || e.kind == "moving" || e.kind == "removed") {
     e.zones = names(gst_structure_get_value(s, "zones"));
@@ -106,10 +111,10 @@ Said read(const GstStructure* s) {
     EXPECT(gst_structure_get_uint64(s, "entered", &e.entered));
   }
   if (e.kind == "leave")
-    EXPECT(gst_structure_get(s, "left", G_TYPE_UINT64, &e.left, "seconds", G_TYPE_DOUBLE, &e.seconds, "path-length", G_TYPE_DOUBLE,
-                             &e.path, "best-time", G_TYPE_UINT64, &e.best_time, "best-x", G_TYPE_INT, &e.best.x, "best-y",
-                             G_TYPE_INT, &e.best.y, "best-width", G_TYPE_INT, &e.best.width, "best-height", G_TYPE_INT,
-                             &e.best.height, nullptr));
+    EXPECT(gst_structure_get(s, "left", G_TYPE_UINT64, &e.left, "seconds", G_TYPE_DOUBLE, &e.seconds, "path-length",
+                             G_TYPE_DOUBLE, &e.path, "best-time", G_TYPE_UINT64, &e.best_time, "best-x", G_TYPE_INT,
+                             &e.best.x, "best-y", G_TYPE_INT, &e.best.y, "best-width", G_TYPE_INT, &e.best.width,
+                             "best-height", G_TYPE_INT, &e.best.height, nullptr));
   return e;
 }
 
@@ -130,7 +135,8 @@ struct Player : Rig {
     for (const Box& box : squares)
       for (int y = std::max(0, box.y); y < std::min(box.y + box.height, GST_VIDEO_INFO_HEIGHT(&video())); ++y)
         for (int x = std::max(0, box.x); x < std::min(box.x + box.width, GST_VIDEO_INFO_WIDTH(&video())); ++x)
-          static_cast<guint8*>(GST_VIDEO_FRAME_PLANE_DATA(&map, 0))[y * GST_VIDEO_FRAME_PLANE_STRIDE(&map, 0) + x] = 200;
+          static_cast<guint8*>(GST_VIDEO_FRAME_PLANE_DATA(&map, 0))[y * GST_VIDEO_FRAME_PLANE_STRIDE(&map, 0) + x] =
+              200;
     gst_video_frame_unmap(&map);
     GST_BUFFER_PTS(frame.get()) = now;
     GST_BUFFER_DURATION(frame.get()) = frame_time;
@@ -164,7 +170,8 @@ struct Player : Rig {
 
 }  // namespace
 
-// Events -----------------------------------------------------------------------------------------------------------------------
+// Events
+// ---------------------------------------------------------------------------------------------------------------------
 
 TEST(says_the_same_of_a_ball_at_every_size, Each::run) {
   std::string expected;
@@ -177,7 +184,8 @@ TEST(says_the_same_of_a_ball_at_every_size, Each::run) {
     std::string all;
     const std::vector<Said> events = player.events(&all);
     EXPECT_EQ(all,
-              "none begin motion motion enter motion motion motion motion motion motion motion motion motion motion motion end "
+              "none begin motion motion enter motion motion motion motion motion motion motion motion motion motion "
+              "motion end "
               "leave none none none");
     EXPECT_EQ(events.size(), 2u);
     EXPECT_EQ(events[1].entered, frame_time);
@@ -238,7 +246,8 @@ TEST(tells_who_enters_and_leaves, Each::run) {
   EXPECT(std::abs(leave.path - 72) < 16);
 }
 
-/// A GAP event says that no frame comes: who was gone in the last frame leaves when it is due, not with the next frame. Who was there stays.
+/// A GAP event says that no frame comes: who was gone in the last frame leaves when it is due,
+/// not with the next frame. Who was there stays.
 TEST(tells_who_leaves_in_a_gap, Each::run) {
   for (const std::string& zones : {std::string(), std::string(" zones=\"left: 0.0,0.0 0.5,0.0 0.5,1.0 0.0,1.0\"")}) {
     at(zones);
@@ -288,7 +297,8 @@ TEST(tells_who_stops_and_goes_on, Each::run) {
     const std::vector<Said> moving = player.events();
     EXPECT_EQ(moving.size(), 1u);
     EXPECT_EQ(moving[0].text(), "moving 1");
-    EXPECT(moving[0].since >= stands - 4 * frame_time && moving[0].since <= stands);  // within half of its side from there
+    // Within half of its side from there.
+    EXPECT(moving[0].since >= stands - 4 * frame_time && moving[0].since <= stands);
     EXPECT(!player.look({{264, 64, 48, 48}})[0].stopped);
     for (int i = 0; i < 40; ++i) player.play({});
     const std::vector<Said> left = player.events();
@@ -349,8 +359,9 @@ TEST(says_the_same_again_after_a_flush, Each::run) {
 }
 
 TEST(says_in_which_zones_an_object_stopped, Each::run) {
-  Player player(
-      run, "still-time=0.4 zones=\"door: 0,0 320,0 320,240 0,240; yard: 0,0 160,0 160,240 0,240; street: 200,0 320,0 320,240\"");
+  Player player(run,
+                "still-time=0.4 zones=\"door: 0,0 320,0 320,240 0,240; yard: 0,0 160,0 160,240 0,240; street: 200,0 "
+                "320,0 320,240\"");
   player.play({});
   for (int x = 0; x < 100; x += 10) player.play({{x, 64, 48, 48}});
   for (int i = 0; i < 20; ++i) player.play({{100, 64, 48, 48}});
@@ -380,8 +391,9 @@ TEST(says_the_same_when_results_arrive_later, Each::run) {
     std::string all;
     for (int i = 0; i < 40; ++i) {
       const bool here = i % 20 > 2 && i % 20 < 12;
-      EXPECT_EQ(gst_harness_push(player.harness(),
-                                 player.scene(here ? std::vector<Box>{{8 * i % 160, 64, 48, 48}} : std::vector<Box>{}).release()),
+      EXPECT_EQ(gst_harness_push(
+                    player.harness(),
+                    player.scene(here ? std::vector<Box>{{8 * i % 160, 64, 48, 48}} : std::vector<Box>{}).release()),
                 GST_FLOW_OK);
     }
     gst_harness_push_event(player.harness(), gst_event_new_eos());
@@ -409,10 +421,12 @@ TEST(says_nothing_of_objects_if_asked, Each::run) {
   }
 }
 
-// Regions of interest ----------------------------------------------------------------------------------------------------------
+// Regions of interest
+// ----------------------------------------------------------------------------------------------------------
 
 TEST(attaches_objects, Each::run) {
-  Player player(run, "track-hold=0.2 zones=\"low: 0,120 320,120 320,240 0,240; right: 0.5,0.0 1.0,0.0 1.0,1.0 0.5,1.0\"");
+  Player player(run,
+                "track-hold=0.2 zones=\"low: 0,120 320,120 320,240 0,240; right: 0.5,0.0 1.0,0.0 1.0,1.0 0.5,1.0\"");
   player.play({});
   for (int i = 0; i < 8; ++i) {
     const std::vector<Roi> all = player.look({{16, 16, 32, 32}, {208, 176 - 16 * i, 32, 32}});
@@ -464,14 +478,17 @@ TEST(attaches_the_same_as_analytics, Each::run) {
       EXPECT(gst_analytics_od_mtd_get_obj_type(detection) == g_quark_from_string("motion"));
       Found found;
       gfloat score;
-      EXPECT(gst_analytics_od_mtd_get_location(detection, &found.box.x, &found.box.y, &found.box.width, &found.box.height, &score));
+      EXPECT(gst_analytics_od_mtd_get_location(detection, &found.box.x, &found.box.y, &found.box.width,
+                                               &found.box.height, &score));
       EXPECT(score > 0 && score <= 1);
       GstAnalyticsTrackingMtd track;
       gpointer of_relations = nullptr;
-      found.tracked = gst_analytics_relation_meta_get_direct_related(
-          meta, mtd.id, GST_ANALYTICS_REL_TYPE_RELATE_TO, gst_analytics_tracking_mtd_get_mtd_type(), &of_relations, &track);
+      found.tracked = gst_analytics_relation_meta_get_direct_related(meta, mtd.id, GST_ANALYTICS_REL_TYPE_RELATE_TO,
+                                                                     gst_analytics_tracking_mtd_get_mtd_type(),
+                                                                     &of_relations, &track);
       gboolean lost = FALSE;
-      if (found.tracked) EXPECT(gst_analytics_tracking_mtd_get_info(&track, &found.id, &found.first, &found.last, &lost));
+      if (found.tracked)
+        EXPECT(gst_analytics_tracking_mtd_get_info(&track, &found.id, &found.first, &found.last, &lost));
       found.lost = lost;
       all.push_back(found);
     }
@@ -503,11 +520,13 @@ TEST(attaches_the_same_as_analytics, Each::run) {
 }
 #endif
 
-// Zones and lines --------------------------------------------------------------------------------------------------------------
+// Zones and lines
+// --------------------------------------------------------------------------------------------------------------
 
 TEST(tells_zones, Each::run) {
   // From the left to the right, below the middle: through the door, and then the hall, which share an edge.
-  Player player(run, "track-hold=0.1 zones=\"door: 64,100 160,100 160,240 64,240; hall: 0.5,0.0 1.0,0.0 1.0,1.0 0.5,1.0\"");
+  Player player(run,
+                "track-hold=0.1 zones=\"door: 64,100 160,100 160,240 64,240; hall: 0.5,0.0 1.0,0.0 1.0,1.0 0.5,1.0\"");
   player.play({});
   for (int i = 0; i < 30; ++i) player.play({{8 * i, 112, 32, 32}});
   for (int i = 0; i < 10; ++i) player.play({});
@@ -553,12 +572,14 @@ TEST(names_each_bad_zone_and_line, Each::run) {
     bool needs_frame;
   };
   for (const Case& c :
-       {Case{"zones=\"100,80 300,80 300,200\"", "zones is \"100,80 300,80 300,200\": it must be polygons with names", false},
-        Case{"zones=\"door: 100,80 300,80\"", "zones has door (100,80 300,80), which is no polygon: a polygon has three", false},
+       {Case{"zones=\"100,80 300,80 300,200\"", "zones is \"100,80 300,80 300,200\": it must be polygons with names",
+             false},
+        Case{"zones=\"door: 100,80 300,80\"",
+             "zones has door (100,80 300,80), which is no polygon: a polygon has three", false},
         Case{"zones=\"door: 0,0 90,90 90,0 0,90\"", "which crosses or touches itself", false},
         Case{"zones=\"a: 0,0 90,90 90,0; a: 0,0 90,90 90,0\"", "zones has the name a twice", false},
-        Case{"zones=\"door: 0,0 330,90 90,90\"", "zones has door (0,0 330,90 90,90), which leaves the frame of 320×240 at 330,90",
-             true},
+        Case{"zones=\"door: 0,0 330,90 90,90\"",
+             "zones has door (0,0 330,90 90,90), which leaves the frame of 320×240 at 330,90", true},
         Case{"zones=\"door: 0.0,0.0 1.5,0.5 0.5,1.0\"", "shares of the frame from 0.0 to 1.0", false},
         Case{"lines=\"gate: 10,20\"", "lines has gate (10,20), which is no line", false},
         Case{"lines=\"gate: 10,20 30,241\"", "which leaves the frame of 320×240 at 30,241", true},
@@ -579,8 +600,8 @@ TEST(names_each_bad_zone_and_line, Each::run) {
     }
     // at start: an error
     GstElement* pipeline = gst_parse_launch(
-        ("videotestsrc num-buffers=2 ! video/x-raw,format=GRAY8,width=320,height=240 ! cudadiff backend=" + run.backend + " " +
-         c.settings + " ! fakesink")
+        ("videotestsrc num-buffers=2 ! video/x-raw,format=GRAY8,width=320,height=240 ! cudadiff backend=" +
+         run.backend + " " + c.settings + " ! fakesink")
             .c_str(),
         nullptr);
     GstBus* bus = gst_element_get_bus(pipeline);
@@ -603,7 +624,8 @@ TEST(masks_polygons, Each::run) {
   EXPECT_EQ(all[1].box, (Box{68, 68, 24, 24}));  // cells below the diagonal
 }
 
-// Runs -------------------------------------------------------------------------------------------------------------------------
+// Runs
+// ---------------------------------------------------------------------------------------------------------------------
 
 TEST(gives_each_enter_its_leave, Each::run) {
   for (const char* why : {"eos", "flush", "away", "caps", "stop", "track", "zones", "lines"})
@@ -714,7 +736,8 @@ TEST(forgets_ten_thousand_objects, Each::run) {
   EXPECT(mallinfo2().uordblks < used + of_ids + 200000);
 }
 
-// Backends ---------------------------------------------------------------------------------------------------------------------
+// Backends
+// ---------------------------------------------------------------------------------------------------------------------
 
 TEST(says_the_same_of_objects_on_every_backend, Each::run) {
   const auto story = [&](const char* backend, const std::string& settings) {
@@ -735,8 +758,8 @@ TEST(says_the_same_of_objects_on_every_backend, Each::run) {
     return text;
   };
   for (const char* reference : {"first", "previous", "background", "mog2"}) {
-    const std::string settings =
-        std::string("reference=") + reference + " zones=\"door: 0,0 160,0 160,240 0,240\" lines=\"gate: 150,0 170,240\"";
+    const std::string settings = std::string("reference=") + reference +
+                                 " zones=\"door: 0,0 160,0 160,240 0,240\" lines=\"gate: 150,0 170,240\"";
     at(settings);
     const std::string here = story(run.backend.c_str(), settings);
     EXPECT(here == story("cpu", settings));

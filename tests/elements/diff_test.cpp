@@ -12,7 +12,8 @@ namespace {
 
 const Size size{96, 64};
 constexpr GstClockTime frame_time = 40 * GST_MSECOND;
-/// Resets the settings that the profile needs for the shared tests, and switches off what tests of whole frames would meet.
+/// Resets the settings that the profile needs for the shared tests,
+/// and switches off what tests of whole frames would meet.
 const std::string defaults = "reference=previous attach-roi=true light-change-ratio=0 ";
 
 struct Found {
@@ -25,7 +26,8 @@ struct Found {
   }
 };
 std::ostream& operator<<(std::ostream& out, const Found& f) {
-  return out << f.width << "×" << f.height << " at " << f.x << "," << f.y << " of " << f.area << " cells, score " << f.score;
+  return out << f.width << "×" << f.height << " at " << f.x << "," << f.y << " of " << f.area << " cells, score "
+             << f.score;
 }
 std::ostream& operator<<(std::ostream& out, const std::vector<Found>& all) {
   out << all.size() << " regions";
@@ -55,12 +57,12 @@ Said read(const GstStructure* message) {
   said.sums_up = gst_structure_has_field(message, "frames");
   EXPECT_EQ(gst_structure_n_fields(message), (said.event == "end" ? 11 : 9) + (said.sums_up ? 4 : 0));
   if (said.sums_up)
-    EXPECT(gst_structure_get(message, "frames", G_TYPE_UINT64, &said.frames, "motion-frames", G_TYPE_UINT64, &said.motion_frames,
-                             "changed-mean", G_TYPE_DOUBLE, &said.changed_mean, "changed-max", G_TYPE_DOUBLE, &said.changed_max,
-                             nullptr));
+    EXPECT(gst_structure_get(message, "frames", G_TYPE_UINT64, &said.frames, "motion-frames", G_TYPE_UINT64,
+                             &said.motion_frames, "changed-mean", G_TYPE_DOUBLE, &said.changed_mean, "changed-max",
+                             G_TYPE_DOUBLE, &said.changed_max, nullptr));
   if (said.event == "end")
-    EXPECT(
-        gst_structure_get(message, "began", G_TYPE_UINT64, &said.began, "last-motion", G_TYPE_UINT64, &said.last_motion, nullptr));
+    EXPECT(gst_structure_get(message, "began", G_TYPE_UINT64, &said.began, "last-motion", G_TYPE_UINT64,
+                             &said.last_motion, nullptr));
   EXPECT(gst_structure_get_uint64(message, "timestamp", &said.timestamp));
   EXPECT(gst_structure_get_uint64(message, "stream-time", &said.stream_time));
   EXPECT(gst_structure_get_uint64(message, "running-time", &said.running_time));
@@ -74,8 +76,9 @@ Said read(const GstStructure* message) {
     const GstStructure* region = gst_value_get_structure(gst_value_array_get_value(regions, i));
     Found f;
     EXPECT(gst_structure_has_name(region, "region"));
-    EXPECT(gst_structure_get(region, "x", G_TYPE_INT, &f.x, "y", G_TYPE_INT, &f.y, "width", G_TYPE_INT, &f.width, "height",
-                             G_TYPE_INT, &f.height, "area", G_TYPE_UINT, &f.area, "score", G_TYPE_DOUBLE, &f.score, nullptr));
+    EXPECT(gst_structure_get(region, "x", G_TYPE_INT, &f.x, "y", G_TYPE_INT, &f.y, "width", G_TYPE_INT, &f.width,
+                             "height", G_TYPE_INT, &f.height, "area", G_TYPE_UINT, &f.area, "score", G_TYPE_DOUBLE,
+                             &f.score, nullptr));
     said.regions.push_back(f);
   }
   return said;
@@ -84,7 +87,8 @@ Said read(const GstStructure* message) {
 std::vector<Found> rois(GstBuffer* buffer) {
   std::vector<Found> result;
   gpointer cursor = nullptr;
-  while (GstMeta* meta = gst_buffer_iterate_meta_filtered(buffer, &cursor, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE)) {
+  while (GstMeta* meta =
+             gst_buffer_iterate_meta_filtered(buffer, &cursor, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE)) {
     auto* roi = reinterpret_cast<GstVideoRegionOfInterestMeta*>(meta);
     EXPECT_EQ(std::string(g_quark_to_string(roi->roi_type)), "motion");
     Found f{int(roi->x), int(roi->y), int(roi->w), int(roi->h)};
@@ -111,7 +115,8 @@ struct Player : Rig {
   Buffer play(Buffer frame) { return play(std::move(frame), now); }
   Picture show(Buffer frame) { return picture(play(std::move(frame)).get(), video()); }
 
-  /// The messages about frames since the last call. (Those about objects have tests of their own: diff_objects_test.cpp.)
+  /// The messages about frames since the last call. (Those about objects have tests of their own:
+  /// diff_objects_test.cpp.)
   std::vector<Said> said() {
     std::vector<Said> all;
     while (GstMessage* message = gst_bus_pop_filtered(GST_ELEMENT_BUS(element()), GST_MESSAGE_ELEMENT)) {
@@ -189,7 +194,8 @@ struct Slow {
         for (int y = y0; y < y1; ++y)
           for (int x = x0; x < x1; ++x) {
             if (largest[std::size_t(y * size.width + x)] <= threshold) continue;
-            left = std::min(left, x), top = std::min(top, y), right = std::max(right, x + 1), bottom = std::max(bottom, y + 1);
+            left = std::min(left, x), top = std::min(top, y), right = std::max(right, x + 1),
+            bottom = std::max(bottom, y + 1);
             ++count;
           }
         const int all = (x1 - x0) * (y1 - y0);
@@ -203,11 +209,14 @@ struct Slow {
   }
 };
 
-Picture all_of(const GstVideoInfo& video, const std::vector<int>& values) { return picture(flat(video, values).get(), video); }
+Picture all_of(const GstVideoInfo& video, const std::vector<int>& values) {
+  return picture(flat(video, values).get(), video);
+}
 
 }  // namespace
 
-// Output -----------------------------------------------------------------------------------------------------------------------
+// Output
+// ---------------------------------------------------------------------------------------------------------------------
 
 TEST(shows_the_difference, Each::run) {
   struct Case {
@@ -216,8 +225,9 @@ TEST(shows_the_difference, Each::run) {
     double gain;
   };
   for (const char* format : {"GRAY8", "RGB", "BGRA", "Y444"})
-    for (const Case& c : {Case{"", 0, 1}, Case{"gain=2.5", 0, 2.5}, Case{"mode=signed", 1, 1}, Case{"mode=signed gain=0.5", 1, 0.5},
-                          Case{"mode=squared", 2, 1}, Case{"mode=squared gain=3", 2, 3}}) {
+    for (const Case& c :
+         {Case{"", 0, 1}, Case{"gain=2.5", 0, 2.5}, Case{"mode=signed", 1, 1}, Case{"mode=signed gain=0.5", 1, 0.5},
+          Case{"mode=squared", 2, 1}, Case{"mode=squared gain=3", 2, 3}}) {
       at(format + std::string(" ") + c.settings);
       Player player(run, c.settings, format);
       const bool yuv = GST_VIDEO_INFO_IS_YUV(&player.video());
@@ -225,7 +235,8 @@ TEST(shows_the_difference, Each::run) {
       const Picture pa = picture(a.get(), player.video()), pb = picture(b.get(), player.video());
       const auto expected = [&](bool compared) {
         Picture result;
-        for (const cv::Mat& component : compared ? pb : pa) result.push_back(component.clone());  // alpha does not change
+        // Alpha does not change.
+        for (const cv::Mat& component : compared ? pb : pa) result.push_back(component.clone());
         for (std::size_t i = 0; i < std::min<std::size_t>(result.size(), 3); ++i)
           for (int y = 0; y < size.height; ++y)
             for (int x = 0; x < size.width; ++x) {
@@ -249,7 +260,8 @@ TEST(shows_the_mask, Each::run) {
       at(format + std::string(" open-radius=") + std::to_string(radius));
       Player player(run, "output=mask open-radius=" + std::to_string(radius), format);
       const GstVideoInfo& video = player.video();
-      const Picture dark = all_of(video, GST_VIDEO_INFO_IS_YUV(&video) ? std::vector<int>{0, 128, 128} : std::vector<int>{0});
+      const Picture dark =
+          all_of(video, GST_VIDEO_INFO_IS_YUV(&video) ? std::vector<int>{0, 128, 128} : std::vector<int>{0});
       EXPECT_SAME(player.show(square(video)), dark);
       Buffer frame = square(video, block);
       Picture expected = dark;
@@ -268,7 +280,8 @@ TEST(compares_at_a_part_of_the_size, Each::run) {
       player.show(square(video));
       // A block that begins within a compared pixel. Its mean exceeds the threshold from a share of 15 / 140.
       const cv::Rect block(33, 17, 30, 21);
-      Picture expected = all_of(video, GST_VIDEO_INFO_IS_YUV(&video) ? std::vector<int>{0, 128, 128} : std::vector<int>{0});
+      Picture expected =
+          all_of(video, GST_VIDEO_INFO_IS_YUV(&video) ? std::vector<int>{0, 128, 128} : std::vector<int>{0});
       std::size_t changed = 0;
       cv::Rect around;  // the changed pixels
       for (int y = 0; y < size.height; y += scale)
@@ -313,7 +326,8 @@ TEST(draws_the_overlay, Each::run) {
   const int tint[] = {255, 0, 0}, line[] = {0, 255, 0};
   for (int y = block.y; y < block.y + block.height; ++y)
     for (int x = block.x; x < block.x + block.width; ++x) {
-      const int edge = std::min({x - block.x, y - block.y, block.x + block.width - 1 - x, block.y + block.height - 1 - y});
+      const int edge =
+          std::min({x - block.x, y - block.y, block.x + block.width - 1 - x, block.y + block.height - 1 - y});
       for (std::size_t c = 0; c < 3; ++c)
         expected[c].at<guint16>(y, x) = guint16(edge < 2 ? line[c] : (sample(expected[c], x, y) + tint[c] + 1) / 2);
     }
@@ -336,7 +350,8 @@ TEST(passes_frames_untouched, Each::run) {
       EXPECT_EQ(out.get() == in, !(attach && shared));  // a shared frame is copied, not changed
       EXPECT_EQ(rois(out.get()).size(), attach ? 1u : 0u);
       if (shared) EXPECT(rois(in).empty());
-      EXPECT_SAME(picture(out.get(), player.video()), picture(square(player.video(), {32, 16, 32, 32}).get(), player.video()));
+      EXPECT_SAME(picture(out.get(), player.video()),
+                  picture(square(player.video(), {32, 16, 32, 32}).get(), player.video()));
     }
 }
 
@@ -354,7 +369,8 @@ TEST(changes_output_while_playing, Each::run) {
   EXPECT_SAME(player.show(copy(a)), pa);
 }
 
-// References --------------------------------------------------------------------------------------------------------------------
+// References
+// --------------------------------------------------------------------------------------------------------------------
 
 TEST(compares_with_its_reference, Each::run) {
   // The values of flat frames, and the expected output for each.
@@ -370,7 +386,8 @@ TEST(compares_with_its_reference, Each::run) {
     Player player(run, settings);
     for (std::size_t i = 0; i < values.size(); ++i) {
       const Picture result = player.show(flat(player.video(), {values[i]}));
-      EXPECT_WITHIN(result, all_of(player.video(), {expected[i]}), std::string(settings).find("0.5") == std::string::npos ? 0 : 1);
+      EXPECT_WITHIN(result, all_of(player.video(), {expected[i]}),
+                    std::string(settings).find("0.5") == std::string::npos ? 0 : 1);
     }
   }
 }
@@ -400,7 +417,8 @@ TEST(keeps_its_reference_when_settings_change, Each::run) {
   }
 }
 
-/// A queue that drops frames marks the next one as a discontinuity, and so does a source that lost packets. The scene is the same.
+/// A queue that drops frames marks the next one as a discontinuity,
+/// and so does a source that lost packets. The scene is the same.
 TEST(goes_on_where_frames_are_missing, Each::run) {
   for (const char* reference : {"previous", "first", "background", "mog2"})
     for (const char* output : {"mask", "overlay", "passthrough"})
@@ -494,7 +512,8 @@ TEST(restarts_at_interruptions, Each::run) {
     }
 }
 
-// Motion ------------------------------------------------------------------------------------------------------------------------
+// Motion
+// ---------------------------------------------------------------------------------------------------------------------
 
 TEST(finds_no_motion_in_a_still_clip, Each::run) {
   for (const char* reference : {"previous", "first", "background", "mog2"}) {
@@ -516,7 +535,8 @@ TEST(follows_a_moving_square, Each::run) {
     for (const char* format : {"GRAY8", "NV12", "RGBA"})
       for (int cell : {8, 16}) {
         at(reference + std::string(" ") + format + " cell-size=" + std::to_string(cell));
-        Player player(run, "reference=" + std::string(reference) + " learning-rate=0.001 cell-size=" + std::to_string(cell),
+        Player player(run,
+                      "reference=" + std::string(reference) + " learning-rate=0.001 cell-size=" + std::to_string(cell),
                       format);
         for (int i = 0; i < 10; ++i) player.play(square(player.video()));
         player.said();
@@ -528,7 +548,8 @@ TEST(follows_a_moving_square, Each::run) {
           EXPECT_EQ(said[0].regions.size(), 1u);
           const Found& f = said[0].regions[0];
           EXPECT(std::abs(f.x - rect.x) < cell && std::abs(f.y - rect.y) < cell);
-          EXPECT(std::abs(f.x + f.width - rect.x - rect.width) < cell && std::abs(f.y + f.height - rect.y - rect.height) < cell);
+          EXPECT(std::abs(f.x + f.width - rect.x - rect.width) < cell &&
+                 std::abs(f.y + f.height - rect.y - rect.height) < cell);
         }
       }
 }
@@ -592,20 +613,21 @@ TEST(measures_regions_by_its_settings, Each::run) {
   EXPECT_EQ(regions("cell-threshold=0"), (std::vector<Found>{one, two}));
   EXPECT_EQ(regions("cell-threshold=0 min-area=2"), std::vector<Found>{});
   EXPECT_EQ(regions("cell-size=8 min-area=4"), (std::vector<Found>{{16, 16, 16, 16, 4, 1.0}}));
-  EXPECT_EQ(regions("cell-threshold=0.1 open-radius=3"), std::vector<Found>{one});  // an opening of 7×7 keeps 16×16 and removes 8×6
+  // An opening of 7×7 keeps 16×16 and removes 8×6.
+  EXPECT_EQ(regions("cell-threshold=0.1 open-radius=3"), std::vector<Found>{one});
 }
 
 TEST(keeps_the_largest_regions, Each::run) {
   // Cells of 16 pixels: four regions of one cell, two of them half full, and one region of two cells.
   const std::vector<cv::Rect> rects{{0, 0, 16, 8}, {32, 0, 16, 16}, {64, 0, 16, 8}, {0, 32, 32, 16}, {64, 32, 16, 16}};
-  const Found half{0, 0, 16, 8, 1, 0.5}, full{32, 0, 16, 16, 1, 1.0}, other_half{64, 0, 16, 8, 1, 0.5}, two{0, 32, 32, 16, 2, 1.0},
-      other_full{64, 32, 16, 16, 1, 1.0};
-  const std::vector<std::vector<Found>> kept{
-      {two},
-      {two, full},
-      {two, full, other_full},
-      {two, half, full, other_full},  // of equal regions the first is kept; the order does not change
-      {two, half, full, other_half, other_full}};
+  const Found half{0, 0, 16, 8, 1, 0.5}, full{32, 0, 16, 16, 1, 1.0}, other_half{64, 0, 16, 8, 1, 0.5},
+      two{0, 32, 32, 16, 2, 1.0}, other_full{64, 32, 16, 16, 1, 1.0};
+  const std::vector<std::vector<Found>> kept{{two},
+                                             {two, full},
+                                             // Of equal regions the first is kept; the order does not change.
+                                             {two, full, other_full},
+                                             {two, half, full, other_full},
+                                             {two, half, full, other_half, other_full}};
   for (const char* output : {"overlay", "passthrough"})
     for (std::size_t most = 1; most <= kept.size(); ++most) {
       at(output + std::string(" max-regions=") + std::to_string(most));
@@ -679,7 +701,8 @@ TEST(warns_of_properties_without_effect, Each::run) {
         {"reference=mog2 light-compensation=false", "light-compensation has no effect with reference=mog2"},
         {"reference=background shadow-threshold=0.3", "shadow-threshold has no effect with shadows=keep"},
         {"reference=mog2 shadow-threshold=0.3", "shadow-threshold has no effect with shadows=keep"},
-        {"reference=first shadows=drop shadow-threshold=0.3", "shadows, shadow-threshold have no effect with reference=first"},
+        {"reference=first shadows=drop shadow-threshold=0.3",
+         "shadows, shadow-threshold have no effect with reference=first"},
         {"reference=mog2 history=50 learning-rate=0.1", "history has no effect with learning-rate=0.1"},
         {"gain=2 mode=signed", ""},
         {"output=mask gain=2 mode=signed", "mode, gain have no effect with output=mask"},
@@ -776,8 +799,8 @@ TEST(follows_the_size_of_the_frame, Each::run) {
     std::vector<Found> regions[2];
     for (bool automatic : {false, true}) {
       const std::string scale = automatic ? "0" : c.scale, cell = automatic ? "0" : c.cell;
-      Rig rig(run,
-              defaults + "output=mask open-radius=0 threshold=0 cell-threshold=0 analysis-scale=" + scale + " cell-size=" + cell);
+      Rig rig(run, defaults + "output=mask open-radius=0 threshold=0 cell-threshold=0 analysis-scale=" + scale +
+                       " cell-size=" + cell);
       rig.caps_alone(caps_text("GRAY8", c.size));
       rig.push(square(rig.video()));
       rig.push(square(rig.video(), {37, 21, 13, 9}));
@@ -841,7 +864,8 @@ TEST(finds_changes_by_the_noise_and_under_other_light, Each::run) {
         cv::Mat luma(size.height, size.width, CV_8U, GST_VIDEO_FRAME_PLANE_DATA(&map, 0),
                      std::size_t(GST_VIDEO_FRAME_PLANE_STRIDE(&map, 0)));
         for (int y = 0; y < size.height; ++y)
-          for (int x = 0; x < size.width; ++x) luma.at<guint8>(y, x) = guint8(black + std::lround(light * (y < 30 ? 60 : 120)));
+          for (int x = 0; x < size.width; ++x)
+            luma.at<guint8>(y, x) = guint8(black + std::lround(light * (y < 30 ? 60 : 120)));
         if (!rect.empty()) luma(rect).setTo(20);
         gst_video_frame_unmap(&map);
         return buffer;
@@ -897,7 +921,8 @@ TEST(posts_the_begin_and_end_of_motion, Each::run) {
         Case{"gap=0", ".mm..", "none begin motion end none"},
         Case{"gap=0.08", ".mm...m", "none begin motion motion end none begin"},
         Case{"gap=0.08 min-motion-frames=3", ".mm.mmmm..", "none none none none none none begin motion motion end"},
-        Case{"", ".m....", "none begin motion motion motion motion"}, Case{"motion-threshold=0.2", ".m.", "none none none"},
+        Case{"", ".m....", "none begin motion motion motion motion"},
+        Case{"motion-threshold=0.2", ".m.", "none none none"},
         Case{"motion-threshold=0 gap=0", "..m..", "none none begin end none"}})
     for (bool timed : {true, false}) {
       at(c.settings + std::string(" ") + c.clip + (timed ? "" : " without times"));
@@ -985,8 +1010,9 @@ TEST(says_when_motion_was, Each::run) {
     guint began, last;  ///< numbers of frames
     bool eos;
   };
-  for (const Case& c : {Case{"gap=0.1", "..m......", 2, 2, false}, Case{"gap=0.1", "..m.m....", 2, 4, false},
-                        Case{"gap=0.08 min-motion-frames=3", ".m...mmmm..", 5, 8, false}, Case{"", "..mmm..", 2, 4, true}}) {
+  for (const Case& c :
+       {Case{"gap=0.1", "..m......", 2, 2, false}, Case{"gap=0.1", "..m.m....", 2, 4, false},
+        Case{"gap=0.08 min-motion-frames=3", ".m...mmmm..", 5, 8, false}, Case{"", "..mmm..", 2, 4, true}}) {
     at(std::string(c.settings) + " " + c.frames);
     Player player(run, c.settings);
     int x = 0;
@@ -1036,11 +1062,13 @@ TEST(ends_motion_where_frames_are_missing, Each::run) {
   }
 }
 
-/// A GAP event says that no frame comes: `end` is posted when it is due, not with the next frame. Then all is as without the event.
+/// A GAP event says that no frame comes: `end` is posted when it is due, not with the next frame.
+/// Then all is as without the event.
 TEST(ends_motion_in_a_gap, Each::run) {
   for (const auto& [x, away, now, then] : {std::tuple{40, 4 * GST_SECOND, "none begin motion", "motion"},
+                                           // The last frame moved.
                                            {40, 6 * GST_SECOND, "none begin motion end", "begin"},
-                                           {0, 6 * GST_SECOND, "none begin motion", "motion"}}) {  // the last frame moved
+                                           {0, 6 * GST_SECOND, "none begin motion", "motion"}}) {
     for (const char* output : {"passthrough", "overlay", "passthrough message-interval=1000000000000"}) {
       at(std::to_string(x) + " " + std::to_string(away / GST_SECOND) + " " + output);
       Player player(run, std::string("output=") + output);  // gap=5
@@ -1069,7 +1097,8 @@ TEST(follows_message_interval, Each::run) {
     for (int i = 0; i < 25; ++i) player.play(square(player.video(), {i >= 7 && i < 12 ? 4 * i : 0, 0, 24, 24}));
     return player.events();
   };
-  // Frames 7 to 12 move; motion ends with frame 17. 100 ms: frames 0, 2, 4, 7, 9, 12 and so on are the last ones of an interval.
+  // Frames 7 to 12 move; motion ends with frame 17. 100 ms: frames 0, 2, 4, 7, 9,
+  // 12 and so on are the last ones of an interval.
   EXPECT_EQ(events("message-interval=100000000"), "none none none begin motion motion motion end none none none");
   EXPECT_EQ(events("message-interval=1000000000000"), "none begin end");
   EXPECT_EQ(events("post-messages=false"), "");
@@ -1111,7 +1140,8 @@ TEST(messages_sum_up_all_frames, Each::run) {
           if (i == 15 && how == std::string("each")) set(player.element(), "message-interval=0");
           if (i == 15 && how == std::string("away")) player.now += 61 * GST_SECOND;
           if (i == 15 && how == std::string("missing")) player.now += 6 * GST_SECOND;
-          const bool moved = i == 20 || (i >= 15 && how == std::string("missing"));  // motion ends and begins with frame 15
+          // Motion ends and begins with frame 15.
+          const bool moved = i == 20 || (i >= 15 && how == std::string("missing"));
           player.play(square(player.video(), {i >= 4 && i < 9 ? 4 * i : 0, 0, moved ? 40 : 24, 24}));
           if (i == 15 && how == std::string("caps")) player.caps_alone(caps_text("GRAY8", {64, 48}));
           if (i == 15 && how == std::string("caps")) player.caps_alone(caps_text("GRAY8", size));
@@ -1196,7 +1226,8 @@ TEST(ends_motion_with_the_last_frame, Each::run) {
 TEST(notifies_of_its_motion_property, Each::run) {
   Player player(run, "gap=0.08 post-messages=false");
   int notified = 0;
-  g_signal_connect(player.element(), "notify::motion", G_CALLBACK(+[](GObject*, GParamSpec*, int* count) { ++*count; }), &notified);
+  g_signal_connect(player.element(), "notify::motion", G_CALLBACK(+[](GObject*, GParamSpec*, int* count) { ++*count; }),
+                   &notified);
   const auto next = [&](int x) {
     player.play(square(player.video(), {x, 0, 24, 24}));
     return std::pair(player.motion(), notified);
@@ -1222,19 +1253,21 @@ TEST(places_regions_in_cropped_frames, Each::run) {
     Buffer out;
     for (const cv::Rect& rect : {cv::Rect(), cv::Rect(16 + 32, 8 + 16, 16, 16)}) {
       Buffer frame = square(whole, rect);
-      gst_buffer_add_video_meta(frame.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(&whole), guint(size.width),
-                                guint(size.height));
+      gst_buffer_add_video_meta(frame.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(&whole),
+                                guint(size.width), guint(size.height));
       GstVideoCropMeta* crop = gst_buffer_add_video_crop_meta(frame.get());
       crop->x = 16, crop->y = 8, crop->width = 64, crop->height = 48;
       out = rig.push(std::move(frame));
     }
     const bool passed = output == std::string("passthrough");
     EXPECT_EQ(gst_buffer_get_video_crop_meta(out.get()) != nullptr, passed);
-    EXPECT_EQ(rois(out.get()), (std::vector<Found>{passed ? Found{48, 24, 16, 16, 1, 1.0} : Found{32, 16, 16, 16, 1, 1.0}}));
+    EXPECT_EQ(rois(out.get()),
+              (std::vector<Found>{passed ? Found{48, 24, 16, 16, 1, 1.0} : Found{32, 16, 16, 16, 1, 1.0}}));
   }
 }
 
-// Backends ----------------------------------------------------------------------------------------------------------------------
+// Backends
+// ---------------------------------------------------------------------------------------------------------------------
 
 TEST(posts_the_same_on_every_backend, Each::run) {
   struct Result {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What goes wrong around an element that runs for months: a clock that jumps, a thousand restarts. docs/faults.md has a table of all faults and
-// their tests.
+// What goes wrong around an element that runs for months: a clock that jumps, a thousand restarts. docs/faults.md has a
+// table of all faults and their tests.
 #include <malloc.h>
 
 #include <filesystem>
@@ -31,7 +31,8 @@ double heap_in_use() {
 
 }  // namespace
 
-// A camera that sets its clock, or a source that begins anew, gives timestamps that jump to and fro, or none. No frame is lost or changed.
+// A camera that sets its clock, or a source that begins anew, gives timestamps that jump to and fro, or none.
+// No frame is lost or changed.
 TEST(goes_on_when_the_clock_jumps, Each::run) {
   const std::string caps = caps_text("NV12", {64, 48});
   Rig rig(run), steady(run);

@@ -48,8 +48,9 @@ TEST(equals_opencv, Each::run) {
   for (const Case& c :
        {Case{"", {}}, Case{"kernel-size=1", {1, 1}}, Case{"kernel-size=9", {9, 9}}, Case{"kernel-size=31", {31, 31}},
         Case{"sigma=2.5", {5, 5, 2.5, 2.5}}, Case{"kernel-size=0 sigma=1.7", {0, 0, 1.7, 1.7}},
-        Case{"kernel-width=3 kernel-height=11", {3, 11}}, Case{"kernel-width=7", {7, 5}}, Case{"kernel-height=7", {5, 7}},
-        Case{"kernel-size=9 sigma-x=0.8 sigma-y=3", {9, 9, 0.8, 3}}, Case{"kernel-size=9 sigma=2 sigma-y=0.6", {9, 9, 2, 0.6}}})
+        Case{"kernel-width=3 kernel-height=11", {3, 11}}, Case{"kernel-width=7", {7, 5}},
+        Case{"kernel-height=7", {5, 7}}, Case{"kernel-size=9 sigma-x=0.8 sigma-y=3", {9, 9, 0.8, 3}},
+        Case{"kernel-size=9 sigma=2 sigma-y=0.6", {9, 9, 2, 0.6}}})
     for (const char* format : {"GRAY8", "RGB", "BGRx", "NV12", "YUY2", "GBR"}) {
       at(format + std::string(" ") + c.settings);
       const GstVideoInfo video = video_info(format, size);
@@ -63,7 +64,8 @@ TEST(equals_opencv, Each::run) {
 }
 
 TEST(copies_the_frame_at_sigma_0, Each::run) {
-  for (const char* settings : {"kernel-size=0", "kernel-size=0 kernel-width=0 sigma=0", "kernel-size=0 sigma-x=0 sigma-y=0"})
+  for (const char* settings :
+       {"kernel-size=0", "kernel-size=0 kernel-width=0 sigma=0", "kernel-size=0 sigma-x=0 sigma-y=0"})
     for (const char* format : {"GRAY8", "NV12", "RGBA64_LE"}) {
       at(format + std::string(" ") + settings);
       const GstVideoInfo video = video_info(format, size);
@@ -73,7 +75,8 @@ TEST(copies_the_frame_at_sigma_0, Each::run) {
   at("one axis");
   const GstVideoInfo video = video_info("GRAY8", size);
   const Buffer frame = noise(video);
-  EXPECT_SAME(filtered(run, "kernel-size=0 sigma-y=1.7", video, frame), each(picture(frame.get(), video), [](const cv::Mat& m) {
+  EXPECT_SAME(filtered(run, "kernel-size=0 sigma-y=1.7", video, frame),
+              each(picture(frame.get(), video), [](const cv::Mat& m) {
                 return blurred(m, {1, 0, 0, 1.7});
               }));
 }
@@ -108,10 +111,10 @@ TEST(accepts_opencvs_border_names, Each::run) {
     int border;
     int value = 0;
   };
-  for (const Case& c :
-       {Case{"border=constant", cv::BORDER_CONSTANT}, Case{"border=constant border-value=140", cv::BORDER_CONSTANT, 140},
-        Case{"border=replicate", cv::BORDER_REPLICATE}, Case{"border=reflect", cv::BORDER_REFLECT},
-        Case{"border=wrap", cv::BORDER_WRAP}, Case{"border=reflect-101", cv::BORDER_REFLECT_101}})
+  for (const Case& c : {Case{"border=constant", cv::BORDER_CONSTANT},
+                        Case{"border=constant border-value=140", cv::BORDER_CONSTANT, 140},
+                        Case{"border=replicate", cv::BORDER_REPLICATE}, Case{"border=reflect", cv::BORDER_REFLECT},
+                        Case{"border=wrap", cv::BORDER_WRAP}, Case{"border=reflect-101", cv::BORDER_REFLECT_101}})
     for (const char* format : {"GRAY8", "RGB"}) {
       at(format + std::string(" ") + c.settings);
       const GstVideoInfo video = video_info(format, size);
@@ -129,24 +132,25 @@ TEST(converts_the_border_colour, Each::run) {
     const char *format, *more, *settings;
     std::vector<int> values;
   };
-  for (const Case& c : {Case{"NV12", "", "", {16, 128, 128}},
-                        {"NV12", ",colorimetry=bt601", "border-value=0xff000000", {16, 128, 128}},
-                        {"NV12", ",colorimetry=bt601", "border-value=0xffff0000", {81, 90, 240}},
-                        {"NV21", ",colorimetry=bt601", "border-value=0xffff0000", {81, 90, 240}},
-                        {"YUY2", ",colorimetry=bt709", "border-value=0xffff0000", {63, 102, 240}},
-                        {"YUY2", ",colorimetry=smpte240m", "border-value=0xff0000ff", {35, 240, 116}},
-                        {"I420", ",colorimetry=bt601", "border-value=255", {235, 128, 128}},
-                        {"P010_10LE", "", "", {64, 512, 512}},
-                        {"GRAY8", "", "border-value=140", {140}},
-                        {"GRAY16_LE", "", "border-value=255", {65535}},
-                        {"RGB", "", "border-value=0x44112233", {0x11, 0x22, 0x33}},
-                        {"BGR", "", "border-value=0x44112233", {0x11, 0x22, 0x33}},
-                        {"RGBA", "", "border-value=0x44112233 filter-alpha=true", {0x11, 0x22, 0x33, 0x44}},
-                        {"BGRA", "", "border-value=0x44112233 filter-alpha=true", {0x11, 0x22, 0x33, 0x44}},
-                        {"ARGB", "", "border-value=0x44112233 filter-alpha=true", {0x11, 0x22, 0x33, 0x44}},
-                        {"ABGR", "", "border-value=0x44112233 filter-alpha=true", {0x11, 0x22, 0x33, 0x44}},
-                        {"GBR", "", "border-value=0x44112233", {0x11, 0x22, 0x33}},
-                        {"RGBA64_LE", "", "border-value=0x44112233 filter-alpha=true", {0x1111, 0x2222, 0x3333, 0x4444}}}) {
+  for (const Case& c :
+       {Case{"NV12", "", "", {16, 128, 128}},
+        {"NV12", ",colorimetry=bt601", "border-value=0xff000000", {16, 128, 128}},
+        {"NV12", ",colorimetry=bt601", "border-value=0xffff0000", {81, 90, 240}},
+        {"NV21", ",colorimetry=bt601", "border-value=0xffff0000", {81, 90, 240}},
+        {"YUY2", ",colorimetry=bt709", "border-value=0xffff0000", {63, 102, 240}},
+        {"YUY2", ",colorimetry=smpte240m", "border-value=0xff0000ff", {35, 240, 116}},
+        {"I420", ",colorimetry=bt601", "border-value=255", {235, 128, 128}},
+        {"P010_10LE", "", "", {64, 512, 512}},
+        {"GRAY8", "", "border-value=140", {140}},
+        {"GRAY16_LE", "", "border-value=255", {65535}},
+        {"RGB", "", "border-value=0x44112233", {0x11, 0x22, 0x33}},
+        {"BGR", "", "border-value=0x44112233", {0x11, 0x22, 0x33}},
+        {"RGBA", "", "border-value=0x44112233 filter-alpha=true", {0x11, 0x22, 0x33, 0x44}},
+        {"BGRA", "", "border-value=0x44112233 filter-alpha=true", {0x11, 0x22, 0x33, 0x44}},
+        {"ARGB", "", "border-value=0x44112233 filter-alpha=true", {0x11, 0x22, 0x33, 0x44}},
+        {"ABGR", "", "border-value=0x44112233 filter-alpha=true", {0x11, 0x22, 0x33, 0x44}},
+        {"GBR", "", "border-value=0x44112233", {0x11, 0x22, 0x33}},
+        {"RGBA64_LE", "", "border-value=0x44112233 filter-alpha=true", {0x1111, 0x2222, 0x3333, 0x4444}}}) {
     at(c.format + std::string(" ") + c.more + " " + c.settings);
     Rig rig(run, "kernel-size=9 border=constant " + std::string(c.settings));
     rig.caps(caps_text(c.format, size, c.more));
@@ -160,7 +164,8 @@ TEST(warns_of_kernels_larger_than_the_frame, Each::run) {
   Rig rig(run, "kernel-size=31");
   rig.caps(caps_text("GRAY8", {16, 8}));
   const Buffer frame = noise(rig.video());
-  EXPECT_SAME(rig.filter(frame), Picture({blurred_beyond(picture(frame.get(), rig.video())[0], kernel, cv::BORDER_REFLECT_101)}));
+  EXPECT_SAME(rig.filter(frame),
+              Picture({blurred_beyond(picture(frame.get(), rig.video())[0], kernel, cv::BORDER_REFLECT_101)}));
   const Message warning = rig.warning();
   EXPECT_CONTAINS(warning.text, "31×31");
   EXPECT_CONTAINS(warning.text, "16×8");

@@ -20,7 +20,8 @@
 
 namespace cudavision::test {
 
-// Tests -------------------------------------------------------------------------------------------------------------------------
+// Tests
+// ---------------------------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -54,8 +55,8 @@ bool works(const Run& run) {
   return child > 0 && waitpid(child, &status, 0) == child && status == 0;
 }
 
-/// Returns the elements, or only the filters among them, on a backend, if the backend works. Creates no element in this process: an element
-/// may start threads, for example GLib's thread pool, which forked tests would not have.
+/// Returns the elements, or only the filters among them, on a backend, if the backend works. Creates no element in this
+/// process: an element may start threads, for example GLib's thread pool, which forked tests would not have.
 std::vector<Run> find_runs(const std::vector<Run>& elements, const char* backend, bool filters_only) {
   std::vector<Run> found;
   for (const Run& element : elements) {
@@ -95,7 +96,9 @@ std::vector<Run> find_elements(const char* only) {
   return found;
 }
 
-std::vector<Run> find_filters(const std::vector<Run>& elements, const char* backend) { return find_runs(elements, backend, true); }
+std::vector<Run> find_filters(const std::vector<Run>& elements, const char* backend) {
+  return find_runs(elements, backend, true);
+}
 
 void at(const std::string& what) { place = what; }
 std::string where() { return current.element + " backend=" + current.backend + (place.empty() ? "" : " " + place); }
@@ -137,7 +140,8 @@ int run_tests(const char* name, const char* element, Needs needs) {
   return gst_check_run_suite(suite, name, name) ? 1 : 0;
 }
 
-// Frames ------------------------------------------------------------------------------------------------------------------------
+// Frames
+// ---------------------------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -164,7 +168,8 @@ int components_of(const GstVideoInfo& video) {
   return GST_VIDEO_INFO_N_COMPONENTS(&video) + padded;
 }
 
-/// Bytes from the start of a pixel to a component. (GStreamer 1.22 reports an offset of one byte for V in P010 and P016.)
+/// Bytes from the start of a pixel to a component. (GStreamer 1.22 reports an offset of one byte
+/// for V in P010 and P016.)
 int offset_of(const GstVideoInfo& video, int component) {
   const int offset = int(GST_VIDEO_INFO_COMP_POFFSET(&video, component));
   return bytes_of(video) == 2 ? offset + offset % 2 : offset;
@@ -210,7 +215,8 @@ void fill(GstBuffer* buffer, const GstVideoInfo& video, F&& word) {
   }
 }
 
-void copy(GstBuffer* from, GstBuffer* to, const GstVideoInfo& from_video, const GstVideoInfo& to_video, int left = 0, int top = 0) {
+void copy(GstBuffer* from, GstBuffer* to, const GstVideoInfo& from_video, const GstVideoInfo& to_video, int left = 0,
+          int top = 0) {
   Mapped frame(from, from_video, GST_MAP_READ);
   fill(to, to_video, [&](int c, int x, int y) {
     const cv::Rect origin = scaled(from_video, c, {left, top, 1, 1});
@@ -254,7 +260,8 @@ std::string caps_text(const std::string& format, Size size, const std::string& m
 
 GstVideoInfo video_info(const std::string& format, Size size) {
   GstVideoInfo video;
-  EXPECT(gst_video_info_set_format(&video, gst_video_format_from_string(format.c_str()), guint(size.width), guint(size.height)));
+  EXPECT(gst_video_info_set_format(&video, gst_video_format_from_string(format.c_str()), guint(size.width),
+                                   guint(size.height)));
   return video;
 }
 
@@ -288,8 +295,8 @@ Buffer spread(const GstVideoInfo& video, GstBuffer* frame, guint8 poison) {
   gsize offset[GST_VIDEO_MAX_PLANES] = {}, end = 0;
   gint stride[GST_VIDEO_MAX_PLANES] = {};
   for (int p = 0; p < int(GST_VIDEO_INFO_N_PLANES(&video)); ++p) {
-    const int lines =
-        p == 0 ? GST_VIDEO_INFO_HEIGHT(&video) : GST_VIDEO_FORMAT_INFO_SCALE_HEIGHT(video.finfo, p, GST_VIDEO_INFO_HEIGHT(&video));
+    const int lines = p == 0 ? GST_VIDEO_INFO_HEIGHT(&video)
+                             : GST_VIDEO_FORMAT_INFO_SCALE_HEIGHT(video.finfo, p, GST_VIDEO_INFO_HEIGHT(&video));
     offset[p] = end + gsize(7 * odd);
     stride[p] = GST_VIDEO_INFO_PLANE_STRIDE(&video, p) + odd * (2 * p + 1);
     end = offset[p] + gsize(stride[p]) * gsize(lines);
@@ -315,8 +322,8 @@ Picture picture(GstBuffer* buffer, const GstVideoInfo& video) {
       for (int x = 0; x < samples.width; ++x) {
         const int word = samples.get(x, y);
         FAIL_UNLESS((word >> shift_of(video)) <= max_of(video) && (word & ((1 << shift_of(video)) - 1)) == 0,
-                    "%s: the word 0x%x at %d, %d of component %d has bits that the format does not use", where().c_str(), word, x,
-                    y, c);
+                    "%s: the word 0x%x at %d, %d of component %d has bits that the format does not use",
+                    where().c_str(), word, x, y, c);
         matrix.at<guint16>(y, x) = guint16(word >> shift_of(video));
       }
     result.push_back(matrix);
@@ -334,11 +341,12 @@ std::string difference(const Picture& actual, const Picture& expected, int toler
       for (int x = 0; x < actual[c].cols; ++x) {
         const int a = actual[c].at<guint16>(y, x), e = expected[c].at<guint16>(y, x);
         if (std::abs(a - e) > tolerance && wrong++ == 0)
-          first = std::to_string(a) + " and not " + std::to_string(e) + " at " + std::to_string(x) + ", " + std::to_string(y);
+          first = std::to_string(a) + " and not " + std::to_string(e) + " at " + std::to_string(x) + ", " +
+                  std::to_string(y);
       }
     if (wrong)
-      return "component " + std::to_string(c) + " of " + show(actual[c].size()) + " differs in " + std::to_string(wrong) +
-             " samples, first " + first;
+      return "component " + std::to_string(c) + " of " + show(actual[c].size()) + " differs in " +
+             std::to_string(wrong) + " samples, first " + first;
   }
   return {};
 }
@@ -350,7 +358,8 @@ cv::Rect scaled(const GstVideoInfo& video, int component, const cv::Rect& pixels
   return {pixels.x >> sx, pixels.y >> sy, up(pixels.width, sx), up(pixels.height, sy)};
 }
 
-// Elements ----------------------------------------------------------------------------------------------------------------------
+// Elements
+// ---------------------------------------------------------------------------------------------------------------------
 
 void set(gpointer object, const std::string& settings) {
   const std::string wrong = set_from_text(object, settings);
@@ -380,7 +389,8 @@ std::string value_text(gpointer object, GParamSpec* spec) {
   GValue value = G_VALUE_INIT;
   g_value_init(&value, spec->value_type);
   g_object_get_property(G_OBJECT(object), spec->name, &value);
-  gchar* text = G_VALUE_HOLDS_ENUM(&value) ? g_strdup(get_enum(object, spec->name).c_str()) : gst_value_serialize(&value);
+  gchar* text =
+      G_VALUE_HOLDS_ENUM(&value) ? g_strdup(get_enum(object, spec->name).c_str()) : gst_value_serialize(&value);
   const std::string result = text ? text : "none";
   g_free(text);
   g_value_unset(&value);
@@ -457,13 +467,16 @@ void Rig::caps_alone(const std::string& text) {
 
 Buffer Rig::push(Buffer frame) {
   const GstFlowReturn flow = gst_harness_push(harness_, frame.release());
-  FAIL_UNLESS(flow == GST_FLOW_OK, "%s: the push gave %s (%s)", where().c_str(), gst_flow_get_name(flow), error().text.c_str());
+  FAIL_UNLESS(flow == GST_FLOW_OK, "%s: the push gave %s (%s)", where().c_str(), gst_flow_get_name(flow),
+              error().text.c_str());
   Buffer result(gst_harness_try_pull(harness_));
   EXPECT(result);
   return result;
 }
 
-Picture Rig::filter(const Buffer& frame) { return picture(push(Buffer(gst_buffer_copy_deep(frame.get()))).get(), video_); }
+Picture Rig::filter(const Buffer& frame) {
+  return picture(push(Buffer(gst_buffer_copy_deep(frame.get()))).get(), video_);
+}
 
 void flush(const Rig& rig) {
   EXPECT(gst_harness_push_event(rig.harness(), gst_event_new_flush_start()));

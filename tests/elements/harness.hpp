@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The framework of the element tests: tests that run on every available backend, test frames, and one element between two pads.
+// The framework of the element tests: tests that run on every available backend, test frames,
+// and one element between two pads.
 #pragma once
 
 #include <memory>
@@ -18,7 +19,8 @@
 
 namespace cudavision::test {
 
-// Tests -------------------------------------------------------------------------------------------------------------------------
+// Tests
+// ---------------------------------------------------------------------------------------------------------------------
 
 /// One run of a test: an element of the plugin, on a backend that works on this machine.
 struct Run {
@@ -32,7 +34,8 @@ enum class Each {
 
 /// Returns every element of the plugin, or the one named `only`, with backend=auto.
 std::vector<Run> find_elements(const char* only = nullptr);
-/// Returns the filters among these elements, on a backend. Prints a line and returns none if the backend does not work on this machine.
+/// Returns the filters among these elements, on a backend. Prints a line and returns none if the backend does
+/// not work on this machine.
 std::vector<Run> find_filters(const std::vector<Run>& elements, const char* backend);
 
 struct Test {
@@ -53,11 +56,12 @@ const Run& begin(Each each, int index);
 
 enum class Needs { any_backend, cuda };
 
-/// The main() of a test program. `element` is the one element to test; NULL: every element of the plugin. Returns the exit code, which
-/// is 77 (skipped) if no backend works.
+/// The main() of a test program. `element` is the one element to test; NULL: every element of the plugin. Returns the
+/// exit code, which is 77 (skipped) if no backend works.
 int run_tests(const char* suite, const char* element = nullptr, Needs needs = Needs::any_backend);
 
-/// Whether each test runs in a process of its own (unless CK_FORK=no). Then a test may initialise the CUDA driver differently.
+/// Whether each test runs in a process of its own (unless CK_FORK=no).
+/// Then a test may initialise the CUDA driver differently.
 bool own_process();
 
 /// Sets the current step of a test, which failure messages contain.
@@ -85,25 +89,28 @@ bool same(const A& a, const B& b) {
     if (!(condition)) fail_unless(FALSE, __VA_ARGS__); \
   } while (0)
 #define EXPECT(condition) FAIL_UNLESS(condition, "%s: not so: %s", ::cudavision::test::where().c_str(), #condition)
-#define EXPECT_EQ(actual, expected)                                                                                            \
-  do {                                                                                                                         \
-    const auto& actual_ = (actual);                                                                                            \
-    const auto& expected_ = (expected);                                                                                        \
-    FAIL_UNLESS(::cudavision::test::same(actual_, expected_), "%s: %s is %s, and not %s", ::cudavision::test::where().c_str(), \
-                #actual, ::cudavision::test::show(actual_).c_str(), ::cudavision::test::show(expected_).c_str());              \
+#define EXPECT_EQ(actual, expected)                                                                      \
+  do {                                                                                                   \
+    const auto& actual_ = (actual);                                                                      \
+    const auto& expected_ = (expected);                                                                  \
+    FAIL_UNLESS(::cudavision::test::same(actual_, expected_), "%s: %s is %s, and not %s",                \
+                ::cudavision::test::where().c_str(), #actual, ::cudavision::test::show(actual_).c_str(), \
+                ::cudavision::test::show(expected_).c_str());                                            \
   } while (0)
 /// Compares pictures. The message tells where they differ.
 #define EXPECT_SAME(actual, expected) EXPECT_WITHIN(actual, expected, 0)
-#define EXPECT_WITHIN(actual, expected, tolerance)                                                                                \
-  do {                                                                                                                            \
-    const std::string wrong_ = ::cudavision::test::difference((actual), (expected), (tolerance));                                 \
-    FAIL_UNLESS(wrong_.empty(), "%s: %s is not %s: %s", ::cudavision::test::where().c_str(), #actual, #expected, wrong_.c_str()); \
+#define EXPECT_WITHIN(actual, expected, tolerance)                                                               \
+  do {                                                                                                           \
+    const std::string wrong_ = ::cudavision::test::difference((actual), (expected), (tolerance));                \
+    FAIL_UNLESS(wrong_.empty(), "%s: %s is not %s: %s", ::cudavision::test::where().c_str(), #actual, #expected, \
+                wrong_.c_str());                                                                                 \
   } while (0)
 #define EXPECT_CONTAINS(text, part)                                                                 \
   FAIL_UNLESS(std::string(text).find(part) != std::string::npos, "%s: \"%s\" does not name \"%s\"", \
               ::cudavision::test::where().c_str(), std::string(text).c_str(), std::string(part).c_str())
 
-// Owners ------------------------------------------------------------------------------------------------------------------------
+// Owners
+// ---------------------------------------------------------------------------------------------------------------------
 
 struct Release {
   void operator()(GstBuffer* held) const { gst_buffer_unref(held); }
@@ -116,7 +123,8 @@ using Caps = std::unique_ptr<GstCaps, Release>;
 using Event = std::unique_ptr<GstEvent, Release>;
 using Query = std::unique_ptr<GstQuery, Release>;
 
-// Frames ------------------------------------------------------------------------------------------------------------------------
+// Frames
+// ---------------------------------------------------------------------------------------------------------------------
 
 inline constexpr const char* cuda_memory = "memory:CUDAMemory";
 
@@ -126,7 +134,8 @@ struct Size {
 
 /// The formats that the element's sink template lists for this memory (NULL: system memory).
 std::vector<std::string> formats(const Run& run, const char* feature = nullptr);
-std::string caps_text(const std::string& format, Size size, const std::string& more = "", const char* feature = nullptr);
+std::string caps_text(const std::string& format, Size size, const std::string& more = "",
+                      const char* feature = nullptr);
 GstVideoInfo video_info(const std::string& format, Size size);
 
 /// Makes a frame of noise over the full range of the format's depth, with GStreamer's default strides.
@@ -147,11 +156,13 @@ std::string difference(const Picture& actual, const Picture& expected, int toler
 /// Converts a rectangle in pixels to a rectangle in the samples of a component.
 cv::Rect scaled(const GstVideoInfo& video, int component, const cv::Rect& pixels);
 
-// Elements ----------------------------------------------------------------------------------------------------------------------
+// Elements
+// ---------------------------------------------------------------------------------------------------------------------
 
 /// Sets properties from command-line text ("sigma=2 kernel-size=9"), all in one g_object_set.
 void set(gpointer object, const std::string& settings);
-/// (transfer full, floating) Makes the element on the run's backend, with the `needs` of its profile and then `settings`.
+/// (transfer full, floating) Makes the element on the run's backend,
+/// with the `needs` of its profile and then `settings`.
 GstElement* make_element(const Run& run, const std::string& settings = "");
 /// Makes an element use the CUDA context that this process shares. Creating a context takes longer than most tests.
 GstElement* with_shared_context(GstElement* element, const Run& run);
@@ -167,8 +178,8 @@ void each_property(gpointer object, F&& f) {
 }
 /// Whether one of the plugin's classes has the property, and not a class that it inherits from.
 bool is_own(const GParamSpec* spec);
-/// Moves a property from one value to another, from time 0 to `end`. `absolute`: the values are those of the property. Otherwise 0 and 1 are
-/// the ends of its range.
+/// Moves a property from one value to another, from time 0 to `end`. `absolute`: the values are those of the property.
+/// Otherwise 0 and 1 are the ends of its range.
 void control(gpointer object, const char* property, double from, double to, GstClockTime end, bool absolute);
 
 struct Message {

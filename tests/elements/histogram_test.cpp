@@ -16,7 +16,8 @@ namespace {
 
 const Size size{61, 43};
 
-// Messages ----------------------------------------------------------------------------------------------------------------------
+// Messages
+// ---------------------------------------------------------------------------------------------------------------------
 
 struct Channel {
   std::string name;
@@ -51,10 +52,10 @@ std::optional<Posted> next(const Rig& rig, GstClockTime wait = 0) {
   const GstStructure* s = gst_message_get_structure(message);
   EXPECT_EQ(std::string(gst_structure_get_name(s)), "cudahistogram");
   Posted posted;
-  EXPECT(gst_structure_get(s, "timestamp", G_TYPE_UINT64, &posted.timestamp, "stream-time", G_TYPE_UINT64, &posted.stream_time,
-                           "running-time", G_TYPE_UINT64, &posted.running_time, "duration", G_TYPE_UINT64, &posted.duration,
-                           "frames", G_TYPE_UINT64, &posted.frames, "bins", G_TYPE_UINT, &posted.bins, "depth", G_TYPE_UINT,
-                           &posted.depth, nullptr));
+  EXPECT(gst_structure_get(s, "timestamp", G_TYPE_UINT64, &posted.timestamp, "stream-time", G_TYPE_UINT64,
+                           &posted.stream_time, "running-time", G_TYPE_UINT64, &posted.running_time, "duration",
+                           G_TYPE_UINT64, &posted.duration, "frames", G_TYPE_UINT64, &posted.frames, "bins",
+                           G_TYPE_UINT, &posted.bins, "depth", G_TYPE_UINT, &posted.depth, nullptr));
   const GValue* channels = gst_structure_get_value(s, "channels");
   EXPECT(GST_VALUE_HOLDS_ARRAY(channels));
   for (guint c = 0; c < gst_value_array_get_size(channels); ++c) {
@@ -105,7 +106,8 @@ Channels of_meta(GstBuffer* buffer, guint bins, guint depth) {
   return channels;
 }
 
-// Reference ---------------------------------------------------------------------------------------------------------------------
+// Reference
+// ---------------------------------------------------------------------------------------------------------------------
 
 struct Asked {
   int bins = 256;
@@ -183,7 +185,9 @@ Channels expected(const std::vector<Picture>& pictures, const GstVideoInfo& vide
           if (counted(int(c), x, y)) samples.push_back(value(picture, x, y));
     channels.push_back(described(name, samples, asked.bins, depth_of(video)));
   };
-  const auto component = [](std::size_t c) { return [c](const Picture& p, int x, int y) { return int(p[c].at<guint16>(y, x)); }; };
+  const auto component = [](std::size_t c) {
+    return [c](const Picture& p, int x, int y) { return int(p[c].at<guint16>(y, x)); };
+  };
   if (asked.channels != "components") {
     if (rgb)
       add("luma", 0, [&](const Picture& p, int x, int y) {
@@ -216,13 +220,14 @@ void expect_same(const Channels& actual, const Channels& wanted, double toleranc
     EXPECT_EQ(sum, actual[c].count);
     for (const auto& [name, member] : figures) {
       const double a = actual[c].*member, w = wanted[c].*member;
-      FAIL_UNLESS(std::abs(a - w) <= tolerance * std::max(1.0, std::abs(w)), "%s: %s of %s is %.17g and not %.17g", where().c_str(),
-                  name, wanted[c].name.c_str(), a, w);
+      FAIL_UNLESS(std::abs(a - w) <= tolerance * std::max(1.0, std::abs(w)), "%s: %s of %s is %.17g and not %.17g",
+                  where().c_str(), name, wanted[c].name.c_str(), a, w);
     }
   }
 }
 
-// Frames ------------------------------------------------------------------------------------------------------------------------
+// Frames
+// ---------------------------------------------------------------------------------------------------------------------
 
 Buffer timed(Buffer frame, GstClockTime pts, GstClockTime duration = 40 * GST_MSECOND) {
   GST_BUFFER_PTS(frame.get()) = pts;
@@ -243,7 +248,8 @@ std::vector<Picture> push(Rig& rig, const std::vector<int>& seeds) {
 
 }  // namespace
 
-// Counts ------------------------------------------------------------------------------------------------------------------------
+// Counts
+// ---------------------------------------------------------------------------------------------------------------------
 
 TEST(counts_like_a_slow_loop, Each::run) {
   for (const char* format : {"GRAY8", "GRAY16_LE", "RGB", "BGRx", "ARGB", "GBR", "NV12", "NV21", "I420", "YUY2", "UYVY",
@@ -293,8 +299,9 @@ TEST(computes_luma_with_the_matrix, Each::run) {
                           {"", "luma=smpte240m", "smpte240m"},
                           {",colorimetry=sRGB", "luma=auto", "bt601"},
                           {",colorimetry=bt601", "luma=auto", "bt601"},
+                          // As videoconvert describes converted bt709.
                           {",colorimetry=bt709", "luma=auto", "bt709"},
-                          {",colorimetry=1:1:5:1", "luma=auto", "bt709"},  // as videoconvert describes converted bt709
+                          {",colorimetry=1:1:5:1", "luma=auto", "bt709"},
                           {",colorimetry=bt2020", "luma=auto", "bt2020"},
                           {",colorimetry=smpte240m", "luma=auto", "smpte240m"},
                           {",colorimetry=bt709", "luma=bt601", "bt601"}}) {
@@ -348,7 +355,8 @@ TEST(counts_only_the_cropped_part, Each::run) {
   gst_buffer_add_video_meta(frame.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_FORMAT_NV12, 64, 48);
   GstVideoCropMeta* crop = gst_buffer_add_video_crop_meta(frame.get());
   crop->x = guint(part.x), crop->y = guint(part.y), crop->width = guint(part.w), crop->height = guint(part.h);
-  gst_buffer_add_video_region_of_interest_meta(frame.get(), "face", 16, 10, 8, 6);  // in coordinates of the uncropped frame
+  // In coordinates of the uncropped frame.
+  gst_buffer_add_video_region_of_interest_meta(frame.get(), "face", 16, 10, 8, 6);
   const Buffer again(gst_buffer_copy_deep(frame.get()));
 
   Rig rig(run, "equalize=false channels=all");
@@ -360,12 +368,14 @@ TEST(counts_only_the_cropped_part, Each::run) {
   expect_same(told(rig).channels, expected(cropped.get(), rig.video(), asked));
   set(rig.element(), "region=roi");
   rig.push(Buffer(gst_buffer_ref(again.get())));
-  expect_same(told(rig).channels, expected({picture(cropped.get(), rig.video())}, rig.video(), asked, [&](int c, int x, int y) {
+  expect_same(told(rig).channels,
+              expected({picture(cropped.get(), rig.video())}, rig.video(), asked, [&](int c, int x, int y) {
                 return scaled(rig.video(), c, {10, 6, 8, 6}).contains({x, y});
               }));
 }
 
-// Messages ----------------------------------------------------------------------------------------------------------------------
+// Messages
+// ---------------------------------------------------------------------------------------------------------------------
 
 TEST(posts_times, Each::run) {
   Rig rig(run, "equalize=false");
@@ -456,7 +466,8 @@ TEST(sums_up_intervals_at_any_rate, Each::run) {
         EXPECT_EQ(posted->duration, posted->frames * 40 * GST_MSECOND);
       }
     }
-    for (std::size_t i = 0; i + 1 < sums.size(); ++i) EXPECT(sums[i] == guint64(frames) || (rate == 0.5 && sums[i] == 2));
+    for (std::size_t i = 0; i + 1 < sums.size(); ++i)
+      EXPECT(sums[i] == guint64(frames) || (rate == 0.5 && sums[i] == 2));
     EXPECT(sums.size() >= 4);
   }
 }
@@ -464,7 +475,8 @@ TEST(sums_up_intervals_at_any_rate, Each::run) {
 TEST(sums_up_frames_without_durations_or_times, Each::run) {
   Rig rig(run, "equalize=false interval=100000000");
   rig.caps(caps_text("GRAY8", size));
-  for (guint64 i = 0; i < 5; ++i) rig.push(timed(noise(rig.video(), unsigned(i)), i * 30 * GST_MSECOND, GST_CLOCK_TIME_NONE));
+  for (guint64 i = 0; i < 5; ++i)
+    rig.push(timed(noise(rig.video(), unsigned(i)), i * 30 * GST_MSECOND, GST_CLOCK_TIME_NONE));
   Posted posted = told(rig);  // posted by the frame at 120 ms
   EXPECT_EQ(posted.frames, 4);
   EXPECT_EQ(posted.duration, 90 * GST_MSECOND);
@@ -516,8 +528,9 @@ TEST(keeps_sums_when_properties_change, Each::run) {
   const auto more = [&](const std::vector<int>& seeds) {
     for (const Picture& picture : push(rig, seeds)) pictures.push_back(picture);
   };
-  for (const char* change : {"add-meta=true", "overlay=true", "equalize=true", "overlay-log=true overlay-opacity=0.5", "luma=bt601",
-                             "interval=5000000000", "overlay=false equalize=false", "region=roi", "region=frame"}) {
+  for (const char* change :
+       {"add-meta=true", "overlay=true", "equalize=true", "overlay-log=true overlay-opacity=0.5", "luma=bt601",
+        "interval=5000000000", "overlay=false equalize=false", "region=roi", "region=frame"}) {
     set(rig.element(), change);
     if (std::string(change) != "region=roi") more({int(pictures.size())});
     EXPECT(!next(rig));
@@ -611,7 +624,8 @@ TEST(follows_properties_with_the_next_frame, Each::run) {
   }
 }
 
-// Passthrough ------------------------------------------------------------------------------------------------------------------
+// Passthrough
+// ------------------------------------------------------------------------------------------------------------------
 
 TEST(passes_frames_untouched, Each::run) {
   for (const std::string& format : formats(run)) {
@@ -670,7 +684,8 @@ TEST(adds_metas, Each::run) {
   }
 }
 
-// Pictures ----------------------------------------------------------------------------------------------------------------------
+// Pictures
+// ---------------------------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -705,8 +720,8 @@ cv::Mat drawn(cv::Mat picture, const Channel& histogram, const Overlay& overlay)
   const int bins = int(histogram.counts.size()), opacity = int(std::lround(overlay.opacity * 256));
   const auto blend = [](int below, int above, int part) { return (below * (256 - part) + above * part + 128) / 256; };
   const auto height = [&](double count) {
-    return int(
-        std::floor((overlay.log ? std::log2(count + 1) / std::log2(largest + 1) : count / largest) * overlay.at.height + 0.5));
+    return int(std::floor(
+        (overlay.log ? std::log2(count + 1) / std::log2(largest + 1) : count / largest) * overlay.at.height + 0.5));
   };
   for (int y = 0; y < picture.rows; ++y)
     for (int x = 0; x < picture.cols; ++x) {
@@ -748,8 +763,8 @@ TEST(equalizes_rgb_with_its_luma, Each::run) {
     cv::Mat lumas(wanted[0].size(), CV_16U);
     for (int y = 0; y < lumas.rows; ++y)
       for (int x = 0; x < lumas.cols; ++x)
-        lumas.at<guint16>(y, x) =
-            guint16(luma(matrix, wanted[0].at<guint16>(y, x), wanted[1].at<guint16>(y, x), wanted[2].at<guint16>(y, x)));
+        lumas.at<guint16>(y, x) = guint16(
+            luma(matrix, wanted[0].at<guint16>(y, x), wanted[1].at<guint16>(y, x), wanted[2].at<guint16>(y, x)));
     const cv::Mat after = equalized(lumas);
     for (cv::Mat& component : wanted)
       for (int y = 0; y < lumas.rows; ++y)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// cudahistogram watch=true: what begins and ends before a camera that is covered, blinded, out of focus, frozen; and the sharpness.
+// cudahistogram watch=true: what begins and ends before a camera that is covered, blinded, out of focus,
+// frozen; and the sharpness.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -15,7 +16,8 @@ namespace {
 const Size size{160, 121};
 constexpr GstClockTime step = 200 * GST_MSECOND;
 
-// Scenes: the luma as a CV_32F picture of 8-bit steps -----------------------------------------------------------------------------
+// Scenes: the luma as a CV_32F picture of 8-bit steps
+// -----------------------------------------------------------------------------
 
 /// A textured picture, as of an ordinary room.
 cv::Mat room() {
@@ -51,8 +53,8 @@ Buffer frame_of(const GstVideoInfo& video, const cv::Mat& luma) {
       for (int x = 0; x < GST_VIDEO_FRAME_COMP_WIDTH(&frame, c); ++x) {
         const bool chroma = GST_VIDEO_INFO_IS_YUV(&video) && c > 0;
         const int value = chroma || c == 3 ? 128 : cv::saturate_cast<guint8>(luma.at<float>(y, x));
-        guint8* const at = static_cast<guint8*>(GST_VIDEO_FRAME_COMP_DATA(&frame, c)) + y * GST_VIDEO_FRAME_COMP_STRIDE(&frame, c) +
-                           x * GST_VIDEO_FRAME_COMP_PSTRIDE(&frame, c);
+        guint8* const at = static_cast<guint8*>(GST_VIDEO_FRAME_COMP_DATA(&frame, c)) +
+                           y * GST_VIDEO_FRAME_COMP_STRIDE(&frame, c) + x * GST_VIDEO_FRAME_COMP_PSTRIDE(&frame, c);
         if (depth == 8)
           *at = guint8(value);
         else
@@ -62,7 +64,8 @@ Buffer frame_of(const GstVideoInfo& video, const cv::Mat& luma) {
   return buffer;
 }
 
-// Playing -------------------------------------------------------------------------------------------------------------------------
+// Playing
+// ---------------------------------------------------------------------------------------------------------------------
 
 /// An element before which scenes play, five frames a second.
 class Camera {
@@ -88,8 +91,8 @@ class Camera {
   void event(GstEvent* event) { EXPECT(gst_harness_push_event(rig.harness(), event)); }
   void end() { event(gst_event_new_eos()); }
 
-  /// What was posted since the last call: "12.0: dark begin since 11.0". Times are running times in seconds. Ask after an event, before
-  /// which the element reports all frames.
+  /// What was posted since the last call: "12.0: dark begin since 11.0". Times are running times in seconds. Ask after
+  /// an event, before which the element reports all frames.
   std::string told() {
     std::string all;
     GstBus* bus = gst_element_get_bus(rig.element());
@@ -97,8 +100,8 @@ class Camera {
       const GstStructure* s = gst_message_get_structure(message);
       EXPECT_EQ(std::string(gst_structure_get_name(s)), "cudahistogram-watch");
       guint64 now = 0, since = 0;
-      EXPECT(gst_structure_get(s, "running-time", G_TYPE_UINT64, &now, "since", G_TYPE_UINT64, &since, "value", G_TYPE_DOUBLE,
-                               &value, "limit", G_TYPE_DOUBLE, &limit, nullptr));
+      EXPECT(gst_structure_get(s, "running-time", G_TYPE_UINT64, &now, "since", G_TYPE_UINT64, &since, "value",
+                               G_TYPE_DOUBLE, &value, "limit", G_TYPE_DOUBLE, &limit, nullptr));
       EXPECT_EQ(gst_structure_n_fields(s), 9);
       gchar* text = g_strdup_printf("%s%.1f: %s %s since %.1f", all.empty() ? "" : "; ", double(now) / GST_SECOND,
                                     gst_structure_get_string(s, "condition"), gst_structure_get_string(s, "event"),
@@ -155,27 +158,31 @@ double told_sharpness(const Rig& rig) {
 }
 
 void expect_near(double actual, double expected) {
-  FAIL_UNLESS(std::abs(actual - expected) <= 1e-9 * std::max(1.0, std::abs(expected)), "%s: %.17g is not %.17g", where().c_str(),
-              actual, expected);
+  FAIL_UNLESS(std::abs(actual - expected) <= 1e-9 * std::max(1.0, std::abs(expected)), "%s: %.17g is not %.17g",
+              where().c_str(), actual, expected);
 }
 
 }  // namespace
 
-// Sharpness ---------------------------------------------------------------------------------------------------------------------
+// Sharpness
+// ---------------------------------------------------------------------------------------------------------------------
 
 TEST(measures_sharpness, Each::run) {
   for (const char* format : {"GRAY8", "GRAY16_LE", "NV12", "P010_10LE", "I420", "YUY2", "UYVY", "Y444"})
     for (const Size& size : {Size{61, 43}, {1, 1}, {1, 7}, {640, 3}})
-      for (const char* settings : {"sharpness=true", "watch=true", "sharpness=true watch=true overlay=true add-meta=true"}) {
+      for (const char* settings :
+           {"sharpness=true", "watch=true", "sharpness=true watch=true overlay=true add-meta=true"}) {
         at(format + std::string(" ") + settings + " width " + show(size.width));
         Rig rig(run, "equalize=false " + std::string(settings));
         rig.caps(caps_text(format, size));
         for (unsigned seed : {1u, 2u}) {
           Buffer frame = noise(rig.video(), seed);
-          const double expected = sharpness_of(picture(frame.get(), rig.video())[0], GST_VIDEO_INFO_COMP_DEPTH(&rig.video(), 0));
+          const double expected =
+              sharpness_of(picture(frame.get(), rig.video())[0], GST_VIDEO_INFO_COMP_DEPTH(&rig.video(), 0));
           const Buffer out = rig.push(std::move(frame));
           expect_near(told_sharpness(rig), expected);
-          if (const auto* meta = gst_buffer_get_cuda_vision_histogram_meta(out.get())) expect_near(meta->sharpness, expected);
+          if (const auto* meta = gst_buffer_get_cuda_vision_histogram_meta(out.get()))
+            expect_near(meta->sharpness, expected);
         }
       }
 }
@@ -211,11 +218,13 @@ TEST(measures_sharpness_of_regions_and_intervals, Each::run) {
     rig.push(std::move(frame));
   }
   gst_harness_push_event(rig.harness(), gst_event_new_eos());
-  // 20·30 differences of 10 (the last of them of 10 to the neighbour at x = 20), then 19·30 of 30; and 20·29 of 0 each below.
+  // 20·30 differences of 10 (the last of them of 10 to the neighbour at x = 20), then 19·30 of 30;
+  // and 20·29 of 0 each below.
   expect_near(told_sharpness(rig), (20 * 30 * 10.0 + 19 * 30 * 30) / (20 * 30 + 19 * 30 + 2 * 20 * 29));
 }
 
-// Conditions ---------------------------------------------------------------------------------------------------------------------
+// Conditions
+// ---------------------------------------------------------------------------------------------------------------------
 
 TEST(reports_each_condition, Each::run) {
   const std::pair<const char*, Camera::Scene> conditions[] = {
@@ -248,7 +257,8 @@ TEST(tells_value_and_limit, Each::run) {
 }
 
 TEST(follows_watch_time, Each::run) {
-  for (const auto& [setting, begin] : {std::pair{"watch-time=0", "1.0"}, {"watch-time=0.5", "1.4"}, {"watch-time=3", "3.8"}}) {
+  for (const auto& [setting, begin] :
+       {std::pair{"watch-time=0", "1.0"}, {"watch-time=0.5", "1.4"}, {"watch-time=3", "3.8"}}) {
     at(setting);
     Camera camera(run, setting);
     camera.play(live, 1);
@@ -291,7 +301,9 @@ TEST(watches_a_region, Each::run) {
     frame(cv::Rect(100, 4, 40, 12)).setTo(i % 2 ? 30 : 200);
     return frame;
   };
-  const auto mark = [](GstBuffer* frame) { gst_buffer_add_video_region_of_interest_meta(frame, "clock", 96, 0, 50, 20); };
+  const auto mark = [](GstBuffer* frame) {
+    gst_buffer_add_video_region_of_interest_meta(frame, "clock", 96, 0, 50, 20);
+  };
   for (bool left_out : {false, true}) {
     Camera camera(run, left_out ? "region=outside-roi" : "");
     camera.play(clock, 4, mark);
@@ -306,14 +318,16 @@ TEST(watches_a_region, Each::run) {
 
 TEST(counts_time_without_timestamps, Each::run) {
   Camera camera(run);
-  camera.play(dark, 2, [](GstBuffer* frame) { GST_BUFFER_PTS(frame) = GST_BUFFER_DURATION(frame) = GST_CLOCK_TIME_NONE; });
+  camera.play(dark, 2,
+              [](GstBuffer* frame) { GST_BUFFER_PTS(frame) = GST_BUFFER_DURATION(frame) = GST_CLOCK_TIME_NONE; });
   camera.end();
   const std::string told = camera.told();
   EXPECT_CONTAINS(told, "dark begin");
   EXPECT_CONTAINS(told, "dark end");
 }
 
-// Ends ----------------------------------------------------------------------------------------------------------------------------
+// Ends
+// ---------------------------------------------------------------------------------------------------------------------
 
 TEST(ends_what_began, Each::run) {
   const std::pair<const char*, std::function<void(Camera&)>> ends[] = {
@@ -330,8 +344,9 @@ TEST(ends_what_began, Each::run) {
     camera.play(frozen, 3);
     camera.play(dark, 2);
     end(camera);
-    EXPECT_EQ(camera.told(),
-              "2.0: frozen begin since 0.0; 4.0: dark begin since 3.0; 4.8: dark end since 3.0; 4.8: frozen end since 0.0");
+    EXPECT_EQ(
+        camera.told(),
+        "2.0: frozen begin since 0.0; 4.0: dark begin since 3.0; 4.8: dark end since 3.0; 4.8: frozen end since 0.0");
     if (std::string(name) == "flush") {
       camera.play(dark, 2);
       camera.end();
@@ -368,8 +383,9 @@ TEST(goes_on_after_lost_frames, Each::run) {
   camera.play(frozen, 0.2, lost);
   camera.play(frozen, 1);
   camera.end();
-  EXPECT_EQ(camera.told(),
-            "1.0: dark begin since 0.0; 4.2: dark end since 0.0; 5.0: frozen begin since 4.0; 6.2: frozen end since 4.0");
+  EXPECT_EQ(
+      camera.told(),
+      "1.0: dark begin since 0.0; 4.2: dark end since 0.0; 5.0: frozen begin since 4.0; 6.2: frozen end since 4.0");
 }
 
 /// Changes of other properties do not disturb the watch.
@@ -401,8 +417,9 @@ TEST(watches_with_frames_that_wait, Each::run) {
     }
     camera.end();
     EXPECT_EQ(gst_harness_buffers_in_queue(harness), 30);
-    EXPECT_EQ(camera.told(),
-              "1.0: dark begin since 0.0; 3.0: dark end since 0.0; 4.8: frozen begin since 2.8; 5.8: frozen end since 2.8");
+    EXPECT_EQ(
+        camera.told(),
+        "1.0: dark begin since 0.0; 3.0: dark end since 0.0; 4.8: frozen begin since 2.8; 5.8: frozen end since 2.8");
   }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// InFlight and the poller, without a GPU: the functions of CUDA that they call stand here, and events are reached when their time comes.
+// InFlight and the poller, without a GPU: the functions of CUDA that they call stand here,
+// and events are reached when their time comes.
 #include "gst/base/in_flight.hpp"
 
 #include <atomic>
@@ -53,7 +54,9 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return cudaSuccess; }
-cudaError_t cudaEventQuery(cudaEvent_t event) { return Clock::now() >= fake(event)->due.load() ? cudaSuccess : cudaErrorNotReady; }
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  return Clock::now() >= fake(event)->due.load() ? cudaSuccess : cudaErrorNotReady;
+}
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   ++waiting;
   while (Clock::now() < fake(event)->due.load()) std::this_thread::sleep_for(50us);
@@ -95,7 +98,8 @@ void drops_buffers_when_their_work_is_done(GstCudaContext* context) {
   add(frames, 3);
   const auto second = frames.submitted(stream, true);
   expect(buffers == 5, "buffers are kept while the GPU may read them");
-  expect(frames.wait(*first) == cudaSuccess && frames.query(*first) == cudaSuccess, "wait() waits for the work of its ticket");
+  expect(frames.wait(*first) == cudaSuccess && frames.query(*first) == cudaSuccess,
+         "wait() waits for the work of its ticket");
   expect(wait_for_buffers(3), "the poller drops buffers if no frame follows");
   expect(second && frames.query(*second) == cudaErrorNotReady, "later work is not done with it");
   frames.finished(cudaSuccess);
@@ -116,7 +120,8 @@ void waits_if_many_frames_are_in_flight(GstCudaContext* context) {
   expect(buffers <= 16, "at most 16 frames are in flight");
 }
 
-/// The buffer of a frame can be changed after wait() and after finished(), also if the poller drops the references just then.
+/// The buffer of a frame can be changed after wait() and after finished(),
+/// also if the poller drops the references just then.
 void leaves_buffers_writable(GstCudaContext* context) {
   InFlight frames(context);
   work = 500us;
@@ -212,8 +217,9 @@ int main() {
   gst_init(nullptr, nullptr);
   GST_DEBUG_CATEGORY_INIT(cudavision_debug, "cudavision", 0, "");
   auto* context = static_cast<GstCudaContext*>(static_cast<gpointer>(gst_object_ref_sink(gst_bin_new(nullptr))));
-  for (const auto test : {drops_buffers_when_their_work_is_done, waits_if_many_frames_are_in_flight, leaves_buffers_writable,
-                          does_not_hold_up_others_while_it_waits, begins_and_ends, works_in_many_threads}) {
+  for (const auto test :
+       {drops_buffers_when_their_work_is_done, waits_if_many_frames_are_in_flight, leaves_buffers_writable,
+        does_not_hold_up_others_while_it_waits, begins_and_ends, works_in_many_threads}) {
     test(context);
     expect(buffers == 0 && events == 0, "nothing is left");
   }

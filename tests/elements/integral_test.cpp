@@ -76,8 +76,8 @@ void expect_entries(const guint8* data, GstCudaVisionEntryType type, const std::
 bool on_device(GstMemory* memory) { return gst_memory_is_type(memory, "gst.cuda.memory"); }
 
 /// Checks that a frame's table is the table of these samples.
-void expect_table(GstBuffer* frame, const char* channel, const cv::Mat& samples, bool padded, GstCudaVisionEntryType type,
-                  bool squared = false) {
+void expect_table(GstBuffer* frame, const char* channel, const cv::Mat& samples, bool padded,
+                  GstCudaVisionEntryType type, bool squared = false) {
   const GstCudaVisionIntegralMeta* meta = gst_buffer_get_cuda_vision_integral_meta(frame);
   EXPECT(meta);
   EXPECT_EQ(int(meta->layout), int(padded));
@@ -111,7 +111,8 @@ constexpr TypeName types[] = {{"auto", GST_CUDA_VISION_ENTRY_TYPE_U32, GST_CUDA_
                               {"f32", GST_CUDA_VISION_ENTRY_TYPE_F32, GST_CUDA_VISION_ENTRY_TYPE_F64},
                               {"f64", GST_CUDA_VISION_ENTRY_TYPE_F64, GST_CUDA_VISION_ENTRY_TYPE_F64}};
 
-/// Applies f(value, number of samples, sum, sum of squares) to each pixel's window. Only samples inside the picture count.
+/// Applies f(value, number of samples, sum, sum of squares) to each pixel's window.
+/// Only samples inside the picture count.
 template <typename F>
 cv::Mat windows(const cv::Mat& samples, int rx, int ry, F&& f) {
   cv::Mat result(samples.size(), CV_16U);
@@ -134,7 +135,8 @@ double deviation(int, double n, double sum, double squares) {
 
 }  // namespace
 
-// Tables ------------------------------------------------------------------------------------------------------------------------
+// Tables
+// ---------------------------------------------------------------------------------------------------------------------
 
 TEST(attaches_exact_tables_of_luma, Each::run) {
   for (const std::string& format : formats(run))
@@ -304,7 +306,8 @@ TEST(makes_tables_of_the_cropped_picture, Each::run) {
   Rig rig(run, tables);
   rig.caps(caps_text("RGB", {37, 29}));
   const Buffer result = rig.push(std::move(frame));
-  expect_table(result.get(), "luma", luma(picture(cropped.get(), rig.video()), rig.video()), false, GST_CUDA_VISION_ENTRY_TYPE_U32);
+  expect_table(result.get(), "luma", luma(picture(cropped.get(), rig.video()), rig.video()), false,
+               GST_CUDA_VISION_ENTRY_TYPE_U32);
 }
 
 TEST(follows_caps_with_its_tables, Each::run) {
@@ -320,7 +323,8 @@ TEST(follows_caps_with_its_tables, Each::run) {
     }
 }
 
-// Table streams -----------------------------------------------------------------------------------------------------------------
+// Table streams
+// -----------------------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -330,7 +334,9 @@ std::string table_caps(const std::string& fields = "", const char* feature = nul
 
 /// A rig with a downstream peer that accepts only the caps `wanted`.
 struct TableRig : Rig {
-  TableRig(const Run& run, const std::string& settings, const std::string& wanted) : Rig(run, tables + settings) { want(wanted); }
+  TableRig(const Run& run, const std::string& settings, const std::string& wanted) : Rig(run, tables + settings) {
+    want(wanted);
+  }
   void want(const std::string& wanted) { gst_harness_set_sink_caps_str(harness(), wanted.c_str()); }
   std::string field(const char* name) const {
     const Caps caps = src_caps();
@@ -385,7 +391,8 @@ TEST(sends_tables_as_plain_numbers, Each::run) {
           if (feature && run.backend != "cuda") continue;
           at(std::string(format) + " " + entry.name + (padded ? " padded" : "") + (feature ? " on the device" : ""));
           TableRig rig(run, "",
-                       table_caps(std::string("format=") + entry.name + ",layout=" + (padded ? "padded" : "inclusive"), feature));
+                       table_caps(std::string("format=") + entry.name + ",layout=" + (padded ? "padded" : "inclusive"),
+                                  feature));
           rig.caps(caps_text(format, size));
           for (unsigned i = 0; i < 3; ++i) {
             const Buffer frame = noise(rig.video(), i);
@@ -494,12 +501,14 @@ TEST(wraps_numbers_only_if_asked, Each::run) {
     const Message error = rig.refusal(large);
     EXPECT_EQ(error.domain, GST_LIBRARY_ERROR);
     EXPECT_EQ(error.code, int(GST_LIBRARY_ERROR_SETTINGS));
-    for (const char* part : {"U32LE", "640×480", "GRAY16_LE", "U64LE", "sum-type=u32"}) EXPECT_CONTAINS(error.text, part);
+    for (const char* part : {"U32LE", "640×480", "GRAY16_LE", "U64LE", "sum-type=u32"})
+      EXPECT_CONTAINS(error.text, part);
   }
   TableRig rig(run, "sum-type=u32", table_caps("format=U32LE"));
   rig.caps(large);
   const Buffer frame = noise(rig.video());
-  expect_numbers(rig.push(copied(frame)).get(), picture(frame.get(), rig.video()), false, GST_CUDA_VISION_ENTRY_TYPE_U32);
+  expect_numbers(rig.push(copied(frame)).get(), picture(frame.get(), rig.video()), false,
+                 GST_CUDA_VISION_ENTRY_TYPE_U32);
 }
 
 TEST(reports_why_tables_are_impossible, Each::run) {
@@ -562,7 +571,8 @@ TEST(keeps_times_and_drops_video_metas, Each::run) {
   GST_BUFFER_DURATION(frame.get()) = 20 * GST_MSECOND;
   GST_BUFFER_OFFSET(frame.get()) = 7;
   gst_buffer_add_video_region_of_interest_meta(frame.get(), "face", 3, 4, 10, 12);
-  gst_buffer_add_video_meta(frame.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_FORMAT_NV12, guint(size.width), guint(size.height));
+  gst_buffer_add_video_meta(frame.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_FORMAT_NV12, guint(size.width),
+                            guint(size.height));
   gst_buffer_add_reference_timestamp_meta(frame.get(), reference.get(), 42, 43);
   const Buffer result = rig.push(std::move(frame));
   EXPECT_EQ(GST_BUFFER_PTS(result.get()), 40 * GST_MSECOND);
@@ -594,8 +604,8 @@ TEST(keeps_referenced_buffers, Each::run) {
 TEST(accepts_frames_from_a_neighbour, Each::run) {
   // With CUDA, the frames between the two elements stay on the device.
   const bool cuda = run.backend == "cuda";
-  const std::string neighbour = "cudaconvolve backend=" + run.backend + " ! video/x-raw" + (cuda ? "(memory:CUDAMemory)" : "") +
-                                " ! cudaintegral backend=" + run.backend;
+  const std::string neighbour = "cudaconvolve backend=" + run.backend + " ! video/x-raw" +
+                                (cuda ? "(memory:CUDAMemory)" : "") + " ! cudaintegral backend=" + run.backend;
   for (const char* format : {"NV12", "RGBA"})
     for (const char* wanted : {"video/x-raw", "video/x-integral"}) {
       at(format + std::string(" to ") + wanted);
@@ -628,7 +638,8 @@ TEST(keeps_its_memory_when_it_leaves_passthrough, Each::run) {
   gst_harness_set_sink_caps_str(rig.harness(), raw.c_str());
   rig.caps(caps_text("NV12", size));
   const Buffer frame = noise(rig.video());
-  const Picture input = picture(frame.get(), rig.video()), mean_of = filtered(run, "output=box-mean", rig.video(), frame);
+  const Picture input = picture(frame.get(), rig.video()),
+                mean_of = filtered(run, "output=box-mean", rig.video(), frame);
   for (int i = 0; i < 8; ++i) {
     const bool passes = i / 2 % 2 == 0;
     set(second, passes ? "output=passthrough" : "output=box-mean");
@@ -665,7 +676,8 @@ TEST(switches_between_video_and_tables, Each::run) {
   EXPECT(gst_harness_push_event(rig.harness(), gst_event_new_eos()));
 }
 
-// Filters -----------------------------------------------------------------------------------------------------------------------
+// Filters
+// ---------------------------------------------------------------------------------------------------------------------
 
 TEST(computes_the_mean_of_windows, Each::run) {
   for (int radius : {1, 7, 30, 16384})
@@ -685,11 +697,13 @@ TEST(computes_the_mean_of_windows, Each::run) {
 
 namespace {
 
-/// The mosaic of a component in a box: blocks of `side` pixels from the corner of the box on; samples outside of it stay.
+/// The mosaic of a component in a box: blocks of `side` pixels from the corner of the box on;
+/// samples outside of it stay.
 cv::Mat mosaic(const GstVideoInfo& video, std::size_t c, const cv::Mat& samples, const cv::Rect& box, int side) {
   const int sx = GST_VIDEO_FORMAT_INFO_W_SUB(video.finfo, c), sy = GST_VIDEO_FORMAT_INFO_H_SUB(video.finfo, c);
   const auto block = [&](int x, int y) {
-    return cv::Point(int(std::floor(double((x << sx) - box.x) / side)), int(std::floor(double((y << sy) - box.y) / side)));
+    return cv::Point(int(std::floor(double((x << sx) - box.x) / side)),
+                     int(std::floor(double((y << sy) - box.y) / side)));
   };
   cv::Mat result = samples.clone();
   const cv::Rect frame(0, 0, GST_VIDEO_INFO_WIDTH(&video), GST_VIDEO_INFO_HEIGHT(&video));
@@ -716,8 +730,9 @@ TEST(pixelates_frames_and_regions, Each::run) {
   };
   const cv::Rect whole(0, 0, size.width, size.height);
   for (const Case& c : {Case{"radius=1", whole, 3},
+                        // An eighth of 43, rounded up.
                         {"radius=3", whole, 7},
-                        {"radius=0", whole, 2 * 6 + 1},  // an eighth of 43, rounded up
+                        {"radius=0", whole, 2 * 6 + 1},
                         {"radius=300", whole, 601},
                         {"radius=3 region=roi", {5, 7, 30, 25}, 7},
                         {"radius=0 region=roi", {5, 7, 30, 25}, 2 * 4 + 1},
@@ -773,8 +788,9 @@ TEST(thresholds_at_the_local_mean, Each::run) {
       });
       Picture expected;
       for (std::size_t c = 0; c < input.size(); ++c)
-        expected.push_back(GST_VIDEO_INFO_IS_YUV(&video) && c > 0 ? cv::Mat(input[c].size(), CV_16U, cv::Scalar((top + 1) / 2))
-                                                                  : page);
+        expected.push_back(GST_VIDEO_INFO_IS_YUV(&video) && c > 0
+                               ? cv::Mat(input[c].size(), CV_16U, cv::Scalar((top + 1) / 2))
+                               : page);
       EXPECT_SAME(filtered(run, "output=threshold " + std::string(settings), video, frame), expected);
     }
 }
@@ -805,8 +821,8 @@ TEST(denoises_with_similar_patches, Each::run) {
     gst_buffer_unmap(frame.get(), &map);
   }
   const cv::Mat input = picture(frame.get(), video)[0];
-  for (const auto& [settings, patch, search, h] :
-       {std::tuple{"radius=1 search-radius=3 strength=12", 1, 3, 12.0}, {"radius=2 search-radius=5 strength=40", 2, 5, 40.0}}) {
+  for (const auto& [settings, patch, search, h] : {std::tuple{"radius=1 search-radius=3 strength=12", 1, 3, 12.0},
+                                                   {"radius=2 search-radius=5 strength=40", 2, 5, 40.0}}) {
     at(settings);
     cv::Mat expected(input.size(), CV_16U);
     const auto inside = [&](int x, int y) { return x >= 0 && y >= 0 && x < input.cols && y < input.rows; };
@@ -820,7 +836,8 @@ TEST(denoises_with_similar_patches, Each::run) {
             for (int ky = -patch; ky <= patch; ++ky)
               for (int kx = -patch; kx <= patch; ++kx)
                 if (inside(x + kx, y + ky) && inside(x + ox + kx, y + oy + ky)) {
-                  const double v = double(input.at<guint16>(y + ky, x + kx)) - input.at<guint16>(y + oy + ky, x + ox + kx);
+                  const double v =
+                      double(input.at<guint16>(y + ky, x + kx)) - input.at<guint16>(y + oy + ky, x + ox + kx);
                   d += v * v, n += 1;
                 }
             const double w = std::exp(-d / n / (h * h));
@@ -835,7 +852,8 @@ TEST(denoises_with_similar_patches, Each::run) {
 TEST(takes_the_largest_radius_there_is_for_greater_ones, Each::run) {
   const GstVideoInfo video = video_info("NV12", {30, 50});
   const Buffer frame = noise(video);
-  for (const char* output : {"box-mean", "threshold", "deviation", "pixelate"})  // a window of this radius has the whole frame
+  // A window of this radius has the whole frame.
+  for (const char* output : {"box-mean", "threshold", "deviation", "pixelate"})
     EXPECT_SAME(filtered(run, std::string("radius=16384 output=") + output, video, frame),
                 filtered(run, std::string("radius=50 output=") + output, video, frame));
   EXPECT_SAME(filtered(run, "output=nlm search-radius=2 radius=17", video, frame),

@@ -27,8 +27,8 @@ struct Histogram {
       channel.counts = counts[c].data();
       channel.count = bins * c;
       gdouble value = 10. * double(c);
-      for (gdouble* figure : {&channel.min, &channel.max, &channel.mean, &channel.deviation, &channel.median, &channel.p01,
-                              &channel.p99, &channel.entropy, &channel.saturated})
+      for (gdouble* figure : {&channel.min, &channel.max, &channel.mean, &channel.deviation, &channel.median,
+                              &channel.p01, &channel.p99, &channel.entropy, &channel.saturated})
         *figure = ++value;
     }
   }
@@ -54,10 +54,11 @@ void check_histogram(GstBuffer* buffer) {
     fail_unless(gst_cuda_vision_histogram_meta_get_channel(meta, expected.name) == &actual);
     fail_unless(std::vector<guint64>(actual.counts, actual.counts + bins) == made.counts[c]);
     fail_unless_equals_uint64(actual.count, expected.count);
-    for (auto figure :
-         {&GstCudaVisionHistogramChannel::min, &GstCudaVisionHistogramChannel::max, &GstCudaVisionHistogramChannel::mean,
-          &GstCudaVisionHistogramChannel::deviation, &GstCudaVisionHistogramChannel::median, &GstCudaVisionHistogramChannel::p01,
-          &GstCudaVisionHistogramChannel::p99, &GstCudaVisionHistogramChannel::entropy, &GstCudaVisionHistogramChannel::saturated})
+    for (auto figure : {&GstCudaVisionHistogramChannel::min, &GstCudaVisionHistogramChannel::max,
+                        &GstCudaVisionHistogramChannel::mean, &GstCudaVisionHistogramChannel::deviation,
+                        &GstCudaVisionHistogramChannel::median, &GstCudaVisionHistogramChannel::p01,
+                        &GstCudaVisionHistogramChannel::p99, &GstCudaVisionHistogramChannel::entropy,
+                        &GstCudaVisionHistogramChannel::saturated})
       fail_unless_equals_float(actual.*figure, expected.*figure);
   }
   fail_unless(!gst_cuda_vision_histogram_meta_get_channel(meta, "Y"));
@@ -66,7 +67,8 @@ void check_histogram(GstBuffer* buffer) {
 constexpr guint samples_wide = 3, samples_high = 2;
 constexpr guint8 samples[samples_high][samples_wide] = {{1, 2, 3}, {4, 5, 255}};
 
-/// The summed-area table of the samples (or their squares), plus `start` in each entry. A large `start` makes entries wrap around.
+/// The summed-area table of the samples (or their squares), plus `start` in each entry.
+/// A large `start` makes entries wrap around.
 template <typename Entry>
 GstMemory* table_memory(bool padded, bool squared, Entry start = 0) {
   const guint pad = padded, width = samples_wide + pad, height = samples_high + pad;
@@ -85,7 +87,8 @@ GstMemory* table_memory(bool padded, bool squared, Entry start = 0) {
   return memory;
 }
 
-GstCudaVisionIntegralTable table(const char* channel, bool squared, GstCudaVisionEntryType type, bool padded, GstMemory* memory) {
+GstCudaVisionIntegralTable table(const char* channel, bool squared, GstCudaVisionEntryType type, bool padded,
+                                 GstMemory* memory) {
   GstCudaVisionIntegralTable made{};
   made.channel = channel;
   made.squared = squared;
@@ -98,16 +101,19 @@ GstCudaVisionIntegralTable table(const char* channel, bool squared, GstCudaVisio
 
 /// Makes a buffer with tables of sums in every type, and one of squares. The caller must unref `memories`.
 GstBuffer* buffer_with_tables(bool padded, std::vector<GstMemory*>& memories) {
-  memories = {table_memory<guint32>(padded, false), table_memory<guint64>(padded, false), table_memory<gfloat>(padded, false),
-              table_memory<gdouble>(padded, false), table_memory<guint64>(padded, true)};
-  const GstCudaVisionIntegralTable tables[] = {table("luma", false, GST_CUDA_VISION_ENTRY_TYPE_U32, padded, memories[0]),
-                                               table("R", false, GST_CUDA_VISION_ENTRY_TYPE_U64, padded, memories[1]),
-                                               table("G", false, GST_CUDA_VISION_ENTRY_TYPE_F32, padded, memories[2]),
-                                               table("A", false, GST_CUDA_VISION_ENTRY_TYPE_F64, padded, memories[3]),
-                                               table("luma", true, GST_CUDA_VISION_ENTRY_TYPE_U64, padded, memories[4])};
+  memories = {table_memory<guint32>(padded, false), table_memory<guint64>(padded, false),
+              table_memory<gfloat>(padded, false), table_memory<gdouble>(padded, false),
+              table_memory<guint64>(padded, true)};
+  const GstCudaVisionIntegralTable tables[] = {
+      table("luma", false, GST_CUDA_VISION_ENTRY_TYPE_U32, padded, memories[0]),
+      table("R", false, GST_CUDA_VISION_ENTRY_TYPE_U64, padded, memories[1]),
+      table("G", false, GST_CUDA_VISION_ENTRY_TYPE_F32, padded, memories[2]),
+      table("A", false, GST_CUDA_VISION_ENTRY_TYPE_F64, padded, memories[3]),
+      table("luma", true, GST_CUDA_VISION_ENTRY_TYPE_U64, padded, memories[4])};
   GstBuffer* buffer = gst_buffer_new_allocate(nullptr, 64, nullptr);
   const auto layout = padded ? GST_CUDA_VISION_TABLE_LAYOUT_PADDED : GST_CUDA_VISION_TABLE_LAYOUT_INCLUSIVE;
-  const GstCudaVisionIntegralMeta* meta = gst_buffer_add_cuda_vision_integral_meta(buffer, layout, G_N_ELEMENTS(tables), tables);
+  const GstCudaVisionIntegralMeta* meta =
+      gst_buffer_add_cuda_vision_integral_meta(buffer, layout, G_N_ELEMENTS(tables), tables);
   fail_unless(meta);
   fail_unless(meta == gst_buffer_get_cuda_vision_integral_meta(buffer));
   fail_unless(meta->layout == layout);
@@ -127,8 +133,8 @@ void check_sums(const GstCudaVisionIntegralMeta* meta) {
             for (guint y = y0; y < y1; ++y)
               for (guint x = x0; x < x1; ++x)
                 expected += meta->tables[index].squared ? samples[y][x] * samples[y][x] : samples[y][x];
-            fail_unless_equals_float(gst_cuda_vision_integral_meta_rectangle_sum(meta, index, &map, x0, y0, x1 - x0, y1 - y0),
-                                     expected);
+            fail_unless_equals_float(
+                gst_cuda_vision_integral_meta_rectangle_sum(meta, index, &map, x0, y0, x1 - x0, y1 - y0), expected);
           }
     gst_cuda_vision_integral_meta_unmap_table(meta, index, &map);
   }
@@ -156,7 +162,8 @@ GST_END_TEST
 GST_START_TEST(histogram_outlives_the_buffer_in_copies) {
   GstBuffer* buffer = buffer_with_histogram();
   GstBuffer* copies[] = {gst_buffer_copy(buffer), gst_buffer_copy_deep(buffer)};
-  fail_unless(gst_buffer_get_cuda_vision_histogram_meta(copies[0]) != gst_buffer_get_cuda_vision_histogram_meta(buffer));
+  fail_unless(gst_buffer_get_cuda_vision_histogram_meta(copies[0]) !=
+              gst_buffer_get_cuda_vision_histogram_meta(buffer));
   gst_buffer_unref(buffer);
   for (GstBuffer* copy : copies) {
     check_histogram(copy);
@@ -175,8 +182,8 @@ GST_START_TEST(metas_are_dropped_when_the_picture_changes) {
     fail_unless(!gst_buffer_iterate_meta(region, &state));
     GstVideoMetaTransform scale{};
     const GstMeta* meta = gst_buffer_iterate_meta(buffer, &(state = nullptr));
-    fail_unless(!meta->info->transform_func(region, const_cast<GstMeta*>(meta), buffer, gst_video_meta_transform_scale_get_quark(),
-                                            &scale));
+    fail_unless(!meta->info->transform_func(region, const_cast<GstMeta*>(meta), buffer,
+                                            gst_video_meta_transform_scale_get_quark(), &scale));
     fail_unless(!gst_buffer_iterate_meta(region, &(state = nullptr)));
     gst_buffer_unref(region);
     gst_buffer_unref(buffer);

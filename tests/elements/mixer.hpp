@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The framework of the tests of cudablend: pictures, colours, and an aggregator (cudablend or compositor) in a pipeline.
+// The framework of the tests of cudablend: pictures, colours,
+// and an aggregator (cudablend or compositor) in a pipeline.
 #pragma once
 
 #include <algorithm>
@@ -23,18 +24,22 @@ inline const Run compositor{"compositor", ""};
 inline constexpr GstBufferFlags as_gap_event = GST_BUFFER_FLAG_CORRUPTED;
 inline const std::string as_gap_event_name = "corrupted";
 
-// Pictures ----------------------------------------------------------------------------------------------------------------------
+// Pictures
+// ---------------------------------------------------------------------------------------------------------------------
 
 using Color = std::array<double, 4>;  ///< R', G', B' and alpha from 0 to 255, or samples of any format
 
-inline int sample(const Picture& picture, std::size_t component, int x, int y) { return picture[component].at<guint16>(y, x); }
+inline int sample(const Picture& picture, std::size_t component, int x, int y) {
+  return picture[component].at<guint16>(y, x);
+}
 inline Color pixel(const Picture& picture, int x, int y) {
   Color color{0, 0, 0, 255};
   for (std::size_t c = 0; c < std::min<std::size_t>(picture.size(), 4); ++c) color[c] = sample(picture, c, x, y);
   return color;
 }
 inline std::vector<int> integers(const Color& color) {
-  return {int(std::lround(color[0])), int(std::lround(color[1])), int(std::lround(color[2])), int(std::lround(color[3]))};
+  return {int(std::lround(color[0])), int(std::lround(color[1])), int(std::lround(color[2])),
+          int(std::lround(color[3]))};
 }
 
 /// A picture with one value for each component.
@@ -81,7 +86,8 @@ inline std::vector<int> samples_of(const GstVideoInfo& video, double r, double g
     return {one(r), one(g), one(b), most};
   }
   const double y = space.red * r + space.green * g + space.blue * b;
-  return {near(space.black + space.scale * y), near(space.middle + space.chroma_scale * (b - y) / (2 * (1 - space.blue))),
+  return {near(space.black + space.scale * y),
+          near(space.middle + space.chroma_scale * (b - y) / (2 * (1 - space.blue))),
           near(space.middle + space.chroma_scale * (r - y) / (2 * (1 - space.red))), most};
 }
 
@@ -103,7 +109,8 @@ inline std::array<double, 3> rgb_of(const GstVideoInfo& video, const std::vector
   return rgb;
 }
 
-// Pipelines ---------------------------------------------------------------------------------------------------------------------
+// Pipelines
+// ---------------------------------------------------------------------------------------------------------------------
 
 /// An output frame of an aggregator.
 struct Output {
@@ -114,11 +121,12 @@ struct Output {
 };
 
 inline std::string rated(const std::string& format, Size size, int rate, const std::string& more = "") {
-  return "video/x-raw,format=" + format + ",width=" + std::to_string(size.width) + ",height=" + std::to_string(size.height) +
-         ",framerate=" + std::to_string(rate) + "/1" + more;
+  return "video/x-raw,format=" + format + ",width=" + std::to_string(size.width) +
+         ",height=" + std::to_string(size.height) + ",framerate=" + std::to_string(rate) + "/1" + more;
 }
 
-/// An aggregator in its own pipeline, with an appsrc for each pad and an appsink, without a clock. No call waits forever.
+/// An aggregator in its own pipeline, with an appsrc for each pad and an appsink,
+/// without a clock. No call waits forever.
 class Mixer {
  public:
   /// `out`: caps of the output. Empty: the element chooses them.
@@ -163,9 +171,9 @@ class Mixer {
     set(input.pad, settings);
     input.source = gst_element_factory_make("appsrc", nullptr);
     g_object_set(input.source, "format", GST_FORMAT_TIME, "max-bytes", guint64(0), nullptr);
-    const std::string way =
-        on_device ? "cudagaussian kernel-size=1 backend=cuda ! capsfilter caps=\"video/x-raw(" + std::string(cuda_memory) + ")\""
-                  : std::string("identity drop-buffer-flags=" + as_gap_event_name);
+    const std::string way = on_device ? "cudagaussian kernel-size=1 backend=cuda ! capsfilter caps=\"video/x-raw(" +
+                                            std::string(cuda_memory) + ")\""
+                                      : std::string("identity drop-buffer-flags=" + as_gap_event_name);
     input.way = gst_parse_bin_from_description(way.c_str(), TRUE, nullptr);
     EXPECT(input.way);
     gst_bin_add_many(GST_BIN(pipeline_), input.source, input.way, nullptr);
@@ -186,8 +194,8 @@ class Mixer {
     const Caps caps(gst_caps_from_string(text.c_str()));
     EXPECT(caps && gst_video_info_from_caps(&in.video, caps.get()));
     g_object_set(in.source, "caps", caps.get(), nullptr);
-    in.frame_time =
-        in.video.fps_n ? gst_util_uint64_scale(GST_SECOND, guint64(in.video.fps_d), guint64(in.video.fps_n)) : frame_time;
+    in.frame_time = in.video.fps_n ? gst_util_uint64_scale(GST_SECOND, guint64(in.video.fps_d), guint64(in.video.fps_n))
+                                   : frame_time;
   }
 
   /// Pushes a pad's next frame with its timestamp.
@@ -213,10 +221,12 @@ class Mixer {
   /// Releases a pad, as an application does while playing.
   void remove(int input) {
     lock(input);
-    gst_element_release_request_pad(element_, pad(input));  // first, since the source may wait for the pad to accept a frame
+    // first, since the source may wait for the pad to accept a frame.
+    gst_element_release_request_pad(element_, pad(input));
     remove_source(input);
   }
-  /// Removes a pad's source before the pipeline plays. The test then sends the pad's events and frames itself. Returns the pad.
+  /// Removes a pad's source before the pipeline plays. The test then sends the pad's events and frames
+  /// itself. Returns the pad.
   GstPad* without_source(int input) {
     lock(input);
     remove_source(input);
@@ -233,7 +243,8 @@ class Mixer {
   void play() { gst_element_set_state(pipeline_, GST_STATE_PLAYING); }
   void state(GstState state) {
     EXPECT(gst_element_set_state(pipeline_, state) != GST_STATE_CHANGE_FAILURE);
-    if (state == GST_STATE_READY) gst_element_set_state(sink_, GST_STATE_NULL);  // in READY appsink would still be at EOS
+    // In READY appsink would still be at EOS.
+    if (state == GST_STATE_READY) gst_element_set_state(sink_, GST_STATE_NULL);
   }
   void rewind() {
     for (Input& in : inputs_) in.next = 0;
@@ -325,7 +336,8 @@ inline Buffer frame_of(const Layer& layer, const GstVideoInfo& video, unsigned s
 inline void feed(Mixer& mixer, const std::vector<Layer>& layers) {
   for (std::size_t i = 0; i < layers.size(); ++i) {
     mixer.skip_to(int(i), layers[i].from);
-    for (int n = 0; n < layers[i].frames; ++n) mixer.push(int(i), frame_of(layers[i], mixer.video(int(i)), unsigned(i + 1), n));
+    for (int n = 0; n < layers[i].frames; ++n)
+      mixer.push(int(i), frame_of(layers[i], mixer.video(int(i)), unsigned(i + 1), n));
     mixer.end(int(i));
   }
 }
@@ -339,7 +351,8 @@ inline std::vector<Output> play(const Run& run, const std::string& settings, con
   return mixer.rest();
 }
 /// Plays the layers and returns the first output frame.
-inline Picture composed(const Run& run, const std::string& settings, const std::string& out, const std::vector<Layer>& layers) {
+inline Picture composed(const Run& run, const std::string& settings, const std::string& out,
+                        const std::vector<Layer>& layers) {
   std::vector<Output> all = play(run, settings, out, layers);
   EXPECT(!all.empty());
   return all[0].shown();
@@ -372,8 +385,8 @@ inline void expect_same(const std::vector<Output>& actual, const std::vector<Out
   }
 }
 /// Expects the frames of compositor: the same number, timestamps and pictures.
-inline void expect_compositor(const Run& run, const std::string& settings, const std::string& out, const std::vector<Layer>& layers,
-                              int tolerance = 1, bool alpha_too = true) {
+inline void expect_compositor(const Run& run, const std::string& settings, const std::string& out,
+                              const std::vector<Layer>& layers, int tolerance = 1, bool alpha_too = true) {
   const std::vector<Output> expected = play(compositor, settings, out, layers);
   EXPECT(!expected.empty());
   expect_same(play(run, settings, out, layers), expected, tolerance, alpha_too);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Links every GStreamer element with raw video pads before and after each element of the plugin. GLib must not warn. Each pipeline runs
-// in a process of its own. A neighbour that also warns next to `identity` does not count. Prints a line for each pipeline that warned.
+// Links every GStreamer element with raw video pads before and after each element of the plugin. GLib must not warn.
+// Each pipeline runs in a process of its own. A neighbour that also warns next to `identity` does not count. Prints a
+// line for each pipeline that warned.
 //   elements_neighbours [NEIGHBOUR]      (no argument: all neighbours)
 #include <gst/gst.h>
 #include <sys/wait.h>
@@ -23,12 +24,15 @@ struct Neighbour {
   bool takes, gives;  // whether it has sink pads, src pads of raw video
 };
 
-/// Whether a test may use the element. It may not if the element needs hardware, a display, a sound device or a network.
+/// Whether a test may use the element. It may not if the element needs hardware, a display,
+/// a sound device or a network.
 bool is_reachable(GstElementFactory* factory) {
-  // These read beyond the frame and crash at times, whatever is beside them (GStreamer 1.22: in cv::dilate of libgstopencv).
+  // These read beyond the frame and crash at times, whatever is beside them (GStreamer 1.22:
+  // in cv::dilate of libgstopencv).
   for (const char* broken : {"cvdilate", "cverode"})
     if (g_str_equal(GST_OBJECT_NAME(factory), broken)) return false;
-  const std::string name = GST_OBJECT_NAME(factory), klass = gst_element_factory_get_metadata(factory, GST_ELEMENT_METADATA_KLASS);
+  const std::string name = GST_OBJECT_NAME(factory),
+                    klass = gst_element_factory_get_metadata(factory, GST_ELEMENT_METADATA_KLASS);
   if (klass.find("Network") != std::string::npos || klass.find("Hardware") != std::string::npos) return false;
   const bool sink = klass.find("Sink") != std::string::npos, source = klass.find("Source") != std::string::npos;
   return !(sink || source) || name.find("fake") == 0 || name.find("test") != std::string::npos || name.find("app") == 0;
@@ -70,25 +74,27 @@ std::vector<Neighbour> find_neighbours(std::vector<std::string>& ours) {
   return found;
 }
 
-/// Whether GStreamer itself gives this warning: these neighbours copy the metas of a frame twice, which GstAnalyticsRelationMeta refuses
-/// (GStreamer 1.26). `identity` adds no such meta, so it does not warn beside them.
+/// Whether GStreamer itself gives this warning: these neighbours copy the metas of a frame twice, which
+/// GstAnalyticsRelationMeta refuses (GStreamer 1.26). `identity` adds no such meta, so it does not warn beside them.
 bool is_expected(const std::string& neighbour, const char* message) {
   return (neighbour == "chopmydata" || neighbour == "fakevideodec" || neighbour == "rawvideoparse") &&
          g_str_equal(message, "Trying to copy GstAnalyticsRelationMeta into non-empty meta");
 }
 
-/// Runs "source ! element ! neighbour ! element ! sink". Omits the part before a neighbour without sink pads, and the element after a
-/// neighbour without src pads.
+/// Runs "source ! element ! neighbour ! element ! sink". Omits the part before a neighbour without sink pads, and the
+/// element after a neighbour without src pads.
 [[noreturn]] void run(const std::string& element, const Neighbour& neighbour) {
   gst_debug_set_default_threshold(GST_LEVEL_NONE);
   static std::string warning;
   static const std::string beside = neighbour.name;
   const auto note = [](const gchar*, GLogLevelFlags level, const gchar* message, gpointer) {
     if (is_expected(beside, message)) return;
-    if ((level & (G_LOG_LEVEL_WARNING | G_LOG_LEVEL_CRITICAL | G_LOG_LEVEL_ERROR)) && warning.empty()) warning = message;
+    if ((level & (G_LOG_LEVEL_WARNING | G_LOG_LEVEL_CRITICAL | G_LOG_LEVEL_ERROR)) && warning.empty())
+      warning = message;
   };
   g_log_set_default_handler(note, nullptr);
-  g_log_set_writer_func([](GLogLevelFlags, const GLogField*, gsize, gpointer) { return G_LOG_WRITER_HANDLED; }, nullptr, nullptr);
+  g_log_set_writer_func([](GLogLevelFlags, const GLogField*, gsize, gpointer) { return G_LOG_WRITER_HANDLED; }, nullptr,
+                        nullptr);
 
   GstElement* pipeline = gst_pipeline_new(nullptr);
   std::vector<GstElement*> chain;
@@ -187,7 +193,8 @@ int main(int argc, char** argv) {
   for (const Neighbour& neighbour : neighbours)
     for (const std::string& element : ours) jobs.push_back({element, &neighbour});
   run_all(jobs);
-  jobs.erase(std::remove_if(jobs.begin(), jobs.end(), [](const Job& job) { return job.outcome == NOT_LINKED; }), jobs.end());
+  jobs.erase(std::remove_if(jobs.begin(), jobs.end(), [](const Job& job) { return job.outcome == NOT_LINKED; }),
+             jobs.end());
   for (const Job& job : jobs)
     if (job.outcome == WARNED) suspects.push_back({"identity", job.neighbour});
   run_all(suspects);
@@ -197,7 +204,7 @@ int main(int argc, char** argv) {
     std::printf("%s warns beside %s\n", job.element.c_str(), job.neighbour->name.c_str());
     ++warned;
   }
-  std::printf("%zu neighbours of %zu elements: %zu pipelines ran, %zu warned\n", neighbours.size(), ours.size(), jobs.size(),
-              warned);
+  std::printf("%zu neighbours of %zu elements: %zu pipelines ran, %zu warned\n", neighbours.size(), ours.size(),
+              jobs.size(), warned);
   return jobs.empty() || warned > 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Memory that is page-locked in place, and copies from and to it, without a GPU: the functions of CUDA that they call stand here. As
-// CUDA does, they refuse to lock memory twice, and to copy from memory of which only a part is locked.
+// Memory that is page-locked in place, and copies from and to it, without a GPU: the functions of CUDA that they call
+// stand here. As CUDA does, they refuse to lock memory twice, and to copy from memory of which only a part is locked.
 #include "gst/base/page_locks.hpp"
 
 #include <cstring>
@@ -24,7 +24,8 @@ gsize locked_bytes(const void* data, gsize bytes) {
   const auto* begin = static_cast<const char*>(data);
   gsize sum = 0;
   for (const auto& [first, size] : locked)
-    if (first < begin + bytes && begin < first + size) sum += gsize(MIN(first + size, begin + bytes) - MAX(first, begin));
+    if (first < begin + bytes && begin < first + size)
+      sum += gsize(MIN(first + size, begin + bytes) - MAX(first, begin));
   return sum;
 }
 
@@ -130,7 +131,8 @@ void locks_memory_that_comes_again(GstCudaContext* context) {
   expect(is_page_locked(windows.image(0)), "its picture is copied by itself");
   expect(windows.copies(0), "it is copied");
   gst_memory_unref(memory);
-  expect(locked.empty() && page_locked(windows.picture.data(), Windows::bytes) == PageLocked::no, "the lock ends with the memory");
+  expect(locked.empty() && page_locked(windows.picture.data(), Windows::bytes) == PageLocked::no,
+         "the lock ends with the memory");
 }
 
 void copies_windows_that_overlap(GstCudaContext* context) {
@@ -147,7 +149,8 @@ void copies_windows_that_overlap(GstCudaContext* context) {
          "a window that is locked is copied by itself");
   for (gsize offset : {gsize(0), 2 * half, 3 * half})
     expect(!is_page_locked(windows.image(offset)), "a window that is partly locked is not");
-  expect(page_locked(windows.picture.data(), 4 * Windows::bytes) == PageLocked::partly, "a lock in the middle is found");
+  expect(page_locked(windows.picture.data(), 4 * Windows::bytes) == PageLocked::partly,
+         "a lock in the middle is found");
   for (GstMemory* memory : {middle, before, after, all, apart}) gst_memory_unref(memory);
   expect(locked.empty(), "all locks end");
 }

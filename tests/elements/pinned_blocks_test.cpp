@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Page-locked memory and the blocks that are kept of it, without a GPU: the functions of CUDA that they call stand here.
+// Page-locked memory and the blocks that are kept of it, without a GPU:
+// the functions of CUDA that they call stand here.
 
 #include <algorithm>
 #include <cstdlib>
@@ -157,7 +158,8 @@ void frees_kept_blocks_if_memory_is_short() {
   const PinnedBlock large = take(context, 140 * mib);
   expect(locked_bytes() == 140 * mib, "kept blocks make way");
   PinnedBlock block;
-  expect(take_pinned_block(context, 100 * mib, &block) == cudaErrorMemoryAllocation, "an error is returned if that is not enough");
+  expect(take_pinned_block(context, 100 * mib, &block) == cudaErrorMemoryAllocation,
+         "an error is returned if that is not enough");
   most_bytes = G_MAXSIZE;
   give_back_pinned_block(context, large);
 }
@@ -197,7 +199,8 @@ void allocates_memory() {
     GstMemory* memory = gst_allocator_alloc(allocator, 20, &params);
     expect(gst_memory_is_type(memory, "GstCudaVisionPinnedMemory"), "memory is page-locked");
     GstMapInfo map;
-    expect(gst_memory_map(memory, &map, GST_MAP_WRITE) && map.size == 20 && map.maxsize == 20, "memory has the wanted size");
+    expect(gst_memory_map(memory, &map, GST_MAP_WRITE) && map.size == 20 && map.maxsize == 20,
+           "memory has the wanted size");
     expect(!first || map.data == first, "memory is used again");
     first = map.data;
     std::memset(map.data, i, map.size);
@@ -209,7 +212,8 @@ void allocates_memory() {
   }
   most_bytes = 0;
   GstMemory* memory = gst_allocator_alloc(allocator, 10 * mib, &params);
-  expect(memory && !gst_memory_is_type(memory, "GstCudaVisionPinnedMemory"), "memory is pageable if none can be locked");
+  expect(memory && !gst_memory_is_type(memory, "GstCudaVisionPinnedMemory"),
+         "memory is pageable if none can be locked");
   gst_memory_unref(memory);
   most_bytes = G_MAXSIZE;
   gst_object_unref(allocator);
@@ -246,8 +250,9 @@ void works_in_many_threads() {
 int main() {
   gst_init(nullptr, nullptr);
   GST_DEBUG_CATEGORY_INIT(cudavision_debug, "cudavision", 0, "");
-  for (const auto test : {uses_blocks_again, keeps_a_bounded_number_of_bytes, frees_kept_blocks_if_memory_is_short,
-                          keeps_contexts_apart, works_after_the_context_was_disposed_of, allocates_memory, works_in_many_threads}) {
+  for (const auto test :
+       {uses_blocks_again, keeps_a_bounded_number_of_bytes, frees_kept_blocks_if_memory_is_short, keeps_contexts_apart,
+        works_after_the_context_was_disposed_of, allocates_memory, works_in_many_threads}) {
     test();
     expect(locked.empty(), "nothing is left");
   }

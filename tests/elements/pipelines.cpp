@@ -23,7 +23,8 @@ bool play(const std::string& text, bool should_fail = false) {
   }
   gst_element_set_state(pipeline, GST_STATE_PLAYING);
   GstBus* bus = gst_element_get_bus(pipeline);
-  GstMessage* last = gst_bus_timed_pop_filtered(bus, 120 * GST_SECOND, GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR));
+  GstMessage* last =
+      gst_bus_timed_pop_filtered(bus, 120 * GST_SECOND, GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR));
   const bool failed = !last || GST_MESSAGE_TYPE(last) == GST_MESSAGE_ERROR;
   if (last) gst_message_unref(last);
   gst_element_set_state(pipeline, GST_STATE_NULL);
@@ -42,12 +43,12 @@ bool play_all(const Run& run) {
   const std::string filter = run.element + " backend=" + run.backend + " " + p.needs + " ";
   bool good = true;
   for (const char* format : {"NV12", "RGBA", "I420_10LE"}) good &= play(source(format) + filter + "! fakesink");
-  good &= play(source("YUY2") + filter + p.second + (p.whole_frame ? "" : " region=roi") + " ! " + filter + "! queue ! " + filter +
-               "! fakesink");
+  good &= play(source("YUY2") + filter + p.second + (p.whole_frame ? "" : " region=roi") + " ! " + filter +
+               "! queue ! " + filter + "! fakesink");
   good &= play(source("GRAY8") + filter + "! tee name=t ! queue ! fakesink t. ! queue ! " + filter + "! fakesink");
   if (!p.passing.empty())
-    good &= play(source("RGBA") + filter + p.passing + " ! tee name=t ! queue ! fakesink t. ! queue ! " + filter + p.passing +
-                 " ! fakesink");
+    good &= play(source("RGBA") + filter + p.passing + " ! tee name=t ! queue ! fakesink t. ! queue ! " + filter +
+                 p.passing + " ! fakesink");
   if (run.element == "cudaintegral")
     for (const char* ways_out :
          {"! ", "! tee ! queue ! ", "! video/x-integral ! ", "channel=all ! video/x-integral,format=F64LE ! queue ! "})
@@ -58,10 +59,11 @@ bool play_all(const Run& run) {
 
 /// Adds pads to a playing cudablend and releases them, with any frames in them.
 bool come_and_go(const std::string& backend) {
-  GstElement* pipeline = gst_parse_launch(
-      ("cudablend name=b backend=" + backend + " ! fakesink videotestsrc num-buffers=500 ! video/x-raw,width=67,height=45 ! b.")
-          .c_str(),
-      nullptr);
+  GstElement* pipeline =
+      gst_parse_launch(("cudablend name=b backend=" + backend +
+                        " ! fakesink videotestsrc num-buffers=500 ! video/x-raw,width=67,height=45 ! b.")
+                           .c_str(),
+                       nullptr);
   GstElement* blend = gst_bin_get_by_name(GST_BIN(pipeline), "b");
   gst_element_set_state(pipeline, GST_STATE_PLAYING);
   // A GstBin that changes its state while elements come and go may never reach PLAYING.
@@ -97,7 +99,8 @@ bool come_and_go(const std::string& backend) {
 
 bool play_blend(const std::string& backend) {
   const std::string blend = "cudablend name=b backend=" + backend + " ";
-  const std::string pads = " ! fakesink " + source("NV12") + "b. " + source("RGBA") + "b. " + source("GRAY8") + "queue ! b. ";
+  const std::string pads =
+      " ! fakesink " + source("NV12") + "b. " + source("RGBA") + "b. " + source("GRAY8") + "queue ! b. ";
   bool good = play(blend + "sink_1::alpha=0.5 sink_2::operator=screen sink_2::key=first-pixel" + pads);
   good &= play(blend + "layout=grid gap=2 ! video/x-raw,format=I420_10LE,width=101,height=99" + pads);
   good &= play(blend +
@@ -112,7 +115,8 @@ GstTracer* leaks_tracer() {
   GstTracer* found = nullptr;
   GList* tracers = gst_tracing_get_active_tracers();
   for (GList* item = tracers; item; item = item->next)
-    if (std::strcmp(G_OBJECT_TYPE_NAME(item->data), "GstLeaksTracer") == 0) found = GST_TRACER(gst_object_ref(item->data));
+    if (std::strcmp(G_OBJECT_TYPE_NAME(item->data), "GstLeaksTracer") == 0)
+      found = GST_TRACER(gst_object_ref(item->data));
   g_list_free_full(tracers, gst_object_unref);
   return found;
 }

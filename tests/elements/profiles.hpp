@@ -15,15 +15,17 @@ struct BadSetting {
 /// One filter element. Every filter has a row: a test in shared_test.cpp fails for a filter without one.
 struct Profile {
   std::string element;
-  std::string needs;            ///< settings that it needs to work; empty: none
-  std::string first, second;    ///< two values for each of the same two properties; the four combinations give different pictures
-  std::string controlled;       ///< a property that a GstControlSource drives; it accepts all values between the ends. Empty: none
+  std::string needs;  ///< settings that it needs to work; empty: none
+  /// Two values for each of the same two properties; the four combinations give different pictures.
+  std::string first, second;
+  /// A property that a GstControlSource drives; it accepts all values between the ends. Empty: none.
+  std::string controlled;
   double from = 0, to = 0;      ///< the values of `controlled` at the start and the end
   std::vector<BadSetting> bad;  ///< settings that the element must refuse
-  std::string passing{};        ///< settings in passthrough mode, where frames stay untouched; empty: there is no such mode
-  bool remembers = false;       ///< the result also depends on the first frame; tests send a black one first
-  bool whole_frame = false;     ///< supports only region=frame
-  bool region_counts = false;   ///< the result for a sample depends on the rest of its region
+  std::string passing{};   ///< settings in passthrough mode, where frames stay untouched; empty: there is no such mode
+  bool remembers = false;  ///< the result also depends on the first frame; tests send a black one first
+  bool whole_frame = false;    ///< supports only region=frame
+  bool region_counts = false;  ///< the result for a sample depends on the rest of its region
 };
 
 inline const std::vector<Profile>& profiles() {

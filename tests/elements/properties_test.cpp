@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Tests the properties of all elements as generic tools use them, from their GParamSpecs alone: an element accepts every value in the
-// range, and names each value that it refuses in one sentence.
+// Tests the properties of all elements as generic tools use them, from their GParamSpecs alone: an element accepts
+// every value in the range, and names each value that it refuses in one sentence.
 #include <cstring>
 
 #include "tests/elements/harness.hpp"
@@ -80,8 +80,8 @@ constexpr Needed needed[] = {
     {"cudaintegral", "strength", "output=nlm radius=1"},
 };
 
-/// Properties of which a range has values that the element must refuse: even numbers of taps, sides that the number of weights
-/// contradicts.
+/// Properties of which a range has values that the element must refuse: even numbers of taps,
+/// sides that the number of weights contradicts.
 bool has_gaps(const std::string& element, const std::string& property) {
   return property.rfind("kernel-", 0) == 0 && (element == "cudagaussian" || element == "cudaconvolve");
 }
@@ -95,10 +95,11 @@ struct Heard {
 class Line {
  public:
   explicit Line(const Run& run, const std::string& settings = "", int frames = 5, Size size = {320, 288}) : run_(run) {
-    pipeline_ = gst_parse_launch(("videotestsrc num-buffers=" + show(frames) + " ! " + caps_text("NV12", size, ",framerate=4/1") +
-                                  " ! " + run.element + " name=e " + settings + " ! fakesink")
-                                     .c_str(),
-                                 nullptr);
+    pipeline_ = gst_parse_launch(
+        ("videotestsrc num-buffers=" + show(frames) + " ! " + caps_text("NV12", size, ",framerate=4/1") + " ! " +
+         run.element + " name=e " + settings + " ! fakesink")
+            .c_str(),
+        nullptr);
     FAIL_UNLESS(pipeline_ != nullptr, "no pipeline with %s", run.element.c_str());
     element = gst_bin_get_by_name(GST_BIN(pipeline_), "e");
     gst_object_unref(element);  // the pipeline keeps a reference
@@ -126,8 +127,8 @@ class Line {
     std::vector<Heard> heard;
     gst_element_set_state(pipeline_, GST_STATE_PLAYING);
     for (bool more = true; more;) {
-      GstMessage* message = gst_bus_timed_pop_filtered(bus, 60 * GST_SECOND,
-                                                       GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR | GST_MESSAGE_WARNING));
+      GstMessage* message = gst_bus_timed_pop_filtered(
+          bus, 60 * GST_SECOND, GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR | GST_MESSAGE_WARNING));
       EXPECT(message);
       GError* error = nullptr;
       if (GST_MESSAGE_TYPE(message) == GST_MESSAGE_WARNING) gst_message_parse_warning(message, &error, nullptr);
@@ -140,7 +141,8 @@ class Line {
     return heard;
   }
 
-  /// Plays. Fails the test at a message that is not documented for this property. Returns whether there was a documented one.
+  /// Plays. Fails the test at a message that is not documented for this property.
+  /// Returns whether there was a documented one.
   bool plays(const std::string& property, bool starting) {
     bool excepted = false;
     for (const Heard& message : play()) {
@@ -170,7 +172,8 @@ std::vector<GParamSpec*> properties(const Run& run) {
   gst_object_ref_sink(element);
   std::vector<GParamSpec*> found;
   each_property(element, [&](GParamSpec* spec) {
-    if (is_own(spec) && (spec->flags & G_PARAM_WRITABLE) && std::strcmp(spec->name, "backend") != 0) found.push_back(spec);
+    if (is_own(spec) && (spec->flags & G_PARAM_WRITABLE) && std::strcmp(spec->name, "backend") != 0)
+      found.push_back(spec);
   });
   gst_object_unref(element);
   EXPECT(!found.empty());
@@ -192,9 +195,12 @@ std::vector<std::string> values(GParamSpec* spec) {
     }
   };
   if (G_IS_PARAM_SPEC_INT(spec)) add(g_value_set_int, G_PARAM_SPEC_INT(spec)->minimum, G_PARAM_SPEC_INT(spec)->maximum);
-  if (G_IS_PARAM_SPEC_UINT(spec)) add(g_value_set_uint, G_PARAM_SPEC_UINT(spec)->minimum, G_PARAM_SPEC_UINT(spec)->maximum);
-  if (G_IS_PARAM_SPEC_UINT64(spec)) add(g_value_set_uint64, G_PARAM_SPEC_UINT64(spec)->minimum, G_PARAM_SPEC_UINT64(spec)->maximum);
-  if (G_IS_PARAM_SPEC_DOUBLE(spec)) add(g_value_set_double, G_PARAM_SPEC_DOUBLE(spec)->minimum, G_PARAM_SPEC_DOUBLE(spec)->maximum);
+  if (G_IS_PARAM_SPEC_UINT(spec))
+    add(g_value_set_uint, G_PARAM_SPEC_UINT(spec)->minimum, G_PARAM_SPEC_UINT(spec)->maximum);
+  if (G_IS_PARAM_SPEC_UINT64(spec))
+    add(g_value_set_uint64, G_PARAM_SPEC_UINT64(spec)->minimum, G_PARAM_SPEC_UINT64(spec)->maximum);
+  if (G_IS_PARAM_SPEC_DOUBLE(spec))
+    add(g_value_set_double, G_PARAM_SPEC_DOUBLE(spec)->minimum, G_PARAM_SPEC_DOUBLE(spec)->maximum);
   if (G_IS_PARAM_SPEC_BOOLEAN(spec)) texts = {"false", "true"};
   if (G_IS_PARAM_SPEC_ENUM(spec))
     for (guint i = 0; i < G_PARAM_SPEC_ENUM(spec)->enum_class->n_values; ++i)
@@ -272,15 +278,17 @@ TEST(gives_a_picture_for_every_step_of_a_binding, Each::element) {
   constexpr int frames = 9;
   GstElement* element = gst_element_factory_make(run.element.c_str(), nullptr);
   gst_object_ref_sink(element);
-  const bool has_region = g_object_class_find_property(G_OBJECT_GET_CLASS(element), "region") && run.element != "cudadiff";
+  const bool has_region =
+      g_object_class_find_property(G_OBJECT_GET_CLASS(element), "region") && run.element != "cudadiff";
   GstPad* pad = gst_element_request_pad_simple(element, "sink_%u");  // NULL, except of cudablend
   int driven = 0;
   for (gpointer object : {gpointer(element), gpointer(pad)})
     if (object)
       each_property(object, [&](GParamSpec* spec) {
-        const bool number =
-            G_IS_PARAM_SPEC_UINT(spec) || G_IS_PARAM_SPEC_INT(spec) || G_IS_PARAM_SPEC_DOUBLE(spec) || G_IS_PARAM_SPEC_UINT64(spec);
-        if (!is_own(spec) || !number || !(spec->flags & GST_PARAM_CONTROLLABLE) || has_gaps(run.element, spec->name)) return;
+        const bool number = G_IS_PARAM_SPEC_UINT(spec) || G_IS_PARAM_SPEC_INT(spec) || G_IS_PARAM_SPEC_DOUBLE(spec) ||
+                            G_IS_PARAM_SPEC_UINT64(spec);
+        if (!is_own(spec) || !number || !(spec->flags & GST_PARAM_CONTROLLABLE) || has_gaps(run.element, spec->name))
+          return;
         std::vector<std::string> contexts;
         for (const Needed& row : needed)
           if (run.element == row.element && std::string(spec->name) == row.property) contexts.push_back(row.settings);
@@ -301,7 +309,8 @@ TEST(gives_a_picture_for_every_step_of_a_binding, Each::element) {
             gst_pad_add_probe(src, GST_PAD_PROBE_TYPE_BUFFER, count, &pictures, nullptr);
             gst_object_unref(src);
             GstPad* sink = object == pad ? gst_element_get_static_pad(line.element, "sink_0") : nullptr;
-            control(sink ? gpointer(sink) : gpointer(line.element), spec->name, 0, 1, (frames - 1) * GST_SECOND / 4, false);
+            control(sink ? gpointer(sink) : gpointer(line.element), spec->name, 0, 1, (frames - 1) * GST_SECOND / 4,
+                    false);
             gst_clear_object(&sink);
             const std::vector<Heard> heard = line.play();
             FAIL_UNLESS(heard.empty(), "%s: %s", where().c_str(), heard[0].text.c_str());
@@ -321,19 +330,22 @@ TEST(names_a_wrong_value_as_the_user_typed_it, Each::element) {
   };
   for (const Row& row :
        {Row{"cudagaussian", "kernel-size=-3", "kernel-size is -3 or 4294967293: it must be 0 to 255"},
-        Row{"cudagaussian", "kernel-width=3000000000", "kernel-width is -1294967296 or 3000000000: it must be 0 to 255"},
+        Row{"cudagaussian", "kernel-width=3000000000",
+            "kernel-width is -1294967296 or 3000000000: it must be 0 to 255"},
         Row{"cudagaussian", "kernel-width=2147483647", "kernel-width is 2147483647: it must be 0 to 255"},
         Row{"cudagaussian", "kernel-height=4", "kernel-height is 4: it must be odd"},
         Row{"cudagaussian", "kernel-size=256", "kernel-size is 256: it must be 0 to 255"},
-        Row{"cudagaussian", "sigma=nan", "sigma is nan"}, Row{"cudagaussian", "sigma=-0.12345678901", "sigma is -0.12345678901"},
+        Row{"cudagaussian", "sigma=nan", "sigma is nan"},
+        Row{"cudagaussian", "sigma=-0.12345678901", "sigma is -0.12345678901"},
         Row{"cudaconvolve", "weights=<1,five,3>", "weight 2 of weights is \"five\""},
         Row{"cudaconvolve", "weights=<1,2,3,nan>", "weight 4 of weights is nan"},
-        Row{"cudaconvolve", "kernel-width=-1", "kernel-width is -1"}, Row{"cudaconvolve", "divisor=1e-300", "divisor is 1e-300"},
-        Row{"cudaconvolve", "divisor=1e+300", "divisor is 1e+300"}, Row{"cudaconvolve", "bias=-1000000.5", "bias is -1000000.5"},
-        Row{"cudadiff", "min-area=-7", "min-area is -7"},
+        Row{"cudaconvolve", "kernel-width=-1", "kernel-width is -1"},
+        Row{"cudaconvolve", "divisor=1e-300", "divisor is 1e-300"},
+        Row{"cudaconvolve", "divisor=1e+300", "divisor is 1e+300"},
+        Row{"cudaconvolve", "bias=-1000000.5", "bias is -1000000.5"}, Row{"cudadiff", "min-area=-7", "min-area is -7"},
         Row{"cudadiff", "max-regions=0", "max-regions is 0: it must be 1 to 65536"},
-        Row{"cudadiff", "mask-regions=1,2,3,99999999999", "\"1,2,3,99999999999\""}, Row{"cudahistogram", "bins=-2", "bins is -2"},
-        Row{"cudaintegral", "strength=1e-200", "strength is 1e-200"}}) {
+        Row{"cudadiff", "mask-regions=1,2,3,99999999999", "\"1,2,3,99999999999\""},
+        Row{"cudahistogram", "bins=-2", "bins is -2"}, Row{"cudaintegral", "strength=1e-200", "strength is 1e-200"}}) {
     if (run.element != row.element) continue;
     at(row.setting);
     Line line(run);
@@ -357,7 +369,8 @@ TEST(refuses_wrong_values_of_the_common_properties, Each::element) {
     at(row.wrong);
     const auto value = [&](Line& line) {
       const std::string name = std::string(row.good).substr(0, std::string(row.good).find('='));
-      return name + "=" + value_text(line.element, g_object_class_find_property(G_OBJECT_GET_CLASS(line.element), name.c_str()));
+      return name + "=" +
+             value_text(line.element, g_object_class_find_property(G_OBJECT_GET_CLASS(line.element), name.c_str()));
     };
     {
       Line line(run);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Which part of a frame each filter changes: boxes of metas with region-margin and region-shape, and the shapes of the property regions.
+// Which part of a frame each filter changes: boxes of metas with region-margin and region-shape,
+// and the shapes of the property regions.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -39,9 +40,11 @@ Shape polygon(std::vector<std::pair<double, double>> corners) {
 
 /// The samples of a component whose pixels all lie in one of the shapes, or of which no pixel lies in any.
 cv::Mat chosen(const GstVideoInfo& video, int component, const std::vector<Shape>& shapes, bool inside) {
-  const int sx = GST_VIDEO_FORMAT_INFO_W_SUB(video.finfo, component), sy = GST_VIDEO_FORMAT_INFO_H_SUB(video.finfo, component);
+  const int sx = GST_VIDEO_FORMAT_INFO_W_SUB(video.finfo, component),
+            sy = GST_VIDEO_FORMAT_INFO_H_SUB(video.finfo, component);
   const int width = GST_VIDEO_INFO_WIDTH(&video), height = GST_VIDEO_INFO_HEIGHT(&video);
-  cv::Mat mask(GST_VIDEO_INFO_COMP_HEIGHT(&video, component), GST_VIDEO_INFO_COMP_WIDTH(&video, component), CV_8U, cv::Scalar(0));
+  cv::Mat mask(GST_VIDEO_INFO_COMP_HEIGHT(&video, component), GST_VIDEO_INFO_COMP_WIDTH(&video, component), CV_8U,
+               cv::Scalar(0));
   for (int y = 0; y < mask.rows; ++y)
     for (int x = 0; x < mask.cols; ++x) {
       bool all = false, any = false;
@@ -253,7 +256,8 @@ TEST(says_once_what_has_no_effect, Each::run) {
 }
 
 #if CUDAVISION_HAVE_ANALYTICS
-/// Objects that a detector found drive the region: alone, of one type, and beside regions of interest at the same place.
+/// Objects that a detector found drive the region: alone, of one type,
+/// and beside regions of interest at the same place.
 TEST(follows_detected_objects, Each::run) {
   if (profile(run.element).whole_frame) return;
   const GstVideoInfo video = video_info("I420", size);
@@ -279,8 +283,8 @@ TEST(follows_detected_objects, Each::run) {
     EXPECT(gst_buffer_get_analytics_relation_meta(result.get()));
   }
 }
-/// What a detector and a tracker leave on a frame: two detections, the second one turned and partly outside of the crop at (6, 4); the track
-/// of the first, the class of the second, and three more tracks, so that the meta has to grow.
+/// What a detector and a tracker leave on a frame: two detections, the second one turned and partly outside of the crop
+/// at (6, 4); the track of the first, the class of the second, and three more tracks, so that the meta has to grow.
 struct Detected {
   guint face, dog, track, kind;
 };
@@ -290,7 +294,8 @@ Detected add_detections(GstBuffer* frame) {
   EXPECT(gst_analytics_relation_meta_add_od_mtd(meta, g_quark_from_string("face"), 20, 14, 12, 8, 0.75f, &face));
   EXPECT(gst_analytics_relation_meta_add_tracking_mtd(meta, 7, 3 * GST_SECOND, &track));
 #if GST_CHECK_VERSION(1, 26, 0)
-  EXPECT(gst_analytics_relation_meta_add_oriented_od_mtd(meta, g_quark_from_string("dog"), 2, 0, 12, 10, 0.5f, 0.5f, &dog));
+  EXPECT(gst_analytics_relation_meta_add_oriented_od_mtd(meta, g_quark_from_string("dog"), 2, 0, 12, 10, 0.5f, 0.5f,
+                                                         &dog));
 #else
   EXPECT(gst_analytics_relation_meta_add_od_mtd(meta, g_quark_from_string("dog"), 2, 0, 12, 10, 0.5f, &dog));
 #endif
@@ -319,8 +324,8 @@ std::string text_of(GstBuffer* buffer) {
 #else
       EXPECT(gst_analytics_od_mtd_get_location(&mtd, &x, &y, &width, &height, &confidence));
 #endif
-      text << g_quark_to_string(gst_analytics_od_mtd_get_obj_type(&mtd)) << ' ' << x << ',' << y << ' ' << width << "×" << height
-           << " turned " << turn << ' ' << confidence;
+      text << g_quark_to_string(gst_analytics_od_mtd_get_obj_type(&mtd)) << ' ' << x << ',' << y << ' ' << width << "×"
+           << height << " turned " << turn << ' ' << confidence;
     } else if (type == gst_analytics_tracking_mtd_get_mtd_type()) {
       guint64 track;
       GstClockTime first, last;
@@ -328,7 +333,8 @@ std::string text_of(GstBuffer* buffer) {
       EXPECT(gst_analytics_tracking_mtd_get_info(&mtd, &track, &first, &last, &lost));
       text << "track " << track << " since " << first;
     } else if (type == gst_analytics_cls_mtd_get_mtd_type()) {
-      text << g_quark_to_string(gst_analytics_cls_mtd_get_quark(&mtd, 0)) << ' ' << gst_analytics_cls_mtd_get_level(&mtd, 0);
+      text << g_quark_to_string(gst_analytics_cls_mtd_get_quark(&mtd, 0)) << ' '
+           << gst_analytics_cls_mtd_get_level(&mtd, 0);
     } else {
       text << gst_analytics_mtd_type_get_name(type);
     }
@@ -341,8 +347,8 @@ std::string text_of(GstBuffer* buffer) {
   return text.str();
 }
 
-/// Detections are places in the uncropped frame. They are moved where the crop is applied, so that the next element finds them at the right
-/// place; what belongs to them stays with them.
+/// Detections are places in the uncropped frame. They are moved where the crop is applied, so that the next element
+/// finds them at the right place; what belongs to them stays with them.
 TEST(moves_detected_objects_with_the_crop, Each::run) {
   const GstVideoInfo video = video_info("I420", size);
   const bool has_regions = !profile(run.element).whole_frame;
@@ -389,7 +395,8 @@ TEST(moves_detected_objects_with_the_crop, Each::run) {
   EXPECT_EQ(text_of(later.get()), expected);
 }
 
-/// The boxes of cudadiff are where motion is, too, if the frames have a crop: whether it passes them on or applies the crop.
+/// The boxes of cudadiff are where motion is, too, if the frames have a crop:
+/// whether it passes them on or applies the crop.
 TEST(follows_motion_in_cropped_frames, Each::run) {
   if (profile(run.element).whole_frame) return;
   const GstVideoInfo video = video_info("I420", size);
@@ -435,8 +442,8 @@ TEST(drops_masks_that_it_cannot_move, Each::run) {
   if (!gst_buffer_get_video_meta(shape.get()))
     gst_buffer_add_video_meta(shape.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_FORMAT_GRAY8, 8, 8);
   guint region = 1;
-  EXPECT(gst_analytics_relation_meta_add_segmentation_mtd(meta, gst_buffer_ref(shape.get()), GST_SEGMENTATION_TYPE_SEMANTIC, 1,
-                                                          &region, 20, 14, 12, 8, &mask));
+  EXPECT(gst_analytics_relation_meta_add_segmentation_mtd(
+      meta, gst_buffer_ref(shape.get()), GST_SEGMENTATION_TYPE_SEMANTIC, 1, &region, 20, 14, 12, 8, &mask));
   EXPECT(gst_analytics_relation_meta_add_od_mtd(meta, g_quark_from_string("face"), 20, 14, 12, 8, 0.75f, &face));
   EXPECT(gst_analytics_relation_meta_add_tracking_mtd(meta, 7, 0, &track));
   EXPECT(gst_analytics_relation_meta_set_relation(meta, GST_ANALYTICS_REL_TYPE_RELATE_TO, face.id, track.id));
@@ -453,16 +460,16 @@ TEST(drops_masks_that_it_cannot_move, Each::run) {
   plain.caps(caps_of(video));
   Buffer whole = noise(video);
   GstAnalyticsRelationMeta* own = gst_buffer_add_analytics_relation_meta(whole.get());
-  EXPECT(gst_analytics_relation_meta_add_segmentation_mtd(own, gst_buffer_ref(shape.get()), GST_SEGMENTATION_TYPE_SEMANTIC, 1,
-                                                          &region, 20, 14, 12, 8, &mask));
+  EXPECT(gst_analytics_relation_meta_add_segmentation_mtd(
+      own, gst_buffer_ref(shape.get()), GST_SEGMENTATION_TYPE_SEMANTIC, 1, &region, 20, 14, 12, 8, &mask));
   EXPECT_EQ(text_of(plain.push(std::move(whole)).get()), "segmentation; ");
 }
 #endif
 #endif
 
-/// The filters keep the parameters of a region. GStreamer's videoconvert and videoscale drop them when they convert (1.22 to 1.28): they
-/// transform the meta by GstVideoMetaTransform, which takes only the box, the type and the id. If this fails for a newer version, correct
-/// docs/metas.md and docs/troubleshooting.md.
+/// The filters keep the parameters of a region. GStreamer's videoconvert and videoscale drop them when they convert
+/// (1.22 to 1.28): they transform the meta by GstVideoMetaTransform, which takes only the box, the type and the id. If
+/// this fails for a newer version, correct docs/metas.md and docs/troubleshooting.md.
 TEST(keeps_parameters_of_regions_as_videoconvert_does_not, Each::run) {
   const GstVideoInfo video = video_info("I420", size);
   const std::string filter = run.element + " backend=" + run.backend + " " + profile(run.element).needs;
@@ -475,8 +482,8 @@ TEST(keeps_parameters_of_regions_as_videoconvert_does_not, Each::run) {
         Row{"videoconvert ! capsfilter caps=video/x-raw,format=RGBA", false},
         Row{"videoscale ! capsfilter caps=video/x-raw,width=90,height=74", false}}) {
     at(row.behind);
-    const std::string motion =
-        "cudadiff backend=" + run.backend + " output=passthrough open-radius=0 cell-size=4 light-change-ratio=0 track-min-frames=1";
+    const std::string motion = "cudadiff backend=" + run.backend +
+                               " output=passthrough open-radius=0 cell-size=4 light-change-ratio=0 track-min-frames=1";
     GstHarness* harness = gst_harness_new_parse((motion + " ! " + row.behind).c_str());
     gst_harness_set_src_caps_str(harness, caps_of(video).c_str());
     Buffer out;
@@ -499,13 +506,14 @@ TEST(keeps_parameters_of_regions_as_videoconvert_does_not, Each::run) {
     EXPECT_EQ(std::string(g_quark_to_string(roi->roi_type)), "motion");
     EXPECT_EQ(roi->id, 1);
     const int scale = row.behind.rfind("videoscale", 0) == 0 ? 2 : 1;
-    EXPECT(int(roi->x) == 16 * scale && int(roi->y) == 8 * scale && int(roi->w) == 12 * scale && int(roi->h) == 8 * scale);
+    EXPECT(int(roi->x) == 16 * scale && int(roi->y) == 8 * scale && int(roi->w) == 12 * scale &&
+           int(roi->h) == 8 * scale);
     auto* writable = const_cast<GstVideoRegionOfInterestMeta*>(roi);
     EXPECT_EQ(gst_video_region_of_interest_meta_get_param(writable, "motion") != nullptr, row.kept);
 #if CUDAVISION_HAVE_ANALYTICS
     const std::string place = scale == 2 ? "32,16 24×16" : "16,8 12×8";
-    EXPECT_EQ(text_of(out.get()),
-              "motion " + place + " turned 0 1; track 1 since 40000000; 0-8-1 ");  // moved, scaled, and still related
+    // Moved, scaled, and still related.
+    EXPECT_EQ(text_of(out.get()), "motion " + place + " turned 0 1; track 1 since 40000000; 0-8-1 ");
 #endif
     gst_harness_teardown(harness);
   }

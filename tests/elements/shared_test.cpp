@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The behaviour that all elements of the plugin share, tested for each of them on each backend that works on this machine.
+// The behaviour that all elements of the plugin share, tested for each of them on each backend
+// that works on this machine.
 #include <gst/video/gstvideotimecode.h>
 #include <gst/video/video-anc.h>
 
@@ -28,7 +29,8 @@ struct Pipeline {
   Pipeline(GstElement* element, int frames, const char* text) : element(element) {
     with_shared_context(element, {"", get_enum(element, "backend")});
     pipeline = gst_parse_launch(
-        ("videotestsrc num-buffers=" + std::to_string(frames) + " name=source ! capsfilter name=caps").c_str(), nullptr);
+        ("videotestsrc num-buffers=" + std::to_string(frames) + " name=source ! capsfilter name=caps").c_str(),
+        nullptr);
     GstElement* sink = gst_element_factory_make("fakesink", nullptr);
     gst_bin_add_many(GST_BIN(pipeline), element, sink, nullptr);
     filter = gst_bin_get_by_name(GST_BIN(pipeline), "caps");
@@ -48,7 +50,8 @@ struct Pipeline {
   Message run() {
     Message error;
     gst_element_set_state(pipeline, GST_STATE_PLAYING);
-    GstMessage* last = gst_bus_timed_pop_filtered(bus, 20 * GST_SECOND, GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR));
+    GstMessage* last =
+        gst_bus_timed_pop_filtered(bus, 20 * GST_SECOND, GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR));
     EXPECT(last);
     if (GST_MESSAGE_TYPE(last) == GST_MESSAGE_ERROR) {
       gst_bus_post(bus, gst_message_ref(last));
@@ -69,7 +72,8 @@ TEST(every_filter_has_a_profile, Each::element) {
   gst_object_unref(element);
 }
 
-// Caps --------------------------------------------------------------------------------------------------------------------------
+// Caps
+// ---------------------------------------------------------------------------------------------------------------------
 
 TEST(accepts_every_format_and_size, Each::run) {
   const std::vector<std::string> names = formats(run);
@@ -111,7 +115,8 @@ TEST(follows_caps_changes, Each::run) {
 TEST(passes_caps_fields, Each::run) {
   for (const char* more :
        {",colorimetry=bt709,chroma-site=mpeg2,pixel-aspect-ratio=4/3,interlace-mode=progressive",
-        ",colorimetry=bt601,chroma-site=jpeg,pixel-aspect-ratio=1/1,interlace-mode=interleaved,field-order=top-field-first",
+        ",colorimetry=bt601,chroma-site=jpeg,pixel-aspect-ratio=1/"
+        "1,interlace-mode=interleaved,field-order=top-field-first",
         ",colorimetry=2:3:5:1,multiview-mode=side-by-side,multiview-flags=right-view-first/left-flipped"}) {
     at(more);
     Rig rig(run);
@@ -141,7 +146,8 @@ TEST(refuses_data_without_caps_or_peer, Each::run) {
 
 namespace {
 
-/// Pushes frames that do not fit their caps. The element drops them with one warning in total, and the next good frame passes.
+/// Pushes frames that do not fit their caps. The element drops them with one warning in total,
+/// and the next good frame passes.
 void expect_dropped(const Run& run, const std::string& format, const std::function<void(Buffer&)>& spoil) {
   Rig rig(run);
   rig.caps(caps_text(format, {64, 48}));
@@ -177,8 +183,9 @@ const char* const layouts[] = {"GRAY8", "NV12", "RGBA64_LE", "YUY2"};
 TEST(drops_buffers_smaller_than_their_caps, Each::run) {
   for (const char* format : layouts) {
     at(format);
-    expect_dropped(run, format,
-                   [](Buffer& frame) { gst_buffer_set_size(frame.get(), gssize(gst_buffer_get_size(frame.get()) / 2)); });
+    expect_dropped(run, format, [](Buffer& frame) {
+      gst_buffer_set_size(frame.get(), gssize(gst_buffer_get_size(frame.get()) / 2));
+    });
     expect_dropped(run, format, [](Buffer& frame) {
       const GstClockTime pts = GST_BUFFER_PTS(frame.get());
       frame.reset(gst_buffer_new());
@@ -201,7 +208,8 @@ TEST(drops_frames_with_a_wrong_meta, Each::run) {
     lie("stride beyond the buffer", [](GstVideoMeta* meta) { meta->stride[0] *= 2; });
     lie("greatest stride", [](GstVideoMeta* meta) { meta->stride[0] = G_MAXINT; });
     lie("least stride", [](GstVideoMeta* meta) { meta->stride[0] = G_MININT; });
-    lie("negative stride", [](GstVideoMeta* meta) { meta->stride[0] = -meta->stride[0]; });  // rows before the buffer's start
+    // Rows before the buffer's start.
+    lie("negative stride", [](GstVideoMeta* meta) { meta->stride[0] = -meta->stride[0]; });
     lie("offset beyond the buffer", [](GstVideoMeta* meta) { meta->offset[0] = gsize(1) << 40; });
     lie("offset that wraps", [](GstVideoMeta* meta) { meta->offset[0] = G_MAXSIZE - 63; });
     lie("no planes", [](GstVideoMeta* meta) { meta->n_planes = 0; });
@@ -221,8 +229,9 @@ TEST(reads_rows_that_share_memory_or_run_upwards, Each::run) {
       Buffer frame(gst_buffer_copy_deep(bytes.get()));
       GstVideoMeta* meta = add_meta(frame, video);
       for (guint p = 0; p < meta->n_planes; ++p) {
-        const int rows =
-            int(p == 0 ? 30u : guint(GST_VIDEO_FORMAT_INFO_SCALE_HEIGHT(video.finfo, p == 2 && meta->n_planes == 3 ? 1 : p, 30)));
+        const int rows = int(
+            p == 0 ? 30u
+                   : guint(GST_VIDEO_FORMAT_INFO_SCALE_HEIGHT(video.finfo, p == 2 && meta->n_planes == 3 ? 1 : p, 30)));
         meta->stride[p] = stride(video.stride[p]);
         if (upwards) meta->offset[p] = video.offset[p] + gsize(rows - 1) * gsize(video.stride[p]);
       }
@@ -253,9 +262,9 @@ TEST(reads_rows_that_share_memory_or_run_upwards, Each::run) {
       int (*stride)(int);
       bool upwards;
     };
-    for (const Layout& layout :
-         {Layout{"one row for all", [](int) { return 0; }, false}, Layout{"rows that overlap", [](int) { return 2; }, false},
-          Layout{"upwards", [](int stride) { return -stride; }, true}}) {
+    for (const Layout& layout : {Layout{"one row for all", [](int) { return 0; }, false},
+                                 Layout{"rows that overlap", [](int) { return 2; }, false},
+                                 Layout{"upwards", [](int stride) { return -stride; }, true}}) {
       at(format + " " + layout.name);
       Rig rig(run);
       rig.caps(caps_of(video));
@@ -282,7 +291,8 @@ TEST(puts_cuda_memory_first, Each::element) {
     for (guint i = 0; i < 4; ++i) {
       const bool cuda = gst_caps_features_contains(gst_caps_get_features(answer.get(), i), cuda_memory);
       EXPECT_EQ(cuda, i < 2);
-      EXPECT_EQ(std::string(gst_structure_get_string(gst_caps_get_structure(answer.get(), i), "format")), i % 2 ? "RGBA" : "NV12");
+      EXPECT_EQ(std::string(gst_structure_get_string(gst_caps_get_structure(answer.get(), i), "format")),
+                i % 2 ? "RGBA" : "NV12");
     }
     gst_object_unref(src);
     gst_object_unref(first);
@@ -339,7 +349,8 @@ TEST(offers_a_pool_and_metas_upstream, Each::run) {
   gst_object_unref(pool);
 }
 
-// Properties --------------------------------------------------------------------------------------------------------------------
+// Properties
+// --------------------------------------------------------------------------------------------------------------------
 
 TEST(follows_properties_with_the_next_frame, Each::run) {
   const Profile& p = profile(run.element);
@@ -485,7 +496,8 @@ TEST(accepts_settings_while_it_reverts_bad_ones, Each::run) {
   rig.filter(frame);
   std::string second = its.second;
   const auto mend = [](GstBus*, GstMessage* message, gpointer settings) {
-    if (GST_MESSAGE_TYPE(message) == GST_MESSAGE_WARNING) set(GST_MESSAGE_SRC(message), *static_cast<std::string*>(settings));
+    if (GST_MESSAGE_TYPE(message) == GST_MESSAGE_WARNING)
+      set(GST_MESSAGE_SRC(message), *static_cast<std::string*>(settings));
     return GST_BUS_PASS;
   };
   gst_bus_set_sync_handler(GST_ELEMENT_BUS(rig.element()), mend, &second, nullptr);
@@ -524,7 +536,8 @@ TEST(recovers_from_an_error, Each::run) {
   }
 }
 
-// Transport ---------------------------------------------------------------------------------------------------------------------
+// Transport
+// ---------------------------------------------------------------------------------------------------------------------
 
 TEST(passes_events_and_latency, Each::run) {
   Rig rig(run);
@@ -618,7 +631,8 @@ TEST(keeps_times_and_flags, Each::run) {
   }
 }
 
-// Metas -------------------------------------------------------------------------------------------------------------------------
+// Metas
+// ---------------------------------------------------------------------------------------------------------------------
 
 TEST(keeps_metas, Each::run) {
   const gchar* no_tags[] = {nullptr};
@@ -630,7 +644,8 @@ TEST(keeps_metas, Each::run) {
   GstBuffer* in = frame.get();
   auto* roi = gst_buffer_add_video_region_of_interest_meta(in, "face", 3, 4, 10, 12);
   roi->id = 7;
-  gst_video_region_of_interest_meta_add_param(roi, gst_structure_new("detection", "confidence", G_TYPE_DOUBLE, 0.75, nullptr));
+  gst_video_region_of_interest_meta_add_param(
+      roi, gst_structure_new("detection", "confidence", G_TYPE_DOUBLE, 0.75, nullptr));
   GstVideoTimeCode* code = gst_video_time_code_new(25, 1, nullptr, GST_VIDEO_TIME_CODE_FLAGS_NONE, 1, 2, 3, 4, 0);
   gst_buffer_add_video_time_code_meta(in, code);
   gst_video_time_code_free(code);
@@ -638,8 +653,8 @@ TEST(keeps_metas, Each::run) {
   gst_buffer_add_video_caption_meta(in, GST_VIDEO_CAPTION_TYPE_CEA608_S334_1A, caption, sizeof caption);
   gst_buffer_add_video_afd_meta(in, 1, GST_VIDEO_AFD_SPEC_ATSC_A53, GST_VIDEO_AFD_4_3_FULL_14_9_CENTER);
   gst_buffer_add_reference_timestamp_meta(in, reference.get(), 42, 43);
-  gst_structure_set(gst_custom_meta_get_structure(gst_buffer_add_custom_meta(in, "CudaVisionTestMeta")), "answer", G_TYPE_INT, 42,
-                    nullptr);
+  gst_structure_set(gst_custom_meta_get_structure(gst_buffer_add_custom_meta(in, "CudaVisionTestMeta")), "answer",
+                    G_TYPE_INT, 42, nullptr);
 
   const Buffer result = rig.push(std::move(frame));
   GstBuffer* out = result.get();
@@ -661,11 +676,12 @@ TEST(keeps_metas, Each::run) {
   gchar* time = gst_video_time_code_to_string(&gst_buffer_get_video_time_code_meta(out)->tc);
   EXPECT_EQ(std::string(time), "01:02:03:04");
   g_free(time);
-  const auto* caption_out = reinterpret_cast<GstVideoCaptionMeta*>(gst_buffer_get_meta(out, GST_VIDEO_CAPTION_META_API_TYPE));
+  const auto* caption_out =
+      reinterpret_cast<GstVideoCaptionMeta*>(gst_buffer_get_meta(out, GST_VIDEO_CAPTION_META_API_TYPE));
   EXPECT(caption_out->size == sizeof caption && std::equal(caption, caption + sizeof caption, caption_out->data));
   int answer = 0;
-  EXPECT(gst_structure_get_int(gst_custom_meta_get_structure(gst_buffer_get_custom_meta(out, "CudaVisionTestMeta")), "answer",
-                               &answer));
+  EXPECT(gst_structure_get_int(gst_custom_meta_get_structure(gst_buffer_get_custom_meta(out, "CudaVisionTestMeta")),
+                               "answer", &answer));
   EXPECT_EQ(answer, 42);
 }
 
@@ -677,7 +693,8 @@ TEST(honours_strides_and_offsets, Each::run) {
     Rig rig(run);
     rig.caps(caps_of(video));
     const Picture expected = rig.filter(tight);
-    for (guint8 poison : {0x00, 0xff}) EXPECT_SAME(picture(rig.push(spread(video, tight.get(), poison)).get(), video), expected);
+    for (guint8 poison : {0x00, 0xff})
+      EXPECT_SAME(picture(rig.push(spread(video, tight.get(), poison)).get(), video), expected);
   }
 }
 
@@ -705,7 +722,8 @@ TEST(honours_crop, Each::run) {
       EXPECT(!gst_buffer_get_video_crop_meta(result.get()));
       gpointer cursor = nullptr;
       int rois = 0;
-      while (GstMeta* meta = gst_buffer_iterate_meta_filtered(result.get(), &cursor, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE)) {
+      while (GstMeta* meta =
+                 gst_buffer_iterate_meta_filtered(result.get(), &cursor, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE)) {
         const auto* roi = reinterpret_cast<GstVideoRegionOfInterestMeta*>(meta);
         const cv::Rect rect(int(roi->x), int(roi->y), int(roi->w), int(roi->h));
         const bool inside = std::string("inside") == g_quark_to_string(roi->roi_type);
@@ -764,7 +782,8 @@ TEST(changes_region_while_playing, Each::run) {
   EXPECT_SAME(rig.filter(frame), filtered(run, "", video, frame));
 }
 
-// Backends and states -----------------------------------------------------------------------------------------------------------
+// Backends and states
+// -----------------------------------------------------------------------------------------------------------
 
 TEST(reports_the_active_backend, Each::run) {
   Rig rig(run);
@@ -790,7 +809,8 @@ TEST(works_without_a_device, Each::element) {
 
   set(element, "backend=auto");
   int notified = 0;
-  g_signal_connect(element, "notify::active-backend", G_CALLBACK(+[](GObject*, GParamSpec*, int* count) { ++*count; }), &notified);
+  g_signal_connect(element, "notify::active-backend", G_CALLBACK(+[](GObject*, GParamSpec*, int* count) { ++*count; }),
+                   &notified);
   EXPECT_EQ(gst_element_set_state(element, GST_STATE_READY), GST_STATE_CHANGE_SUCCESS);
   EXPECT_EQ(get_enum(element, "active-backend"), "cpu");
   EXPECT_EQ(notified, 1);
@@ -809,7 +829,8 @@ TEST(reports_that_downstream_needs_cuda_memory, Each::element) {
   for (const char* backend : {"auto", "cpu"}) {
     at(backend);
     GstElement* pipeline = gst_parse_launch(
-        ("videotestsrc ! " + run.element + " name=element ! video/x-raw(memory:CUDAMemory) ! fakesink").c_str(), nullptr);
+        ("videotestsrc ! " + run.element + " name=element ! video/x-raw(memory:CUDAMemory) ! fakesink").c_str(),
+        nullptr);
     GstElement* element = gst_bin_get_by_name(GST_BIN(pipeline), "element");
     set(element, "backend=" + std::string(backend));
     gst_object_unref(element);
@@ -858,8 +879,9 @@ TEST(cycles_through_states_with_frames, Each::run) {
 
 TEST(runs_again_with_other_caps, Each::run) {
   Pipeline pipeline(make_element(run), 2, "video/x-raw,format=NV12,width=37,height=29");
-  for (const char* caps : {"video/x-raw,format=RGBA,width=64,height=48", "video/x-raw,format=I420_10LE,width=5,height=4",
-                           "video/x-raw,format=NV12,width=320,height=240"}) {
+  for (const char* caps :
+       {"video/x-raw,format=RGBA,width=64,height=48", "video/x-raw,format=I420_10LE,width=5,height=4",
+        "video/x-raw,format=NV12,width=320,height=240"}) {
     EXPECT_EQ(pipeline.run().text, "");
     pipeline.caps(caps);
   }

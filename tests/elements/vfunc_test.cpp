@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Tests of the exception boundary (gst/base/vfunc.hpp): an exception becomes one error message and a return value that means failure.
+// Tests of the exception boundary (gst/base/vfunc.hpp): an exception becomes one error message and a return
+// value that means failure.
 #include "gst/base/vfunc.hpp"
 
 #include <stdexcept>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// An input of motion-alarm whose events come late and from another thread, as those of cudadiff do with attach-roi=false on a GPU: each line
-// still comes in order, and each begin with the picture of its own frame. An element that takes cudadiff's name does this without a GPU; with
-// -Db_sanitize=thread the two threads may not touch the same data.
+// An input of motion-alarm whose events come late and from another thread, as those of cudadiff do with
+// attach-roi=false on a GPU: each line still comes in order, and each begin with the picture of its own frame. An
+// element that takes cudadiff's name does this without a GPU;
+// with -Db_sanitize=thread the two threads may not touch the same data.
 #include <glib/gstdio.h>
 #include <gst/base/gstbasetransform.h>
 #include <gst/video/video.h>
@@ -56,8 +57,9 @@ class Poster {
     std::unique_lock lock(mutex_);
     for (int number = 0;; ++number) {
       // The first frames have their events as late as can be, the next ones as soon as this thread gets to run.
-      changed_.wait(lock,
-                    [&] { return ended_ || (!times_.empty() && (hurries_ || number >= frames / 2 || times_.size() > most_late)); });
+      changed_.wait(lock, [&] {
+        return ended_ || (!times_.empty() && (hurries_ || number >= frames / 2 || times_.size() > most_late));
+      });
       if (times_.empty()) return;
       const GstClockTime time = times_.front();
       lock.unlock();
@@ -70,9 +72,10 @@ class Poster {
   }
   void post(GstClockTime time, const char* event) {
     gst_element_post_message(
-        element_, gst_message_new_element(GST_OBJECT(element_),
-                                          gst_structure_new("cudadiff", "timestamp", G_TYPE_UINT64, time, "stream-time",
-                                                            G_TYPE_UINT64, time, "event", G_TYPE_STRING, event, nullptr)));
+        element_,
+        gst_message_new_element(GST_OBJECT(element_),
+                                gst_structure_new("cudadiff", "timestamp", G_TYPE_UINT64, time, "stream-time",
+                                                  G_TYPE_UINT64, time, "event", G_TYPE_STRING, event, nullptr)));
   }
 
   GstElement* const element_;
@@ -138,7 +141,8 @@ void late_class_init(LateClass* klass) {
 /// The brightness in the middle of a picture; −1 if it cannot be read.
 int brightness_of(const std::string& file) {
   GstElement* pipeline = gst_parse_launch(
-      "filesrc name=source ! jpegdec ! videoconvert ! video/x-raw, format=GRAY8, width=320, height=240 ! appsink name=sink",
+      "filesrc name=source ! jpegdec ! videoconvert ! video/x-raw, format=GRAY8, width=320, height=240 ! appsink "
+      "name=sink",
       nullptr);
   GstElement* source = gst_bin_get_by_name(GST_BIN(pipeline), "source");
   GstElement* sink = gst_bin_get_by_name(GST_BIN(pipeline), "sink");
@@ -195,15 +199,16 @@ int main(int argc, char** argv) {
   expect(lines.size() == 12, std::to_string(lines.size()) + " lines, and not 12");
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const int number = int(i / 2) * 5 + (i % 2 ? 3 : 0);
-    expect(lines[i].find(i % 2 ? "\"end\"" : "\"begin\"") != std::string::npos, "line " + std::to_string(i) + " is " + lines[i]);
+    expect(lines[i].find(i % 2 ? "\"end\"" : "\"begin\"") != std::string::npos,
+           "line " + std::to_string(i) + " is " + lines[i]);
     if (i % 2) continue;
     const auto begin = lines[i].find("\"snapshot\": \"");
     expect(begin != std::string::npos, "no picture in " + lines[i]);
     if (begin == std::string::npos) continue;
     const std::string file = lines[i].substr(begin + 13, lines[i].find('"', begin + 13) - begin - 13);
     const int value = brightness_of(file);
-    expect(std::abs(value - 8 * number) <= 3,
-           "the picture of frame " + std::to_string(number) + " is of brightness " + std::to_string(value) + ": another frame");
+    expect(std::abs(value - 8 * number) <= 3, "the picture of frame " + std::to_string(number) + " is of brightness " +
+                                                  std::to_string(value) + ": another frame");
     g_unlink(file.c_str());
   }
   g_unlink((std::string(folder) + "/lines").c_str());

@@ -40,7 +40,8 @@ int main(int argc, char** argv) {
   for (const Row& row : rows) {
     expect_same(row.location, shown_location(row.location), row.shown);
     const std::string opened = opened_uri(row.location);
-    if (opened.rfind("file:///clips/http:", 0) != 0) expect_same(row.location, opened, row.opened ? row.opened : row.location);
+    if (opened.rfind("file:///clips/http:", 0) != 0)
+      expect_same(row.location, opened, row.opened ? row.opened : row.location);
   }
 
   const std::string location = "http://me:se/cret@cam/x?user=admin&password=pass%20word&channel=1";

@@ -10,8 +10,8 @@
 
 namespace cudavision::fuzz {
 
-/// Reads values one after the other. Behind the last byte all values are 0, so every sequence of bytes is valid. The bytes must outlive
-/// the reader and its copies.
+/// Reads values one after the other. Behind the last byte all values are 0, so every sequence of bytes is valid. The
+/// bytes must outlive the reader and its copies.
 class Bytes {
  public:
   Bytes(const std::uint8_t* data, std::size_t size) : at_(data), end_(data + size) {}

@@ -57,7 +57,8 @@ StreamPlan plan_for(const Case& c, Random& random, std::size_t index) {
   return plan;
 }
 
-// Other threads -----------------------------------------------------------------------------------------------------------------
+// Other threads
+// -----------------------------------------------------------------------------------------------------------------
 
 /// Calls `act` repeatedly on another thread during this object's lifetime.
 class Meanwhile {
@@ -101,7 +102,8 @@ void visit(Random& random, Rig& rig, const Case& c) {
   input.release();
 }
 
-// Kinds of cases ----------------------------------------------------------------------------------------------------------------
+// Kinds of cases
+// ----------------------------------------------------------------------------------------------------------------
 
 /// Feeds all inputs in parallel. Stops the inputs that wait for each other forever.
 void feed_all(Rig& rig, Inputs& inputs, Random& random, const Case& c, bool interrupt) {
@@ -138,9 +140,10 @@ void run_stream(const Case& c) {
     if (rig.set_state(GST_STATE_PLAYING)) {
       std::unique_ptr<Meanwhile> changes, visits;
       if (c.changed_meanwhile)
-        changes = std::make_unique<Meanwhile>(random.fork(),
-                                              [&](Random& own) { change_something(own, rig, inputs, is_mixer(c.element)); });
-      if (c.pads_come_and_go) visits = std::make_unique<Meanwhile>(random.fork(), [&](Random& own) { visit(own, rig, c); });
+        changes = std::make_unique<Meanwhile>(
+            random.fork(), [&](Random& own) { change_something(own, rig, inputs, is_mixer(c.element)); });
+      if (c.pads_come_and_go)
+        visits = std::make_unique<Meanwhile>(random.fork(), [&](Random& own) { visit(own, rig, c); });
       feed_all(rig, inputs, random, c, random.one_in(10));
     }
     read_all(G_OBJECT(rig.element()));
@@ -161,8 +164,9 @@ std::vector<std::string> outputs_of(const Case& c, Layout layout, bool decorated
       StreamPlan plan = plan_for(c, random, i);
       std::vector<Picture> pictures;
       for (int frame = 0; frame < plan.frames; ++frame) pictures.push_back(draw_picture(random, video_of(plan)));
-      feeders.emplace_back(
-          [&, i, plan, pictures, own = random.fork()] { feed_pictures(*inputs[i], own, plan, pictures, layout, decorated); });
+      feeders.emplace_back([&, i, plan, pictures, own = random.fork()] {
+        feed_pictures(*inputs[i], own, plan, pictures, layout, decorated);
+      });
     }
     rig.wait_for_eos(5000);
   }
@@ -177,7 +181,8 @@ void run_layouts(const Case& c) {
   const auto expected = outputs_of(c, Layout::tight, decorated), actual = outputs_of(c, layout, decorated);
   const std::string other = std::string("frames in another layout (") + name_of(layout) + ")";
   if (expected.size() != actual.size())
-    return complain(other + " give " + std::to_string(actual.size()) + " frames instead of " + std::to_string(expected.size()));
+    return complain(other + " give " + std::to_string(actual.size()) + " frames instead of " +
+                    std::to_string(expected.size()));
   for (std::size_t i = 0; i < expected.size(); ++i) {
     if (expected[i].size() != actual[i].size()) return complain(other + " give a frame of another size");
     for (std::size_t at = 0; at < expected[i].size(); ++at)
@@ -208,9 +213,9 @@ std::vector<std::string> formats_of(const std::string& element, const char* feat
     if (pad->direction != GST_PAD_SINK) continue;
     GstCaps* caps = gst_static_pad_template_get_caps(pad);
     for (guint i = 0; i < gst_caps_get_size(caps); ++i) {
-      const bool wanted = feature
-                              ? gst_caps_features_contains(gst_caps_get_features(caps, i), feature)
-                              : gst_caps_features_is_equal(gst_caps_get_features(caps, i), GST_CAPS_FEATURES_MEMORY_SYSTEM_MEMORY);
+      const bool wanted =
+          feature ? gst_caps_features_contains(gst_caps_get_features(caps, i), feature)
+                  : gst_caps_features_is_equal(gst_caps_get_features(caps, i), GST_CAPS_FEATURES_MEMORY_SYSTEM_MEMORY);
       const GValue* list = gst_structure_get_value(gst_caps_get_structure(caps, i), "format");
       if (!wanted || !list || !GST_VALUE_HOLDS_LIST(list)) continue;
       for (guint j = 0; j < gst_value_list_get_size(list); ++j)
@@ -225,7 +230,8 @@ std::vector<std::string> formats_of(const std::string& element, const char* feat
 bool is_mixer(const std::string& element) {
   GstElementFactory* factory = gst_element_factory_find(element.c_str());
   bool found = false;
-  for (const GList* item = factory ? gst_element_factory_get_static_pad_templates(factory) : nullptr; item; item = item->next) {
+  for (const GList* item = factory ? gst_element_factory_get_static_pad_templates(factory) : nullptr; item;
+       item = item->next) {
     const auto* pad = static_cast<const GstStaticPadTemplate*>(item->data);
     found = found || (pad->direction == GST_PAD_SINK && pad->presence == GST_PAD_REQUEST);
   }
@@ -256,8 +262,8 @@ Case draw_case(std::uint64_t seed, std::uint64_t number, const std::string& back
 
 std::string describe(const Case& c) {
   std::string text = "case " + std::to_string(c.number) + ": " + c.element + " " + c.plan.format + " " +
-                     std::to_string(c.plan.width) + "x" + std::to_string(c.plan.height) + ", " + std::to_string(c.plan.frames) +
-                     " frames";
+                     std::to_string(c.plan.width) + "x" + std::to_string(c.plan.height) + ", " +
+                     std::to_string(c.plan.frames) + " frames";
   if (c.kind == Case::Kind::layouts) return text + ", the same in two layouts";
   if (c.plan.device) text += ", CUDA memory";
   if (c.plan.hostile_frames) text += ", hostile frames";

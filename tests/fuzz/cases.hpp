@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// A case is one element, one or several streams into it, and what other threads do meanwhile. A seed and a number determine all of it.
+// A case is one element, one or several streams into it, and what other threads do meanwhile.
+// A seed and a number determine all of it.
 #pragma once
 
 #include <cstdint>

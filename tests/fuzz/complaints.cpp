@@ -13,8 +13,8 @@ namespace {
 std::mutex mutex;
 std::vector<std::string> complaints;
 
-/// Critical messages that GstAggregator in GStreamer 1.22 itself causes in every mixer: for an EOS before the first segment (fixed
-/// upstream since then), and for a flush while another thread looks at a frame.
+/// Critical messages that GstAggregator in GStreamer 1.22 itself causes in every mixer: for an EOS before the first
+/// segment (fixed upstream since then), and for a flush while another thread looks at a frame.
 constexpr const char* of_aggregator[] = {
     "gst_event_set_seqnum: assertion 'seqnum != GST_SEQNUM_INVALID' failed",
     "gst_segment_to_running_time: assertion 'segment->format == format' failed",
@@ -28,7 +28,9 @@ void take_message(GLogLevelFlags level, const char* domain, const char* text) {
   complain(std::string(domain ? domain : "GLib") + "-" + kind + ": " + (text ? text : ""));
 }
 
-void handle(const gchar* domain, GLogLevelFlags level, const gchar* text, gpointer) { take_message(level, domain, text); }
+void handle(const gchar* domain, GLogLevelFlags level, const gchar* text, gpointer) {
+  take_message(level, domain, text);
+}
 
 /// g_log_structured() calls this function instead of the default handler.
 GLogWriterOutput write(GLogLevelFlags level, const GLogField* fields, gsize count, gpointer) {

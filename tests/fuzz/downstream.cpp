@@ -10,17 +10,18 @@ Downstream draw_downstream(Random& random, bool mixer) {
   if (mixer) {
     const std::string most = ",width=(int)[1," + std::to_string(random.between(2, 200)) + "],height=(int)[1,200]";
     downstream.caps = "video/x-raw" + most +
-                      random.pick<std::string>(
-                          {"", "", "", ",format=NV12", ",format=RGBA", ",format=GRAY8", ",format=P010_10LE", ",framerate=30/1"});
+                      random.pick<std::string>({"", "", "", ",format=NV12", ",format=RGBA", ",format=GRAY8",
+                                                ",format=P010_10LE", ",framerate=30/1"});
     if (random.one_in(2)) downstream.caps = "video/x-raw(memory:CUDAMemory)" + most + ";" + downstream.caps;
   } else if (random.one_in(3)) {
-    downstream.caps = random.pick<std::string>({"video/x-raw", "video/x-raw(memory:CUDAMemory);video/x-raw",
-                                                "video/x-raw;video/x-raw(memory:CUDAMemory)", "video/x-raw(ANY)",
-                                                "video/x-raw,width=7", "video/x-raw,format=NV12", "video/x-integral;video/x-raw",
-                                                "video/x-integral,format=F64LE;video/x-raw"});
+    downstream.caps = random.pick<std::string>(
+        {"video/x-raw", "video/x-raw(memory:CUDAMemory);video/x-raw", "video/x-raw;video/x-raw(memory:CUDAMemory)",
+         "video/x-raw(ANY)", "video/x-raw,width=7", "video/x-raw,format=NV12", "video/x-integral;video/x-raw",
+         "video/x-integral,format=F64LE;video/x-raw"});
   }
   using Pool = Downstream::Pool;
-  downstream.pool = random.pick<Pool>({Pool::none, Pool::none, Pool::strange_strides, Pool::plain, Pool::no_video_meta});
+  downstream.pool =
+      random.pick<Pool>({Pool::none, Pool::none, Pool::strange_strides, Pool::plain, Pool::no_video_meta});
   return downstream;
 }
 

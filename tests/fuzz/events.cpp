@@ -12,26 +12,28 @@ GstClockTime draw_time(Random& random) {
 }
 
 GstStructure* draw_structure(Random& random) {
-  return gst_structure_new(random.pick<const char*>({"a-custom-event", "GstForceKeyUnit", "cudadiff", "application/x-anything"}),
-                           "number", G_TYPE_INT, random.below(100), "text", G_TYPE_STRING, random.one_in(2) ? nullptr : "a text",
-                           nullptr);
+  return gst_structure_new(
+      random.pick<const char*>({"a-custom-event", "GstForceKeyUnit", "cudadiff", "application/x-anything"}), "number",
+      G_TYPE_INT, random.below(100), "text", G_TYPE_STRING, random.one_in(2) ? nullptr : "a text", nullptr);
 }
 
 GstEvent* new_seek(Random& random) {
-  const auto flags =
-      GstSeekFlags(random.pick<int>({0, GST_SEEK_FLAG_FLUSH, GST_SEEK_FLAG_SEGMENT, GST_SEEK_FLAG_FLUSH | GST_SEEK_FLAG_ACCURATE}));
+  const auto flags = GstSeekFlags(
+      random.pick<int>({0, GST_SEEK_FLAG_FLUSH, GST_SEEK_FLAG_SEGMENT, GST_SEEK_FLAG_FLUSH | GST_SEEK_FLAG_ACCURATE}));
   const auto start = gint64(draw_time(random) & (G_MAXINT64 >> 1));
   const double rate = random.pick<double>({1, 1, 2, 0.5, -1, 1e9});
   // GStreamer's own mixers need a stop position to play backwards.
   const bool has_stop = rate < 0 || random.one_in(2);
   return gst_event_new_seek(rate, GST_FORMAT_TIME, flags, GST_SEEK_TYPE_SET, start,
-                            has_stop ? GST_SEEK_TYPE_SET : GST_SEEK_TYPE_NONE, has_stop ? start + random.below(1000) : -1);
+                            has_stop ? GST_SEEK_TYPE_SET : GST_SEEK_TYPE_NONE,
+                            has_stop ? start + random.below(1000) : -1);
 }
 
 GstEvent* new_navigation(Random& random) {
   const double x = random.pick<double>({0, 5, 1e9, -1, -1e300}), y = random.pick<double>({0, 3, 1e9, -1, 1e300});
-  return random.one_in(2) ? gst_navigation_event_new_mouse_move(x, y, GST_NAVIGATION_MODIFIER_NONE)
-                          : gst_navigation_event_new_mouse_button_press(random.below(9), x, y, GST_NAVIGATION_MODIFIER_NONE);
+  return random.one_in(2)
+             ? gst_navigation_event_new_mouse_move(x, y, GST_NAVIGATION_MODIFIER_NONE)
+             : gst_navigation_event_new_mouse_button_press(random.below(9), x, y, GST_NAVIGATION_MODIFIER_NONE);
 }
 
 GstCaps* draw_query_caps(Random& random, const GstVideoInfo& video) {
@@ -48,8 +50,9 @@ GstCaps* draw_query_caps(Random& random, const GstVideoInfo& video) {
            "video/x-raw(memory:DMABuf,meta:GstVideoOverlayComposition)", "audio/x-raw",
            "video/x-raw,width=(int)[1,max],height=(int){1,3,5}", "video/x-raw,format=(string){NV12,nonsense}",
            "video/x-raw,format=5", "video/x-raw,width=(string)ten",
-           "video/x-raw,framerate=(fraction)[0/1,max],format=RGB;video/x-integral", "video/x-integral,format=(string){U32LE,F64LE}",
-           "video/x-raw,width=-5,height=0", "video/x-raw,width=(int)[2,16384,2],height=4"}));
+           "video/x-raw,framerate=(fraction)[0/1,max],format=RGB;video/x-integral",
+           "video/x-integral,format=(string){U32LE,F64LE}", "video/x-raw,width=-5,height=0",
+           "video/x-raw,width=(int)[2,16384,2],height=4"}));
   }
 }
 
@@ -62,7 +65,8 @@ GstQuery* new_allocation(Random& random, const GstVideoInfo& video) {
   GstQuery* query = gst_query_new_allocation(caps, random.below(2));
   if (caps) gst_caps_unref(caps);
   if (random.one_in(3))
-    gst_query_add_allocation_pool(query, nullptr, guint(random.below(100000)), guint(random.below(5)), guint(random.below(5)));
+    gst_query_add_allocation_pool(query, nullptr, guint(random.below(100000)), guint(random.below(5)),
+                                  guint(random.below(5)));
   return query;
 }
 
@@ -71,31 +75,35 @@ GstQuery* new_allocation(Random& random, const GstVideoInfo& video) {
 std::string draw_caps_fields(Random& random, bool hostile) {
   std::string text = ",framerate=" + random.pick<std::string>({"25/1", "25/1", "30000/1001", "0/1", "1/1"});
   if (random.one_in(4))
-    text += ",colorimetry=" + random.pick<std::string>({"bt601", "bt709", "bt2020", "smpte240m", "sRGB", "2:4:5:1", "1:3:6:4"});
+    text += ",colorimetry=" +
+            random.pick<std::string>({"bt601", "bt709", "bt2020", "smpte240m", "sRGB", "2:4:5:1", "1:3:6:4"});
   if (random.one_in(8))
-    text += ",interlace-mode=" + random.pick<std::string>({"progressive", "interleaved", "mixed", "fields", "alternate"});
+    text +=
+        ",interlace-mode=" + random.pick<std::string>({"progressive", "interleaved", "mixed", "fields", "alternate"});
   if (random.one_in(8)) text += ",pixel-aspect-ratio=" + random.pick<std::string>({"1/1", "2/1", "12/11", "1/3"});
   if (random.one_in(8)) text += ",chroma-site=" + random.pick<std::string>({"mpeg2", "jpeg", "dv"});
   if (random.one_in(8))
     text += ",multiview-mode=" + random.pick<std::string>({"mono", "side-by-side", "frame-by-frame", "separated"});
   if (!hostile) return text;
-  return text + random.pick<std::string>({",colorimetry=99:99:99:99", ",colorimetry=-1:-2:-3:-4", ",colorimetry=2:200:5:1",
-                                          ",colorimetry=7:7:7:7", ",colorimetry=2147483647:2147483648:4294967295:9",
-                                          ",colorimetry=nonsense", ",chroma-site=nonsense", ",interlace-mode=nonsense", ",views=0",
-                                          ",views=-3", ",framerate=2147483647/1", ",framerate=1/2147483647", ",max-framerate=7/3",
-                                          ",pixel-aspect-ratio=2147483647/1", ",pixel-aspect-ratio=1/2147483647",
-                                          ",pixel-aspect-ratio=0/1", ",colorimetry=5"});
+  return text +
+         random.pick<std::string>({",colorimetry=99:99:99:99", ",colorimetry=-1:-2:-3:-4", ",colorimetry=2:200:5:1",
+                                   ",colorimetry=7:7:7:7", ",colorimetry=2147483647:2147483648:4294967295:9",
+                                   ",colorimetry=nonsense", ",chroma-site=nonsense", ",interlace-mode=nonsense",
+                                   ",views=0", ",views=-3", ",framerate=2147483647/1", ",framerate=1/2147483647",
+                                   ",max-framerate=7/3", ",pixel-aspect-ratio=2147483647/1",
+                                   ",pixel-aspect-ratio=1/2147483647", ",pixel-aspect-ratio=0/1", ",colorimetry=5"});
 }
 
 GstEvent* draw_segment(Random& random) {
   GstSegment segment;
-  gst_segment_init(&segment, random.pick<GstFormat>({GST_FORMAT_TIME, GST_FORMAT_TIME, GST_FORMAT_BYTES, GST_FORMAT_DEFAULT,
-                                                     GST_FORMAT_BUFFERS, GST_FORMAT_PERCENT}));
+  gst_segment_init(&segment, random.pick<GstFormat>({GST_FORMAT_TIME, GST_FORMAT_TIME, GST_FORMAT_BYTES,
+                                                     GST_FORMAT_DEFAULT, GST_FORMAT_BUFFERS, GST_FORMAT_PERCENT}));
   segment.rate = random.pick<double>({1, -1, 2, 0.5, 1e-9, 1e9});
   segment.applied_rate = random.pick<double>({1, -1, 2});
   segment.start = random.pick<guint64>({0, 1, 40000000, 1000000000});
-  segment.stop = segment.rate > 0 && random.one_in(2) ? GST_CLOCK_TIME_NONE
-                                                      : segment.start + random.pick<guint64>({0, 1, 80000000, 1000000000});
+  segment.stop = segment.rate > 0 && random.one_in(2)
+                     ? GST_CLOCK_TIME_NONE
+                     : segment.start + random.pick<guint64>({0, 1, 80000000, 1000000000});
   segment.time = random.pick<guint64>({0, 1000000000, GST_CLOCK_TIME_NONE});
   segment.base = random.pick<guint64>({0, 1000000000});
   segment.position = segment.start;
@@ -107,7 +115,8 @@ GstEvent* draw_downstream_event(Random& random) {
     case 0:
       return gst_event_new_gap(draw_time(random), random.one_in(2) ? GST_CLOCK_TIME_NONE : draw_time(random));
     case 1:
-      return gst_event_new_tag(gst_tag_list_new(GST_TAG_TITLE, "a title", GST_TAG_BITRATE, guint(random.below(1000)), nullptr));
+      return gst_event_new_tag(
+          gst_tag_list_new(GST_TAG_TITLE, "a title", GST_TAG_BITRATE, guint(random.below(1000)), nullptr));
     case 2:
       return gst_event_new_custom(GST_EVENT_CUSTOM_DOWNSTREAM, draw_structure(random));
     case 3:
@@ -128,9 +137,10 @@ GstEvent* draw_downstream_event(Random& random) {
 GstEvent* draw_upstream_event(Random& random) {
   switch (random.below(7)) {
     case 0:
-      return gst_event_new_qos(random.pick<GstQOSType>({GST_QOS_TYPE_OVERFLOW, GST_QOS_TYPE_UNDERFLOW, GST_QOS_TYPE_THROTTLE}),
-                               random.pick<double>({1, 0, 2, -1, 1e30}), random.pick<GstClockTimeDiff>({0, 1, -1, 1000000000}),
-                               GstClockTime(G_MAXINT32));
+      return gst_event_new_qos(
+          random.pick<GstQOSType>({GST_QOS_TYPE_OVERFLOW, GST_QOS_TYPE_UNDERFLOW, GST_QOS_TYPE_THROTTLE}),
+          random.pick<double>({1, 0, 2, -1, 1e30}), random.pick<GstClockTimeDiff>({0, 1, -1, 1000000000}),
+          GstClockTime(G_MAXINT32));
     case 1:
       return new_seek(random);
     case 2:
@@ -170,7 +180,8 @@ GstQuery* draw_sink_query(Random& random, const GstVideoInfo& video) {
 }
 
 GstQuery* draw_src_query(Random& random) {
-  const GstFormat format = random.pick<GstFormat>({GST_FORMAT_TIME, GST_FORMAT_BYTES, GST_FORMAT_DEFAULT, GST_FORMAT_PERCENT});
+  const GstFormat format =
+      random.pick<GstFormat>({GST_FORMAT_TIME, GST_FORMAT_BYTES, GST_FORMAT_DEFAULT, GST_FORMAT_PERCENT});
   switch (random.below(9)) {
     case 0:
       return gst_query_new_latency();

@@ -9,7 +9,9 @@ namespace {
 
 int planes_of(const GstVideoInfo& video) { return int(GST_VIDEO_INFO_N_PLANES(&video)); }
 
-int sample_bytes(const GstVideoInfo& video, int component) { return GST_VIDEO_INFO_COMP_DEPTH(&video, component) > 8 ? 2 : 1; }
+int sample_bytes(const GstVideoInfo& video, int component) {
+  return GST_VIDEO_INFO_COMP_DEPTH(&video, component) > 8 ? 2 : 1;
+}
 
 void fill_within_depth(Random& random, std::string& bytes, const GstVideoInfo& video) {
   const int depth = GST_VIDEO_INFO_COMP_DEPTH(&video, 0), shift = GST_VIDEO_FORMAT_INFO_SHIFT(video.finfo, 0);
@@ -53,8 +55,8 @@ Laid place(const Picture& picture, RowSlack&& row_slack, PlaneSlack&& plane_slac
 
 void add_meta(GstBuffer* buffer, const GstVideoInfo& video, Laid& laid) {
   gst_buffer_add_video_meta_full(buffer, GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(&video),
-                                 guint(GST_VIDEO_INFO_WIDTH(&video)), guint(GST_VIDEO_INFO_HEIGHT(&video)), guint(planes_of(video)),
-                                 laid.offset, laid.stride);
+                                 guint(GST_VIDEO_INFO_WIDTH(&video)), guint(GST_VIDEO_INFO_HEIGHT(&video)),
+                                 guint(planes_of(video)), laid.offset, laid.stride);
 }
 
 /// Makes a buffer whose memories hold the bytes, split at the offsets `cuts`.
@@ -97,14 +99,16 @@ GstBuffer* cropped(Random& random, const Picture& picture) {
   add_meta(buffer, whole, laid);
   GstVideoCropMeta* crop = gst_buffer_add_video_crop_meta(buffer);
   crop->x = guint(left), crop->y = guint(top);
-  crop->width = guint(GST_VIDEO_INFO_WIDTH(&picture.video)), crop->height = guint(GST_VIDEO_INFO_HEIGHT(&picture.video));
+  crop->width = guint(GST_VIDEO_INFO_WIDTH(&picture.video)),
+  crop->height = guint(GST_VIDEO_INFO_HEIGHT(&picture.video));
   return buffer;
 }
 
 }  // namespace
 
 const char* name_of(Layout layout) {
-  constexpr const char* names[layout_count] = {"tight", "padded", "odd", "apart", "many memories", "cropped", "bottom up"};
+  constexpr const char* names[layout_count] = {"tight",         "padded",  "odd",      "apart",
+                                               "many memories", "cropped", "bottom up"};
   return names[int(layout)];
 }
 
@@ -112,8 +116,8 @@ PlaneSize plane_size(const GstVideoInfo& video, int plane) {
   PlaneSize size{0, 0};
   for (guint c = 0; c < GST_VIDEO_INFO_N_COMPONENTS(&video); ++c) {
     if (int(GST_VIDEO_INFO_COMP_PLANE(&video, c)) != plane) continue;
-    size.row_bytes = std::max(
-        size.row_bytes, std::size_t(GST_VIDEO_INFO_COMP_WIDTH(&video, c)) * std::size_t(GST_VIDEO_INFO_COMP_PSTRIDE(&video, c)));
+    size.row_bytes = std::max(size.row_bytes, std::size_t(GST_VIDEO_INFO_COMP_WIDTH(&video, c)) *
+                                                  std::size_t(GST_VIDEO_INFO_COMP_PSTRIDE(&video, c)));
     size.rows = GST_VIDEO_INFO_COMP_HEIGHT(&video, c);
   }
   return size;
@@ -156,7 +160,8 @@ GstBuffer* lay_out(Random& random, const Picture& picture, Layout layout) {
       return in_memories(random, picture.bytes, {});
     case Layout::many_memories: {
       std::vector<std::size_t> cuts;
-      for (int i = random.between(1, 20); i > 0; --i) cuts.push_back(std::size_t(random.below(int(picture.bytes.size()))));
+      for (int i = random.between(1, 20); i > 0; --i)
+        cuts.push_back(std::size_t(random.below(int(picture.bytes.size()))));
       std::sort(cuts.begin(), cuts.end());
       return in_memories(random, picture.bytes, cuts);
     }
@@ -184,12 +189,13 @@ std::string samples_of(GstBuffer* buffer, const GstVideoInfo& video, bool& mappe
     const int bytes = sample_bytes(video, int(c)), step = GST_VIDEO_FRAME_COMP_PSTRIDE(&frame, c);
     // GStreamer 1.22 reports an offset of one byte for V in P010 and P016.
     const int offset = (GST_VIDEO_FRAME_COMP_POFFSET(&frame, c) + bytes - 1) / bytes * bytes;
-    const auto* plane = static_cast<const char*>(GST_VIDEO_FRAME_PLANE_DATA(&frame, GST_VIDEO_FRAME_COMP_PLANE(&frame, c)));
+    const auto* plane =
+        static_cast<const char*>(GST_VIDEO_FRAME_PLANE_DATA(&frame, GST_VIDEO_FRAME_COMP_PLANE(&frame, c)));
     const int left = crop ? GST_VIDEO_FORMAT_INFO_SCALE_WIDTH(video.finfo, c, int(crop->x)) : 0;
     const int top = crop ? GST_VIDEO_FORMAT_INFO_SCALE_HEIGHT(video.finfo, c, int(crop->y)) : 0;
     for (int y = 0; y < GST_VIDEO_INFO_COMP_HEIGHT(&video, c); ++y) {
-      const char* row =
-          plane + std::ptrdiff_t(top + y) * GST_VIDEO_FRAME_COMP_STRIDE(&frame, c) + std::ptrdiff_t(left) * step + offset;
+      const char* row = plane + std::ptrdiff_t(top + y) * GST_VIDEO_FRAME_COMP_STRIDE(&frame, c) +
+                        std::ptrdiff_t(left) * step + offset;
       for (int x = 0; x < GST_VIDEO_INFO_COMP_WIDTH(&video, c); ++x)
         samples.append(row + std::ptrdiff_t(x) * step, std::size_t(bytes));
     }

@@ -42,8 +42,8 @@ struct PlaneSize {
 };
 PlaneSize plane_size(const GstVideoInfo& video, int plane);
 
-/// Returns every sample of the frame's picture as bytes, component by component. Applies the GstVideoCropMeta if there is one. `mapped`
-/// becomes false if the frame cannot be mapped.
+/// Returns every sample of the frame's picture as bytes, component by component. Applies the GstVideoCropMeta if there
+/// is one. `mapped` becomes false if the frame cannot be mapped.
 std::string samples_of(GstBuffer* buffer, const GstVideoInfo& video, bool& mapped);
 
 }  // namespace cudavision::fuzz

@@ -15,7 +15,8 @@ guint coordinate(Random& random) {
 void add_regions(Random& random, GstBuffer* buffer) {
   for (int i = random.pick<int>({1, 1, 2, 5, random.one_in(10) ? 300 : 3}); i > 0; --i)
     gst_buffer_add_video_region_of_interest_meta(buffer, random.pick<const char*>({"face", "motion", "", "a type"}),
-                                                 coordinate(random), coordinate(random), coordinate(random), coordinate(random));
+                                                 coordinate(random), coordinate(random), coordinate(random),
+                                                 coordinate(random));
 }
 
 GstVideoMeta* meta_of(GstBuffer* buffer, const GstVideoInfo& video) {
@@ -32,17 +33,18 @@ GstVideoMeta* meta_of(GstBuffer* buffer, const GstVideoInfo& video) {
 void spoil_stride(Random& random, GstVideoMeta* meta, const GstVideoInfo& video) {
   const int plane = random.below(int(GST_VIDEO_INFO_N_PLANES(&video)));
   const int row = int(plane_size(video, plane).row_bytes), rows = plane_size(video, plane).rows;
-  meta->stride[plane] = random.pick<int>({0, 0, 1, 2, row - 1, row / 2, -1, -row, -row - 1, row + 1, 1 << 20, G_MAXINT,
-                                          G_MAXINT - 3, G_MININT, G_MININT + 1, 1 << 30, G_MAXINT / (rows + 1) * 2, row * rows});
+  meta->stride[plane] =
+      random.pick<int>({0, 0, 1, 2, row - 1, row / 2, -1, -row, -row - 1, row + 1, 1 << 20, G_MAXINT, G_MAXINT - 3,
+                        G_MININT, G_MININT + 1, 1 << 30, G_MAXINT / (rows + 1) * 2, row * rows});
 }
 
 void spoil_offset(Random& random, GstVideoMeta* meta, GstBuffer* buffer, const GstVideoInfo& video) {
   const int plane = random.below(int(GST_VIDEO_INFO_N_PLANES(&video)));
   const gsize size = gst_buffer_get_size(buffer);
   meta->offset[plane] =
-      random.pick<gsize>({0, 1, size, size - 1, size + 1, size - plane_size(video, plane).row_bytes, G_MAXSIZE, G_MAXSIZE - 1,
-                          gsize(G_MAXINT), gsize(G_MAXUINT), gsize(G_MAXSSIZE), gsize(G_MAXSSIZE) + 1, G_MAXSIZE - size + 1,
-                          gsize(random.below(64)), meta->offset[plane] ^ 1});
+      random.pick<gsize>({0, 1, size, size - 1, size + 1, size - plane_size(video, plane).row_bytes, G_MAXSIZE,
+                          G_MAXSIZE - 1, gsize(G_MAXINT), gsize(G_MAXUINT), gsize(G_MAXSSIZE), gsize(G_MAXSSIZE) + 1,
+                          G_MAXSIZE - size + 1, gsize(random.below(64)), meta->offset[plane] ^ 1});
 }
 
 void spoil_size(Random& random, GstVideoMeta* meta) {
@@ -61,8 +63,9 @@ void spoil_meta(Random& random, GstBuffer* buffer, const GstVideoInfo& video) {
         meta->n_planes = guint(random.between(0, GST_VIDEO_MAX_PLANES));
         break;
       case 2:
-        meta->format = random.pick<GstVideoFormat>({GST_VIDEO_FORMAT_GRAY8, GST_VIDEO_FORMAT_NV12, GST_VIDEO_FORMAT_RGBA,
-                                                    GST_VIDEO_FORMAT_I420_10LE, GST_VIDEO_FORMAT_v210, GST_VIDEO_FORMAT_ENCODED});
+        meta->format =
+            random.pick<GstVideoFormat>({GST_VIDEO_FORMAT_GRAY8, GST_VIDEO_FORMAT_NV12, GST_VIDEO_FORMAT_RGBA,
+                                         GST_VIDEO_FORMAT_I420_10LE, GST_VIDEO_FORMAT_v210, GST_VIDEO_FORMAT_ENCODED});
         break;
       case 3:
       case 4:
@@ -85,7 +88,8 @@ void spoil_crop(Random& random, GstBuffer* buffer) {
 void keep_bytes(Random& random, GstBuffer* buffer, gsize offset, gsize size) {
   std::string bytes(size, '\0');
   gst_buffer_extract(buffer, offset, bytes.data(), size);
-  gst_buffer_replace_all_memory(buffer, new_fenced_memory(bytes.data(), size, random.one_in(2) ? Fence::page : Fence::heap, false));
+  gst_buffer_replace_all_memory(
+      buffer, new_fenced_memory(bytes.data(), size, random.one_in(2) ? Fence::page : Fence::heap, false));
 }
 
 /// Makes the buffer smaller than its caps require.

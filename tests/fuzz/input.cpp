@@ -16,7 +16,8 @@ gboolean answer_as_source(GstPad* pad, GstObject* parent, GstQuery* query) {
 
 }  // namespace
 
-Input::Input(Rig& rig, GstPad* target, bool is_live) : rig_(rig), pad_(gst_pad_new(nullptr, GST_PAD_SRC)), target_(target) {
+Input::Input(Rig& rig, GstPad* target, bool is_live)
+    : rig_(rig), pad_(gst_pad_new(nullptr, GST_PAD_SRC)), target_(target) {
   rig_.allow_error();
   gst_object_ref_sink(pad_);
   gst_pad_set_element_private(pad_, GINT_TO_POINTER(int(is_live)));
@@ -63,7 +64,8 @@ bool Input::begin(const std::string& text) {
 GstFlowReturn Input::push(GstBuffer* buffer) {
   rig_.follow(buffer);
   const GstFlowReturn flow = gst_pad_push(pad_, buffer);
-  if (flow == GST_FLOW_ERROR && !rig_.has_posted_error()) complain("a frame ended with an error, but no error message was posted");
+  if (flow == GST_FLOW_ERROR && !rig_.has_posted_error())
+    complain("a frame ended with an error, but no error message was posted");
   return flow;
 }
 

@@ -18,8 +18,8 @@ class Input {
   ~Input();
   Input(const Input&) = delete;
 
-  /// Sends stream-start, caps and a plain segment. Returns false if the caps caused an error. The caller must then stop, since anything
-  /// that follows would send the caps again.
+  /// Sends stream-start, caps and a plain segment. Returns false if the caps caused an error. The caller must then
+  /// stop, since anything that follows would send the caps again.
   bool begin(const std::string& caps);
   bool send(GstEvent* event);
   GstFlowReturn push(GstBuffer* buffer);

@@ -47,6 +47,8 @@ void lying_pool_class_init(LyingPoolClass* klass) {
 
 }  // namespace
 
-GstBufferPool* new_lying_pool() { return GST_BUFFER_POOL(gst_object_ref_sink(g_object_new(lying_pool_get_type(), nullptr))); }
+GstBufferPool* new_lying_pool() {
+  return GST_BUFFER_POOL(gst_object_ref_sink(g_object_new(lying_pool_get_type(), nullptr)));
+}
 
 }  // namespace cudavision::fuzz

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Runs random cases against every element of the plugin: sizes, formats, layouts, settings, metas, caps, events, queries, threads.
-//   fuzz [--seed N] [--first K] [--cases N] [--element NAME] [--backend cpu|cuda|auto] [--jobs N] [--limit S] [--max-failures N]
-//   [--list]
-// A case depends only on the seed, its number and --element: `fuzz --first K --cases 1` repeats case K. --jobs 0 runs the cases in
-// this process, for a debugger. --list prints the cases. Exit status: 0 if all passed, 1 if some failed, 2 for a wrong option, 77 if
-// the backend does not work on this machine.
+// Runs random cases against every element of the plugin: sizes, formats, layouts, settings, metas, caps,
+// events, queries, threads.
+//   fuzz [--seed N] [--first K] [--cases N] [--element NAME] [--backend cpu|cuda|auto] [--jobs N] [--limit S]
+//        [--max-failures N] [--list]
+// A case depends only on the seed, its number and --element: `fuzz --first K --cases 1` repeats case K. --jobs 0 runs
+// the cases in this process, for a debugger. --list prints the cases. Exit status: 0 if all passed, 1 if some failed, 2
+// for a wrong option, 77 if the backend does not work on this machine.
 #include <gst/gst.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,7 +25,8 @@
 
 using namespace cudavision::fuzz;
 
-// A report of a sanitizer aborts the case. Leak detection is off, because a worker ends without freeing GStreamer's global memory.
+// A report of a sanitizer aborts the case. Leak detection is off,
+// because a worker ends without freeing GStreamer's global memory.
 extern "C" {
 __attribute__((visibility("default"))) const char* __asan_default_options() {
   return "abort_on_error=1:detect_leaks=0:handle_abort=1";
@@ -37,8 +39,8 @@ __attribute__((visibility("default"))) const char* __ubsan_default_options() {
 namespace {
 
 struct Options {
-  std::uint64_t seed = 1, first = 0, cases = 1000, jobs = std::clamp(std::thread::hardware_concurrency(), 1u, 8u), limit = 60,
-                max_failures = 50;
+  std::uint64_t seed = 1, first = 0, cases = 1000, jobs = std::clamp(std::thread::hardware_concurrency(), 1u, 8u),
+                limit = 60, max_failures = 50;
   std::string element, backend = "auto";
   bool list = false;
 };
@@ -115,7 +117,8 @@ int check(const Options& options) {
   return 2;
 }
 
-/// Calls check() in a process of its own, because the threads and the CUDA context that it creates do not survive fork().
+/// Calls check() in a process of its own, because the threads and the CUDA context that it
+/// creates do not survive fork().
 int check_in_child(const Options& options) {
   std::fflush(nullptr);
   const pid_t child = fork();
@@ -148,8 +151,8 @@ int main(int argc, char** argv) {
     for (std::uint64_t i = options.first; i < options.first + options.cases; ++i)
       ++(run(options, i) ? counts.passed : counts.failed);
   } else {
-    counts = run_in_workers(options.first, options.cases, int(options.jobs), int(options.limit), options.max_failures, prepare,
-                            [&](std::uint64_t number) { return run(options, number); });
+    counts = run_in_workers(options.first, options.cases, int(options.jobs), int(options.limit), options.max_failures,
+                            prepare, [&](std::uint64_t number) { return run(options, number); });
   }
   if (counts.failed >= options.max_failures)
     std::printf("ended early, after %" PRIu64 " failures (--max-failures)\n", counts.failed);

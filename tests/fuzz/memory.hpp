@@ -13,8 +13,8 @@ enum class Fence {
   heap,  ///< a malloc block of exactly this size; the address sanitizer guards both of its ends
 };
 
-/// (transfer full) Makes memory with a copy of `bytes`. GStreamer does not map `read_only` memory for writing; with Fence::page the
-/// processor refuses writes too.
+/// (transfer full) Makes memory with a copy of `bytes`. GStreamer does not map `read_only` memory for writing; with
+/// Fence::page the processor refuses writes too.
 GstMemory* new_fenced_memory(const void* bytes, std::size_t size, Fence fence, bool read_only);
 
 }  // namespace cudavision::fuzz

@@ -12,8 +12,8 @@
 
 namespace cudavision::fuzz {
 
-/// SplitMix64 (Steele, Lea, Flood 2014). The distributions of <random> differ between standard libraries; these do not. (Compilers may
-/// still evaluate the arguments of a call in different orders.)
+/// SplitMix64 (Steele, Lea, Flood 2014). The distributions of <random> differ between standard libraries; these do not.
+/// (Compilers may still evaluate the arguments of a call in different orders.)
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
@@ -51,7 +51,8 @@ class Random {
     return choices[std::size_t(below(int(choices.size())))];
   }
 
-  /// Makes a generator for another purpose, for example another thread. Its use does not change the numbers of this generator.
+  /// Makes a generator for another purpose, for example another thread.
+  /// Its use does not change the numbers of this generator.
   Random fork() { return bytes_ ? Random(bytes_->cut_part()) : Random(bits()); }
 
  private:

@@ -13,7 +13,8 @@ namespace {
 /// The sink pad accepts at most this many frames: a mixer fills the whole time before a frame with a distant timestamp.
 constexpr int most_frames = 100;
 
-/// The CUDA context of the first element that created one. All cases share it, because creating one takes longer than a case.
+/// The CUDA context of the first element that created one. All cases share it,
+/// because creating one takes longer than a case.
 std::mutex context_mutex;
 GstContext* cuda_context = nullptr;
 
@@ -127,7 +128,8 @@ void Rig::follow(GstBuffer* buffer) {
   for (guint i = 0; i < gst_buffer_n_memory(buffer); ++i) pushed_.push_back(gst_buffer_peek_memory(buffer, i));
 }
 
-// Output ------------------------------------------------------------------------------------------------------------------------
+// Output
+// ---------------------------------------------------------------------------------------------------------------------
 
 bool Rig::is_ours(GstBuffer* buffer) {
   const std::lock_guard<std::mutex> lock(mutex_);

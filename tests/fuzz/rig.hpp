@@ -32,7 +32,8 @@ class Rig {
 
   /// Returns a string for each output frame: its samples if they are kept, otherwise an empty string.
   std::vector<std::string> outputs();
-  /// The number of error messages since the last set_state(GST_STATE_PLAYING). More errors than allow_error() permits are a failure.
+  /// The number of error messages since the last set_state(GST_STATE_PLAYING).
+  /// More errors than allow_error() permits are a failure.
   int errors() const { return errors_; }
   /// Whether the element has ever posted an error.
   bool has_posted_error() const { return has_posted_error_; }
@@ -57,7 +58,8 @@ class Rig {
   GstBus* bus_;
   std::atomic<int> errors_{0}, most_errors_{0}, frames_{0};
   std::atomic<bool> eos_{false}, has_posted_error_{false};
-  std::shared_ptr<std::atomic<int>> alive_ = std::make_shared<std::atomic<int>>(1);  // the element, and the frames pushed into it
+  // The element, and the frames pushed into it.
+  std::shared_ptr<std::atomic<int>> alive_ = std::make_shared<std::atomic<int>>(1);
   std::mutex mutex_;
   std::vector<const GstMemory*> pushed_;
   std::vector<std::string> outputs_;

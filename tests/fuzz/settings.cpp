@@ -47,12 +47,13 @@ gint64 whole_number(Random& random, Mood mood, gint64 low, gint64 high, gint64 i
 double real_number(Random& random, Mood mood, double low, double high, double initial) {
   double value = random.pick<double>({initial, 0, 0.02, 0.1, 0.5, 1, 2, 3.7, 10, random.unit(), random.unit() * 20});
   if (mood == Mood::bold && random.one_in(3))
-    value = random.pick<double>(
-        {low, high, -1, -0.0, 1e-300, -1e-300, 1e300, -1e300, 1e9, -1e9, 255, 256, 65536, 5e-324, 1e-9, 1 - 1e-16, 1e38});
+    value = random.pick<double>({low, high, -1, -0.0, 1e-300, -1e-300, 1e300, -1e300, 1e9, -1e9, 255, 256, 65536,
+                                 5e-324, 1e-9, 1 - 1e-16, 1e38});
   return std::clamp(value, low, high);
 }
 
-/// Points in pixels or in shares of the frame. Some polygons cross themselves, and some points are outside of small frames.
+/// Points in pixels or in shares of the frame. Some polygons cross themselves,
+/// and some points are outside of small frames.
 std::string points(Random& random, int count) {
   const bool shares = random.below(3) > 0;
   std::string written;
@@ -71,8 +72,8 @@ std::string shapes(Random& random, const char* property) {
                                      "a:" + points(random, 4) + ";b :" + points(random, 3), "a: 1,1 2,2",
                                      "a: " + points(random, 60)});
   if (std::strcmp(property, "lines") == 0)
-    return random.pick<std::string>(
-        {"a: 0.0,0.5 1.0,0.5", "a: " + points(random, 2) + "; b: " + points(random, 2), "a: 3,3 3,3", points(random, 2)});
+    return random.pick<std::string>({"a: 0.0,0.5 1.0,0.5", "a: " + points(random, 2) + "; b: " + points(random, 2),
+                                     "a: 3,3 3,3", points(random, 2)});
   if (std::strcmp(property, "mask-regions") == 0 && random.one_in(2)) return points(random, 3) + ";0,0,4,4";
   return {};
 }
@@ -88,7 +89,8 @@ std::string text(Random& random, Mood mood, const char* property) {
   const auto polygon = [&] {
     std::string written;
     for (int i = random.between(3, 6); i > 0; --i)
-      written += (written.empty() ? "" : " ") + std::to_string(random.below(40)) + "," + std::to_string(random.below(40));
+      written +=
+          (written.empty() ? "" : " ") + std::to_string(random.below(40)) + "," + std::to_string(random.below(40));
     return written;
   };
   if (mood == Mood::calm || random.one_in(3))
@@ -128,16 +130,17 @@ void append_number(GValue* array, Random& random, Mood mood) {
   Value element(G_TYPE_DOUBLE);
   g_value_set_double(element.get(), random.one_in(2) ? random.between(-3, 5) : random.unit() * 4 - 2);
   if (mood == Mood::bold && random.one_in(40)) {
-    g_value_set_double(element.get(),
-                       random.pick<double>({std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(),
-                                            1e308, -1e308, 1e-308, G_MAXINT, -1e10}));
+    g_value_set_double(element.get(), random.pick<double>({std::numeric_limits<double>::quiet_NaN(),
+                                                           std::numeric_limits<double>::infinity(), 1e308, -1e308,
+                                                           1e-308, G_MAXINT, -1e10}));
   }
   gst_value_array_append_value(array, element.get());
 }
 
 void fill_array(GValue* value, Random& random, Mood mood) {
   int length = random.pick<int>({1, 9, 9, 25, 49, 15, 3, 255});
-  if (mood == Mood::bold && random.one_in(3)) length = random.pick<int>({0, 2, 8, 10, 24, 63 * 63, 64 * 64, 65 * 65, 1000});
+  if (mood == Mood::bold && random.one_in(3))
+    length = random.pick<int>({0, 2, 8, 10, 24, 63 * 63, 64 * 64, 65 * 65, 1000});
   Value other(random.pick<GType>(
       {G_TYPE_INT, G_TYPE_STRING, G_TYPE_UINT64, G_TYPE_BOOLEAN, GST_TYPE_ARRAY, G_TYPE_FLOAT, GST_TYPE_FRACTION}));
   if (G_VALUE_HOLDS_STRING(other.get())) g_value_set_string(other.get(), "five");
@@ -159,16 +162,19 @@ bool fill(GValue* value, GParamSpec* spec, Random& random, Mood mood) {
   } else if (const auto* of_int = G_IS_PARAM_SPEC_INT(spec) ? G_PARAM_SPEC_INT(spec) : nullptr) {
     g_value_set_int(value, int(whole_number(random, mood, of_int->minimum, of_int->maximum, of_int->default_value)));
   } else if (const auto* of_uint = G_IS_PARAM_SPEC_UINT(spec) ? G_PARAM_SPEC_UINT(spec) : nullptr) {
-    g_value_set_uint(value, guint(whole_number(random, mood, of_uint->minimum, of_uint->maximum, of_uint->default_value)));
+    g_value_set_uint(value,
+                     guint(whole_number(random, mood, of_uint->minimum, of_uint->maximum, of_uint->default_value)));
   } else if (const auto* of_int64 = G_IS_PARAM_SPEC_INT64(spec) ? G_PARAM_SPEC_INT64(spec) : nullptr) {
     const gint64 amount = random.pick<gint64>({0, 1, 1000, 40000000, -1, -40000000, 3600000000000, -3600000000000});
     g_value_set_int64(value, std::clamp(amount, of_int64->minimum, of_int64->maximum));
   } else if (const auto* of_uint64 = G_IS_PARAM_SPEC_UINT64(spec) ? G_PARAM_SPEC_UINT64(spec) : nullptr) {
     guint64 amount = random.pick<guint64>({0, 1, 1000, 40000000, 1000000000, of_uint64->default_value});
-    if (mood == Mood::bold && random.one_in(3)) amount = random.pick<guint64>({of_uint64->minimum, of_uint64->maximum, G_MAXINT64});
+    if (mood == Mood::bold && random.one_in(3))
+      amount = random.pick<guint64>({of_uint64->minimum, of_uint64->maximum, G_MAXINT64});
     g_value_set_uint64(value, std::clamp(amount, of_uint64->minimum, of_uint64->maximum));
   } else if (const auto* of_double = G_IS_PARAM_SPEC_DOUBLE(spec) ? G_PARAM_SPEC_DOUBLE(spec) : nullptr) {
-    g_value_set_double(value, real_number(random, mood, of_double->minimum, of_double->maximum, of_double->default_value));
+    g_value_set_double(value,
+                       real_number(random, mood, of_double->minimum, of_double->maximum, of_double->default_value));
   } else if (G_IS_PARAM_SPEC_STRING(spec)) {
     if (random.one_in(8))
       g_value_set_string(value, nullptr);
@@ -202,7 +208,8 @@ std::vector<GParamSpec*> specs_of(GObject* object) {
 
 std::vector<GParamSpec*> drawn_properties(GObject* object) {
   std::vector<GParamSpec*> specs = specs_of(object);
-  specs.erase(std::remove_if(specs.begin(), specs.end(), [](const GParamSpec* spec) { return !is_drawn(spec); }), specs.end());
+  specs.erase(std::remove_if(specs.begin(), specs.end(), [](const GParamSpec* spec) { return !is_drawn(spec); }),
+              specs.end());
   return specs;
 }
 

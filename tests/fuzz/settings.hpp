@@ -35,7 +35,8 @@ enum class Mood {
   bold,  ///< also unusable values, within the property's range only, because GLib warns about values beyond it
 };
 
-/// The properties of an object that get random values: writable ones, without names and those that the program's options set.
+/// The properties of an object that get random values: writable ones,
+/// without names and those that the program's options set.
 std::vector<GParamSpec*> drawn_properties(GObject* object);
 /// Whether a class of this plugin has the property. GStreamer's own properties fail at some values of their range.
 bool is_our_property(const GParamSpec* spec);

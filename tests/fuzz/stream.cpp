@@ -19,7 +19,8 @@ GstBuffer* stamped(GstBuffer* buffer, int index) {
   return buffer;
 }
 
-/// (transfer full) Copies the picture into a buffer of the pool that the element proposes. Returns NULL if there is no pool or no memory.
+/// (transfer full) Copies the picture into a buffer of the pool that the element proposes.
+/// Returns NULL if there is no pool or no memory.
 GstBuffer* in_proposed_pool(Input& input, const Picture& picture, const std::string& caps_text) {
   GstCaps* caps = gst_caps_from_string(caps_text.c_str());
   GstQuery* query = gst_query_new_allocation(caps, TRUE);
@@ -43,11 +44,11 @@ GstBuffer* in_proposed_pool(Input& input, const Picture& picture, const std::str
   for (int p = 0; p < int(GST_VIDEO_INFO_N_PLANES(&picture.video)); ++p) {
     const PlaneSize plane = plane_size(picture.video, p);
     for (int y = 0; y < plane.rows; ++y)
-      std::memcpy(
-          static_cast<guint8*>(GST_VIDEO_FRAME_PLANE_DATA(&frame, p)) + std::ptrdiff_t(y) * GST_VIDEO_FRAME_PLANE_STRIDE(&frame, p),
-          &picture.bytes[GST_VIDEO_INFO_PLANE_OFFSET(&picture.video, p) +
-                         gsize(y) * gsize(GST_VIDEO_INFO_PLANE_STRIDE(&picture.video, p))],
-          plane.row_bytes);
+      std::memcpy(static_cast<guint8*>(GST_VIDEO_FRAME_PLANE_DATA(&frame, p)) +
+                      std::ptrdiff_t(y) * GST_VIDEO_FRAME_PLANE_STRIDE(&frame, p),
+                  &picture.bytes[GST_VIDEO_INFO_PLANE_OFFSET(&picture.video, p) +
+                                 gsize(y) * gsize(GST_VIDEO_INFO_PLANE_STRIDE(&picture.video, p))],
+                  plane.row_bytes);
   }
   gst_video_frame_unmap(&frame);
   return buffer;
@@ -132,7 +133,8 @@ std::string caps_text(const StreamPlan& plan) {
 
 GstVideoInfo video_of(const StreamPlan& plan) {
   GstVideoInfo video;
-  gst_video_info_set_format(&video, gst_video_format_from_string(plan.format.c_str()), guint(plan.width), guint(plan.height));
+  gst_video_info_set_format(&video, gst_video_format_from_string(plan.format.c_str()), guint(plan.width),
+                            guint(plan.height));
   return video;
 }
 
@@ -181,8 +183,8 @@ void feed(Rig& rig, Input& input, Random random, StreamPlan plan) {
   if (!random.one_in(8) && rig.errors() == 0) input.send(gst_event_new_eos());
 }
 
-void feed_pictures(Input& input, Random random, const StreamPlan& plan, const std::vector<Picture>& pictures, Layout layout,
-                   bool decorated) {
+void feed_pictures(Input& input, Random random, const StreamPlan& plan, const std::vector<Picture>& pictures,
+                   Layout layout, bool decorated) {
   if (!input.begin(caps_text(plan) + ",framerate=25/1")) return;
   int index = 0;
   for (const Picture& picture : pictures) {

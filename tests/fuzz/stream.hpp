@@ -29,9 +29,9 @@ void draw_size(Random& random, StreamPlan& plan);
 /// Sends a stream as planned, until all frames are sent or the element refuses to go on.
 void feed(Rig& rig, Input& input, Random random, StreamPlan plan);
 
-/// Sends these pictures, all in this layout, and then EOS. `decorated`: adds metas and flags, which depend on `random` and not on the
-/// layout.
-void feed_pictures(Input& input, Random random, const StreamPlan& plan, const std::vector<Picture>& pictures, Layout layout,
-                   bool decorated);
+/// Sends these pictures, all in this layout, and then EOS. `decorated`: adds metas and flags, which depend on `random`
+/// and not on the layout.
+void feed_pictures(Input& input, Random random, const StreamPlan& plan, const std::vector<Picture>& pictures,
+                   Layout layout, bool decorated);
 
 }  // namespace cudavision::fuzz

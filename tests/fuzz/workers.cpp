@@ -79,8 +79,8 @@ void print_failure(std::FILE* log, const std::string& closing) {
   _exit(0);
 }
 
-void start(Worker& worker, Shared& shared, std::uint64_t end, std::uint64_t most_failures, const std::function<void()>& prepare,
-           const RunCase& run) {
+void start(Worker& worker, Shared& shared, std::uint64_t end, std::uint64_t most_failures,
+           const std::function<void()>& prepare, const RunCase& run) {
   std::fflush(nullptr);
   empty(worker.log);
   worker.progress->began_ms = 0;

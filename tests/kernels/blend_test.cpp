@@ -17,10 +17,10 @@ namespace {
 using reference::Pad;
 using Kind = blend::Background::Kind;
 
-constexpr blend::Operator operators[] = {blend::Operator::source,     blend::Operator::over,     blend::Operator::add,
-                                         blend::Operator::subtract,   blend::Operator::multiply, blend::Operator::screen,
-                                         blend::Operator::difference, blend::Operator::min,      blend::Operator::max,
-                                         blend::Operator::average};
+constexpr blend::Operator operators[] = {
+    blend::Operator::source,   blend::Operator::over,   blend::Operator::add,        blend::Operator::subtract,
+    blend::Operator::multiply, blend::Operator::screen, blend::Operator::difference, blend::Operator::min,
+    blend::Operator::max,      blend::Operator::average};
 constexpr blend::Division divisions[] = {blend::Division::nearest, blend::Division::down};
 constexpr blend::Interpolation interpolations[] = {blend::Interpolation::nearest, blend::Interpolation::bilinear,
                                                    blend::Interpolation::area};
@@ -38,22 +38,22 @@ struct Scene {
 std::string describe(const Scene& scene) {
   std::ostringstream text;
   text << info(scene.geometry.format).name << ' ' << scene.geometry.width << 'x' << scene.geometry.height << " matrix "
-       << int(scene.color.matrix) << " limited " << scene.color.limited << " background " << int(scene.background.kind) << " argb "
-       << std::hex << scene.background.argb << std::dec << " layout " << scene.layout.offset << ' ' << scene.layout.padding
-       << " division " << int(scene.division);
+       << int(scene.color.matrix) << " limited " << scene.color.limited << " background " << int(scene.background.kind)
+       << " argb " << std::hex << scene.background.argb << std::dec << " layout " << scene.layout.offset << ' '
+       << scene.layout.padding << " division " << int(scene.division);
   const auto rect = [&](const char* name, const Rect& r) {
     text << ' ' << name << " (" << r.x << ", " << r.y << ' ' << r.width << 'x' << r.height << ')';
   };
   for (const Pad& pad : scene.pads) {
     const blend::Pad& p = pad.params;
     const Geometry& size = pad.picture.geometry();
-    text << "\n  " << info(size.format).name << ' ' << size.width << 'x' << size.height << " matrix " << int(p.color.matrix)
-         << " limited " << p.color.limited;
+    text << "\n  " << info(size.format).name << ' ' << size.width << 'x' << size.height << " matrix "
+         << int(p.color.matrix) << " limited " << p.color.limited;
     rect("place", p.place);
     rect("crop", p.crop);
-    text << " alpha " << p.alpha << " op " << int(p.op) << " interpolation " << int(p.interpolation) << " key " << int(p.key.mode)
-         << " color " << p.key.color[0] << ' ' << p.key.color[1] << ' ' << p.key.color[2] << " tolerance " << p.key.tolerance
-         << " softness " << p.key.softness;
+    text << " alpha " << p.alpha << " op " << int(p.op) << " interpolation " << int(p.interpolation) << " key "
+         << int(p.key.mode) << " color " << p.key.color[0] << ' ' << p.key.color[1] << ' ' << p.key.color[2]
+         << " tolerance " << p.key.tolerance << " softness " << p.key.softness;
   }
   return text.str();
 }
@@ -76,11 +76,12 @@ Picture compose(blend::Blend& plan, Backend backend, const Scene& scene) {
   }
   const Picture none({Format::GRAY8, 1, 1});
   Job job(backend, none, Picture(scene.geometry, scene.layout).inverted());
-  const Status status =
-      job.submit([&](const Image&, const Image& dst, Queue queue) { return plan.submit(dst, scene.background, pads, queue); });
+  const Status status = job.submit(
+      [&](const Image&, const Image& dst, Queue queue) { return plan.submit(dst, scene.background, pads, queue); });
   EXPECT_TRUE(status.ok()) << status.message();
   const Picture out = job.finish();
-  for (std::size_t i = 0; i < pads.size(); ++i) EXPECT_TRUE(memory[i]->read() == scene.pads[i].picture.bytes()) << "pad " << i;
+  for (std::size_t i = 0; i < pads.size(); ++i)
+    EXPECT_TRUE(memory[i]->read() == scene.pads[i].picture.bytes()) << "pad " << i;
   return out;
 }
 
@@ -97,27 +98,29 @@ void expect_reference(Backend backend, const Scene& scene, int tolerance = 1) {
 }
 
 blend::Color random_color(Random& random) {
-  return {
-      random.pick<LumaMatrix>({LumaMatrix::bt601, LumaMatrix::bt601, LumaMatrix::bt709, LumaMatrix::bt2020, LumaMatrix::smpte240m}),
-      random.below(2) == 0};
+  return {random.pick<LumaMatrix>(
+              {LumaMatrix::bt601, LumaMatrix::bt601, LumaMatrix::bt709, LumaMatrix::bt2020, LumaMatrix::smpte240m}),
+          random.below(2) == 0};
 }
 
 blend::Background random_background(Random& random) {
-  return {random.pick<Kind>({Kind::checker, Kind::black, Kind::white, Kind::transparent, Kind::transparent, Kind::color}),
-          random.pick<std::uint32_t>({0xff112233, 0x80f0c000, 0x00ffffff, 0x01e07f3a})};
+  return {
+      random.pick<Kind>({Kind::checker, Kind::black, Kind::white, Kind::transparent, Kind::transparent, Kind::color}),
+      random.pick<std::uint32_t>({0xff112233, 0x80f0c000, 0x00ffffff, 0x01e07f3a})};
 }
 
 /// `color`: of the output; half of the pads have the same.
 Pad random_pad(Random& random, Format format, const Geometry& output, const blend::Color& color) {
-  const Data data =
-      random.pick<Data>({Data::random, Data::random, Data::random, Data::faint, Data::flat, Data::checkerboard, Data::max});
+  const Data data = random.pick<Data>(
+      {Data::random, Data::random, Data::random, Data::faint, Data::flat, Data::checkerboard, Data::max});
   const Geometry geometry{format, random.between(1, 40), random.between(1, 40)};
   Pad pad{make_picture(geometry, unsigned(random.below(1 << 30)), data, random.pick(layouts)), {}};
   blend::Pad& p = pad.params;
   p.color = random.below(2) ? color : random_color(random);
   if (random.below(3) == 0) {
     p.crop.x = random.below(geometry.width), p.crop.y = random.below(geometry.height);
-    p.crop.width = random.between(1, geometry.width - p.crop.x), p.crop.height = random.between(1, geometry.height - p.crop.y);
+    p.crop.width = random.between(1, geometry.width - p.crop.x),
+    p.crop.height = random.between(1, geometry.height - p.crop.y);
   }
   const bool own_size = random.below(3) == 0;
   p.place.width = own_size ? (p.crop.empty() ? geometry.width : p.crop.width) : random.between(0, 80);
@@ -137,8 +140,9 @@ Pad random_pad(Random& random, Format format, const Geometry& output, const blen
 }
 
 Scene random_scene(Random& random, Format output, Format input, std::pair<int, int> size) {
-  Scene scene{{output, size.first, size.second}, random_color(random), random_background(random), {}, random.pick(layouts),
-              divisions[random.below(2)]};
+  Scene scene{
+      {output, size.first, size.second}, random_color(random), random_background(random), {}, random.pick(layouts),
+      divisions[random.below(2)]};
   for (int pads = random.pick<int>({1, 1, 2, 3}); pads > 0; --pads)
     scene.pads.push_back(
         random_pad(random, random.below(2) ? input : Format(random.below(format_count)), scene.geometry, scene.color));
@@ -199,8 +203,9 @@ TEST_P(BlendFormats, SameColoursAreExact) {
       scene.pads[0].params.place = {0, 0, width, height};
       scene.pads[0].params.color = scene.color;
       scene.pads[0].params.op = op;
-      Picture expected = op == blend::Operator::over ? reference::blend(geometry, scene.color, {}, scene.pads, scene.layout)
-                                                     : Picture(geometry, scene.layout);
+      Picture expected = op == blend::Operator::over
+                             ? reference::blend(geometry, scene.color, {}, scene.pads, scene.layout)
+                             : Picture(geometry, scene.layout);
       if (op != blend::Operator::over)
         for (const reference::Component& c : src.format().components) {
           reference::Grid grid = src.read(c);
@@ -231,7 +236,8 @@ TEST_P(BlendFormats, NearestIsExact) {
   }
 }
 
-/// Unscaled pads of the output's format and colors, at any position. With 8 bits each pad leaves integers, so the result is exact.
+/// Unscaled pads of the output's format and colors, at any position.
+/// With 8 bits each pad leaves integers, so the result is exact.
 TEST_P(BlendFormats, StacksAreExact) {
   const auto [backend, format] = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -251,8 +257,8 @@ TEST_P(BlendFormats, StacksAreExact) {
         const bool covers = random.below(4) == 0;
         const Geometry geometry{format, covers ? width : random.between(1, 2 * width),
                                 covers ? height : random.between(1, 2 * height)};
-        Pad pad{make_picture(geometry, unsigned(random.below(1 << 30)), random.pick<Data>({Data::random, Data::random, Data::max}),
-                             random.pick(layouts)),
+        Pad pad{make_picture(geometry, unsigned(random.below(1 << 30)),
+                             random.pick<Data>({Data::random, Data::random, Data::max}), random.pick(layouts)),
                 {}};
         blend::Pad& p = pad.params;
         p.color = scene.color;
@@ -275,8 +281,8 @@ TEST_P(BlendFormats, StacksAreExact) {
   }
 }
 
-/// One unscaled pad at each odd and even place over another picture, with each odd and even crop, size and end: chroma samples of the
-/// pad lie between those of the output, and some belong to the pad in part.
+/// One unscaled pad at each odd and even place over another picture, with each odd and even crop, size and end: chroma
+/// samples of the pad lie between those of the output, and some belong to the pad in part.
 TEST_P(BlendFormats, OddPlacesAreExact) {
   const auto [backend, format] = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -289,18 +295,22 @@ TEST_P(BlendFormats, OddPlacesAreExact) {
     for (int odd = 0; odd < 64; ++odd, ++index) {
       if (width > 1000 && odd % 8 != index / 64) continue;
       const Geometry geometry{format, width, height};
-      Scene scene{geometry, random_color(random), random_background(random), {}, random.pick(layouts), divisions[odd % 2]};
+      Scene scene{geometry, random_color(random), random_background(random),
+                  {},       random.pick(layouts), divisions[odd % 2]};
       const auto add = [&](const Geometry& size) -> blend::Pad& {
-        scene.pads.push_back({make_picture(size, unsigned(random.below(1 << 30)), Data::random, random.pick(layouts)), {}});
+        scene.pads.push_back(
+            {make_picture(size, unsigned(random.below(1 << 30)), Data::random, random.pick(layouts)), {}});
         scene.pads.back().params.color = scene.color;
         scene.pads.back().params.op = blend::Operator::over;
         return scene.pads.back().params;
       };
       if (random.below(4)) add(geometry).place = {0, 0, width, height};
       blend::Pad& pad = add({format, width + 4, height + 4});
-      const int length_x = std::max(1, width / 2 * 2 - (odd & 1)), length_y = std::max(1, height / 2 * 2 - (odd >> 1 & 1));
+      const int length_x = std::max(1, width / 2 * 2 - (odd & 1)),
+                length_y = std::max(1, height / 2 * 2 - (odd >> 1 & 1));
       pad.crop = {odd >> 2 & 1, odd >> 3 & 1, length_x, length_y};
-      pad.place = {(odd >> 4 & 1) + 2 * random.between(-1, 1), (odd >> 5 & 1) + 2 * random.between(-1, 1), length_x, length_y};
+      pad.place = {(odd >> 4 & 1) + 2 * random.between(-1, 1), (odd >> 5 & 1) + 2 * random.between(-1, 1), length_x,
+                   length_y};
       pad.alpha = random.pick<double>({0.5, 0.5, 1, 0.003, random.unit()});
       pad.op = random.pick<blend::Operator>(
           {blend::Operator::over, blend::Operator::over, blend::Operator::add, blend::Operator::source});
@@ -314,20 +324,22 @@ TEST_P(BlendFormats, OddPlacesAreExact) {
     }
 }
 
-/// Pads two to five times as wide and high as their places: samples of the output are samples of the pad, or means of whole ones.
+/// Pads two to five times as wide and high as their places: samples of the output are samples of the
+/// pad, or means of whole ones.
 TEST_P(BlendFormats, WholeRatiosEqualTheReference) {
   const auto [backend, format] = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   Random random(unsigned(format) + 277);
   for (int round = 0; round < 16 * rounds(); ++round) {
     const Geometry geometry{format, random.between(1, 300), random.between(1, 90)};
-    Scene scene{geometry, random_color(random), random_background(random), {}, random.pick(layouts), divisions[round % 2]};
+    Scene scene{geometry, random_color(random), random_background(random),
+                {},       random.pick(layouts), divisions[round % 2]};
     for (int left = random.between(1, 2); left > 0; --left) {
       const int across = random.between(2, 5), down = random.below(3) ? across : random.between(2, 5);
       const Rect place{random.between(-3, geometry.width / 2), random.between(-3, geometry.height / 2),
                        random.between(1, geometry.width), random.between(1, geometry.height)};
-      Pad pad{make_picture({format, place.width * across, place.height * down}, unsigned(random.below(1 << 30)), Data::random,
-                           random.pick(layouts)),
+      Pad pad{make_picture({format, place.width * across, place.height * down}, unsigned(random.below(1 << 30)),
+                           Data::random, random.pick(layouts)),
               {}};
       pad.params.color = scene.color;
       pad.params.place = place;
@@ -340,14 +352,16 @@ TEST_P(BlendFormats, WholeRatiosEqualTheReference) {
   }
 }
 
-/// Pictures whose bytes are all ones or random: also in the bits above the depth, in padding and alpha, and between rows.
+/// Pictures whose bytes are all ones or random: also in the bits above the depth,
+/// in padding and alpha, and between rows.
 TEST_P(BlendFormats, TakesAnyBits) {
   const auto [backend, format] = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   Random random(unsigned(format) + 99);
   for (int round = 0; round < 6 * rounds(); ++round)
     for (const auto& [width, height] : small_sizes) {
-      Scene scene = random_scene(random, random.below(2) ? format : Format(random.below(format_count)), format, {width, height});
+      Scene scene =
+          random_scene(random, random.below(2) ? format : Format(random.below(format_count)), format, {width, height});
       // Also pads that are copied, or blended in place.
       if (random.below(2) && scene.geometry.format == format)
         for (Pad& pad : scene.pads) {
@@ -368,7 +382,8 @@ INSTANTIATE_FOR_FORMATS(BlendFormats, all_formats());
 
 class BlendPlans : public testing::TestWithParam<Backend> {};
 
-/// A wall and a picture: pixels that match the picture's first pixel show the wall; others are 0.35 wall and 0.65 picture.
+/// A wall and a picture: pixels that match the picture's first pixel show the wall;
+/// others are 0.35 wall and 0.65 picture.
 TEST_P(BlendPlans, ClassicFusion) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -457,7 +472,9 @@ TEST_P(BlendPlans, EqualSizes) {
       const auto layout = [&] { return aligned ? Layout{0, 0, 64} : random.pick(layouts); };
       Scene scene{geometry, random_color(random), random_background(random), {}, layout()};
       for (int i = random.below(4) == 0; i < 2; ++i) {
-        Pad pad{make_picture(geometry, unsigned(round * 2 + i), random.pick<Data>({Data::random, Data::faint}), layout()), {}};
+        Pad pad{
+            make_picture(geometry, unsigned(round * 2 + i), random.pick<Data>({Data::random, Data::faint}), layout()),
+            {}};
         pad.params.color = scene.color;
         pad.params.place = {0, 0, width, height};
         pad.params.op = random.pick<blend::Operator>(
@@ -477,7 +494,8 @@ TEST_P(BlendPlans, EqualSizes) {
   }
 }
 
-/// The integer formulas of GStreamer's compositor: over and add on a transparent background (overlay), over on an opaque one.
+/// The integer formulas of GStreamer's compositor: over and add on a transparent background
+/// (overlay), over on an opaque one.
 TEST_P(BlendPlans, OverIsTheCompositors) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -502,9 +520,9 @@ TEST_P(BlendPlans, OverIsTheCompositors) {
             Picture expected(geometry);
             const int steps = int(alpha * 255);
             const auto& components = below.format().components;
-            const auto& own_alpha = *std::find_if(components.begin(), components.end(), [&](const reference::Component& c) {
-              return !has_alpha || c.role == Role::alpha;
-            });
+            const auto& own_alpha =
+                *std::find_if(components.begin(), components.end(),
+                              [&](const reference::Component& c) { return !has_alpha || c.role == Role::alpha; });
             const reference::Grid own = above.read(own_alpha), under = below.read(own_alpha);
             for (const reference::Component& c : components) {
               const reference::Grid s = above.read(c), d = below.read(c);
@@ -546,13 +564,16 @@ TEST_P(BlendPlans, SixtyFourPads) {
       Scene scene{geometry, {}, {}, {}, {1, 3, 4}};
       const auto cells = blend::grid_layout(count, 0, 0, 3, geometry.width, geometry.height);
       for (int i = 0; i < count; ++i) {
-        Pad pad{make_picture({Format((i * 7) % format_count), random.between(1, 60), random.between(1, 60)}, unsigned(i)), {}};
+        Pad pad{
+            make_picture({Format((i * 7) % format_count), random.between(1, 60), random.between(1, 60)}, unsigned(i)),
+            {}};
         pad.params.place = {cells[i].x - 2, cells[i].y - 1, cells[i].width + 7, cells[i].height + 5};
         pad.params.alpha = i % 3 ? 1 : 0.6;
         pad.params.interpolation = interpolations[i % 3];
         scene.pads.push_back(std::move(pad));
       }
-      const Picture expected = reference::blend(scene.geometry, scene.color, scene.background, scene.pads, scene.layout);
+      const Picture expected =
+          reference::blend(scene.geometry, scene.color, scene.background, scene.pads, scene.layout);
       EXPECT_EQ(expected.difference(compose(*plan, backend, scene), 1), "") << count << " pads, " << describe(scene);
     }
   }
@@ -565,7 +586,8 @@ TEST_P(BlendPlans, PadAtOddAddressesGrows) {
   const Layout odd{0, 0, 1, 1, 0};
   const Geometry geometry{Format::RGBA, 301, 203};
   const auto plan = plan_for(backend, geometry, {});
-  for (const Geometry& size : {Geometry{Format::GRAY16_LE, 5, 3}, {Format::RGBA64_LE, 300, 200}, {Format::P010_10LE, 40, 30}}) {
+  for (const Geometry& size :
+       {Geometry{Format::GRAY16_LE, 5, 3}, {Format::RGBA64_LE, 300, 200}, {Format::P010_10LE, 40, 30}}) {
     Scene scene{geometry, {}, {}, {{make_picture(size, 6, Data::random, odd), {}}}, {}};
     scene.pads[0].params.place = {0, 0, size.width, size.height};
     const Picture expected = reference::blend(scene.geometry, scene.color, scene.background, scene.pads, scene.layout);
@@ -597,7 +619,8 @@ TEST_P(BlendPlans, ManyTiles) {
   SKIP_UNLESS_AVAILABLE(backend);
   for (Format format : {Format::NV12, Format::RGBA}) {
     const Geometry geometry{format, 131, 16379};
-    Scene scene{geometry, {}, {}, {{make_picture({format, 131, 9000}, 1), {}}, {make_picture({format, 90, 70}, 2), {}}}, {}};
+    Scene scene{
+        geometry, {}, {}, {{make_picture({format, 131, 9000}, 1), {}}, {make_picture({format, 90, 70}, 2), {}}}, {}};
     scene.pads[0].params.place = {0, 1, 131, 9000};
     scene.pads[0].params.op = blend::Operator::source;
     scene.pads[1].params.place = {30, 8000, 99, 8370};
@@ -666,7 +689,8 @@ TEST_P(BlendPlans, SameInputGivesTheSameBits) {
   }
 }
 
-/// A picture that hides everything leaves no trace of what was below, in this frame or the one before, not even in the last bit.
+/// A picture that hides everything leaves no trace of what was below, in this frame or the one before,
+/// not even in the last bit.
 TEST_P(BlendPlans, WhatIsHiddenLeavesNothing) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -679,7 +703,8 @@ TEST_P(BlendPlans, WhatIsHiddenLeavesNothing) {
       pad.params.op = op;
       return pad;
     };
-    for (blend::Operator op : {blend::Operator::source, blend::Operator::over, blend::Operator::add, blend::Operator::average}) {
+    for (blend::Operator op :
+         {blend::Operator::source, blend::Operator::over, blend::Operator::add, blend::Operator::average}) {
       const bool opaque = op == blend::Operator::over || op == blend::Operator::add;
       const Format above = opaque && format == Format::RGBA64_LE ? Format::Y444_16LE
                            : opaque && format == Format::RGBA    ? Format::RGB
@@ -690,7 +715,8 @@ TEST_P(BlendPlans, WhatIsHiddenLeavesNothing) {
       EXPECT_EQ(first.sample_difference(compose(*plan, backend, other), 0), "") << describe(other);
       other.pads.pop_back();
       (void)compose(*plan, backend, other);
-      EXPECT_EQ(first.sample_difference(compose(*plan, backend, scene), 0), "") << "after another frame: " << describe(scene);
+      EXPECT_EQ(first.sample_difference(compose(*plan, backend, scene), 0), "")
+          << "after another frame: " << describe(scene);
     }
   }
 }
@@ -725,8 +751,8 @@ TEST_P(BlendPlans, OthersChangeNothingBeside) {
   }
 }
 
-/// Walls and insets of the output's format have a kernel of their own. It gives the bits of the kernel for any layers: a pad above all
-/// that matches its key everywhere changes nothing, but leads there.
+/// Walls and insets of the output's format have a kernel of their own. It gives the bits of the kernel for any layers:
+/// a pad above all that matches its key everywhere changes nothing, but leads there.
 TEST_P(BlendPlans, WallsGiveTheSameBits) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -734,17 +760,20 @@ TEST_P(BlendPlans, WallsGiveTheSameBits) {
   for (Format format : all_formats()) {
     for (int round = 0; round < 6 * rounds(); ++round) {
       const Geometry geometry{format, random.between(130, 300), random.between(70, 140)};
-      Scene scene{geometry, random_color(random), random_background(random), {}, random.pick(layouts), divisions[round % 2]};
+      Scene scene{geometry, random_color(random), random_background(random),
+                  {},       random.pick(layouts), divisions[round % 2]};
       const auto add = [&](int width, int height) -> blend::Pad& {
         scene.pads.push_back(
-            {make_picture({format, width, height}, unsigned(random.below(1 << 30)), Data::random, random.pick(layouts)), {}});
+            {make_picture({format, width, height}, unsigned(random.below(1 << 30)), Data::random, random.pick(layouts)),
+             {}});
         scene.pads.back().params.color = scene.color;
         return scene.pads.back().params;
       };
       if (random.below(2)) add(geometry.width, geometry.height).place = {0, 0, geometry.width, geometry.height};
       const blend::Operator op = random.below(2) ? blend::Operator::source : blend::Operator::over;
       const blend::Interpolation interpolation = interpolations[round % 3];
-      const auto cells = blend::grid_layout(random.between(1, 12), 0, 0, random.below(3), geometry.width, geometry.height);
+      const auto cells =
+          blend::grid_layout(random.between(1, 12), 0, 0, random.below(3), geometry.width, geometry.height);
       for (const Rect& cell : cells) {
         const bool whole = random.below(3) > 0;  // a whole number of samples for each pixel
         blend::Pad& pad = whole ? add(cell.width * random.between(1, 4), cell.height * random.between(1, 4))
@@ -771,8 +800,8 @@ TEST_P(BlendPlans, WallsGiveTheSameBits) {
   }
 }
 
-/// The kernel for two pictures with an operator on R', G' and B' gives the bits of the kernel for any layers: a small third pad changes no
-/// row that it does not touch.
+/// The kernel for two pictures with an operator on R', G' and B' gives the bits of the kernel for any layers: a small
+/// third pad changes no row that it does not touch.
 TEST_P(BlendPlans, OperatorsOnTwoPicturesGiveTheSameBits) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -844,8 +873,8 @@ INSTANTIATE_FOR_BACKENDS(BlendPlans);
 
 void expect_rect(const Rect& got, const Rect& want) {
   EXPECT_TRUE(got.x == want.x && got.y == want.y && got.width == want.width && got.height == want.height)
-      << got.x << ", " << got.y << ' ' << got.width << 'x' << got.height << " for " << want.x << ", " << want.y << ' ' << want.width
-      << 'x' << want.height;
+      << got.x << ", " << got.y << ' ' << got.width << 'x' << got.height << " for " << want.x << ", " << want.y << ' '
+      << want.width << 'x' << want.height;
 }
 
 TEST(BlendLayout, GridIsAsSquareAsFits) {
@@ -874,8 +903,12 @@ TEST(BlendLayout, GridIsAsSquareAsFits) {
 
 TEST(BlendLayout, FitKeepsTheAspectRatio) {
   const Rect box{10, 20, 160, 90};
-  const auto place = [&](int w, int h, double aspect, blend::SizingPolicy policy) { return fit(box, w, h, aspect, policy).place; };
-  const auto crop = [&](int w, int h, double aspect, blend::SizingPolicy policy) { return fit(box, w, h, aspect, policy).crop; };
+  const auto place = [&](int w, int h, double aspect, blend::SizingPolicy policy) {
+    return fit(box, w, h, aspect, policy).place;
+  };
+  const auto crop = [&](int w, int h, double aspect, blend::SizingPolicy policy) {
+    return fit(box, w, h, aspect, policy).crop;
+  };
   expect_rect(place(7, 9, 1, blend::SizingPolicy::none), box);
   expect_rect(crop(7, 9, 1, blend::SizingPolicy::none), {0, 0, 7, 9});
   expect_rect(place(1920, 1080, 1, blend::SizingPolicy::keep_aspect_ratio), box);
@@ -893,7 +926,8 @@ TEST(BlendLayout, FitKeepsTheAspectRatio) {
 
 /// The tiles cover the output; small pictures get small tiles, large ones several strips per tile.
 TEST(BlendSchedule, TilesCoverTheOutput) {
-  for (const auto& [width, height] : std::vector<std::pair<int, int>>{{1, 1}, {64, 16}, {65, 17}, {1920, 1080}, {7680, 4320}})
+  for (const auto& [width, height] :
+       std::vector<std::pair<int, int>>{{1, 1}, {64, 16}, {65, 17}, {1920, 1080}, {7680, 4320}})
     for (const blend::TileGrid& grid : {blend::tile_grid(width, height), blend::direct_tile_grid(width, height)}) {
       EXPECT_EQ(grid.tile_width % blend::tile_width, 0);
       EXPECT_EQ(grid.tile_height % blend::strip_height, 0);
@@ -936,10 +970,12 @@ struct PairScene {
     return f(target, layers);
   }
   std::optional<blend::PairLaunch> schedule(blend::Division division = blend::Division::nearest) const {
-    return resolved(division, [&](auto& target, auto& layers) { return blend::schedule_pair(geometry, target, layers); });
+    return resolved(division,
+                    [&](auto& target, auto& layers) { return blend::schedule_pair(geometry, target, layers); });
   }
   blend::ComposeLaunch schedule_tiles() const {
-    return resolved(blend::Division::nearest, [](auto& target, auto& layers) { return blend::schedule_compose(target, layers); });
+    return resolved(blend::Division::nearest,
+                    [](auto& target, auto& layers) { return blend::schedule_compose(target, layers); });
   }
 
   /// The parts of lay_tiles, and the layers.
@@ -984,7 +1020,8 @@ TEST(BlendSchedule, TilesOfDirectLayers) {
   EXPECT_EQ(deep.schedule_tiles().pixels.across, 0);
 }
 
-/// Each pixel of each plane is in one part, which knows the layers that show there. Parts begin and end between samples of chroma.
+/// Each pixel of each plane is in one part, which knows the layers that show there.
+/// Parts begin and end between samples of chroma.
 TEST(BlendSchedule, PartsAreTheOutput) {
   Random random(5);
   int found = 0;
@@ -997,8 +1034,8 @@ TEST(BlendSchedule, PartsAreTheOutput) {
       scene.pads[i].src = scene.image(i + 1);
       const bool fills = i == 0 && random.below(2);
       if (!fills)
-        scene.pads[i].place = {random.between(-9, size.width - 1), random.between(-9, size.height - 1), random.between(10, 300),
-                               random.between(10, 150)};
+        scene.pads[i].place = {random.between(-9, size.width - 1), random.between(-9, size.height - 1),
+                               random.between(10, 300), random.between(10, 150)};
       else
         scene.pads[i].place = {0, 0, size.width, size.height};
     }
@@ -1066,7 +1103,8 @@ TEST(BlendSchedule, PartsOfInsetsAndWalls) {
   odd.pads[1].place = {641, 361, 640, 360};
   parts = odd.schedule_parts(layers);
   EXPECT_EQ(parts.other_blocks, 0);  // blocks of lay_parts compose chroma at the edges, too
-  EXPECT_EQ(std::count_if(parts.part, parts.part + parts.count, [](auto& part) { return part.kind == blend::Part::Kind::edges; }),
+  EXPECT_EQ(std::count_if(parts.part, parts.part + parts.count,
+                          [](auto& part) { return part.kind == blend::Part::Kind::edges; }),
             4);
   odd.pads[0].place.width = 1000;  // the background shows
   parts = odd.schedule_parts(layers);
@@ -1090,7 +1128,8 @@ TEST(BlendSchedule, Matrices) {
     for (bool limited : {false, true})
       for (Format format : {Format::GRAY8, Format::NV12, Format::RGBA}) {
         const blend::Target target = blend::make_target({format, 8, 8}, ColorCoding(format, matrix, limited));
-        EXPECT_EQ(blend::matrices_of(target), format == Format::RGBA ? blend::Matrices::equal : blend::Matrices::bounded);
+        EXPECT_EQ(blend::matrices_of(target),
+                  format == Format::RGBA ? blend::Matrices::equal : blend::Matrices::bounded);
       }
   blend::Target target = blend::make_target({Format::NV12, 8, 8}, ColorCoding(Format::NV12, LumaMatrix::bt601, false));
   target.from_rgb.m[0][3] = 1;
@@ -1186,8 +1225,9 @@ TEST(BlendSchedule, OtherFramesAreNoPairs) {
   EXPECT_FALSE(pair(Format::NV12, [](PairScene& s) { s.pads[1].place.x = 2; }));
   EXPECT_FALSE(pair(Format::NV12, [](PairScene& s) { s.pads[1].place.width = 62; }));
   EXPECT_FALSE(pair(Format::NV12, [](PairScene& s) { s.pads[1].color.limited = true; }));
-  EXPECT_FALSE(
-      pair(Format::NV12, [](PairScene& s) { s.pads[1].alpha = s.pads[0].alpha = 0.5, s.pads[0].op = blend::Operator::over; }));
+  EXPECT_FALSE(pair(Format::NV12, [](PairScene& s) {
+    s.pads[1].alpha = s.pads[0].alpha = 0.5, s.pads[0].op = blend::Operator::over;
+  }));
   EXPECT_FALSE(pair(Format::NV12, [](PairScene& s) { s.pads[1].op = blend::Operator::multiply; }));  // of odd width
   EXPECT_FALSE(pair(Format::RGBA, [](PairScene& s) { s.pads[1].op = blend::Operator::add; }));
   EXPECT_FALSE(pair(Format::RGBA, [](PairScene& s) { s.pads[0].alpha = 0.5; }));

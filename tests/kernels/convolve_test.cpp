@@ -10,7 +10,8 @@
 namespace cudavision::test {
 namespace {
 
-const std::vector<std::pair<int, int>> small_kernels = {{1, 1}, {3, 3}, {5, 5}, {7, 7}, {3, 1}, {1, 7}, {2, 2}, {4, 6}, {9, 3}};
+const std::vector<std::pair<int, int>> small_kernels = {{1, 1}, {3, 3}, {5, 5}, {7, 7}, {3, 1},
+                                                        {1, 7}, {2, 2}, {4, 6}, {9, 3}};
 const std::vector<std::pair<int, int>> kernels = {{1, 1}, {3, 3}, {5, 5}, {7, 7},   {15, 15}, {3, 1},
                                                   {1, 7}, {2, 2}, {4, 6}, {16, 16}, {33, 31}, {63, 63}};
 const std::vector<std::pair<int, int>> small_sizes = {{1, 1},  {2, 1},   {1, 2},   {3, 2},  {5, 7},
@@ -142,7 +143,8 @@ TEST_P(ConvolveSweep, WideFramesEqualReference) {
   }
 }
 
-/// No row of the frame stands for rows outside of it: nothing is read there. Each case twice, at both ends of the memory.
+/// No row of the frame stands for rows outside of it: nothing is read there. Each case twice,
+/// at both ends of the memory.
 TEST_P(ConvolveSweep, BordersWithoutRowsEqualReference) {
   const auto [backend, format] = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -158,8 +160,8 @@ TEST_P(ConvolveSweep, BordersWithoutRowsEqualReference) {
         }
 }
 
-/// Separable 3×3 kernels of integers with sums up to both sides of 2^15, in rows of any length: the CPU backend computes the smaller
-/// ones in 16 bits.
+/// Separable 3×3 kernels of integers with sums up to both sides of 2^15, in rows of any length: the CPU backend
+/// computes the smaller ones in 16 bits.
 TEST_P(ConvolveSweep, SmallIntegersEqualReference) {
   const auto [backend, format] = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -250,7 +252,8 @@ TEST_P(ConvolveOracle, OpenCVFilter2D) {
 TEST_P(ConvolveOracle, SharpenWithBorder140) {
   if (GetParam().backend) SKIP_UNLESS_AVAILABLE(*GetParam().backend);
   const int sharpen[3][3] = {{-5, 3, -5}, {3, 9, 3}, {-5, 3, -5}};
-  const int sharpen_5[5][5] = {{0, -1, 1, -1, 0}, {-1, 1, -1, 1, -1}, {0, -1, 8, -1, 0}, {-1, 1, -1, 1, -1}, {0, -1, 1, -1, 0}};
+  const int sharpen_5[5][5] = {
+      {0, -1, 1, -1, 0}, {-1, 1, -1, 1, -1}, {0, -1, 8, -1, 0}, {-1, 1, -1, 1, -1}, {0, -1, 1, -1, 0}};
   for (Format format : {Format::GRAY8, Format::RGB}) {
     for (int size : {3, 5}) {
       const Geometry geometry{format, 100, 60};
@@ -276,7 +279,8 @@ TEST_P(ConvolveOracle, SharpenWithBorder140) {
       params.preset = size == 3 ? convolve::Preset::sharpen : convolve::Preset::sharpen_5;
       params.border = Border::fill;
       params.border_value.fill(140);
-      EXPECT_EQ(GetParam().check(params, src, expected), "") << describe(geometry, {}, {}, {}, Data::random) << describe(params);
+      EXPECT_EQ(GetParam().check(params, src, expected), "")
+          << describe(geometry, {}, {}, {}, Data::random) << describe(params);
     }
   }
 }
@@ -352,7 +356,8 @@ TEST(ConvolveErrors, NameThePropertyAndItsRange) {
     expect("anchor-x", "anchor-x " + std::to_string(anchor), [&](convolve::Params& p) { p.anchor_x = anchor; });
     expect("anchor-y", "anchor-y " + std::to_string(anchor), [&](convolve::Params& p) { p.anchor_y = anchor; });
   }
-  expect("kernel-width", "64 wide", [](convolve::Params& p) { p.weights.assign(64, 1), p.kernel_width = 64, p.kernel_height = 1; });
+  expect("kernel-width", "64 wide",
+         [](convolve::Params& p) { p.weights.assign(64, 1), p.kernel_width = 64, p.kernel_height = 1; });
   expect("kernel-height", "64 high",
          [](convolve::Params& p) { p.weights.assign(64, 1), p.kernel_width = 1, p.kernel_height = 64; });
   expect("kernel-width", "width -1", [](convolve::Params& p) { p.kernel_width = -1; });
@@ -432,7 +437,8 @@ TEST(ConvolveSchedule, EverySampleIsInOneBlock) {
           }
           const int x = (rect.x & -convolve::block_alignment(schedule)) + place.x * width - rect.x;
           for (int i = y; i < std::min(rect.height, y + height); ++i)
-            for (int j = std::max(x, 0); j < std::min(rect.width, x + width); ++j) ++samples[std::size_t(i) * rect.width + j];
+            for (int j = std::max(x, 0); j < std::min(rect.width, x + width); ++j)
+              ++samples[std::size_t(i) * rect.width + j];
         }
         EXPECT_EQ(std::count(samples.begin(), samples.end(), 1), rect.width * rect.height) << name;
       }
@@ -457,7 +463,8 @@ TEST(ConvolveSchedule, RowsOfStripsFillTheDevice) {
 
 /// Blocks at the sides are shorter in small frames only where all blocks still run at once.
 TEST(ConvolveSchedule, ShortEdgesOfSmallFramesRunAtOnce) {
-  const auto schedule = convolve::make_schedule(box_plan(Format::GRAY8, 3, 3), convolve::Matrix::pair, large_shared).value();
+  const auto schedule =
+      convolve::make_schedule(box_plan(Format::GRAY8, 3, 3), convolve::Matrix::pair, large_shared).value();
   const FormatInfo& format = info(Format::GRAY8);
   const Rect rect{0, 0, 1920, 1080};
   for (bool short_edges : {true, false}) {
@@ -472,7 +479,8 @@ TEST(ConvolveSchedule, ShortEdgesOfSmallFramesRunAtOnce) {
 
 /// Chroma of a small frame has blocks of fewer rows than luma, and all blocks run at once.
 TEST(ConvolveSchedule, RowsOfMoreChannelsMakeLowerBlocks) {
-  const auto schedule = convolve::make_schedule(box_plan(Format::NV12, 7, 7), convolve::Matrix::single, large_shared).value();
+  const auto schedule =
+      convolve::make_schedule(box_plan(Format::NV12, 7, 7), convolve::Matrix::single, large_shared).value();
   const FormatInfo& format = info(Format::NV12);
   const SetRects rects{Rect{0, 0, 1920, 1080}, Rect{0, 0, 960, 540}, Rect{}};
   const convolve::StripHeight strip = convolve::strip_height(schedule, format, rects, 528);
@@ -489,7 +497,8 @@ TEST(ConvolveSchedule, BlocksGoDownTilesOfLargeFrames) {
   };
   const convolve::Schedule schedule = schedule_of(Format::GRAY8, 15);
   const auto tiles = [&](int width, int height, int blocks) {
-    return convolve::tiles_height(schedule, info(Format::GRAY8), {Rect{0, 0, width, height}, Rect{}, Rect{}}, blocks).rows;
+    return convolve::tiles_height(schedule, info(Format::GRAY8), {Rect{0, 0, width, height}, Rect{}, Rect{}}, blocks)
+        .rows;
   };
   EXPECT_EQ(tiles(1920, 1080, 264), 1);
   EXPECT_EQ(tiles(1920, 1 << 20, 264), convolve::tuning.matrix_tile_most);

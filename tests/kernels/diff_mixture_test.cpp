@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The CPU backend's update of many mixtures at once (kernels/diff/cpu_mog2.hpp) against that of one pixel, which CUDA uses
-// (kernels/diff/mog2.hpp): every mask and every mean must have the same bits.
+// The CPU backend's update of many mixtures at once (kernels/diff/cpu_mog2.hpp) against that of one pixel, which CUDA
+// uses (kernels/diff/mog2.hpp): every mask and every mean must have the same bits.
 #include "kernels/core/backend.hpp"
 #include "tests/kernels/harness.hpp"
 #include "tests/kernels/reference/diff.hpp"
@@ -89,15 +89,16 @@ double compare(const Geometry& geometry, const Settings& settings, int frames) {
     diff::mog2::Job job = job_on(shown);
     const diff::mog2::Rates rates = diff::mog2::rates_of(job, began);
     diff::mog2::set_state(job, state.data(), channels);
-    const auto foreground = bytes
-                                ? channels == 1 ? each_pixel<std::uint8_t, 1>(job, rates) : each_pixel<std::uint8_t, 3>(job, rates)
-                            : channels == 1 ? each_pixel<std::uint16_t, 1>(job, rates)
-                                            : each_pixel<std::uint16_t, 3>(job, rates);
+    const auto foreground =
+        bytes ? channels == 1 ? each_pixel<std::uint8_t, 1>(job, rates) : each_pixel<std::uint8_t, 3>(job, rates)
+        : channels == 1 ? each_pixel<std::uint16_t, 1>(job, rates)
+                        : each_pixel<std::uint16_t, 3>(job, rates);
     cv::Mat changed(geometry.height, geometry.width, CV_8U, cv::Scalar(7));
     const diff::mog2::Job rows_job = job_on(rows_shown);
     for (int y = 0; y < geometry.height; y += 5) {
       dirty_stack();
-      diff::mog2::update_rows(rows_job, rates, bytes, channels, row_state.data(), y, std::min(y + 5, geometry.height), changed);
+      diff::mog2::update_rows(rows_job, rates, bytes, channels, row_state.data(), y, std::min(y + 5, geometry.height),
+                              changed);
     }
     for (std::size_t at = 0; at < foreground.size(); ++at) {
       const int x = int(at) % geometry.width, y = int(at) / geometry.width;
@@ -131,15 +132,17 @@ TEST_P(MixtureRows, EqualPixels) {
       EXPECT_LT(share, 0.9);
     }
 }
-INSTANTIATE_TEST_SUITE_P(All, MixtureRows, testing::ValuesIn(all_formats()), [](const testing::TestParamInfo<Format>& item) {
-  return std::string(reference::definition(item.param).name);
-});
+INSTANTIATE_TEST_SUITE_P(All, MixtureRows, testing::ValuesIn(all_formats()),
+                         [](const testing::TestParamInfo<Format>& item) {
+                           return std::string(reference::definition(item.param).name);
+                         });
 
 TEST(MixtureRowsSettings, EqualPixels) {
   for (Format format : {Format::GRAY8, Format::RGB, Format::NV12, Format::P010_10LE})
-    for (const Settings& settings : {Settings{0}, Settings{0.001}, Settings{0.05}, Settings{0.3}, Settings{0.9}, Settings{1},
-                                     Settings{-1, 1}, Settings{-1, 5}, Settings{-1, 100, 4, false, 0.3}, Settings{0.02, 500, 0},
-                                     Settings{0.1, 500, 100000, false, 0.8}, Settings{0.6, 500, 9}}) {
+    for (const Settings& settings :
+         {Settings{0}, Settings{0.001}, Settings{0.05}, Settings{0.3}, Settings{0.9}, Settings{1}, Settings{-1, 1},
+          Settings{-1, 5}, Settings{-1, 100, 4, false, 0.3}, Settings{0.02, 500, 0},
+          Settings{0.1, 500, 100000, false, 0.8}, Settings{0.6, 500, 9}}) {
       SCOPED_TRACE(std::to_string(settings.learning_rate) + " " + std::to_string(settings.history));
       compare({format, 67, 11}, settings, 150);
     }

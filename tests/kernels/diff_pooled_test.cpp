@@ -31,7 +31,9 @@ std::unique_ptr<diff::Diff> plan_for(Backend backend, const diff::Params& params
 using Light = double (*)(int frame, int x, int width);
 double steady(int, int, int) { return 1; }
 double flickering(int frame, int, int) { return 1 + 0.08 * std::sin(2.1 * frame); }
-double clouded(int frame, int x, int width) { return 1 - 0.25 / (1 + std::exp(0.2 * (x - width * (frame - 60) / 30.0))); }
+double clouded(int frame, int x, int width) {
+  return 1 - 0.25 / (1 + std::exp(0.2 * (x - width * (frame - 60) / 30.0)));
+}
 
 struct Scene {
   Light light = steady;
@@ -95,8 +97,8 @@ std::vector<std::uint8_t> mask_in(const Picture& picture) {
   return {};
 }
 
-const Scene still{}, everything{flickering, 2, {30, 20, 24, 30}, {80, 30, 30, 24}}, dark{steady, 7, {30, 20, 24, 30}, {}},
-    cloud{clouded, 2, {30, 50, 24, 24}, {}};
+const Scene still{}, everything{flickering, 2, {30, 20, 24, 30}, {80, 30, 30, 24}},
+    dark{steady, 7, {30, 20, 24, 30}, {}}, cloud{clouded, 2, {30, 50, 24, 24}, {}};
 
 class DiffPooled : public testing::TestWithParam<Backend> {};
 
@@ -147,7 +149,8 @@ TEST_P(DiffPooled, OddSizes) {
         if (scale == 1) {
           EXPECT_EQ(result.changed, std::uint64_t(std::count(mask.begin(), mask.end(), 1)));
         }
-        // The boxes of cells are those of the changed pixels in them; with a scale, of the blocks, whose outline is finer in the mask.
+        // The boxes of cells are those of the changed pixels in them; with a scale, of the blocks,
+        // whose outline is finer in the mask.
         const int finer = scale > 1 ? scale : 0;
         for (int i = 0; i < int(result.cells.changed.size()); ++i) {
           if (result.cells.changed[std::size_t(i)] == 0) continue;
@@ -161,9 +164,11 @@ TEST_P(DiffPooled, OddSizes) {
           const Rect got = result.cells.box(cell_x, cell_y, result.cells.looks[std::size_t(i)]);
           const Rect grown{got.x - finer, got.y - finer, got.width + 2 * finer, got.height + 2 * finer};
           const Rect both = diff::around(grown, expected);
-          EXPECT_TRUE(both.x == grown.x && both.y == grown.y && both.width == grown.width && both.height == grown.height);
+          EXPECT_TRUE(both.x == grown.x && both.y == grown.y && both.width == grown.width &&
+                      both.height == grown.height);
           if (scale > 1) continue;
-          EXPECT_TRUE(got.x == expected.x && got.y == expected.y && got.width == expected.width && got.height == expected.height);
+          EXPECT_TRUE(got.x == expected.x && got.y == expected.y && got.width == expected.width &&
+                      got.height == expected.height);
         }
       }
     }
@@ -198,7 +203,8 @@ TEST(DiffPooledBackends, CudaEqualsCpu) {
           ASSERT_EQ(x.cells.changed, y.cells.changed);
           for (std::size_t i = 0; i < x.cells.changed.size(); ++i) {
             if (x.cells.changed[i] == 0) continue;
-            ASSERT_EQ(std::memcmp(&x.cells.looks.at(i), &y.cells.looks.at(i), sizeof(diff::CellLooks)), 0) << "cell " << i;
+            ASSERT_EQ(std::memcmp(&x.cells.looks.at(i), &y.cells.looks.at(i), sizeof(diff::CellLooks)), 0)
+                << "cell " << i;
           }
           ASSERT_EQ(x.mean_difference, y.mean_difference);
           ASSERT_EQ(x.light, y.light);
@@ -224,7 +230,8 @@ Seen seen_by(const diff::FrameResult& result) {
   return seen;
 }
 
-/// What is held is not learned, so that nothing is left of an object that stood long. What is to be taken is background at once.
+/// What is held is not learned, so that nothing is left of an object that stood long.
+/// What is to be taken is background at once.
 TEST_P(DiffPooled, LearnsWhatItMay) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -233,7 +240,8 @@ TEST_P(DiffPooled, LearnsWhatItMay) {
     diff::Params params = automatic();
     params.open_radius = 1;
     params.analysis_scale = scale;
-    // 60 frames of what was there first, `frames` of the other, which are learned by `decision`, and 3 of what was there first.
+    // 60 frames of what was there first, `frames` of the other, which are learned by `decision`,
+    // and 3 of what was there first.
     const auto seen_after = [&](bool stood_first, diff::Learning decision, int frames, bool at_last) {
       const auto plan = plan_for(backend, params, geometry);
       for (int frame = 0; frame < 60; ++frame) run(backend, *plan, standing(geometry, stood_first));
@@ -248,14 +256,15 @@ TEST_P(DiffPooled, LearnsWhatItMay) {
     EXPECT_GT(object.structure.edges, 2 * object.structure.reference_edges);
     EXPECT_GT(ghost.structure.reference_edges, 2 * ghost.structure.edges);
     EXPECT_EQ(seen_after(false, diff::Learning::hold, 300, true).changed, 0u);
-    EXPECT_GT(seen_after(false, diff::Learning::usual, 300, true).changed, 300u) << "the background has learned a part of it";
+    EXPECT_GT(seen_after(false, diff::Learning::usual, 300, true).changed, 300u)
+        << "the background has learned a part of it";
     EXPECT_EQ(seen_after(false, diff::Learning::take, 3, false).changed, 0u);
     EXPECT_EQ(seen_after(true, diff::Learning::take, 3, false).changed, 0u);
   }
 }
 
-/// What passes a place in every third frame of the first is taken for its noise, so that later ones are not seen there. With a limit
-/// of the noise they are.
+/// What passes a place in every third frame of the first is taken for its noise, so that later ones are not seen there.
+/// With a limit of the noise they are.
 TEST_P(DiffPooled, LimitsTheNoise) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -280,7 +289,8 @@ TEST_P(DiffPooled, KnowsTheStructureOfLight) {
   diff::Params params = automatic();
   params.light_compensation = false;
   const auto plan = plan_for(backend, params, geometry);
-  for (int frame = 0; frame < 62; ++frame) run(backend, *plan, picture_of({steady, 1, {}, {20, 15, 100, 60}}, geometry, frame));
+  for (int frame = 0; frame < 62; ++frame)
+    run(backend, *plan, picture_of({steady, 1, {}, {20, 15, 100, 60}}, geometry, frame));
   const Seen seen = seen_by(plan->result());
   EXPECT_GT(seen.changed, 1000u);
   EXPECT_GT(seen.structure.same, 3 * seen.structure.other);
@@ -318,17 +328,17 @@ TEST_P(DiffPooled, FindsWhatMoves) {
     bool drop_shadows, compensates;
     double least, most;  ///< changed pixels, in pixels of the object
   };
-  const Scene object{steady, 2, {30, 20, 24, 30}, {}}, shadow{steady, 2, {}, {30, 20, 24, 30}}, flicker{flickering, 2, {}, {}},
-      overcast{clouded, 2, {}, {}}, grain{steady, 7, {}, {}}, bluish{steady, 2, {}, {30, 20, 24, 30}, 6},
-      reddish{steady, 2, {}, {30, 20, 24, 30}, -9};
+  const Scene object{steady, 2, {30, 20, 24, 30}, {}}, shadow{steady, 2, {}, {30, 20, 24, 30}},
+      flicker{flickering, 2, {}, {}}, overcast{clouded, 2, {}, {}}, grain{steady, 7, {}, {}},
+      bluish{steady, 2, {}, {30, 20, 24, 30}, 6}, reddish{steady, 2, {}, {30, 20, 24, 30}, -9};
   for (Format format : {Format::NV12, Format::RGB, Format::P010_10LE}) {
     int number = 0;
     for (const Case& c :
          {Case{still, false, true, 0, 0}, Case{grain, false, true, 0, 0.01}, Case{object, true, true, 0.8, 1.2},
           Case{dark, true, true, 0.5, 1.3}, Case{shadow, false, true, 0.8, 1.2}, Case{shadow, true, true, 0, 0.5},
-          Case{flicker, false, true, 0, 0.01}, Case{overcast, false, true, 0, 0.1}, Case{overcast, false, false, 0.1, 100},
-          Case{everything, true, true, 0.8, 1.6}, Case{bluish, false, true, 0.8, 1.2}, Case{bluish, true, true, 0, 0.5},
-          Case{reddish, true, true, 0.8, 1.2}}) {
+          Case{flicker, false, true, 0, 0.01}, Case{overcast, false, true, 0, 0.1},
+          Case{overcast, false, false, 0.1, 100}, Case{everything, true, true, 0.8, 1.6},
+          Case{bluish, false, true, 0.8, 1.2}, Case{bluish, true, true, 0, 0.5}, Case{reddish, true, true, 0.8, 1.2}}) {
       if (format == Format::RGB && c.scene.sky != 0) continue;  // the scene has no sky there
       diff::Params params = automatic();
       params.output = diff::Output::none;
@@ -349,7 +359,8 @@ TEST_P(DiffPooled, FindsWhatMoves) {
   }
 }
 
-/// A wall, and from frame 60 on a bright square of 10 pixels' width around a hole of `hole` pixels; without its lower side if it is open.
+/// A wall, and from frame 60 on a bright square of 10 pixels' width around a hole of `hole` pixels;
+/// without its lower side if it is open.
 Picture ring_of(const Geometry& geometry, int frame, int hole, bool open) {
   Random random(unsigned(frame) + 1);
   Picture out(geometry);
@@ -388,7 +399,8 @@ TEST_P(DiffPooled, FillsWhatIsEnclosed) {
       const Geometry geometry{Format::NV12, 150, 112};
       const auto plan = plan_for(backend, params, geometry);
       std::vector<std::uint8_t> mask;
-      for (int frame = 0; frame <= 60; ++frame) mask = mask_in(run(backend, *plan, ring_of(geometry, frame, c.hole, c.open)));
+      for (int frame = 0; frame <= 60; ++frame)
+        mask = mask_in(run(backend, *plan, ring_of(geometry, frame, c.hole, c.open)));
       const auto changed = [&](int x, int y) { return mask[std::size_t(y) * geometry.width + x] != 0; };
       const int middle = 10 + c.hole / 2;
       EXPECT_TRUE(changed(20 + 5, 10 + middle)) << "the ring";
@@ -439,8 +451,8 @@ TEST_P(DiffPooled, ShowsAFinerOutline) {
 /// Picks frames by their number.
 using Frames = bool (*)(int frame);
 
-/// The changed pixels of each frame, if those that `disturbed` names differ from the others by 9 steps up or down in stripes, as the
-/// key frames of a compressed stream do.
+/// The changed pixels of each frame, if those that `disturbed` names differ from the others by 9 steps up or down in
+/// stripes, as the key frames of a compressed stream do.
 std::vector<std::uint64_t> changed_by_disturbances(Backend backend, Frames disturbed, int frames) {
   diff::Params params = automatic();
   params.output = diff::Output::none;
@@ -462,7 +474,8 @@ std::vector<std::uint64_t> changed_by_disturbances(Backend backend, Frames distu
   return changed;
 }
 
-/// What lasts for one frame is a change at first, and noise after it came a few times. What lasts longer is a change each time.
+/// What lasts for one frame is a change at first, and noise after it came a few times.
+/// What lasts longer is a change each time.
 TEST_P(DiffPooled, LearnsWhatLastsForOneFrame) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -520,9 +533,11 @@ TEST_P(DiffPooled, ComparesMeansAtAPartOfTheSize) {
       }
     }
     run(backend, *whole, src), run(backend, *scaled, twice);
-    const std::vector<std::uint32_t>&of_whole = whole->result().cells.changed, &of_scaled = scaled->result().cells.changed;
+    const std::vector<std::uint32_t>&of_whole = whole->result().cells.changed,
+          &of_scaled = scaled->result().cells.changed;
     ASSERT_EQ(of_whole.size(), of_scaled.size());
-    for (std::size_t i = 0; i < of_whole.size(); ++i) ASSERT_EQ(of_scaled[i], 4 * of_whole[i]) << frame << ": cell " << i;
+    for (std::size_t i = 0; i < of_whole.size(); ++i)
+      ASSERT_EQ(of_scaled[i], 4 * of_whole[i]) << frame << ": cell " << i;
     changed += scaled->result().changed;
   }
   EXPECT_GT(changed, 10000u);
@@ -575,7 +590,8 @@ TEST_P(DiffPooled, BeginsAnewWhenLightIsSwitched) {
   }
 }
 
-/// Means that began less than 3 frames ago do not begin anew: what differs changed, and the light is found switched afterwards.
+/// Means that began less than 3 frames ago do not begin anew: what differs changed,
+/// and the light is found switched afterwards.
 TEST_P(DiffPooled, DoesNotBeginAnewTooSoon) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);

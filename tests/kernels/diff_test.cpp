@@ -59,7 +59,8 @@ Picture later(const Picture& before, unsigned seed, Layout layout = {}) {
     const auto change = [&](int width, int height, int most) {
       const int x0 = random.below(grid.width), y0 = random.below(grid.height), by = random.between(-most, most);
       for (int y = y0; y < std::min(grid.height, y0 + height); ++y)
-        for (int x = x0; x < std::min(grid.width, x0 + width); ++x) grid.at(x, y) = std::clamp(grid.at(x, y) + by, 0, max);
+        for (int x = x0; x < std::min(grid.width, x0 + width); ++x)
+          grid.at(x, y) = std::clamp(grid.at(x, y) + by, 0, max);
     };
     for (int i = random.below(4); i > 0; --i)
       change(grid.width / 4 + 1, grid.height / 4 + 1, max / random.pick<int>({1, 4, 12, 30}));
@@ -95,12 +96,14 @@ std::string wrong_result(const diff::FrameResult& result, const reference::Diff:
   if (result.changed != changed) text << " changed " << result.changed << ", expected " << changed;
   if (result.counted != counted) text << " counted " << result.counted << ", expected " << counted;
   if (result.mean_difference != mean) text << " mean " << result.mean_difference << ", expected " << mean;
-  if (result.changed_ratio != (counted ? double(changed) / double(counted) : 0)) text << " ratio " << result.changed_ratio;
+  if (result.changed_ratio != (counted ? double(changed) / double(counted) : 0))
+    text << " ratio " << result.changed_ratio;
   if (result.cells.changed != step.cells_changed) text << " cells differ";
   if (result.cells.counted != step.cells_counted) text << " counted cells differ";
   if (changed > 0 && result.cells.looks.size() != step.cells_looks.size()) return text.str() + " looks are missing";
   for (std::size_t i = 0; i < step.cells_looks.size(); ++i)
-    if (step.cells_changed[i] > 0 && !(step.cells_looks[i] == result.cells.looks[i])) text << " looks of cell " << i << " differ";
+    if (step.cells_changed[i] > 0 && !(step.cells_looks[i] == result.cells.looks[i]))
+      text << " looks of cell " << i << " differ";
   return text.str();
 }
 
@@ -123,8 +126,9 @@ void expect_reference(Backend backend, const diff::Params& params, const Geometr
     const Status status = jobs.back()->submit(work_of(*plan));
     ASSERT_TRUE(status.ok()) << status.message();
     const Picture out = jobs.back()->finish();
-    const std::string where = reference::definition(geometry.format).name + (" " + std::to_string(geometry.width)) + "x" +
-                              std::to_string(geometry.height) + " frame " + std::to_string(i) + "\n" + describe(params);
+    const std::string where = reference::definition(geometry.format).name + (" " + std::to_string(geometry.width)) +
+                              "x" + std::to_string(geometry.height) + " frame " + std::to_string(i) + "\n" +
+                              describe(params);
     if (params.output == diff::Output::none)
       ASSERT_TRUE(out.bytes() == step.out.inverted().bytes()) << "the destination was written to: " << where;
     else
@@ -142,7 +146,8 @@ diff::Params random_params(Random& random, int width, int height) {
   params.mode = diff::Mode(random.below(3));
   params.analysis_scale = random.pick<int>({1, 1, 1, 2, 4, 8});
   params.threshold = random.pick<int>({15, 0, 3, 60, 254, 255});
-  if (params.reference == diff::Reference::background && params.threshold == 0) params.threshold = 1;  // 0 is another model
+  // 0 is another model.
+  if (params.reference == diff::Reference::background && params.threshold == 0) params.threshold = 1;
   params.gain = random.pick<double>({1, 1, 0.5, 2.3, 17, 256, 0});
   params.luma_only = random.below(3) == 0;
   params.open_radius = random.pick<int>({0, 0, 1, 1, 2, 3, 7, 16});
@@ -167,8 +172,8 @@ TEST_P(DiffSweep, EqualsReference) {
   Random random(unsigned(format) + 300);
   for (int i = 0; i < rounds() * int(sizes.size()); ++i) {
     const auto [width, height] = sizes[std::size_t(i) % sizes.size()];
-    expect_reference(backend, random_params(random, width, height), {format, width, height}, unsigned(i) * 1000 + unsigned(format),
-                     4);
+    expect_reference(backend, random_params(random, width, height), {format, width, height},
+                     unsigned(i) * 1000 + unsigned(format), 4);
     if (HasFatalFailure()) return;
   }
 }
@@ -178,7 +183,8 @@ TEST_P(DiffSweep, CommonSettings) {
   const auto [backend, format] = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   for (diff::Reference reference : {diff::Reference::previous, diff::Reference::first, diff::Reference::background}) {
-    for (diff::Output output : {diff::Output::difference, diff::Output::mask, diff::Output::overlay, diff::Output::none}) {
+    for (diff::Output output :
+         {diff::Output::difference, diff::Output::mask, diff::Output::overlay, diff::Output::none}) {
       for (const auto& [radius, scale] : {std::pair{0, 1}, {1, 1}, {1, 2}, {0, 4}}) {
         diff::Params params = reference::without_light();
         params.reference = reference;
@@ -282,7 +288,8 @@ TEST_P(DiffPlans, LongIntervalAndReset) {
       EXPECT_EQ(result.compared, !begins) << describe(params);
       EXPECT_EQ(result.counted, 70u * 40u);
       if (begins) {
-        EXPECT_EQ(make_picture(geometry, 0, Data::zero).sample_difference(out, 0), "") << "not black: " << describe(params);
+        EXPECT_EQ(make_picture(geometry, 0, Data::zero).sample_difference(out, 0), "")
+            << "not black: " << describe(params);
         EXPECT_EQ(result.changed, 0u);
         EXPECT_EQ(result.mean_difference, 0);
       } else {
@@ -303,7 +310,8 @@ TEST_P(DiffPlans, ContinuesFromAnother) {
     const bool rgb = geometry.format == Format::RGBA || geometry.format == Format::GBR;
     for (diff::Reference reference :
          {diff::Reference::previous, diff::Reference::first, diff::Reference::background, diff::Reference::mog2}) {
-      for (int frames : {0, 1, 5}) {  // of the plan before: where it has compared none yet, there is the less to take over
+      // Of the plan before: where it has compared none yet, there is the less to take over.
+      for (int frames : {0, 1, 5}) {
         diff::Params before = random_params(random, geometry.width, geometry.height);
         before.reference = reference;
         diff::Params after = random_params(random, geometry.width, geometry.height);
@@ -313,7 +321,8 @@ TEST_P(DiffPlans, ContinuesFromAnother) {
         after.borrow = before.borrow;
         after.analysis_scale = before.analysis_scale;
         after.light_change_ratio = before.light_change_ratio = 0;  // would begin anew at different frames
-        if (geometry.format != Format::GRAY8 && (!rgb || reference == diff::Reference::mog2)) after.luma_only = before.luma_only;
+        if (geometry.format != Format::GRAY8 && (!rgb || reference == diff::Reference::mog2))
+          after.luma_only = before.luma_only;
         if (reference == diff::Reference::background)  // threshold 0 is another model
           before.threshold = std::max(before.threshold, 1), after.threshold = std::max(after.threshold, 1);
         after.in_flight = 2;
@@ -397,7 +406,8 @@ TEST_P(DiffPlans, BeginsAnewWhenLightIsSwitched) {
        {Format::GRAY8, Format::NV12, Format::RGBA, Format::P010_10LE, Format::YUY2, Format::GBR, Format::RGBA64_LE}) {
     for (diff::Reference reference :
          {diff::Reference::previous, diff::Reference::first, diff::Reference::background, diff::Reference::mog2}) {
-      for (diff::Output output : {diff::Output::mask, diff::Output::overlay, diff::Output::difference, diff::Output::none}) {
+      for (diff::Output output :
+           {diff::Output::mask, diff::Output::overlay, diff::Output::difference, diff::Output::none}) {
         for (int interval : {1, 3}) {
           if (interval > 1 && reference != diff::Reference::previous) continue;
           diff::Params params = reference::without_light();
@@ -435,7 +445,8 @@ TEST_P(DiffPlans, BeginsAnewWhenLightIsSwitched) {
               EXPECT_EQ(result.changed, 0u);
               EXPECT_GT(result.mean_difference, 20);
             }
-            EXPECT_TRUE((frame == cut && output == diff::Output::difference) || out.bytes() == expected.bytes()) << frame;
+            EXPECT_TRUE((frame == cut && output == diff::Output::difference) || out.bytes() == expected.bytes())
+                << frame;
           }
         }
       }
@@ -490,8 +501,10 @@ TEST_P(DiffPlans, DoesNotContinueFromAnUnlikePlan) {
   };
   const Geometry nv12{Format::NV12, 70, 40}, rgba{Format::RGBA, 70, 40};
   std::vector<Change> changes{
-      {"reference", nv12, diff::Reference::previous, [](diff::Params& p, Geometry&) { p.reference = diff::Reference::first; }},
-      {"model", nv12, diff::Reference::background, [](diff::Params& p, Geometry&) { p.reference = diff::Reference::mog2; }},
+      {"reference", nv12, diff::Reference::previous,
+       [](diff::Params& p, Geometry&) { p.reference = diff::Reference::first; }},
+      {"model", nv12, diff::Reference::background,
+       [](diff::Params& p, Geometry&) { p.reference = diff::Reference::mog2; }},
       {"interval", nv12, diff::Reference::previous, [](diff::Params& p, Geometry&) { p.interval = 2; }},
       {"scale", nv12, diff::Reference::background, [](diff::Params& p, Geometry&) { p.analysis_scale = 2; }},
       {"borrow", nv12, diff::Reference::first, [](diff::Params& p, Geometry&) { p.borrow = true; }},
@@ -502,7 +515,8 @@ TEST_P(DiffPlans, DoesNotContinueFromAnUnlikePlan) {
       {"format", rgba, diff::Reference::previous, [](diff::Params&, Geometry& g) { g.format = Format::BGRA; }},
   };
   const Backend other = backend == Backend::cpu ? Backend::cuda : Backend::cpu;
-  if (!unavailable(other)) changes.push_back({"backend", nv12, diff::Reference::previous, [](diff::Params&, Geometry&) {}, true});
+  if (!unavailable(other))
+    changes.push_back({"backend", nv12, diff::Reference::previous, [](diff::Params&, Geometry&) {}, true});
   for (const Change& change : changes) {
     diff::Params params = reference::without_light();
     params.reference = change.reference;
@@ -605,7 +619,8 @@ TEST_P(DiffPlans, EqualsOpenCV) {
     cv::absdiff(mats[0], mats[1], difference);
     cv::threshold(difference, mask, params.threshold, 255, cv::THRESH_BINARY);
     if (radius > 0)
-      cv::morphologyEx(mask, mask, cv::MORPH_OPEN, cv::getStructuringElement(cv::MORPH_RECT, {2 * radius + 1, 2 * radius + 1}));
+      cv::morphologyEx(mask, mask, cv::MORPH_OPEN,
+                       cv::getStructuringElement(cv::MORPH_RECT, {2 * radius + 1, 2 * radius + 1}));
     const Plane plane = out.at(out.bytes().data()).planes[0];
     const cv::Mat got(geometry.height, geometry.width, CV_8U, plane.data, std::size_t(plane.pitch));
     EXPECT_EQ(cv::countNonZero(got != mask), 0) << "radius " << radius;
@@ -634,7 +649,8 @@ TEST_P(DiffPlans, BoxesAreDrawn) {
       const Picture before = make_picture(geometry, 3, Data::random, {1, 3, 4});
       Job job(backend, before, before);
       ASSERT_TRUE(
-          job.submit([&](const Image&, const Image& dst, Queue queue) { return plan->draw_boxes(dst, regions, queue); }).ok());
+          job.submit([&](const Image&, const Image& dst, Queue queue) { return plan->draw_boxes(dst, regions, queue); })
+              .ok());
       EXPECT_EQ(reference::with_boxes(before, regions).sample_difference(job.finish(), 0), "") << info(format).name;
       EXPECT_TRUE(plan->draw_boxes({}, {}, {}).ok());
     }
@@ -705,7 +721,8 @@ TEST_P(DiffPlans, SameInputGivesTheSameBits) {
 TEST_P(DiffPlans, DropsShadows) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
-  for (Format format : {Format::NV12, Format::RGBA, Format::Y444, Format::YUY2, Format::P010_10LE, Format::GBR, Format::UYVY}) {
+  for (Format format :
+       {Format::NV12, Format::RGBA, Format::Y444, Format::YUY2, Format::P010_10LE, Format::GBR, Format::UYVY}) {
     for (diff::Reference reference : {diff::Reference::background, diff::Reference::mog2}) {
       for (int scale : {1, 2}) {
         diff::Params params = reference::without_light();
@@ -727,7 +744,8 @@ TEST_P(DiffPlans, DropsShadows) {
             for (int x = 0; x < grid.width; ++x) grid.at(x, y) = (first ? 24 + (x / 8 + y / 8) % 2 * 4 : 20) * part;
           wall.write(c, grid);
           const bool last = &c == &wall.format().components[2];
-          for (int& value : grid.values) value = (first ? 16 : last ? 24 : 12) * part;  // less light, and another colour
+          // Less light, and another colour.
+          for (int& value : grid.values) value = (first ? 16 : last ? 24 : 12) * part;
           object.write(c, grid);
         }
         const auto changed = [&](diff::Diff& plan, const Picture& src) {
@@ -815,9 +833,10 @@ TEST_P(MixtureBackends, CudaEqualsCpu) {
     }
   }
 }
-INSTANTIATE_TEST_SUITE_P(All, MixtureBackends, testing::ValuesIn(all_formats()), [](const testing::TestParamInfo<Format>& item) {
-  return std::string(reference::definition(item.param).name);
-});
+INSTANTIATE_TEST_SUITE_P(All, MixtureBackends, testing::ValuesIn(all_formats()),
+                         [](const testing::TestParamInfo<Format>& item) {
+                           return std::string(reference::definition(item.param).name);
+                         });
 
 class Mixture : public testing::TestWithParam<Backend> {};
 
@@ -859,9 +878,9 @@ TEST_P(Mixture, EqualsOpenCV) {
   for (const auto& [format, type, history, variance_threshold, learning_rate, shadow_threshold] :
        {Case{Format::GRAY8, CV_8UC1, 500, 16, -1}, Case{Format::RGB, CV_8UC3, 500, 16, -1},
         Case{Format::GRAY8, CV_8UC1, 20, 16, -1}, Case{Format::RGB, CV_8UC3, 500, 4, -1},
-        Case{Format::GRAY8, CV_8UC1, 500, 40, 0.05}, Case{Format::GRAY8, CV_8UC1, 1, 9, -1}, Case{Format::RGB, CV_8UC3, 500, 16, 0},
-        Case{Format::RGB, CV_8UC3, 500, 16, -1, 0.5}, Case{Format::RGB, CV_8UC3, 500, 30, -1, 0.8},
-        Case{Format::GRAY8, CV_8UC1, 500, 16, -1, 0.5},
+        Case{Format::GRAY8, CV_8UC1, 500, 40, 0.05}, Case{Format::GRAY8, CV_8UC1, 1, 9, -1},
+        Case{Format::RGB, CV_8UC3, 500, 16, 0}, Case{Format::RGB, CV_8UC3, 500, 16, -1, 0.5},
+        Case{Format::RGB, CV_8UC3, 500, 30, -1, 0.8}, Case{Format::GRAY8, CV_8UC1, 500, 16, -1, 0.5},
         Case{Format::GRAY8, CV_8UC1, 500, 16, 0.9}}) {  // at 1 theirs forgets everything before each frame
     diff::Params params = reference::without_light();
     params.reference = diff::Reference::mog2;
@@ -900,7 +919,8 @@ TEST_P(Mixture, EqualsOpenCV) {
       foreground += cv::countNonZero(mask);
       unlike += cv::countNonZero(mask != got);
     }
-    std::printf("%s: %ld of %ld foreground pixels unlike OpenCV's\n", info(format).name, long(unlike), long(foreground));
+    std::printf("%s: %ld of %ld foreground pixels unlike OpenCV's\n", info(format).name, long(unlike),
+                long(foreground));
     EXPECT_GT(foreground, 10000);
     EXPECT_LE(unlike, foreground / 10000);
     EXPECT_EQ(shadows > 10000, params.drop_shadows) << shadows;
@@ -930,18 +950,22 @@ TEST(Motion, RegionsAreCellsNearEachOther) {
       if (random.below(10) == 0) grid.counted[i] = 0;
       if (random.below(sparse) == 0) grid.changed[i] = std::uint32_t(random.between(0, int(grid.counted[i])));
     }
-    // Somewhere in each cell, if there are looks: its changed pixels, which may reach beyond the cell by less than the scale.
+    // Somewhere in each cell, if there are looks: its changed pixels,
+    // which may reach beyond the cell by less than the scale.
     const int scale = grid.analysis_scale = random.pick<int>({1, 2, 4});
     if (random.below(3) > 0) {
       for (int y = 0; y < grid.height; ++y)
         for (int x = 0; x < grid.width; ++x) {
           const Rect box = grid.box(x, y);
-          const int left = random.between(box.x, box.x + box.width - 1), top = random.between(box.y, box.y + box.height - 1);
-          const int right = random.between(left, box.x + box.width - 1), bottom = random.between(top, box.y + box.height - 1);
+          const int left = random.between(box.x, box.x + box.width - 1),
+                    top = random.between(box.y, box.y + box.height - 1);
+          const int right = random.between(left, box.x + box.width - 1),
+                    bottom = random.between(top, box.y + box.height - 1);
           grid.looks.push_back({std::uint16_t(left / scale), std::uint16_t(top / scale), std::uint16_t(right / scale),
                                 std::uint16_t(bottom / scale), 1, std::uint32_t(random.below(256)), 0, 0, 0, 0});
           const Rect tight = grid.box(x, y, grid.looks.back());
-          ASSERT_TRUE(tight.x == std::max(box.x, left / scale * scale) && tight.y == std::max(box.y, top / scale * scale));
+          ASSERT_TRUE(tight.x == std::max(box.x, left / scale * scale) &&
+                      tight.y == std::max(box.y, top / scale * scale));
           ASSERT_EQ(tight.x + tight.width, std::min(box.x + box.width, (right / scale + 1) * scale));
           ASSERT_EQ(tight.y + tight.height, std::min(box.y + box.height, (bottom / scale + 1) * scale));
         }
@@ -962,7 +986,9 @@ TEST(Motion, RegionsAreCellsNearEachOther) {
     }
     // What the cells that do not move show of a region counts for its box, if it touches what a cell beside them shows.
     const auto box_of = [&](int x, int y) {
-      const auto tight = [&](int cell_x, int cell_y) { return grid.box(cell_x, cell_y, grid.looks[grid.at(cell_x, cell_y)]); };
+      const auto tight = [&](int cell_x, int cell_y) {
+        return grid.box(cell_x, cell_y, grid.looks[grid.at(cell_x, cell_y)]);
+      };
       if (grid.looks.empty()) return grid.box(x, y);
       const Rect here = tight(x, y);
       Rect box = here;
@@ -970,7 +996,8 @@ TEST(Motion, RegionsAreCellsNearEachOther) {
         for (int cell_x = std::max(0, x - 1); cell_x <= std::min(grid.width - 1, x + 1); ++cell_x) {
           if (label[grid.at(cell_x, cell_y)] >= 0 || grid.changed[grid.at(cell_x, cell_y)] == 0) continue;
           const Rect b = tight(cell_x, cell_y);
-          if (b.x <= here.x + here.width && here.x <= b.x + b.width && b.y <= here.y + here.height && here.y <= b.y + b.height)
+          if (b.x <= here.x + here.width && here.x <= b.x + b.width && b.y <= here.y + here.height &&
+              here.y <= b.y + b.height)
             box = diff::around(box, b);
         }
       return box;
@@ -1034,7 +1061,8 @@ TEST(Motion, RegionsAreCellsNearEachOther) {
       std::vector<std::size_t> chosen(regions.size());
       std::iota(chosen.begin(), chosen.end(), std::size_t(0));
       std::stable_sort(chosen.begin(), chosen.end(), [&](std::size_t a, std::size_t b) {
-        return regions[a].area != regions[b].area ? regions[a].area > regions[b].area : regions[a].score > regions[b].score;
+        return regions[a].area != regions[b].area ? regions[a].area > regions[b].area
+                                                  : regions[a].score > regions[b].score;
       });
       chosen.resize(std::min(most, chosen.size()));
       std::sort(chosen.begin(), chosen.end());
@@ -1052,7 +1080,8 @@ TEST(Motion, RegionsAreCellsNearEachOther) {
 
 TEST(DiffErrors, NameThePropertyAndItsRange) {
   const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
-  const auto expect = [](const char* property, const std::vector<double>& values, void (*spoil)(diff::Params&, double)) {
+  const auto expect = [](const char* property, const std::vector<double>& values,
+                         void (*spoil)(diff::Params&, double)) {
     for (double value : values) {
       diff::Params params = reference::without_light();
       spoil(params, value);
@@ -1067,7 +1096,8 @@ TEST(DiffErrors, NameThePropertyAndItsRange) {
   };
   expect("interval", {0, -1, 65}, [](diff::Params& p, double v) { p.interval = int(v); });
   expect("history", {0, -1, 1000001}, [](diff::Params& p, double v) { p.history = int(v); });
-  expect("variance-threshold", {-0.1, 100001, nan, infinity}, [](diff::Params& p, double v) { p.variance_threshold = v; });
+  expect("variance-threshold", {-0.1, 100001, nan, infinity},
+         [](diff::Params& p, double v) { p.variance_threshold = v; });
   expect("learning-rate", {-1.1, 1.1, nan, infinity}, [](diff::Params& p, double v) { p.learning_rate = v; });
   expect("analysis-scale", {0, -1, 3, 5, 16}, [](diff::Params& p, double v) { p.analysis_scale = int(v); });
   expect("threshold", {-1, 256}, [](diff::Params& p, double v) { p.threshold = int(v); });
@@ -1170,7 +1200,8 @@ TEST(DiffSchedule, ReciprocalOfTheCellSizeIsExact) {
 }
 
 TEST(DiffSchedule, KernelsFollowFromTheOutput) {
-  for (diff::Output output : {diff::Output::difference, diff::Output::mask, diff::Output::overlay, diff::Output::none}) {
+  for (diff::Output output :
+       {diff::Output::difference, diff::Output::mask, diff::Output::overlay, diff::Output::none}) {
     for (const auto& [radius, light] : {std::pair{0, 0.0}, {3, 0.0}, {0, 0.6}, {3, 0.6}}) {
       diff::Params params = reference::without_light();
       params.output = output;
@@ -1200,11 +1231,14 @@ TEST(DiffSchedule, MemoryDoesNotOverlap) {
     const diff::Plan plan = resolved(params, geometry);
     const diff::Memory memory = diff::memory_of(plan);
     const std::size_t frame = diff::frame_layout(plan).bytes, bits = plan.mask_pitch() * plan.analysis.height;
-    const bool pooled = plan.params.reference == diff::Reference::pooled, shows = params.output == diff::Output::difference;
-    const bool opens = pooled || params.open_radius > 0 || params.light_change_ratio > 0, scales = params.analysis_scale > 1;
+    const bool pooled = plan.params.reference == diff::Reference::pooled,
+               shows = params.output == diff::Output::difference;
+    const bool opens = pooled || params.open_radius > 0 || params.light_change_ratio > 0,
+               scales = params.analysis_scale > 1;
     const bool model = plan.has_model(), background = plan.params.reference == diff::Reference::background;
     EXPECT_EQ(memory.ring.size(), plan.borrows() ? 0u : std::size_t(diff::kept_frames(plan.params)));
-    EXPECT_EQ(diff::kept_frames(plan.params), diff::ring_size(plan.params) + (params.reference == diff::Reference::previous));
+    EXPECT_EQ(diff::kept_frames(plan.params),
+              diff::ring_size(plan.params) + (params.reference == diff::Reference::previous));
     EXPECT_EQ(memory.model != diff::Memory::none, model || background);
     EXPECT_EQ(memory.counted != diff::Memory::none, !plan.counted_bits.empty());
     EXPECT_NE(memory.changed, diff::Memory::none);

@@ -15,7 +15,9 @@ namespace {
 struct Mask {
   int width, height;
   std::vector<bool> pixels;
-  bool at(int x, int y) const { return x >= 0 && y >= 0 && x < width && y < height && pixels[std::size_t(y) * width + x]; }
+  bool at(int x, int y) const {
+    return x >= 0 && y >= 0 && x < width && y < height && pixels[std::size_t(y) * width + x];
+  }
 };
 
 bool enclosed(const Mask& mask, int reach, int x, int y) {
@@ -46,11 +48,12 @@ TEST(DiffEnclosed, EqualsSearch) {
         for (int i = 0; i < width * height; ++i) mask.pixels.push_back(random.between(0, 99) < share);
         for (int y = 0; y < height; ++y) {
           for (int word_x = 0; 32 * word_x < width; ++word_x) {
-            const std::uint32_t filled =
-                diff::filled_word(reach, y, height - 1 - y, [&](int dx, int dy) { return word_of(mask, word_x + dx, y + dy); });
+            const std::uint32_t filled = diff::filled_word(
+                reach, y, height - 1 - y, [&](int dx, int dy) { return word_of(mask, word_x + dx, y + dy); });
             std::uint32_t expected = word_of(mask, word_x, y);
             for (int i = 0; i < 32; ++i) expected |= std::uint32_t(enclosed(mask, reach, 32 * word_x + i, y)) << i;
-            ASSERT_EQ(filled, expected) << width << "×" << height << ", reach " << reach << ", at " << 32 * word_x << "," << y;
+            ASSERT_EQ(filled, expected) << width << "×" << height << ", reach " << reach << ", at " << 32 * word_x
+                                        << "," << y;
             added += filled != word_of(mask, word_x, y);
           }
         }

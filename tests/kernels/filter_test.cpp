@@ -54,17 +54,19 @@ TEST(Region, SetRectsCoverTheSamplesOfTheirPixels) {
               for (int py = y << set.shift_y; py < std::min((y + 1) << set.shift_y, geometry.height); ++py) {
                 for (int px = x << set.shift_x; px < std::min((x + 1) << set.shift_x, geometry.width); ++px) {
                   ++all;
-                  inside += px >= pixels.x && px < pixels.x + pixels.width && py >= pixels.y && py < pixels.y + pixels.height;
+                  inside +=
+                      px >= pixels.x && px < pixels.x + pixels.width && py >= pixels.y && py < pixels.y + pixels.height;
                 }
               }
               const bool covered = x >= rect.x && x < rect.x + rect.width && y >= rect.y && y < rect.y + rect.height;
               ASSERT_EQ(covered, coverage == Coverage::inner ? inside == all : inside > 0)
-                  << info(format).name << " " << geometry.width << "x" << geometry.height << " set " << s << " (" << x << ", " << y
-                  << ") of (" << pixels.x << "," << pixels.y << " " << pixels.width << "x" << pixels.height << ")";
+                  << info(format).name << " " << geometry.width << "x" << geometry.height << " set " << s << " (" << x
+                  << ", " << y << ") of (" << pixels.x << "," << pixels.y << " " << pixels.width << "x" << pixels.height
+                  << ")";
             }
           }
-          ASSERT_TRUE(rect.empty() ||
-                      (rect.x >= 0 && rect.y >= 0 && rect.x + rect.width <= grid.width && rect.y + rect.height <= grid.height));
+          ASSERT_TRUE(rect.empty() || (rect.x >= 0 && rect.y >= 0 && rect.x + rect.width <= grid.width &&
+                                       rect.y + rect.height <= grid.height));
         }
       }
     }
@@ -131,7 +133,8 @@ TEST_P(Plans, SameInputGivesTheSameBits) {
   expect_same_bits_each_time(GetParam(), some_convolve());
 }
 
-/// Two plans of each operation with different parameters run at the same time, on two threads, and on CUDA on two streams.
+/// Two plans of each operation with different parameters run at the same time, on two threads,
+/// and on CUDA on two streams.
 TEST_P(Plans, DoNotDisturbEachOther) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -256,7 +259,8 @@ TEST(Harness, SeesEveryStrayByte) {
       unseen += expected.difference(good, 0).empty();
       byte ^= 1;
     }
-    EXPECT_EQ(unseen, format == Format::YUY2 ? 4 : 0) << info(format).name;  // the luma byte outside the picture, one per row
+    // The luma byte outside the picture, one per row.
+    EXPECT_EQ(unseen, format == Format::YUY2 ? 4 : 0) << info(format).name;
   }
 }
 

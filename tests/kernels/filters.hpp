@@ -29,8 +29,8 @@ inline std::string describe(const gaussian::Params& p) {
 
 inline std::string describe(const convolve::Params& p) {
   std::ostringstream text;
-  text << "convolve preset=" << convolve::presets().at(std::size_t(p.preset)).nick << " kernel " << p.kernel_width << "x"
-       << p.kernel_height << " divisor=" << p.divisor << " bias=" << p.bias << " absolute=" << p.absolute
+  text << "convolve preset=" << convolve::presets().at(std::size_t(p.preset)).nick << " kernel " << p.kernel_width
+       << "x" << p.kernel_height << " divisor=" << p.divisor << " bias=" << p.bias << " absolute=" << p.absolute
        << " anchor=" << p.anchor_x << "," << p.anchor_y << " flip=" << p.flip << describe(p.border, p.border_value)
        << "filter_alpha=" << p.filter_alpha << " weights";
   for (std::size_t i = 0; i < p.weights.size() && i < 49; ++i) text << ' ' << p.weights[i];

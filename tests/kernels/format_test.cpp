@@ -18,7 +18,8 @@ const Component* find(const Definition& definition, Role role) {
   return nullptr;
 }
 
-void expect_component(const Component& c, int plane, int offset, int step, int shift_x, int shift_y, const std::string& what) {
+void expect_component(const Component& c, int plane, int offset, int step, int shift_x, int shift_y,
+                      const std::string& what) {
   EXPECT_EQ(c.plane, plane) << what;
   EXPECT_EQ(c.offset, offset) << what;
   EXPECT_EQ(c.step, step) << what;
@@ -33,7 +34,8 @@ TEST(Formats, ReferenceEqualsGStreamer) {
     ASSERT_NE(known, GST_VIDEO_FORMAT_UNKNOWN) << definition.name;
     const GstVideoFormatInfo* gst = gst_video_format_get_info(known);
     const bool rgb = GST_VIDEO_FORMAT_INFO_IS_RGB(gst);
-    const Role roles[] = {rgb ? Role::red : Role::luma, rgb ? Role::green : Role::cb, rgb ? Role::blue : Role::cr, Role::alpha};
+    const Role roles[] = {rgb ? Role::red : Role::luma, rgb ? Role::green : Role::cb, rgb ? Role::blue : Role::cr,
+                          Role::alpha};
     unsigned named = 0;
     for (const Component& c : definition.components) named += c.role != Role::padding;
     EXPECT_EQ(GST_VIDEO_FORMAT_INFO_N_COMPONENTS(gst), named) << definition.name;
@@ -43,7 +45,8 @@ TEST(Formats, ReferenceEqualsGStreamer) {
       ASSERT_TRUE(c) << what;
       // GStreamer's table says byte 1 for Cr of P010 and P016, although its pack functions write the second word.
       const bool odd_entry = definition.sample_bytes() == 2 && gst->poffset[i] % 2;
-      expect_component(*c, gst->plane[i], gst->poffset[i] + odd_entry, gst->pixel_stride[i], gst->w_sub[i], gst->h_sub[i], what);
+      expect_component(*c, gst->plane[i], gst->poffset[i] + odd_entry, gst->pixel_stride[i], gst->w_sub[i],
+                       gst->h_sub[i], what);
       EXPECT_EQ(definition.depth, int(gst->depth[i])) << what;
       EXPECT_EQ(definition.shift, int(gst->shift[i])) << what;
     }
@@ -70,7 +73,8 @@ TEST(Formats, TableEqualsReference) {
         ++samples;
         const Component* expected = find(definition, set.roles[c]);
         ASSERT_TRUE(expected) << row.name;
-        expect_component(*expected, set.plane, c * row.sample_bytes(), set.channels * row.sample_bytes(), set.shift_x, set.shift_y,
+        expect_component(*expected, set.plane, c * row.sample_bytes(), set.channels * row.sample_bytes(), set.shift_x,
+                         set.shift_y,
                          std::string(row.name) + " set " + std::to_string(s) + " channel " + std::to_string(c));
       }
     }
@@ -89,7 +93,8 @@ TEST(Formats, ExtentHoldsTheSamples) {
       const Image tight = Picture(geometry).at(nullptr);
       for (const Component& c : reference::definition(format).components) {
         const PlaneExtent plane = extent(geometry, c.plane);
-        EXPECT_EQ(std::ptrdiff_t(plane.row_bytes), tight.planes[c.plane].pitch) << info(format).name << " width " << size;
+        EXPECT_EQ(std::ptrdiff_t(plane.row_bytes), tight.planes[c.plane].pitch)
+            << info(format).name << " width " << size;
         EXPECT_EQ(plane.rows, (geometry.height + (1 << c.shift_y) - 1) >> c.shift_y) << info(format).name;
       }
     }

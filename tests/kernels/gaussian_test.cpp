@@ -20,7 +20,8 @@ TEST(GaussianWeights, ReferenceIsTheImpulseResponseOfOpenCV) {
     for (double sigma : sigmas) {
       for (int type : {CV_8U, CV_16U}) {
         const int bits = type == CV_8U ? 8 : 16;
-        cv::Mat impulse = cv::Mat::zeros(n, n, type);  // a square, because OpenCV drops taps along an axis of one sample
+        // A square, because OpenCV drops taps along an axis of one sample.
+        cv::Mat impulse = cv::Mat::zeros(n, n, type);
         impulse.row(n / 2).setTo((1 << bits) - 1);
         impulse.colRange(0, n / 2) = 0;
         impulse.colRange(n / 2 + 1, n) = 0;
@@ -62,7 +63,8 @@ using gaussian::SetWork;
 using gaussian::Workers;
 
 /// The segments of one set, block by block, as its warps compute them.
-std::vector<std::pair<int, Segment>> segments_of(const Schedule& schedule, int set, int sets, const SetWork& work, int warps) {
+std::vector<std::pair<int, Segment>> segments_of(const Schedule& schedule, int set, int sets, const SetWork& work,
+                                                 int warps) {
   const SetSchedule& from = schedule.sets[set];
   const int end = set + 1 < sets ? schedule.sets[set + 1].first_block : schedule.blocks;
   std::vector<std::pair<int, Segment>> segments;
@@ -147,7 +149,8 @@ TEST(GaussianSchedule, SpreadsOverTheDevice) {
   EXPECT_GT(gaussian::make_schedule(work, 1, workers).sets[0].steps, 32);
 }
 
-/// P010 at 8K takes two waves. They have places for a ninth segment of each strip of luma, so these segments are shorter than those of chroma.
+/// P010 at 8K takes two waves. They have places for a ninth segment of each strip of luma, so these segments are
+/// shorter than those of chroma.
 TEST(GaussianSchedule, FillsTheLastWave) {
   std::array<SetWork, 3> work;
   work[0] = {15360, 0, 15360, 0, 4320, 16, false, 256};
@@ -166,14 +169,16 @@ TEST(GaussianSchedule, HasShortSegmentsAtTheSidesOfPixels) {
   EXPECT_EQ(gaussian::strip_edge_percent(2), gaussian::tuning.strip_edge_percent_16);
 }
 
-/// Every window has a kernel that holds it: the first fitting shape, or the kernel for large windows, in the memory of a block.
+/// Every window has a kernel that holds it: the first fitting shape, or the kernel for large windows,
+/// in the memory of a block.
 TEST(GaussianSchedule, FindsAKernelForEveryRadius) {
   const auto check = [](int sample_bytes, const auto& shapes) {
     for (int channels = 1; channels <= 4; ++channels)
       for (int rx = 0; rx <= gaussian::max_taps / 2; ++rx)
         for (int ry : {0, 1, 8, 9, 16, 17, 100, gaussian::max_taps / 2}) {
           const gaussian::Window window = gaussian::window_of(rx * channels * sample_bytes, ry, sample_bytes);
-          ASSERT_TRUE(window.lead % 8 == 0 && window.lead >= window.reach && window.reach == rx * channels * sample_bytes);
+          ASSERT_TRUE(window.lead % 8 == 0 && window.lead >= window.reach &&
+                      window.reach == rx * channels * sample_bytes);
           ASSERT_GE(16 * sample_bytes * window.gx, window.lead + 16 * sample_bytes + window.reach);
           ASSERT_GE(16 * window.gy, 2 * ry + 16);
           const int shape = gaussian::find_shape(sample_bytes, window.gx, window.gy);
@@ -236,7 +241,8 @@ TEST_P(GaussianOpenCV, IsEqual) {
             return cv::Mat(geometry.height, geometry.width, type, plane.data, std::size_t(plane.pitch));
           };
           cv::Mat blurred = mat(expected);
-          cv::GaussianBlur(mat(src), blurred, {params.kernel_width, params.kernel_height}, params.sigma_x, params.sigma_y, mode);
+          cv::GaussianBlur(mat(src), blurred, {params.kernel_width, params.kernel_height}, params.sigma_x,
+                           params.sigma_y, mode);
           ASSERT_EQ(runner.check(params, src, expected), "") << describe(geometry, {}, {}, {}, Data::random) << "\n"
                                                              << describe(params);
         }
@@ -309,7 +315,8 @@ TEST_P(GaussianLarge, BordersEqualReference) {
     params.kernel_height = 7;
     params.border = Border(border);
     params.border_value.fill(77);
-    expect_reference(backend, params, {{format, 1920, 1040 + 22 * border}, {0, 0, 256}, {0, 0, 256}, {}, Data::random}, 3);
+    expect_reference(backend, params, {{format, 1920, 1040 + 22 * border}, {0, 0, 256}, {0, 0, 256}, {}, Data::random},
+                     3);
   }
 }
 const std::vector<Format> main_formats = {Format::NV12, Format::RGBA, Format::GRAY8, Format::YUY2, Format::P010_10LE};
@@ -317,7 +324,8 @@ INSTANTIATE_FOR_FORMATS(GaussianLarge, main_formats);
 
 class GaussianPacked : public testing::TestWithParam<BackendAnd<Format>> {};
 
-/// Luma and chroma of packed 4:2:2 are computed together, with different weights. Small sigmas leave one of them unchanged.
+/// Luma and chroma of packed 4:2:2 are computed together, with different weights.
+/// Small sigmas leave one of them unchanged.
 TEST_P(GaussianPacked, EqualsReference) {
   const auto [backend, format] = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -345,7 +353,8 @@ TEST(GaussianErrors, NameThePropertyAndItsRange) {
     spoil(params, value);
     const Status status = validate(params);
     EXPECT_EQ(status.code(), Status::Code::settings) << property << " = " << value;
-    EXPECT_NE(status.message().find(property), std::string::npos) << property << " = " << value << ": " << status.message();
+    EXPECT_NE(status.message().find(property), std::string::npos)
+        << property << " = " << value << ": " << status.message();
     for (Backend backend : {Backend::cpu, Backend::cuda}) {
       const auto made = gaussian::make(params, {Format::NV12, 64, 48}, backend);
       ASSERT_FALSE(made.ok());

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Device memory with unmapped addresses on both sides. A kernel that reads or writes there fails with an illegal address, instead of
-// finding whatever another allocation holds.
+// Device memory with unmapped addresses on both sides. A kernel that reads or writes there fails with an illegal
+// address, instead of finding whatever another allocation holds.
 //
 //   reserved addresses   | unmapped | mapped: whole pages of the device | unmapped |
 //   first placement                 |memory|
 //   second placement                                           |memory|
 //
-// Placements alternate, because memory seldom fills whole pages (2 MiB). At the second one up to 255 bytes behind the memory are mapped, since
-// it begins at a multiple of 256. For one device and one thread. Only for files that are built with CUDA.
+// Placements alternate, because memory seldom fills whole pages (2 MiB). At the second one up to 255 bytes behind the
+// memory are mapped, since it begins at a multiple of 256. For one device and one thread.
+// Only for files that are built with CUDA.
 #pragma once
 
 #include <cuda.h>
@@ -21,7 +22,8 @@
 
 namespace cudavision::test {
 
-/// The driver's functions for virtual memory. The tests are not linked with the driver, which a machine without a GPU lacks.
+/// The driver's functions for virtual memory. The tests are not linked with the driver,
+/// which a machine without a GPU lacks.
 struct VirtualMemory {
   decltype(&cuMemGetAllocationGranularity) granularity;
   decltype(&cuMemAddressReserve) reserve;
@@ -59,7 +61,8 @@ class GuardedMemory {
   /// `bytes` of memory of the current device, at a multiple of 256. Throws std::runtime_error if there is not enough.
   explicit GuardedMemory(std::size_t bytes) {
     static unsigned number = 0;
-    const bool at_end = (number ^ number >> 1) & 1;  // so that source and destination, which come in pairs, have both placements
+    // So that source and destination, which come in pairs, have both placements.
+    const bool at_end = (number ^ number >> 1) & 1;
     ++number;
     pages_ = take((bytes + page() - 1) / page() * page());
     data_ = reinterpret_cast<void*>(at_end ? (pages_.begin + pages_.bytes - bytes) & ~CUdeviceptr(255) : pages_.begin);
@@ -75,10 +78,12 @@ class GuardedMemory {
     CUdeviceptr begin;
     std::size_t bytes;
   };
-  static constexpr std::size_t most_kept = std::size_t(64) << 20;  // bytes of pages that are used again: mapping takes long
+  // Bytes of pages that are used again: mapping takes long.
+  static constexpr std::size_t most_kept = std::size_t(64) << 20;
 
   static void must(CUresult result) {
-    if (result != CUDA_SUCCESS) throw std::runtime_error("the CUDA driver cannot map memory: error " + std::to_string(result));
+    if (result != CUDA_SUCCESS)
+      throw std::runtime_error("the CUDA driver cannot map memory: error " + std::to_string(result));
   }
   static CUmemAllocationProp properties() {
     CUmemAllocationProp of{};

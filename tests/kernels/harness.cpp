@@ -41,7 +41,9 @@ class DeviceBytes {
   DeviceBytes(const DeviceBytes&) = delete;
 
   void* data() const { return memory_.data(); }
-  void download(std::vector<std::uint8_t>& bytes) const { must(cudaMemcpy(bytes.data(), data(), size_, cudaMemcpyDeviceToHost)); }
+  void download(std::vector<std::uint8_t>& bytes) const {
+    must(cudaMemcpy(bytes.data(), data(), size_, cudaMemcpyDeviceToHost));
+  }
 
  private:
   const GuardedMemory memory_;
@@ -80,7 +82,9 @@ struct Bytes::Device {
   void* data() const { return nullptr; }
 };
 
-const char* unavailable(Backend backend) { return built_with(backend) ? nullptr : "this build does not have the backend"; }
+const char* unavailable(Backend backend) {
+  return built_with(backend) ? nullptr : "this build does not have the backend";
+}
 
 #endif
 
@@ -177,7 +181,8 @@ class FarRows {
     }
 #endif
     for (int y = 0; y < height_; ++y)
-      std::memcpy(static_cast<char*>(to.data) + y * to.pitch, static_cast<const char*>(from.data) + y * from.pitch, width_);
+      std::memcpy(static_cast<char*>(to.data) + y * to.pitch, static_cast<const char*>(from.data) + y * from.pitch,
+                  width_);
   }
 
   Backend backend_;
@@ -243,13 +248,15 @@ Picture make_picture(const Geometry& geometry, unsigned seed, Data data, Layout 
 
 BorderValue random_border_value(Random& random, Format format) {
   BorderValue value;
-  for (std::uint16_t& sample : value) sample = std::uint16_t(random.below(reference::definition(format).max_value() + 1));
+  for (std::uint16_t& sample : value)
+    sample = std::uint16_t(random.below(reference::definition(format).max_value() + 1));
   return value;
 }
 
 Region random_region(Random& random, int width, int height) {
   Region region;
-  region.mode = random.pick<Region::Mode>({Region::Mode::frame, Region::Mode::frame, Region::Mode::inside, Region::Mode::outside});
+  region.mode = random.pick<Region::Mode>(
+      {Region::Mode::frame, Region::Mode::frame, Region::Mode::inside, Region::Mode::outside});
   if (region.mode == Region::Mode::frame) return region;
   const auto box = [&] {
     Rect rect;
@@ -267,7 +274,8 @@ Region random_region(Random& random, int width, int height) {
   for (int i = std::max(0, random.below(5) - 2); i > 0; --i) {
     Polygon polygon;
     for (int corners = random.between(3, 7); corners > 0; --corners)
-      polygon.push_back({random.between(-width / 4, width + width / 4), random.between(-height / 4, height + height / 4)});
+      polygon.push_back(
+          {random.between(-width / 4, width + width / 4), random.between(-height / 4, height + height / 4)});
     region.polygons.push_back(polygon);
   }
   return region;
@@ -278,9 +286,9 @@ Case random_case(Random& random, Format format, std::pair<int, int> size) {
           random.pick(layouts),
           random.pick(layouts),
           random_region(random, size.first, size.second),
-          random.below(3)
-              ? Data::random
-              : random.pick<Data>({Data::zero, Data::max, Data::checkerboard, Data::flat, Data::faint, Data::ones, Data::words})};
+          random.below(3) ? Data::random
+                          : random.pick<Data>({Data::zero, Data::max, Data::checkerboard, Data::flat, Data::faint,
+                                               Data::ones, Data::words})};
 }
 
 std::vector<Format> all_formats() {
@@ -293,8 +301,8 @@ std::string describe(const Geometry& geometry, const Layout& src, const Layout& 
   std::ostringstream text;
   text << reference::definition(geometry.format).name << ' ' << geometry.width << 'x' << geometry.height;
   const auto place = [&](const char* name, const Layout& layout) {
-    text << ' ' << name << "(offset " << layout.offset << " padding " << layout.padding << " multiple " << layout.multiple
-         << " bytes " << layout.offset_bytes << ", " << layout.padding_bytes << ')';
+    text << ' ' << name << "(offset " << layout.offset << " padding " << layout.padding << " multiple "
+         << layout.multiple << " bytes " << layout.offset_bytes << ", " << layout.padding_bytes << ')';
   };
   place("src", src);
   place("dst", dst);
@@ -302,7 +310,8 @@ std::string describe(const Geometry& geometry, const Layout& src, const Layout& 
   const char* contents[] = {"random", "zero", "max", "checkerboard", "flat", "faint", "ones", "words"};
   text << " region=" << modes[int(region.mode)];
   for (const Rect& r : region.rects) text << " (" << r.x << ',' << r.y << ' ' << r.width << 'x' << r.height << ')';
-  for (const Rect& r : region.ellipses) text << " ellipse(" << r.x << ',' << r.y << ' ' << r.width << 'x' << r.height << ')';
+  for (const Rect& r : region.ellipses)
+    text << " ellipse(" << r.x << ',' << r.y << ' ' << r.width << 'x' << r.height << ')';
   for (const Polygon& polygon : region.polygons) {
     text << " polygon(";
     for (const Point& corner : polygon) text << ' ' << corner.x << ',' << corner.y;

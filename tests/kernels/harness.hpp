@@ -23,9 +23,9 @@ const char* unavailable(Backend backend);
 #define SKIP_UNLESS_AVAILABLE(backend) \
   if (const char* why = ::cudavision::test::unavailable(backend)) GTEST_SKIP() << why
 
-/// The contents of a picture. `random` is noise over the full range; zero, max and checkerboard make sums at both ends of the range; `flat`
-/// has one value for each component, so that sums cancel; `faint` is noise about the middle, so that sums stay in the range. `ones` and
-/// `words` also set bits outside the samples: all of them, or random ones.
+/// The contents of a picture. `random` is noise over the full range; zero, max and checkerboard make sums at both ends
+/// of the range; `flat` has one value for each component, so that sums cancel; `faint` is noise about the middle, so
+/// that sums stay in the range. `ones` and `words` also set bits outside the samples: all of them, or random ones.
 enum class Data { random, zero, max, checkerboard, flat, faint, ones, words };
 Picture make_picture(const Geometry& geometry, unsigned seed, Data data = Data::random, Layout layout = {});
 
@@ -41,7 +41,8 @@ class Job {
   /// Submits without waiting.
   Status submit(const Work& work);
   Status submit(Filter& filter, const Region& region = {}) {
-    return submit([&](const Image& src, const Image& dst, Queue queue) { return filter.submit(src, dst, region, queue); });
+    return submit(
+        [&](const Image& src, const Image& dst, Queue queue) { return filter.submit(src, dst, region, queue); });
   }
   /// Waits and returns the destination. Fails the test if the source changed.
   Picture finish();
@@ -73,15 +74,17 @@ class Bytes {
 Picture run_far_apart(Backend backend, const Work& work, const Picture& src);
 inline Picture run_far_apart(Backend backend, Filter& filter, const Picture& src) {
   return run_far_apart(
-      backend, [&](const Image& from, const Image& to, Queue queue) { return filter.submit(from, to, {}, queue); }, src);
+      backend, [&](const Image& from, const Image& to, Queue queue) { return filter.submit(from, to, {}, queue); },
+      src);
 }
 
 std::string describe(const Geometry& geometry, const Layout& src, const Layout& dst, const Region& region, Data data);
 
-/// Runs the filter with a destination in the layout of `expected`. Returns an empty string if the result equals `expected` within the
-/// tolerance, otherwise a description of the difference.
+/// Runs the filter with a destination in the layout of `expected`. Returns an empty string if the result equals
+/// `expected` within the tolerance, otherwise a description of the difference.
 template <typename Params>
-std::string check(Backend backend, const Params& params, const Picture& src, const Picture& expected, const Region& region = {}) {
+std::string check(Backend backend, const Params& params, const Picture& src, const Picture& expected,
+                  const Region& region = {}) {
   auto filter = make(params, src.geometry(), backend);
   if (!filter.ok()) return "no plan: " + filter.error().message();
   Job job(backend, src, expected.inverted());
@@ -114,8 +117,8 @@ extern const std::vector<std::pair<int, int>> sizes;
 /// Memory layouts, from tight and aligned to badly aligned.
 extern const std::vector<Layout> layouts;
 BorderValue random_border_value(Random& random, Format format);
-/// Draws a region: mostly the whole frame, otherwise the inside or outside of rectangles, ellipses and polygons. They may be odd, overlap,
-/// or extend beyond the frame; polygons may cross themselves.
+/// Draws a region: mostly the whole frame, otherwise the inside or outside of rectangles, ellipses and polygons. They
+/// may be odd, overlap, or extend beyond the frame; polygons may cross themselves.
 Region random_region(Random& random, int width, int height);
 
 /// One case of a sweep: everything except the parameters of the operation.
@@ -148,10 +151,11 @@ struct Runner {
   }
 };
 inline std::string runner_name(const ::testing::TestParamInfo<Runner>& item) { return item.param.name; }
-#define INSTANTIATE_FOR_RUNNERS(suite)                                                                                           \
-  INSTANTIATE_TEST_SUITE_P(All, suite,                                                                                           \
-                           testing::Values(Runner{"Reference", {}}, Runner{"Cpu", Backend::cpu}, Runner{"Cuda", Backend::cuda}), \
-                           runner_name)
+#define INSTANTIATE_FOR_RUNNERS(suite)                                                                      \
+  INSTANTIATE_TEST_SUITE_P(                                                                                 \
+      All, suite,                                                                                           \
+      testing::Values(Runner{"Reference", {}}, Runner{"Cpu", Backend::cpu}, Runner{"Cuda", Backend::cuda}), \
+      runner_name)
 
 /// Both backends as two instances, so that --gtest_filter='*Cuda*' selects the tests that need a device.
 template <typename T = int>
@@ -159,9 +163,11 @@ using BackendAnd = std::tuple<Backend, T>;
 inline std::string format_name(const ::testing::TestParamInfo<BackendAnd<Format>>& item) {
   return reference::definition(std::get<1>(item.param)).name;
 }
-#define INSTANTIATE_FOR_FORMATS(suite, formats)                                                                                   \
-  INSTANTIATE_TEST_SUITE_P(Cpu, suite, testing::Combine(testing::Values(Backend::cpu), testing::ValuesIn(formats)), format_name); \
-  INSTANTIATE_TEST_SUITE_P(Cuda, suite, testing::Combine(testing::Values(Backend::cuda), testing::ValuesIn(formats)), format_name)
+#define INSTANTIATE_FOR_FORMATS(suite, formats)                                                                       \
+  INSTANTIATE_TEST_SUITE_P(Cpu, suite, testing::Combine(testing::Values(Backend::cpu), testing::ValuesIn(formats)),   \
+                           format_name);                                                                              \
+  INSTANTIATE_TEST_SUITE_P(Cuda, suite, testing::Combine(testing::Values(Backend::cuda), testing::ValuesIn(formats)), \
+                           format_name)
 #define INSTANTIATE_FOR_BACKENDS(suite)                                \
   INSTANTIATE_TEST_SUITE_P(Cpu, suite, testing::Values(Backend::cpu)); \
   INSTANTIATE_TEST_SUITE_P(Cuda, suite, testing::Values(Backend::cuda))

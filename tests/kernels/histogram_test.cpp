@@ -15,7 +15,8 @@
 namespace cudavision::test {
 namespace {
 
-const std::vector<int> bin_numbers = {2, 3, 7, 16, 100, 255, 256, 257, 300, 1000, 1023, 1024, 4096, 10000, 65535, 65536};
+const std::vector<int> bin_numbers = {2,   3,    7,    16,   100,  255,   256,   257,
+                                      300, 1000, 1023, 1024, 4096, 10000, 65535, 65536};
 
 std::string describe(const histogram::Params& params) {
   std::ostringstream text;
@@ -46,7 +47,8 @@ std::string difference(const histogram::Counts& expected, const histogram::Count
   return {};
 }
 
-std::unique_ptr<histogram::Histogram> counter(const histogram::Params& params, const Geometry& geometry, Backend backend) {
+std::unique_ptr<histogram::Histogram> counter(const histogram::Params& params, const Geometry& geometry,
+                                              Backend backend) {
   auto made = histogram::make(params, geometry, backend);
   if (!made.ok()) throw std::runtime_error(made.error().message());
   return std::move(made.value());
@@ -126,9 +128,10 @@ TEST_P(HistogramLarge, EqualsReference) {
   params.bins = 65535;
   expect_counts(backend, params, {{format, 1920, 1080}, {0, 0, 16}, {}, parts, Data::checkerboard}, 8);
 }
-const std::vector<Format> large_formats = {
-    Format::GRAY8, Format::RGB,  Format::RGBA,      Format::NV12,      Format::I420,    Format::Y444,      Format::YUY2,
-    Format::GBR,   Format::BGRP, Format::GRAY16_LE, Format::P010_10LE, Format::P016_LE, Format::Y444_16LE, Format::RGBA64_LE};
+const std::vector<Format> large_formats = {Format::GRAY8,     Format::RGB,       Format::RGBA,      Format::NV12,
+                                           Format::I420,      Format::Y444,      Format::YUY2,      Format::GBR,
+                                           Format::BGRP,      Format::GRAY16_LE, Format::P010_10LE, Format::P016_LE,
+                                           Format::Y444_16LE, Format::RGBA64_LE};
 INSTANTIATE_FOR_FORMATS(HistogramLarge, large_formats);
 
 class HistogramPlans : public testing::TestWithParam<Backend> {};
@@ -141,7 +144,8 @@ TEST_P(HistogramPlans, ManyOverlappingRectangles) {
       Region region;
       region.mode = mode;
       for (int i = 0; i < 60; ++i)
-        region.rects.push_back({random.between(-20, 620), random.between(-20, 460), random.between(0, 130), random.between(0, 90)});
+        region.rects.push_back(
+            {random.between(-20, 620), random.between(-20, 460), random.between(0, 130), random.between(0, 90)});
       histogram::Params params;
       params.channels = histogram::Channels::all;
       expect_counts(GetParam(), params, {{format, 640, 481}, {0, 0, 16}, {}, region, Data::random}, 1);
@@ -151,7 +155,8 @@ TEST_P(HistogramPlans, ManyOverlappingRectangles) {
   Region region;
   region.mode = Region::Mode::outside;
   for (int i = 0; i < 50; ++i)
-    region.rects.push_back({random.between(0, 2400), random.between(0, 2100), random.between(1, 60), random.between(1, 60)});
+    region.rects.push_back(
+        {random.between(0, 2400), random.between(0, 2100), random.between(1, 60), random.between(1, 60)});
   histogram::Params params;
   params.channels = histogram::Channels::all;
   for (Format format : {Format::NV12, Format::Y444})
@@ -169,7 +174,8 @@ TEST_P(HistogramPlans, EmptyRegionsCountNothing) {
     const auto histogram = counter(params, src.geometry(), GetParam());
     run(*histogram, src);
     for (const histogram::ChannelCounts& channel : run(*histogram, src, none))
-      EXPECT_EQ(std::accumulate(channel.counts.begin(), channel.counts.end(), std::uint64_t(0)), 0u) << info(format).name;
+      EXPECT_EQ(std::accumulate(channel.counts.begin(), channel.counts.end(), std::uint64_t(0)), 0u)
+          << info(format).name;
   }
 }
 
@@ -214,12 +220,14 @@ TEST_P(HistogramPlans, KeepResultsOfSeveralFrames) {
     expected.push_back(reference::count(params, src));
     run(*histogram, src);
   }
-  for (int age = 0; age < 3; ++age) EXPECT_EQ(difference(expected[4 - age], histogram->result(age)), "") << "age " << age;
+  for (int age = 0; age < 3; ++age)
+    EXPECT_EQ(difference(expected[4 - age], histogram->result(age)), "") << "age " << age;
   histogram::Counts sums;
   for (int age = 0; age < 3; ++age) histogram->add_result(sums, age);
   for (std::size_t c = 0; c < sums.size(); ++c)
     for (std::size_t bin = 0; bin < sums[c].counts.size(); ++bin)
-      ASSERT_EQ(sums[c].counts[bin], expected[2][c].counts[bin] + expected[3][c].counts[bin] + expected[4][c].counts[bin]);
+      ASSERT_EQ(sums[c].counts[bin],
+                expected[2][c].counts[bin] + expected[3][c].counts[bin] + expected[4][c].counts[bin]);
 }
 
 /// P010 with unused low bits that are not zero.
@@ -231,7 +239,8 @@ TEST_P(HistogramPlans, UnusedBitsAreIgnored) {
   const Picture clean = make_picture({Format::P010_10LE, 70, 50}, 8);
   Picture dirty = clean;
   for (std::size_t i = 0; i < dirty.bytes().size(); i += 2) dirty.bytes()[i] |= 0x2a;
-  EXPECT_EQ(difference(reference::count(params, clean), run(*counter(params, clean.geometry(), GetParam()), dirty)), "");
+  EXPECT_EQ(difference(reference::count(params, clean), run(*counter(params, clean.geometry(), GetParam()), dirty)),
+            "");
 }
 INSTANTIATE_FOR_BACKENDS(HistogramPlans);
 
@@ -277,7 +286,8 @@ TEST_P(EqualizeLarge, EqualsReference) {
   for (const Region& region : {Region(), parts}) {
     const Layout layout{0, 0, 16};
     const Picture src = make_picture({format, 2501, 1703}, 1, Data::faint, layout);
-    EXPECT_EQ(check_equalize(backend, LumaMatrix::bt709, src, reference::equalize(LumaMatrix::bt709, src, region, layout), region),
+    EXPECT_EQ(check_equalize(backend, LumaMatrix::bt709, src,
+                             reference::equalize(LumaMatrix::bt709, src, region, layout), region),
               "")
         << describe(src.geometry(), layout, layout, region, Data::faint);
   }
@@ -320,7 +330,8 @@ TEST_P(HistogramOverlays, EqualReference) {
     const Geometry geometry{format, random.between(1, 200), random.between(1, 150)};
     const Picture src = make_picture(geometry, unsigned(i), i % 3 ? Data::random : Data::faint, random.pick(layouts));
     histogram::OverlayParams overlay;
-    overlay.position = {random.between(-30, 60), random.between(-30, 60), random.between(1, 300), random.between(1, 90)};
+    overlay.position = {random.between(-30, 60), random.between(-30, 60), random.between(1, 300),
+                        random.between(1, 90)};
     overlay.opacity = random.below(3) ? random.unit() : 1;
     overlay.log = random.below(2);
     const auto histogram = counter(params, geometry, backend);
@@ -335,7 +346,8 @@ TEST_P(HistogramOverlays, EqualReference) {
     Picture expected = src;
     reference::draw(overlay, reference::count(params, src), expected);
     Picture actual = job.finish();
-    EXPECT_EQ(expected.sample_difference(actual, 0), "") << describe(geometry, {}, {}, {}, Data::random) << " " << describe(params);
+    EXPECT_EQ(expected.sample_difference(actual, 0), "")
+        << describe(geometry, {}, {}, {}, Data::random) << " " << describe(params);
     EXPECT_TRUE(expected.bytes() == actual.bytes()) << "bytes outside of the picture";
   }
 }
@@ -357,8 +369,8 @@ class HistogramSchedule : public testing::Test {
     Random random(21);
     for (Format format : all_formats())
       for (int i = 0; i < 60; ++i) {
-        const auto [width, height] = random.pick(
-            std::vector<std::pair<int, int>>{{1, 1}, {67, 45}, {640, 480}, {1920, 1080}, {2501, 1703}, {7680, 4320}, {16384, 3}});
+        const auto [width, height] = random.pick(std::vector<std::pair<int, int>>{
+            {1, 1}, {67, 45}, {640, 480}, {1920, 1080}, {2501, 1703}, {7680, 4320}, {16384, 3}});
         const histogram::Params params = random_params(random);
         auto plan = histogram::resolve(params, {format, width, height});
         ASSERT_TRUE(plan.ok());
@@ -369,8 +381,8 @@ class HistogramSchedule : public testing::Test {
         Region region;
         region.mode = i % 3 == 0 ? Region::Mode::frame : i % 3 == 1 ? Region::Mode::inside : Region::Mode::outside;
         for (int r = random.below(80); r > 0; --r)
-          region.rects.push_back(
-              {random.between(-20, width), random.between(-20, height), random.between(0, width), random.between(0, 90)});
+          region.rects.push_back({random.between(-20, width), random.between(-20, height), random.between(0, width),
+                                  random.between(0, 90)});
         region_pieces(frame.plan.geometry, region, frame.pieces);
         for (int s = 0; s < info(format).set_count; ++s)
           if (frame.plan.counts(info(format).sets[s])) frame.rects = std::max(frame.rects, frame.pieces[s].size());
@@ -388,8 +400,8 @@ class HistogramSchedule : public testing::Test {
   static void expect_same(const std::vector<Rect>& expected, const std::vector<Rect>& counted) {
     ASSERT_EQ(expected.size(), counted.size());
     for (std::size_t i = 0; i < expected.size(); ++i)
-      ASSERT_TRUE(expected[i].x == counted[i].x && expected[i].y == counted[i].y && expected[i].width == counted[i].width &&
-                  expected[i].height == counted[i].height);
+      ASSERT_TRUE(expected[i].x == counted[i].x && expected[i].y == counted[i].y &&
+                  expected[i].width == counted[i].width && expected[i].height == counted[i].height);
   }
 };
 
@@ -409,7 +421,8 @@ TEST_F(HistogramSchedule, LaunchesCountEveryPieceOnce) {
   });
 }
 
-/// Each job of the word kernel has a range of blocks; the ranges follow each other and are at most about a block a multiprocessor.
+/// Each job of the word kernel has a range of blocks; the ranges follow each other and are at most about
+/// a block a multiprocessor.
 TEST_F(HistogramSchedule, WordBlocksBelongToOneJob) {
   for_frames([](const Frame& frame) {
     const auto launch = histogram::schedule_words(frame.plan, frame.limits, frame.pieces, 0);
@@ -447,8 +460,8 @@ TEST_F(HistogramSchedule, PixelBlocksBelongToOneJob) {
       ASSERT_EQ(blocks[i], shares[i].rect_count > 0 ? shares[i].blocks * launch.tables[i].passes : i == 0);
     }
     ASSERT_LE(launch.shared_bytes, std::size_t(frame.limits.shared_bytes));
-    ASSERT_LE(launch.blocks,
-              frame.limits.multiprocessors + launch.tables[0].passes + launch.tables[1].passes + launch.tables[2].passes);
+    ASSERT_LE(launch.blocks, frame.limits.multiprocessors + launch.tables[0].passes + launch.tables[1].passes +
+                                 launch.tables[2].passes);
   });
 }
 
@@ -493,7 +506,8 @@ TEST_F(HistogramSchedule, WordKernelCountsOneChannelInManyEntries) {
     histogram::Params params;
     params.channels = histogram::Channels::components;
     params.bins = bins;
-    return histogram::counts_words(histogram::resolve(params, {format, 640, 480}).value(), set, histogram::limits_of(132, shared));
+    return histogram::counts_words(histogram::resolve(params, {format, 640, 480}).value(), set,
+                                   histogram::limits_of(132, shared));
   };
   EXPECT_TRUE(counts(Format::GRAY16_LE, 0, 65536, 232448));
   EXPECT_TRUE(counts(Format::P016_LE, 0, 65536, 232448));
@@ -512,7 +526,8 @@ TEST_F(HistogramSchedule, WalksVisitEveryUnitOnce) {
       for (unsigned workers : {1u, 2u, 5u, 64u, 1000u}) {
         std::vector<int> visits(units * height);
         for (unsigned worker = 0; worker < workers; ++worker)
-          for (histogram::Walk walk(worker, workers, units); walk.y < height; walk.next()) ++visits.at(walk.y * units + walk.x);
+          for (histogram::Walk walk(worker, workers, units); walk.y < height; walk.next())
+            ++visits.at(walk.y * units + walk.x);
         EXPECT_EQ(std::count(visits.begin(), visits.end(), 1), std::ptrdiff_t(visits.size()))
             << units << " units, " << height << " rows, " << workers << " workers";
       }
@@ -525,7 +540,8 @@ TEST(RegionPieces, AreDisjointAndCoverTheRegion) {
       const Geometry geometry{format, random.between(1, 40), random.between(1, 40)};
       Region region = random_region(random, geometry.width, geometry.height);
       for (int i = random.below(6); i > 0 && region.mode != Region::Mode::frame; --i)
-        region.rects.push_back({random.between(-6, 40), random.between(-6, 40), random.between(0, 20), random.between(0, 20)});
+        region.rects.push_back(
+            {random.between(-6, 40), random.between(-6, 40), random.between(0, 20), random.between(0, 20)});
       SetPieces pieces;
       region_pieces(geometry, region, pieces);
       for (int s = 0; s < info(format).set_count; ++s) {

@@ -16,8 +16,8 @@
 namespace cudavision::test {
 namespace {
 
-const std::vector<integral::SumType> types = {integral::SumType::automatic, integral::SumType::u32, integral::SumType::u64,
-                                              integral::SumType::f32, integral::SumType::f64};
+const std::vector<integral::SumType> types = {integral::SumType::automatic, integral::SumType::u32,
+                                              integral::SumType::u64, integral::SumType::f32, integral::SumType::f64};
 
 std::string describe(const integral::Params& p) {
   std::ostringstream text;
@@ -31,7 +31,8 @@ std::string describe(const integral::Params& p) {
 class Tables {
  public:
   /// `offset`: entries before the first of each table. `padding`: entries between rows.
-  Tables(Backend backend, std::vector<integral::TableInfo> tables, int offset, int padding) : infos_(std::move(tables)) {
+  Tables(Backend backend, std::vector<integral::TableInfo> tables, int offset, int padding)
+      : infos_(std::move(tables)) {
     std::size_t end = 64;
     for (const integral::TableInfo& table : infos_) {
       const std::size_t entry = std::size_t(table.entry_bytes());
@@ -59,7 +60,8 @@ class Tables {
     std::vector<bool> ours(bytes.size());
     for (std::size_t i = 0; i < infos_.size(); ++i) {
       const integral::TableInfo& table = infos_[i];
-      if (table.width != expected[i].width + padded || table.height != expected[i].height + padded) return "table of a wrong size";
+      if (table.width != expected[i].width + padded || table.height != expected[i].height + padded)
+        return "table of a wrong size";
       for (int y = 0; y < table.height; ++y) {
         for (int x = 0; x < table.width; ++x) {
           const std::size_t at = begins_[i] + y * pitches_[i] + std::size_t(x) * table.entry_bytes();
@@ -68,8 +70,8 @@ class Tables {
           std::string got = wrong(table.type, &bytes[at], want);
           if (!got.empty())
             return "table " + std::to_string(i) + ", entry (" + std::to_string(x) + ", " + std::to_string(y) + ") of " +
-                   std::to_string(table.width) + "x" + std::to_string(table.height) + ": expected " + std::to_string(want) +
-                   ", got " + got;
+                   std::to_string(table.width) + "x" + std::to_string(table.height) + ": expected " +
+                   std::to_string(want) + ", got " + got;
         }
       }
     }
@@ -97,7 +99,9 @@ class Tables {
                    ? ""
                    : std::to_string(value<float>(at));
       case integral::SumType::f64:
-        return std::abs(value<double>(at) - double(want)) <= std::ldexp(double(want), -48) ? "" : std::to_string(value<double>(at));
+        return std::abs(value<double>(at) - double(want)) <= std::ldexp(double(want), -48)
+                   ? ""
+                   : std::to_string(value<double>(at));
       default:
         return "an automatic type";
     }
@@ -110,7 +114,8 @@ class Tables {
 };
 
 /// Empty if the plan computes the tables of the reference.
-std::string check(Backend backend, const integral::Params& params, const Picture& src, int offset = 0, int padding = 0) {
+std::string check(Backend backend, const integral::Params& params, const Picture& src, int offset = 0,
+                  int padding = 0) {
   auto plan = integral::make(params, src.geometry(), backend);
   if (!plan.ok()) return "no plan: " + plan.error().message();
   Bytes picture(backend, src.bytes());
@@ -200,7 +205,8 @@ TEST_P(IntegralPlans, LongestSides) {
       params.channel = integral::TableChannel::all;
       params.squared = true;
       params.layout = integral::TableLayout::padded;
-      EXPECT_EQ(check(GetParam(), params, make_picture({format, width, height}, 1, Data::max)), "") << info(format).name;
+      EXPECT_EQ(check(GetParam(), params, make_picture({format, width, height}, 1, Data::max)), "")
+          << info(format).name;
     }
   }
 }
@@ -211,8 +217,8 @@ TEST_P(IntegralPlans, EqualOpenCV) {
   const Picture src = make_picture(geometry, 9);
   const Plane plane = src.at(const_cast<std::uint8_t*>(src.bytes().data())).planes[0];
   cv::Mat sums, squares;
-  cv::integral(cv::Mat(geometry.height, geometry.width, CV_8U, plane.data, std::size_t(plane.pitch)), sums, squares, CV_32S,
-               CV_64F);
+  cv::integral(cv::Mat(geometry.height, geometry.width, CV_8U, plane.data, std::size_t(plane.pitch)), sums, squares,
+               CV_32S, CV_64F);
   integral::Params params;
   params.layout = integral::TableLayout::padded;
   params.squared = true;
@@ -220,8 +226,9 @@ TEST_P(IntegralPlans, EqualOpenCV) {
   ASSERT_TRUE(plan.ok());
   Bytes picture(GetParam(), src.bytes()), first(GetParam(), std::vector<std::uint8_t>(sums.total() * 4)),
       second(GetParam(), std::vector<std::uint8_t>(sums.total() * 8));
-  ASSERT_TRUE(
-      plan.value()->submit(src.at(picture.data()), {{first.data(), sums.cols * 4}, {second.data(), sums.cols * 8}}, {}).ok());
+  ASSERT_TRUE(plan.value()
+                  ->submit(src.at(picture.data()), {{first.data(), sums.cols * 4}, {second.data(), sums.cols * 8}}, {})
+                  .ok());
   EXPECT_EQ(std::memcmp(first.read().data(), sums.data, sums.total() * 4), 0);
   cv::Mat exact(squares.size(), CV_64F);
   const auto& sums_of_squares = second.read();
@@ -249,7 +256,8 @@ void serve_frames(Backend backend, const Geometry& geometry, integral::SumType t
 /// Tiles share sums and counters in memory that a plan keeps between frames.
 TEST_P(IntegralPlans, ServeManyFrames) {
   SKIP_UNLESS_AVAILABLE(GetParam());
-  serve_frames(GetParam(), {Format::GRAY8, 1100, 200}, integral::SumType::u64, GetParam() == Backend::cuda ? 40000 : 200, 4001);
+  serve_frames(GetParam(), {Format::GRAY8, 1100, 200}, integral::SumType::u64,
+               GetParam() == Backend::cuda ? 40000 : 200, 4001);
 }
 
 /// The same for a frame so large that blocks sum a tile or write one.
@@ -307,13 +315,15 @@ class IntegralSchedule : public testing::Test {
     for (Format format : all_formats())
       for (const auto& [width, height] : all)
         for (int i = 0; i < 12; ++i) {
-          const integral::SumType type = std::array{integral::SumType::u32, integral::SumType::u64, integral::SumType::f32}[i / 4];
-          const auto sources =
-              integral::table_sources(info(format), i % 2 ? integral::TableChannel::all : integral::TableChannel::luma, true);
+          const integral::SumType type =
+              std::array{integral::SumType::u32, integral::SumType::u64, integral::SumType::f32}[i / 4];
+          const auto sources = integral::table_sources(
+              info(format), i % 2 ? integral::TableChannel::all : integral::TableChannel::luma, true);
           const integral::Plan plan =
               integral::resolve_tables({format, width, height}, i / 2 % 2, sources, type, true, integral::SumType::u64);
           for (bool squared : {false, true}) {
-            SCOPED_TRACE(testing::Message() << info(format).name << " " << width << "x" << height << " case " << i << squared);
+            SCOPED_TRACE(testing::Message()
+                         << info(format).name << " " << width << "x" << height << " case " << i << squared);
             check(plan, integral::make_schedule(plan, squared));
             if (testing::Test::HasFatalFailure()) return;
           }
@@ -414,7 +424,8 @@ TEST_F(IntegralSchedule, ScratchMemoryIsLargeEnough) {
 /// Kernels exist for powers of two up to a limit, which the samples and sums set.
 TEST_F(IntegralSchedule, RowsOfAWarpRespectTheLimits) {
   for_schedules([](const integral::Plan& plan, const integral::Schedule& schedule) {
-    const int sum_bytes = schedule.type == integral::SumType::u32 ? 4 : 8, sample_bytes = info(plan.geometry.format).sample_bytes();
+    const int sum_bytes = schedule.type == integral::SumType::u32 ? 4 : 8,
+              sample_bytes = info(plan.geometry.format).sample_bytes();
     ASSERT_EQ(schedule.rows & (schedule.rows - 1), 0);
     ASSERT_GE(schedule.rows, 1);
     ASSERT_LE(schedule.rows, integral::max_warp_rows(sample_bytes, schedule.squared, sum_bytes));
@@ -427,7 +438,8 @@ TEST_F(IntegralSchedule, RowsOfAWarpRespectTheLimits) {
 TEST_F(IntegralSchedule, LargeFramesAreSummedAhead) {
   const auto ahead = [](Format format, int width, int height, integral::SumType type) {
     const auto sources = integral::table_sources(info(format), integral::TableChannel::luma, true);
-    return integral::make_schedule(integral::resolve_tables({format, width, height}, false, sources, type, false, type), false)
+    return integral::make_schedule(integral::resolve_tables({format, width, height}, false, sources, type, false, type),
+                                   false)
         .params.ahead;
   };
   EXPECT_EQ(ahead(Format::GRAY8, 1920, 1080, integral::SumType::u32), 0);
@@ -439,8 +451,8 @@ TEST_F(IntegralSchedule, LargeFramesAreSummedAhead) {
 
 TEST_F(IntegralSchedule, PlansWithoutSquaresHaveNoJobsForThem) {
   const auto sources = integral::table_sources(info(Format::NV12), integral::TableChannel::all, true);
-  const auto plan =
-      integral::resolve_tables({Format::NV12, 64, 48}, false, sources, integral::SumType::u32, false, integral::SumType::u64);
+  const auto plan = integral::resolve_tables({Format::NV12, 64, 48}, false, sources, integral::SumType::u32, false,
+                                             integral::SumType::u64);
   EXPECT_TRUE(integral::make_schedule(plan, true).tables.empty());
   EXPECT_EQ(integral::make_schedule(plan, false).tables.size(), 3u);
 }

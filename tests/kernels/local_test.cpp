@@ -19,8 +19,8 @@ inline int tolerance(const local::Params& params, Format) { return reference::to
 inline std::string describe(const local::Params& p) {
   const char* operations[] = {"box-mean", "threshold", "deviation", "nlm", "pixelate"};
   std::ostringstream text;
-  text << operations[int(p.operation)] << " radius " << p.radius << " sensitivity " << p.sensitivity << " search_radius "
-       << p.search_radius << " strength " << p.strength;
+  text << operations[int(p.operation)] << " radius " << p.radius << " sensitivity " << p.sensitivity
+       << " search_radius " << p.search_radius << " strength " << p.strength;
   return text.str();
 }
 
@@ -40,8 +40,8 @@ TEST_P(LocalSweep, EqualsReference) {
   Random random(unsigned(format) + 400);
   const std::vector<int> radii = {0, 1, 2, 3, 7, 15, 40, 300, 16384};
   for (int i = 0; i < rounds() * int(sizes.size()); ++i) {
-    for (local::Operation operation :
-         {local::Operation::box_mean, local::Operation::threshold, local::Operation::deviation, local::Operation::pixelate}) {
+    for (local::Operation operation : {local::Operation::box_mean, local::Operation::threshold,
+                                       local::Operation::deviation, local::Operation::pixelate}) {
       local::Params params;
       params.operation = operation;
       params.radius = random.pick(radii);
@@ -118,7 +118,8 @@ TEST_P(LocalPlans, NonLocalMeansOfARegionEqualThoseOfTheFrame) {
       for (const reference::Component& c : src.format().components) {
         const reference::Grid expected = whole.read(c), actual = part.read(c);
         for (int y = rect.y; y < rect.y + rect.height; ++y)
-          for (int x = rect.x; x < rect.x + rect.width; ++x) ASSERT_EQ(actual.at(x, y), expected.at(x, y)) << x << ", " << y;
+          for (int x = rect.x; x < rect.x + rect.width; ++x)
+            ASSERT_EQ(actual.at(x, y), expected.at(x, y)) << x << ", " << y;
       }
     }
   }
@@ -131,8 +132,8 @@ TEST_P(LocalPlans, LargeWindows) {
     for (Data data : {Data::max, Data::random}) {
       local::Params params;
       params.radius = radius;
-      for (local::Operation operation :
-           {local::Operation::box_mean, local::Operation::threshold, local::Operation::deviation, local::Operation::pixelate}) {
+      for (local::Operation operation : {local::Operation::box_mean, local::Operation::threshold,
+                                         local::Operation::deviation, local::Operation::pixelate}) {
         params.operation = operation;
         expect_reference(GetParam(), params, {{Format::GRAY16_LE, 700, 500}, {}, {}, {}, data}, 3);
         expect_reference(GetParam(), params, {{Format::NV12, 1920, 1080}, {}, {}, {}, data}, 3);
@@ -158,13 +159,15 @@ TEST_P(LocalPlans, HighWindowsOfLargePictures) {
   }
 }
 
-/// Windows that slide in several strips and blocks: each place of their ends within eight samples, and sums below and above 2^23.
+/// Windows that slide in several strips and blocks: each place of their ends within eight samples,
+/// and sums below and above 2^23.
 TEST_P(LocalPlans, WindowsOfSeveralStrips) {
   SKIP_UNLESS_AVAILABLE(GetParam());
   local::Params params;
   for (int radius : {0, 1, 2, 3, 4, 5, 6, 7, 24, 60, 91, 128}) {
     params.radius = radius;
-    for (local::Operation operation : {local::Operation::box_mean, local::Operation::threshold, local::Operation::deviation}) {
+    for (local::Operation operation :
+         {local::Operation::box_mean, local::Operation::threshold, local::Operation::deviation}) {
       params.operation = operation;
       const Region region{Region::Mode::inside, {{37, 11, 2203, 131}}};
       expect_reference(GetParam(), params, {{Format::GRAY8, 2307, 150}, {}, {}, {}, Data::random}, 5);
@@ -210,14 +213,16 @@ TEST(LocalSchedule, WindowsSlideWhereTheirSumsFit) {
   EXPECT_FALSE(slides(Operation::pixelate, 7, {Format::GRAY8, 640, 480}));
 }
 
-/// The strips and blocks have the whole rectangle, the stored sums all windows, and shared memory suffices, for small and large rectangles.
+/// The strips and blocks have the whole rectangle, the stored sums all windows, and shared memory suffices, for small
+/// and large rectangles.
 TEST(LocalSchedule, CoversTheRectangles) {
   for (const Rect& grid : {Rect{0, 0, 1, 1}, Rect{0, 0, 333, 77}, Rect{0, 0, 1920, 1080}, Rect{0, 0, 8192, 4320}})
     for (int radius : {0, 3, 24, 128})
       for (local::Operation operation : {local::Operation::box_mean, local::Operation::deviation})
         for (const Rect& rect : {grid, Rect{grid.width / 3, grid.height / 4, 1, 1},
                                  Rect{grid.width / 2, 0, grid.width - grid.width / 2, grid.height}}) {
-          std::vector<local::WindowSet> sets = {{grid, 1, rect, std::min(radius, grid.width), std::min(radius, grid.height)}};
+          std::vector<local::WindowSet> sets = {
+              {grid, 1, rect, std::min(radius, grid.width), std::min(radius, grid.height)}};
           if (operation == local::Operation::box_mean)  // chroma of NV12
             sets.push_back({{0, 0, divide_up(grid.width, 2), divide_up(grid.height, 2)},
                             2,
@@ -243,14 +248,16 @@ TEST(LocalSchedule, CoversTheRectangles) {
             EXPECT_LT(s.left + (s.strips - 1) * s.tiles * local::window_tile, end);
             EXPECT_GE(s.per_group * groups, s.tiles);
             EXPECT_LE(s.per_group, s.tiles);
-            EXPECT_LE(s.tiles * local::window_tile + set.channels * (2 * set.radius_x + 1) + 7, local::window_threads * 8);
+            EXPECT_LE(s.tiles * local::window_tile + set.channels * (2 * set.radius_x + 1) + 7,
+                      local::window_threads * 8);
             if (s.interval == 0) {
               EXPECT_LE(2 * set.radius_y + 1, local::tuning.most_added_rows);
               continue;
             }
             EXPECT_LE(s.interval, 257);
             EXPECT_LE(s.table_y, std::max(set.rect.y - set.radius_y, 0));
-            EXPECT_GE(s.table_y + s.intervals * s.interval, std::min(set.rect.y + set.rect.height + set.radius_y, set.grid.height));
+            EXPECT_GE(s.table_y + s.intervals * s.interval,
+                      std::min(set.rect.y + set.rect.height + set.radius_y, set.grid.height));
             EXPECT_LE(s.stored_first * 8, std::max(set.rect.x - set.radius_x, 0) * set.channels);
             EXPECT_GE((s.stored_first + s.stored_chunks) * 8,
                       std::min(set.rect.x + set.rect.width + set.radius_x, set.grid.width) * set.channels);
@@ -292,7 +299,8 @@ TEST(LocalSchedule, LinesCoverTheRectangles) {
           }
           if (s.stored_entries == 0) continue;
           EXPECT_LE(s.stored_first, std::max(s.left - radius, 0));
-          EXPECT_GE(s.stored_first + s.stored_chunks * shape.chunk(), std::min(rect.x + rect.width + radius, grid.width));
+          EXPECT_GE(s.stored_first + s.stored_chunks * shape.chunk(),
+                    std::min(rect.x + rect.width + radius, grid.width));
           EXPECT_LE(std::size_t(s.stored_chunks) * shape.chunk() * shape.lines() * s.stored_entries * 4,
                     local::stored_line_bytes(shape, grid, radius));
         }
@@ -309,12 +317,13 @@ TEST(LocalSchedule, MosaicsHaveAllCells) {
         for (int i = 0; i < info(format).set_count; ++i) {
           const ChannelSet& set = info(format).sets[i];
           const local::MosaicGrid& grid = part.sets[i];
-          const int bytes =
-              std::min(subsampled(side, set.shift_x), geometry.grid(set).width) * set.channels * info(format).sample_bytes();
+          const int bytes = std::min(subsampled(side, set.shift_x), geometry.grid(set).width) * set.channels *
+                            info(format).sample_bytes();
           EXPECT_GE(local::mosaic_blocks(geometry, part, i) * grid.span, local::mosaic_cells(geometry, part, i));
           if (local::is_apart(part)) {
             EXPECT_EQ(grid.span, 1);
-            EXPECT_LE(local::mosaic_cells(geometry, part, i) * set.channels * sizeof(std::uint64_t), local::mosaic_sums(geometry));
+            EXPECT_LE(local::mosaic_cells(geometry, part, i) * set.channels * sizeof(std::uint64_t),
+                      local::mosaic_sums(geometry));
           } else {
             EXPECT_LE(grid.span * bytes, local::mosaic_piece);
           }
@@ -326,7 +335,9 @@ TEST(LocalSchedule, MosaicsHaveAllCells) {
 /// Boxes that overlap come one after another, others together.
 TEST(LocalSchedule, MosaicsThatOverlapComeInOrder) {
   std::vector<int> layers;
-  EXPECT_EQ(local::find_layers({{0, 0, 10, 10}, {10, 0, 10, 10}, {5, 5, 10, 10}, {100, 0, 5, 5}, {0, 0, 200, 200}}, layers), 2);
+  EXPECT_EQ(
+      local::find_layers({{0, 0, 10, 10}, {10, 0, 10, 10}, {5, 5, 10, 10}, {100, 0, 5, 5}, {0, 0, 200, 200}}, layers),
+      2);
   EXPECT_EQ(layers, (std::vector<int>{0, 0, 1, 0, 2}));
   EXPECT_EQ(local::find_layers({}, layers), 0);
 }
@@ -408,12 +419,13 @@ TEST_P(LocalPlans, PixelateMovesWithTheRegion) {
       return box.values;
     };
     for (const reference::Component& c : src.format().components)
-      for (const auto& [dx, dy] : {std::pair{1, 0}, {7, 3}, {-11, 20}}) EXPECT_EQ(at(c, 0, 0), at(c, dx, dy)) << dx << ", " << dy;
+      for (const auto& [dx, dy] : {std::pair{1, 0}, {7, 3}, {-11, 20}})
+        EXPECT_EQ(at(c, 0, 0), at(c, dx, dy)) << dx << ", " << dy;
   }
 }
 
-/// Near and far regions have as many blocks: eight times the radius is the shorter side. The strength of overlapping regions is that of
-/// the larger one, whatever their order.
+/// Near and far regions have as many blocks: eight times the radius is the shorter side. The strength of overlapping
+/// regions is that of the larger one, whatever their order.
 TEST_P(LocalPlans, StrengthFollowsTheRegion) {
   SKIP_UNLESS_AVAILABLE(GetParam());
   const Geometry geometry{Format::GRAY8, 400, 300};

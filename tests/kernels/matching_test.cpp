@@ -19,9 +19,11 @@ namespace {
 using namespace diff;
 using namespace track;
 
-/// The least sum of the costs, and the columns of the rows that have it. `cost`: of a row and a column, below 0: not possible.
-double least_sum(std::size_t columns, const std::vector<double>& alone, const std::function<double(std::size_t, std::size_t)>& cost,
-                 std::vector<int>& best, std::size_t row = 0, std::vector<bool> used = {}) {
+/// The least sum of the costs, and the columns of the rows that have it. `cost`:
+/// of a row and a column, below 0: not possible.
+double least_sum(std::size_t columns, const std::vector<double>& alone,
+                 const std::function<double(std::size_t, std::size_t)>& cost, std::vector<int>& best,
+                 std::size_t row = 0, std::vector<bool> used = {}) {
   if (row == alone.size()) return 0;
   used.resize(columns);
   std::vector<int> rest = best;
@@ -80,7 +82,8 @@ TEST(Assignment, HasTheLeastCostOfAll) {
   EXPECT_GT(assigned, 2000);
 }
 
-// Matching ---------------------------------------------------------------------------------------------------------------------
+// Matching
+// ---------------------------------------------------------------------------------------------------------------------
 
 /// The rules of match() for sets of cells.
 struct Slow {
@@ -141,8 +144,10 @@ struct Slow {
     if (overlap(o, p) > 0) return 1 - overlap(o, p) + of_looks;
     const double w = o.right - o.left, h = o.bottom - o.top;
     const double x = b.x + b.width / 2.0 - (o.left + o.right) / 2, y = b.y + b.height / 2.0 - (o.top + o.bottom) / 2;
-    const double ratio = w * h / (double(b.width) * b.height), side = std::max({w, h, double(b.width), double(b.height)});
-    const double reach = side * (1.5 + (o.frames < 2 ? 1 : 0) + (known && unlike < 2 ? 2 * o.unseen : 0)) + grid.cell_size;
+    const double ratio = w * h / (double(b.width) * b.height),
+                 side = std::max({w, h, double(b.width), double(b.height)});
+    const double reach =
+        side * (1.5 + (o.frames < 2 ? 1 : 0) + (known && unlike < 2 ? 2 * o.unseen : 0)) + grid.cell_size;
     if (std::hypot(x, y) > reach || ratio > 5 || ratio < 0.2) return -1;
     return 1 + std::hypot(x, y) / reach + of_looks;
   }
@@ -153,7 +158,8 @@ struct Slow {
     for (const Expected& o : objects) {
       double least = 3;
       for (std::size_t p = 0; p < parts.size(); ++p)
-        if (overlap(o, p) > 0) least = std::min(least, 3 - 2 * std::min(1.0, cells(inside(o, p)) / area(o)) + cost_of_looks(o, p));
+        if (overlap(o, p) > 0)
+          least = std::min(least, 3 - 2 * std::min(1.0, cells(inside(o, p)) / area(o)) + cost_of_looks(o, p));
       alone.push_back(least);
     }
     least_sum(
@@ -181,7 +187,8 @@ struct Slow {
       for (std::size_t i : list)
         if (objects[i].confirmed) kept.push_back(i);
       if (kept.empty())
-        kept = {*std::max_element(list.begin(), list.end(), [&](auto a, auto b) { return objects[a].frames < objects[b].frames; })};
+        kept = {*std::max_element(list.begin(), list.end(),
+                                  [&](auto a, auto b) { return objects[a].frames < objects[b].frames; })};
       for (std::size_t i : list)
         if (best[i] == int(p) && std::find(kept.begin(), kept.end(), i) == kept.end()) dropped[i] = true;
       list = kept;
@@ -197,7 +204,8 @@ struct Slow {
         const auto part = [&](std::size_t i) {
           return cells(int(shares[i].size())) / area(objects[i]) / (objects[i].was_seen ? 0.15 : 0.3);
         };
-        const auto least = std::min_element(list.begin(), list.end(), [&](auto a, auto b) { return part(a) < part(b); });
+        const auto least =
+            std::min_element(list.begin(), list.end(), [&](auto a, auto b) { return part(a) < part(b); });
         if (list.size() > 1 && part(*least) < 1) {
           list.erase(least);
           continue;
@@ -229,7 +237,8 @@ struct Slow {
       for (std::size_t i : list) {
         const Expected& o = objects[i];
         const int left = int(std::floor(o.left)), top = int(std::floor(o.top));
-        const Rect seen = intersection(cell.box, {left, top, int(std::ceil(o.right)) - left, int(std::ceil(o.bottom)) - top});
+        const Rect seen =
+            intersection(cell.box, {left, top, int(std::ceil(o.right)) - left, int(std::ceil(o.bottom)) - top});
         of_part[i] = around(of_part[i], seen), covered = around(covered, seen);
       }
       Rect& owner = of_part[nearest(cell, list)];
@@ -261,7 +270,8 @@ TEST(Matching, GivesRegionsToObjectsAsTheRulesSay) {
     } else {
       std::vector<Figure> figures;
       for (int i = below(6); i > 0; --i)
-        figures.push_back({{below(260), below(150), 10 + below(40), 20 + below(80)}, {below(2) ? 42 : 182, below(12), 0}});
+        figures.push_back(
+            {{below(260), below(150), 10 + below(40), 20 + below(80)}, {below(2) ? 42 : 182, below(12), 0}});
       grid = painted(300, 200, cell, figures);
     }
     RegionRules rules;
@@ -270,8 +280,9 @@ TEST(Matching, GivesRegionsToObjectsAsTheRulesSay) {
     std::vector<Expected> objects;
     for (int i = below(7); i > 0; --i) {
       const double left = below(330) - 30 + 0.25 + i * 0.01, top = below(230) - 30 + 0.25 + i * 0.003;
-      objects.push_back({left, top, left + 1 + below(120), top + 1 + below(120), 1 + below(5), below(2) == 0, below(2) == 0,
-                         below(10) * 0.1, below(10) * 0.1, below(3) ? below(2) ? &dark : &bright : nullptr});
+      objects.push_back({left, top, left + 1 + below(120), top + 1 + below(120), 1 + below(5), below(2) == 0,
+                         below(2) == 0, below(10) * 0.1, below(10) * 0.1,
+                         below(3) ? below(2) ? &dark : &bright : nullptr});
     }
     const Matches matches = match(objects, found, grid, found.kept.size());
     const Slow slow(objects, found, grid);
@@ -302,7 +313,8 @@ TEST(Matching, GivesRegionsToObjectsAsTheRulesSay) {
         const Rect &a = slow.boxes[i], &b = slow.boxes[k];
         const Rect taller{b.x, b.y - cell, b.width, b.height + 2 * cell};
         const bool near = a.y <= taller.y + taller.height && taller.y <= a.y + a.height;
-        fragment |= near && 2 * (std::min(a.x + a.width, b.x + b.width) - std::max(a.x, b.x)) >= std::min(a.width, b.width);
+        fragment |=
+            near && 2 * (std::min(a.x + a.width, b.x + b.width) - std::max(a.x, b.x)) >= std::min(a.width, b.width);
       }
       EXPECT_EQ(mine.fragment, fragment);
       fragments += fragment;

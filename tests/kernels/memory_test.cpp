@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Properties that every operation has: it ignores bits outside the samples, accepts pictures at any address, accesses no memory beyond
-// them, and never throws.
+// Properties that every operation has: it ignores bits outside the samples, accepts pictures at any address, accesses
+// no memory beyond them, and never throws.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -24,8 +24,8 @@
 
 namespace {
 
-/// If `limited`, calls into the kernels (`in_kernel`) may make `allocations_left` more allocations. After that operator new throws and
-/// OpenCV's matrices fail. `failed` counts the failures.
+/// If `limited`, calls into the kernels (`in_kernel`) may make `allocations_left` more allocations. After that operator
+/// new throws and OpenCV's matrices fail. `failed` counts the failures.
 std::atomic<bool> limited{false}, in_kernel{false};
 std::atomic<int> allocations_left{0}, failed{0};
 
@@ -46,7 +46,9 @@ void* allocate(std::size_t size) {
 void* operator new(std::size_t size) { return allocate(size); }
 void* operator new[](std::size_t size) { return allocate(size); }
 // (A sanitizer's nothrow operator new would not match the free() below.)
-void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return fails() ? nullptr : std::malloc(size ? size : 1); }
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return fails() ? nullptr : std::malloc(size ? size : 1);
+}
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
@@ -90,7 +92,8 @@ template <typename Plan, typename Submit>
 Result<Work> work_with(Result<std::unique_ptr<Plan>> made, Submit submit) {
   if (!made.ok()) return made.error();
   const std::shared_ptr<Plan> plan = std::move(made.value());
-  return Work([plan, submit](const Image& src, const Image& dst, Queue queue) { return submit(*plan, src, dst, queue); });
+  return Work(
+      [plan, submit](const Image& src, const Image& dst, Queue queue) { return submit(*plan, src, dst, queue); });
 }
 
 Make filter(std::function<Result<std::unique_ptr<Filter>>(const Geometry&, Backend)> make, Region region = {}) {
@@ -209,8 +212,9 @@ std::vector<Operation> operations() {
     return kernel([&] { return histogram::make_equalize(LumaMatrix::bt709, geometry, backend); });
   };
   return {
-      {"copy of the frame",
-       filter([](const Geometry& geometry, Backend backend) { return kernel([&] { return make_copy(geometry, backend); }); })},
+      {"copy of the frame", filter([](const Geometry& geometry, Backend backend) {
+         return kernel([&] { return make_copy(geometry, backend); });
+       })},
       {"gaussian", filter(gaussian(5))},
       {"gaussian inside", filter(gaussian(5), inside)},
       {"gaussian outside", filter(gaussian(31), outside)},
@@ -237,7 +241,8 @@ std::vector<Operation> operations() {
       {"diff mask from borrowed", difference(diff::Reference::previous, diff::Output::mask, true)},
       {"diff overlay from first", difference(diff::Reference::first, diff::Output::overlay)},
       {"diff difference from background", difference(diff::Reference::background, diff::Output::difference)},
-      {"diff overlay from automatic background", difference(diff::Reference::background, diff::Output::overlay, false, 0)},
+      {"diff overlay from automatic background",
+       difference(diff::Reference::background, diff::Output::overlay, false, 0)},
       {"diff overlay from mixture", difference(diff::Reference::mog2, diff::Output::overlay)},
       {"diff difference from mixture", difference(diff::Reference::mog2, diff::Output::difference)},
   };
@@ -247,7 +252,8 @@ std::vector<Operation> operations() {
 TEST(Memory, TestsEveryOperation) {
   std::set<std::string> tested{"blend", "integral"};
   for (const Operation& operation : operations()) tested.insert(operation.name.substr(0, operation.name.find(' ')));
-#define CUDAVISION_EXPECT(name) EXPECT_EQ(tested.count(#name), 1u) << #name << " is not in operations() of memory_test.cpp";
+#define CUDAVISION_EXPECT(name) \
+  EXPECT_EQ(tested.count(#name), 1u) << #name << " is not in operations() of memory_test.cpp";
   CUDAVISION_OPERATIONS(CUDAVISION_EXPECT)
 #undef CUDAVISION_EXPECT
 }
@@ -278,14 +284,16 @@ TEST_P(AnyMemory, OddAddressesMakeNoDifference) {
     const Picture src = make_picture(geometry, 6, Data::random, odd);
     for (const Operation& operation : operations()) {
       const Picture expected = result_of(operation, backend, aligned);
-      EXPECT_EQ(expected.sample_difference(result_of(operation, backend, src), 0), "") << operation.name << ", odd source";
-      EXPECT_EQ(expected.sample_difference(result_of(operation, backend, aligned, odd), 0), "") << operation.name << ", odd result";
+      EXPECT_EQ(expected.sample_difference(result_of(operation, backend, src), 0), "")
+          << operation.name << ", odd source";
+      EXPECT_EQ(expected.sample_difference(result_of(operation, backend, aligned, odd), 0), "")
+          << operation.name << ", odd result";
     }
   }
 }
 
-/// A stored value above the depth counts as the largest sample, and unused bits are ignored. The result is the same as for a clean
-/// picture. (The sweeps compare with the reference, which lacks mog2.)
+/// A stored value above the depth counts as the largest sample, and unused bits are ignored. The result is the same as
+/// for a clean picture. (The sweeps compare with the reference, which lacks mog2.)
 TEST_P(AnyMemory, BitsOutsideSamplesMakeNoDifference) {
   const auto [backend, format] = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -295,9 +303,11 @@ TEST_P(AnyMemory, BitsOutsideSamplesMakeNoDifference) {
     Picture clean(geometry);
     for (const reference::Component& c : clean.format().components) clean.write(c, dirty.read(c));
     for (const Operation& operation : operations()) {
-      const Picture from_clean = result_of(operation, backend, clean), from_dirty = result_of(operation, backend, dirty);
+      const Picture from_clean = result_of(operation, backend, clean),
+                    from_dirty = result_of(operation, backend, dirty);
       for (const reference::Component& c : clean.format().components)
-        EXPECT_EQ(from_clean.read(c).values == from_dirty.read(c).values, true) << operation.name << ", role " << int(c.role);
+        EXPECT_EQ(from_clean.read(c).values == from_dirty.read(c).values, true)
+            << operation.name << ", role " << int(c.role);
     }
   }
 }
@@ -380,7 +390,8 @@ TEST_P(CpuMemory, AccessesNothingBeyondAPicture) {
   }
 }
 
-/// The same for summed-area tables of all channels. The caller provides their memory, so they are not among operations().
+/// The same for summed-area tables of all channels. The caller provides their memory,
+/// so they are not among operations().
 TEST_P(CpuMemory, SumsNothingBeyondAPicture) {
   SKIP_UNLESS_AVAILABLE(Backend::cpu);
   const Geometry geometry{GetParam(), 37, 21};

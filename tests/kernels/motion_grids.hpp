@@ -6,12 +6,14 @@
 #include <random>
 #include <vector>
 
-#include "kernels/track/appearance.hpp"
 #include "kernels/diff/motion.hpp"
+#include "kernels/track/appearance.hpp"
 
 namespace cudavision::test {
 
-inline bool equal(const Rect& a, const Rect& b) { return a.x == b.x && a.y == b.y && a.width == b.width && a.height == b.height; }
+inline bool equal(const Rect& a, const Rect& b) {
+  return a.x == b.x && a.y == b.y && a.width == b.width && a.height == b.height;
+}
 
 /// A grid in which the cells change that are mostly covered by rectangles, which are in pixels. Cells have no looks.
 inline diff::CellGrid grid_of(int width, int height, int cell, const std::vector<Rect>& rects) {
@@ -32,8 +34,8 @@ inline diff::CellGrid grid_of(int width, int height, int cell, const std::vector
 inline diff::CellGrid noise(std::mt19937& random, int width, int height, int cell, int rects) {
   std::vector<Rect> list;
   for (int i = 0; i < rects; ++i)
-    list.push_back(
-        {int(random() % unsigned(width)), int(random() % unsigned(height)), 1 + int(random() % 100), 1 + int(random() % 100)});
+    list.push_back({int(random() % unsigned(width)), int(random() % unsigned(height)), 1 + int(random() % 100),
+                    1 + int(random() % 100)});
   return grid_of(width, height, cell, list);
 }
 

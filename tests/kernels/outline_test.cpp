@@ -43,11 +43,13 @@ void expect_samples(const Geometry& geometry, const Outline& outline, const Regi
           const bool in = reference::in_region(same, geometry, {Role::luma, 0, 0, 1, set.shift_x, set.shift_y}, x, y);
           const bool expected = coverage == Coverage::inner ? in : !in;
           const auto where = [&] {
-            return describe(geometry, {}, {}, same, Data::random) + " set " + std::to_string(s) + " (" + std::to_string(x) + ", " +
-                   std::to_string(y) + ")";
+            return describe(geometry, {}, {}, same, Data::random) + " set " + std::to_string(s) + " (" +
+                   std::to_string(x) + ", " + std::to_string(y) + ")";
           };
           ASSERT_EQ(held[std::size_t(y) * grid.width + x], expected) << where();
-          ASSERT_EQ(packed.view().holds_sample(x, y, set.shift_x, set.shift_y, geometry.width, geometry.height, coverage), expected)
+          ASSERT_EQ(
+              packed.view().holds_sample(x, y, set.shift_x, set.shift_y, geometry.width, geometry.height, coverage),
+              expected)
               << where();
         }
     }
@@ -64,7 +66,8 @@ TEST(Outlines, HoldTheSamplesOfTheirPixels) {
       ellipse.ellipses = {near_frame(box)};
       expect_samples(geometry, {ellipse.ellipses[0], nullptr}, ellipse);
       Polygon corners;
-      for (int i = random.between(0, 8); i > 0; --i) corners.push_back({random.between(-8, 30), random.between(-8, 30)});
+      for (int i = random.between(0, 8); i > 0; --i)
+        corners.push_back({random.between(-8, 30), random.between(-8, 30)});
       polygon.polygons = {corners};
       expect_samples(geometry, {near_frame(box_around(corners)), &polygon.polygons[0]}, polygon);
       if (HasFatalFailure()) return;
@@ -77,8 +80,9 @@ TEST(Outlines, AreExactAtTheLargestSides) {
   for (const Geometry& geometry : {Geometry{Format::NV12, max_frame_side, 2}, Geometry{Format::NV12, 3, max_frame_side},
                                    Geometry{Format::NV12, max_frame_side, 40}}) {
     const int w = geometry.width, h = geometry.height;
-    for (const Rect& whole : {Rect{-1000000, -1000000, 2000003, 2000002}, Rect{-w / 2, -h / 2, w + 1, h},
-                              Rect{-w, -h, 3 * w, 3 * h}, Rect{-16384, -16384, 49152, 49151}, Rect{1, 1, 2147483647, 2147483647}}) {
+    for (const Rect& whole :
+         {Rect{-1000000, -1000000, 2000003, 2000002}, Rect{-w / 2, -h / 2, w + 1, h}, Rect{-w, -h, 3 * w, 3 * h},
+          Rect{-16384, -16384, 49152, 49151}, Rect{1, 1, 2147483647, 2147483647}}) {
       Region region;
       region.ellipses = {near_frame(whole)};
       expect_samples(geometry, {region.ellipses[0], nullptr}, region);
@@ -92,9 +96,11 @@ TEST(Outlines, AreExactAtTheLargestSides) {
 
 /// An ellipse has π / 4 of its box, is symmetric, and touches the middle of each side.
 TEST(Outlines, EllipsesFillTheirBoxes) {
-  for (const auto& [width, height] : {std::pair{1, 1}, {2, 2}, {1, 9}, {8, 1}, {40, 40}, {101, 60}, {300, 33}, {640, 480}}) {
+  for (const auto& [width, height] :
+       {std::pair{1, 1}, {2, 2}, {1, 9}, {8, 1}, {40, 40}, {101, 60}, {300, 33}, {640, 480}}) {
     const Geometry geometry{Format::GRAY8, width, height};
-    const std::vector<int> held = by_rows(geometry, info(Format::GRAY8).sets[0], {{0, 0, width, height}, nullptr}, Coverage::inner);
+    const std::vector<int> held =
+        by_rows(geometry, info(Format::GRAY8).sets[0], {{0, 0, width, height}, nullptr}, Coverage::inner);
     const auto at = [&, w = width](int x, int y) { return held[std::size_t(y) * w + x]; };
     EXPECT_NEAR(double(std::count(held.begin(), held.end(), 1)), M_PI / 4 * width * height, 0.6 * (width + height));
     for (int y = 0; y < height; ++y)
@@ -120,11 +126,13 @@ TEST_P(OutlinePlans, ManyShapesInAllFormats) {
       Case c = random_case(random, format, {random.between(60, 90), random.between(40, 70)});
       c.region = {mode};
       for (int i = 0; i < 12; ++i) {
-        c.region.ellipses.push_back({random.between(-9, 80), random.between(-9, 60), random.between(1, 30), random.between(1, 30)});
+        c.region.ellipses.push_back(
+            {random.between(-9, 80), random.between(-9, 60), random.between(1, 30), random.between(1, 30)});
         const int x = random.between(0, 60), y = random.between(0, 40);
         c.region.polygons.push_back(
             {{x, y}, {x + random.between(1, 20), y + random.between(-5, 9)}, {x + 3, y + random.between(1, 30)}});
-        c.region.rects.push_back({random.between(0, 80), random.between(0, 60), random.between(1, 9), random.between(1, 9)});
+        c.region.rects.push_back(
+            {random.between(0, 80), random.between(0, 60), random.between(1, 9), random.between(1, 9)});
       }
       expect_reference(GetParam(), params, c, unsigned(format));
     }
@@ -142,8 +150,8 @@ TEST_P(OutlinePlans, LargestPolygons) {
     return polygon;
   };
   for (Region::Mode mode : {Region::Mode::inside, Region::Mode::outside})
-    expect_reference(GetParam(), gaussian::Params(), {geometry, {}, {}, {mode, {}, {}, {star(max_outline_corners)}}, Data::random},
-                     4);
+    expect_reference(GetParam(), gaussian::Params(),
+                     {geometry, {}, {}, {mode, {}, {}, {star(max_outline_corners)}}, Data::random}, 4);
   auto filter = make(gaussian::Params(), geometry, GetParam());
   ASSERT_TRUE(filter.ok());
   const Picture src = make_picture(geometry, 1);

@@ -16,7 +16,8 @@ using namespace diff;
 using namespace track;
 using Cell = std::pair<int, int>;  // x, y
 
-// Parts ------------------------------------------------------------------------------------------------------------------------
+// Parts
+// ---------------------------------------------------------------------------------------------------------------------
 
 /// The boxes of the parts as text: "x,y w×h; ".
 std::string parts_of(const std::vector<Figure>& figures, int cell = 16, bool looks = true) {
@@ -46,11 +47,16 @@ TEST(Parts, ArePeopleSideBySide) {
 }
 
 TEST(Parts, AreNotPiecesOfOneThing) {
-  EXPECT_EQ(parts_of({{{100, 100, 40, 30}}, {{100, 136, 40, 60}}}), "100,100 40x96; ");                        // head and body
-  EXPECT_EQ(parts_of({{{100, 100, 50, 50}}, {{156, 100, 60, 50}}}), "100,100 116x50; ");                       // a car with a hole
-  EXPECT_EQ(parts_of({{{100, 100, 30, 80}}, {{136, 150, 28, 30}}}), "100,100 64x80; ");                        // with a dog
-  EXPECT_EQ(parts_of({{{100, 100, 30, 80}}, {{134, 100, 8, 80}}}), "100,100 42x80; ");                         // with a stick
-  EXPECT_EQ(parts_of({{{100, 100, 44, 40}}, {{100, 140, 18, 40}}, {{126, 140, 18, 40}}}), "100,100 44x80; ");  // legs apart
+  // Head and body.
+  EXPECT_EQ(parts_of({{{100, 100, 40, 30}}, {{100, 136, 40, 60}}}), "100,100 40x96; ");
+  // A car with a hole.
+  EXPECT_EQ(parts_of({{{100, 100, 50, 50}}, {{156, 100, 60, 50}}}), "100,100 116x50; ");
+  // With a dog.
+  EXPECT_EQ(parts_of({{{100, 100, 30, 80}}, {{136, 150, 28, 30}}}), "100,100 64x80; ");
+  // With a stick.
+  EXPECT_EQ(parts_of({{{100, 100, 30, 80}}, {{134, 100, 8, 80}}}), "100,100 42x80; ");
+  // Legs apart.
+  EXPECT_EQ(parts_of({{{100, 100, 44, 40}}, {{100, 140, 18, 40}}, {{126, 140, 18, 40}}}), "100,100 44x80; ");
 }
 
 /// Each cell of a region is in one part, and the boxes of the parts cover the changed pixels.
@@ -92,7 +98,8 @@ TEST(Parts, HaveAllCells) {
   EXPECT_GT(divided, 20);
 }
 
-// Appearance -------------------------------------------------------------------------------------------------------------------
+// Appearance
+// -------------------------------------------------------------------------------------------------------------------
 
 TEST(Appearances, AreMeansAndSpreadsOfTheHalves) {
   // The upper half is 80 and 120 side by side, the lower half 60.
@@ -104,7 +111,8 @@ TEST(Appearances, AreMeansAndSpreadsOfTheHalves) {
     ASSERT_TRUE(seen.known);
     for (std::size_t k = 0; k < 8; ++k) EXPECT_NEAR(seen.values[k], expected[k], 1e-9) << cell << " " << k;
   }
-  EXPECT_FALSE(appearance_of(painted(300, 200, 10, {figures[0]}), {100, 100, 40, 80}).known);  // nothing in the lower half
+  // Nothing in the lower half.
+  EXPECT_FALSE(appearance_of(painted(300, 200, 10, {figures[0]}), {100, 100, 40, 80}).known);
   EXPECT_FALSE(appearance_of(painted(300, 200, 10, {}), {100, 100, 40, 80}).known);
 }
 
@@ -120,7 +128,8 @@ TEST(Appearances, DifferInUnitsOfTheirSpread) {
   }
   EXPECT_TRUE(steady.known());
   EXPECT_NEAR(steady.unlikeness(looks(100, 0)), 0, 1e-9);
-  EXPECT_NEAR(steady.unlikeness(looks(108, 0)), 2 * 1 / 8.0, 1e-9);     // 8 steps of luma in both halves are one unit each
+  // 8 steps of luma in both halves are one unit each.
+  EXPECT_NEAR(steady.unlikeness(looks(108, 0)), 2 * 1 / 8.0, 1e-9);
   EXPECT_NEAR(steady.unlikeness(looks(100, 2)), 2 * 1 / 8.0, 1e-9);     // and 2 steps of chroma
   EXPECT_NEAR(steady.unlikeness(looks(255, 100)), 4 * 16 / 8.0, 1e-9);  // limited
   EXPECT_LT(restless.unlikeness(looks(130, 0)), 0.5);

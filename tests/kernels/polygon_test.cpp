@@ -27,7 +27,8 @@ Polygon star(std::mt19937& random, int corners, int width, int height) {
   return polygon;
 }
 
-/// How often a polygon goes round a point: the sum of the angles under which its edges appear. No value if the point is on an edge.
+/// How often a polygon goes round a point: the sum of the angles under which its edges appear.
+/// No value if the point is on an edge.
 std::optional<int> turns_around(const Polygon& polygon, double x, double y) {
   double sum = 0;
   for (std::size_t i = 0; i < polygon.size(); ++i) {
@@ -111,7 +112,8 @@ TEST(Polygons, GiveTheSamePixelsAsSpansAndRectangles) {
     std::vector<int> covered(std::size_t(width) * height);
     for (std::size_t i = 1; i < rects.size(); ++i) {
       const Rect& rect = rects[i];
-      ASSERT_TRUE(rect.x >= 0 && rect.y >= 0 && rect.x + rect.width <= width && rect.y + rect.height <= height && !rect.empty());
+      ASSERT_TRUE(rect.x >= 0 && rect.y >= 0 && rect.x + rect.width <= width && rect.y + rect.height <= height &&
+                  !rect.empty());
       for (int y = rect.y; y < rect.y + rect.height; ++y)
         for (int x = rect.x; x < rect.x + rect.width; ++x) ++covered[std::size_t(y) * width + x];
     }

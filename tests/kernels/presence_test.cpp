@@ -26,7 +26,8 @@ class Watched {
   std::vector<std::pair<Change, int>> stand(int x, int y, const Structure& structure, double seconds) {
     std::vector<std::pair<Change, int>> changes;
     for (const std::uint64_t end = now_ + std::uint64_t(seconds * 10 + 0.5) * step; now_ < end; now_ += step)
-      if (const Change change = presence.see({{x, y, 40, 100}, structure, 8}, rules_, {now_, now_ + 7}); change != Change::none)
+      if (const Change change = presence.see({{x, y, 40, 100}, structure, 8}, rules_, {now_, now_ + 7});
+          change != Change::none)
         changes.emplace_back(change, int(now_ / step));
     return changes;
   }
@@ -43,7 +44,8 @@ using Changes = std::vector<std::pair<Change, int>>;
 TEST(Presence, StopsAndGoesOn) {
   Watched watched({5 * second, 0});
   EXPECT_EQ(watched.stand(10, 10, object, 4.9), Changes());
-  EXPECT_EQ(watched.stand(25, 10, object, 1), Changes({{Change::stopped, 50}})) << "less than half of its width is no movement";
+  EXPECT_EQ(watched.stand(25, 10, object, 1), Changes({{Change::stopped, 50}}))
+      << "less than half of its width is no movement";
   EXPECT_TRUE(watched.presence.stopped());
   EXPECT_EQ(watched.presence.rested().stamp, 7u);
   EXPECT_EQ(watched.stand(60, 10, object, 1), Changes({{Change::moves, 59}}));
@@ -53,7 +55,8 @@ TEST(Presence, StopsAndGoesOn) {
 }
 
 TEST(Presence, BecomesBackgroundAfterLong) {
-  EXPECT_EQ(Watched({2 * second, 6 * second}).stand(10, 10, object, 6.1), Changes({{Change::stopped, 20}, {Change::absorbed, 60}}));
+  EXPECT_EQ(Watched({2 * second, 6 * second}).stand(10, 10, object, 6.1),
+            Changes({{Change::stopped, 20}, {Change::absorbed, 60}}));
   EXPECT_EQ(Watched({2 * second, 0}).stand(10, 10, object, 900), Changes({{Change::stopped, 20}})) << "0: never";
 }
 
@@ -96,7 +99,8 @@ TEST(Presence, KnowsLight) {
   ASSERT_FALSE(changes.empty());
   EXPECT_EQ(changes.front().first, Change::light);
   EXPECT_GE(changes.front().second, 10) << "not before a second has passed";
-  for (const Structure& structure : {little, covered}) EXPECT_EQ(Watched({10 * second, 0}).stand(10, 10, structure, 9), Changes());
+  for (const Structure& structure : {little, covered})
+    EXPECT_EQ(Watched({10 * second, 0}).stand(10, 10, structure, 9), Changes());
   Watched came({10 * second, 0});
   for (int x = 10; x < 200; x += 25) came.stand(x, 10, light, 0.1);
   EXPECT_EQ(came.stand(200, 10, light, 9), Changes()) << "light does not walk";
@@ -116,7 +120,8 @@ TEST(Presence, IsCertainByEdgesOrByItsWay) {
   EXPECT_TRUE(far.presence.certain());
 }
 
-// In a tracker ------------------------------------------------------------------------------------------------------------------
+// In a tracker
+// ------------------------------------------------------------------------------------------------------------------
 
 /// A frame in which a box of cells changed, which have this structure.
 CellGrid grid_with(const Rect& box, const Structure& structure) {

@@ -18,8 +18,9 @@ using histogram::SharpnessParams;
 
 std::string text(const LumaSums& sums) {
   std::ostringstream text;
-  text << "pixels=" << sums.pixels << " luma=" << sums.luma << " squares=" << sums.squares << " neighbours=" << sums.neighbours
-       << " gradients=" << sums.gradients << " differences=" << sums.differences << " compared=" << sums.compared;
+  text << "pixels=" << sums.pixels << " luma=" << sums.luma << " squares=" << sums.squares
+       << " neighbours=" << sums.neighbours << " gradients=" << sums.gradients << " differences=" << sums.differences
+       << " compared=" << sums.compared;
   return text.str();
 }
 
@@ -47,7 +48,8 @@ void expect_sums(Backend backend, SharpnessParams params, const Case& c, Random&
     for (int frame = 0; frame < 4; ++frame) {
       const Layout layout = frame == 0 ? c.src : random.pick(layouts);
       const Region region = frame < 2 ? c.region : random_region(random, c.geometry.width, c.geometry.height);
-      const Picture src = make_picture(c.geometry, seed + unsigned(frame / 2), c.data, layout);  // frames 1 and 3 repeat a picture
+      // Frames 1 and 3 repeat a picture.
+      const Picture src = make_picture(c.geometry, seed + unsigned(frame / 2), c.data, layout);
       const LumaSums expected = reference::luma_sums(params.luma, src, region, compare && before ? &*before : nullptr);
       EXPECT_EQ(text(run(*sharpness, backend, src, region)), text(expected))
           << describe(c.geometry, layout, {}, region, c.data) << " luma=" << int(params.luma) << " frame " << frame;
@@ -78,7 +80,8 @@ TEST_P(SharpnessSweep, WidthsAroundATile) {
   for (int unit : {124, 252, 508})
     for (int tiles : {1, 2})
       for (int more : {-5, -4, -1, 0, 1, 3, 4, 5})
-        expect_sums(backend, {}, {{format, unit * tiles + more, 9}, {0, 0, 16}, {}, {}, Data::random}, random, unsigned(more + 9));
+        expect_sums(backend, {}, {{format, unit * tiles + more, 9}, {0, 0, 16}, {}, {}, Data::random}, random,
+                    unsigned(more + 9));
 }
 INSTANTIATE_FOR_FORMATS(SharpnessSweep, all_formats());
 
@@ -108,7 +111,8 @@ TEST_P(SharpnessPlans, ManyRectangles) {
       Region region;
       region.mode = mode;
       for (int i = 0; i < 60; ++i)
-        region.rects.push_back({random.between(-20, 620), random.between(-20, 460), random.between(0, 130), random.between(0, 90)});
+        region.rects.push_back(
+            {random.between(-20, 620), random.between(-20, 460), random.between(0, 130), random.between(0, 90)});
       expect_sums(GetParam(), {}, {{format, 640, 481}, {}, {}, region, Data::random}, random, 3);
     }
 }
@@ -134,7 +138,8 @@ TEST_P(SharpnessPlans, KeepResultsOfSeveralFrames) {
     before = src;
   }
   EXPECT_FALSE(sharpness->result(1).compared);
-  for (int age = 0; age < 3; ++age) EXPECT_EQ(text(sharpness->result(age)), text(expected[std::size_t(5 - age)])) << "age " << age;
+  for (int age = 0; age < 3; ++age)
+    EXPECT_EQ(text(sharpness->result(age)), text(expected[std::size_t(5 - age)])) << "age " << age;
 }
 
 TEST_P(SharpnessPlans, RefuseWrongHistories) {
@@ -169,7 +174,8 @@ TEST(SharpnessFigures, FollowFromTheSums) {
   LumaSums twice = sums;
   twice.add(sums);
   EXPECT_EQ(text(twice), "pixels=16 luma=1680 squares=176800 neighbours=20 gradients=120 differences=80 compared=1");
-  for (const auto figure : {histogram::sharpness_of, histogram::mean_of, histogram::deviation_of, histogram::difference_of})
+  for (const auto figure :
+       {histogram::sharpness_of, histogram::mean_of, histogram::deviation_of, histogram::difference_of})
     EXPECT_EQ(figure(LumaSums(), 8), 0);
 }
 
@@ -189,7 +195,8 @@ TEST(SharpnessSchedule, CoversEveryPiece) {
         ASSERT_LE(launch.rows, histogram::tuning.sharpness_max_rows);
         ASSERT_GE(launch.share.blocks, 1);
         ASSERT_LE(launch.share.blocks, multiprocessors * histogram::tuning.sharpness_blocks);
-        for (int r = 0; r < launch.share.rect_count; ++r, ++covered) ASSERT_EQ(launch.share.rects[r].x, pieces[covered].x);
+        for (int r = 0; r < launch.share.rect_count; ++r, ++covered)
+          ASSERT_EQ(launch.share.rects[r].x, pieces[covered].x);
       }
       ASSERT_EQ(covered, pieces.size());
     }

@@ -20,7 +20,8 @@ using namespace track;
 using Cell = std::pair<int, int>;  // x, y
 constexpr std::uint64_t second = 1'000'000'000;
 
-// Visits -----------------------------------------------------------------------------------------------------------------------
+// Visits
+// ---------------------------------------------------------------------------------------------------------------------
 
 std::string text_of(const std::vector<ObjectEvent>& events) {
   std::string text;
@@ -63,13 +64,15 @@ TEST(Visits, BeginAndEndAsTheTimesInTheZoneSay) {
           bool told = false;  // in the zone, or held there, when a frame with the confirmed object came
           for (int i = std::max(from, confirmed); i < now && i < frames; ++i) told |= walk[std::size_t(i)].seen;
           if (told)
-            expected.insert("leave " + std::to_string(zone) + " from " + std::to_string(from) + " to " + std::to_string(last));
+            expected.insert("leave " + std::to_string(zone) + " from " + std::to_string(from) + " to " +
+                            std::to_string(last));
         }
         from = -1;
       };
       for (int i = 0; i <= frames; ++i) {
-        const bool in = i < frames && walk[std::size_t(i)].seen &&
-                        contains(places.zones[std::size_t(zone)], walk[std::size_t(i)].box.x + 2, walk[std::size_t(i)].box.y);
+        const bool in =
+            i < frames && walk[std::size_t(i)].seen &&
+            contains(places.zones[std::size_t(zone)], walk[std::size_t(i)].box.x + 2, walk[std::size_t(i)].box.y);
         if (in) {
           if (from < 0) from = i;
           last = i;
@@ -112,8 +115,9 @@ TEST(Visits, CountCrossingsOfLines) {
     Visits visits;
     std::vector<ObjectEvent> events, crosses;
     for (int i = 0; i < int(feet.size()); ++i)
-      visits.seen({std::uint64_t(i >= confirmed), {feet[std::size_t(i)].first - 2, feet[std::size_t(i)].second - 9, 4, 10}, 0},
-                  {places, 0, slack}, {std::uint64_t(i), 0}, events);
+      visits.seen(
+          {std::uint64_t(i >= confirmed), {feet[std::size_t(i)].first - 2, feet[std::size_t(i)].second - 9, 4, 10}, 0},
+          {places, 0, slack}, {std::uint64_t(i), 0}, events);
     for (const ObjectEvent& e : events)
       if (e.kind == ObjectEvent::Kind::cross) crosses.push_back(e);
     return text_of(crosses);
@@ -129,15 +133,20 @@ TEST(Visits, CountCrossingsOfLines) {
   EXPECT_EQ(crossings({{50, 30}, {50, 60}, {50, 30}}, 0, 2), "");
 }
 
-// Tracker ----------------------------------------------------------------------------------------------------------------------
+// Tracker
+// ---------------------------------------------------------------------------------------------------------------------
 
 /// A clip of 640×480 pixels, 25 frames a second, cells of 16 pixels.
 struct Clip {
   explicit Clip(TrackRules rules = {}) : tracker(rules) {}
 
-  const std::vector<TrackedObject>& play(const std::vector<Rect>& rects) { return advance(grid_of(640, 480, 16, rects)); }
+  const std::vector<TrackedObject>& play(const std::vector<Rect>& rects) {
+    return advance(grid_of(640, 480, 16, rects));
+  }
   /// With looks.
-  const std::vector<TrackedObject>& paint(const std::vector<Figure>& figures) { return advance(painted(640, 480, 16, figures)); }
+  const std::vector<TrackedObject>& paint(const std::vector<Figure>& figures) {
+    return advance(painted(640, 480, 16, figures));
+  }
   const std::vector<TrackedObject>& advance(const CellGrid& grid) {
     tracker.advance(find_regions(grid, {}), grid, {begin + frame * second / 25, frame});
     ++frame;
@@ -237,10 +246,10 @@ TEST(Tracker, KeepsFragmentsTogether) {
   Clip clip;
   for (int i = 0; i < 40; ++i) {
     const Rect whole{16 + 4 * i, 96, 64, 128};
-    if (i % 3 != 2 || i < 6)
-      clip.play({whole});
+    if (i % 3 != 2 || i < 6) clip.play({whole});
+    // 32 pixels of it are not seen.
     else
-      clip.play({{whole.x, 96, 64, 48}, {whole.x, 176, 64, 48}});  // 32 pixels of it are not seen
+      clip.play({{whole.x, 96, 64, 48}, {whole.x, 176, 64, 48}});
     ASSERT_EQ(clip.tracker.objects().size(), 1u) << i;
   }
   EXPECT_EQ(clip.tracker.last_id(), 1u);
@@ -331,7 +340,8 @@ TEST(Tracker, LosesAnObjectThatLeavesTheFrame) {
 
 TEST(Tracker, CoversEveryRegionAndGivesEachEnterItsLeave) {
   std::mt19937 random(7);
-  const Places places{{{{0, 0}, {320, 0}, {320, 480}, {0, 480}}, {{200, 100}, {640, 100}, {640, 480}}}, {{{0, 240}, {640, 240}}}};
+  const Places places{{{{0, 0}, {320, 0}, {320, 480}, {0, 480}}, {{200, 100}, {640, 100}, {640, 480}}},
+                      {{{0, 240}, {640, 240}}}};
   for (int round = 0; round < 30; ++round) {
     TrackRules rules;
     rules.min_frames = 1 + int(random() % 4);
@@ -357,8 +367,8 @@ TEST(Tracker, CoversEveryRegionAndGivesEachEnterItsLeave) {
     };
     for (int frame = 0; frame < 150; ++frame) {
       if (random() % 8 == 0)
-        walkers.push_back({double(random() % 640), double(random() % 480), int(random() % 21) - 10.0, int(random() % 21) - 10.0,
-                           8 + int(random() % 90), 8 + int(random() % 90)});
+        walkers.push_back({double(random() % 640), double(random() % 480), int(random() % 21) - 10.0,
+                           int(random() % 21) - 10.0, 8 + int(random() % 90), 8 + int(random() % 90)});
       std::vector<Rect> rects;
       for (Walker& w : walkers) {
         w.x += w.vx, w.y += w.vy;
@@ -431,8 +441,8 @@ TEST(Tracker, GoesOnWhereTheTimesPassTheirLargestValue) {
       for (const TrackedObject& o : clip.play(i < 50   ? std::vector<Rect>{{4 * i, 100 + 4 * i, 48, 64}}
                                               : i < 80 ? std::vector<Rect>{}
                                                        : std::vector<Rect>{{400, 300 - 4 * (i - 80), 48, 64}}))
-        text += std::to_string(o.id) + (o.held ? " held " : " at ") + std::to_string(o.box.x) + "," + std::to_string(o.box.y) +
-                " " + std::to_string(o.age) + " " + std::to_string(o.unseen) + "; ";
+        text += std::to_string(o.id) + (o.held ? " held " : " at ") + std::to_string(o.box.x) + "," +
+                std::to_string(o.box.y) + " " + std::to_string(o.age) + " " + std::to_string(o.unseen) + "; ";
       text += text_of(clip.events) + "\n";
       clip.events.clear();
     }
@@ -457,7 +467,8 @@ TEST(Tracker, KeepsToItsMostObjects) {
   CellGrid grid(1920, 1080, 8);
   for (int y = 0; y < grid.height; y += 2)
     for (int x = 0; x < grid.width; x += 2) grid.changed[std::size_t(y) * grid.width + x] = 64;
-  for (std::uint64_t frame = 0; frame < 3; ++frame) tracker.advance(find_regions(grid, {}), grid, {frame * second / 25, 0});
+  for (std::uint64_t frame = 0; frame < 3; ++frame)
+    tracker.advance(find_regions(grid, {}), grid, {frame * second / 25, 0});
   EXPECT_EQ(tracker.objects().size(), max_objects);
   EXPECT_EQ(tracker.last_id(), max_objects);
 }

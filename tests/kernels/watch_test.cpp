@@ -39,8 +39,8 @@ struct Feed {
   std::string of(const std::vector<Change>& list) {
     std::ostringstream text;
     for (const Change& change : list) {
-      text << (text.tellp() > 0 ? "; " : "") << histogram::name_of(change.condition) << (change.begins ? " begins" : " ends")
-           << " since " << change.since;
+      text << (text.tellp() > 0 ? "; " : "") << histogram::name_of(change.condition)
+           << (change.begins ? " begins" : " ends") << " since " << change.since;
       changes.push_back(change);
     }
     return text.str();
@@ -80,7 +80,8 @@ TEST(Watch, ReportsEachCondition) {
     Look look;
     std::uint64_t begins_after;  ///< ms
   };
-  for (const Case& c : {Case{"dark", black, 1000}, {"bright", white, 1000}, {"covered", flat, 1000}, {"defocused", soft, 1000}}) {
+  for (const Case& c :
+       {Case{"dark", black, 1000}, {"bright", white, 1000}, {"covered", flat, 1000}, {"defocused", soft, 1000}}) {
     Feed feed;
     const std::string name = c.name;
     EXPECT_EQ(feed.frames(ordinary, 10000), "") << name;
@@ -105,7 +106,8 @@ TEST(Watch, TellsTheValueAndItsLimit) {
   EXPECT_EQ(feed.changes[0].limit, 0.06);
   EXPECT_EQ(feed.changes[1].value, 0.5);
   EXPECT_EQ(feed.changes[1].limit, 0.09);
-  EXPECT_NEAR(feed.changes[2].value, 1.5 / 40 / (5.0 / 45), 0.01);  // less of the usual sharpness is left than 0.5 of it
+  // Less of the usual sharpness is left than 0.5 of it.
+  EXPECT_NEAR(feed.changes[2].value, 1.5 / 40 / (5.0 / 45), 0.01);
   EXPECT_EQ(feed.changes[2].limit, 0.5);
 }
 
@@ -140,7 +142,8 @@ TEST(Watch, CountsTimeAndNotFrames) {
 
 /// A black picture has no detail, one without detail no focus, and neither shows noise.
 TEST(Watch, ReportsOnlyTheFirstCause) {
-  for (const auto& [look, name] : {std::pair{with(black, 0.01, 0, 0, 0.0), "dark"}, {with(white, 0.99, 0, 0, 0.0), "bright"}}) {
+  for (const auto& [look, name] :
+       {std::pair{with(black, 0.01, 0, 0, 0.0), "dark"}, {with(white, 0.99, 0, 0, 0.0), "bright"}}) {
     Feed feed;
     feed.frames(ordinary, 10000);
     EXPECT_EQ(feed.frames(look, 20000), std::string("11000: ") + name + " begins since 10000");
@@ -170,7 +173,9 @@ TEST(Watch, GoesOnWhereTheTimesPassTheirLargestValue) {
            std::to_string(feed.step * std::uint64_t(i / 4 * 4));
   };
   for (int i = 0; i < 24; ++i)
-    EXPECT_EQ(feed.frame(i % 4 < 2 ? black : ordinary), i % 4 == 1 ? since("begins", i) : i % 4 == 3 ? since("ends", i) : "");
+    EXPECT_EQ(feed.frame(i % 4 < 2 ? black : ordinary), i % 4 == 1   ? since("begins", i)
+                                                        : i % 4 == 3 ? since("ends", i)
+                                                                     : "");
 }
 
 TEST(Watch, KnowsNoFocusAtFirst) {

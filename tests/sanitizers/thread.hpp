@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// For test programs that are built with -fsanitize=thread. Shows the sanitizer how threads wait for each other in libraries that are built
-// without it. The functions in this file replace those of the libraries, also for the plugin. Include it in one file of a program.
+// For test programs that are built with -fsanitize=thread. Shows the sanitizer how threads wait for each other in
+// libraries that are built without it. The functions in this file replace those of the libraries, also for the plugin.
+// Include it in one file of a program.
 #pragma once
 #ifdef __SANITIZE_THREAD__
 
@@ -14,8 +15,8 @@
 
 #define CUDAVISION_VISIBLE __attribute__((visibility("default")))
 
-/// Replaces OpenCV's thread pool by threads that the sanitizer knows, so that it sees races between the parts of a loop. If a part or the
-/// start of a thread throws, the others end first.
+/// Replaces OpenCV's thread pool by threads that the sanitizer knows, so that it sees races between the parts of a
+/// loop. If a part or the start of a thread throws, the others end first.
 CUDAVISION_VISIBLE void cv::parallel_for_(const Range& range, const ParallelLoopBody& body, double) {
   const int parts = std::min(range.size(), 3);
   std::vector<std::future<void>> others;

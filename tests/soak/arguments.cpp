@@ -11,7 +11,8 @@ namespace cudavision::soak {
 namespace {
 
 constexpr const char* usage =
-    "usage: soak [--backend cuda|cpu] [--pipelines N] [--seconds S] [--actions N] [--seed N] [--only N[,N…]] [--patience S]\n"
+    "usage: soak [--backend cuda|cpu] [--pipelines N] [--seconds S] [--actions N] [--seed N] [--only N[,N…]] "
+    "[--patience S]\n"
     "            [--journal FILE] [--replay FILE [--twin]] [--fault ACTION]";
 
 template <typename T>
@@ -72,7 +73,8 @@ Arguments parse_arguments(int argc, char** argv) {
   } else if (arguments.journal.empty()) {
     arguments.journal = std::string(g_get_tmp_dir()) + "/soak-" + std::to_string(getpid()) + ".journal";
   }
-  if (!arguments.journal.empty()) arguments.options.journal = std::make_shared<Journal>(arguments.journal, arguments.run);
+  if (!arguments.journal.empty())
+    arguments.options.journal = std::make_shared<Journal>(arguments.journal, arguments.run);
   arguments.options.backend = arguments.run.backend;
   return arguments;
 }

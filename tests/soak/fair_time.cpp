@@ -51,7 +51,8 @@ Work WorkMeter::next() {
     now[thread->d_name] = work;
     const auto before = before_.find(thread->d_name);
     // A number may belong to a new thread by now.
-    const bool is_same = before != before_.end() && before->second.ran <= work.ran && before->second.waited <= work.waited;
+    const bool is_same =
+        before != before_.end() && before->second.ran <= work.ran && before->second.waited <= work.waited;
     sum.ran += work.ran - (is_same ? before->second.ran : 0);
     sum.waited += work.waited - (is_same ? before->second.waited : 0);
   }

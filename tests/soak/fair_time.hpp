@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Time as this process gets it: on a busy machine, where threads wait for a processor, it passes more slowly. A pipeline that delivers
-// nothing for ten seconds of this time hangs; one that only waits for its turn does not.
+// Time as this process gets it: on a busy machine, where threads wait for a processor, it passes more slowly. A
+// pipeline that delivers nothing for ten seconds of this time hangs; one that only waits for its turn does not.
 #pragma once
 
 #include <atomic>

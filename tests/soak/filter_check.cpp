@@ -33,7 +33,11 @@ bool at_least(const std::vector<int>& a, const std::vector<int>& b) {
 }  // namespace
 
 Outlet::Outlet(Report& report, const Stream& stream, std::mutex& mutex, std::vector<History*> stages)
-    : report_(report), stream_(stream), mutex_(mutex), stages_(std::move(stages)), possible_{Versions(stages_.size(), 0)} {}
+    : report_(report),
+      stream_(stream),
+      mutex_(mutex),
+      stages_(std::move(stages)),
+      possible_{Versions(stages_.size(), 0)} {}
 
 void Outlet::flushed() {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -48,7 +52,8 @@ void Outlet::flushed() {
 void Outlet::eos() {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!entries_.empty() && entries_.front().type == Entry::Type::eos) return entries_.pop_front();
-  report_.fail(entries_.empty() ? "EOS came out that did not go in" : "EOS overtook frame " + text(gint64(entries_.front().n)));
+  report_.fail(entries_.empty() ? "EOS came out that did not go in"
+                                : "EOS overtook frame " + text(gint64(entries_.front().n)));
 }
 
 void Outlet::take(GstBuffer* buffer, const GstVideoInfo& video, GstClockTime time) {
@@ -63,7 +68,8 @@ void Outlet::take(GstBuffer* buffer, const GstVideoInfo& video, GstClockTime tim
     entry = entries_.front();
     if (entry.type != Entry::Type::frame) return report_.fail(came + " came out instead of EOS or a flush");
     entries_.pop_front();
-    if (GST_BUFFER_PTS(buffer) != entry.n * frame_time) return report_.fail(came + " came out instead of " + text(gint64(entry.n)));
+    if (GST_BUFFER_PTS(buffer) != entry.n * frame_time)
+      return report_.fail(came + " came out instead of " + text(gint64(entry.n)));
     if (time != entry.time)
       report_.fail(came + " has running time " + text(gint64(time)) + " instead of " + text(gint64(entry.time)));
     oldest = possible_;
@@ -73,7 +79,8 @@ void Outlet::take(GstBuffer* buffer, const GstVideoInfo& video, GstClockTime tim
     }
   }
   const GstVideoInfo& sent = stream_.video(stream_.caps_at(entry.n));
-  if (GST_VIDEO_INFO_FORMAT(&video) != GST_VIDEO_INFO_FORMAT(&sent) || video.width != sent.width || video.height != sent.height)
+  if (GST_VIDEO_INFO_FORMAT(&video) != GST_VIDEO_INFO_FORMAT(&sent) || video.width != sent.width ||
+      video.height != sent.height)
     return report_.fail("frame " + text(gint64(entry.n)) + " has the caps of another one");
   bool mapped = false;
   const std::string samples = fuzz::samples_of(buffer, video, mapped);
@@ -82,7 +89,8 @@ void Outlet::take(GstBuffer* buffer, const GstVideoInfo& video, GstClockTime tim
   compare(entry, samples, newest, oldest);
 }
 
-void Outlet::compare(const Entry& entry, const std::string& samples, const Versions& newest, const std::vector<Versions>& oldest) {
+void Outlet::compare(const Entry& entry, const std::string& samples, const Versions& newest,
+                     const std::vector<Versions>& oldest) {
   std::vector<Versions> fitting;
   for (const Versions& low : oldest)
     each_between(low, newest, [&](const Versions& versions) {
@@ -125,12 +133,15 @@ const Outlet::Expected& Outlet::expected(const Entry& entry, const std::vector<i
     }
     auto& reference = references_[{int(i), settings[i]}];
     const Kind& kind = stages_[i]->kind();
-    if (!reference) reference = std::make_unique<FilterReference>(kind.factory, kind.settings[std::size_t(settings[i])]);
+    if (!reference)
+      reference = std::make_unique<FilterReference>(kind.factory, kind.settings[std::size_t(settings[i])]);
     const Buffer first = i == 0 ? wrapped(gint64(entry.n)) : nullptr;
     const Buffer previous = i == 0 && entry.previous >= 0 ? wrapped(entry.previous) : nullptr;
-    const Buffer frame = reference->apply(stream_.video(caps), previous.get(), i == 0 ? first.get() : result->frame.get());
+    const Buffer frame =
+        reference->apply(stream_.video(caps), previous.get(), i == 0 ? first.get() : result->frame.get());
     if (!frame)
-      g_error("the reference %s with %s gives no picture", kind.factory.c_str(), kind.settings[std::size_t(settings[i])].c_str());
+      g_error("the reference %s with %s gives no picture", kind.factory.c_str(),
+              kind.settings[std::size_t(settings[i])].c_str());
     Expected made{Buffer(gst_buffer_copy_deep(frame.get())), {}};
     if (i + 1 == stages_.size()) {
       bool mapped = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Checks the frames that leave a pipeline of filters: each entered, each comes once and in order, each is the picture of settings that were
-// valid, and never of settings that an earlier frame has left behind.
+// Checks the frames that leave a pipeline of filters: each entered, each comes once and in order, each is the picture
+// of settings that were valid, and never of settings that an earlier frame has left behind.
 #pragma once
 
 #include <deque>
@@ -74,7 +74,8 @@ class Outlet {
     std::string samples;
   };
   const Expected& expected(const Entry& entry, const std::vector<int>& settings);
-  void compare(const Entry& entry, const std::string& samples, const Versions& newest, const std::vector<Versions>& oldest);
+  void compare(const Entry& entry, const std::string& samples, const Versions& newest,
+               const std::vector<Versions>& oldest);
   std::string explain(const Entry& entry, const std::string& samples);
 
   Report& report_;

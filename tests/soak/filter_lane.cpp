@@ -41,7 +41,8 @@ class FilterLane : public Lane {
       const Kind& stage = histories_[i].kind();
       const std::string name = " name=e" + std::to_string(i);
       replace("{" + std::to_string(i) + "}",
-              options_.twin ? "identity" + name : stage.factory + name + " backend=" + options_.backend + " " + stage.settings[0]);
+              options_.twin ? "identity" + name
+                            : stage.factory + name + " backend=" + options_.backend + " " + stage.settings[0]);
     }
     int memories = 0, sinks = 0;
     while (replace("{m}", "capsfilter caps-change-mode=delayed name=m" + std::to_string(memories))) ++memories;
@@ -71,7 +72,8 @@ class FilterLane : public Lane {
   }
 
   struct Exit {
-    Exit(FilterLane& of, const std::vector<History*>& stages) : lane(of), outlet(of.report_, of.stream_, of.mutex_, stages) {}
+    Exit(FilterLane& of, const std::vector<History*>& stages)
+        : lane(of), outlet(of.report_, of.stream_, of.mutex_, stages) {}
     FilterLane& lane;
     Outlet outlet;
     GstSegment segment{};
@@ -79,9 +81,10 @@ class FilterLane : public Lane {
 
   static void add_probe(GstElement* element, const char* name, GstPadProbeCallback probe, gpointer data) {
     GstPad* pad = gst_element_get_static_pad(element, name);
-    gst_pad_add_probe(
-        pad, GstPadProbeType(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM | GST_PAD_PROBE_TYPE_EVENT_FLUSH),
-        probe, data, nullptr);
+    gst_pad_add_probe(pad,
+                      GstPadProbeType(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM |
+                                      GST_PAD_PROBE_TYPE_EVENT_FLUSH),
+                      probe, data, nullptr);
     gst_object_unref(pad);
   }
 
@@ -95,7 +98,8 @@ class FilterLane : public Lane {
     if (info->type & GST_PAD_PROBE_TYPE_BUFFER) {
       GstBuffer* buffer = GST_PAD_PROBE_INFO_BUFFER(info);
       Entry entry{Entry::Type::frame, self.serial_++, number_of(GST_BUFFER_PTS(buffer)), -1, 0};
-      const bool follows = self.previous_ >= 0 && self.stream_.caps_at(entry.n) == self.stream_.caps_at(guint64(self.previous_));
+      const bool follows =
+          self.previous_ >= 0 && self.stream_.caps_at(entry.n) == self.stream_.caps_at(guint64(self.previous_));
       if (follows) entry.previous = self.previous_;
       entry.time = gst_segment_to_running_time(&self.segment_, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer));
       self.previous_ = gint64(entry.n);
@@ -122,7 +126,8 @@ class FilterLane : public Lane {
         exit.lane.report_.fail("a frame came out without caps");
         return GST_PAD_PROBE_OK;
       }
-      exit.outlet.take(buffer, video, gst_segment_to_running_time(&exit.segment, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer)));
+      exit.outlet.take(buffer, video,
+                       gst_segment_to_running_time(&exit.segment, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer)));
     } else {
       GstEvent* event = GST_PAD_PROBE_INFO_EVENT(info);
       if (GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT) gst_event_copy_segment(event, &exit.segment);
@@ -143,8 +148,8 @@ class FilterLane : public Lane {
   }
   void send_seek(guint64 n, GstSeekFlags flags) {
     // A bin would send it once for each sink.
-    if (!gst_element_send_event(source_, gst_event_new_seek(1, GST_FORMAT_TIME, flags, GST_SEEK_TYPE_SET, gint64(n * frame_time),
-                                                            GST_SEEK_TYPE_NONE, -1)))
+    if (!gst_element_send_event(source_, gst_event_new_seek(1, GST_FORMAT_TIME, flags, GST_SEEK_TYPE_SET,
+                                                            gint64(n * frame_time), GST_SEEK_TYPE_NONE, -1)))
       report_.fail("a seek failed");
   }
 

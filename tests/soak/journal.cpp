@@ -28,8 +28,8 @@ bool read_field(std::istream& from, const std::string& name, T& value) {
 
 Journal::Journal(const std::string& file, const Run& run) : file_(file), to_(std::fopen(file.c_str(), "w")) {
   if (!to_) throw std::runtime_error(file + ": " + std::strerror(errno));
-  std::fprintf(to_.get(), "%s backend=%s seed=%llu pipelines=%d\n", title, run.backend.c_str(), (unsigned long long)run.seed,
-               run.pipelines);
+  std::fprintf(to_.get(), "%s backend=%s seed=%llu pipelines=%d\n", title, run.backend.c_str(),
+               (unsigned long long)run.seed, run.pipelines);
   std::fflush(to_.get());
 }
 
@@ -54,7 +54,8 @@ Recorded read_journal(const std::string& file) {
     throw std::runtime_error(file + " is no journal of the soak");
   std::map<int, Step> before;
   std::set<int> failed;
-  for (int number = 2; std::getline(from, line) && !from.eof(); ++number) {  // a line without an end was not written whole
+  // A line without an end was not written whole.
+  for (int number = 2; std::getline(from, line) && !from.eof(); ++number) {
     std::istringstream columns(line);
     int lane = 0;
     Step step{};

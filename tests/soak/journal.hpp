@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The journal of a run: what was done to each pipeline, when, and what came of it. A run can be repeated from it (--replay).
+// The journal of a run: what was done to each pipeline, when, and what came of it.
+// A run can be repeated from it (--replay).
 //
-// The first line names the run: "soak-journal 1 backend=cpu seed=1 pipelines=16". Each other line has four columns, separated by tabs: number of
-// the pipeline, seconds since the begin, frames that had come by then, and a mark with a text:
+// The first line names the run: "soak-journal 1 backend=cpu seed=1 pipelines=16". Each other line has four columns,
+// separated by tabs: number of the pipeline, seconds since the begin,
+// frames that had come by then, and a mark with a text:
 //   > ACTION   an action begins. Only these lines are repeated
 //   # TEXT     the same for people: the settings that the numbers of an action stand for
 //   = STATE    the elements of the pipeline have reached this state
@@ -57,8 +59,8 @@ struct Recorded {
   Run run;
   std::map<int, std::vector<Step>> steps;  ///< by the number of the pipeline
 };
-/// Reads a journal, or what was written of one. The actions after the first failure of a pipeline are left out. Throws std::runtime_error
-/// that names the line which it does not understand.
+/// Reads a journal, or what was written of one. The actions after the first failure of a pipeline are left out. Throws
+/// std::runtime_error that names the line which it does not understand.
 Recorded read_journal(const std::string& file);
 
 }  // namespace cudavision::soak

@@ -61,8 +61,8 @@ GstBusSyncReply Lane::message(GstBus*, GstMessage* message, gpointer data) {
     GError* error = nullptr;
     gchar* details = nullptr;
     (type == GST_MESSAGE_ERROR ? gst_message_parse_error : gst_message_parse_warning)(message, &error, &details);
-    self.report_.fail(std::string(type == GST_MESSAGE_ERROR ? "error of " : "warning of ") + GST_MESSAGE_SRC_NAME(message) + ": " +
-                      error->message + " (" + (details ? details : "") + ")");
+    self.report_.fail(std::string(type == GST_MESSAGE_ERROR ? "error of " : "warning of ") +
+                      GST_MESSAGE_SRC_NAME(message) + ": " + error->message + " (" + (details ? details : "") + ")");
     g_error_free(error);
     g_free(details);
   }
@@ -81,7 +81,8 @@ void Lane::settle(GstState state) {
   bool may_be_stuck = std::exchange(flushed_twice_, false) && state == GST_STATE_PLAYING;
   const double begin = fair_time();
   for (;;) {
-    // Looks at the elements too: a bin that is set to the state in which it is says SUCCESS while its sink is still on its way there.
+    // Looks at the elements too: a bin that is set to the state in which it is says SUCCESS while its sink
+    // is still on its way there.
     const bool waits = gst_element_get_state(pipeline(), nullptr, nullptr, GST_SECOND / 5) == GST_STATE_CHANGE_ASYNC;
     const bool rests = is_resting(pipeline());  // asked first, because the last change may end right now
     const std::string other = element_not_in(pipeline(), state);
@@ -98,10 +99,13 @@ void Lane::settle(GstState state) {
 }
 
 void Lane::fail_state(GstState state, const char* what) {
-  report_.fail(std::string("the state of each element ") + what + ' ' + gst_element_state_get_name(state) + '\n' + states());
+  report_.fail(std::string("the state of each element ") + what + ' ' + gst_element_state_get_name(state) + '\n' +
+               states());
 }
 
-void Lane::add_memory_filter(GstElement* filter, const std::string& fields) { memory_filters_.emplace_back(filter, fields); }
+void Lane::add_memory_filter(GstElement* filter, const std::string& fields) {
+  memory_filters_.emplace_back(filter, fields);
+}
 
 void Lane::change_memory(std::size_t filter, bool cuda) {
   const auto& [element, fields] = memory_filters_[filter];
@@ -209,7 +213,8 @@ void Lane::await(const Step& step, long frames) const {
   // The frames of the recorded run, if they come: a pipeline at its end sends none, and another machine is slower.
   const bool restarts = step.action.compare(0, 7, "restart") == 0;
   const double most = std::min(options_.patience / 2, 10 * step.seconds + 0.5), begin = fair_time();
-  while (fair_time() - begin < most && (restarts ? !ended_ : report_.frames() < frames + step.frames && !ended_)) sleep_ms(1);
+  while (fair_time() - begin < most && (restarts ? !ended_ : report_.frames() < frames + step.frames && !ended_))
+    sleep_ms(1);
 }
 
 void Lane::replay(const std::atomic<bool>& stop, const std::vector<Step>& steps) {

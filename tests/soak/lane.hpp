@@ -36,7 +36,8 @@ class Lane {
   Report& report() { return report_; }
   /// The state of each element, one a line, for a message. Any thread may call it.
   std::string states() const { return states_of(pipeline()); }
-  /// How often GStreamer left the sink of a playing pipeline in PAUSED, so that the state had to be set again (UPSTREAM.md).
+  /// How often GStreamer left the sink of a playing pipeline in PAUSED,
+  /// so that the state had to be set again (UPSTREAM.md).
   int times_freed() const { return times_freed_; }
   /// Plays and disturbs the pipeline until `stop` becomes true or so many actions are done, and stops it.
   void run(const std::atomic<bool>& stop, long actions);
@@ -64,13 +65,14 @@ class Lane {
   bool on_cuda() const { return options_.backend == "cuda"; }
   /// Sets the element's async-depth, if it has that, to the next number.
   void turn(GstElement* element, std::istream& numbers);
-  /// Adds a capsfilter whose kind of memory changes. `fields`: what its caps say besides the memory; begins with a comma.
+  /// Adds a capsfilter whose kind of memory changes. `fields`:
+  /// what its caps say besides the memory; begins with a comma.
   void add_memory_filter(GstElement* filter, const std::string& fields = "");
   void ended() { ended_ = true; }
   /// Until the next change of state ends, one flush may have met the change that another one began.
   void flushed_twice() { flushed_twice_ = true; }
-  /// For a flush, or while the pipeline stops: new caps may meet pads that flush already, and basetransform and basesrc post that as "not
-  /// negotiated". Messages in this time are no failures.
+  /// For a flush, or while the pipeline stops: new caps may meet pads that flush already, and basetransform and basesrc
+  /// post that as "not negotiated". Messages in this time are no failures.
   class Interruption {
    public:
     explicit Interruption(Lane& lane) : lane_(lane) { lane_.interrupted_ = true; }
@@ -99,9 +101,10 @@ class Lane {
   void pause_and_play(std::istream& numbers);
   void stop_and_play(GstState state);
   void reach(GstState state);
-  /// Waits for the end of a change of state, and checks that the pipeline and each element of it are in this state. A flush begins a change,
-  /// which ends in a thread of the pipeline. Another flush during this time can leave the sink in PAUSED while the pipeline says that it
-  /// plays; then this does what an application would, and sets the state again.
+  /// Waits for the end of a change of state, and checks that the pipeline and each element of it are in this state. A
+  /// flush begins a change, which ends in a thread of the pipeline. Another flush during this time can leave the sink
+  /// in PAUSED while the pipeline says that it plays; then this does what an application would,
+  /// and sets the state again.
   void settle(GstState state);
   void fail_state(GstState state, const char* what);
 

@@ -58,7 +58,8 @@ std::optional<double> heap_in_use() {
 std::optional<double> device_memory() {
   static const Driver driver;
   std::size_t free = 0, total = 0;
-  if (!driver.context || driver.set_current(driver.context) != 0 || driver.memory_info(&free, &total) != 0) return std::nullopt;
+  if (!driver.context || driver.set_current(driver.context) != 0 || driver.memory_info(&free, &total) != 0)
+    return std::nullopt;
   return double(total - free) / mebibyte;
 }
 

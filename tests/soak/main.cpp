@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Pipelines run side by side in one process while each is disturbed at random, and every frame is compared with what it should be:
-//   soak [--backend cuda|cpu] [--pipelines N] [--seconds S] [--actions N] [--seed N] [--only N[,N…]] [--patience S] [--journal FILE]
-//        [--replay FILE [--twin]] [--fault ACTION]
-// README.md beside this file says what the options do, and what is judged. Pipeline i depends on the seed plus i (and on the timing of threads,
-// as any real pipeline does); --only runs some alone. Ends at once if a pipeline delivers no frame for `patience` seconds, which pass more
-// slowly on a busy machine (fair_time.hpp). From a fifth of the time on, the memory of the process and of the GPU must stay flat.
+// Pipelines run side by side in one process while each is disturbed at random,
+// and every frame is compared with what it should be:
+//   soak [--backend cuda|cpu] [--pipelines N] [--seconds S] [--actions N] [--seed N] [--only N[,N…]] [--patience S]
+//        [--journal FILE] [--replay FILE [--twin]] [--fault ACTION]
+// README.md beside this file says what the options do, and what is judged. Pipeline i depends on the seed plus i (and
+// on the timing of threads, as any real pipeline does); --only runs some alone. Ends at once if a pipeline delivers no
+// frame for `patience` seconds, which pass more slowly on a busy machine (fair_time.hpp). From a fifth of the time on,
+// the memory of the process and of the GPU must stay flat.
 // Exit status: 0; 1 if something failed; 77 if the backend does not work here.
 #include <gst/gst.h>
 #include <malloc.h>
@@ -61,16 +63,18 @@ void compare_with_twins(const Lanes& lanes, const soak::Arguments& arguments) {
                            failed.c_str(),   "--patience", patience.c_str(),          nullptr};
   GError* error = nullptr;
   int status = 0;
-  if (!g_spawn_sync(nullptr, const_cast<char**>(command), nullptr, G_SPAWN_CHILD_INHERITS_STDIN, nullptr, nullptr, nullptr, nullptr,
-                    &status, &error))
+  if (!g_spawn_sync(nullptr, const_cast<char**>(command), nullptr, G_SPAWN_CHILD_INHERITS_STDIN, nullptr, nullptr,
+                    nullptr, nullptr, &status, &error))
     std::printf("the twins do not start: %s\n", error->message);
   else if (!WIFEXITED(status))
-    std::printf("pipelines %s without our elements: fail, too: the process ends by signal %d\n", failed.c_str(), WTERMSIG(status));
+    std::printf("pipelines %s without our elements: fail, too: the process ends by signal %d\n", failed.c_str(),
+                WTERMSIG(status));
   g_clear_error(&error);
 }
 
 /// Ends the process: the threads of a pipeline that hangs do not end.
-[[noreturn]] void end_hanging(const Lanes& lanes, soak::Lane& lane, const char* what, const soak::Arguments& arguments) {
+[[noreturn]] void end_hanging(const Lanes& lanes, soak::Lane& lane, const char* what,
+                              const soak::Arguments& arguments) {
   lane.report().fail(what);
   std::printf("%s", lane.states().c_str());
   compare_with_twins(lanes, arguments);
@@ -80,7 +84,8 @@ void compare_with_twins(const Lanes& lanes, const soak::Arguments& arguments) {
 }
 
 /// Lets the pipelines run, or their actions be repeated, until the time is over or all have ended.
-void run(Lanes& lanes, const soak::Arguments& arguments, soak::Levels& process, soak::Levels& heap, soak::Levels& device) {
+void run(Lanes& lanes, const soak::Arguments& arguments, soak::Levels& process, soak::Levels& heap,
+         soak::Levels& device) {
   std::atomic<bool> stop{false};
   std::vector<std::thread> threads;
   for (auto& lane : lanes)
@@ -115,7 +120,8 @@ void run(Lanes& lanes, const soak::Arguments& arguments, soak::Levels& process, 
   const double stopping = soak::fair_time();
   std::atomic<bool> joined{false};
   std::thread last_watch([&] {
-    while (!joined && soak::fair_time() - stopping < 3 * patience) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    while (!joined && soak::fair_time() - stopping < 3 * patience)
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
     if (joined) return;
     for (auto& lane : lanes)
       if (!lane->report().ended()) end_hanging(lanes, *lane, "the pipeline does not stop", arguments);
@@ -176,7 +182,8 @@ int main(int argc, char** argv) {
     ++failed;
   }
   std::printf("%ld frames compared, %ld actions\n", frames, actions);
-  if (freed) std::printf("%ld times GStreamer left a sink in PAUSED after two flushes (tests/soak/UPSTREAM.md)\n", freed);
+  if (freed)
+    std::printf("%ld times GStreamer left a sink in PAUSED after two flushes (tests/soak/UPSTREAM.md)\n", freed);
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   process.check(1e6);  // a sanitizer keeps freed memory
 #else

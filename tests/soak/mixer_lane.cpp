@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// A pipeline with cudablend, whose pads come and go. All sources have the same timestamps, so output n shows frame n of each pad.
+// A pipeline with cudablend, whose pads come and go. All sources have the same timestamps,
+// so output n shows frame n of each pad.
 #include <gst/video/gstvideoaggregator.h>
 
 #include <algorithm>
@@ -22,9 +23,10 @@ constexpr int tolerance = 1;  ///< between the backends
 const std::vector<std::string> mixer_settings{"background=black layout=manual interpolation=bilinear",
                                               "background=checker layout=grid interpolation=nearest",
                                               "background=white layout=manual interpolation=nearest"};
-const std::vector<std::string> pad_settings{
-    "xpos=0 ypos=0 width=-1 height=-1 alpha=1 operator=over", "xpos=40 ypos=-8 width=100 height=60 alpha=0.5 operator=over",
-    "xpos=31 ypos=17 width=-1 height=-1 alpha=0.65 operator=average", "xpos=-20 ypos=30 width=80 height=-1 alpha=1 operator=add"};
+const std::vector<std::string> pad_settings{"xpos=0 ypos=0 width=-1 height=-1 alpha=1 operator=over",
+                                            "xpos=40 ypos=-8 width=100 height=60 alpha=0.5 operator=over",
+                                            "xpos=31 ypos=17 width=-1 height=-1 alpha=0.65 operator=average",
+                                            "xpos=-20 ypos=30 width=80 height=-1 alpha=1 operator=add"};
 
 /// What the mixer is told to show: its settings, and those of each pad by the number of its stream.
 struct Scene {
@@ -40,8 +42,9 @@ class MixerLane : public Lane {
     for (int i = random_.between(2, 4); i > 0; --i) {
       const std::vector<std::string> formats{random_.pick<std::string>({"NV12", "RGBA"}),
                                              random_.pick<std::string>({"I420", "BGRx", "P010_10LE"})};
-      streams_.emplace_back(random_.bits(), formats,
-                            std::vector<Stream::Size>{{random_.between(16, 240), usable_height(random_.between(16, 160))}}, length);
+      streams_.emplace_back(
+          random_.bits(), formats,
+          std::vector<Stream::Size>{{random_.between(16, 240), usable_height(random_.between(16, 160))}}, length);
     }
     scenes_.push_back({mixer_settings[0], {}, 0});
     const std::string format = random_.pick<std::string>({"NV12", "RGBA", "I420"});
@@ -49,19 +52,21 @@ class MixerLane : public Lane {
     const std::string fields = ",format=" + (options.twin ? "AYUV" : format) +
                                ",width=240,height=" + std::to_string(usable_height(161)) +
                                ",framerate=" + std::to_string(frames_per_second) + "/1";
-    const std::string mixer = options.twin ? "compositor name=mixer background=black"
-                                           : "cudablend name=mixer backend=" + options.backend + " " + mixer_settings[0];
-    const std::string launch =
-        mixer + " ! capsfilter caps-change-mode=delayed name=m0 caps=video/x-raw(ANY)" + fields + " ! fakesink name=o0 sync=false";
+    const std::string mixer = options.twin
+                                  ? "compositor name=mixer background=black"
+                                  : "cudablend name=mixer backend=" + options.backend + " " + mixer_settings[0];
+    const std::string launch = mixer + " ! capsfilter caps-change-mode=delayed name=m0 caps=video/x-raw(ANY)" + fields +
+                               " ! fakesink name=o0 sync=false";
     GError* error = nullptr;
     own(gst_parse_launch(launch.c_str(), &error));
     if (error) g_error("%s: %s", launch.c_str(), error->message);
     mixer_ = find("mixer");
     add_memory_filter(find("m0"), fields);
     GstPad* sink = gst_element_get_static_pad(find("o0"), "sink");
-    gst_pad_add_probe(
-        sink, GstPadProbeType(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM | GST_PAD_PROBE_TYPE_EVENT_FLUSH),
-        came, this, nullptr);
+    gst_pad_add_probe(sink,
+                      GstPadProbeType(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM |
+                                      GST_PAD_PROBE_TYPE_EVENT_FLUSH),
+                      came, this, nullptr);
     gst_object_unref(sink);
     for (int i = 0; i < int(streams_.size()); ++i) add_pad(i, random_.pick(pad_settings), random_.bits());
     low_ = newest();
@@ -146,8 +151,9 @@ class MixerLane : public Lane {
       gst_element_release_request_pad(mixer_, input.pad);
       shown = sent();
       inputs_.erase(inputs_.begin() + std::ptrdiff_t(index));
-      gst_element_set_locked_state(input.source,
-                                   TRUE);  // the pipeline may be on its way to PLAYING after a flush, in a thread of its own
+      gst_element_set_locked_state(
+          // The pipeline may be on its way to PLAYING after a flush, in a thread of its own.
+          input.source, TRUE);
       gst_element_set_state(input.source, GST_STATE_NULL);
       gst_bin_remove(GST_BIN(pipeline()), input.source);
       gst_object_unref(input.pad);
@@ -209,8 +215,9 @@ class MixerLane : public Lane {
   }
 
   void seek(guint64 n) override {
-    // GStreamer's aggregator flushes pad by pad, while its thread goes on. If that thread is handling the EOS of a pad, the pad is at EOS
-    // after the flush, too. Until the flush reaches the pads, a busy machine composes this many frames at most.
+    // GStreamer's aggregator flushes pad by pad, while its thread goes on. If that thread is handling the EOS of a pad,
+    // the pad is at EOS after the flush, too. Until the flush reaches the pads,
+    // a busy machine composes this many frames at most.
     constexpr guint64 near_the_end = 200;
     if (sent() + near_the_end >= length() && !at_eos()) return;
     report_.act("flushing seek to frame " + std::to_string(n));
@@ -219,8 +226,8 @@ class MixerLane : public Lane {
       segment_ = n;
     }
     const Interruption interruption(*this);
-    if (!gst_element_seek(pipeline(), 1, GST_FORMAT_TIME, GST_SEEK_FLAG_FLUSH, GST_SEEK_TYPE_SET, gint64(n * frame_time),
-                          GST_SEEK_TYPE_NONE, -1))
+    if (!gst_element_seek(pipeline(), 1, GST_FORMAT_TIME, GST_SEEK_FLAG_FLUSH, GST_SEEK_TYPE_SET,
+                          gint64(n * frame_time), GST_SEEK_TYPE_NONE, -1))
       report_.fail("a seek failed");
   }
 
@@ -257,7 +264,8 @@ class MixerLane : public Lane {
     } else if (type == GST_EVENT_EOS) {
       if (std::exchange(self.over_, true)) return GST_PAD_PROBE_OK;
       if (self.next_ != self.length())
-        self.report_.fail("EOS came before frame " + std::to_string(self.next_) + " of " + std::to_string(self.length()));
+        self.report_.fail("EOS came before frame " + std::to_string(self.next_) + " of " +
+                          std::to_string(self.length()));
       self.ended();
     }
     return GST_PAD_PROBE_OK;
@@ -297,7 +305,8 @@ class MixerLane : public Lane {
       wrong = difference;
     }
     std::string tried;
-    for (const Scene& scene : scenes) tried += "\n  scene from frame " + std::to_string(scene.forced_from) + describe(scene);
+    for (const Scene& scene : scenes)
+      tried += "\n  scene from frame " + std::to_string(scene.forced_from) + describe(scene);
     report_.fail("frame " + std::to_string(n) + " is wrong, from the newest scene " + wrong +
                  looks_like(samples, scenes, n, video) + pads_now() + tried);
   }
@@ -319,7 +328,8 @@ class MixerLane : public Lane {
               (video_pad->info.finfo ? video_pad->info.finfo->name : "no format") + ", was sent " +
               (known ? queued.finfo->name : "no caps") + (gst_aggregator_pad_has_buffer(base) ? ", has a frame" : "") +
               (gst_aggregator_pad_is_eos(base) ? ", is at EOS" : "") + ", its segment starts at frame " +
-              std::to_string(base->segment.start / frame_time) + ", base " + std::to_string(base->segment.base / frame_time);
+              std::to_string(base->segment.start / frame_time) + ", base " +
+              std::to_string(base->segment.base / frame_time);
           return TRUE;
         },
         &text);
@@ -327,7 +337,8 @@ class MixerLane : public Lane {
   }
 
   /// Whether a wrong frame shows a scene without one of its pads, or without all.
-  std::string looks_like(const std::string& samples, const std::vector<Scene>& scenes, guint64 n, const GstVideoInfo& video) {
+  std::string looks_like(const std::string& samples, const std::vector<Scene>& scenes, guint64 n,
+                         const GstVideoInfo& video) {
     for (std::size_t i = 0; i < scenes.size(); ++i) {
       std::vector<Scene> lacking{{scenes[i].settings, {}, 0}};
       for (const auto& pad : scenes[i].pads) {
@@ -336,8 +347,8 @@ class MixerLane : public Lane {
       }
       for (const Scene& scene : lacking)
         if (!scene.pads.empty() && differs(samples, expected(scene, n, video)).empty())
-          return "; it shows scene " + std::to_string(i + 1) + " of " + std::to_string(scenes.size()) + " as if its pads were" +
-                 describe(scene);
+          return "; it shows scene " + std::to_string(i + 1) + " of " + std::to_string(scenes.size()) +
+                 " as if its pads were" + describe(scene);
     }
     return "; it shows no part of " + std::to_string(scenes.size()) + " scenes";
   }

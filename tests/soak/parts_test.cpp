@@ -20,9 +20,11 @@ void finds_an_element_in_another_state() {
   expect(element_not_in(pipeline, GST_STATE_NULL).empty(), "before: " + element_not_in(pipeline, GST_STATE_NULL));
   gst_element_set_state(pipeline, GST_STATE_PLAYING);
   wait();
-  expect(element_not_in(pipeline, GST_STATE_PLAYING).empty(), "playing: " + element_not_in(pipeline, GST_STATE_PLAYING));
+  expect(element_not_in(pipeline, GST_STATE_PLAYING).empty(),
+         "playing: " + element_not_in(pipeline, GST_STATE_PLAYING));
   expect(!element_not_in(pipeline, GST_STATE_PAUSED).empty(), "an element that plays is in PAUSED");
-  // As a flush at the wrong moment leaves it: the pipeline plays, and its sink does not. Locked, because the pipeline would take it along.
+  // As a flush at the wrong moment leaves it: the pipeline plays, and its sink does not. Locked,
+  // because the pipeline would take it along.
   gst_element_set_locked_state(sink, TRUE);
   gst_element_set_state(sink, GST_STATE_PAUSED);
   gst_element_get_state(sink, nullptr, nullptr, GST_CLOCK_TIME_NONE);
@@ -34,7 +36,8 @@ void finds_an_element_in_another_state() {
   gst_element_set_locked_state(sink, FALSE);
   gst_element_set_state(pipeline, GST_STATE_PLAYING);
   wait();
-  expect(element_not_in(pipeline, GST_STATE_PLAYING).empty(), "PLAYING again: " + element_not_in(pipeline, GST_STATE_PLAYING));
+  expect(element_not_in(pipeline, GST_STATE_PLAYING).empty(),
+         "PLAYING again: " + element_not_in(pipeline, GST_STATE_PLAYING));
   gst_element_set_state(pipeline, GST_STATE_NULL);
   gst_object_unref(sink);
   gst_object_unref(pipeline);
@@ -52,7 +55,8 @@ void counts_time_by_what_threads_get() {
     expect(work.ran > 0 && meter.next().ran < work.ran,
            "the meter says " + std::to_string(work.ran) + " ns, and does not begin anew");
   else
-    expect(work.ran == 0 && work.waited == 0 && share_of(work) == 1, "without the kernel's numbers the time is the clock's");
+    expect(work.ran == 0 && work.waited == 0 && share_of(work) == 1,
+           "without the kernel's numbers the time is the clock's");
   const double begin = fair_time();
   while (fair_time() == begin) g_usleep(1000);
   expect(fair_time() > begin, "the time runs backwards");

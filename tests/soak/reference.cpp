@@ -20,8 +20,8 @@ GstElement* make(const char* factory, const std::string& settings) {
 /// (transfer full) Makes an active pad that is linked to this one, and takes these caps.
 GstPad* pad_beside(GstPad* other, GstPadDirection direction, GstCaps* caps = nullptr) {
   // Without a template, a pad takes only its current caps.
-  GstPadTemplate* pad_template =
-      gst_pad_template_new("pad", direction, GST_PAD_ALWAYS, Caps(caps ? gst_caps_ref(caps) : gst_caps_new_any()).get());
+  GstPadTemplate* pad_template = gst_pad_template_new("pad", direction, GST_PAD_ALWAYS,
+                                                      Caps(caps ? gst_caps_ref(caps) : gst_caps_new_any()).get());
   GstPad* pad = gst_pad_new_from_template(pad_template, nullptr);
   gst_object_unref(pad_template);
   gst_pad_set_active(pad, TRUE);
@@ -64,7 +64,8 @@ void set(gpointer object, const std::string& settings) {
   if (const std::string wrong = test::set_from_text(object, settings); !wrong.empty()) g_error("%s", wrong.c_str());
 }
 
-// Filters -----------------------------------------------------------------------------------------------------------------------
+// Filters
+// ---------------------------------------------------------------------------------------------------------------------
 
 FilterReference::FilterReference(const std::string& factory, const std::string& settings)
     : element_(make(factory.c_str(), settings)) {
@@ -107,7 +108,8 @@ Buffer FilterReference::apply(const GstVideoInfo& video, GstBuffer* previous, Gs
   return push(frame, !previous);
 }
 
-// Mixers ------------------------------------------------------------------------------------------------------------------------
+// Mixers
+// ---------------------------------------------------------------------------------------------------------------------
 
 namespace {
 

@@ -39,8 +39,8 @@ std::string Report::first_failure() const {
 
 std::string Report::describe() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  std::string text =
-      name_ + ", seed " + std::to_string(seed_) + ", frame " + std::to_string(frames_) + ", action " + std::to_string(actions_);
+  std::string text = name_ + ", seed " + std::to_string(seed_) + ", frame " + std::to_string(frames_) + ", action " +
+                     std::to_string(actions_);
   const std::size_t count = last_actions_.size();
   if (count > 0) text += " \"" + last_actions_[count - 1].text + "\"";
   if (count > 1) text += " after \"" + last_actions_[count - 2].text + "\"";
@@ -53,7 +53,8 @@ std::string Report::history() const {
   for (const Action& action : last_actions_) {
     char line[64];
     std::snprintf(line, sizeof line,
-                  "  %6.2f s ago, frame %ld: ", std::chrono::duration<double>(Clock::now() - action.begin).count(), action.frames);
+                  "  %6.2f s ago, frame %ld: ", std::chrono::duration<double>(Clock::now() - action.begin).count(),
+                  action.frames);
     text += line + action.text + "\n";
   }
   return text;

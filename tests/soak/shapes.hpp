@@ -15,8 +15,9 @@ const Kind& kind(const std::string& name);
 
 struct Shape {
   std::string name;
-  std::vector<std::string> stages;        ///< kinds; the first one gets the source. Only the first may depend on the frame before
-  std::string launch;                     ///< {0}, {1} …: the stages; {m}: a filter for the kind of memory; {o}: a sink
+  /// Kinds; the first one gets the source. Only the first may depend on the frame before.
+  std::vector<std::string> stages;
+  std::string launch;  ///< {0}, {1} …: the stages; {m}: a filter for the kind of memory; {o}: a sink
   std::vector<std::vector<int>> outlets;  ///< for each sink, the stages on the way to it
   bool gray = true;                       ///< takes formats that are never in CUDA memory
 };

@@ -30,8 +30,9 @@ void each_element(GstElement* pipeline, F&& f) {
 /// The state of an element as a line of text.
 inline std::string state_of(GstElement* element) {
   GST_OBJECT_LOCK(element);
-  const std::string text = std::string(GST_OBJECT_NAME(element)) + ": " + gst_element_state_get_name(GST_STATE(element)) +
-                           ", on its way to " + gst_element_state_get_name(GST_STATE_PENDING(element)) + ", last " +
+  const std::string text = std::string(GST_OBJECT_NAME(element)) + ": " +
+                           gst_element_state_get_name(GST_STATE(element)) + ", on its way to " +
+                           gst_element_state_get_name(GST_STATE_PENDING(element)) + ", last " +
                            gst_element_state_change_return_get_name(GST_STATE_RETURN(element));
   GST_OBJECT_UNLOCK(element);
   return text;

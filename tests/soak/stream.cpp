@@ -18,20 +18,24 @@ int usable_height(int height) {
   return minor < 24 ? height & ~1 : height;
 }
 
-Stream::Stream(std::uint64_t seed, const std::vector<std::string>& formats, const std::vector<Size>& sizes, guint64 length)
+Stream::Stream(std::uint64_t seed, const std::vector<std::string>& formats, const std::vector<Size>& sizes,
+               guint64 length)
     : seed_(seed), length_(length), run_(guint64(Random(seed).between(20, 80))) {
   Random random(seed);
   for (const std::string& format : formats)
     for (const Size& size : sizes) {
       GstVideoInfo video;
       gst_video_info_init(&video);
-      gst_video_info_set_format(&video, gst_video_format_from_string(format.c_str()), guint(size.width), guint(size.height));
+      gst_video_info_set_format(&video, gst_video_format_from_string(format.c_str()), guint(size.width),
+                                guint(size.height));
       video.fps_n = frames_per_second, video.fps_d = 1;
       for (int i = 0; i < pictures_per_caps; ++i) pictures_.push_back(fuzz::draw_picture(random, video));
     }
 }
 
-int Stream::caps_at(guint64 n) const { return Random(seed_, n / run_).below(int(pictures_.size()) / pictures_per_caps); }
+int Stream::caps_at(guint64 n) const {
+  return Random(seed_, n / run_).below(int(pictures_.size()) / pictures_per_caps);
+}
 int Stream::picture_at(guint64 n) const { return Random(~seed_, n).below(pictures_per_caps); }
 
 GstBuffer* wrap(const Picture& picture) {
@@ -79,7 +83,8 @@ gboolean negotiate(GstBaseSrc* base) {
 }
 
 GstFlowReturn from_pool(GstBaseSrc* base, const Picture& picture, GstBuffer** buffer) {
-  const GstFlowReturn flow = GST_BASE_SRC_CLASS(parent_class)->alloc(base, 0, guint(GST_VIDEO_INFO_SIZE(&picture.video)), buffer);
+  const GstFlowReturn flow =
+      GST_BASE_SRC_CLASS(parent_class)->alloc(base, 0, guint(GST_VIDEO_INFO_SIZE(&picture.video)), buffer);
   if (flow != GST_FLOW_OK) return flow;
   GstVideoFrame frame;
   if (!gst_video_frame_map(&frame, &picture.video, *buffer, GST_MAP_WRITE)) return GST_FLOW_ERROR;
@@ -113,7 +118,8 @@ GstFlowReturn create(GstPushSrc* push, GstBuffer** buffer) {
       *buffer = wrap(picture);
       break;
     case 2:
-      *buffer = fuzz::lay_out(random, picture, random.pick({fuzz::Layout::padded, fuzz::Layout::apart, fuzz::Layout::bottom_up}));
+      *buffer = fuzz::lay_out(random, picture,
+                              random.pick({fuzz::Layout::padded, fuzz::Layout::apart, fuzz::Layout::bottom_up}));
       break;
     default:
       if (const GstFlowReturn flow = from_pool(base, picture, buffer); flow != GST_FLOW_OK) return flow;
@@ -127,7 +133,8 @@ GstFlowReturn create(GstPushSrc* push, GstBuffer** buffer) {
 void class_init(gpointer klass, gpointer) {
   parent_class = static_cast<GstPushSrcClass*>(g_type_class_peek_parent(klass));
   auto* element = GST_ELEMENT_CLASS(klass);
-  gst_element_class_set_static_metadata(element, "Source of the soak", "Source/Video", "Sends known pictures", "cudavision");
+  gst_element_class_set_static_metadata(element, "Source of the soak", "Source/Video", "Sends known pictures",
+                                        "cudavision");
   GstCaps* any = gst_caps_new_empty_simple("video/x-raw");
   gst_element_class_add_pad_template(element, gst_pad_template_new("src", GST_PAD_SRC, GST_PAD_ALWAYS, any));
   gst_caps_unref(any);
@@ -139,11 +146,13 @@ void class_init(gpointer klass, gpointer) {
   GST_PUSH_SRC_CLASS(klass)->create = create;
 }
 
-void instance_init(GTypeInstance* instance, gpointer) { gst_base_src_set_format(GST_BASE_SRC(instance), GST_FORMAT_TIME); }
+void instance_init(GTypeInstance* instance, gpointer) {
+  gst_base_src_set_format(GST_BASE_SRC(instance), GST_FORMAT_TIME);
+}
 
 GType source_type() {
-  static const GType type = g_type_register_static_simple(GST_TYPE_PUSH_SRC, "SoakSource", sizeof(SourceClass), class_init,
-                                                          sizeof(Source), instance_init, GTypeFlags(0));
+  static const GType type = g_type_register_static_simple(GST_TYPE_PUSH_SRC, "SoakSource", sizeof(SourceClass),
+                                                          class_init, sizeof(Source), instance_init, GTypeFlags(0));
   return type;
 }
 

@@ -17,7 +17,8 @@ inline constexpr GstClockTime frame_time = GST_SECOND / frames_per_second;
 /// The number of the frame that has this timestamp.
 inline guint64 number_of(GstClockTime pts) { return pts / frame_time; }
 
-/// The height itself, or the even one below it: libgstcuda 1.22 loses the last plane of planar 4:2:0 of odd height when the CPU reads it.
+/// The height itself, or the even one below it: libgstcuda 1.22 loses the last plane of planar 4:2:0 of odd
+/// height when the CPU reads it.
 int usable_height(int height);
 
 class Stream {
@@ -32,7 +33,9 @@ class Stream {
   /// Which of the caps frame n has, and which of the pictures of these caps.
   int caps_at(guint64 n) const;
   int picture_at(guint64 n) const;
-  const fuzz::Picture& picture(int caps, int number) const { return pictures_[std::size_t(caps * pictures_per_caps + number)]; }
+  const fuzz::Picture& picture(int caps, int number) const {
+    return pictures_[std::size_t(caps * pictures_per_caps + number)];
+  }
   const GstVideoInfo& video(int caps) const { return picture(caps, 0).video; }
   const fuzz::Picture& at(guint64 n) const { return picture(caps_at(n), picture_at(n)); }
 
@@ -46,8 +49,8 @@ class Stream {
 /// (transfer full) Makes a buffer of the samples, which outlive it.
 GstBuffer* wrap(const fuzz::Picture& picture);
 
-/// (transfer full, floating) Makes a seekable source that sends the stream. It takes its buffers in turn from: read-only memory that comes
-/// again and again, new memory, downstream's pool, layouts with padding.
+/// (transfer full, floating) Makes a seekable source that sends the stream. It takes its buffers in turn from:
+/// read-only memory that comes again and again, new memory, downstream's pool, layouts with padding.
 GstElement* new_source(const Stream& stream, std::uint64_t seed);
 /// The number of the frame that the source sends next.
 guint64 position_of(GstElement* source);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // A fault of GStreamer that a flushing seek can meet at a mixer, without elements of this plugin (UPSTREAM.md):
 //   upstream_flush [SECONDS]
-// A flush that comes from upstream, in another thread, can start GstAggregator's task again while a flushing seek waits for the end of it.
-// The seek then waits for ever. This is made so once for certain: the seek is held between its FLUSH_START and gst_pad_stop_task() until the
-// other flush has ended. Then SECONDS (none) long two threads do it by chance: one seeks the pipeline, the other one its source.
+// A flush that comes from upstream, in another thread, can start GstAggregator's task again while a flushing seek waits
+// for the end of it. The seek then waits for ever. This is made so once for certain: the seek is held between its
+// FLUSH_START and gst_pad_stop_task() until the other flush has ended. Then SECONDS (none) long two threads do it by
+// chance: one seeks the pipeline, the other one its source.
 // Exit status: 0, whether the fault is there or not; 1 if the way out does not free the seek.
 #include <gst/gst.h>
 
@@ -46,7 +47,8 @@ class Player {
   }
   ~Player() {
     gst_element_set_state(pipeline_, GST_STATE_NULL);
-    for (gpointer each : {gpointer(mixer_src_), gpointer(mixer_sink_), gpointer(source_), gpointer(sink_), gpointer(pipeline_)})
+    for (gpointer each :
+         {gpointer(mixer_src_), gpointer(mixer_sink_), gpointer(source_), gpointer(sink_), gpointer(pipeline_)})
       gst_object_unref(each);
   }
   /// A flushing seek of the mixer, as a sink of the pipeline would forward it. Returns when it has ended.
@@ -65,7 +67,8 @@ class Player {
 
  private:
   static void seek(GstPad* pad) {
-    GstEvent* event = gst_event_new_seek(1, GST_FORMAT_TIME, GST_SEEK_FLAG_FLUSH, GST_SEEK_TYPE_SET, 0, GST_SEEK_TYPE_NONE, -1);
+    GstEvent* event =
+        gst_event_new_seek(1, GST_FORMAT_TIME, GST_SEEK_FLAG_FLUSH, GST_SEEK_TYPE_SET, 0, GST_SEEK_TYPE_NONE, -1);
     gst_pad_send_event(pad, event);
   }
   GstElement *pipeline_, *source_, *sink_;
@@ -101,8 +104,9 @@ bool meet_for_certain(const std::string& mixer) {
   auto* player = new Player(mixer);  // not freed if the seek does not end
   auto* meeting = new Meeting;
   auto* ended = new std::atomic<bool>(false);
-  gst_pad_add_probe(player->mixer_src(), GstPadProbeType(GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM | GST_PAD_PROBE_TYPE_EVENT_FLUSH),
-                    hold_seek, meeting, nullptr);
+  gst_pad_add_probe(player->mixer_src(),
+                    GstPadProbeType(GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM | GST_PAD_PROBE_TYPE_EVENT_FLUSH), hold_seek,
+                    meeting, nullptr);
   std::thread seeker([player, ended] {
     player->seek_mixer();
     *ended = true;
@@ -124,7 +128,8 @@ bool meet_for_certain(const std::string& mixer) {
   const bool stuck = !*ended;
   std::printf("%s: ", mixer.c_str());
   if (stuck)
-    std::printf("the seek waits in gst_pad_stop_task() while the task has made %ld frames; ", player->frames() - before);
+    std::printf("the seek waits in gst_pad_stop_task() while the task has made %ld frames; ",
+                player->frames() - before);
   else
     std::printf("the seek ended: this GStreamer does not have the fault\n");
   std::fflush(stdout);
@@ -148,7 +153,8 @@ void meet_by_chance(const std::string& mixer, double seconds) {
   std::atomic<bool> stop{false};
   std::atomic<long> seeks{0}, ended{0};
   const auto repeat = [&stop](auto&& f, unsigned seed) {
-    for (std::minstd_rand random(seed); !stop; std::this_thread::sleep_for(std::chrono::microseconds(random() % 3000))) f();
+    for (std::minstd_rand random(seed); !stop; std::this_thread::sleep_for(std::chrono::microseconds(random() % 3000)))
+      f();
   };
   std::thread of_source([&] { repeat([&] { player.seek_source(); }, 1); });
   std::thread of_mixer([&] {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // A fault of GStreamer that the soak meets, without elements of this plugin (UPSTREAM.md):
 //   upstream_seek [SECONDS [PIPELINES]]
-// A flush that meets the change of state of another flush can leave the sink in PAUSED for ever, while the pipeline says that it plays. This
-// is made so once for certain, by a second seek at the right moment. Then SECONDS (none) long PIPELINES (4) do it by chance: each flushes,
-// seeks with a flush at once, and waits for the end of the change of state, again and again. A round is stuck if the sink is not in PLAYING
-// and no change of state is under way. Setting the state again must free it.
+// A flush that meets the change of state of another flush can leave the sink in PAUSED for ever, while the pipeline
+// says that it plays. This is made so once for certain, by a second seek at the right moment. Then SECONDS (none) long
+// PIPELINES (4) do it by chance: each flushes, seeks with a flush at once, and waits for the end of the change of
+// state, again and again. A round is stuck if the sink is not in PLAYING and no change of state is under way. Setting
+// the state again must free it.
 // Exit status: 0, whatever the number of rounds that were stuck; 1 if one could not be freed.
 #include <gst/gst.h>
 
@@ -45,8 +46,8 @@ class Player {
     gst_element_send_event(source_, gst_event_new_flush_stop(TRUE));
   }
   void seek() {
-    gst_element_send_event(
-        source_, gst_event_new_seek(1, GST_FORMAT_TIME, GST_SEEK_FLAG_FLUSH, GST_SEEK_TYPE_SET, 0, GST_SEEK_TYPE_NONE, -1));
+    gst_element_send_event(source_, gst_event_new_seek(1, GST_FORMAT_TIME, GST_SEEK_FLAG_FLUSH, GST_SEEK_TYPE_SET, 0,
+                                                       GST_SEEK_TYPE_NONE, -1));
   }
   /// Waits until no element is on its way to another state. Returns whether the sink is stuck then.
   bool is_stuck() {
@@ -74,8 +75,8 @@ class Player {
   GstElement *pipeline_, *source_;
 };
 
-/// The second seek comes when the pipeline has set its sink to PLAYING, and has its other elements still to set. Returns false if the sink
-/// was stuck and could not be freed.
+/// The second seek comes when the pipeline has set its sink to PLAYING, and has its other elements still to set.
+/// Returns false if the sink was stuck and could not be freed.
 bool meet_for_certain() {
   struct Meeting {
     std::mutex mutex;
@@ -87,7 +88,8 @@ bool meet_for_certain() {
   const auto handler = [](GstBus*, GstMessage* message, gpointer data) {
     Meeting& meeting = *static_cast<Meeting*>(data);
     GstState state = GST_STATE_NULL;
-    if (GST_MESSAGE_TYPE(message) == GST_MESSAGE_STATE_CHANGED) gst_message_parse_state_changed(message, nullptr, &state, nullptr);
+    if (GST_MESSAGE_TYPE(message) == GST_MESSAGE_STATE_CHANGED)
+      gst_message_parse_state_changed(message, nullptr, &state, nullptr);
     if (state == GST_STATE_PLAYING && g_str_equal(GST_MESSAGE_SRC_NAME(message), "sink")) {
       std::unique_lock<std::mutex> lock(meeting.mutex);
       if (std::exchange(meeting.awaited, false)) {

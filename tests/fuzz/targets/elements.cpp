@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Target: streams through elements. Bytes decide which element, its properties, the peers around it, caps, frames and events.
-// FUZZ_MIXERS=1 takes the elements with several inputs, each of which is fed by a thread of its own, FUZZ_MIXERS=0 the others.
+// Target: streams through elements. Bytes decide which element, its properties, the peers around it, caps, frames and
+// events. FUZZ_MIXERS=1 takes the elements with several inputs, each of which is fed by a thread of its own,
+// FUZZ_MIXERS=0 the others.
 #include <gst/video/video.h>
 
 #include <atomic>
@@ -42,7 +43,8 @@ const std::vector<std::string>& formats(const std::string& element) {
   return known.emplace_back(element, formats_of(element, nullptr)).second;
 }
 
-/// Sets a property to a value that bytes decide. Properties of this plugin also get values out of their ranges where GLib allows them.
+/// Sets a property to a value that bytes decide. Properties of this plugin also get values out of their
+/// ranges where GLib allows them.
 void set_property(Bytes& bytes, GObject* object) {
   const auto specs = drawn_properties(object);
   GParamSpec* spec = specs[std::size_t(bytes.below(int(specs.size())))];
@@ -62,14 +64,17 @@ void set_property(Bytes& bytes, GObject* object) {
     const guint number = bytes.around(of_uint->default_value);
     g_value_set_uint(value.get(), open ? number : std::clamp(number, of_uint->minimum, of_uint->maximum));
   } else if (const auto* of_uint64 = G_IS_PARAM_SPEC_UINT64(spec) ? G_PARAM_SPEC_UINT64(spec) : nullptr) {
-    g_value_set_uint64(value.get(), std::clamp(bytes.around(of_uint64->default_value), of_uint64->minimum, of_uint64->maximum));
+    g_value_set_uint64(value.get(),
+                       std::clamp(bytes.around(of_uint64->default_value), of_uint64->minimum, of_uint64->maximum));
   } else if (const auto* of_int64 = G_IS_PARAM_SPEC_INT64(spec) ? G_PARAM_SPEC_INT64(spec) : nullptr) {
-    g_value_set_int64(value.get(), std::clamp(bytes.around(of_int64->default_value), of_int64->minimum, of_int64->maximum));
+    g_value_set_int64(value.get(),
+                      std::clamp(bytes.around(of_int64->default_value), of_int64->minimum, of_int64->maximum));
   } else if (const auto* of_double = G_IS_PARAM_SPEC_DOUBLE(spec) ? G_PARAM_SPEC_DOUBLE(spec) : nullptr) {
     const auto bits = bytes.around(std::int64_t(of_double->default_value * 256));
     double number = double(bits) / 256;
     if (bytes.byte() % 16 == 15) std::memcpy(&number, &bits, sizeof number);
-    if (!open) number = std::isnan(number) ? of_double->minimum : std::clamp(number, of_double->minimum, of_double->maximum);
+    if (!open)
+      number = std::isnan(number) ? of_double->minimum : std::clamp(number, of_double->minimum, of_double->maximum);
     g_value_set_double(value.get(), number);
   } else if (G_VALUE_HOLDS(value.get(), GST_TYPE_ARRAY)) {
     for (int left = bytes.below(82); left > 0; --left) {

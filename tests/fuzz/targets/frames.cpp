@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Target: frames that lie about themselves, mapped as elements map them, opened as Python opens them, and made of arrays.
+// Target: frames that lie about themselves, mapped as elements map them,
+// opened as Python opens them, and made of arrays.
 #include "gst/frames/frames.h"
 
 #include <dlfcn.h>
@@ -44,7 +45,8 @@ GstCaps* raw_caps(Bytes& bytes, GstVideoInfo video) {
   GstCaps* caps = gst_video_info_to_caps(&video);
   const auto set_text = [&](const char* field) {
     const std::string text = bytes.text();
-    if (g_utf8_validate(text.c_str(), -1, nullptr)) gst_caps_set_simple(caps, field, G_TYPE_STRING, text.c_str(), nullptr);
+    if (g_utf8_validate(text.c_str(), -1, nullptr))
+      gst_caps_set_simple(caps, field, G_TYPE_STRING, text.c_str(), nullptr);
   };
   const int has = bytes.byte();
   if (has & 1) set_text("colorimetry");
@@ -114,7 +116,8 @@ F* plugin_function(const char* name) {
 
 void read_array(const CudavisionArray& array) {
   const std::size_t samples = std::size_t(array.shape[1]) * std::size_t(array.dimensions > 2 ? array.shape[2] : 1);
-  if (reinterpret_cast<std::uintptr_t>(array.data) % (unsigned(array.bits) / 8)) complain("an array begins at an odd address");
+  if (reinterpret_cast<std::uintptr_t>(array.data) % (unsigned(array.bits) / 8))
+    complain("an array begins at an odd address");
   read_rows(array.data, std::ptrdiff_t(array.strides[0]), samples * (unsigned(array.bits) / 8), int(array.shape[0]));
 }
 
@@ -131,7 +134,8 @@ void open_frame(Bytes& bytes) {
     if (frame.width < 1 || frame.height < 1) complain("a frame without a pixel is opened");
     for (int i = 0; i < frame.n_planes; ++i) {
       read_array(frame.planes[i]);
-      auto* managed = static_cast<frames::dlpack::Managed*>(PLUGIN_FUNCTION(cudavision_dlpack_new)(owner, &frame.planes[i], 0));
+      auto* managed =
+          static_cast<frames::dlpack::Managed*>(PLUGIN_FUNCTION(cudavision_dlpack_new)(owner, &frame.planes[i], 0));
       managed->deleter(managed);
     }
     PLUGIN_FUNCTION(cudavision_owner_unref)(owner);
@@ -159,9 +163,11 @@ void make_frame(Bytes& bytes) {
   bool whole = true;  // whether the memories are as large as the arrays say
   for (int i = 0; i < frame.n_planes; ++i) {
     frame.planes[i].strides[0] = bytes.around(frame.planes[i].strides[0]);
-    const std::int64_t rows = frame.planes[i].shape[0], stride = std::abs(std::int64_t(std::int32_t(frame.planes[i].strides[0])));
+    const std::int64_t rows = frame.planes[i].shape[0],
+                       stride = std::abs(std::int64_t(std::int32_t(frame.planes[i].strides[0])));
     const bool small = stride <= (1 << 20) / rows && stride == frame.planes[i].strides[0];
-    memories.emplace_back(small ? std::size_t(stride * (rows - 1) + frame.planes[i].shape[1] * frame.planes[i].strides[1]) : 1);
+    memories.emplace_back(
+        small ? std::size_t(stride * (rows - 1) + frame.planes[i].shape[1] * frame.planes[i].strides[1]) : 1);
     whole = whole && small;
     frame.planes[i].data = bytes.byte() % 16 == 15 ? nullptr : memories.back().data();
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Target: the texts that users write. Areas, zones and lines by the parser itself, with shapes placed in a frame; every property of
-// every element as a text, as gst-launch-1.0 sets it, followed by the checks at start.
+// Target: the texts that users write. Areas, zones and lines by the parser itself, with shapes placed in a frame; every
+// property of every element as a text, as gst-launch-1.0 sets it, followed by the checks at start.
 #include <gst/video/video.h>
 
 #include <string>
@@ -18,12 +18,14 @@ namespace {
 
 /// Complains about an error of which a user does not learn what is wrong.
 void check_sentence(const std::string& property, const Status& error) {
-  if (error.message().rfind(property + " ", 0) != 0) complain("an error does not begin with the property: " + error.message());
+  if (error.message().rfind(property + " ", 0) != 0)
+    complain("an error does not begin with the property: " + error.message());
 }
 
 void check_in_frame(const Polygon& points, int width, int height) {
   for (const Point& point : points)
-    if (point.x < 0 || point.y < 0 || point.x > width || point.y > height) complain("a point lies outside of the frame");
+    if (point.x < 0 || point.y < 0 || point.x > width || point.y > height)
+      complain("a point lies outside of the frame");
 }
 
 /// Reads shapes, and reads their texts again: they must be the same.
@@ -44,7 +46,8 @@ void read_shapes(Bytes& bytes, ShapeKind kind) {
     }
   }
   const auto again = parse_shapes("zones", kind, written);
-  if (!again.ok() || again.value().size() != shapes.value().size()) return complain("shapes are others if written and read again");
+  if (!again.ok() || again.value().size() != shapes.value().size())
+    return complain("shapes are others if written and read again");
   for (std::size_t i = 0; i < shapes.value().size(); ++i)
     if (shapes.value()[i].name != again.value()[i].name || shapes.value()[i].numbers != again.value()[i].numbers)
       complain("a shape is another if written and read again");
@@ -93,8 +96,8 @@ const std::vector<Target>& targets() {
   return all;
 }
 
-/// Sets a property as gst_util_set_object_arg() does. GLib warns about numbers out of the range of some properties, and takes the
-/// nearest one; this takes it at once.
+/// Sets a property as gst_util_set_object_arg() does. GLib warns about numbers out of the range of some properties, and
+/// takes the nearest one; this takes it at once.
 void set_from_text(GObject* object, const std::string& property, const std::string& text) {
   GParamSpec* spec = g_object_class_find_property(G_OBJECT_GET_CLASS(object), property.c_str());
   Value value(spec->value_type);
@@ -113,11 +116,13 @@ void set_texts(Bytes& bytes) {
   gst_element_set_bus(element, bus);
   GstPad* pad = first.of_pad ? gst_element_request_pad_simple(element, "sink_%u") : nullptr;
   const auto set = [&](const Target& target) {
-    if (GObject* object = target.of_pad ? G_OBJECT(pad) : G_OBJECT(element)) set_from_text(object, target.property, bytes.text());
+    if (GObject* object = target.of_pad ? G_OBJECT(pad) : G_OBJECT(element))
+      set_from_text(object, target.property, bytes.text());
   };
   set(first);
   for (int more = 0; more < 4 && bytes.left() > 0; ++more)
-    if (const Target& other = targets()[std::size_t(bytes.below(int(targets().size())))]; other.element == first.element)
+    if (const Target& other = targets()[std::size_t(bytes.below(int(targets().size())))];
+        other.element == first.element)
       set(other);
   const bool started = gst_element_set_state(element, GST_STATE_PAUSED) != GST_STATE_CHANGE_FAILURE;
   bool has_error = false;

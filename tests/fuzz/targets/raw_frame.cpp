@@ -28,8 +28,8 @@ void add_memories(Bytes& bytes, GstBuffer* buffer, const GstVideoInfo& video) {
   for (int left = bytes.byte() % 8 == 7 ? bytes.below(6) : 1; left > 0; --left) {
     const gsize end = left == 1 ? size : std::min(size, at + bytes.number(2));
     const int kind = bytes.byte();
-    gst_buffer_append_memory(buffer,
-                             new_fenced_memory(samples.data() + at, end - at, kind & 1 ? Fence::page : Fence::heap, kind & 2));
+    gst_buffer_append_memory(
+        buffer, new_fenced_memory(samples.data() + at, end - at, kind & 1 ? Fence::page : Fence::heap, kind & 2));
     at = end;
   }
 }
@@ -45,8 +45,8 @@ void add_meta(Bytes& bytes, GstBuffer* buffer, const GstVideoInfo& video) {
   const guint width = bytes.around(guint(GST_VIDEO_INFO_WIDTH(&video))),
               height = bytes.around(guint(GST_VIDEO_INFO_HEIGHT(&video)));
   const GstVideoFormat format = bytes.byte() % 16 == 15 ? any_format(bytes) : GST_VIDEO_INFO_FORMAT(&video);
-  GstVideoMeta* meta = gst_buffer_add_video_meta_full(buffer, GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(&video), width,
-                                                      height, planes, offset, stride);
+  GstVideoMeta* meta = gst_buffer_add_video_meta_full(buffer, GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(&video),
+                                                      width, height, planes, offset, stride);
   meta->format = format;
 }
 

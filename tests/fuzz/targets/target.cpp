@@ -19,7 +19,9 @@ __attribute__((visibility("default"))) const char* __ubsan_default_options() {
   return "halt_on_error=1:abort_on_error=1:print_stacktrace=1";
 }
 // Memory that libraries keep until the process ends.
-__attribute__((visibility("default"))) const char* __lsan_default_suppressions() { return "leak:_dl_init\nleak:g_quark\n"; }
+__attribute__((visibility("default"))) const char* __lsan_default_suppressions() {
+  return "leak:_dl_init\nleak:g_quark\n";
+}
 __attribute__((visibility("default"))) const char* __lsan_default_options() { return "print_suppressions=0"; }
 
 __attribute__((visibility("default"))) int LLVMFuzzerInitialize(int*, char***) {

@@ -161,7 +161,9 @@ void lay_over(Pixel& below, Triple s, double own, double k, const blend::Pad& pa
   const auto divided = [&](double v) {
     return !whole ? v : out.division == blend::Division::nearest ? std::nearbyint(v) : down(v);
   };
-  const auto color = [&](double v) { return !whole || !compositors ? v : out.alpha && out.opaque ? divided(v) : down(v); };
+  const auto color = [&](double v) {
+    return !whole || !compositors ? v : out.alpha && out.opaque ? divided(v) : down(v);
+  };
   if (compositors || pad.op == blend::Operator::source)
     for (double& v : s) v = nearest(v + 0x1p-10);
   const double steps = std::floor(pad.alpha * m);
@@ -249,7 +251,8 @@ Picture blend(const Geometry& geometry, const blend::Color& color, const blend::
       return s;
     };
     const std::array<double, 4> first = read([&](int c) { return double(source.grids[c]->at(0, 0)); });
-    const Triple key = p.key.mode == blend::Key::Mode::first_pixel ? in.to_rgb({first[0], first[1], first[2]}) : p.key.color;
+    const Triple key =
+        p.key.mode == blend::Key::Mode::first_pixel ? in.to_rgb({first[0], first[1], first[2]}) : p.key.color;
     std::map<std::pair<int, int>, std::map<int, double>> columns, rows;  // by coordinate and shift
     for (int y = std::max(0, p.place.y); y < std::min(geometry.height, p.place.y + p.place.height); ++y) {
       for (int x = std::max(0, p.place.x); x < std::min(geometry.width, p.place.x + p.place.width); ++x) {
@@ -257,8 +260,10 @@ Picture blend(const Geometry& geometry, const blend::Color& color, const blend::
           const Component& component = source.components[c];
           auto& across = columns[{x, component.shift_x}];
           auto& down = rows[{y, component.shift_y}];
-          if (across.empty()) across = axis(p.interpolation, x - p.place.x, p.place.width, crop.x, crop.width, component.shift_x);
-          if (down.empty()) down = axis(p.interpolation, y - p.place.y, p.place.height, crop.y, crop.height, component.shift_y);
+          if (across.empty())
+            across = axis(p.interpolation, x - p.place.x, p.place.width, crop.x, crop.width, component.shift_x);
+          if (down.empty())
+            down = axis(p.interpolation, y - p.place.y, p.place.height, crop.y, crop.height, component.shift_y);
           double sum = 0;
           for (const auto& [row, down_weight] : down)
             for (const auto& [column, weight] : across) sum += down_weight * weight * source.grids[c]->at(column, row);
@@ -270,7 +275,8 @@ Picture blend(const Geometry& geometry, const blend::Color& color, const blend::
           const double beyond = key_distance(in.to_rgb(samples), key) - p.key.tolerance;
           k = p.key.softness > 0 ? std::clamp(beyond / p.key.softness, 0.0, 1.0) : beyond > 0.001;
         }
-        lay_over(pixels[std::size_t(y) * geometry.width + x], convert(samples, in, out.scale), s[3] / in.max * m, k, p, out);
+        lay_over(pixels[std::size_t(y) * geometry.width + x], convert(samples, in, out.scale), s[3] / in.max * m, k, p,
+                 out);
       }
     }
   }

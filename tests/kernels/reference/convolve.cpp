@@ -16,7 +16,8 @@ struct Kernel {
 Kernel kernel_of(const convolve::Params& params) {
   if (params.preset != convolve::Preset::custom) {
     const convolve::PresetInfo& preset = convolve::presets().at(std::size_t(params.preset));
-    return {preset.width, preset.height, params.divisor != 0 ? params.divisor : preset.divisor, preset.weights, preset.vertical};
+    return {preset.width, preset.height, params.divisor != 0 ? params.divisor : preset.divisor, preset.weights,
+            preset.vertical};
   }
   const int count = int(params.weights.size());
   int width = params.kernel_width, height = params.kernel_height;
@@ -36,7 +37,9 @@ bool integers(const std::vector<double>& weights) {
 class Sum {
  public:
   Sum(const std::vector<double>& weights, bool exact)
-      : exact_(exact), integer_(exact ? weights.begin() : weights.end(), weights.end()), real_(weights.begin(), weights.end()) {}
+      : exact_(exact),
+        integer_(exact ? weights.begin() : weights.end(), weights.end()),
+        real_(weights.begin(), weights.end()) {}
 
   double operator()(const std::vector<int>& window) const {
     return exact_ ? double(total<__int128>(integer_, window)) : double(total<long double>(real_, window));
@@ -89,7 +92,8 @@ Picture apply(const convolve::Params& params, const Picture& src, const Region& 
         for (int j = 0; j < kernel.height; ++j) {
           const int row = extrapolate(y + reach(j, ay), in.height, params.border);
           for (int i = 0; i < kernel.width; ++i)
-            window[std::size_t(j) * kernel.width + i] = (row < 0 || columns[i] < 0 ? outside : in.at(columns[i], row)) - neutral;
+            window[std::size_t(j) * kernel.width + i] =
+                (row < 0 || columns[i] < 0 ? outside : in.at(columns[i], row)) - neutral;
         }
         double value = sum(window) / kernel.divisor + (chroma ? 0 : params.bias);
         if (params.absolute && !chroma) value = std::fabs(value);

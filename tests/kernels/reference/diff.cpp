@@ -16,7 +16,9 @@ bool rgb(const Definition& format) {
 }
 
 /// 8-bit steps in the format's own range; 255 is the top of it.
-int scaled(const Definition& format, int value) { return value == 255 ? format.max_value() : value << (format.depth - 8); }
+int scaled(const Definition& format, int value) {
+  return value == 255 ? format.max_value() : value << (format.depth - 8);
+}
 
 /// floor(0.299·R + 0.587·G + 0.114·B) in float32.
 int luma_of_rgb(int r, int g, int b) {
@@ -60,7 +62,8 @@ bool any_pixel(const std::vector<std::uint8_t>& mask, int width, const Component
   const int height = int(mask.size()) / width;
   bool any = false;
   for (int py = y << c.shift_y; py < std::min((y + 1) << c.shift_y, height); ++py)
-    for (int px = x << c.shift_x; px < std::min((x + 1) << c.shift_x, width); ++px) any = any || mask[std::size_t(py) * width + px];
+    for (int px = x << c.shift_x; px < std::min((x + 1) << c.shift_x, width); ++px)
+      any = any || mask[std::size_t(py) * width + px];
   return any;
 }
 
@@ -111,9 +114,10 @@ Diff::Step Diff::submit_shrunk(const Picture& src, Layout layout) {
     for (int x = 0; x < width; ++x) {
       const std::size_t at = std::size_t(y / s) * small.width + x / s;
       step.mask.push_back(inner.mask[at]);
-      counted.push_back(std::none_of(
-          shrunk_->params_.mask_regions.begin(), shrunk_->params_.mask_regions.end(),
-          [&](const Rect& r) { return x / s >= r.x && x / s < r.x + r.width && y / s >= r.y && y / s < r.y + r.height; }));
+      counted.push_back(
+          std::none_of(shrunk_->params_.mask_regions.begin(), shrunk_->params_.mask_regions.end(), [&](const Rect& r) {
+            return x / s >= r.x && x / s < r.x + r.width && y / s >= r.y && y / s < r.y + r.height;
+          }));
     }
   }
   for (const Component& c : src.format().components) {
@@ -175,7 +179,8 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
   for (const Rect& r : params_.mask_regions)
     for (int y = 0; y < height; ++y)
       for (int x = 0; x < width; ++x)
-        if (x >= r.x && y >= r.y && x < long(r.x) + r.width && y < long(r.y) + r.height) counted[std::size_t(y) * width + x] = 0;
+        if (x >= r.x && y >= r.y && x < long(r.x) + r.width && y < long(r.y) + r.height)
+          counted[std::size_t(y) * width + x] = 0;
   Values a = now, b = before;
   if (params_.luma_only && rgb(format)) {
     const auto luma = [](Values& v) {
@@ -232,7 +237,8 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
       const int x = int(i) % width, y = int(i) / width;
       std::vector<std::pair<long double, long double>> pairs;  // of the frame and of the background
       for (const Component& c : format.components) {
-        if (carried(c.role) || (params_.luma_only && (chroma(c.role) || c.role == Role::green || c.role == Role::blue))) continue;
+        if (carried(c.role) || (params_.luma_only && (chroma(c.role) || c.role == Role::green || c.role == Role::blue)))
+          continue;
         const int black = !yuv ? 0 : chroma(c.role) ? (max + 1) / 2 : 16 << (format.depth - 8);
         pairs.emplace_back(a.at(c.role).at(x >> c.shift_x, y >> c.shift_y) - black,
                            b.at(c.role).at(x >> c.shift_x, y >> c.shift_y) - black);
@@ -246,7 +252,9 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
     }
   }
   if (params_.light_change_ratio > 0) {
-    const auto total = [](const std::vector<std::uint8_t>& mask) { return double(std::count(mask.begin(), mask.end(), 1)); };
+    const auto total = [](const std::vector<std::uint8_t>& mask) {
+      return double(std::count(mask.begin(), mask.end(), 1));
+    };
     step.light = total(step.mask) > std::floor(params_.light_change_ratio * total(counted));
   }
   if (step.light) {
@@ -256,7 +264,8 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
       for (std::size_t i = 0; i < state.size(); ++i) state[i] = now.at(role).values[i] * one;
   }
   for (bool dilate : {false, true})
-    for (bool across : {true, false}) step.mask = extreme(step.mask, width, height, params_.open_radius, across, dilate);
+    for (bool across : {true, false})
+      step.mask = extreme(step.mask, width, height, params_.open_radius, across, dilate);
 
   count_and_show(step, now, counted);
   return step;
@@ -337,13 +346,15 @@ void Diff::count_and_show(Step& step, const Values& now, const std::vector<std::
 Picture with_boxes(const Picture& picture, const std::vector<diff::MotionRegion>& regions) {
   Picture out = picture;
   const Definition& format = picture.format();
-  const int width = picture.geometry().width, height = picture.geometry().height, line = std::max(2, std::min(width, height) / 360);
+  const int width = picture.geometry().width, height = picture.geometry().height,
+            line = std::max(2, std::min(width, height) / 360);
   for (const Component& c : format.components) {
     for (const diff::MotionRegion& region : regions) {
       const Rect& box = region.box;
       for (int y = box.y; y < box.y + box.height; ++y) {
         for (int x = box.x; x < box.x + box.width; ++x) {
-          const bool edge = x < box.x + line || y < box.y + line || x >= box.x + box.width - line || y >= box.y + box.height - line;
+          const bool edge =
+              x < box.x + line || y < box.y + line || x >= box.x + box.width - line || y >= box.y + box.height - line;
           if (edge)
             out.write(c, x >> c.shift_x, y >> c.shift_y,
                       carried(c.role) ? format.max_value() : colour(format, c.role, {145, 54, 34}, {0, 255, 0}));

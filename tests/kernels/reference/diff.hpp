@@ -30,8 +30,9 @@ class Diff {
     std::uint64_t columns = 0;
 
     bool operator==(const diff::CellLooks& o) const {
-      return left == o.left && top == o.top && right == o.right && bottom == o.bottom && pixels == o.pixels && luma == o.luma &&
-             luma_squares == std::int64_t(o.luma_squares) && cb == o.cb && cr == o.cr && columns == o.columns;
+      return left == o.left && top == o.top && right == o.right && bottom == o.bottom && pixels == o.pixels &&
+             luma == o.luma && luma_squares == std::int64_t(o.luma_squares) && cb == o.cb && cr == o.cr &&
+             columns == o.columns;
     }
   };
   struct Step {

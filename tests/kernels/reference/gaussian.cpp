@@ -80,10 +80,12 @@ Picture apply(const gaussian::Params& params, const Picture& src, const Region& 
     const std::uint64_t one_axis = std::uint64_t(1) << fraction / 2;  // the sum of the weights of one axis
     std::vector<std::uint64_t> sums(in.values.begin(), in.values.end());
     sums = row_sums(sums, in.width, in.height, outside, weights_x, params.border);
-    sums = row_sums(transposed(sums, in.width, in.height), in.height, in.width, outside * one_axis, weights_y, params.border);
+    sums = row_sums(transposed(sums, in.width, in.height), in.height, in.width, outside * one_axis, weights_y,
+                    params.border);
     sums = transposed(sums, in.height, in.width);
     Grid out(in.width, in.height);
-    for (std::size_t i = 0; i < sums.size(); ++i) out.values[i] = int((sums[i] + (std::uint64_t(1) << (fraction - 1))) >> fraction);
+    for (std::size_t i = 0; i < sums.size(); ++i)
+      out.values[i] = int((sums[i] + (std::uint64_t(1) << (fraction - 1))) >> fraction);
     return out;
   });
 }

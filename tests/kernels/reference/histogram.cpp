@@ -168,7 +168,8 @@ void draw(const histogram::OverlayParams& params, const histogram::Counts& count
                          end = std::max(begin + 1, std::int64_t(x + 1) * bins / at.width);
       std::uint64_t count = 0;
       for (std::int64_t bin = begin; bin < end; ++bin) count = std::max(count, channel.counts[bin]);
-      const std::uint64_t part = params.log ? logarithm(count + 1) : count, whole = params.log ? logarithm(largest + 1) : largest;
+      const std::uint64_t part = params.log ? logarithm(count + 1) : count,
+                          whole = params.log ? logarithm(largest + 1) : largest;
       of_columns.push_back(whole == 0 ? 0 : int((part * at.height + whole / 2) / whole));
     }
   }

@@ -11,7 +11,8 @@ namespace cudavision::reference {
 histogram::Counts count(const histogram::Params& params, const Picture& src, const Region& region = {});
 
 /// The sums that Sharpness must give. `before`: the picture to compare with; nullptr: none.
-histogram::LumaSums luma_sums(LumaMatrix matrix, const Picture& src, const Region& region = {}, const Picture* before = nullptr);
+histogram::LumaSums luma_sums(LumaMatrix matrix, const Picture& src, const Region& region = {},
+                              const Picture* before = nullptr);
 
 /// The picture that the filter of histogram::make_equalize() must give.
 Picture equalize(LumaMatrix matrix, const Picture& src, const Region& region = {}, Layout layout = {});

@@ -6,7 +6,8 @@
 namespace cudavision::reference {
 
 int luma(int red, int green, int blue) {
-  volatile float r = 0.299f * float(red), g = 0.587f * float(green), b = 0.114f * float(blue);  // volatile: no fused multiply-add
+  // volatile: no fused multiply-add.
+  volatile float r = 0.299f * float(red), g = 0.587f * float(green), b = 0.114f * float(blue);
   volatile float rg = r + g;
   volatile float sum = rg + b;
   return int(std::floor(sum));
@@ -21,7 +22,8 @@ Grid luma(const Picture& src) {
     if (c.role == Role::blue) rgb[2] = src.read(c);
   }
   Grid out = rgb[0];
-  for (std::size_t i = 0; i < out.values.size(); ++i) out.values[i] = luma(rgb[0].values[i], rgb[1].values[i], rgb[2].values[i]);
+  for (std::size_t i = 0; i < out.values.size(); ++i)
+    out.values[i] = luma(rgb[0].values[i], rgb[1].values[i], rgb[2].values[i]);
   return out;
 }
 

@@ -46,7 +46,8 @@ int nlm(const local::Params& params, const Grid& in, int depth, const Component&
 
 /// Whether the result depends on the box of a region.
 bool follows_boxes(const local::Params& params) {
-  return params.operation == local::Operation::pixelate || (params.operation == local::Operation::box_mean && params.radius == 0);
+  return params.operation == local::Operation::pixelate ||
+         (params.operation == local::Operation::box_mean && params.radius == 0);
 }
 
 /// An eighth of the shorter side of a box, rounded up, at least 2; sides count up to those of the frame.
@@ -64,7 +65,8 @@ Grid mosaic(const Grid& in, const Component& c, const Rect& box, int side) {
   const int across = square(in.width - 1, c.shift_x, box.x) - first_x + 1;
   const int down = square(in.height - 1, c.shift_y, box.y) - first_y + 1;
   const auto at = [&](int x, int y) {
-    return std::size_t(square(y, c.shift_y, box.y) - first_y) * across + std::size_t(square(x, c.shift_x, box.x) - first_x);
+    return std::size_t(square(y, c.shift_y, box.y) - first_y) * across +
+           std::size_t(square(x, c.shift_x, box.x) - first_x);
   };
   std::vector<double> sums(std::size_t(across) * down), counts(sums.size());
   for (int y = 0; y < in.height; ++y)
@@ -87,7 +89,8 @@ Picture apply_by_shape(const local::Params& params, const Picture& src, const Re
   for (const Rect& box : region.ellipses) shapes.push_back({{inside, {}, {box}}, box});
   for (const Polygon& polygon : region.polygons) {
     int x0 = polygon[0].x, y0 = polygon[0].y, x1 = x0, y1 = y0;
-    for (const Point& p : polygon) x0 = std::min(x0, p.x), y0 = std::min(y0, p.y), x1 = std::max(x1, p.x), y1 = std::max(y1, p.y);
+    for (const Point& p : polygon)
+      x0 = std::min(x0, p.x), y0 = std::min(y0, p.y), x1 = std::max(x1, p.x), y1 = std::max(y1, p.y);
     shapes.push_back({{inside, {}, {}, {polygon}}, {x0, y0, x1 - x0, y1 - y0}});
   }
   std::stable_sort(shapes.begin(), shapes.end(), [](const One& a, const One& b) {
@@ -123,17 +126,21 @@ Picture apply(local::Params params, const Picture& src, const Region& region, La
     const bool chroma = c.role == Role::cb || c.role == Role::cr;
     const Grid& in = params.operation == local::Operation::threshold && !chroma ? light : component;
     Grid out(in.width, in.height);
-    if (chroma && (params.operation == local::Operation::threshold || params.operation == local::Operation::deviation)) {
+    if (chroma &&
+        (params.operation == local::Operation::threshold || params.operation == local::Operation::deviation)) {
       std::fill(out.values.begin(), out.values.end(), 1 << (depth - 1));
       return out;
     }
     if (params.operation == local::Operation::pixelate) return mosaic(in, c, box, 2 * params.radius + 1);
-    const int rx = c.shift_x ? (params.radius + 1) / 2 : params.radius, ry = c.shift_y ? (params.radius + 1) / 2 : params.radius;
+    const int rx = c.shift_x ? (params.radius + 1) / 2 : params.radius,
+              ry = c.shift_y ? (params.radius + 1) / 2 : params.radius;
     const Sums sums(in, false), squares(in, true);
     for (int y = 0; y < in.height; ++y) {
       for (int x = 0; x < in.width; ++x) {
         const Window w = window(in, x, y, rx, ry);
-        const auto over = [&](const Sums& s) { return s.at(w.x1, w.y1) - s.at(w.x0, w.y1) - s.at(w.x1, w.y0) + s.at(w.x0, w.y0); };
+        const auto over = [&](const Sums& s) {
+          return s.at(w.x1, w.y1) - s.at(w.x0, w.y1) - s.at(w.x1, w.y0) + s.at(w.x0, w.y0);
+        };
         const double n = w.count(), sum = double(over(sums));
         switch (params.operation) {
           case local::Operation::box_mean:

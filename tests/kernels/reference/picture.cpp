@@ -7,8 +7,8 @@
 namespace cudavision::reference {
 namespace {
 
-constexpr Role Y = Role::luma, U = Role::cb, V = Role::cr, R = Role::red, G = Role::green, B = Role::blue, A = Role::alpha,
-               X = Role::padding;
+constexpr Role Y = Role::luma, U = Role::cb, V = Role::cr, R = Role::red, G = Role::green, B = Role::blue,
+               A = Role::alpha, X = Role::padding;
 constexpr int alignment = 256, guard = 256;
 
 Definition packed(const char* name, int depth, const std::vector<Role>& roles) {
@@ -35,10 +35,12 @@ Definition semiplanar(const char* name, int depth, int shift, Role first, Role s
 }
 
 bool contains(const Rect& r, int x, int y) {
-  return r.width > 0 && r.height > 0 && x >= r.x && long(x) < long(r.x) + r.width && y >= r.y && long(y) < long(r.y) + r.height;
+  return r.width > 0 && r.height > 0 && x >= r.x && long(x) < long(r.x) + r.width && y >= r.y &&
+         long(y) < long(r.y) + r.height;
 }
 
-/// The ellipse that fills a box: (dx / width)² + (dy / height)² ≤ 1 for the distances of the pixel's centre from that of the box, times 2.
+/// The ellipse that fills a box: (dx / width)² + (dy / height)² ≤ 1 for the distances of the pixel's centre from
+/// that of the box, times 2.
 bool in_ellipse(const Rect& box, int x, int y) {
   if (!contains(box, x, y)) return false;
   const __int128 w = box.width, h = box.height, dx = 2 * (long(x) - box.x) + 1 - box.width,
@@ -46,7 +48,8 @@ bool in_ellipse(const Rect& box, int x, int y) {
   return dx * dx * h * h + dy * dy * w * w <= w * w * h * h;
 }
 
-/// Whether a ray from the pixel's centre to the left meets the edges an odd number of times. An edge through the centre is met.
+/// Whether a ray from the pixel's centre to the left meets the edges an odd number of times.
+/// An edge through the centre is met.
 bool in_polygon(const Polygon& polygon, int x, int y) {
   const __int128 cx = 2 * long(x) + 1, cy = 2 * long(y) + 1;  // in half pixels
   int met = 0;
@@ -112,7 +115,8 @@ Picture::Picture(const Geometry& geometry, Layout layout) : geometry_(geometry) 
     }
     const std::ptrdiff_t pitch =
         (row + layout.multiple - 1) / layout.multiple * layout.multiple + layout.padding * bytes + layout.padding_bytes;
-    const std::size_t begin = (end + guard + alignment - 1) / alignment * alignment + layout.offset * bytes + layout.offset_bytes;
+    const std::size_t begin =
+        (end + guard + alignment - 1) / alignment * alignment + layout.offset * bytes + layout.offset_bytes;
     spans_.push_back({begin, pitch});
     end = begin + pitch * rows;
   }
@@ -123,7 +127,8 @@ Picture::Picture(const Geometry& geometry, Layout layout) : geometry_(geometry) 
 Grid Picture::read(const Component& c) const {
   Grid grid(width(c), height(c));
   for (int y = 0; y < grid.height; ++y)
-    for (int x = 0; x < grid.width; ++x) grid.at(x, y) = std::min(word(c, x, y) >> format().shift, format().max_value());
+    for (int x = 0; x < grid.width; ++x)
+      grid.at(x, y) = std::min(word(c, x, y) >> format().shift, format().max_value());
   return grid;
 }
 
@@ -164,10 +169,11 @@ std::string Picture::sample_difference(const Picture& actual, int tolerance) con
         const int want = word(c, x, y), got = actual.word(c, x, y), shift = format().shift;
         const bool stray = ((want ^ got) & unused) != 0;
         if (std::abs((want >> shift) - (got >> shift)) <= tolerance && !stray) continue;
-        return "plane " + std::to_string(c.plane) + ", role " + std::to_string(int(c.role)) + ", sample (" + std::to_string(x) +
-               ", " + std::to_string(y) + ") of " + std::to_string(width(c)) + "x" + std::to_string(height(c)) + ": expected " +
-               std::to_string(want >> shift) + ", got " + std::to_string(got >> shift) + (stray ? ", unused bits changed" : "") +
-               " (tolerance " + std::to_string(tolerance) + ")";
+        return "plane " + std::to_string(c.plane) + ", role " + std::to_string(int(c.role)) + ", sample (" +
+               std::to_string(x) + ", " + std::to_string(y) + ") of " + std::to_string(width(c)) + "x" +
+               std::to_string(height(c)) + ": expected " + std::to_string(want >> shift) + ", got " +
+               std::to_string(got >> shift) + (stray ? ", unused bits changed" : "") + " (tolerance " +
+               std::to_string(tolerance) + ")";
       }
     }
   }
@@ -188,7 +194,8 @@ std::string Picture::difference(const Picture& actual, int tolerance) const {
   for (std::size_t i = 0; i < bytes_.size(); ++i) {
     if (ours[i] || actual.bytes_[i] == std::uint8_t(~bytes_[i])) continue;
     std::string planes;
-    for (const Span& span : spans_) planes += ", plane at " + std::to_string(span.begin) + " pitch " + std::to_string(span.pitch);
+    for (const Span& span : spans_)
+      planes += ", plane at " + std::to_string(span.begin) + " pitch " + std::to_string(span.pitch);
     return "byte " + std::to_string(i) + " outside of the picture was written" + planes;
   }
   return {};

@@ -11,14 +11,15 @@
 
 namespace cudavision::reference {
 
-/// The location of a component's samples, in the terms of GstVideoFormatInfo: the plane, the byte offset of the first sample in a row, the
-/// bytes from one sample to the next, and log2 of the subsampling.
+/// The location of a component's samples, in the terms of GstVideoFormatInfo: the plane, the byte offset of the first
+/// sample in a row, the bytes from one sample to the next, and log2 of the subsampling.
 struct Component {
   Role role;
   int plane, offset, step, shift_x, shift_y;
 };
 
-/// GStreamer's definition of a format, independent of the table under test (format_test.cpp compares both with GStreamer).
+/// GStreamer's definition of a format, independent of the table under test (format_test.cpp
+/// compares both with GStreamer).
 struct Definition {
   const char* name;
   int depth, shift;
@@ -72,9 +73,9 @@ class Picture {
 
   /// This picture with every byte inverted. A destination starts with it, so that no unwritten byte looks correct.
   Picture inverted() const;
-  /// Compares `actual` with this picture. Samples may differ by `tolerance` steps, unused low bits must be equal, and all other bytes must
-  /// still be those of inverted(). Returns a description of the first difference, or an empty string. Ignores the last luma byte in rows
-  /// of packed 4:2:2 with an odd width, which is outside the picture.
+  /// Compares `actual` with this picture. Samples may differ by `tolerance` steps, unused low bits must be equal, and
+  /// all other bytes must still be those of inverted(). Returns a description of the first difference, or an empty
+  /// string. Ignores the last luma byte in rows of packed 4:2:2 with an odd width, which is outside the picture.
   std::string difference(const Picture& actual, int tolerance) const;
   /// Like difference(), for the samples only.
   std::string sample_difference(const Picture& actual, int tolerance) const;
@@ -96,8 +97,8 @@ class Picture {
   std::vector<std::uint8_t> bytes_;
 };
 
-/// Whether a component's sample is in the region. A chroma sample is inside if all of its pixels lie in one shape, and outside if none
-/// of them lies in a shape.
+/// Whether a component's sample is in the region. A chroma sample is inside if all of its pixels lie in one shape, and
+/// outside if none of them lies in a shape.
 bool in_region(const Region& region, const Geometry& geometry, const Component& c, int x, int y);
 
 /// Applies `operation` to the filtered components inside the region. Copies the rest bit for bit.

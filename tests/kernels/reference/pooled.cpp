@@ -40,7 +40,8 @@ std::vector<Pooled::Values> Pooled::read(const Picture& src) const {
     const Grid grid = src.read(c);
     Values plane;
     for (int y = 0; y < height_; ++y)
-      for (int x = 0; x < width_; ++x) plane.push_back(grid.at(x >> c.shift_x, y >> c.shift_y) / double(1 << (format.depth - 8)));
+      for (int x = 0; x < width_; ++x)
+        plane.push_back(grid.at(x >> c.shift_x, y >> c.shift_y) / double(1 << (format.depth - 8)));
     const bool chroma = c.role == Role::cb || c.role == Role::cr;
     for (double& value : plane)
       if (chroma)
@@ -48,13 +49,17 @@ std::vector<Pooled::Values> Pooled::read(const Picture& src) const {
       else if (c.role == Role::luma && format.components.size() > 1)
         value = std::max(0.0, value - 16);
     // red, green, blue and luma, Cb, Cr in this order
-    const std::size_t at = c.role == Role::green || c.role == Role::cb ? 1 : c.role == Role::blue || c.role == Role::cr ? 2 : 0;
+    const std::size_t at = c.role == Role::green || c.role == Role::cb  ? 1
+                           : c.role == Role::blue || c.role == Role::cr ? 2
+                                                                        : 0;
     planes.resize(std::max(planes.size(), at + 1));
     planes[at] = plane;
   }
-  if (std::any_of(format.components.begin(), format.components.end(), [](const Component& c) { return c.role == Role::red; })) {
+  if (std::any_of(format.components.begin(), format.components.end(),
+                  [](const Component& c) { return c.role == Role::red; })) {
     for (std::size_t i = 0; i < planes[0].size(); ++i) {
-      const double red = planes[0][i], green = planes[1][i], blue = planes[2][i], luma = 0.299 * red + 0.587 * green + 0.114 * blue;
+      const double red = planes[0][i], green = planes[1][i], blue = planes[2][i],
+                   luma = 0.299 * red + 0.587 * green + 0.114 * blue;
       planes[0][i] = luma, planes[1][i] = 0.564 * (blue - luma), planes[2][i] = 0.713 * (red - luma);
     }
   }
@@ -91,13 +96,16 @@ double Pooled::gain_of(const Values& luma) const {
   int looked_at = 0;
   for (int y = 0; y < height_; y += 4)
     for (int x = 0; x < width_; x += 4, ++looked_at)
-      if (const std::size_t i = std::size_t(y) * width_ + x; !strong_[i]) values.push_back((luma[i] + 4) / (mean_[0][i] + 4));
+      if (const std::size_t i = std::size_t(y) * width_ + x; !strong_[i])
+        values.push_back((luma[i] + 4) / (mean_[0][i] + 4));
   return double(values.size()) > looked_at / 8.0 ? binned_median(values, 0, 1.0 / 128) : 1;
 }
 
-/// Fills cells of which nothing was measured from their neighbours. `all`: the value if nothing was measured in any cell.
+/// Fills cells of which nothing was measured from their neighbours. `all`:
+/// the value if nothing was measured in any cell.
 Pooled::Values Pooled::filled(Values cells, double all) const {
-  if (std::all_of(cells.begin(), cells.end(), [](double cell) { return cell == none; })) return Values(cells.size(), all);
+  if (std::all_of(cells.begin(), cells.end(), [](double cell) { return cell == none; }))
+    return Values(cells.size(), all);
   for (bool left = true; left;) {
     left = false;
     const Values before = cells;
@@ -134,7 +142,8 @@ Pooled::Values Pooled::medians(const Values& before) const {
   return cells;
 }
 
-/// Offsets of chroma: the median of 3 × 3 cells where the gain of the cell differs from its median by more than a tenth.
+/// Offsets of chroma: the median of 3 × 3 cells where the gain of the cell differs from its
+/// median by more than a tenth.
 Pooled::Values Pooled::smooth_offsets(const Values& offsets, const Values& gains, const Values& smooth_gains) const {
   const Values smooth = medians(offsets);
   Values cells = offsets;
@@ -148,8 +157,10 @@ double Pooled::field(const Values& cells, int x, int y) const {
   double sum = 0;
   for (int dy : {0, 1})
     for (int dx : {0, 1}) {
-      const double wx = dx ? fx - std::floor(fx) : 1 - fx + std::floor(fx), wy = dy ? fy - std::floor(fy) : 1 - fy + std::floor(fy);
-      sum += wx * wy * cells[std::size_t(std::min(int(fy) + dy, down_ - 1) * across_ + std::min(int(fx) + dx, across_ - 1))];
+      const double wx = dx ? fx - std::floor(fx) : 1 - fx + std::floor(fx),
+                   wy = dy ? fy - std::floor(fy) : 1 - fy + std::floor(fy);
+      sum += wx * wy *
+             cells[std::size_t(std::min(int(fy) + dy, down_ - 1) * across_ + std::min(int(fx) + dx, across_ - 1))];
     }
   return sum;
 }
@@ -180,7 +191,8 @@ std::vector<std::uint8_t> Pooled::with_enclosed(const std::vector<std::uint8_t>&
   std::vector<std::uint8_t> all = changed;
   for (int y = 0; y < height_; ++y)
     for (int x = 0; x < width_; ++x)
-      if (seen(x, y, -1, 0) && seen(x, y, 1, 0) && seen(x, y, 0, -1) && seen(x, y, 0, 1)) all[std::size_t(y) * width_ + x] = 1;
+      if (seen(x, y, -1, 0) && seen(x, y, 1, 0) && seen(x, y, 0, -1) && seen(x, y, 0, 1))
+        all[std::size_t(y) * width_ + x] = 1;
   return all;
 }
 
@@ -190,7 +202,8 @@ std::vector<std::uint8_t> Pooled::refined(const Picture& src, int scale, const s
   const int across = (width_ + scale - 1) / scale, down = (height_ + scale - 1) / scale;
   const auto each_near = [&](int block, int radius, auto work) {
     for (int v = std::max(0, block / across - radius); v <= std::min(down - 1, block / across + radius); ++v)
-      for (int u = std::max(0, block % across - radius); u <= std::min(across - 1, block % across + radius); ++u) work(u, v);
+      for (int u = std::max(0, block % across - radius); u <= std::min(across - 1, block % across + radius); ++u)
+        work(u, v);
   };
   std::vector<Values> looks(frame.size(), Values(std::size_t(across) * down, 0));
   for (int block = 0; block < across * down; ++block)
@@ -206,8 +219,9 @@ std::vector<std::uint8_t> Pooled::refined(const Picture& src, int scale, const s
     for (int x = 0; x < width_; ++x) {
       const int block = y / scale * across + x / scale;
       bool same = true;
-      each_near(block, 1,
-                [&](int u, int v) { same = same && changed[std::size_t(v * across + u)] == changed[std::size_t(block)]; });
+      each_near(block, 1, [&](int u, int v) {
+        same = same && changed[std::size_t(v * across + u)] == changed[std::size_t(block)];
+      });
       if (same || !counted[std::size_t(block)]) {
         mask.push_back(changed[std::size_t(block)]);
         continue;
@@ -255,7 +269,8 @@ std::vector<std::uint8_t> Pooled::submit(const Picture& src) {
       double sum = 0;
       for (int k = 0; k < channels; ++k) {
         if (luma > 203 && frame[0][i] > 203) continue;
-        expected[std::size_t(k)][i] = k == 0 ? luma : gain[i] * mean_[std::size_t(k)][i] + field(cells[std::size_t(k)], x, y);
+        expected[std::size_t(k)][i] =
+            k == 0 ? luma : gain[i] * mean_[std::size_t(k)][i] + field(cells[std::size_t(k)], x, y);
         const double away = frame[std::size_t(k)][i] - expected[std::size_t(k)][i];
         sum += away * away / spread(k, i);
       }
@@ -291,7 +306,9 @@ std::vector<std::uint8_t> Pooled::submit(const Picture& src) {
       above_before_[i] = above_[i], above_[i] = near_above;
       const double usual = std::max(1.0 / (frame_ + 1), params_.learning_rate < 0 ? 0.01 : params_.learning_rate);
       const bool slow = near && frame_ >= 50;
-      const double rate = slow ? 0.001 : usual, of_variance = slow ? 0.0001 : frame_ >= 50 ? usual : std::max(usual, 0.05);
+      const double rate = slow ? 0.001 : usual, of_variance = slow           ? 0.0001
+                                                              : frame_ >= 50 ? usual
+                                                                             : std::max(usual, 0.05);
       for (std::size_t k = 0; k < std::size_t(channels); ++k) {
         const double away = frame[k][i] - expected[k][i];
         const double square = frame_ >= 50 ? std::min(away * away, 16 * spread(int(k), i)) : away * away;
@@ -301,7 +318,8 @@ std::vector<std::uint8_t> Pooled::submit(const Picture& src) {
           variance_[k][i] = 4 * spread(int(k), i);
         else
           variance_[k][i] += (grows ? std::max(of_variance, 0.2) : of_variance) * (square - variance_[k][i]);
-        if (params_.noise_limit > 0) variance_[k][i] = std::min(variance_[k][i], params_.noise_limit * params_.noise_limit);
+        if (params_.noise_limit > 0)
+          variance_[k][i] = std::min(variance_[k][i], params_.noise_limit * params_.noise_limit);
       }
       mean_[0][i] = std::max(mean_[0][i], -3.0);
     }

@@ -16,8 +16,8 @@ class Pooled {
 
   /// The changed pixels, 0 or 1 for each.
   std::vector<std::uint8_t> submit(const Picture& src);
-  /// The changed pixels of a frame whose blocks of scale × scale pixels changed or did not (row-major): pixels of the blocks at the outline
-  /// follow the blocks around them that look like them. Where `counted` is 0, nothing changed.
+  /// The changed pixels of a frame whose blocks of scale × scale pixels changed or did not (row-major): pixels of the
+  /// blocks at the outline follow the blocks around them that look like them. Where `counted` is 0, nothing changed.
   std::vector<std::uint8_t> refined(const Picture& src, int scale, const std::vector<std::uint8_t>& changed,
                                     const std::vector<std::uint8_t>& counted) const;
 
@@ -40,8 +40,9 @@ class Pooled {
   const int width_, height_, across_, down_;
   int frame_ = 0;
   std::vector<Values> mean_, variance_;
-  std::vector<std::uint8_t> above_, above_before_;  ///< the pixel or one beside it, in the last frame and in the frame before
-  std::vector<std::uint8_t> strong_;                ///< in the last frame
+  /// The pixel or one beside it, in the last frame and in the frame before.
+  std::vector<std::uint8_t> above_, above_before_;
+  std::vector<std::uint8_t> strong_;  ///< in the last frame
 };
 
 }  // namespace cudavision::reference
