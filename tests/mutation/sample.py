@@ -38,7 +38,9 @@ class Mutant:
 
 
 def install(folder):
-    """Installs universalmutator from PyPI in a folder. Only its rules are needed, which use the standard library."""
+    """Installs universalmutator from PyPI in a folder, unless it is there. Its rules use the standard library alone."""
+    if (folder / f'{PACKAGE.replace("==", "-")}.dist-info').exists():
+        return
     subprocess.run([sys.executable, '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--no-deps', '--upgrade', '--target', str(folder),
                     PACKAGE], check=True)
 
