@@ -11,13 +11,13 @@ import shutil
 import signal
 import subprocess
 import threading
-import time
 from pathlib import Path
 
 LARGE = 4  # seconds of processor time: a program of gst-check that needs more is divided into its cases
 # Results of gst-check: FILE:LINE:RESULT:CASE:TEST:NUMBER: TEXT
 GST_CHECK = re.compile(r'^\S+:\d+:[PFES]:([^:]+):\w+:\d+: ', re.MULTILINE)
 GIB = 1 << 30
+NO_COUNTERS = {'GCOV_PREFIX': '/dev/null', 'GCOV_ERROR_FILE': '/dev/null'}  # coverage is written nowhere
 
 
 @dataclasses.dataclass
@@ -45,8 +45,7 @@ def execute(unit, cpu_limit=1800, wall_limit=3600, environment=None, keep_output
         resource.setrlimit(resource.RLIMIT_DATA, (6 * GIB, 6 * GIB))
         resource.setrlimit(resource.RLIMIT_FSIZE, (GIB, GIB))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    # Coverage is written nowhere, unless `environment` says where.
-    full = {**os.environ, 'GCOV_PREFIX': '/dev/null', 'GCOV_ERROR_FILE': '/dev/null', 'CUDAVISION_TEST_ROUNDS': '1',
+    full = {**os.environ, **NO_COUNTERS, 'CUDAVISION_TEST_ROUNDS': '1',
             'CK_TIMEOUT_MULTIPLIER': '10', **unit.environment, **(environment or {})}
     late = threading.Event()
     process = subprocess.Popen(unit.command, env=full, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE if keep_output else subprocess.DEVNULL,
@@ -87,8 +86,8 @@ def programs(build, suites, skip):
 
 def suites_of(unit):
     """A program of GoogleTest as one unit for each of its suites."""
-    listed = subprocess.run([*unit.command, '--gtest_list_tests'], env={**os.environ, **unit.environment, 'GCOV_PREFIX': '/dev/null',
-                            'GCOV_ERROR_FILE': '/dev/null'}, stdout=subprocess.PIPE, text=True, check=True).stdout
+    listed = subprocess.run([*unit.command, '--gtest_list_tests'], env={**os.environ, **unit.environment, **NO_COUNTERS},
+                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True).stdout
     excluded = next((word.partition('=')[2].partition('-')[2] for word in unit.command if word.startswith('--gtest_filter=')), '')
     for suite in re.findall(r'^(\S+)\.(?:\s|$)', listed, re.MULTILINE):
         command = [word for word in unit.command if not word.startswith('--gtest_filter=')]
@@ -174,7 +173,9 @@ class Coverage:
                               stderr=subprocess.DEVNULL, text=True, errors='replace').stdout
         for text in said.splitlines():
             for file in json.loads(text)['files'] if text.startswith('{') else []:
-                name = os.path.relpath(self.build.folder / file['file'], self.build.source)
+                # Options such as -ffile-prefix-map name files as they lie below the source tree.
+                below = self.build.source / file['file']
+                name = os.path.relpath(below if below.is_file() else self.build.folder / file['file'], self.build.source)
                 if not name.startswith(tuple(folder + '/' for folder in self.folders)):
                     continue
                 self.known.setdefault(name, set()).update(line['line_number'] for line in file['lines'])
