@@ -16,6 +16,7 @@ packages_fuzz=(clang llvm libclang-rt-dev python3-venv)  # tests/fuzz/fuzz.sh
 declare -A packages_with=(
   [browser]='chromium chromium-driver python3-selenium fonts-dejavu-core'
   [mqtt]='mosquitto mosquitto-clients python3-paho-mqtt python3-prometheus-client gir1.2-gst-rtsp-server-1.0 gstreamer1.0-x curl openssl libfaketime'
+  [mutants]=python3-pip  # and a package of PyPI: see install_mutator
   [packages]='debootstrap dpkg-dev python3-venv'  # also runs tests/packages.sh
   [ray]=python3-venv  # and a virtual environment: see make_ray_environment
 )
@@ -169,6 +170,12 @@ make_ray_environment() {
   /usr/bin/python3 -m venv --system-site-packages "$environment" &&
     "$environment/bin/pip" install --quiet --disable-pip-version-check --requirement "$list" &&
     cp "$list" "$environment/requirements.txt"
+}
+
+# install_mutator BUILD_FOLDER: installs what tests/mutants.py needs in BUILD_FOLDER/universalmutator, if WITH asks for it.
+install_mutator() {
+  if [[ " ${WITH:-} " != *' mutants '* || ${INSTALL:-1} == 0 ]]; then return; fi
+  /usr/bin/python3 "$(dirname "${BASH_SOURCE[0]}")/mutants.py" --install "$1/universalmutator"
 }
 
 # install_for_build PACKAGE…: installs the packages of any build, the named ones, and those for CUDA if choose_backends chose it; without

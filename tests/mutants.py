@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Measures the tests: changes the code in one place, builds, and runs the tests that run the changed line. If none of them fails, nobody
+noticed the change: it survived.
+
+    tests/mutants.py --seed 1 --count 300            # a sample of changes in gst/base, gst/elements and kernels
+    tests/mutants.py --seed 1 --count 300 --again    # tries the survivors again, after tests were added
+    tests/mutants.py --coverage                      # the share of lines that the tests run
+
+The changes are made by universalmutator with the rules in tests/mutation/cpp.rules. Those that do not compile, or whose object is the same,
+do not count. Each result is written to a journal in the build folder, so that a run that was stopped goes on.
+Exit status: 0; 1 if less than --must per cent are noticed; 77 without universalmutator and without a way to install it.
+"""
+import argparse
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from mutation import sample, units  # noqa: E402
+from mutation.build import Broken, Build  # noqa: E402
+
+ROOT = Path(__file__).resolve().parent.parent
+REASONS = Path(__file__).with_name('mutation') / 'reasons.txt'
+# Tests that need a GPU, measure the tests themselves, or run the same code for minutes under a tool.
+SKIP = ['cuda', 'valgrind', 'neighbours', 'install', 'motion_', 'bench_']
+
+
+class Journal:
+    """A line for each change that was tried. The last one counts."""
+
+    def __init__(self, path):
+        self.path, self.entries = path, {}
+        if path.exists():
+            for line in path.read_text(encoding='utf-8').splitlines():
+                try:
+                    entry = json.loads(line)
+                    self.entries[entry['key']] = entry
+                except (ValueError, KeyError):  # the run was killed while it wrote
+                    continue
+
+    def add(self, mutant, **fields):
+        entry = {'key': mutant.key, 'file': mutant.file, 'line': mutant.line, 'before': mutant.before, 'after': mutant.after, **fields}
+        self.entries[mutant.key] = entry
+        with self.path.open('a', encoding='utf-8') as file:
+            file.write('\n' + json.dumps(entry) if self.path.stat().st_size else json.dumps(entry))
+        return entry
+
+
+def reasons(path):
+    """{(file, before, after): reason}. A block has a line with the file, "- BEFORE", "+ AFTER", and the reason."""
+    found = {}
+    for block in path.read_text(encoding='utf-8').split('\n\n') if path.exists() else []:
+        lines = [line for line in block.splitlines() if not line.startswith('#')]
+        if len(lines) >= 4:
+            found[lines[0], lines[1][2:], lines[2][2:]] = ' '.join(lines[3:])
+    return found
+
+
+def judge(mutant, outputs, build, coverage, patience):
+    """Tries one change. Returns the fields for the journal."""
+    try:
+        changed = build.changed(mutant, outputs)
+    except Broken:
+        return {'result': 'invalid'}
+    if not changed:
+        return {'result': 'same'}
+    tests = coverage.covering(mutant.file, mutant.line, map(build.compiled, outputs))
+    built, spent = set(), 0
+    with build.with_objects(changed):
+        for number, unit in enumerate(tests):
+            needed = {output for need in unit.needs for output in build.outputs.get(need, [])} - built
+            if needed and build.ninja(*needed):
+                return {'result': 'invalid'}
+            built |= needed
+            result = units.execute(unit, cpu_limit=10 + 10 * unit.seconds, wall_limit=120 + 60 * unit.seconds)
+            spent += result.seconds
+            if result.status or result.late:
+                return {'result': 'noticed', 'by': unit.name, 'late': result.late, 'tests': number + 1, 'seconds': round(spent, 1)}
+            if spent > patience:
+                return {'result': 'survived', 'tests': number + 1, 'left': len(tests) - number - 1, 'seconds': round(spent, 1)}
+    return {'result': 'survived', 'tests': len(tests), 'left': 0, 'seconds': round(spent, 1)}
+
+
+def eligible(build, folders, most):
+    """{file: objects} of what may be changed: code of the CPU backend. A header that more than `most` objects include would cost too much."""
+    objects = build.objects()
+    found, left_out = {}, []
+    for file in sorted(path for folder in folders for path in (build.source / folder).rglob('*.[ch]pp')):
+        name = str(file.relative_to(build.source))
+        if 'cuda' in name or not objects[name]:
+            continue
+        if name.endswith('.hpp') and len(objects[name]) > most:
+            left_out.append(name)
+        else:
+            found[name] = objects[name]
+    return found, left_out
+
+
+def print_result(entries, known):
+    counted = [entry for entry in entries if entry['result'] in ('noticed', 'survived')]
+    survivors = sorted((entry for entry in counted if entry['result'] == 'survived'), key=lambda entry: (entry['file'], entry['line']))
+    without = 0
+    for entry in survivors:
+        mutant = sample.Mutant(entry['file'], entry['line'], entry['before'], entry['after'])
+        reason = known.get((mutant.file, mutant.before.strip(), mutant.after.strip()))
+        without += reason is None
+        print(f'survived: {mutant}')
+        print(f'  {reason or "no test runs this line" if not entry["tests"] else reason or "no reason is known"}' +
+              (f' (after {entry["seconds"]:.0f} s; {entry["left"]} units of tests were left)' if entry.get('left') else ''))
+    noticed = len(counted) - len(survivors)
+    share = 100 * noticed / len(counted) if counted else 0
+    others = {kind: sum(entry['result'] == kind for entry in entries) for kind in ('invalid', 'same')}
+    print(f'{len(counted)} changes: {noticed} noticed ({share:.1f} %), {len(survivors)} survived, {len(survivors) - without} of them with a '
+          f'reason. Not counted: {others["invalid"]} do not compile, {others["same"]} give the same object.')
+    return share
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--seed', type=int, default=1)
+    parser.add_argument('--count', type=int, default=300, help='changes that count')
+    parser.add_argument('--folder', action='append', help='gst/base, gst/elements and kernels; may be repeated')
+    parser.add_argument('--build', type=Path, default=ROOT / 'build-mutants', help='build folder of its own')
+    parser.add_argument('--again', action='store_true', help='try the survivors in the journal again')
+    parser.add_argument('--coverage', action='store_true', help='only print the line coverage')
+    parser.add_argument('--must', type=float, default=0, help='per cent that must be noticed')
+    parser.add_argument('--patience', type=float, default=120, help='seconds of processor time for the tests of one change; then it counts as survived')
+    parser.add_argument('--objects', type=int, default=3, help='headers that more objects include are left out')
+    parser.add_argument('--minutes', type=float, help='stop after this time')
+    parser.add_argument('--suites', default='kernels,elements', help="meson's suites of the tests")
+    parser.add_argument('--source', type=Path, default=ROOT, help='the source tree')
+    parser.add_argument('--install', type=Path, metavar='FOLDER', help='only install universalmutator there')
+    options = parser.parse_args()
+    if options.install:
+        return sample.install(options.install)
+    source, folder = options.source.resolve(), options.build.resolve()
+    mutator = sample.generator(folder / 'universalmutator')
+    if not mutator:
+        try:
+            sample.install(folder / 'universalmutator')
+        except (OSError, subprocess.CalledProcessError):
+            pass
+        mutator = sample.generator(folder / 'universalmutator')
+    if not mutator:
+        print(f'skipped: {sample.PACKAGE} is not installed, and cannot be installed from PyPI')
+        return 77
+
+    own = source == ROOT
+    folders = options.folder or ['gst/base', 'gst/elements', 'kernels']
+    build = Build(source, folder, ['-Dcuda=disabled', '-Dbenchmarks=disabled'] if own else [])
+    coverage = units.Coverage(build, folders)
+    coverage.measure(options.suites.split(','), SKIP, say=lambda text: print(text, file=sys.stderr, flush=True))
+    for each in folders:
+        run, known = coverage.share(each)
+        print(f'{each}: {run} of {known} lines run ({100 * run / max(known, 1):.1f} %)')
+    if options.coverage:
+        return 0
+
+    files, left_out = eligible(build, folders, options.objects)
+    changes = sample.in_order([mutant for file in files for mutant in sample.mutants_of(mutator, source, file)], options.seed)
+    print(f'{len(changes)} changes in {len(files)} files; {len(left_out)} headers with more than {options.objects} objects are left out', flush=True)
+    journal, end = Journal(build.scratch / 'journal.jsonl'), time.monotonic() + 60 * (options.minutes or 1e9)
+    entries, counted = [], 0
+    for mutant in changes:
+        if counted >= options.count:
+            break
+        entry = journal.entries.get(mutant.key)
+        if entry is None or (options.again and entry['result'] == 'survived'):
+            if time.monotonic() > end:
+                if entry is None:
+                    break
+            else:
+                entry = journal.add(mutant, **judge(mutant, files[mutant.file], build, coverage, options.patience))
+                print(f'{counted + 1}: {entry["result"]} {mutant.file}:{mutant.line} {entry.get("by", "")}', file=sys.stderr, flush=True)
+        entries.append(entry)
+        counted += entry['result'] in ('noticed', 'survived')
+    share = print_result(entries, reasons(REASONS))
+    return 1 if share < options.must else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Tests tests/mutants.py:  mutants_test.py FOLDER_OF_UNIVERSALMUTATOR
+
+It runs the tool on a small project, whose tests notice some changes and miss others. Skips with 77 without universalmutator, which
+WITH=mutants tests/run.sh installs in the folder.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parent
+sys.path.insert(0, str(TESTS))
+import mutants  # noqa: E402
+from mutation import sample, units  # noqa: E402
+from mutation.build import Build  # noqa: E402
+
+package = Path(sys.argv.pop(1))
+
+PROJECT = """project('small', 'cpp')
+code = static_library('code', 'code/ages.cpp', include_directories: '.')
+program = executable('ages', 'ages_test.cpp', link_with: code)
+test('ages', program, suite: 'elements')
+test('other', find_program('true'), suite: 'lint')
+"""
+AGES = """// An age < 18 in a comment is no place for a change.
+#include "code/ages.hpp"
+bool is_child(int age) {
+  return age < legal;
+}
+bool is_old(int age) {
+  return age > 100;
+}
+int never_called(int age) {
+  return age + 7;
+}
+int same(int age) {
+  return age + 0;
+}
+"""
+HEADER = "#pragma once\nconstexpr int legal = 18;\n"
+TEST = """bool is_child(int), is_old(int);
+int same(int);
+int main() { return is_child(17) && !is_child(18) && is_old(500) && !is_old(5) && same(3) == 3 ? 0 : 1; }
+"""
+
+
+class Mutants(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.source = Path(folder.name) / "source"
+        self.build = Path(folder.name) / "build"
+        (self.source / "code").mkdir(parents=True)
+        for name, text in {"meson.build": PROJECT, "code/ages.cpp": AGES, "code/ages.hpp": HEADER, "ages_test.cpp": TEST}.items():
+            (self.source / name).write_text(text, encoding="utf-8")
+
+    def run_tool(self, *arguments, status=0):
+        result = subprocess.run([sys.executable, TESTS / "mutants.py", "--source", self.source, "--build", self.build, "--folder", "code",
+                                 "--count", "100", *arguments],
+                                env={**os.environ, "PYTHONPATH": str(package)}, capture_output=True, text=True)
+        self.assertEqual(result.returncode, status, result.stdout + result.stderr)
+        return result.stdout
+
+    def journal(self):
+        return [json.loads(line) for line in (self.build / "mutants/journal.jsonl").read_text(encoding="utf-8").splitlines()]
+
+    def test_notices_and_lists(self):
+        said = self.run_tool()
+        self.assertIn("code: 6 of 8 lines run (75.0 %)", said)
+        results = {(entry["file"], entry["line"], entry["after"].strip()): entry["result"] for entry in self.journal()}
+        cpp, hpp = "code/ages.cpp", "code/ages.hpp"
+        self.assertEqual(results, {
+            (cpp, 4, "return age <= legal;"): "noticed",
+            (hpp, 2, "constexpr int legal = (18 + 1);"): "noticed",
+            (cpp, 7, "return age >= 100;"): "survived",
+            (cpp, 7, "return age > (100 + 1);"): "survived",
+            (cpp, 10, "return age - 7;"): "survived",
+            (cpp, 10, "return age + (7 + 1);"): "survived",
+            (cpp, 13, "return age - 0;"): "same",
+            (cpp, 13, "return age + (0 + 1);"): "noticed"})
+        self.assertIn("7 changes: 3 noticed (42.9 %), 4 survived, 0 of them with a reason. Not counted: 0 do not compile, 1 give the same object.", said)
+        self.assertRegex(said, r"survived: code/ages\.cpp:7\n  - return age > 100;\n  \+ return age >= 100;\n  no reason is known")
+        self.assertRegex(said, r"survived: code/ages\.cpp:10\n  - return age \+ 7;\n  \+ return age - 7;\n  no test runs this line")
+        self.assertEqual({entry["tests"] for entry in self.journal() if entry["line"] == 10}, {0})
+        # The source tree is as before, and so is what the build folder has.
+        self.assertEqual((self.source / "code/ages.cpp").read_text(encoding="utf-8"), AGES)
+        subprocess.run(["meson", "test", "-C", self.build, "ages"], check=True, capture_output=True)
+
+        before = len(self.journal())
+        self.assertEqual(self.run_tool().split("code: ")[1], said.split("code: ")[1])  # all of it from the journal
+        self.assertEqual(len(self.journal()), before)
+        self.run_tool("--must", "50", status=1)
+
+        # A better test, and the survivors again.
+        (self.source / "ages_test.cpp").write_text(TEST.replace("is_old(500)", "is_old(101) && !is_old(100)"), encoding="utf-8")
+        said = self.run_tool("--again")
+        self.assertIn("7 changes: 5 noticed (71.4 %), 2 survived", said)
+
+    def test_goes_on(self):
+        self.run_tool("--count", "2")
+        first = self.journal()
+        with (self.build / "mutants/journal.jsonl").open("a", encoding="utf-8") as file:
+            file.write('\n{"key": "code/ag')  # killed while it wrote
+        self.run_tool("--count", "3")
+        lines = (self.build / "mutants/journal.jsonl").read_text(encoding="utf-8").splitlines()
+        self.assertEqual([json.loads(line) for line in lines[:len(first)]], first)
+        self.assertEqual(sum(json.loads(line)["result"] != "same" for line in lines if line != '{"key": "code/ag'), 3)
+
+    def test_restores_what_a_killed_run_left(self):
+        self.run_tool("--coverage")
+        build = Build(self.source, self.build)
+        library = next(name for name in build.files() if name.endswith(".a"))
+        change = sample.Mutant("code/ages.cpp", 4, "  return age < legal;", "  return age > legal;")
+        output = build.objects()[change.file][0]
+        before = (self.build / output).read_bytes()
+        block = build.with_objects(build.changed(change, [output]))
+        linked = block.__enter__()
+        self.assertEqual(sorted(linked), sorted([library, "ages"]))
+        self.assertIsNone(build.ninja("ages"))
+        self.assertNotEqual((self.build / output).read_bytes(), before)
+        self.assertEqual(subprocess.run([self.build / "ages"]).returncode, 1)
+        Build(self.source, self.build)  # the next run
+        self.assertEqual((self.build / output).read_bytes(), before)
+        self.assertIsNone(build.ninja("ages"))
+        self.assertEqual(subprocess.run([self.build / "ages"]).returncode, 0)
+
+
+class Parts(unittest.TestCase):
+    def test_reasons(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "reasons.txt"
+            path.write_text("# about this file\n\na.cpp\n- x < 1\n+ x <= 1\nx is never 1,\nas b.cpp says.\n", encoding="utf-8")
+            self.assertEqual(mutants.reasons(path), {("a.cpp", "x < 1", "x <= 1"): "x is never 1, as b.cpp says."})
+        for file, before, after in mutants.reasons(mutants.REASONS):  # reasons for code that is gone would hide nothing, and go
+            lines = [line.strip() for line in (mutants.ROOT / file).read_text(encoding="utf-8").splitlines()]
+            self.assertIn(before, lines)
+            self.assertIn(after, [mutant.after.strip() for mutant in sample.mutants_of(sample.generator(package), mutants.ROOT, file)
+                                  if mutant.before.strip() == before])
+
+    def test_divides_programs(self):
+        unit = units.Unit("kernels_1", ["/bin/sh", "-c", "printf 'One.\\n  a\\nAll/Two.  # TypeParam = int\\n  b/0\\n'", "sh", "--gtest_filter=-*Cuda*"],
+                          {}, [])
+        self.assertEqual([part.command[-3] for part in units.suites_of(unit)], ["--gtest_filter=One.*-*Cuda*", "--gtest_filter=All/Two.*-*Cuda*"])
+        said = "50%: Checks: 2, Failures: 1, Errors: 0\na/b.cpp:9:P:keeps_metas:keeps_metas:0: Passed\na/b.cpp:12:F:waits:waits:1: why: no\n"
+        self.assertEqual([part.environment for part in units.cases_of(unit, said)], [{"CK_RUN_CASE": "keeps_metas"}, {"CK_RUN_CASE": "waits"}])
+
+    def test_ends_what_hangs(self):
+        for script, limits in {"while :; do :; done": {"cpu_limit": 1}, "sleep 1000": {"wall_limit": 1}}.items():
+            result = units.execute(units.Unit("hangs", ["/bin/sh", "-c", script], {}, []), **limits)
+            self.assertTrue(result.late)
+            self.assertNotEqual(result.status, 0)
+
+
+if __name__ == "__main__":
+    if not sample.generator(package):
+        print(f"skipped: {sample.PACKAGE} is not in {package}; WITH=mutants tests/run.sh installs it")
+        sys.exit(77)
+    unittest.main()

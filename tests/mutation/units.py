@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The tests of a build in units that tests/mutants.py can run one by one, their times, and the lines that each of them runs."""
+import collections
+import dataclasses
+import hashlib
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import threading
+from pathlib import Path
+
+LARGE = 4  # seconds of processor time: a program of gst-check that needs more is divided into its cases
+# Results of gst-check: FILE:LINE:RESULT:CASE:TEST:NUMBER: TEXT
+GST_CHECK = re.compile(r'^\S+:\d+:[PFES]:([^:]+):\w+:\d+: ', re.MULTILINE)
+GIB = 1 << 30
+NO_COUNTERS = {'GCOV_PREFIX': '/dev/null', 'GCOV_ERROR_FILE': '/dev/null'}  # coverage is written nowhere
+
+
+@dataclasses.dataclass
+class Unit:
+    name: str
+    command: list
+    environment: dict
+    needs: list  # targets of meson
+    seconds: float = 0  # of processor time
+    passes: bool = True
+
+
+@dataclasses.dataclass
+class Result:
+    status: int
+    seconds: float  # of processor time
+    output: str = ''
+    late: bool = False
+
+
+def execute(unit, cpu_limit=1800, wall_limit=3600, environment=None, keep_output=False):
+    """Runs a unit. It ends after so many seconds of processor time, or, if it waits for something, of time."""
+    def limits():
+        resource.setrlimit(resource.RLIMIT_CPU, (int(cpu_limit) + 1, int(cpu_limit) + 5))
+        resource.setrlimit(resource.RLIMIT_DATA, (6 * GIB, 6 * GIB))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (GIB, GIB))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    full = {**os.environ, **NO_COUNTERS, 'CUDAVISION_TEST_ROUNDS': '1',
+            'CK_TIMEOUT_MULTIPLIER': '10', **unit.environment, **(environment or {})}
+    late = threading.Event()
+    process = subprocess.Popen(unit.command, env=full, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE if keep_output else subprocess.DEVNULL,
+                               stderr=subprocess.STDOUT, preexec_fn=limits, start_new_session=True)
+
+    def end():
+        late.set()
+        os.killpg(process.pid, signal.SIGKILL)
+    timer = threading.Timer(wall_limit, end)
+    timer.start()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    try:
+        output = process.communicate()[0]
+    finally:
+        timer.cancel()
+        if process.poll() is None:
+            end()
+            process.wait()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Result(process.returncode, used, (output or b'').decode(errors='replace'), late.is_set() or used >= cpu_limit)
+
+
+def programs(build, suites, skip):
+    """The tests of meson in these suites, each program once, without those whose name has one of the words of `skip`."""
+    found = {}
+    for test in build.tests:
+        names = {suite.split(':')[-1] for suite in test['suite']}
+        if not names & set(suites) or any(word in test['name'] for word in skip):
+            continue
+        command, environment = list(test['cmd']), dict(test['env'])
+        for name in ('GTEST_TOTAL_SHARDS', 'GTEST_SHARD_INDEX'):
+            environment.pop(name, None)
+        unit = Unit(test['name'], command, environment, test['depends'])
+        found.setdefault((tuple(command), test['protocol'] == 'gtest'), unit)
+    return [(unit, gtest) for (_, gtest), unit in found.items()]
+
+
+def suites_of(unit):
+    """A program of GoogleTest as one unit for each of its suites."""
+    listed = subprocess.run([*unit.command, '--gtest_list_tests'], env={**os.environ, **unit.environment, **NO_COUNTERS},
+                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True).stdout
+    excluded = next((word.partition('=')[2].partition('-')[2] for word in unit.command if word.startswith('--gtest_filter=')), '')
+    for suite in re.findall(r'^(\S+)\.(?:\s|$)', listed, re.MULTILINE):
+        command = [word for word in unit.command if not word.startswith('--gtest_filter=')]
+        command += [f'--gtest_filter={suite}.*' + (f'-{excluded}' if excluded else ''), '--gtest_fail_fast', '--gtest_brief=1']
+        yield dataclasses.replace(unit, name=f'{Path(unit.command[0]).name} {suite}', command=command)
+
+
+def cases_of(unit, said):
+    """A program of gst-check as one unit for each case that it named; none if it is something else."""
+    for case in dict.fromkeys(GST_CHECK.findall(said)):
+        yield dataclasses.replace(unit, name=f'{unit.name} {case}', environment={**unit.environment, 'CK_RUN_CASE': case})
+
+
+class Coverage:
+    """Which unit runs which line, kept in a file of the build folder. Measures only what is new or changed there."""
+
+    def __init__(self, build, folders):
+        self.build, self.folders = build, folders
+        self.path = build.scratch / 'coverage.json'
+        kept = json.loads(self.path.read_text()) if self.path.exists() else {}
+        self.stamp = kept.get('stamp', {})  # program: state of its sources
+        self.units = {name: Unit(**fields) for name, fields in kept.get('units', {}).items()}
+        self.lines = kept.get('lines', {})  # unit: {file: its lines that run}
+        self.known = {file: set(lines) for file, lines in kept.get('known', {}).items()}  # file: the lines that have code
+
+    def save(self):
+        part = self.path.with_suffix('.part')
+        part.write_text(json.dumps({'stamp': self.stamp, 'units': {name: dataclasses.asdict(unit) for name, unit in self.units.items()},
+                                    'lines': self.lines, 'known': {file: sorted(lines) for file, lines in self.known.items()}}))
+        os.replace(part, self.path)
+
+    def state(self, unit):
+        """Changes with the sources of the code and of the unit's program."""
+        names = sorted({name for need in unit.needs for name in self.build.sources.get(need, [])} | {word for word in unit.command if word.endswith('.py')} |
+                       {str(path) for folder in self.folders for path in (self.build.source / folder).rglob('*.[ch]pp')})
+        return hashlib.sha1(b''.join(Path(name).read_bytes() for name in names if Path(name).is_file())).hexdigest()
+
+    def measure(self, suites, skip, say):
+        wanted = programs(self.build, suites, skip)
+        outputs = sorted({output for unit, _ in wanted for need in unit.needs for output in self.build.outputs.get(need, [])})
+        failed = self.build.ninja(*outputs)
+        if failed:
+            raise RuntimeError(failed)
+        for unit, gtest in wanted:
+            state = self.state(unit)
+            if self.stamp.get(unit.name) == state:
+                continue
+            for name in [name for name in self.units if name.split(' ')[0] in (unit.name, Path(unit.command[0]).name)]:
+                self.units.pop(name), self.lines.pop(name, None)
+            parts = list(suites_of(unit)) if gtest else []
+            if not gtest:
+                said = self.measure_one(unit, say)
+                parts = list(cases_of(unit, said)) if unit.seconds >= LARGE else []
+            for part in parts:
+                self.measure_one(part, say)
+            if len(parts) > 1:
+                self.units.pop(unit.name, None), self.lines.pop(unit.name, None)
+            self.stamp[unit.name] = state
+            self.save()
+
+    def measure_one(self, unit, say):
+        counters = self.build.scratch / 'counters'
+        shutil.rmtree(counters, ignore_errors=True)
+        result = execute(unit, environment={'GCOV_PREFIX': str(counters), 'CK_VERBOSITY': 'verbose'}, keep_output=True)
+        unit.seconds, unit.passes = round(result.seconds, 2), result.status == 0
+        lines = self.read(counters) if unit.passes else {}
+        if lines or not unit.passes:
+            self.units[unit.name], self.lines[unit.name] = unit, lines
+        say(f'{unit.name}: {unit.seconds:.1f} s, ' + (f'{sum(map(len, lines.values()))} lines' if unit.passes else f'exit status {result.status}, left out'))
+        return result.output
+
+    def read(self, counters):
+        """{file: the lines that ran}, of files in the folders."""
+        data = list(counters.rglob('*.gcda'))
+        for file in data:
+            notes = Path('/') / file.relative_to(counters).with_suffix('.gcno')
+            if notes.exists():
+                file.with_suffix('.gcno').symlink_to(notes)
+        ran = collections.defaultdict(set)
+        if not data:
+            return {}
+        said = subprocess.run(['gcov', '--json-format', '--stdout', *map(str, data)], cwd=self.build.folder, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True, errors='replace').stdout
+        for text in said.splitlines():
+            for file in json.loads(text)['files'] if text.startswith('{') else []:
+                # Options such as -ffile-prefix-map name files as they lie below the source tree.
+                below = self.build.source / file['file']
+                name = os.path.relpath(below if below.is_file() else self.build.folder / file['file'], self.build.source)
+                if not name.startswith(tuple(folder + '/' for folder in self.folders)):
+                    continue
+                self.known.setdefault(name, set()).update(line['line_number'] for line in file['lines'])
+                ran[name].update(line['line_number'] for line in file['lines'] if line['count'])
+        return {name: sorted(lines) for name, lines in ran.items() if lines}
+
+    def covering(self, file, line, compiled):
+        """The units that run a line, quickest first, those of the file's operation ahead. A line without code of its own (a constant, a
+        table, the rest of a statement) counts as run by all units that run a line of its file, or of those that are compiled with it."""
+        own = line in self.known.get(file, ())
+        names = [name for name, files in self.lines.items() if self.units[name].passes and
+                 (line in files.get(file, ()) if own else not files.keys().isdisjoint({file, *compiled}))]
+        words = [word for word in re.split(r'[/_.]', file.lower()) if len(word) > 3 and word not in ('kernels', 'elements', 'base', 'video')]
+
+        def rank(name):
+            known = any(word in name.lower() for word in words)
+            return self.units[name].seconds * (0.1 if known else 1)
+        return [self.units[name] for name in sorted(names, key=rank)]
+
+    def share(self, folder):
+        """(lines that a unit runs, lines with code) below a folder."""
+        run, all_of = 0, 0
+        for file, known in self.known.items():
+            if file.startswith(folder + '/'):
+                all_of += len(known)
+                run += len(known & set().union(*(files.get(file, ()) for files in self.lines.values())))
+        return run, all_of
