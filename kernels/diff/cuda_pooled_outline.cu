@@ -55,7 +55,7 @@ Status launch_outlining(const Outlining& outlining, bool bytes, cudaStream_t str
   const dim3 grid(unsigned((p.job.whole_width + 31) / 32),
                   unsigned((p.job.whole_height + rows_of_block - 1) / rows_of_block));
   return cuda::check(cudaLaunchKernel(kernel_for(bytes), grid, dim3(32, rows_of_block), arguments, 0, stream),
-                     "cannot refine the outline");
+                     "cannot launch the kernel of the outline");
 }
 
 }  // namespace cudavision::diff
