@@ -2,6 +2,7 @@
 #include "kernels/diff/cpu_pooled_outline.hpp"
 
 #include <algorithm>
+#include <opencv2/imgproc.hpp>
 
 #include "kernels/diff/pooled_outline.hpp"
 
@@ -16,14 +17,23 @@ void refine_block(const Job& job, int x, int y, Changed changed, cv::Mat& whole)
       whole.ptr(at_y)[at_x] = pixel_changed<T>(job, at_x, at_y, changed) ? 255 : 0;
 }
 
+/// Not 0 where at_outline() of a block is true: where the blocks around it, which OpenCV clips to the mask, differ.
+cv::Mat outline_of(const cv::Mat& mask) {
+  cv::Mat most, least;
+  cv::dilate(mask, most, cv::Mat());
+  cv::erode(mask, least, cv::Mat());
+  return most != least;
+}
+
 }  // namespace
 
 void refine_outline(const Job& job, bool bytes, const cv::Mat& mask, const cv::Mat& counted, cv::Mat& whole) {
   const auto changed = [&mask](int x, int y) { return mask.ptr(y)[x] != 0; };
+  const cv::Mat outline = outline_of(mask);
   cv::parallel_for_({0, job.height}, [&](const cv::Range& rows) {
     for (int y = rows.start; y < rows.end; ++y) {
       for (int x = 0; x < job.width; ++x) {
-        if ((!counted.empty() && !counted.ptr(y)[x]) || !at_outline(job, x, y, changed)) continue;
+        if (!outline.ptr(y)[x] || (!counted.empty() && !counted.ptr(y)[x])) continue;
         bytes ? refine_block<std::uint8_t>(job, x, y, changed, whole)
               : refine_block<std::uint16_t>(job, x, y, changed, whole);
       }
