@@ -39,7 +39,6 @@ except (ImportError, ValueError) as error:
     sys.exit(77)
 
 SERVICE = pathlib.Path(__file__).resolve().parents[2] / "examples" / "motion-alarm-service" / "motion_alarm_service.py"
-MOSQUITTO = shutil.which("mosquitto", path=os.environ["PATH"] + ":/usr/sbin")
 CAPS = "video/x-raw,format=I420,width=1920,height=1080,framerate=25/1,pixel-aspect-ratio=1/1"
 SOURCE = {"protocols": "tcp", "latency": 0}
 SIDE, TOP = 160, 40  # of the white square, in pixels
