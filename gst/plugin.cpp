@@ -5,8 +5,11 @@
 
 #include "gst/base/pages.hpp"
 #include "gst/elements/elements.hpp"
+#include "kernels/core/backend.hpp"
+#include "kernels/cpu/threads.hpp"
 
 static gboolean plugin_init(GstPlugin* plugin) {
+  if constexpr (cudavision::built_with(cudavision::Backend::cpu)) cudavision::cpu::use_threads_of_environment();
   bool registered = true;
 #define REGISTER(name) registered = cudavision::register_##name(plugin) && registered;
   CUDAVISION_OPERATIONS(REGISTER)

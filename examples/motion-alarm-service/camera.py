@@ -10,9 +10,11 @@ frame costs time in Python, unless the wall shows it or cudadiff draws into it."
 import collections
 import datetime
 import logging
+import os
 import threading
 
 import advice
+import clip_facts
 import common
 import inputs
 import uris
@@ -72,8 +74,14 @@ class Camera(Kept):
     def advice_about(self, kind, came):
         uri = self.settings.uri
         if kind == "end":
-            return advice.about_end(uri)
+            return self.missing() or advice.about_end(uri)
         return advice.about_silence(uri, came) if kind == "silence" else advice.about_error(kind, uri)
+
+    def missing(self) -> str:
+        """A sentence about a file that ends before the length that its container declares; otherwise empty."""
+        path = uris.path_of(self.settings.uri)
+        facts = clip_facts.facts_of(path) if path is not None and os.path.isfile(path) else None
+        return facts.missing(self.last_pts / Gst.SECOND) if facts and self.last_pts != Gst.CLOCK_TIME_NONE else ""
 
     def setting(self, text):
         return f"[camera.{self.name}.cudadiff]: {text}"
@@ -137,6 +145,7 @@ class Camera(Kept):
         name = event.get_value("event")
         if name not in ("begin", "end", "enter", "leave", "cross", "light"):
             return
+        self.seen(0)  # its frame has not come to the appsink, but whoever reads of motion must know that the camera is there
         if name in ("begin", "end"):
             self.motion = name == "begin"
         if name in ("enter", "leave"):

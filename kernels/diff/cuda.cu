@@ -67,7 +67,8 @@ class CudaDiff final : public Sequence {
       if (Status status = cuda::load_kernel(kernel, "cannot load the difference kernel"); !status.ok()) return status;
     }
     if (Status status = load_boxes(schedule_.layout.sample_bytes); !status.ok()) return status;
-    if (Status status = load_looks(schedule_.layout.sample_bytes == 1); !status.ok()) return status;
+    if (Status status = load_looks(schedule_.layout.sample_bytes == 1, plan().params.cell_size); !status.ok())
+      return status;
     if (schedule_.scales)
       if (Status status = load_scaling(schedule_.layout.sample_bytes); !status.ok()) return status;
     if (show_) {

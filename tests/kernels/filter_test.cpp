@@ -5,11 +5,29 @@
 #include <thread>
 
 #include "kernels/core/backend.hpp"
+#include "kernels/cpu/threads.hpp"
 #include "tests/kernels/filters.hpp"
 #include "tests/kernels/harness.hpp"
 
 namespace cudavision::test {
 namespace {
+
+#if CUDAVISION_CPU
+TEST(Threads, AreAsManyAsTheEnvironmentSays) {
+  const int threads = cv::getNumThreads();
+  const auto use = [](const char* text) {
+    cv::setNumThreads(2);
+    setenv("OPENCV_FOR_THREADS_NUM", text, 1);
+    cpu::use_threads_of_environment();
+    return cv::getNumThreads();
+  };
+  EXPECT_EQ(use("1"), 1);
+  EXPECT_EQ(use("3"), 3);
+  for (const char* wrong : {"", "0", "-1", "two", "1x", "99999999999"}) EXPECT_EQ(use(wrong), 2) << wrong;
+  unsetenv("OPENCV_FOR_THREADS_NUM");
+  cv::setNumThreads(threads);
+}
+#endif
 
 TEST(Border, IndexEqualsOpenCV) {
   const std::vector<std::pair<Border, int>> modes = {{Border::constant, cv::BORDER_CONSTANT},

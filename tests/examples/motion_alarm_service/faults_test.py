@@ -8,7 +8,7 @@ import threading
 import time
 import unittest
 
-from helpers import Case, launch, wait_for
+from helpers import Case, launch, make_clip, wait_for
 
 
 def picture(folder, width=320, height=240, form="I420", pattern="ball"):
@@ -113,6 +113,19 @@ uri = "test"
         begun = len([event for event in found.events("door") if event["event"] == "begin"])
         wait_for("motion in the last pictures", lambda: found.last.get("cudavision/door/motion") == b"ON" or begun)
         self.assertEqual((1, 0), (camera.connections, service.metrics()["camera_reconnects_total", "door"]))
+        self.assertEqual(0, service.stop())
+
+    def test_a_clip_that_was_cut_off(self):
+        """The second half of the file is missing."""
+        whole, half, broker = self.folder / "whole.avi", self.folder / "half.avi", self.broker()
+        make_clip(whole)
+        half.write_bytes(whole.read_bytes()[: whole.stat().st_size // 2])
+        found = self.subscriber(broker)
+        service = self.service(f'[mqtt]\nport = {broker.port}\n[camera.whole]\nuri = "{whole}"\n[camera.half]\nuri = "{half}"\n')
+        said = {name: wait_for(f"the end of {name}", lambda: [text for topic, text, _ in list(found.messages) if topic == f"cudavision/{name}/problem"
+                                                              and text.startswith(b"lost: ")])[0] for name in ("whole", "half")}
+        self.assertEqual(b"lost: the stream ended", said["whole"])
+        self.assertRegex(said["half"], rb"^lost: the stream ended: its pictures end at [1-5]\.\d s, but its container declares 6\.5 s$")
         self.assertEqual(0, service.stop())
 
 

@@ -167,9 +167,9 @@ class Units(unittest.TestCase):
         few.join(HANGS)
         self.assertFalse(few.is_alive() or few.up)
 
-    def play(self, listener, settings, boxes):
+    def play(self, listener, settings, boxes, waits=True):
         """Plays frames of 320×240 through a camera with these settings: a dark one, and one for each box, which is bright; None is no box.
-        Returns the camera, which goes on."""
+        `waits`: until the camera has counted a frame before the next one is sent. Returns the camera, which goes on."""
         settings = config.Camera(uri="rtsp://camera/x", key="door", cudadiff={"reference": "first", **settings})
         source = "appsrc name=source is-live=true format=time caps=video/x-raw,format=GRAY8,width=320,height=240,framerate=25/1"
         door = camera.Camera(settings, config.Reconnect(timeout=FOREVER), listener)
@@ -187,8 +187,23 @@ class Units(unittest.TestCase):
             frame = common.Gst.Buffer.new_wrapped(b"".join(rows))
             frame.pts = number * common.Gst.SECOND // 25
             pushed.emit("push-buffer", frame)
-            wait_for("the frame", lambda: door.frames == number)
+            if waits:
+                wait_for("the frame", lambda: door.frames == number)
         return door
+
+    def test_motion_of_the_first_frames_comes_after_online(self):
+        """The frames have not been counted when it begins."""
+        told = []
+
+        class Listener:
+            event = staticmethod(lambda door, line: told.append((line["event"], door.up)))
+            state = staticmethod(lambda door: told.append(("state", door.up)))
+            snapshot = clip = staticmethod(lambda *_: None)
+
+        self.play(Listener, {}, [(100, 100, 64, 64)] * 2, waits=False)
+        wait_for("motion", lambda: [entry for entry in told if entry[0] == "begin"])
+        self.assertEqual(("state", True), told[0])
+        self.assertIn(("begin", True), told)
 
     def test_a_camera_that_stalls_delays_no_message(self):
         """Its last frame has no motion. It sends no other one, and is not lost yet: motion ends and the object leaves nevertheless."""
