@@ -18,6 +18,7 @@
 //   what the kernels are told             cuda_arguments.cpp; what happens to samples of a role: set_rules() there
 //   another sample type or block shape    see the list in cuda_compare.cu
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "kernels/cuda/device.hpp"
@@ -57,9 +58,9 @@ class CudaDiff final : public Sequence {
     params_ = params_of(plan(), schedule_);
     if (Status status = prepare_memory(); !status.ok()) return status;
     set_open_params();
-    if (Status status = looks_.allocate(sizeof(CellLooks) * cell_count() * std::size_t(plan().params.in_flight));
-        !status.ok())
-      return status;
+    const std::size_t looks_bytes = sizeof(CellLooks) * cell_count() * std::size_t(plan().params.in_flight);
+    if (Status status = looks_.allocate(looks_bytes); !status.ok()) return status;
+    std::memset(looks_.data(), 0, looks_bytes);
     if (Status status = records_.allocate(schedule_.frame_record_bytes() * plan().params.in_flight); !status.ok())
       return status;
     for (const void* kernel : {light_, change_, compare_, open_, show_, restart_}) {
