@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Fades from one clip to another: a control source drives the alpha of the upper pad. 1280×720, motion JPEG in Matroska."""
+"""Fades from one clip to another: a control source drives the alpha of the upper pad. 1280×720, motion JPEG
+in Matroska."""
 import pathlib
 import sys
 
