@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Makes the pictures of docs/motion.md with cudadiff, from the scenes of tests/bench/motion_scenes.py:  motion_pictures.py MEDIA HIDDEN
+"""Makes the pictures of docs/motion.md with cudadiff, from the scenes of tests/bench/motion_scenes.py:
+
+  motion_pictures.py MEDIA HIDDEN
 
 MEDIA is a folder with photos/ and vtest.avi, as for tests/bench/motion_quality.py. HIDDEN is vtest.avi after
 examples/recipes/privacy-blur.sh. Needs NumPy, OpenCV, PyGObject and Pillow.

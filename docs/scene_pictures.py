@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Makes the pictures of docs/scenes.md, the input and cudadiff's overlay, from generated scenes:  scene_pictures.py MEDIA [NAME…]
+"""Makes the pictures of docs/scenes.md, the input and cudadiff's overlay, from generated scenes:
+
+  scene_pictures.py MEDIA [NAME…]
 
 MEDIA is a folder with photos/ and vtest.avi, as for tests/bench/motion_quality.py. Zones (blue) and lines (yellow) are
 drawn here. Also prints the events up to the frame that is shown. Needs NumPy, OpenCV, PyGObject and Pillow.

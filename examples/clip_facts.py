@@ -25,7 +25,7 @@ KEPT = {"video/x-h265": ("h265parse ! h265timestamper", "mp4mux", "mp4"),
 PROFILES = {"video/x-h264": {None, "baseline", "constrained-baseline", "main", "high", "constrained-high",
                              "progressive-high", "extended"},
             "video/x-av1": {None, "main"}, "video/x-vp8": {None, "0", "1", "2", "3"}, "video/x-vp9": {None, "0", "2"}}
-# Have a length in their header.
+# They have a length in their header.
 DECLARING = {"video/quicktime", "video/x-matroska", "video/webm", "video/x-msvideo", "video/x-ms-asf"}
 LATE = 1  # seconds by which the pictures may end before the length of the container; sound is often a little longer
 

@@ -150,8 +150,9 @@ def document(file, folder):
         "documentNamespace": f"https://spdx.org/spdxdocs/{file.name}-{digest(file, 'sha256')}",
         "creationInfo": {"created": created(),
                          "creators": ["Organization: cudavision developers", f"Tool: release-sbom-{version}"]},
-        "documentDescribes": [ours["SPDXID"]], "packages": [ours, *packages], "files": files, "relationships":
-            [{"spdxElementId": a, "relationshipType": kind, "relatedSpdxElement": b} for a, kind, b in relations],
+        "documentDescribes": [ours["SPDXID"]], "packages": [ours, *packages], "files": files,
+        "relationships": [{"spdxElementId": a, "relationshipType": kind, "relatedSpdxElement": b}
+                          for a, kind, b in relations],
     }
     if cuda:
         result["hasExtractedLicensingInfos"] = [{

@@ -337,9 +337,10 @@ class Lifetimes(unittest.TestCase):
             )
         ):
             with frames.Frame(sample) as frame:
-                arrays = [numpy.from_dlpack(plane) for plane in frame.planes] + [
-                    numpy.asarray(plane) for plane in frame.planes
-                ]
+                arrays = (
+                    [numpy.from_dlpack(plane) for plane in frame.planes]
+                    + [numpy.asarray(plane) for plane in frame.planes]
+                )
                 addresses.add(frame.planes[0].address)
             del arrays, frame, sample
             if count == 1000:
@@ -572,9 +573,8 @@ class Makers(unittest.TestCase):
         for format in FORMATS:
             maker = frames.BufferMaker(format, 33, 21, device="cpu")
             arrays = [
-                random.integers(0, 256, (shape[0], 2 + shape[1], *shape[2:]), numpy.uint8).astype(maker.dtype)[
-                    :, : shape[1]
-                ]
+                random.integers(0, 256, (shape[0], 2 + shape[1], *shape[2:]), numpy.uint8)
+                .astype(maker.dtype)[:, : shape[1]]
                 for shape in maker.shapes
             ]
             buffer = maker(*arrays, pts=40, duration=10)
@@ -846,8 +846,8 @@ with gst.pipeline(f"appsrc name=source caps=\\"{maker.caps}\\" format=time ! app
         pipeline.push(buffer)
     pipeline.end()
     assert sum(gst.bytes_of(sample.buffer) == bytes([9] * 128) for sample in pipeline.samples()) == 5
-with gst.pipeline("videotestsrc pattern=ball num-buffers=8 ! video/x-raw,format=GRAY8,width=160,height=120 ! cudadiff backend=cpu "
-                  "output=passthrough reference=mog2 ! appsink name=sink sync=false") as pipeline:
+with gst.pipeline("videotestsrc pattern=ball num-buffers=8 ! video/x-raw,format=GRAY8,width=160,height=120 ! "
+                  "cudadiff backend=cpu output=passthrough reference=mog2 ! appsink name=sink sync=false") as pipeline:
     assert [each.id for sample in pipeline.samples() for each in frames.objects(sample.buffer) if each.confirmed]
 try:
     frames.Frame("buffer")

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Runs the steps of .github/workflows here, as root, each job in a fresh Debian:
 
-  workflow.py              checks that each step is understood: no step has a name, an action or an expression that is not known here
-  workflow.py FILE.JOB …   runs these jobs (ci.pages, release.publish), one for each entry of the job's matrix; NAME=VALUE chooses entries
+  workflow.py              checks that each step is understood: no step has a name, an action or an expression that is
+                           not known here
+  workflow.py FILE.JOB …   runs these jobs (ci.pages, release.publish), one for each entry of the job's
+                           matrix; NAME=VALUE chooses entries
 
 A job gets the last commit in /src, as a clone. Steps with `run` run there in bash; checkout is that clone; artifacts
 are folders below ARTIFACTS (a new one in /tmp), which later jobs find there. What publishes is printed and not run.

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A camera: its pipeline, and what cudadiff found in it.
 
-    source ! queue ! videoconvert ! cudadiff ! appsink          frames stay in the memory in which the decoder makes them
+    source ! queue ! videoconvert ! cudadiff ! appsink          frames stay in the memory in which
+                                                                the decoder makes them
 
 Messages of cudadiff are handled in the thread that posts them, before their frame comes to the appsink, so the frame
 after `begin` is the first snapshot of a motion. Better views follow (best.py): about ten times a second look() takes

@@ -2,9 +2,10 @@
 """Leaves frames of a live camera out where the machine is too slow for all of them, so that messages are not late.
 
     source ! … ! decoder ! … ! queue ! cudadiff
-                 |             `-- the queue is leaky: it drops the oldest decoded frame if cudadiff still works on those before
-                 `-- if even decoding is too slow, encoded frames would wait in the source without limit. Once the frames that come
-                     out are LATE, encoded frames are dropped here, up to a key frame that is in time
+                 |             `-- the queue is leaky: it drops the oldest decoded frame if cudadiff still works on
+                 |                 those before
+                 `-- if even decoding is too slow, encoded frames would wait in the source without limit. Once the
+                     frames that come out are LATE, encoded frames are dropped here, up to a key frame that is in time
 
 Both are counted. Once a minute the log says how many, and if they are many, so does `problem`."""
 

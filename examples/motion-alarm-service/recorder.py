@@ -3,7 +3,8 @@
 
     source ! … ! parser ! decoder ! …         a probe on the decoder's sink pad copies the encoded frames
                         |
-                        `-> ring of the last seconds -> Clip, a thread: parser ! muxer ! a file NAME.part, which becomes NAME
+                        `-> ring of the last seconds -> Clip, a thread: parser ! muxer ! a file NAME.part, which
+                                                        becomes NAME
 
 A clip begins at the last key frame that is `before` seconds or more before the motion, and ends `after` seconds after
 the last frame with motion, but not before cudadiff reports the end, which is `gap` after it. Motion that begins again
@@ -329,8 +330,7 @@ class Recorder:
         except OSError as error:
             self.report(f"cannot write to {self.folder.path}: {error.strerror}")
 
-    # The stream
-    # -------------------------------------------------------------------------------------------------------------------
+    # The stream -------------------------------------------------------------------------------------------------------
 
     def attach(self, pipeline):
         """Taps the decoder of a new pipeline."""
@@ -383,8 +383,7 @@ class Recorder:
             self.on, self.motions, self.unknown = False, [], ""
             self.ring.clear()
 
-    # Motion
-    # -----------------------------------------------------------------------------------------------------------------------
+    # Motion -----------------------------------------------------------------------------------------------------------
 
     def begin(self, pts, at):
         """Motion begins in the frame with this timestamp; `at` is the time for people."""
@@ -409,8 +408,7 @@ class Recorder:
             if self.motions:
                 self.motions[-1]["end"] = at
 
-    # Clips
-    # ------------------------------------------------------------------------------------------------------------------------
+    # Clips ------------------------------------------------------------------------------------------------------------
 
     def begin_clip(self, frames):
         self.motions = self.motions[-1:]

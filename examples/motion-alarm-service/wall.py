@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The wall: a picture of all cameras, by cudablend.
 
-    videotestsrc (one black frame) ! textoverlay … ! imagefreeze ! mix.sink_0     "no signal" in every place, below the cameras
-    appsrc (a camera) ! mix.sink_1 … mix.sink_N      ! cudablend name=mix ! video/x-raw,framerate=… ! the sink of the configuration
+    videotestsrc (one black frame) ! textoverlay … ! imagefreeze ! mix.sink_0     "no signal" in every place,
+                                                                                  below the cameras
+    appsrc (a camera) ! mix.sink_1 … mix.sink_N      ! cudablend name=mix ! video/x-raw,framerate=… ! the sink of the
+                                                                                                     configuration
 
 How it goes on when a camera is lost:
 - The wall is a pipeline of its own. A camera whose pipeline failed just gives it no frames; an appsrc never sends EOS.
@@ -73,8 +75,8 @@ class Wall(Kept):
         pipeline = common.parse(
             "cudablend name=mix background=black "
             f"! {caps},format=I420,pixel-aspect-ratio=1/1 ! {sink} "
-            f"videotestsrc num-buffers=1 pattern=black ! {caps} ! {' ! '.join(texts)} ! imagefreeze ! "
-            f"mix.sink_0 {pads}",
+            f"videotestsrc num-buffers=1 pattern=black ! {caps} ! {' ! '.join(texts)} ! imagefreeze "
+            f"! mix.sink_0 {pads}",
             mix={"latency": Gst.SECOND // settings.fps},
             **values,
         )

@@ -74,7 +74,7 @@ class Findings:
     incomplete: str = ""
     stopped: bool = False  # by Ctrl-C
     declared: float = 0  # length of the clip in seconds, as far as the pipeline knows it
-    # For which the last frame is shown, in seconds; if that is unknown, the step between the last two.
+    # For how long the last frame is shown, in seconds; if that is unknown, the step between the last two.
     frame_time: float = 0
     # Files of events, by their begin and the number of the object (None: a motion).
     clips: dict = field(default_factory=dict)

@@ -65,7 +65,8 @@ class Camera:
         """`largest` is the greatest width and height of a picture, in pixels. By default it is a JPEG."""
         self.pipeline = common.parse(
             f"""appsrc name=frames format=time ! videoconvertscale {how} !
-            {made},width=[1,{largest}],height=[1,{largest}],pixel-aspect-ratio=1/1 ! {after} appsink name=sink sync=false""")
+            {made},width=[1,{largest}],height=[1,{largest}],pixel-aspect-ratio=1/1 ! {after}
+            appsink name=sink sync=false""")
         self.broken = False
         self.frames, self.sink = (self.pipeline.get_by_name(name) for name in ("frames", "sink"))
 

@@ -2,15 +2,17 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A report of what moves in a clip: a page with a player, a time line and a table of objects.
 
-  GST_PLUGIN_PATH=build/gst examples/motion-report/motion_report.py [CLIP] [--out=FOLDER] [--zones=ZONES] [--lines=LINES] …
+  GST_PLUGIN_PATH=build/gst examples/motion-report/motion_report.py [CLIP] [--out=FOLDER] [--zones=ZONES]
+                                                                   [--lines=LINES] …
 
 CLIP is a file, a URI, a camera (/dev/video0), or a folder. Without one, a synthetic scene is analysed. Writes to FOLDER
-  report.html   the report, which opens by itself: events with pictures, and the clip, over which the page draws what was found
+  report.html   the report, which opens by itself: events with pictures, and the clip, over which the page draws what
+                was found
   report.mp4    or report.webm: the clip, only if it is larger than --embed; a smaller one is inside of report.html
   pictures/     only if there are many objects: their pictures
   clips/        with --clips: each motion or each visit of an object as a file of its own, clips.csv and clips.json
-  motion.jsonl  one event for each line: begin, motion or end, where and how much; light; enter, leave, stopped, cross … of an object.
-                The last one, finished, says whether the clip was analysed to its end
+  motion.jsonl  one event for each line: begin, motion or end, where and how much; light; enter, leave, stopped, cross …
+                of an object. The last one, finished, says whether the clip was analysed to its end
   objects.csv   one visit of an object for each line
   frames.csv    motion and brightness, one frame for each line
 and prints a table, and when each object entered and left. For a folder, each clip in it gets a folder with these files

@@ -5,23 +5,26 @@ only; frames stay where the decoder leaves them.
 
 Reads requests from stdin and writes results to stdout, a line of JSON each, until stdin ends. Each request is worked on
 at once, beside those before, so that whoever writes them decides how many run at a time.
-  request   number (the result has the same), uri (null: two synthetic frames, which try the settings), settings {property of cudadiff:
-            value}, backend, timeout (seconds), threads (of a decoder on the CPU; 0: as many as it likes)
-  result    status: ok; failed (the clip is at fault: error says why); timeout; setup (this machine or a setting is at fault).
-            After failed and timeout, the other fields say what was found until then:
-            frames, motion_frames, width, height (pixels), duration (seconds of video), backend, cpu_seconds, memory_mib,
-            complete whether the clip was read to its end, and is as long as its container says
-            profile  a row for each second of video: second, frames, motion_frames, changed_mean, changed_max (shares of pixels),
-                     brightness, dark, bright (mean, 1st and 99th percentile of luma, in percent; null without a measurement)
-            events   motion, light and cross: event, begin, end, duration (seconds), changed_ratio, objects (how many were there),
-                     picture (of motion: JPEG in base64, or null), line, direction, id
-            objects  visits: id, zone, entered, left, seconds, path_length (pixels), and the last box: x, y, width, height
+  request   number (the result has the same), uri (null: two synthetic frames, which try the settings), settings
+            {property of cudadiff: value}, backend, timeout (seconds), threads (of a decoder on the CPU; 0: as many as
+            it likes)
+  result    status: ok; failed (the clip is at fault: error says why); timeout; setup (this machine or a setting is
+            at fault). After failed and timeout, the other fields say what was found until then:
+            frames, motion_frames, width, height (pixels), duration (seconds of video), backend, cpu_seconds,
+            memory_mib, complete whether the clip was read to its end, and is as long as its container says
+            profile  a row for each second of video: second, frames, motion_frames, changed_mean, changed_max (shares
+                     of pixels), brightness, dark, bright (mean, 1st and 99th percentile of luma, in percent; null
+                     without a measurement)
+            events   motion, light and cross: event, begin, end, duration (seconds), changed_ratio, objects (how many
+                     were there), picture (of motion: JPEG in base64, or null), line, direction, id
+            objects  visits: id, zone, entered, left, seconds, path_length (pixels), and the last box: x, y, width,
+                     height
 
 A request with `cut` decodes nothing: it cuts clips of events out of a file that was analysed before.
-  request   number, uri, timeout, cut {events: a list of [begin, end, number of the object or null], folder (where the clips are written),
-            before, after (seconds)}
-  result    status: ok or failed, error; rows: for each event its row in clips.csv, or {} if it was not cut out; remark: a sentence about
-            sound that was left out, or an empty text
+  request   number, uri, timeout, cut {events: a list of [begin, end, number of the object or null], folder (where the
+            clips are written), before, after (seconds)}
+  result    status: ok or failed, error; rows: for each event its row in clips.csv, or {} if it was not cut out; remark:
+            a sentence about sound that was left out, or an empty text
 A request without uri may have `shared`, a file that this machine must see, in a folder where it can write.
 """
 import json

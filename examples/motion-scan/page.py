@@ -14,7 +14,8 @@ PAGE = string.Template("""<!doctype html>
 <meta name="viewport" content="width=device-width">
 <title>motion-scan: $title</title>
 <style>
-  body { font: 15px/1.4 system-ui, sans-serif; margin: 2em auto; max-width: 80em; padding: 0 1em; color: #222; background: #fff; }
+  body { font: 15px/1.4 system-ui, sans-serif; margin: 2em auto; max-width: 80em; padding: 0 1em; color: #222;
+         background: #fff; }
   table { border-collapse: collapse; width: 100%; }
   th, td { padding: .3em .7em; text-align: right; border-bottom: 1px solid #ddd; font-variant-numeric: tabular-nums; }
   th:first-child, td:first-child { text-align: left; overflow-wrap: anywhere; }
@@ -97,7 +98,8 @@ def row(clip, report, with_cuts):
     name = html.escape(clip["clip"])
     name = f'<a href="{link(report)}">{name}</a>' if report else name
     return (f'<tr><td>{name}</td><td class="{clip["status"]}">{clip["status"]}</td>'
-            f'{number(clip["duration"], 1)}{number(clip["frames"], 0)}{motion}{number(clip["objects"] if frames else None, 0)}'
+            f'{number(clip["duration"], 1)}{number(clip["frames"], 0)}{motion}'
+            f'{number(clip["objects"] if frames else None, 0)}'
             f'{number(clip["first_motion"], 1)}{number(clip["brightness"], 0)}{number(clip["rate"], 0)}'
             '<td class="pictures" '
             f'data-value="{len(clip["pictures"])}">{"".join(picture(*each) for each in clip["pictures"])}</td>'

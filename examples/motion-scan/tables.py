@@ -84,8 +84,9 @@ def is_name(text):
 
 def has_all(row, columns, needed):
     """Whether a row has a value, or None, in each of the columns, and no None in those that are needed."""
-    return isinstance(row, dict) and all(column in row and is_value(row[column], kind) for column, kind in columns.items()) \
-        and all(row[column] is not None for column in needed)
+    return (isinstance(row, dict)
+            and all(column in row and is_value(row[column], kind) for column, kind in columns.items())
+            and all(row[column] is not None for column in needed))
 
 
 def is_cut(row):
@@ -122,8 +123,9 @@ def is_result(result):
     # These come from the lists, and from the clip itself.
     own = {**COLUMNS["clips"],
            **dict.fromkeys(("error", "objects", "first_motion", "brightness", "rate", "cuts", "cut_remark"))}
-    return is_error(result.get("error")) \
-        and all(is_value(result.get(column), kind) for column, kind in own.items() if kind and column not in ("clip", "key"))
+    return (is_error(result.get("error"))
+            and all(is_value(result.get(column), kind)
+                    for column, kind in own.items() if kind and column not in ("clip", "key")))
 
 
 def text_of(name):

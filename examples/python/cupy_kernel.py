@@ -72,9 +72,8 @@ def run():
     )
     with common.whole(args.output) as stream:
         encoder = common.parse(
-            "appsrc name=source format=time block=true max-bytes=100000000 ! cudaconvolve preset=sharpen ! "
-            "video/x-raw ! "
-            "videoconvert ! jpegenc ! avimux ! filesink name=out",
+            "appsrc name=source format=time block=true max-bytes=100000000 ! cudaconvolve preset=sharpen "
+            "! video/x-raw ! videoconvert ! jpegenc ! avimux ! filesink name=out",
             out={"location": common.location_of(stream)},
         )
         if args.device == "cuda":

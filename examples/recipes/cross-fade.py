@@ -30,7 +30,8 @@ def run():
     args = parser.parse_args()
     size = "width=1280,height=720"
     pipeline = common.parse(f"""
-        cudablend name=mix background=black ! video/x-raw,format=I420,{size} ! queue ! jpegenc quality=90 ! matroskamux ! filesink name=out
+        cudablend name=mix background=black ! video/x-raw,format=I420,{size} ! queue ! jpegenc quality=90
+        ! matroskamux ! filesink name=out
         {common.DECODER} name=a ! videoconvert ! queue ! mix.sink_0
         {common.DECODER} name=b ! videoconvert ! queue ! mix.sink_1""",
                             a={"uri": common.uri_of(args.clip_a)}, b={"uri": common.uri_of(args.clip_b)})

@@ -6,8 +6,8 @@ The cost is the time of a pipeline minus the time of the same pipeline without t
 and medians count. Needs gst-launch-1.0 and gst-inspect-1.0; the rows of start and latency also need the program
 pipeline_timing.
 
-  bench_pipelines.py [--backend=cuda|cpu] [--plugin=DIR] [--frames=N] [--turns=N] [--json=FILE] [--clip=FILE.mp4] [--only=REGEX]
-                     [--timing=PROGRAM]
+  bench_pipelines.py [--backend=cuda|cpu] [--plugin=DIR] [--frames=N] [--turns=N] [--json=FILE] [--clip=FILE.mp4]
+                     [--only=REGEX] [--timing=PROGRAM]
 
 The source is one picture that imagefreeze repeats, so that the pipelines measure the elements and not videotestsrc. On
 CUDA an element of the plugin first puts that picture into the memory that a neighbour would use: pinned system memory
@@ -162,8 +162,8 @@ CASES = [
            f'compositor {ODD} ! {SIZE}', pads=2)
       for format in ('NV12', 'I420', 'RGBA')),
     # videodiff outputs luma where anything changed. It neither counts pixels nor applies a threshold.
-    Case('difference of luma, no opening, no metas, no messages', 'I420',
-         SYSTEM, ['cudadiff luma-only=true open-radius=0 attach-roi=false post-messages=false backend={b}'], ('cpu',),
+    Case('difference of luma, no opening, no metas, no messages', 'I420', SYSTEM,
+         ['cudadiff luma-only=true open-radius=0 attach-roi=false post-messages=false backend={b}'], ('cpu',),
          'videodiff'),
     Case('equalize, no messages', 'GRAY8', SYSTEM, ['cudahistogram equalize=true post-messages=false backend={b}'],
          ('cpu',), 'cvequalizehist'),
@@ -301,8 +301,7 @@ def remarks(row, case, done):
         yield judge(row, mark)
 
 
-# Start and latency
-# ----------------------------------------------------------------------------------------------------------------
+# Start and latency ----------------------------------------------------------------------------------------------------
 
 START = Mark('ms', 50, 20, more=False)
 STARTING = ['cudablend', 'cudaconvolve preset=sharpen', 'cudadiff', 'cudagaussian', 'cudahistogram',
@@ -334,8 +333,9 @@ def measure_start(program, backend, turns, element):
                 'fakesink name=last')
     times = {count: [timing(program, 2, pipeline(count))['first_ms'] for _ in range(turns)] for count in (0, 1, 5)}
     first, again = ({count: statistics.median(turn[run] for turn in times[count]) for count in times} for run in (0, 1))
-    row = {'name': f'start of {element.split()[0]}', 'format': 'NV12', 'memory': memory, 'backend': backend, 'first_ms':
-               times, 'ms_further': (first[5] - first[1]) / 4, 'ms_again': again[1] - again[0], 'ms_without': first[0]}
+    row = {'name': f'start of {element.split()[0]}', 'format': 'NV12', 'memory': memory, 'backend': backend,
+           'first_ms': times, 'ms_further': (first[5] - first[1]) / 4, 'ms_again': again[1] - again[0],
+           'ms_without': first[0]}
     if upload or backend == 'cpu':
         row['ms'] = first[1] - first[0]
     return row

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Measures CV-CUDA on the work of bench_kernels' rows: cvcuda_peers.py [--sizes=8K,4K,1080p] [--only=REGEX]
-[--json=FILE]
+"""Measures CV-CUDA on the work of bench_kernels' rows:
+
+  cvcuda_peers.py [--sizes=8K,4K,1080p] [--only=REGEX] [--json=FILE]
 
 A row has the name of bench_kernels' row for the same work, by which report.py and plot.py join the two. Two rows have
 no counterpart: median-3 and composite (RGB over RGB by a mask). The method is bench_kernels': device time between

@@ -3,7 +3,8 @@
 """Measures how long people wait for elements and for the camera service: median, 99 %, 99.9 % and worst, and how many
 frames are lost.
 
-  latencies.py CLIP [--cameras=16] [--seconds=3600] [--backend=cpu] [--preset=outdoor] [--timing=build/tests/bench/pipeline_timing]
+  latencies.py CLIP [--cameras=16] [--seconds=3600] [--backend=cpu] [--preset=outdoor]
+               [--timing=build/tests/bench/pipeline_timing]
 
 One row each, one after the other, for `seconds`:
 - element: from a frame's entry into cudagaussian and cudadiff to its exit; live 1080p at 25 frames a second;

@@ -9,7 +9,8 @@ Footage is found in the folders and below them:
   CDnet       input/, groundtruth/, ROI.bmp or ROI.jpg, temporalROI.txt
   Wallflower  frames and one hand_segmented_NUMBER.bmp
   MOT         NAME.gt.txt for the clip NAME.avi, in any of the folders; gt.txt beside a clip; gt/gt.txt beside img1/
-  visits.csv  columns clip, from, to: who is in the picture from when to when, in seconds; no times: the clip shows nobody
+  visits.csv  columns clip, from, to: who is in the picture from when to when, in seconds; no times: the clip
+              shows nobody
 
 Each preset, and each `--properties`, is a column; `gap=1` where it is not given. Peers are OpenCV's subtractors with
 their defaults, of which shadows are no foreground; those of contrib need PyPI's opencv-contrib-python-headless.

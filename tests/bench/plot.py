@@ -3,7 +3,8 @@
 """Draws the plots of docs/performance.md: plot.py FILE.json … FOLDER
 
 From bench_pipelines' JSON:
-limits.svg  for each row with a limit: the measured value divided by what it must be (more is better; right of the line: reached)
+limits.svg  for each row with a limit: the measured value divided by what it must be (more is better; right of the
+            line: reached)
 peers.svg   for each row with a peer: frames a second of the peer and of ours
 From bench_kernels' JSON, with cvcuda_peers.py's if it is given, time ÷ copy of the same bytes, of ours and the peers:
 sizes.svg   against the size of the picture; radius.svg  against the radius; kernel.svg  against the size of the kernel

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Turns the JSON of bench_kernels and cvcuda_peers.py into the table of docs/performance.md: report.py kernels.json
-[cvcuda.json]
+"""Turns the JSON of bench_kernels and cvcuda_peers.py into the table of docs/performance.md:
+
+  report.py kernels.json [cvcuda.json]
 
 One row for each operation and format: at each size the time and its ratio to a copy of the same bytes, the limits at 8K
 (a ratio, or µs) and at 1080p (µs), and at 8K the ratio of the peer's time to ours. Values over their limit are bold.

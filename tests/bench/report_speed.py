@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Measures examples/motion-report beside decoding alone:  report_speed.py CLIP… [--rounds=3] [--program=motion_report.py]
+"""Measures examples/motion-report beside decoding alone.
+
+  report_speed.py CLIP… [--rounds=3] [--program=motion_report.py]
 
 For each clip, in turns: decode it; decode it and run cudadiff (preset=outdoor output=passthrough, no messages); write
 its report. Each is a process, with its start. Prints the best frames/s of each and its share of decoding, and the

@@ -280,8 +280,9 @@ class Events(Clips):
             push(writer, number, sample)
             waiting.append(writer.queued(writer.sources[number]))
 
-        with unittest.mock.patch.object(clips_of_events.Writer, "push", watched), \
-                unittest.mock.patch.object(clips_of_events, "QUEUED", 3000), unittest.mock.patch.dict(clips_of_events.FORMATS, slow):
+        with (unittest.mock.patch.object(clips_of_events.Writer, "push", watched),
+              unittest.mock.patch.object(clips_of_events, "QUEUED", 3000),
+              unittest.mock.patch.dict(clips_of_events.FORMATS, slow)):
             with open(self.folder / "cut.mkv", "w+b") as stream:
                 clips_of_events.write(given(), facts, stream)
             self.assertLessEqual(max(waiting), 3000)
@@ -490,9 +491,10 @@ class Incomplete(Clips):
             middle.add_probe(Gst.PadProbeType.DATA_DOWNSTREAM, lambda *_: handled.wait(60) and Gst.PadProbeReturn.OK)
             return pipeline
 
-        with unittest.mock.patch.object(analysis.inputs, "source_of", return_value=(source, {})), \
-                unittest.mock.patch.object(analysis, "build", side_effect=slow), \
-                unittest.mock.patch.object(common, "text_of", side_effect=lambda message: handled.set() or text_of(message)):
+        with (unittest.mock.patch.object(analysis.inputs, "source_of", return_value=(source, {})),
+              unittest.mock.patch.object(analysis, "build", side_effect=slow),
+              unittest.mock.patch.object(common, "text_of",
+                                         side_effect=lambda message: handled.set() or text_of(message))):
             found = motion_report.report(args, self.folder / "out")
         self.assertEqual(found.count, 1)
         self.assertRegex(found.incomplete, "^it cannot be read to its end: .")

@@ -181,8 +181,8 @@ class Report:
         x, y, w, h = best["box"]
         inside = self.browser.execute_script("""
             const [x, y, w, h] = arguments, layer = document.getElementById("layer"), scale = layer.width / 320;
-            return layer.getContext("2d").getImageData((x + w / 2) * scale, (y + h / 2) * scale, 1, 1).data[0];""", x,
-                                             y, w, h)
+            return layer.getContext("2d").getImageData((x + w / 2) * scale, (y + h / 2) * scale, 1, 1).data[0];""",
+            x, y, w, h)
         assert inside > 200, f"what moves is red at its best time, not {inside}"
         self.only("boxes", "ways", "tint")
         assert (self.count("#timeline .changed") == self.count("#timeline .mean") == 1
@@ -242,8 +242,9 @@ class Report:
         assert self.browser.title == f"{title} – motion report", self.browser.title
         assert self.find("h1").text == title
         nameless = self.browser.execute_script("""
-            return [...document.querySelectorAll("button, select, input, video, [role]")].filter((e) => e.checkVisibility() &&
-              !(e.ariaLabel || e.textContent.trim() || e.labels?.[0]?.textContent.trim())).map((e) => e.outerHTML);""")
+            return [...document.querySelectorAll("button, select, input, video, [role]")].filter((e) =>
+              e.checkVisibility() && !(e.ariaLabel || e.textContent.trim() || e.labels?.[0]?.textContent.trim()))
+              .map((e) => e.outerHTML);""")
         assert not nameless, nameless
         for name in "zones", "lines":
             assert self.find(f"#{name}-label").is_displayed()

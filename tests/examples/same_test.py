@@ -33,7 +33,8 @@ SCENE = f"""
   videotestsrc pattern=ball num-buffers=75 ! {CAPS} ! all. {EMPTY}
   compositor name=two sink_1::xpos=160 sink_1::ypos=120 ! {CAPS} ! all.
   videotestsrc pattern=ball num-buffers=75 ! {CAPS} ! two.sink_0
-  videotestsrc pattern=ball motion=sweep num-buffers=75 ! video/x-raw,width=120,height=120,framerate=25/1 ! two.sink_1 {EMPTY}"""
+  videotestsrc pattern=ball motion=sweep num-buffers=75 ! video/x-raw,width=120,height=120,framerate=25/1
+    ! two.sink_1 {EMPTY}"""
 VISIT = "id", "zone", "entered", "left", "seconds", "path_length"
 
 

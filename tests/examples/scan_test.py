@@ -176,8 +176,9 @@ class Keys(Folder):
         clip, results = clips.clip_of("1.avi", {}), clips.Results("out")
         results.prepare()
         second = {"second": 0, "frames": 20, "motion_frames": 3, "brightness": None}
-        good = {"status": "ok", "error": "cannot read \udcff.avi", "frames": 40, "motion_frames": 3, "profile":
-                    [second], "events": [{"event": "motion", "begin": 0.1, "end": 1, "duration": 0.9, "picture": None}],
+        good = {"status": "ok", "error": "cannot read \udcff.avi", "frames": 40, "motion_frames": 3,
+                "profile": [second],
+                "events": [{"event": "motion", "begin": 0.1, "end": 1, "duration": 0.9, "picture": None}],
                 "objects": []}
         results.file(clip).write_text(json.dumps(good))
         self.assertEqual(results.read(clip), good)

@@ -19,7 +19,7 @@ from common import Gst  # noqa: E402
 
 
 # AAC comes from voaacenc: two avenc_aac that begin at the same time can loop for ever (seen with libavcodec 59).
-# Which no stream fills while the muxer waits for another one.
+# No stream fills it while the muxer waits for another one.
 QUEUE = "queue max-size-buffers=0 max-size-bytes=0 max-size-time=0"
 
 

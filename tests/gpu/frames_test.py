@@ -9,11 +9,14 @@ after a failure; 77 without a GPU, PyTorch or CuPy.
 
 Each pitfall that roboflow/inference#2649 lists for such a bridge has a test here or in tests/frames_test.py:
     no CUDA context on the consumer's thread       Order.test_thread_without_context, Order.test_probe
-    the buffer goes back while kernels read it     Order.test_late_consumer, Making.test_wrapped_or_copied (the other way)
-    the offset of a plane is not in the pointer    Addresses.test_all_libraries_see_the_same_memory, Writing.test_read_only
+    the buffer goes back while kernels read it     Order.test_late_consumer, Making.test_wrapped_or_copied (the other
+                                                   way)
+    the offset of a plane is not in the pointer    Addresses.test_all_libraries_see_the_same_memory,
+                                                   Writing.test_read_only
     a timeout looks like other failures            Writing.test_time_limit
     waits without an end                           Writing.test_time_limit, frames.drain() after each test
-    teardown while consumers still work            Lifetimes.test_arrays_outlive_the_pipeline, Lifetimes.test_other_threads
+    teardown while consumers still work            Lifetimes.test_arrays_outlive_the_pipeline,
+                                                   Lifetimes.test_other_threads
     a frame is closed while it is used             Lifetimes.test_release_beside_other_threads
     failures leave something behind                Lifetimes.test_nothing_stays_after_an_error
     a plugin of another version; no reason given   WithoutBindings.test_errors

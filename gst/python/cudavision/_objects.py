@@ -28,7 +28,8 @@ class Object:
 
     id: of the object, from 1 on; 0 if it is not confirmed
     box: x, y, width, height in pixels of the picture, which a GstVideoCropMeta may have made smaller; may reach beyond
-    it then confirmed: whether it was seen for track-min-frames
+         it then
+    confirmed: whether it was seen for track-min-frames
     score: share of changed pixels in its cells, when it was last seen
     held: whether it is not seen in this frame, and the box is where it is expected
     zones: the names of the zones in which it is, or was when it was last seen

@@ -166,8 +166,9 @@ def nvidia_hardware():
         return True
     for device in Path("/sys/bus/pci/devices").glob("*"):
         try:
-            if (device / "vendor").read_text().strip() == "0x10de" and (device / "class").read_text().startswith(
-                "0x03"
+            if (
+                (device / "vendor").read_text().strip() == "0x10de"
+                and (device / "class").read_text().startswith("0x03")
             ):
                 return True
         except OSError:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Frames of GStreamer as arrays of CuPy, PyTorch, Numba, JAX and NumPy, and arrays as frames, without a copy.
 
-    pipeline.set_context(frames.context())                 # before it starts: the pipeline works in the CUDA context of those
-    libraries with frames.Frame(appsink.emit("pull-sample")) as frame:
+    # before it starts: the pipeline works in the CUDA context of those libraries
+    pipeline.set_context(frames.context())
+    with frames.Frame(appsink.emit("pull-sample")) as frame:
         luma, chroma = (torch.from_dlpack(plane) for plane in frame.planes)
 
     maker = frames.BufferMaker("RGBA", 1280, 720)

@@ -219,7 +219,7 @@ class Units(unittest.TestCase):
             event = staticmethod(lambda _, line: told.append(line))
             state = snapshot = clip = staticmethod(lambda *_: None)
 
-        # Goes to the right, and is gone in the last frame.
+        # It goes to the right, and is gone in the last frame.
         boxes = [(8 * number, 100, 50, 50) for number in range(2, 19)]
         door = self.play(Listener, {"gap": 0.5, "track-hold": 0.3}, [*boxes, None])
         wait_for("all messages", lambda: {line["event"] for line in told} == {"begin", "enter", "end", "leave"})

@@ -203,9 +203,10 @@ def export(reader):
     if reader.below(2):
         known = GstVideo.VideoFormat.from_string(format)
         if known != GstVideo.VideoFormat.UNKNOWN and known != GstVideo.VideoFormat.ENCODED:
-            offsets, strides = [reader.around(0) % 2**63 for _ in range(4)], [
-                reader.signed(4) if reader.below(4) == 3 else 8 for _ in range(4)
-            ]
+            offsets, strides = (
+                [reader.around(0) % 2**63 for _ in range(4)],
+                [reader.signed(4) if reader.below(4) == 3 else 8 for _ in range(4)],
+            )
             GstVideo.buffer_add_video_meta_full(
                 buffer, 0, known, width % 2**32, height % 2**32, 1 + reader.below(4), offsets, strides
             )
