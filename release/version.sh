@@ -18,7 +18,8 @@ check() {
   local version each
   version=$(of_meson)
   for each in of_changes of_debian of_conda; do
-    [[ $($each) == "$version" ]] || fail "meson.build has the version ${version:-(none)}, but ${each/of_/the file of } has $($each)"
+    [[ $($each) == "$version" ]] ||
+      fail "meson.build has the version ${version:-(none)}, but ${each/of_/the file of } has $($each)"
   done
 }
 new_section() {  # a section of Debian's changelog; the packages are dated by it

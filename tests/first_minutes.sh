@@ -8,8 +8,9 @@
 #   gpu       a GPU that a program nvidia-smi claims, and no toolkit: the compiler comes from PyPI, the code is for this GPU alone
 #   tests     tests/run.sh after `toolkit`, in the same folder, without running the tests: nothing is compiled twice but what has CUDA in it.
 #             TESTS=1 runs them all
-# Prints the seconds, the seconds of processor time, and how many programs wanted a processor before and after (the load): figures count
-# where nothing else runs. Fails if a row does not do what it says. Exit status 77 (skipped) as tests/roots.sh says.
+# Prints the seconds, the seconds of processor time, and how many programs wanted a processor before and after (the
+# load): figures count where nothing else runs. Fails if a row does not do what it says. Exit status 77 (skipped) as
+# tests/roots.sh says.
 set -euo pipefail
 if (($# == 0)); then set -- bookworm trixie; fi
 # shellcheck source=tests/roots.sh
@@ -49,7 +50,8 @@ measure() {
   fi
 }
 backends_are() {  # CUDA CPU
-  [[ $(sed -n 's/.*\(CUDA\|CPU\) backend.*: *\(YES\|NO\)$/\2/p' "$log" | tail -2 | xargs) == "$1 $2" ]] || wrong "the backends are not $1 $2"
+  [[ $(sed -n 's/.*\(CUDA\|CPU\) backend.*: *\(YES\|NO\)$/\2/p' "$log" | tail -2 | xargs) == "$1 $2" ]] ||
+    wrong "the backends are not $1 $2"
 }
 
 try() {
@@ -101,7 +103,8 @@ try() {
 twice_compiled() {
   local again allowed
   again=$(cd "$place/src/build" && find . -name '*.o' -newer "$work/built" | sort | comm -12 - <(echo "$objects"))
-  allowed=$(in_root "$place" "cd /src/build; ninja -t deps" | awk '/^[^ ]/ { name = "./" substr($1, 1, length($1) - 1) } / backends\.h$/ { print name }' | sort)
+  allowed=$(in_root "$place" "cd /src/build; ninja -t deps" |
+    awk '/^[^ ]/ { name = "./" substr($1, 1, length($1) - 1) } / backends\.h$/ { print name }' | sort)
   echo "of $(wc -l <<<"$objects") objects, $(grep -c . <<<"$again") were compiled again, because they contain which backends there are"
   again=$(comm -23 <(echo "$again") <(echo "$allowed"))
   [[ ! $again ]] || wrong "compiled twice: $again"

@@ -21,7 +21,8 @@ same "$(bump)" 9.8.7 'the version'
 grep -q '^## 9.8.7 (unreleased)$' "$work/tree/CHANGELOG.md" || fail 'there is no new section'
 bump 9.9.0
 grep -q '^## 9.9.0 (2027-01-15)$' "$work/tree/CHANGELOG.md" || fail 'the section has no date'
-same "$(sed -n 's/^ -- .*>  //p' "$work/tree/debian/changelog")" 'Fri, 15 Jan 2027 08:00:00 +0000' 'the date of the packages'
+same "$(sed -n 's/^ -- .*>  //p' "$work/tree/debian/changelog")" 'Fri, 15 Jan 2027 08:00:00 +0000' \
+  'the date of the packages'
 bump 1.0 2>/dev/null && fail '1.0 is taken for a version'
 for file in meson.build CHANGELOG.md debian/changelog release/conda/meta.yaml; do
   cp "$work/tree/$file" "$work/kept"
@@ -74,9 +75,11 @@ if command -v dpkg-source >/dev/null; then
 fi
 
 # The steps of the workflows are scripts of this tree.
-mapfile -t steps < <(grep -ohE '(^|[ =])(\.ci|release|docs|gst/packaging|tests)/[a-z/]*(run|[a-z]+\.(sh|py))\b' .github/workflows/*.yml .pre-commit-config.yaml | sort -u)
+mapfile -t steps < <(grep -ohE '(^|[ =])(\.ci|release|docs|gst/packaging|tests)/[a-z/]*(run|[a-z]+\.(sh|py))\b' \
+  .github/workflows/*.yml .pre-commit-config.yaml | sort -u)
 ((${#steps[@]} > 6)) || fail "the workflows have only the steps ${steps[*]}"
 for step in "${steps[@]}"; do [[ -x ${step# } ]] || fail "a workflow runs ${step# }, which is no program here"; done
-/usr/bin/python3 -c 'import glob, sys, yaml; [yaml.safe_load(open(file)) for file in glob.glob(".github/**/*.yml", recursive=True) + [".pre-commit-config.yaml"]]' 2>"$work/log" ||
+/usr/bin/python3 \
+  -c 'import glob, sys, yaml; [yaml.safe_load(open(file)) for file in glob.glob(".github/**/*.yml", recursive=True) + [".pre-commit-config.yaml"]]' 2>"$work/log" ||
   grep -q 'No module named .yaml' "$work/log" || { cat "$work/log" >&2; exit 1; }
 echo 'the scripts of a release do what they say'

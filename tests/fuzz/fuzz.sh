@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Fuzzing by coverage:   tests/fuzz/fuzz.sh SECONDS [TARGET…]
-# Installs clang, builds the targets with address and undefined sanitizers in a folder of its own, runs each for SECONDS from the kept
-# corpus on (0: only replays it), minimises the corpus, and prints executions and the line coverage of the files aimed at (docs/fuzzing.md).
-# The targets in Python run by atheris, from PyPI; they are skipped, with the reason, where it does not work.
-# CORPUS is the folder of the corpus (tests/fuzz/corpus; one that does not exist begins as a copy of that), BUILD_DIR the build folder (build-fuzz),
-# JOBS how many targets run at a time (one a core). INSTALL=0 installs nothing.
-# Exit status: 0; 1 after a finding, with the path of its reproducer, or if a file with a limit is covered less; 77 without clang.
+# Installs clang, builds the targets with address and undefined sanitizers in a folder of its own, runs each for SECONDS
+# from the kept corpus on (0: only replays it), minimises the corpus, and prints executions and the line coverage of the
+# files aimed at (docs/fuzzing.md). The targets in Python run by atheris, from PyPI; they are skipped, with the reason,
+# where it does not work.
+# CORPUS is the folder of the corpus (tests/fuzz/corpus; one that does not exist begins as a copy of that), BUILD_DIR
+# the build folder (build-fuzz), JOBS how many targets run at a time (one a core). INSTALL=0 installs nothing.
+# Exit status: 0; 1 after a finding, with the path of its reproducer, or if a file with a limit is covered less; 77
+# without clang.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 native=(grammars frames filters mixers)
@@ -43,18 +45,23 @@ for program in clang++ llvm-cov llvm-profdata; do
 done
 mkdir -p "$build"
 if [[ ! -f $build/build.ninja ]]; then export CC=clang CXX=clang++; fi
-build_project "$root" "$build" -Dfuzzers=enabled -Dcuda=disabled -Dtests=disabled -Dbenchmarks=disabled -Db_lundef=false fuzzers >"$build/build.log" 2>&1 ||
+build_project "$root" "$build" -Dfuzzers=enabled -Dcuda=disabled -Dtests=disabled -Dbenchmarks=disabled \
+  -Db_lundef=false fuzzers >"$build/build.log" 2>&1 ||
   { tail -40 "$build/build.log" >&2; exit 1; }
 findings=$build/findings logs=$build/fuzz-logs
 mkdir -p "$findings" "$logs"
 if [[ ! -d $corpus ]]; then cp -r "$root/tests/fuzz/corpus" "$corpus"; fi
 
 # The options of sanitizers are in the targets. Python and its modules free little when they end.
-export GST_PLUGIN_PATH_1_0=$build/gst GST_REGISTRY_DISABLE=yes CUDAVISION_LIBRARY=$build/gst/libgstcudavision.so LLVM_PROFILE_FILE=/dev/null
+export GST_PLUGIN_PATH_1_0=$build/gst GST_REGISTRY_DISABLE=yes CUDAVISION_LIBRARY=$build/gst/libgstcudavision.so \
+  LLVM_PROFILE_FILE=/dev/null
 interpreter=$build/python/bin/python
-if [[ " ${targets[*]} " =~ \ (arrays|configuration|lists|results)\  && ${INSTALL:-1} != 0 && ! -e $build/python/done ]]; then
-  { /usr/bin/python3 -m venv --system-site-packages "$build/python" && "$interpreter" -m pip install --quiet --disable-pip-version-check atheris==3.0.0 &&
-    touch "$build/python/done"; } >"$logs/atheris" 2>&1 || echo "atheris cannot be installed: $(tail -1 "$logs/atheris")"
+if [[ " ${targets[*]} " =~ \ (arrays|configuration|lists|results)\  &&
+  ${INSTALL:-1} != 0 && ! -e $build/python/done ]]; then
+  { /usr/bin/python3 -m venv --system-site-packages "$build/python" &&
+    "$interpreter" -m pip install --quiet --disable-pip-version-check atheris==3.0.0 &&
+    touch "$build/python/done"; } >"$logs/atheris" 2>&1 ||
+    echo "atheris cannot be installed: $(tail -1 "$logs/atheris")"
 fi
 
 is_native() { [[ " ${native[*]} " == *" $1 "* ]]; }
@@ -82,7 +89,8 @@ skipped() {
 fuzz() {
   local target=$1 grown=$build/corpus/$1 status=0 dictionary=$root/tests/fuzz/targets/$1.dict options folders
   mkdir -p "$grown" "$corpus/$target"
-  options=("-max_len=$most_length" -timeout=600 -rss_limit_mb=6144 -print_final_stats=1 -artifact_prefix="$findings/$target-")
+  options=("-max_len=$most_length" -timeout=600 -rss_limit_mb=6144 -print_final_stats=1
+    -artifact_prefix="$findings/$target-")
   if [[ -f $dictionary ]]; then options+=(-dict="$dictionary"); fi
   if ((seconds)); then options+=(-max_total_time="$seconds"); else options+=(-runs=0); fi
   folders=("$grown" "$corpus/$target")
@@ -92,7 +100,8 @@ fuzz() {
     rm -rf "$build/merged-$target"
     mkdir "$build/merged-$target"
     if is_native "$target"; then  # by edges alone, without how often they run: a third of the files
-      set -- -set_cover_merge=1 -use_counters=0 -max_len=$most_length -timeout=600 -rss_limit_mb=6144 "$build/merged-$target"
+      set -- -set_cover_merge=1 -use_counters=0 -max_len=$most_length -timeout=600 \
+        -rss_limit_mb=6144 "$build/merged-$target"
     else
       set -- --minimise "$build/merged-$target"
     fi
@@ -126,7 +135,8 @@ for target in "${targets[@]}"; do
     failed=1
     found="FINDING: $(sed -n 's/.*Test unit written to //p' "$logs/$target" | tail -1) ($logs/$target)"
   fi
-  printf '%-16s%12s%10s%10s  %s\n' "$target" "$(sed -n 's/^stat::number_of_executed_units: *//p' "$logs/$target" | tail -1)" \
+  printf '%-16s%12s%10s%10s  %s\n' "$target" \
+    "$(sed -n 's/^stat::number_of_executed_units: *//p' "$logs/$target" | tail -1)" \
     "$(find "$corpus/$target" -type f | wc -l)" "$(find "$corpus/$target" -type f -printf '%s\n' | awk '{ sum += $1 } END { print sum + 0 }')" "$found"
 done
 
@@ -140,7 +150,8 @@ printf '\n%-44s%8s%8s%11s\n' file lines covered ''
 for target in "${targets[@]}"; do
   if [[ " ${runs[*]} " != *" $target "* ]]; then continue; fi
   if is_native "$target"; then set -- -runs=0 -max_len=$most_length; else set -- --coverage; fi
-  LLVM_PROFILE_FILE=$profiles/$target-%m.profraw engine "$target" "$@" "$corpus/$target" >"$logs/$target-coverage" 2>&1 ||
+  LLVM_PROFILE_FILE=$profiles/$target-%m.profraw engine "$target" "$@" \
+    "$corpus/$target" >"$logs/$target-coverage" 2>&1 ||
     { failed=1; tail -20 "$logs/$target-coverage" >&2; }
   if ! is_native "$target"; then grep -a ' %$' "$logs/$target-coverage"; fi
 done
