@@ -34,9 +34,8 @@ panels docs/elements/cudaconvolve.png "cudaconvolve preset=unsharp" "cudaconvolv
 panels docs/elements/cudaintegral.png "cudaintegral output=box-mean radius=8" "cudaintegral output=deviation radius=2" \
   "cudaintegral output=threshold radius=12 sensitivity=0.05"
 # Blurred, so that there are values between those of the bars.
-panels docs/elements/cudahistogram.png \
-  "cudagaussian kernel-size=63 ! cudahistogram channels=components overlay=true overlay-log=true overlay-position=8,120,304,112" \
-  "cudagaussian kernel-size=63 ! cudahistogram equalize=true overlay=true overlay-log=true overlay-position=8,120,304,112"
+histogram='cudagaussian kernel-size=63 ! cudahistogram overlay=true overlay-log=true overlay-position=8,120,304,112'
+panels docs/elements/cudahistogram.png "$histogram channels=components" "$histogram equalize=true"
 # A moving ball next to noise, which the last panel masks out.
 scene=${scene/num-buffers=1/num-buffers=12}
 detail="videotestsrc num-buffers=12 pattern=ball ! video/x-raw,format=RGB,width=140,height=140"
@@ -53,8 +52,8 @@ for pattern in smpte circular gamut pinwheel spokes gradient colors chroma-zone-
 done
 i=0
 for operator in source over add subtract multiply screen difference min max average; do
-  operators+=" cudablend name=o$i sink_1::operator=$operator sink_1::alpha=0.8 sink_1::xpos=20 sink_1::ypos=10 ! operators.sink_$i
-    $(still smpte75 120 76) ! o$i.sink_0 $(still gradient 80 56) ! o$i.sink_1"
+  operators+=" cudablend name=o$i sink_1::operator=$operator sink_1::alpha=0.8 sink_1::xpos=20 sink_1::ypos=10
+    ! operators.sink_$i $(still smpte75 120 76) ! o$i.sink_0 $(still gradient 80 56) ! o$i.sink_1"
   i=$((i + 1))
 done
 # shellcheck disable=SC2046,SC2086
@@ -82,7 +81,11 @@ camera.street = {uri = "$media/vtest.avi", cudadiff = {preset = "outdoor", outpu
 camera.path = {uri = "$media/vtest.avi", cudadiff = {preset = "indoor", output = "overlay"}}
 camera.test = {uri = "test", cudadiff = {output = "overlay"}}
 camera.yard = {title = "Yard", uri = "rtsp://127.0.0.1:9/"}
-wall = {width = 640, height = 480, fps = 2, sink = "videoconvert ! video/x-raw,format=RGB ! pngenc ! multifilesink max-files=1 location=$work/wall.png"}
+[wall]
+width = 640
+height = 480
+fps = 2
+sink = "videoconvert ! video/x-raw,format=RGB ! pngenc ! multifilesink max-files=1 location=$work/wall.png"
 END
   timeout 30 /usr/bin/python3 examples/motion-alarm-service/motion_alarm_service.py "$work/cameras.toml" 2>/dev/null ||
     true

@@ -23,8 +23,9 @@ check() {
   done
 }
 new_section() {  # a section of Debian's changelog; the packages are dated by it
-  printf 'cudavision (%s-1) %s; urgency=medium\n\n  * New upstream release: see CHANGELOG.md.\n\n -- cudavision developers <cudavision@localhost>  %s\n' \
-    "$1" "$2" "$(LC_ALL=C date --utc --rfc-email --date="@$now")" >debian/changelog
+  printf 'cudavision (%s-1) %s; urgency=medium\n\n  * New upstream release: see CHANGELOG.md.\n\n -- %s  %s\n' \
+    "$1" "$2" 'cudavision developers <cudavision@localhost>' \
+    "$(LC_ALL=C date --utc --rfc-email --date="@$now")" >debian/changelog
 }
 
 now=${SOURCE_DATE_EPOCH:-$(date +%s)}

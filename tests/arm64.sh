@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Runs a command of bash with the last commit in a Debian for arm64, which qemu emulates:   tests/arm64.sh [COMMAND]
 # Without COMMAND it builds the CPU backend and tests the kernels and the elements. Other commands:
-#   tests/arm64.sh 'gst/packaging/deb.sh dist'      the Debian package; what it leaves in dist is then in dist here; wheel.sh likewise
+#   tests/arm64.sh 'gst/packaging/deb.sh dist'      the Debian package; what it leaves in dist is then in dist here;
+#                                                   wheel.sh likewise
 # CUDA=1 also builds the CUDA backend, for SBSA (90), which nothing here can run: NVIDIA's compiler for this machine and
-# its libraries for arm64 come from PyPI into COMPAT_DIR/cuda-arm64. An example: CUDA=1 tests/arm64.sh
-# 'gst/packaging/deb.sh dist'
+# its libraries for arm64 come from PyPI into COMPAT_DIR/cuda-arm64. An example:
+#   CUDA=1 tests/arm64.sh 'gst/packaging/deb.sh dist'
 # The compiler is this machine's g++-aarch64-linux-gnu, so that compiling takes no longer than for this machine; all
 # else is emulated. mmdebstrap makes the Debian in COMPAT_DIR (~/.cache/cudavision; 3 GB) and only unpacks its packages:
 # nothing of it runs meanwhile, which would take half an hour. SUITE is the release (bookworm). Exit status 77 (skipped)
@@ -51,8 +52,9 @@ set_up() {
 if [[ ! -e $debian/complete ]]; then
   rm -rf --one-file-system "$debian"
   mkdir -p "$cache"
-  wanted=("${packages_build[@]}" "${packages_cuda[@]}" "${packages_run[@]}" "${packages_report[@]}" libgtest-dev libbenchmark-dev
-    apt build-essential dpkg-dev debhelper dh-python fakeroot python3 python3-pip python3-venv xz-utils git)
+  wanted=("${packages_build[@]}" "${packages_cuda[@]}" "${packages_run[@]}" "${packages_report[@]}"
+    libgtest-dev libbenchmark-dev apt build-essential dpkg-dev debhelper dh-python fakeroot python3 python3-pip
+    python3-venv xz-utils git)
   echo "making $suite for arm64 in $debian"
   mmdebstrap --quiet --mode=root --variant=extract --architectures=arm64 --skip=check/empty,cleanup/apt \
     --hook-dir=/usr/share/mmdebstrap/hooks/merged-usr \

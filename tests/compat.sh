@@ -38,7 +38,8 @@ in_root "$chroot" '
   status=0
   $RUN || status=$?
   if [[ $BUNDLE ]]; then tests/gpu-bundle.sh; fi
-  exit $status' RUN="${COMPAT_RUN:-tests/run.sh}" BUNDLE="${BUNDLE:-}" VERSION="$(git -C "$root" describe --always)" || status=$?
+  exit $status' RUN="${COMPAT_RUN:-tests/run.sh}" BUNDLE="${BUNDLE:-}" VERSION="$(git -C "$root" describe --always)" ||
+  status=$?
 if [[ ${BUNDLE:-} && -e $chroot/src/dist/cudavision-gpu.tar.xz ]]; then
   mkdir -p "$root/dist"
   cp "$chroot/src/dist/cudavision-gpu.tar.xz" "$root/dist/cudavision-gpu-$suite.tar.xz"

@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Runs one of the examples on a short synthetic input and decodes its output:
 #   tests/examples.sh quickstart | motion-alarm | motion_alarm.py | motion-alarm-service | integral_numbers.py |
-#   cross-fade.py |
-#     torch_model.py | cupy_kernel.py | RECIPE
+#     cross-fade.py | torch_model.py | cupy_kernel.py | RECIPE
 # Needs a finished build in BUILD_DIR (build). Exit status 77 (skipped) if the example needs something that is not
 # installed.
 set -euo pipefail
@@ -184,10 +183,11 @@ case $1 in
     expect 'frames of the video' "$FRAMES" "$(frames_of "$work/video")"
     expect 'frames of the poster' 1 "$(frames_of "$work/poster")"
     expect 'lines of frames.csv' $((FRAMES + 1)) "$(wc -l <"$work/an out/frames.csv")"
-    python3 -c 'import json, sys; print(*(json.loads(line)["event"] for line in sys.stdin))' <"$work/an out/motion.jsonl" >"$work/events"
+    python3 -c 'import json, sys; print(*(json.loads(line)["event"] for line in sys.stdin))' \
+      <"$work/an out/motion.jsonl" >"$work/events"
     grep -q '^begin .*motion .*motion' "$work/events"
-    expect 'objects that left' \
-      "$(grep -o enter "$work/events" | wc -l)" "$(grep -c '^object [0-9]* entered at .* s, left at ' "$work/said")"
+    expect 'objects that left' "$(grep -o enter "$work/events" | wc -l)" \
+      "$(grep -c '^object [0-9]* entered at .* s, left at ' "$work/said")"
     expect 'lines of objects.csv' $(($(grep -o leave "$work/events" | wc -l) + 1)) \
       "$(wc -l <"$work/an out/objects.csv")"
     grep -q 'enter.*leave' "$work/events"
@@ -341,7 +341,8 @@ open("phone.mov", "wb").write(data)'
     gst-launch-1.0 -q videotestsrc num-buffers=1 ! video/x-raw,format=NV12,width=320,height=240 ! \
       filesink location="$work/raw"
     expect 'the sum' \
-      "$(od -An -v -tu1 -w320 "$work/raw" | awk 'NR > 20 && NR <= 60 { for (i = 11; i <= 40; ++i) sum += $i } END { print sum }')" \
+      "$(od -An -v -tu1 -w320 "$work/raw" |
+        awk 'NR > 20 && NR <= 60 { for (i = 11; i <= 40; ++i) sum += $i } END { print sum }')" \
       "$(sed -n '1s/.*sum \([0-9]*\),.*/\1/p' "$work/said")"
     cd "$work"
     numbers=$root/examples/integral_numbers.py
@@ -414,7 +415,9 @@ open("phone.mov", "wb").write(data)'
       END {
         black = level[1]; white = level[NR]
         for (i = 1; i <= NR; ++i) {
-          alpha = (i - 11) / 10; expected = black + (white - black) * (alpha < 0 ? 0 : alpha > 1 ? 1 : alpha); off = level[i] - expected
+          alpha = (i - 11) / 10
+          expected = black + (white - black) * (alpha < 0 ? 0 : alpha > 1 ? 1 : alpha)
+          off = level[i] - expected
           if (off < -5 || off > 5) { print "frame " i ": " level[i] ", not " expected; wrong = 1 }
         }
         if (NR != 30 || white - black < 200) { print NR " frames from " black " to " white; wrong = 1 }
@@ -449,7 +452,8 @@ open("phone.mov", "wb").write(data)'
     "$root/examples/recipes/photo-wall.sh" "$work/some \"pictures\" ! x" "$work/out.png"
     expect 'frames of photo-wall' 1 "$(frames_of "$work/out.png")"
     expect 'its size' '1283 857' \
-      "$(python3 -c 'import struct, sys; print(*struct.unpack(">II", open(sys.argv[1], "rb").read()[16:24]))' "$work/out.png")"
+      "$(python3 -c 'import struct, sys; print(*struct.unpack(">II", open(sys.argv[1], "rb").read()[16:24]))' \
+        "$work/out.png")"
     mkdir "$work/none"
     fails 1 "$root/examples/recipes/photo-wall.sh" "$work/none" "$work/no.png"
     echo precious >"$work/none/broken.jpg"
@@ -497,7 +501,9 @@ open("phone.mov", "wb").write(data)'
           # Rows of 333 samples are padded to 668 bytes.
           od -An -v -tu2 -w668 "$work/raw" | awk -v last="$(tail -1 "$work/said")" '
             { for (i = 1; i <= 333; ++i) sum += $i }
-            END { if (last / sum < 1 - 1e-6 || last / sum > 1 + 1e-6) { print "the sum is " sum ", not " last; exit 1 } }'
+            END {
+              if (last / sum < 1 - 1e-6 || last / sum > 1 + 1e-6) { print "the sum is " sum ", not " last; exit 1 }
+            }'
           ;;
         *) expect "frames of $1 of a $format" 1 "$(frames_of "$work/out")" ;;
       esac

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Packs all tests and benchmarks for a GPU host that has only the driver (no GStreamer, no OpenCV, no meson):
 #   tests/gpu-bundle.sh [-b BUILD_FOLDER] [-o TARBALL] [MEDIA_FILE …]
-# On the host: tar xf cudavision-gpu.tar.xz && cudavision-gpu/run.sh all       (tests/gpu/run.sh explains its other modes)
+# On the host (tests/gpu/run.sh explains its other modes):
+#   tar xf cudavision-gpu.tar.xz && cudavision-gpu/run.sh all
 # On a host without xz: python3 -m tarfile -e cudavision-gpu.tar.xz. The suffix of TARBALL (.xz, .gz, .zst) selects the
 # compression. The host's glibc must not be older than this machine's. Omits programs that are not built, and prints
 # their names.
@@ -15,7 +16,7 @@ while getopts b:o: option; do
   case $option in
     b) build=$(cd "$OPTARG" && pwd) ;;
     o) tarball=$(realpath -m "$OPTARG") ;;
-    *) sed -n '3,7p' "$0" >&2; exit 2 ;;
+    *) sed -n '3,9p' "$0" >&2; exit 2 ;;
   esac
 done
 shift $((OPTIND - 1))
@@ -26,9 +27,9 @@ install_packages xz-utils
 
 # The GStreamer plugins that tests, examples and benchmarks use. libav and opencv are omitted because of their size
 # (opencv: 50 MB).
-gst_plugins=(coreelements coretracers app videotestsrc videoconvertscale videorate videocrop videobox videofilter imagefreeze compositor
-  typefindfunctions playback isomp4 matroska avi videoparsersbad jpeg jpegformat png rawparse y4mdec multifile nvcodec
-  autodetect deinterlace alpha)
+gst_plugins=(coreelements coretracers app videotestsrc videoconvertscale videorate videocrop videobox videofilter
+  imagefreeze compositor typefindfunctions playback isomp4 matroska avi videoparsersbad jpeg jpegformat png rawparse
+  y4mdec multifile nvcodec autodetect deinterlace alpha)
 
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
@@ -91,7 +92,8 @@ ldd "${taken[@]}" |  # the original files, since libraries of the build find eac
       strip --strip-debug "$bundle/lib/$name" 2>/dev/null || true
     fi
   done
-unresolved=$(find "$bundle" -type f \( -name '*.so*' -o -perm -u+x ! -name '*.sh' \) -exec env LD_LIBRARY_PATH="$bundle/lib" ldd {} + 2>/dev/null |
+unresolved=$(find "$bundle" -type f \( -name '*.so*' -o -perm -u+x ! -name '*.sh' \) \
+  -exec env LD_LIBRARY_PATH="$bundle/lib" ldd {} + 2>/dev/null |
   awk '/not found/ { print $1 }' | sort -u | tr '\n' ' ' || true)
 [[ -z $unresolved ]] || missing+=("libraries $unresolved")
 

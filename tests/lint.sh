@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Checks the sources without running them:   tests/lint.sh format | cppcheck | shell
-#   format    .clang-format, with clang-format 14, since other versions break lines differently; and who asks for a backend includes backends.h
+#   format    .clang-format, with clang-format 14, since other versions break lines differently; and who asks for a
+#             backend includes backends.h
 #   cppcheck  cppcheck's warnings for kernels, gst and examples
 #   shell     shellcheck's warnings for all scripts
 # Exit status: 0; 1 if there are warnings; 77 if the tool is missing.

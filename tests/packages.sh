@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Installs the packages in a fresh Debian of this machine's release:   tests/packages.sh wheel | deb | container [FILE]
-#   wheel, deb   runs the commands of docs/install.md there, and removes the package again. Without FILE it builds the package first
+#   wheel, deb   runs the commands of docs/install.md there, and removes the package again. Without FILE it builds
+#                the package first
 #   container    runs the steps of gst/packaging/Dockerfile there, without docker: each FROM is a fresh root
 # CUDA=auto also builds the CUDA backend, which takes long; the default, disabled, builds the CPU backend alone.
 # debootstrap makes the root in COMPAT_DIR (~/.cache/cudavision), from COMPAT_MIRROR. Exit status 77 (skipped) without

@@ -17,11 +17,12 @@ packages_fuzz=(clang llvm libclang-rt-dev python3-venv)  # tests/fuzz/fuzz.sh
 # without them.
 declare -A packages_with=(
   [browser]='chromium chromium-driver python3-selenium fonts-dejavu-core'
-  [mqtt]='mosquitto mosquitto-clients python3-paho-mqtt python3-prometheus-client gir1.2-gst-rtsp-server-1.0 gstreamer1.0-x curl openssl'
+  [mqtt]='mosquitto mosquitto-clients python3-paho-mqtt python3-prometheus-client '
   [mutants]=python3-pip  # and a package of PyPI: see install_mutator
   [packages]='debootstrap dpkg-dev python3-venv'  # also runs tests/packages.sh
   [ray]=python3-venv  # and a virtual environment: see make_ray_environment
 )
+packages_with[mqtt]+='gir1.2-gst-rtsp-server-1.0 gstreamer1.0-x curl openssl'
 if grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release; then
   packages_test+=(clang-format)  # version 14: see tests/lint.sh
 else
@@ -55,7 +56,8 @@ get_nvcc() {
     echo 'there is no CUDA compiler (nvcc), and INSTALL=0 installs none' >&2
     return 1
   elif [[ $driver ]] && ((driver < 13)); then
-    echo "the driver is for CUDA $driver, and the compiler from PyPI needs one for CUDA 13 (580 or newer); or install a CUDA toolkit from 12.1 on" >&2
+    echo "the driver is for CUDA $driver, and the compiler from PyPI needs one for CUDA 13 (580 or newer);" \
+      'or install a CUDA toolkit from 12.1 on' >&2
     return 1
   fi
   echo "no CUDA compiler (nvcc) here: installing NVIDIA's from PyPI into $1/nvcc"
@@ -86,8 +88,8 @@ copy_source() {
   local root
   root=$(dirname "${BASH_SOURCE[0]}")/..
   mkdir -p "$1"
-  (cd "$root" && tar --exclude=__pycache__ -cf - debian docs examples gst kernels release tests meson.build meson_options.txt pyproject.toml \
-    LICENSE ./*.md) | tar -C "$1" -xf -
+  (cd "$root" && tar --exclude=__pycache__ -cf - debian docs examples gst kernels release tests \
+    meson.build meson_options.txt pyproject.toml LICENSE ./*.md) | tar -C "$1" -xf -
 }
 
 # choose_backends BUILD_FOLDER 0|1: sets backend_options to meson's options for a build with the CUDA backend (1) or

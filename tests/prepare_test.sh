@@ -38,12 +38,15 @@ expect() {
   CUDA_HOME=$work/empty backend_options=()
   choose_backends "$work/$1" "$2" >"$work/out" 2>&1 || status=$?
   if [[ $status != "$3" || "${backend_options[*]}" != "$4" ]]; then
-    echo "line ${BASH_LINENO[0]}: status $status and ${backend_options[*]:-nothing}, not $3 and ${4:-nothing}; it said: $(<"$work/out")"
+    echo "line ${BASH_LINENO[0]}: status $status and ${backend_options[*]:-nothing}, not $3 and ${4:-nothing};" \
+      "it said: $(<"$work/out")"
     failures=$((failures + 1))
   fi
 }
-says() { grep -qF -- "$1" "$work/out" ||
-  { echo "line ${BASH_LINENO[0]}: \"$1\" is not in: $(<"$work/out")"; failures=$((failures + 1)); }; }
+says() {
+  grep -qF -- "$1" "$work/out" ||
+    { echo "line ${BASH_LINENO[0]}: \"$1\" is not in: $(<"$work/out")"; failures=$((failures + 1)); }
+}
 
 machine 0 1
 expect laptop 0 0 -Dcuda=disabled

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Tests the scripts of a release, each by itself; the packages are tested by tests/packages.sh:   release_test.sh BUILD_FOLDER
+# Tests the scripts of a release, each by itself; the packages are tested by tests/packages.sh:
+#   release_test.sh BUILD_FOLDER
 # Exit status 77 without git, or outside a clone.
 set -euo pipefail
 build=$(realpath "$1")
@@ -48,7 +49,8 @@ import json, shutil, sys
 sbom = json.load(open(sys.argv[1]))
 assert sbom["spdxVersion"] == "SPDX-2.3"
 files = {file["fileName"]: file for file in sbom["files"]}
-assert {"algorithm": "SHA256", "checksumValue": sys.argv[2].split()[0]} in files["./cudavision/libgstcudavision.so"]["checksums"], files
+plugin = files["./cudavision/libgstcudavision.so"]
+assert {"algorithm": "SHA256", "checksumValue": sys.argv[2].split()[0]} in plugin["checksums"], files
 names = [package["name"] for package in sbom["packages"]]
 assert names[0] == "cudavision" and any("gstreamer1.0" in name or "libgstreamer" in name for name in names), names
 assert not any(name.startswith("lib32") for name in names), names  # libraries of another machine
@@ -79,7 +81,8 @@ mapfile -t steps < <(grep -ohE '(^|[ =])(\.ci|release|docs|gst/packaging|tests)/
   .github/workflows/*.yml .pre-commit-config.yaml | sort -u)
 ((${#steps[@]} > 6)) || fail "the workflows have only the steps ${steps[*]}"
 for step in "${steps[@]}"; do [[ -x ${step# } ]] || fail "a workflow runs ${step# }, which is no program here"; done
-/usr/bin/python3 \
-  -c 'import glob, sys, yaml; [yaml.safe_load(open(file)) for file in glob.glob(".github/**/*.yml", recursive=True) + [".pre-commit-config.yaml"]]' 2>"$work/log" ||
+/usr/bin/python3 -c 'import glob, sys, yaml
+for file in glob.glob(".github/**/*.yml", recursive=True) + [".pre-commit-config.yaml"]:
+    yaml.safe_load(open(file))' 2>"$work/log" ||
   grep -q 'No module named .yaml' "$work/log" || { cat "$work/log" >&2; exit 1; }
 echo 'the scripts of a release do what they say'

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Runs every test that works on this machine:  tests/run.sh [MESON_TEST_ARGUMENT]…      (such as --suite=kernels, or a test's name)
+# Runs every test that works on this machine:
+#   tests/run.sh [MESON_TEST_ARGUMENT]…      (such as --suite=kernels, or a test's name)
 # Installs missing Debian packages, builds, runs `meson test` and the examples, and prints a table. The last line counts
 # the test cases: N passed, N failed, N skipped. Exit status 0 only if none failed. With arguments the examples are not
 # run. SANITIZE=address,undefined or SANITIZE=thread builds the CPU backend with these sanitizers in a folder of its own
@@ -55,7 +56,8 @@ prepare_sanitizers() {
   export ASAN_OPTIONS=allocator_may_return_null=1:detect_stack_use_after_return=1:fast_unwind_on_malloc=0
   export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
   export LSAN_OPTIONS=suppressions=$folder/leak.supp:print_suppressions=0
-  export TSAN_OPTIONS=allocator_may_return_null=1:suppressions=$folder/thread.supp:ignore_noninstrumented_modules=1:detect_deadlocks=0
+  TSAN_OPTIONS=allocator_may_return_null=1:suppressions=$folder/thread.supp
+  export TSAN_OPTIONS+=:ignore_noninstrumented_modules=1:detect_deadlocks=0
   LD_PRELOAD=$(g++ -print-file-name="${library[${sanitizers%%,*}]}") ASAN_OPTIONS=detect_leaks=0 \
     GST_PLUGIN_PATH_1_0=$BUILD_DIR/gst GST_REGISTRY=$BUILD_DIR/tests/elements/registry.bin gst-inspect-1.0 \
     cudavision >/dev/null

@@ -21,6 +21,7 @@ rm -rf "$build/tree" "$build"/gstreamer1.0-cudavision_*
 mkdir -p "$out"
 copy_source "$build/tree"
 nvcc=$(find_nvcc || true)
-(cd "$build/tree" && umask 022 && PATH=$PATH${nvcc:+:$(dirname "$nvcc")} DEB_BUILD_OPTIONS="parallel=${JOBS:-$(nproc)} noautodbgsym" \
+(cd "$build/tree" && umask 022 && PATH=$PATH${nvcc:+:$(dirname "$nvcc")} \
+  DEB_BUILD_OPTIONS="parallel=${JOBS:-$(nproc)} noautodbgsym" \
   dpkg-buildpackage --build=binary --no-sign --no-pre-clean)
 mv "$build"/gstreamer1.0-cudavision_*.deb "$out"

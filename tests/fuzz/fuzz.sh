@@ -14,8 +14,9 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 native=(grammars frames filters mixers)
 python=(arrays configuration lists results)
 # Files aimed at by the native targets, and the least share of their lines in percent; 0: it is only printed.
-aimed=(gst/base/shapes.cpp:90 gst/base/frame.cpp:90 gst/base/properties.cpp:90 kernels/core/polygon.cpp:80 gst/base/video_filter_regions.cpp:90
-  gst/base/video_filter_caps.cpp:0 gst/base/video_filter_frames.cpp:0 gst/base/video_mixer_caps.cpp:0 gst/base/video_mixer_frames.cpp:0 gst/base/transfer.cpp:0
+aimed=(gst/base/shapes.cpp:90 gst/base/frame.cpp:90 gst/base/properties.cpp:90 kernels/core/polygon.cpp:80
+  gst/base/video_filter_regions.cpp:90 gst/base/video_filter_caps.cpp:0 gst/base/video_filter_frames.cpp:0
+  gst/base/video_mixer_caps.cpp:0 gst/base/video_mixer_frames.cpp:0 gst/base/transfer.cpp:0
   gst/base/host.cpp:0 gst/frames/frames.cpp:0 gst/frames/maker.cpp:0 gst/frames/dlpack.cpp:0)
 
 if [[ ! ${1:-} =~ ^[0-9]{1,6}$ ]]; then
@@ -137,7 +138,8 @@ for target in "${targets[@]}"; do
   fi
   printf '%-16s%12s%10s%10s  %s\n' "$target" \
     "$(sed -n 's/^stat::number_of_executed_units: *//p' "$logs/$target" | tail -1)" \
-    "$(find "$corpus/$target" -type f | wc -l)" "$(find "$corpus/$target" -type f -printf '%s\n' | awk '{ sum += $1 } END { print sum + 0 }')" "$found"
+    "$(find "$corpus/$target" -type f | wc -l)" \
+    "$(find "$corpus/$target" -type f -printf '%s\n' | awk '{ sum += $1 } END { print sum + 0 }')" "$found"
 done
 
 if ((failed)); then exit 1; fi
@@ -167,7 +169,8 @@ for file, _, least in (name.partition(":") for name in aimed):
     lines = next(each["summary"]["lines"] for each in files if each["filename"].endswith("/" + file))
     below = whole == "1" and lines["percent"] < float(least)
     failed = failed or below
-    print("{:<44}{count:>8}{covered:>8}{percent:>9.1f} %".format(file, **lines) + (f"  BELOW {least} %" if below else ""))
+    print("{:<44}{count:>8}{covered:>8}{percent:>9.1f} %".format(file, **lines)
+          + (f"  BELOW {least} %" if below else ""))
 sys.exit(failed)' "$whole" "${aimed[@]}" || failed=1
 fi
 exit "$failed"

@@ -3,21 +3,24 @@
 # Runs in the unpacked bundle of tests/gpu-bundle.sh, on a GPU host that has only the driver:
 #   run.sh [tests] [late] [neighbours] [sanitize] [bench] [pipelines] [frames] [soak] [all]       (no argument: tests)
 # tests      kernel tests on CUDA, element tests, the fuzzer on CUDA (FUZZ_CASES=3000)
-# late       element tests and the fuzzer again, while the GPU pauses before random frames: frames used too early or too late differ
+# late       element tests and the fuzzer again, while the GPU pauses before random frames: frames used too early or too
+#            late differ
 # neighbours the plugin's elements beside all stock elements of the bundle (minutes: each pipeline is a process, which
-# opens the GPU)
-# sanitize   some kernel tests with compute-sanitizer's memcheck, racecheck and initcheck (SANITIZE_TESTS=16 for each program); element
-#            tests with memcheck
-# bench      bench_kernels (compared with NPP if the host has nvcc and NPP), bench_pipelines.py (beside GStreamer's own elements: those of
-#            nvcodec that compile kernels need an NVRTC of CUDA 12; unzip PyPI's wheel nvidia-cuda-nvrtc-cu12, add its
-#            folder nvidia/cuda_nvrtc/lib to LD_LIBRARY_PATH and set GST_CUDA_NVRTC_LIBNAME=libnvrtc.so.12). FRAMES=,
-#            TURNS= and ONLY= (a regular expression) for the pipelines; with ONLY nothing but pipelines is measured.
-#            ONLY='at a time' is motion-scan's share of the decoder's rate. cvcuda_peers.py needs a python3 with PyTorch
-#            and CV-CUDA: unzip PyPI's wheel cvcuda-cu13 and add its folder to PYTHONPATH
+#            opens the GPU)
+# sanitize   some kernel tests with compute-sanitizer's memcheck, racecheck and initcheck (SANITIZE_TESTS=16 for each
+#            program); element tests with memcheck
+# bench      bench_kernels (compared with NPP if the host has nvcc and NPP), bench_pipelines.py (beside GStreamer's own
+#            elements: those of nvcodec that compile kernels need an NVRTC of CUDA 12; unzip PyPI's wheel
+#            nvidia-cuda-nvrtc-cu12, add its folder nvidia/cuda_nvrtc/lib to LD_LIBRARY_PATH and set
+#            GST_CUDA_NVRTC_LIBNAME=libnvrtc.so.12). FRAMES=, TURNS= and ONLY= (a regular expression) for the pipelines;
+#            with ONLY nothing but pipelines is measured. ONLY='at a time' is motion-scan's share of the decoder's rate.
+#            cvcuda_peers.py needs a python3 with PyTorch and CV-CUDA: unzip PyPI's wheel cvcuda-cu13 and add its folder
+#            to PYTHONPATH
 # pipelines  gst-launch-1.0 pipelines, some of which decode the packed clips; a live one that must not drop a frame
-# frames     frames in CUDA memory as arrays of PyTorch, CuPy, Numba and JAX, and arrays as frames: needs a python3 with PyTorch and CuPy.
-#            FRAMES_TESTS='-k late' selects tests
-# soak       16 pipelines side by side, disturbed at random, for SOAK_SECONDS=600 (SOAK_SEED=1); every frame is compared, memory stays flat
+# frames     frames in CUDA memory as arrays of PyTorch, CuPy, Numba and JAX, and arrays as frames: needs a python3 with
+#            PyTorch and CuPy. FRAMES_TESTS='-k late' selects tests
+# soak       16 pipelines side by side, disturbed at random, for SOAK_SECONDS=600 (SOAK_SEED=1); every frame is
+#            compared, memory stays flat
 # all        all but the soak
 # Logs and JSON files go to $OUT, or to ./logs. The last line is the count. The exit status is 0 only if nothing failed.
 # Tests that need something the host lacks are skipped and give the reason.
@@ -31,8 +34,8 @@ trap 'rm -rf "$state"' EXIT
 # The environment for programs of the bundle only: the host's compiler and tools must find the host's libraries.
 bundled=(env -u GST_PLUGIN_PATH -u GST_PLUGIN_SYSTEM_PATH
   LD_LIBRARY_PATH="$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" PATH="$here/bin:$PATH" LC_ALL=C.UTF-8
-  GST_PLUGIN_SYSTEM_PATH_1_0="$here/gst" GST_PLUGIN_PATH_1_0="$here/plugin" GST_PLUGIN_SCANNER="$here/bin/gst-plugin-scanner"
-  GST_REGISTRY="$state/registry.bin")
+  GST_PLUGIN_SYSTEM_PATH_1_0="$here/gst" GST_PLUGIN_PATH_1_0="$here/plugin"
+  GST_PLUGIN_SCANNER="$here/bin/gst-plugin-scanner" GST_REGISTRY="$state/registry.bin")
 
 passed=0 failed=0 skipped=0
 report() {  # result name [remark]
@@ -54,7 +57,8 @@ run() {
   timeout --kill-after=10 "$limit" "$@" >"$log" 2>&1 </dev/null
   status=$?
   remark=$(awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN { printf "%6.1f s", b - a }')
-  remark+="  $(grep -aE '^[0-9]+ passed,|^[0-9]+%: Checks|ERROR SUMMARY|RACECHECK SUMMARY|^Execution ended' "$log" | tail -1)"
+  remark+="  $(grep -aE '^[0-9]+ passed,|^[0-9]+%: Checks|ERROR SUMMARY|RACECHECK SUMMARY|^Execution ended' "$log" |
+    tail -1)"
   case $status in
     0) report PASS "$name" "$remark" ;;
     77) report SKIP "$name" "$(tail -1 "$log" | cut -c1-120)" ;;
@@ -208,8 +212,8 @@ build_peers() {
   folder=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
   header=$(find -L "$folder" /usr/include /usr/local/cuda*/ -maxdepth 5 -name nppi_filtering_functions.h 2>/dev/null |
     head -1)
-  library=$(find -L "$folder" /usr/lib/x86_64-linux-gnu /usr/local/cuda*/ -maxdepth 5 -name 'libnppif.so*' ! \
-    -path '*/stubs/*' 2>/dev/null | head -1)
+  library=$(find -L "$folder" /usr/lib/x86_64-linux-gnu /usr/local/cuda*/ -maxdepth 5 -name 'libnppif.so*' \
+    ! -path '*/stubs/*' 2>/dev/null | head -1)
   folder=$(dirname "$library")
   # Link by file name, since a runtime package has only versioned file names.
   for part in nppial nppif nppist nppc; do
@@ -323,7 +327,8 @@ stays_on_the_gpu() {
   # shellcheck disable=SC2016,SC2086
   run "$1" 60 "${bundled[@]}" bash -c '
     gst-launch-1.0 -v $2 ! cudaupload ${3:+! $3} ! $1 name=element ! fakesink | tee /dev/stderr |
-      awk "/element\\.|:element:/ && /: caps = / { all++; cuda += /memory:CUDAMemory/ } END { exit !(all >= 2 && cuda == all) }"' \
+      awk "/element\\.|:element:/ && /: caps = / { all++; cuda += /memory:CUDAMemory/ }
+        END { exit !(all >= 2 && cuda == all) }"' \
     sh "$2" "$3" "$between"
 }
 
@@ -339,15 +344,19 @@ mode_pipelines() {
   launch pipelines/queue "$ours" \
     "$source,format=NV12 ! cudagaussian backend=cuda ! queue ! cudaconvolve preset=sharpen ! queue ! $raw ! fakesink"
   launch pipelines/tee "$ours" \
-    "$source,format=NV12 ! cudagaussian backend=cuda ! tee name=t ! queue ! cudaconvolve preset=emboss ! $raw ! fakesink t. ! queue ! cudaconvolve preset=box ! $raw ! fakesink"
+    "$source,format=NV12 ! cudagaussian backend=cuda ! tee name=t ! queue ! cudaconvolve preset=emboss ! $raw ! fakesink
+     t. ! queue ! cudaconvolve preset=box ! $raw ! fakesink"
   local live='videotestsrc is-live=true num-buffers=300 pattern=blue' \
     last='fakesink name=last sync=true qos=true max-lateness=20000000'
   drops_none 'pipelines/live, 60 a second, system' "$ours" 300 \
     "$live ! $raw,format=RGBA,width=1920,height=1080,framerate=60/1 ! $filters ! $raw ! $last"
   drops_none 'pipelines/live, 60 a second, CUDA' "$ours cudadiff" 300 \
-    "$live ! $raw,format=NV12,width=1920,height=1080,framerate=60/1 ! $filters ! cudadiff output=overlay backend=cuda ! $cuda ! $last"
+    "$live ! $raw,format=NV12,width=1920,height=1080,framerate=60/1 ! $filters ! cudadiff output=overlay backend=cuda
+     ! $cuda ! $last"
   drops_none 'pipelines/live, 60 a second, blend' "cudablend cudagaussian" 300 \
-    "cudablend name=b backend=cuda sink_1::alpha=0.5 ! $raw,format=NV12,width=1920,height=1080,framerate=60/1 ! $last $live ! $raw,format=NV12,width=1920,height=1080,framerate=60/1 ! b. $live ! $raw,format=RGBA,width=640,height=360,framerate=60/1 ! cudagaussian ! b."
+    "cudablend name=b backend=cuda sink_1::alpha=0.5 ! $raw,format=NV12,width=1920,height=1080,framerate=60/1 ! $last
+     $live ! $raw,format=NV12,width=1920,height=1080,framerate=60/1 ! b.
+     $live ! $raw,format=RGBA,width=640,height=360,framerate=60/1 ! cudagaussian ! b."
   launch pipelines/gray "$ours" "$source,format=GRAY8 ! $filters ! $raw ! fakesink"
   launch pipelines/10-bit "$ours" "$source,format=P010_10LE ! $filters ! $raw ! fakesink"
   launch pipelines/odd-size "$ours" \
@@ -365,12 +374,14 @@ mode_pipelines() {
   stays_on_the_gpu 'pipelines/videorate stays on the GPU' cudagaussian "$source,format=NV12" \
     'videorate ! video/x-raw(ANY),framerate=60/1'
   launch pipelines/diff "$ours cudadiff" \
-    "$source,format=NV12 ! cudagaussian backend=cuda ! cudaconvolve preset=sharpen ! cudadiff output=overlay ! $raw ! fakesink"
+    "$source,format=NV12 ! cudagaussian backend=cuda ! cudaconvolve preset=sharpen ! cudadiff output=overlay ! $raw
+     ! fakesink"
   launch pipelines/motion cudadiff "$source,format=NV12 ! cudadiff backend=cuda output=passthrough ! fakesink"
   launch pipelines/histogram cudahistogram \
     "$source,format=NV12 ! cudahistogram channels=all add-meta=true backend=cuda ! $raw ! fakesink"
   launch pipelines/histogram-pictures "$ours cudahistogram" \
-    "$source,format=RGBA ! cudagaussian backend=cuda ! cudahistogram equalize=true overlay=true backend=cuda ! $cuda ! cudahistogram ! $raw ! fakesink"
+    "$source,format=RGBA ! cudagaussian backend=cuda ! cudahistogram equalize=true overlay=true backend=cuda
+     ! $cuda ! cudahistogram ! $raw ! fakesink"
   launch pipelines/integral "cudaintegral $ours" \
     "$source,format=NV12 ! cudagaussian backend=cuda ! cudaintegral squared=true backend=cuda ! $raw ! fakesink"
   launch pipelines/x-integral cudaintegral \
@@ -378,21 +389,30 @@ mode_pipelines() {
   launch pipelines/threshold cudaintegral \
     "$source,format=NV12 ! cudaintegral output=threshold radius=20 backend=cuda ! $raw ! fakesink"
   launch pipelines/mosaic cudaintegral \
-    "$source,format=NV12 ! cudaintegral output=pixelate radius=0 region=roi regions=0.1,0.1,0.3,0.4 backend=cuda ! $raw ! fakesink"
+    "$source,format=NV12 ! cudaintegral output=pixelate radius=0 region=roi regions=0.1,0.1,0.3,0.4 backend=cuda
+     ! $raw ! fakesink"
   launch pipelines/blend "cudablend cudagaussian" \
-    "cudablend name=b backend=cuda sink_1::alpha=0.5 sink_1::xpos=200 sink_1::width=400 ! $raw ! fakesink $source,format=NV12 ! cudagaussian backend=cuda ! b. $source,format=RGBA ! b."
+    "cudablend name=b backend=cuda sink_1::alpha=0.5 sink_1::xpos=200 sink_1::width=400 ! $raw ! fakesink
+     $source,format=NV12 ! cudagaussian backend=cuda ! b. $source,format=RGBA ! b."
   launch pipelines/blend-wall cudablend \
-    "cudablend name=b backend=cuda layout=grid gap=8 ! $cuda,format=NV12 ! fakesink $source,format=NV12 ! b. $source,format=I420 ! b. $source,format=GRAY8 ! b."
+    "cudablend name=b backend=cuda layout=grid gap=8 ! $cuda,format=NV12 ! fakesink
+     $source,format=NV12 ! b. $source,format=I420 ! b. $source,format=GRAY8 ! b."
   launch pipelines/blend-fusion cudablend \
-    "cudablend name=f backend=cuda sink_1::operator=average sink_1::alpha=0.65 sink_1::key=first-pixel ! $raw ! fakesink cudablend name=w backend=cuda layout=grid ! $raw,width=1280,height=720 ! f. $source,format=RGB ! f. $source,format=NV12 ! w. $source,format=P010_10LE ! w."
+    "cudablend name=f backend=cuda sink_1::operator=average sink_1::alpha=0.65 sink_1::key=first-pixel ! $raw
+     ! fakesink cudablend name=w backend=cuda layout=grid ! $raw,width=1280,height=720 ! f. $source,format=RGB ! f.
+     $source,format=NV12 ! w. $source,format=P010_10LE ! w."
   local found=0
   for clip in "$here"/media/*.mp4; do
     [[ -f $clip ]] || continue
     found=1 name=${clip##*/}
     launch "pipelines/decode blend $name" "cudablend cudaconvolve qtdemux h264parse nvh264dec" \
-      "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! tee name=t ! queue ! cudablend name=b backend=cuda layout=grid columns=2 ! $cuda ! fakesink t. ! queue ! cudaconvolve preset=gradient backend=cuda ! b."
+      "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! tee name=t ! queue
+       ! cudablend name=b backend=cuda layout=grid columns=2 ! $cuda ! fakesink
+       t. ! queue ! cudaconvolve preset=gradient backend=cuda ! b."
     launch "pipelines/decode twice, blend $name" "cudablend qtdemux h264parse nvh264dec" \
-      "cudablend name=b backend=cuda sink_1::xpos=100 sink_1::width=200 sink_1::alpha=0.5 ! $cuda ! fakesink filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! b. filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! b."
+      "cudablend name=b backend=cuda sink_1::xpos=100 sink_1::width=200 sink_1::alpha=0.5 ! $cuda ! fakesink
+       filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! b.
+       filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! b."
     launch "pipelines/decode $name" "$ours qtdemux h264parse nvh264dec" \
       "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! $filters ! fakesink"
     launch "pipelines/decode to system $name" "$ours qtdemux h264parse nvh264dec" \
@@ -402,11 +422,13 @@ mode_pipelines() {
       "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! cudadiff output=passthrough backend=cuda ! fakesink"
     same_events "pipelines/same events $name" "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec"
     launch "pipelines/decode overlay to system $name" "cudadiff qtdemux h264parse nvh264dec" \
-      "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! cudadiff output=overlay reference=background backend=cuda ! $raw ! fakesink"
+      "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! cudadiff output=overlay reference=background
+       backend=cuda ! $raw ! fakesink"
     launch "pipelines/decode histogram $name" "cudahistogram qtdemux h264parse nvh264dec" \
       "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! cudahistogram ! fakesink"
     launch "pipelines/decode histogram to system $name" "cudahistogram qtdemux h264parse nvh264dec" \
-      "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! cudahistogram add-meta=true backend=cuda ! $raw ! fakesink"
+      "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! cudahistogram add-meta=true backend=cuda
+       ! $raw ! fakesink"
   done
   ((found)) || report SKIP pipelines/decode 'no .mp4 in the bundle'
   for name in $("${bundled[@]}" gst-inspect-1.0 cudavision | sed -n 's/^  \(cuda[a-z0-9]*\):.*/\1/p'); do
@@ -420,7 +442,7 @@ mode_pipelines() {
 for mode in "$@"; do
   case $mode in
     tests | late | neighbours | sanitize | bench | pipelines | frames | soak) ;;
-    *) sed -n '4,21p' "$0" >&2; exit 2 ;;
+    *) sed -n '4,25p' "$0" >&2; exit 2 ;;
   esac
 done
 printf '# cudavision %s on %s\n' "$(cat "$here/VERSION")" \

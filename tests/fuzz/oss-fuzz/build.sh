@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Builds the targets for OSS-Fuzz into $OUT, each with its corpus, its dictionary and the libraries that it needs.
-# There, $SRC, $WORK, $OUT,
-# compilers, flags and the engine are set; by hand only OUT is needed:   OUT=/tmp/out tests/fuzz/oss-fuzz/build.sh
+# There, $SRC, $WORK, $OUT, compilers, flags and the engine are set; by hand only OUT is needed:
+#   OUT=/tmp/out tests/fuzz/oss-fuzz/build.sh
 set -euo pipefail
 if [[ ${SRC:-} ]]; then
   root=$SRC/cudavision
