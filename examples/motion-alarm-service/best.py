@@ -56,7 +56,7 @@ class Best:
 
     def __init__(self, send, clock=time.monotonic):
         self.send, self.clock = send, clock
-        # Sent: the score of the last one; waiting: a better one.
+        # sent: the score of the last one; waiting: a better one.
         self.on, self.sent, self.when, self.waiting = False, 0.0, 0.0, None
 
     def begin(self):

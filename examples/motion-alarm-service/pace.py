@@ -50,7 +50,7 @@ class Pace:
         """`queue`: in front of cudadiff; `output`: a pad behind it."""
         self.pipeline, self.output, self.pad = pipeline, output, None
         self.live = self.dropping = False
-        # Usual: seconds from the time of a frame until it comes out; judged: when that was seen.
+        # usual: seconds from the time of a frame until it comes out; judged: when that was seen.
         self.usual, self.judged = None, 0.0
         self.resumed = 0  # the running time of the key frame with which decoding went on
         queue.connect("overrun", self.on_overrun)

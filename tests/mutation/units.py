@@ -119,7 +119,7 @@ class Coverage:
         self.stamp = kept.get('stamp', {})  # program: state of its sources
         self.units = {name: Unit(**fields) for name, fields in kept.get('units', {}).items()}
         self.lines = kept.get('lines', {})  # unit: {file: its lines that run}
-        # File: the lines that have code.
+        # file: the lines that have code.
         self.known = {file: set(lines) for file, lines in kept.get('known', {}).items()}
 
     def save(self):
