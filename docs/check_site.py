@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Checks a built site:  check_site.py FOLDER
 
-A browser that opens a page asks no other host: no script, style, picture, font or frame comes from one. Each link to a file of the
-site, with its anchor, leads somewhere, and each page can be found by the search. Exit status 0; 1 with a line for each problem.
+A browser that opens a page asks no other host: no script, style, picture, font or frame comes from one. Each link to a
+file of the site, with its anchor, leads somewhere, and each page can be found by the search. Exit status 0; 1 with a
+line for each problem.
 """
 import html.parser
 import json
@@ -50,10 +51,12 @@ def problems_of(folder):
             elif other in pages and urllib.parse.unquote(parts.fragment) not in pages[other].anchors:
                 yield f"{name} leads to {target}, which has no such part"
     for file in folder.rglob("*.css"):
-        for target in re.findall(r"(?:url\(|@import)\s*['\"]?((?:https?:)?//[^'\")]*)", file.read_text(encoding="utf-8")):
+        for target in re.findall(r"(?:url\(|@import)\s*['\"]?((?:https?:)?//[^'\")]*)",
+                                 file.read_text(encoding="utf-8")):
             yield f"{file.relative_to(folder)} loads {target}"
     index = folder / "search" / "search_index.json"
-    known = {entry["location"].partition("#")[0] for entry in json.loads(index.read_text())["docs"]} if index.exists() else set()
+    known = ({entry["location"].partition("#")[0] for entry in json.loads(index.read_text())["docs"]}
+             if index.exists() else set())
     for file in pages:
         name = str(file.relative_to(folder))
         if name not in known and name not in ("404.html", "search.html"):

@@ -1,9 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Makes the pictures of docs/motion.md with cudadiff, from the scenes of tests/bench/motion_scenes.py:  motion_pictures.py MEDIA HIDDEN
+"""Makes the pictures of docs/motion.md with cudadiff, from the scenes of tests/bench/motion_scenes.py:
 
-MEDIA is a folder with photos/ and vtest.avi, as for tests/bench/motion_quality.py. HIDDEN is vtest.avi after examples/recipes/privacy-blur.sh.
-Needs NumPy, OpenCV, PyGObject and Pillow.
+  motion_pictures.py MEDIA HIDDEN
+
+MEDIA is a folder with photos/ and vtest.avi, as for tests/bench/motion_quality.py. HIDDEN is vtest.avi after
+examples/recipes/privacy-blur.sh. Needs NumPy, OpenCV, PyGObject and Pillow.
 """
 import pathlib
 import sys
@@ -18,15 +20,18 @@ import motion_quality  # noqa: E402
 import motion_scenes  # noqa: E402
 
 SIZE = 192, 144  # of a panel
-FRAMES = {'shake': 150, 'trees': 150, 'cloud': 128, 'light': 151, 'dark': 150, 'shadows': 150, 'compression': 150}  # those that are shown
+# Those that are shown.
+FRAMES = {'shake': 150, 'trees': 150, 'cloud': 128, 'light': 151, 'dark': 150, 'shadows': 150, 'compression': 150}
 
 
 def save(name, rows):
     """Saves rows of panels (height × width × 3, blue, green, red) with a palette, which makes the file small."""
     gap = np.full((SIZE[1], 4, 3), 255, np.uint8)
-    lines = [np.hstack([part for panel in row for part in (gap, cv2.resize(panel, SIZE, interpolation=cv2.INTER_AREA))][1:]) for row in rows]
+    lines = [np.hstack([part for panel in row
+                        for part in (gap, cv2.resize(panel, SIZE, interpolation=cv2.INTER_AREA))][1:]) for row in rows]
     sheet = np.vstack([part for line in lines for part in (np.full((4, line.shape[1], 3), 255, np.uint8), line)][1:])
-    Image.fromarray(sheet[:, :, ::-1]).quantize(48, dither=Image.Dither.NONE).save(docs / f'motion-{name}.png', optimize=True)
+    Image.fromarray(sheet[:, :, ::-1]).quantize(48, dither=Image.Dither.NONE).save(docs / f'motion-{name}.png',
+                                                                                   optimize=True)
     print(docs / f'motion-{name}.png')
 
 
@@ -39,7 +44,8 @@ def draw_scene(name, media):
             detector.apply(cv2.cvtColor(frame.picture, cv2.COLOR_BGR2YUV_I420), frame.picture)
         if number == FRAMES[name]:
             break
-    masks = [cv2.cvtColor(detector.results()[-1][0].astype(np.uint8) * 255, cv2.COLOR_GRAY2BGR) for detector in detectors]
+    masks = [cv2.cvtColor(detector.results()[-1][0].astype(np.uint8) * 255, cv2.COLOR_GRAY2BGR)
+             for detector in detectors]
     save(name, [[frame.picture] + masks])
 
 

@@ -1,9 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Makes the pictures of docs/scenes.md, the input and cudadiff's overlay, from generated scenes:  scene_pictures.py MEDIA [NAME…]
+"""Makes the pictures of docs/scenes.md, the input and cudadiff's overlay, from generated scenes:
 
-MEDIA is a folder with photos/ and vtest.avi, as for tests/bench/motion_quality.py. Zones (blue) and lines (yellow) are drawn here.
-Also prints the events up to the frame that is shown. Needs NumPy, OpenCV, PyGObject and Pillow.
+  scene_pictures.py MEDIA [NAME…]
+
+MEDIA is a folder with photos/ and vtest.avi, as for tests/bench/motion_quality.py. Zones (blue) and lines (yellow) are
+drawn here. Also prints the events up to the frame that is shown. Needs NumPy, OpenCV, PyGObject and Pillow.
 """
 import pathlib
 import sys
@@ -26,7 +28,8 @@ def cars(paths, seed, folder, width=320, height=240):
     """A stage with cars on paths of (second, share of the width, share of the height)."""
     stage = motion_world.Stage('lane', seed, folder, width, height, 1.0)
     ground = np.float32((112, 114, 116))
-    stage.background[height // 3:] = ground + 3 * motion_scenes.smooth_field(stage.rng, width, height - height // 3, 8)[..., None]
+    stage.background[height // 3:] = ground + 3 * motion_scenes.smooth_field(stage.rng, width, height - height // 3,
+                                                                             8)[..., None]
     for number, path in enumerate(paths, 1):
         path = [(10 * second, x * width, y * height) for second, x, y in path]
         stage.actors.append(motion_actors.car(number, path, stage.rng, stage.pictures, 34, ground))
@@ -93,8 +96,10 @@ def draw(name, media):
     pipeline.close()
     for heard in pipeline.heard:
         if heard['event'] not in ('motion', 'none'):
-            print(f"{heard['stream-time'] / Gst.SECOND:7.1f} {heard['event']} {heard['id'] if heard.has_field('id') else ''}")
-    planes = [cv2.cvtColor(np.frombuffer(part, np.uint8).reshape(360, 320), cv2.COLOR_YUV2BGR_I420) for part in (yuv, data)]
+            print(f"{heard['stream-time'] / Gst.SECOND:7.1f} {heard['event']} "
+                  f"{heard['id'] if heard.has_field('id') else ''}")
+    planes = [cv2.cvtColor(np.frombuffer(part, np.uint8).reshape(360, 320), cv2.COLOR_YUV2BGR_I420)
+              for part in (yuv, data)]
     if name == 'gray':
         planes[0] = cv2.cvtColor(cv2.cvtColor(planes[0], cv2.COLOR_BGR2GRAY), cv2.COLOR_GRAY2BGR)
     draw_shapes(planes[1], properties)

@@ -13,23 +13,27 @@ from gi.repository import GstPbutils  # noqa: E402
 
 # Otherwise programs disagree whether a file without sound, whose pictures begin later, begins at 0.
 WEBM = "webmmux offset-to-zero=true"
-# Of a codec: elements between a demuxer and the muxer, the muxer, and the suffix of a file that browsers play. Matroska and MPEG-TS
-# have no decoding times, which MP4 needs: h264timestamper computes them.
-PLAYED = {"video/x-h264": ("h264parse ! h264timestamper", "mp4mux", "mp4"), "video/x-av1": ("av1parse", "mp4mux", "mp4"),
+# Of a codec: elements between a demuxer and the muxer, the muxer, and the suffix of a file that browsers play. Matroska
+# and MPEG-TS have no decoding times, which MP4 needs: h264timestamper computes them.
+PLAYED = {"video/x-h264": ("h264parse ! h264timestamper", "mp4mux", "mp4"),
+          "video/x-av1": ("av1parse", "mp4mux", "mp4"),
           "video/x-vp8": ("identity", WEBM, "webm"), "video/x-vp9": ("vp9parse", WEBM, "webm")}
 # Of old ones, which often have a key frame in 25 seconds, and which phones and browsers do not play.
 OLD = {codec: ("identity", "matroskamux", "mkv") for codec in ("video/x-divx", "video/x-msmpeg")}
-KEPT = {"video/x-h265": ("h265parse ! h265timestamper", "mp4mux", "mp4"), "image/jpeg": ("jpegparse", "matroskamux", "mkv")}
-PROFILES = {"video/x-h264": {None, "baseline", "constrained-baseline", "main", "high", "constrained-high", "progressive-high", "extended"},
+KEPT = {"video/x-h265": ("h265parse ! h265timestamper", "mp4mux", "mp4"),
+        "image/jpeg": ("jpegparse", "matroskamux", "mkv")}
+PROFILES = {"video/x-h264": {None, "baseline", "constrained-baseline", "main", "high", "constrained-high",
+                             "progressive-high", "extended"},
             "video/x-av1": {None, "main"}, "video/x-vp8": {None, "0", "1", "2", "3"}, "video/x-vp9": {None, "0", "2"}}
-DECLARING = {"video/quicktime", "video/x-matroska", "video/webm", "video/x-msvideo", "video/x-ms-asf"}  # have a length in their header
+# They have a length in their header.
+DECLARING = {"video/quicktime", "video/x-matroska", "video/webm", "video/x-msvideo", "video/x-ms-asf"}
 LATE = 1  # seconds by which the pictures may end before the length of the container; sound is often a little longer
 
 
 @dataclass
 class Facts:
-    """Of a file. `duration` in seconds is what its container declares, or None. `began` is the clock time that it has, or None.
-    `sounds` are the caps of its streams of sound, `unheard` says why they could not be written."""
+    """Of a file. `duration` in seconds is what its container declares, or None. `began` is the clock time that it has,
+    or None. `sounds` are the caps of its streams of sound, `unheard` says why they could not be written."""
     container: str
     codec: str
     profile: Optional[str]
@@ -68,8 +72,8 @@ def began_of(tags):
     if not found or not when.has_time() or not when.has_second():
         return None
     zone = datetime.timezone(datetime.timedelta(hours=when.get_time_zone_offset()))
-    return datetime.datetime(when.get_year(), when.get_month(), when.get_day(), when.get_hour(), when.get_minute(), when.get_second(),
-                             tzinfo=zone)
+    return datetime.datetime(when.get_year(), when.get_month(), when.get_day(), when.get_hour(), when.get_minute(),
+                             when.get_second(), tzinfo=zone)
 
 
 def facts_of(path):
@@ -90,18 +94,20 @@ def facts_of(path):
     known = container in DECLARING and length not in (0, Gst.CLOCK_TIME_NONE)
     all_tags = [each.get_tags() for each in (stream, video)]
     turned = any(tags and tags.get_string(Gst.TAG_IMAGE_ORIENTATION)[1] not in (None, "rotate-0") for tags in all_tags)
-    return Facts(container + (",iso" if variant == "iso" else ""), codec, profile, video.get_width(), video.get_height(),
+    return Facts(container + (",iso" if variant == "iso" else ""), codec, profile, video.get_width(),
+                 video.get_height(),
                  length / Gst.SECOND if known else None, next(filter(None, map(began_of, all_tags)), None), turned,
                  tuple(sound.get_caps() for sound in found.get_audio_streams()))
 
 
 def remux(path, facts, stream):
-    """Writes the video of a file to an open file, in the container that browsers play, so that it begins at 0. Raises a Failure if
-    that is impossible.
+    """Writes the video of a file to an open file, in the container that browsers play, so that it begins at 0. Raises a
+    Failure if that is impossible.
     The last frame of MPEG-TS may be lost, because it has no duration."""
     parser, muxer, _ = PLAYED[facts.codec]
     pipeline = common.parse(
-        f"uridecodebin name=clip caps={facts.codec} expose-all-streams=false ! {parser} ! queue ! {muxer} ! filesink name=out",
+        f"uridecodebin name=clip caps={facts.codec} expose-all-streams=false ! {parser} ! queue ! {muxer} ! "
+        "filesink name=out",
         clip={"uri": common.uri_of(path)}, out={"location": common.location_of(stream)})
     if common.play(pipeline):
         raise KeyboardInterrupt  # the file ends somewhere

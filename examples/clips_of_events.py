@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Cuts events out of a video file at its key frames, without encoding: each event becomes a file of its own, with the sound that its
-container can hold.
+"""Cuts events out of a video file at its key frames, without encoding: each event becomes a file of its own, with the
+sound that its container can hold.
 
-A clip begins at the last key frame before the wanted time, so it may begin earlier than asked for. The list of clips, clips.csv and
-clips.json, says where each one really begins and ends."""
+A clip begins at the last key frame before the wanted time, so it may begin earlier than asked for. The list of clips,
+clips.csv and clips.json, says where each one really begins and ends."""
 import collections
 import contextlib
 import csv
@@ -34,12 +34,14 @@ NAME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d|\d+h\d\dm\d\d\.\ds)_\d{4,}(_
 QUEUED = 8 * 2 ** 20  # bytes of a clip that wait to be written, at most
 PATIENCE = 60 * Gst.SECOND  # for a file that opens, and for one that is finished
 
-COPIED = Gst.BufferCopyFlags.FLAGS | Gst.BufferCopyFlags.TIMESTAMPS | Gst.BufferCopyFlags.META | Gst.BufferCopyFlags.MEMORY
+COPIED = (Gst.BufferCopyFlags.FLAGS | Gst.BufferCopyFlags.TIMESTAMPS | Gst.BufferCopyFlags.META
+          | Gst.BufferCopyFlags.MEMORY)
 
 
 def with_kinds(texts):
     """A command line in which --clips has a value, because argparse would take a clip after it for that."""
-    return [f"{text}=motions" if text == "--clips" and after not in KINDS else text for text, after in zip(texts, [*texts[1:], None])]
+    return [f"{text}=motions" if text == "--clips" and after not in KINDS else text
+            for text, after in zip(texts, [*texts[1:], None])]
 
 
 @dataclass
@@ -70,7 +72,8 @@ def why_not(facts):
 
 
 def name_of(index, event, begin, began, suffix):
-    """The name of a clip that begins at `begin` in seconds; `began` is the clock time of the beginning of the whole file, or None."""
+    """The name of a clip that begins at `begin` in seconds; `began` is the clock time of the beginning of the whole
+    file, or None."""
     if began:
         when = (began + datetime.timedelta(seconds=begin)).strftime("%Y-%m-%dT%H-%M-%S")
     else:
@@ -107,14 +110,17 @@ def sounds_of(facts):
 
 
 def left_out(facts):
-    """A sentence about the sound and the turn that clips of a file with these facts do not have; empty if they have all."""
+    """A sentence about the sound and the turn that clips of a file with these facts do not have; empty if
+    they have all."""
     if not can_cut(facts):
         return ""
     turn = "the clips are not turned, as players turn the file" if facts.turned else ""  # no muxer writes that
-    names = [GstPbutils.pb_utils_get_codec_description(caps) or plain(caps) for caps in facts.sounds if not held(facts.codec, caps)]
+    names = [GstPbutils.pb_utils_get_codec_description(caps) or plain(caps)
+             for caps in facts.sounds if not held(facts.codec, caps)]
     if facts.unheard:
         return "; ".join(filter(None, (f"sound is left out: {facts.unheard}", turn)))
-    sound = f"sound is left out, because .{format_of(facts.codec)[2]} cannot hold it: {', '.join(names)}" if names else ""
+    sound = (f"sound is left out, because .{format_of(facts.codec)[2]} cannot hold it: {', '.join(names)}"
+             if names else "")
     return "; ".join(filter(None, (sound, turn)))
 
 
@@ -126,16 +132,18 @@ def parser_of(caps):
 
 
 class Reader:
-    """Reads the encoded streams of a file between two times: 0 is the video, 1 and more are those of sounds_of(). Use it in a `with`
-    block. `until`: the time of time.monotonic() at which it gives up, or None."""
+    """Reads the encoded streams of a file between two times: 0 is the video, 1 and more are those of sounds_of(). Use
+    it in a `with` block. `until`: the time of time.monotonic() at which it gives up, or None."""
 
     def __init__(self, path, facts, until=None):
         sounds, self.codec, self.until = sounds_of(facts), facts.codec, until
         caps = Gst.Caps.from_string(";".join([facts.codec, *map(plain, sounds)]))
-        sinks = [f"appsink name=sink{number} sync=false max-buffers=64 async={'false' if number else 'true'}" for number in range(len(sounds) + 1)]
+        sinks = [f"appsink name=sink{number} sync=false max-buffers=64 async={'false' if number else 'true'}"
+                 for number in range(len(sounds) + 1)]
         self.pipeline = common.parse(f"uridecodebin name=clip expose-all-streams=false {' '.join(sinks)}",
                                      clip={"uri": common.uri_of(path), "caps": caps})
-        self.sinks, self.bus = [self.pipeline.get_by_name(f"sink{number}") for number in range(len(sinks))], self.pipeline.get_bus()
+        self.sinks, self.bus = ([self.pipeline.get_by_name(f"sink{number}") for number in range(len(sinks))],
+                                self.pipeline.get_bus())
         self.pipeline.get_by_name("clip").connect("pad-added", self.on_pad)
 
     def on_pad(self, _, pad):
@@ -158,8 +166,8 @@ class Reader:
         self.pipeline.set_state(Gst.State.NULL)
 
     def samples(self, begin, end):
-        """Yields pairs of a stream and a sample of it, from the last key frame before `begin` (ns) up to `end`; None instead of a
-        sample is the end of a stream. Streams come in any order."""
+        """Yields pairs of a stream and a sample of it, from the last key frame before `begin` (ns) up to `end`; None
+        instead of a sample is the end of a stream. Streams come in any order."""
         flags = Gst.SeekFlags.FLUSH | Gst.SeekFlags.KEY_UNIT | Gst.SeekFlags.SNAP_BEFORE
         if not self.pipeline.seek(1, Gst.Format.TIME, flags, Gst.SeekType.SET, begin, Gst.SeekType.SET, end):
             raise common.Failure("its video cannot be cut, because it cannot be searched")
@@ -169,7 +177,8 @@ class Reader:
             if self.until is not None and time.monotonic() > self.until:
                 raise common.Failure("its video could not be cut in time")
             came = False
-            for number, sink in enumerate(self.sinks):  # also those that are at their end, because they hold the demuxer otherwise
+            # Also those that are at their end, because they hold the demuxer otherwise.
+            for number, sink in enumerate(self.sinks):
                 sample = sink.emit("try-pull-sample", 0)
                 came = came or bool(sample)
                 if number in running and (is_after(sample, end) if sample else sink.get_property("eos")):
@@ -193,13 +202,14 @@ def is_after(sample, end):
 
 
 class Writer:
-    """Writes a clip to an open file. Its times begin at 0 with the first picture, or with the time at which that is decoded. Sound
-    before the first picture and after the last one is left out. Use it in a `with` block."""
+    """Writes a clip to an open file. Its times begin at 0 with the first picture, or with the time at which that is
+    decoded. Sound before the first picture and after the last one is left out. Use it in a `with` block."""
 
     def __init__(self, facts, stream, muxer=None):
         self.stream, self.muxer, self.pipeline = stream, muxer or format_of(facts.codec)[1], None
         self.parsers = [format_of(facts.codec)[0], *map(parser_of, sounds_of(facts))]
-        self.waiting = [collections.deque() for _ in self.parsers]  # samples for which the muxer is not open, or which come too early
+        # Samples for which the muxer is not open, or which come too early.
+        self.waiting = [collections.deque() for _ in self.parsers]
         self.ended = [False] * len(self.parsers)
         self.sources = {}  # stream: appsrc, until its end
         self.first = self.shown = None  # times of the first key frame: when it is decoded, and when it is shown
@@ -223,8 +233,8 @@ class Writer:
             self.move()
 
     def look(self, sample):
-        """Notes the times of a picture. Returns False if it is decoded or shown before the key frame, because it needs frames before
-        that. (Beside sound, qtdemux of GStreamer 1.22 begins before the key frame.)"""
+        """Notes the times of a picture. Returns False if it is decoded or shown before the key frame, because it needs
+        frames before that. (Beside sound, qtdemux of GStreamer 1.22 begins before the key frame.)"""
         pts, dts, duration = sample.get_buffer().pts, sample.get_buffer().dts, sample.get_buffer().duration
         if self.first is None:
             if sample.get_buffer().has_flags(Gst.BufferFlags.DELTA_UNIT):
@@ -234,7 +244,8 @@ class Writer:
         if pts < self.first:
             return False
         when = stream_time(sample, pts if pts != Gst.CLOCK_TIME_NONE else dts)
-        self.begin, self.end = min(when, self.begin), max(when + (duration if duration != Gst.CLOCK_TIME_NONE else 0), self.end)
+        self.begin, self.end = (min(when, self.begin),
+                                max(when + (duration if duration != Gst.CLOCK_TIME_NONE else 0), self.end))
         return True
 
     def since(self, sample):
@@ -266,7 +277,8 @@ class Writer:
 
     def open(self):
         used = [number for number, waiting in enumerate(self.waiting) if number == 0 or waiting]
-        chains = [f"appsrc name=in{number} format=time ! {self.parsers[number]} ! file.{f'audio_{place - 1}' if number else 'video_0'}"
+        chains = [f"appsrc name=in{number} format=time ! {self.parsers[number]} ! "
+                  f"file.{f'audio_{place - 1}' if number else 'video_0'}"
                   for place, number in enumerate(used)]
         self.pipeline = common.parse(f"{self.muxer} name=file ! filesink name=out {' '.join(chains)}",
                                      out={"location": common.location_of(self.stream)},
@@ -275,8 +287,8 @@ class Writer:
         self.pipeline.set_state(Gst.State.PLAYING)
 
     def push(self, number, sample):
-        """Gives the muxer a sample, and waits while too much is queued, unless the muxer waits for another stream. (appsrc block=true
-        would wait for ever after an error.)"""
+        """Gives the muxer a sample, and waits while too much is queued, unless the muxer waits for another stream.
+        (appsrc block=true would wait for ever after an error.)"""
         buffer = sample.get_buffer()
         copy = buffer.copy_region(COPIED, 0, buffer.get_size())
         if number:
@@ -308,8 +320,8 @@ class Writer:
 
 
 def write(samples, facts, stream, muxer=None):
-    """Writes samples, see Reader.samples(), to an open file, with the muxer of the codec or another one. Returns what Writer.finish()
-    returns."""
+    """Writes samples, see Reader.samples(), to an open file, with the muxer of the codec or another one. Returns what
+    Writer.finish() returns."""
     with Writer(facts, stream, muxer) as writer:
         for number, sample in samples:
             writer.add(number, sample)
@@ -324,8 +336,8 @@ def forget(folder, path):
 
 
 def forget_listed(folder, path):
-    """Removes the lists of an earlier run, and the clips that they name, except for `path`, which may be one of them. Leaves what is
-    not as an earlier run wrote it."""
+    """Removes the lists of an earlier run, and the clips that they name, except for `path`, which may be one of them.
+    Leaves what is not as an earlier run wrote it."""
     lists = [os.path.join(folder, name) for name in LISTS]
     try:
         with open(lists[0], encoding="utf-8", newline="") as table, open(lists[1], encoding="utf-8") as rows:
@@ -342,9 +354,10 @@ def forget_listed(folder, path):
 
 
 def cut(path, facts, events, folder, before=2, after=2, began=None, offset=0, until=None):
-    """Writes a clip of each event into a folder, with `before` and `after` seconds around it, and the lists. Returns the rows of the
-    lists. `offset` is the stream time of the events' clock at which the file begins, `until` the time of time.monotonic() at which it
-    gives up. Raises a Failure; then the lists have the clips until then, and their events have their rows."""
+    """Writes a clip of each event into a folder, with `before` and `after` seconds around it, and the lists. Returns
+    the rows of the lists. `offset` is the stream time of the events' clock at which the file begins, `until` the time
+    of time.monotonic() at which it gives up. Raises a Failure; then the lists have the clips until then, and their
+    events have their rows."""
     rows = []
     try:
         os.makedirs(folder, exist_ok=True)
@@ -387,8 +400,8 @@ def cut_all(path, facts, events, folder, before, after, began, offset, until, ro
                 name = name_of(len(rows) + 1, event, begin, began, suffix)
                 file.become(os.path.join(folder, name))
             clock = (began + datetime.timedelta(seconds=begin)).isoformat(timespec="milliseconds") if began else ""
-            event.row = dict(zip(COLUMNS, (name, round(begin, 3), round(end, 3), round(event.begin, 3), round(event.end, 3), clock,
-                                           "" if event.number is None else event.number)))
+            event.row = dict(zip(COLUMNS, (name, round(begin, 3), round(end, 3), round(event.begin, 3),
+                                           round(event.end, 3), clock, "" if event.number is None else event.number)))
             rows.append(event.row)
 
 

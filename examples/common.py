@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The code that the Python examples share. File names never become a part of a pipeline's description: inputs are URIs, outputs are files
-that are already open. Exit status: 0; 1 after a failure, with one sentence on stderr; 2 for wrong usage (argparse)."""
+"""The code that the Python examples share. File names never become a part of a pipeline's description: inputs are URIs,
+outputs are files that are already open. Exit status: 0; 1 after a failure, with one sentence on stderr; 2 for wrong
+usage (argparse)."""
 import argparse
 import contextlib
 import fcntl
@@ -24,7 +25,8 @@ except ModuleNotFoundError as error:
         raise
     if sys.executable != DEBIAN and os.path.exists(DEBIAN):
         os.execv(DEBIAN, [DEBIAN, *sys.orig_argv[1:]])
-    sys.exit(f"{program.name}: this Python ({sys.executable}) has no module gi: apt-get install python3-gi python3-gst-1.0, and start it with {DEBIAN}")
+    sys.exit(f"{program.name}: this Python ({sys.executable}) has no module gi: "
+             f"apt-get install python3-gi python3-gst-1.0, and start it with {DEBIAN}")
 
 gi.require_version("Gst", "1.0")
 PACKAGE = pathlib.Path(__file__).resolve().parent.parent / "gst" / "python"
@@ -93,7 +95,8 @@ def uri_of(file):
 
 
 def sweep(folder):
-    """Removes the unfinished files that killed programs left in a folder. A program that lives holds the locks of its files."""
+    """Removes the unfinished files that killed programs left in a folder. A program that lives holds the locks of
+    its files."""
     with contextlib.suppress(OSError):
         for entry in os.scandir(folder):
             if not entry.name.startswith(HIDDEN):
@@ -108,8 +111,9 @@ def sweep(folder):
 
 
 class Unfinished:
-    """A hidden file in a folder, for a `with` block: `stream` is open to write and read, become() gives it its name. It is removed
-    at the end of the block; if the program is killed before, by the next one that writes into the folder. Raises OSError."""
+    """A hidden file in a folder, for a `with` block: `stream` is open to write and read, become() gives it its name. It
+    is removed at the end of the block; if the program is killed before, by the next one that writes into the folder.
+    Raises OSError."""
 
     swept = set()  # each folder once, because it may hold many files
 
@@ -162,8 +166,8 @@ def whole(file):
 
 
 def harmless(cell):
-    """A cell that no spreadsheet takes for a formula: a text that begins like one, and is no number, gets a ' in front, which marks
-    texts there (https://owasp.org/www-community/attacks/CSV_Injection)."""
+    """A cell that no spreadsheet takes for a formula: a text that begins like one, and is no number, gets a ' in front,
+    which marks texts there (https://owasp.org/www-community/attacks/CSV_Injection)."""
     formula = isinstance(cell, str) and re.match("[=+@\t\r\n\uff0b\uff0d\uff1d\uff20-]", cell)
     return f"'{cell}" if formula and not re.fullmatch(r"[-+]?\d+(\.\d+)?", cell, re.A) else cell
 
@@ -199,7 +203,8 @@ def text_of(message):
 
 
 def check(message):
-    """Raises a Failure if the message is an error. Its text names the input that caused the error, without a password."""
+    """Raises a Failure if the message is an error. Its text names the input that caused the error, without
+    a password."""
     if not message or message.type != Gst.MessageType.ERROR:
         return
     element, text = message.src, text_of(message)
@@ -210,7 +215,8 @@ def check(message):
 
 
 class Interrupts:
-    """Counts Ctrl-C in a `with` block; from the second time on it is a KeyboardInterrupt, as always. Only in the main thread."""
+    """Counts Ctrl-C in a `with` block; from the second time on it is a KeyboardInterrupt, as always. Only in the
+    main thread."""
 
     def __enter__(self):
         self.count, self.before = 0, None
@@ -229,8 +235,9 @@ class Interrupts:
 
 
 def play(pipeline, on_message=None, progress=None, on_error=None):
-    """Runs a pipeline to its end. Ctrl-C sends EOS, so the output file is complete. Returns whether that happened. An error raises a
-    Failure, unless on_error(message) returns True: then the pipeline must come to its end nevertheless."""
+    """Runs a pipeline to its end. Ctrl-C sends EOS, so the output file is complete. Returns whether that happened. An
+    error raises a Failure, unless on_error(message) returns True: then the pipeline must come to its end
+    nevertheless."""
     with Interrupts() as interrupts:
         _play(pipeline, on_message, progress, on_error, interrupts)
         return interrupts.count > 0
@@ -257,7 +264,8 @@ def _play(pipeline, on_message, progress, on_error, interrupts):
                 return
             if message and message.type == Gst.MessageType.WARNING:
                 warning, _ = message.parse_warning()
-                if not warning.matches(Gst.parse_error_quark(), Gst.ParseError.DELAYED_LINK):  # an error message follows
+                # An error message follows.
+                if not warning.matches(Gst.parse_error_quark(), Gst.ParseError.DELAYED_LINK):
                     print(f"{message.src.get_name()}: {uris.hide(warning.message)}", file=sys.stderr)
             elif message and on_message:
                 on_message(message)
@@ -271,11 +279,12 @@ def size_of(sample):
 
 
 def fields_of(caps, *names):
-    """Values of the first structure of caps; None for a field that it does not have, and "name" is its own name. (From 1.26 on,
-    GStreamer's bindings wrap the structure of caps.)"""
+    """Values of the first structure of caps; None for a field that it does not have, and "name" is its own name. (From
+    1.26 on, GStreamer's bindings wrap the structure of caps.)"""
     structure = caps.get_structure(0)
     with structure if hasattr(structure, "__enter__") else contextlib.nullcontext(structure) as fields:
-        return [fields.get_name() if name == "name" else fields.get_value(name) if fields.has_field(name) else None for name in names]
+        return [fields.get_name() if name == "name" else fields.get_value(name) if fields.has_field(name) else None
+                for name in names]
 
 
 def size_of_caps(caps):

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Sourced by the shell examples. gst-launch-1.0 parses its arguments, so it would read a file name as a part of the pipeline. Inputs are
-# therefore URIs, which have no special characters, and the output is a file that is already open.
+# Sourced by the shell examples. gst-launch-1.0 parses its arguments, so it would read a file name as a part of the
+# pipeline. Inputs are therefore URIs, which have no special characters, and the output is a file that is already open.
 # Exit status of the examples: 0; 1 after a failure, with one sentence on stderr; 2 for wrong usage.
 
 temporaries=()
@@ -11,7 +11,8 @@ trap 'rm -rf -- "${temporaries[@]}"' EXIT
 out=/dev/fd/3  # the command that `save` runs must write to this file
 
 # shellcheck disable=SC2034
-video=('caps=video/x-raw(ANY)' expose-all-streams=false)  # for uridecodebin: sound is not decoded, and a file without video is an error
+# For uridecodebin: sound is not decoded, and a file without video is an error.
+video=('caps=video/x-raw(ANY)' expose-all-streams=false)
 
 complain() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 fail() { complain "$@"; exit 1; }
@@ -46,8 +47,8 @@ readable() {
   if [[ -f $1 && ! -s $1 ]]; then fail "cannot read $1: it is empty"; fi
 }
 
-# playable FILE: fails if FILE cannot be read or is neither video nor a picture. GStreamer 1.26's uridecodebin sometimes says nothing of a
-# text file, and a pipeline with a mixer then waits for ever.
+# playable FILE: fails if FILE cannot be read or is neither video nor a picture. GStreamer 1.26's uridecodebin sometimes
+# says nothing of a text file, and a pipeline with a mixer then waits for ever.
 playable() {
   readable "$1"
   [[ -f $1 ]] || return 0
@@ -72,7 +73,8 @@ uri() {
   printf %s "$text"
 }
 
-# launch ARGUMENT…: runs gst-launch-1.0. Prints the first error in one sentence, with the name of the file that caused it.
+# launch ARGUMENT…: runs gst-launch-1.0. Prints the first error in one sentence, with the name of the file that
+# caused it.
 launch() {
   local log first argument uris=() file=
   if { log=$(LANGUAGE=en gst-launch-1.0 "$@" 2>&1 >&4); } 4>&1; then
@@ -84,15 +86,20 @@ launch() {
     if [[ $argument == uri=* ]]; then uris+=("${argument#uri=file://}"); fi
   done
   # gst-launch-1.0 numbers the elements of each type in order.
-  if [[ $first =~ /GstURIDecodeBin:uridecodebin([0-9]+) ]]; then printf -v file '%b: ' "${uris[BASH_REMATCH[1]]//%/\\x}"; fi
+  if [[ $first =~ /GstURIDecodeBin:uridecodebin([0-9]+) ]]; then
+    printf -v file '%b: ' "${uris[BASH_REMATCH[1]]//%/\\x}"
+  fi
   first=${first#*: * *: }
   if [[ $first == 'no element "cuda'* ]]; then first+='; set GST_PLUGIN_PATH to the folder of libgstcudavision.so'; fi
-  if [[ $first == *'missing a plug-in'* ]]; then first='there is no video in it, or the plugin that decodes it is missing'; fi
+  if [[ $first == *'missing a plug-in'* ]]; then
+    first='there is no video in it, or the plugin that decodes it is missing'
+  fi
   complain "$file${first:-gst-launch-1.0 failed: $log}"
   return 1
 }
 
-# save FILE COMMAND…: runs COMMAND, which writes to $out. The result becomes FILE if COMMAND succeeds, and is removed if it fails.
+# save FILE COMMAND…: runs COMMAND, which writes to $out. The result becomes FILE if COMMAND succeeds, and is removed
+# if it fails.
 save() {
   local file=$1 temporary
   shift
@@ -103,10 +110,12 @@ save() {
   fi
   if [[ -L $file ]]; then file=$(readlink -f -- "$file"); fi
   [[ $file == */* ]] || file=./$file
-  temporary=$(mktemp -- "${file%/*}/.XXXXXXXXXX" 2>/dev/null) || fail "cannot write $file: its folder does not exist or cannot be written"
+  temporary=$(mktemp -- "${file%/*}/.XXXXXXXXXX" 2>/dev/null) ||
+    fail "cannot write $file: its folder does not exist or cannot be written"
   temporaries+=("$temporary")
   "$@" 3>"$temporary" || exit 1
   [[ -s $temporary ]] || fail "$file was not written: there is no picture in the input"
   chmod "$(printf %o $((0666 & ~$(umask))))" "$temporary"
-  mv -fT -- "$temporary" "$file" 2>/dev/null || fail "cannot write $file: its name is too long, or its folder does not let it be replaced"
+  mv -fT -- "$temporary" "$file" 2>/dev/null ||
+    fail "cannot write $file: its name is too long, or its folder does not let it be replaced"
 }

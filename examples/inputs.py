@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What the Python programs for cameras share: sources of inputs, properties that users type, and the events of cudadiff."""
+"""What the Python programs for cameras share: sources of inputs, properties that users type, and the events
+of cudadiff."""
 
 import os
 import re
@@ -11,10 +12,12 @@ from common import Gst
 
 
 def source_of(name):
-    """Returns an element for a pipeline's description, and its properties. `name` is a file, a URI, a camera (/dev/video0), `test`
-    (a live picture) or `test:FRAMES`. Raises a Failure if it is a file that cannot be read."""
+    """Returns an element for a pipeline's description, and its properties. `name` is a file, a URI, a camera
+    (/dev/video0), `test` (a live picture) or `test:FRAMES`. Raises a Failure if it is a file that cannot be read."""
     if re.fullmatch(r"test(:\d{1,9})?", name):
-        return "videotestsrc name=source pattern=ball", {"num-buffers": int(name[5:])} if name[4:] else {"is-live": True}
+        return "videotestsrc name=source pattern=ball", (
+            {"num-buffers": int(name[5:])} if name[4:] else {"is-live": True}
+        )
     if name.startswith("/dev/") and os.path.exists(name) and stat.S_ISCHR(os.stat(name).st_mode):
         return "v4l2src name=source ! decodebin", {"device": name}
     path = uris.path_of(name)
@@ -37,8 +40,8 @@ def seconds_of(time):
 
 
 def line_of(event):
-    """The members that a message of cudadiff about motion or an object has in JSON. `time` is the stream time in seconds, or
-    None."""
+    """The members that a message of cudadiff about motion or an object has in JSON. `time` is the stream time in
+    seconds, or None."""
     times = "entered", "left", "since", "best-time", "began", "last-motion"
     keys = (
         "changed-ratio",

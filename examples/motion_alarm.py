@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Prints a line of JSON for each event of cudadiff, and saves a picture of each begin in this folder. With preset=…, zones=… or
-lines=… events of objects (enter, leave, stopped, cross …) are printed too.
+"""Prints a line of JSON for each event of cudadiff, and saves a picture of each begin in this folder. With preset=…,
+zones=… or lines=… events of objects (enter, leave, stopped, cross …) are printed too.
 Needs python3-gi and gir1.2-gst-plugins-base-1.0."""
 import datetime, json, os, re, signal, sys, warnings
 import common, inputs, uris
@@ -36,7 +36,8 @@ class Input:
             self.begin = event.copy()
         elif event.get_name() == "cudadiff" and event.get_value("event") == "end":
             self.say(event)
-        elif event.get_name() == "cudadiff" and event.has_field("id") and any(re.match("(preset|zones|lines)=", text) for text in properties):
+        elif (event.get_name() == "cudadiff" and event.has_field("id")
+              and any(re.match("(preset|zones|lines)=", text) for text in properties)):
             self.say(event)  # an object enters, leaves or crosses a line
 
     def on_frame(self, sink):
@@ -63,9 +64,11 @@ class Input:
     def say(self, event, **more):
         line = {"input": self.name, **inputs.line_of(event), **more}
         try:
-            os.write(sys.stdout.fileno(), json.dumps(line).encode() + b"\n")  # in one write, since other inputs write in their own threads
+            # In one write, since other inputs write in their own threads.
+            os.write(sys.stdout.fileno(), json.dumps(line).encode() + b"\n")
         except OSError as error:
-            failure = GLib.Error.new_literal(Gst.resource_error_quark(), f"cannot write an event: {error.strerror}", Gst.ResourceError.WRITE)
+            failure = GLib.Error.new_literal(Gst.resource_error_quark(), f"cannot write an event: {error.strerror}",
+                                             Gst.ResourceError.WRITE)
             self.pipeline.post_message(Gst.Message.new_error(self.pipeline, failure, ""))
 
     def complain(self, text):
@@ -97,7 +100,8 @@ def on_signal():  # called once: a second Ctrl-C stops the process at once
 
 def run():
     parser = common.Parser(description=__doc__, usage="%(prog)s INPUT… [PROPERTY=VALUE …]")
-    parser.add_argument("input", nargs="+", help="a file, a URI, a camera (/dev/video0), `test` (a live picture) or `test:FRAMES`, or "
+    parser.add_argument("input", nargs="+",
+                        help="a file, a URI, a camera (/dev/video0), `test` (a live picture) or `test:FRAMES`, or "
                         "a property of cudadiff; a file with a = in its name needs a folder: ./a=b.avi")
     arguments = parser.parse_args().input
     for number in (signal.SIGINT, signal.SIGTERM):  # before the loop runs, a signal ends the program at once

@@ -2,15 +2,17 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # From a fresh clone to motion analytics of a video, in one command:
 #   examples/quickstart.sh [CLIP] [OUT_FOLDER]      (no clip, or '': a synthetic moving scene; OUT_FOLDER: out)
-# CLIP is a file, a URI, or a folder of clips. Installs missing packages and builds the plugin. Then examples/motion-report finds motion
-# (cudadiff) and brightness (cudahistogram) in the clip. It writes OUT_FOLDER/report.html, a page with a player, a time line and a table of
-# objects, which opens by itself in a browser; objects.csv and frames.csv; and motion.jsonl (one event for each line). It prints a table,
-# and when each object entered and left. A folder of clips gets a report for each clip, and index.html. docs/motion.md says how to improve
+# CLIP is a file, a URI, or a folder of clips. Installs missing packages and builds the plugin. Then
+# examples/motion-report finds motion (cudadiff) and brightness (cudahistogram) in the clip. It writes
+# OUT_FOLDER/report.html, a page with a player, a time line and a table of objects, which opens by itself in a browser;
+# objects.csv and frames.csv; and motion.jsonl (one event for each line). It prints a table, and when each object
+# entered and left. A folder of clips gets a report for each clip, and index.html. docs/motion.md says how to improve
 # the result for a camera.
-# MOTION_ZONES='NAME: x,y x,y x,y; …' and MOTION_LINES='NAME: x,y x,y; …' are what objects enter and cross, in pixels or in shares (0.5).
-# LENGTH is the number of seconds to analyse (all). BACKEND=cuda or cpu selects the backend, FRAMES the length of the synthetic scene (300),
-# BUILD_DIR the build folder (build). INSTALL=0 installs nothing. The CUDA backend is built where there is an NVIDIA GPU, for that GPU; if
-# there is no compiler for it, NVIDIA's is installed from PyPI into the build folder. CUDA=1 builds it elsewhere, CUDA=0 never.
+# MOTION_ZONES='NAME: x,y x,y x,y; …' and MOTION_LINES='NAME: x,y x,y; …' are what objects enter and cross, in pixels or
+# in shares (0.5). LENGTH is the number of seconds to analyse (all). BACKEND=cuda or cpu selects the backend, FRAMES the
+# length of the synthetic scene (300), BUILD_DIR the build folder (build). INSTALL=0 installs nothing. The CUDA backend
+# is built where there is an NVIDIA GPU, for that GPU; if there is no compiler for it, NVIDIA's is installed from PyPI
+# into the build folder. CUDA=1 builds it elsewhere, CUDA=0 never.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # shellcheck source=examples/common.sh
@@ -30,5 +32,7 @@ build_project "$root" "$build" "${backend_options[@]}" gst/libgstcudavision.so
 export GST_PLUGIN_PATH=$build/gst${GST_PLUGIN_PATH:+:$GST_PLUGIN_PATH}
 
 # Debian's Python packages are for the system's Python.
-exec /usr/bin/python3 "$root/examples/motion-report/motion_report.py" ${clip:+--clip="$clip"} --out="$folder" --backend="${BACKEND:-auto}" \
-  --frames="${FRAMES:-300}" ${LENGTH:+--seconds="$LENGTH"} ${MOTION_ZONES:+--zones="$MOTION_ZONES"} ${MOTION_LINES:+--lines="$MOTION_LINES"}
+exec /usr/bin/python3 "$root/examples/motion-report/motion_report.py" ${clip:+--clip="$clip"} --out="$folder" \
+  --backend="${BACKEND:-auto}" \
+  --frames="${FRAMES:-300}" ${LENGTH:+--seconds="$LENGTH"} ${MOTION_ZONES:+--zones="$MOTION_ZONES"} \
+  ${MOTION_LINES:+--lines="$MOTION_LINES"}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """URIs of inputs: which file one names, how GStreamer gets it, and what of it people may see.
 
-User, password and most values of a query are secrets. They must not come into names, titles, tables, logs and errors, so every
-program here shows a location by shown() or names_of(), and a text of somebody else by hide()."""
+User, password and most values of a query are secrets. They must not come into names, titles, tables, logs and errors,
+so every program here shows a location by shown() or names_of(), and a text of somebody else by hide()."""
 import collections
 import re
 import urllib.parse
@@ -10,12 +10,13 @@ import urllib.parse
 URI = re.compile(r"[a-z][-+.a-z0-9]*://", re.I)
 SECRET = "***"  # stands for what is left out
 # Parameters of a query that say what a camera sends. All others may be secret, whatever their name.
-HARMLESS = frozenset(
-    "cam camera ch channel codec format fps height id profile quality resolution stream subtype track video width".split()
+HARMLESS = frozenset("cam camera ch channel codec format fps height id profile quality resolution stream subtype "
+                     "track video width".split()
 )
 # A user may contain any character, so it ends at the last @. One behind a host such as [::1]:554 belongs to the path.
 USER = re.compile(r"(?!\[[^\]/?#@]*\](?::[0-9]*)?(?:[/?#]|$))(?=[^/?#]*[:@])(.*)@([^@]*)", re.S)
-IN_PATH = re.compile("[^/?#]*(?:user|pass|pwd|token|key)[^/?#=]*=[^/?#]*", re.I)  # where some recorders have the password
+# Where some recorders have the password.
+IN_PATH = re.compile("[^/?#]*(?:user|pass|pwd|token|key)[^/?#=]*=[^/?#]*", re.I)
 HOST_AND_PORT = re.compile("[^/?#@]*:[0-9]+[/?#]")
 
 
@@ -27,7 +28,8 @@ def path_of(location):
 
 
 def user_of(location):
-    """The `user:password` of a URI, or an empty text. Text with a port before its @ is no user: that @ belongs to the path."""
+    """The `user:password` of a URI, or an empty text. Text with a port before its @ is no user: that @ belongs
+    to the path."""
     match = None if path_of(location) is not None else USER.fullmatch(location.partition("://")[2])
     return match[1] if match and not HOST_AND_PORT.match(match[1]) else ""
 
@@ -35,7 +37,11 @@ def user_of(location):
 def opened(location):
     """A URI as elements get it: characters of the user that would end the host for them are escaped."""
     user = user_of(location)
-    return location.replace(user, urllib.parse.quote(user, safe="%:!$&'()*+,;=", errors="surrogateescape"), 1) if user else location
+    return (
+        location.replace(user, urllib.parse.quote(user, safe="%:!$&'()*+,;=", errors="surrogateescape"), 1)
+        if user
+        else location
+    )
 
 
 def _shown_parameter(text):
@@ -51,8 +57,8 @@ def _parameters(location):
 
 
 def shown(location):
-    """A location for people: a path as it is; a URI without user, password and fragment, and with *** for the values of its query
-    that may be secret. Where it is not clear which part is the password, only the scheme is left."""
+    """A location for people: a path as it is; a URI without user, password and fragment, and with *** for the values of
+    its query that may be secret. Where it is not clear which part is the password, only the scheme is left."""
     if path_of(location) is not None:
         return location
     scheme, _, rest = location.partition("://")
@@ -81,7 +87,8 @@ def names_of(locations):
 
 
 def _secrets_of(location):
-    """What hide() looks for outside of URIs, the longest first. Short texts are left out, because they are parts of other words."""
+    """What hide() looks for outside of URIs, the longest first. Short texts are left out, because they are parts of
+    other words."""
     found = {user_of(location), user_of(opened(location)), *IN_PATH.findall(location.partition("?")[0])}
     if shown(location).endswith(f"://{SECRET}"):
         found.add(location.partition("://")[2])

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Prints the section of CHANGELOG.md for a version:   release/notes.sh [VERSION]      (this one). Status 1 if there is none.
+# Prints the section of CHANGELOG.md for a version:   release/notes.sh [VERSION]      (this one)
+# Status 1 if there is none.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 version=${1:-$(release/version.sh)}

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Builds twice, in two folders of different names and depths without a cache, and compares the bytes:
 #   release/reproduce.sh objects | wheel | deb
-# objects compiles one C++ file, and one file for CUDA if there is a toolkit: seconds. wheel and deb build the whole package with
-# gst/packaging; CUDA and CUDA_ARCH are theirs. Prints the checksums. Exit status 1 if they differ.
+# objects compiles one C++ file, and one file for CUDA if there is a toolkit: seconds. wheel and deb build the whole
+# package with gst/packaging; CUDA and CUDA_ARCH are theirs. Prints the checksums. Exit status 1 if they differ.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 kind=${1:-}
@@ -23,7 +23,8 @@ knows_seed() {
 objects() {  # SOURCE BUILD
   local cuda=disabled targets=(gst/libgstcudavision.so.p/plugin.cpp.o)
   if [[ $(cuda_option) != disabled ]] && knows_seed; then cuda=enabled targets+=(kernels/local-cuda_tables.o); fi
-  if ! { meson setup --buildtype=release -Dtests=disabled -Dbenchmarks=disabled -Dcuda=$cuda -Dcuda-arch="${CUDA_ARCH:-90}" "$2" "$1" &&
+  if ! { meson setup --buildtype=release -Dtests=disabled -Dbenchmarks=disabled -Dcuda=$cuda \
+    -Dcuda-arch="${CUDA_ARCH:-90}" "$2" "$1" &&
     ninja -C "$2" "${targets[@]}"; } >"$work/log" 2>&1; then
     cat "$work/log" >&2
     return 1
@@ -35,7 +36,8 @@ for folder in a another/folder; do
   if [[ $kind == objects ]]; then
     objects "$work/$folder" "$work/$folder/build"
   else
-    "$work/$folder/gst/packaging/$kind.sh" "$work/$folder/dist" >"$work/log" 2>&1 || { tail -50 "$work/log" >&2; exit 1; }
+    "$work/$folder/gst/packaging/$kind.sh" "$work/$folder/dist" >"$work/log" 2>&1 ||
+      { tail -50 "$work/log" >&2; exit 1; }
     (cd "$work/$folder/dist" && sha256sum -- *)
   fi | tee "$work/sums-${folder%%/*}"
 done

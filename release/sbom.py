@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Writes what is in a wheel or a Debian package as SPDX 2.3 in JSON:  sbom.py FILE >FILE.spdx.json
 
-Each file with its checksums; each dependency with its version and licence: the shared libraries that the plugin loads, as the packages
-that the installed system has for them; what a Debian package depends on; and the CUDA runtime, if it is linked in. A dependency whose
-licence is not in LICENSES is an error. The date is SOURCE_DATE_EPOCH, or that of debian/changelog. CUDA's version is that of nvcc on PATH,
-in CUDA_HOME or in /usr/local/cuda, which built it.
+Each file with its checksums; each dependency with its version and licence: the shared libraries that the plugin loads,
+as the packages that the installed system has for them; what a Debian package depends on; and the CUDA runtime, if it is
+linked in. A dependency whose licence is not in LICENSES is an error. The date is SOURCE_DATE_EPOCH, or that of
+debian/changelog. CUDA's version is that of nvcc on PATH, in CUDA_HOME or in /usr/local/cuda, which built it.
 """
 import datetime
 import email.utils
@@ -23,8 +23,8 @@ import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LICENSE = "LGPL-2.1-or-later"
-# The licences that the projects declare, by names of libraries and packages. The parts that the plugin uses; what else a package has may
-# have others.
+# The licences that the projects declare, by names of libraries and packages. The parts that the plugin uses; what else
+# a package has may have others.
 LICENSES = [
     (r"libgst|libgstreamer|gstreamer1\.0-", "LGPL-2.0-or-later"),
     (r"lib(glib|gobject|gmodule|gio)-?2\.0", "LGPL-2.1-or-later"),
@@ -39,7 +39,8 @@ LICENSES = [
 def created():
     seconds = os.environ.get("SOURCE_DATE_EPOCH")
     if seconds is None:
-        seconds = email.utils.parsedate_to_datetime(re.search(r"^ -- .*>  (.*)$", (ROOT / "debian/changelog").read_text(), re.M)[1]).timestamp()
+        seconds = email.utils.parsedate_to_datetime(
+            re.search(r"^ -- .*>  (.*)$", (ROOT / "debian/changelog").read_text(), re.M)[1]).timestamp()
     return datetime.datetime.fromtimestamp(int(seconds), datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -57,7 +58,8 @@ def digest(file, kind):
 
 
 def needed(library):
-    return re.findall(r"NEEDED.*\[(.*)\]", subprocess.run(["readelf", "-d", library], check=True, capture_output=True, text=True).stdout)
+    return re.findall(r"NEEDED.*\[(.*)\]",
+                      subprocess.run(["readelf", "-d", library], check=True, capture_output=True, text=True).stdout)
 
 
 def installed(library):
@@ -65,7 +67,8 @@ def installed(library):
     machine = sysconfig.get_config_var("MULTIARCH")
     if not machine or not shutil.which("dpkg-query"):
         return "", ""
-    found = subprocess.run(["dpkg-query", "-S", f"*/{machine}/{library}"], capture_output=True, text=True).stdout.splitlines()
+    found = subprocess.run(["dpkg-query", "-S", f"*/{machine}/{library}"], capture_output=True,
+                           text=True).stdout.splitlines()
     for package in sorted(line.split(":")[0] for line in found if line.startswith(("lib", "gstreamer"))):
         return package, version_of(package)
     return "", ""
@@ -89,18 +92,21 @@ def depends_of(file):
 
 
 def version_of(package):
-    return subprocess.run(["dpkg-query", "-W", "-f", "${Version}", package], capture_output=True, text=True).stdout.strip()
+    return subprocess.run(["dpkg-query", "-W", "-f", "${Version}", package], capture_output=True,
+                          text=True).stdout.strip()
 
 
 def cuda_version():
     home = os.environ.get("CUDA_HOME", "/usr/local/cuda")
     nvcc = shutil.which("nvcc") or shutil.which("nvcc", path=f"{home}/bin")
-    found = nvcc and re.search(r"V([0-9.]+)", subprocess.run([nvcc, "--version"], capture_output=True, text=True).stdout)
+    found = (nvcc
+             and re.search(r"V([0-9.]+)", subprocess.run([nvcc, "--version"], capture_output=True, text=True).stdout))
     return found[1] if found else ""
 
 
 def package_of(name, version, license_, supplier="NOASSERTION", **more):
-    return {"SPDXID": "SPDXRef-" + re.sub(r"[^A-Za-z0-9.-]", "-", name), "name": name, "versionInfo": version or "NOASSERTION", "supplier": supplier,
+    return {"SPDXID": "SPDXRef-" + re.sub(r"[^A-Za-z0-9.-]", "-", name), "name": name,
+            "versionInfo": version or "NOASSERTION", "supplier": supplier,
             "downloadLocation": "NOASSERTION", "licenseConcluded": "NOASSERTION", "licenseDeclared": license_,
             "copyrightText": "NOASSERTION", "filesAnalyzed": False, **more}
 
@@ -109,16 +115,19 @@ def document(file, folder):
     version = subprocess.run([ROOT / "release/version.sh"], check=True, capture_output=True, text=True).stdout.strip()
     files, libraries, packages, relations = [], set(), [], []
     cuda = False
-    for number, path in enumerate(sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())):
+    for number, path in enumerate(sorted(path for path in folder.rglob("*")
+                                         if path.is_file() and not path.is_symlink())):
         files.append({"SPDXID": f"SPDXRef-file-{number}", "fileName": f"./{path.relative_to(folder)}",
-                      "checksums": [{"algorithm": kind.upper(), "checksumValue": digest(path, kind)} for kind in ("sha1", "sha256")],
-                      "licenseConcluded": LICENSE, "licenseInfoInFiles": ["NOASSERTION"], "copyrightText": "NOASSERTION"})
+                      "checksums": [{"algorithm": kind.upper(), "checksumValue": digest(path, kind)}
+                                    for kind in ("sha1", "sha256")],
+                      "licenseConcluded": LICENSE, "licenseInfoInFiles": ["NOASSERTION"],
+                      "copyrightText": "NOASSERTION"})
         if re.search(r"\.so(\.\d+)*$", path.name):
             libraries.update(needed(path))
             cuda = cuda or b".nv_fatbin" in path.read_bytes()
     code = hashlib.sha1("".join(sorted(each["checksums"][0]["checksumValue"] for each in files)).encode()).hexdigest()
-    ours = package_of("cudavision", version, LICENSE, "Organization: cudavision developers", packageFileName=file.name, filesAnalyzed=True,
-                      checksums=[{"algorithm": "SHA256", "checksumValue": digest(file, "sha256")}],
+    ours = package_of("cudavision", version, LICENSE, "Organization: cudavision developers", packageFileName=file.name,
+                      filesAnalyzed=True, checksums=[{"algorithm": "SHA256", "checksumValue": digest(file, "sha256")}],
                       packageVerificationCode={"packageVerificationCodeValue": code},
                       licenseInfoFromFiles=["NOASSERTION"], hasFiles=[each["SPDXID"] for each in files])
     for library in sorted(libraries - {path.name for path in folder.rglob("*")}):
@@ -133,19 +142,23 @@ def document(file, folder):
             packages.append(entry)
             relations.append((ours["SPDXID"], "DEPENDS_ON", entry["SPDXID"]))
     if cuda:
-        packages.append(package_of("cuda-cudart-static", cuda_version(), "LicenseRef-NVIDIA-CUDA-EULA", "Organization: NVIDIA"))
+        packages.append(package_of("cuda-cudart-static", cuda_version(), "LicenseRef-NVIDIA-CUDA-EULA",
+                                   "Organization: NVIDIA"))
         relations.append((ours["SPDXID"], "STATIC_LINK", packages[-1]["SPDXID"]))
     result = {
         "spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT", "name": file.name,
         "documentNamespace": f"https://spdx.org/spdxdocs/{file.name}-{digest(file, 'sha256')}",
-        "creationInfo": {"created": created(), "creators": ["Organization: cudavision developers", f"Tool: release-sbom-{version}"]},
+        "creationInfo": {"created": created(),
+                         "creators": ["Organization: cudavision developers", f"Tool: release-sbom-{version}"]},
         "documentDescribes": [ours["SPDXID"]], "packages": [ours, *packages], "files": files,
-        "relationships": [{"spdxElementId": a, "relationshipType": kind, "relatedSpdxElement": b} for a, kind, b in relations],
+        "relationships": [{"spdxElementId": a, "relationshipType": kind, "relatedSpdxElement": b}
+                          for a, kind, b in relations],
     }
     if cuda:
         result["hasExtractedLicensingInfos"] = [{
             "licenseId": "LicenseRef-NVIDIA-CUDA-EULA", "name": "NVIDIA CUDA Toolkit End User License Agreement",
-            "extractedText": "The static CUDA runtime may be distributed with applications: https://docs.nvidia.com/cuda/eula/"}]
+            "extractedText":
+                "The static CUDA runtime may be distributed with applications: https://docs.nvidia.com/cuda/eula/"}]
     return result
 
 

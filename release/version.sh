@@ -18,12 +18,14 @@ check() {
   local version each
   version=$(of_meson)
   for each in of_changes of_debian of_conda; do
-    [[ $($each) == "$version" ]] || fail "meson.build has the version ${version:-(none)}, but ${each/of_/the file of } has $($each)"
+    [[ $($each) == "$version" ]] ||
+      fail "meson.build has the version ${version:-(none)}, but ${each/of_/the file of } has $($each)"
   done
 }
 new_section() {  # a section of Debian's changelog; the packages are dated by it
-  printf 'cudavision (%s-1) %s; urgency=medium\n\n  * New upstream release: see CHANGELOG.md.\n\n -- cudavision developers <cudavision@localhost>  %s\n' \
-    "$1" "$2" "$(LC_ALL=C date --utc --rfc-email --date="@$now")" >debian/changelog
+  printf 'cudavision (%s-1) %s; urgency=medium\n\n  * New upstream release: see CHANGELOG.md.\n\n -- %s  %s\n' \
+    "$1" "$2" 'cudavision developers <cudavision@localhost>' \
+    "$(LC_ALL=C date --utc --rfc-email --date="@$now")" >debian/changelog
 }
 
 now=${SOURCE_DATE_EPOCH:-$(date +%s)}

@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Runs a command of bash with the last commit in a Debian for arm64, which qemu emulates:   tests/arm64.sh [COMMAND]
 # Without COMMAND it builds the CPU backend and tests the kernels and the elements. Other commands:
-#   tests/arm64.sh 'gst/packaging/deb.sh dist'      the Debian package; what it leaves in dist is then in dist here; wheel.sh likewise
-# CUDA=1 also builds the CUDA backend, for SBSA (90), which nothing here can run: NVIDIA's compiler for this machine and its libraries for
-# arm64 come from PyPI into COMPAT_DIR/cuda-arm64. An example: CUDA=1 tests/arm64.sh 'gst/packaging/deb.sh dist'
-# The compiler is this machine's g++-aarch64-linux-gnu, so that compiling takes no longer than for this machine; all else is emulated.
-# mmdebstrap makes the Debian in COMPAT_DIR (~/.cache/cudavision; 3 GB) and only unpacks its packages: nothing of it runs meanwhile, which
-# would take half an hour. SUITE is the release (bookworm). Exit status 77 (skipped) as tests/roots.sh says.
+#   tests/arm64.sh 'gst/packaging/deb.sh dist'      the Debian package; what it leaves in dist is then in dist here;
+#                                                   wheel.sh likewise
+# CUDA=1 also builds the CUDA backend, for SBSA (90), which nothing here can run: NVIDIA's compiler for this machine and
+# its libraries for arm64 come from PyPI into COMPAT_DIR/cuda-arm64. An example:
+#   CUDA=1 tests/arm64.sh 'gst/packaging/deb.sh dist'
+# The compiler is this machine's g++-aarch64-linux-gnu, so that compiling takes no longer than for this machine; all
+# else is emulated. mmdebstrap makes the Debian in COMPAT_DIR (~/.cache/cudavision; 3 GB) and only unpacks its packages:
+# nothing of it runs meanwhile, which would take half an hour. SUITE is the release (bookworm). Exit status 77 (skipped)
+# as tests/roots.sh says.
 set -euo pipefail
 # shellcheck source=tests/roots.sh
 . "$(dirname "${BASH_SOURCE[0]}")/roots.sh"
@@ -49,11 +52,14 @@ set_up() {
 if [[ ! -e $debian/complete ]]; then
   rm -rf --one-file-system "$debian"
   mkdir -p "$cache"
-  wanted=("${packages_build[@]}" "${packages_cuda[@]}" "${packages_run[@]}" "${packages_report[@]}" libgtest-dev libbenchmark-dev
-    apt build-essential dpkg-dev debhelper dh-python fakeroot python3 python3-pip python3-venv xz-utils git)
+  wanted=("${packages_build[@]}" "${packages_cuda[@]}" "${packages_run[@]}" "${packages_report[@]}"
+    libgtest-dev libbenchmark-dev apt build-essential dpkg-dev debhelper dh-python fakeroot python3 python3-pip
+    python3-venv xz-utils git)
   echo "making $suite for arm64 in $debian"
-  mmdebstrap --quiet --mode=root --variant=extract --architectures=arm64 --skip=check/empty,cleanup/apt --hook-dir=/usr/share/mmdebstrap/hooks/merged-usr \
-    --aptopt='APT::Install-Recommends "false"' --include='?essential' --include="$(IFS=,; echo "${wanted[*]}")" "$suite" "$debian" "$mirror" ||
+  mmdebstrap --quiet --mode=root --variant=extract --architectures=arm64 --skip=check/empty,cleanup/apt \
+    --hook-dir=/usr/share/mmdebstrap/hooks/merged-usr \
+    --aptopt='APT::Install-Recommends "false"' --include='?essential' --include="$(IFS=,; echo "${wanted[*]}")" \
+    "$suite" "$debian" "$mirror" ||
     skip "mmdebstrap could not make $suite from $mirror"
   (cd "$debian" && enter_into_database && set_up)
   rm -f "$debian"/var/cache/apt/archives/*.deb
@@ -64,7 +70,9 @@ fi
 make_toolkit() {  # FOLDER
   local pip=(/usr/bin/python3 -m pip install --quiet --disable-pip-version-check) platform others=()
   install_nvcc "$1"
-  for platform in manylinux2014 manylinux_2_17 manylinux_2_27 manylinux_2_28; do others+=("--platform=${platform}_aarch64"); done
+  for platform in manylinux2014 manylinux_2_17 manylinux_2_27 manylinux_2_28; do
+    others+=("--platform=${platform}_aarch64")
+  done
   "${pip[@]}" --target="$1/arm64" "${others[@]}" --only-binary=:all: --no-deps "${packages_nvcc[@]:2}"
   rm -r "$1"/nvidia/cu13/{include,lib}
   ln -s ../../arm64/nvidia/cu13/{include,lib} "$1/nvidia/cu13/"

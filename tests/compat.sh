@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Runs the whole suite (tests/run.sh) in other Debian releases:   tests/compat.sh [SUITE …]      (trixie sid)
-# debootstrap makes each release in a folder. The script tests the last commit, which installs the packages that it needs. If this machine
-# has a CUDA toolkit, the releases use it, read-only. Exit status 77 (skipped) if a release cannot be made: without root or sudo, without
-# debootstrap, without a network, or where mounting is forbidden.
-# BUNDLE=1 also packs dist/cudavision-gpu-SUITE.tar.xz (tests/gpu-bundle.sh). COMPAT_RUN is the command to run instead of tests/run.sh.
-# COMPAT_DIR holds the releases (~/.cache/cudavision; 3 GB each): remove a folder there to make it again. COMPAT_MIRROR is the mirror.
+# debootstrap makes each release in a folder. The script tests the last commit, which installs the packages that it
+# needs. If this machine has a CUDA toolkit, the releases use it, read-only. Exit status 77 (skipped) if a release
+# cannot be made: without root or sudo, without debootstrap, without a network, or where mounting is forbidden.
+# BUNDLE=1 also packs dist/cudavision-gpu-SUITE.tar.xz (tests/gpu-bundle.sh). COMPAT_RUN is the command to run instead
+# of tests/run.sh. COMPAT_DIR holds the releases (~/.cache/cudavision; 3 GB each): remove a folder there to make it
+# again. COMPAT_MIRROR is the mirror.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 if (($# == 0)); then set -- trixie sid; fi
@@ -37,7 +38,8 @@ in_root "$chroot" '
   status=0
   $RUN || status=$?
   if [[ $BUNDLE ]]; then tests/gpu-bundle.sh; fi
-  exit $status' RUN="${COMPAT_RUN:-tests/run.sh}" BUNDLE="${BUNDLE:-}" VERSION="$(git -C "$root" describe --always)" || status=$?
+  exit $status' RUN="${COMPAT_RUN:-tests/run.sh}" BUNDLE="${BUNDLE:-}" VERSION="$(git -C "$root" describe --always)" ||
+  status=$?
 if [[ ${BUNDLE:-} && -e $chroot/src/dist/cudavision-gpu.tar.xz ]]; then
   mkdir -p "$root/dist"
   cp "$chroot/src/dist/cudavision-gpu.tar.xz" "$root/dist/cudavision-gpu-$suite.tar.xz"

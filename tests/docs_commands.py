@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Runs the commands of the pages:  docs_commands.py PROJECT_FOLDER BUILD_FOLDER [PAGE]…
 
-The pages are README.md, docs/**/*.md and examples/*/README.md. Each command of their ```sh blocks runs by itself in bash, in a
-folder that looks like the project with its build, and has the inputs that the pages name (clip.mp4, clips …: see make_inputs).
-SUBSTITUTES says what is replaced: sinks that need a screen, cameras, sources without an end, and `…` for the rest of a pipeline. A
-command passes if it exits with 0 and no element posts a warning. A comment in front of a block says more about it:
+The pages are README.md, docs/**/*.md and examples/*/README.md. Each command of their ```sh blocks runs by itself in
+bash, in a folder that looks like the project with its build, and has the inputs that the pages name (clip.mp4, clips …:
+see make_inputs). SUBSTITUTES says what is replaced: sinks that need a screen, cameras, sources without an end, and `…`
+for the rest of a pipeline. A command passes if it exits with 0 and no element posts a warning. A comment in front of a
+block says more about it:
 
   <!-- not run: REASON -->   the block is skipped; REASON says what it needs and which test runs it instead
   <!-- needs: MODULE -->     the block is skipped where Python has no such module
@@ -13,8 +14,8 @@ command passes if it exits with 0 and no element posts a warning. A comment in f
   <!-- fails: TEXT -->       its last command fails, with TEXT in its output
   <!-- file: NAME -->        the block is a file, which the commands of the page use
 
-Programs in Python are compiled; links between pages, with their anchors, are checked. Exit status: 0; 1 with the failures; 77
-without Python's bindings of GStreamer or without its encoders.
+Programs in Python are compiled; links between pages, with their anchors, are checked. Exit status: 0; 1 with the
+failures; 77 without Python's bindings of GStreamer or without its encoders.
 """
 import argparse
 import concurrent.futures
@@ -123,7 +124,8 @@ def make_inputs(folder, project, build):
     launch("videotestsrc pattern=ball num-buffers=40 ! video/x-raw,format=I420,width=320,height=240,framerate=20/1 ! "
            "openh264enc ! h264parse ! mp4mux ! filesink location=clip.mp4")
     launch("videotestsrc num-buffers=1 ! video/x-raw,format=I420,width=320,height=240 ! tee name=t "
-           "t. ! queue ! jpegenc ! filesink location=photo.jpg t. ! queue ! videoconvert ! pngenc ! filesink location=photo.png")
+           "t. ! queue ! jpegenc ! filesink location=photo.jpg t. ! queue ! videoconvert ! pngenc ! "
+           "filesink location=photo.png")
     for name in ("door.mp4", "yard.mp4", "screen.mp4", "clips/a.mp4", "clips/b.mp4"):
         shutil.copy(folder / "clip.mp4", folder / name)
     for name in ("page.jpg", "photos/1.jpg", "photos/2.jpg"):
@@ -133,7 +135,8 @@ def make_inputs(folder, project, build):
 
 def run(command, folder, environment):
     """The exit status and the output of a command. It is killed with all its processes after LIMIT seconds."""
-    process = subprocess.Popen(["bash", "-euo", "pipefail", "-c", command], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+    process = subprocess.Popen(["bash", "-euo", "pipefail", "-c", command], cwd=folder, env=environment,
+                               stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
     try:
         output, _ = process.communicate(timeout=LIMIT)
@@ -170,10 +173,12 @@ def wrong_pad_property(command):
 class Tester:
     def __init__(self, project, work):
         self.project, self.work = project, work
-        self.environment = {**os.environ, "INSTALL": "0", "TMPDIR": str(work), "LANGUAGE": "en", "GST_DEBUG_NO_COLOR": "1"}
+        self.environment = {**os.environ, "INSTALL": "0", "TMPDIR": str(work), "LANGUAGE": "en",
+                            "GST_DEBUG_NO_COLOR": "1"}
 
     def test_page(self, page, blocks):
-        """Runs the blocks of a page. Returns the numbers of commands that ran and of programs, the skips, and the failures."""
+        """Runs the blocks of a page. Returns the numbers of commands that ran and of programs, the skips, and
+        the failures."""
         counts, skips, failures = {"commands": 0, "blocks": 0, "programs": 0}, [], []
         folder = self.work / re.sub(r"\W", "_", str(page))
         shutil.copytree(self.work / "inputs", folder, symlinks=True)
@@ -250,7 +255,8 @@ def check_itself(tester):
            "gst-launch-1.0 … ! cudagaussian kernel-size=4 ! …",
            "gst-launch-1.0 cudablend sink_0::operator=none ! fakesink",
            "gst-launch-1.0 videotestsrc ! cudadiff history=9 ! fakesink"]
-    text = "".join(f"```sh\n{command}\n```\n" for command in bad) + "<!-- fails: must be odd -->\n```sh\n" + bad[1] + "\n```\n"
+    text = ("".join(f"```sh\n{command}\n```\n" for command in bad) + "<!-- fails: must be odd -->\n```sh\n" + bad[1]
+            + "\n```\n")
     counts, skips, failures = tester.test_page(page, blocks_of(page, text))
     if (len(failures), counts["blocks"], len(skips)) != (len(bad), 1, 0):
         sys.exit("the test itself is wrong:\n" + "\n".join(failures))
@@ -273,13 +279,15 @@ def main():
     for page, text in texts.items():
         failures += wrong_links(project, page, text)
     began = time.monotonic()
-    with tempfile.TemporaryDirectory() as work, concurrent.futures.ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
+    with (tempfile.TemporaryDirectory() as work,
+          concurrent.futures.ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool):
         start_gstreamer(build, Path(work))
         tester = Tester(project, Path(work))
         (tester.work / "inputs").mkdir()
         make_inputs(tester.work / "inputs", project, build)
         check_itself(tester)
-        for counts, skipped, failed in pool.map(lambda item: tester.test_page(item[0], blocks_of(*item)), texts.items()):
+        for counts, skipped, failed in pool.map(lambda item: tester.test_page(item[0], blocks_of(*item)),
+                                                texts.items()):
             total = {name: total[name] + counts[name] for name in total}
             skips += skipped
             failures += failed
@@ -287,8 +295,8 @@ def main():
     if not arguments.page and (total["commands"] < 40 or total["programs"] < 3):
         failures.append("")
         print("that is too little: were the blocks found?")
-    print(f"{total['commands']} commands of {total['blocks']} blocks and {total['programs']} programs of {len(texts)} pages, "
-          f"{len(skips)} blocks skipped, {len(failures)} failures, {time.monotonic() - began:.0f} s")
+    print(f"{total['commands']} commands of {total['blocks']} blocks and {total['programs']} programs of {len(texts)} "
+          f"pages, {len(skips)} blocks skipped, {len(failures)} failures, {time.monotonic() - began:.0f} s")
     return bool(failures)
 
 

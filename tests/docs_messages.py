@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Checks that each message of the elements can be found in docs/:  docs_messages.py PROJECT_FOLDER
 
-Reads the literals of errors and warnings in gst/base, gst/elements and kernels. The longest piece of each one, without what is
-filled in, must stand in troubleshooting.md; that of a wrong setting may also stand on the page of an element. Exit status: 0; 1
-with the missing ones.
+Reads the literals of errors and warnings in gst/base, gst/elements and kernels. The longest piece of each one, without
+what is filled in, must stand in troubleshooting.md; that of a wrong setting may also stand on the page of an element.
+Exit status: 0; 1 with the missing ones.
 """
 import re
 import sys
@@ -56,7 +56,8 @@ def main():
     missing = sorted(f"{kind}: {piece}" for kind, piece in found
                      if piece.strip() not in (pages if kind == "Status::settings" else guide) and piece not in INTERNAL)
     missing += [f"no message any more: {piece}" for piece in INTERNAL - {piece for _, piece in found}]
-    print(*(f"not in docs/: {line}" for line in missing), f"{len(found)} messages, {len(missing)} of them not in docs/", sep="\n")
+    print(*(f"not in docs/: {line}" for line in missing),
+          f"{len(found)} messages, {len(missing)} of them not in docs/", sep="\n")
     if len(found) < 60:
         print("that is too few: were the messages found?")
     return bool(missing) or len(found) < 60

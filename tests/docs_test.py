@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Checks the tables in docs/ against the plugin:  docs_test.py DOCS_FOLDER
 
-Properties (names, types, defaults, ranges, choices), messages of wrong settings, formats; that README.md, CHANGELOG.md and the table of
-kernels in performance.md have all elements. GStreamer must find the plugin
+Properties (names, types, defaults, ranges, choices), messages of wrong settings, formats; that README.md, CHANGELOG.md
+and the table of kernels in performance.md have all elements. GStreamer must find the plugin
 (GST_PLUGIN_PATH_1_0). Exit status: 0; 1 with a line for each difference; 77 without the Python bindings of GStreamer.
 """
 import re
@@ -19,8 +19,8 @@ except (ImportError, ValueError) as error:
     print(f"skipped: no Python bindings of GStreamer ({error})")
     sys.exit(77)
 
-TYPES = {"gboolean": "bool", "guint": "uint", "guint64": "uint64", "gint": "int", "gdouble": "double", "gchararray": "string",
-         "GstValueArray": "GstValueArray"}
+TYPES = {"gboolean": "bool", "guint": "uint", "guint64": "uint64", "gint": "int", "gdouble": "double",
+         "gchararray": "string", "GstValueArray": "GstValueArray"}
 differences = []
 
 
@@ -77,7 +77,8 @@ def default_of(spec):
 
 def check_property(page, spec, type_and_default, meaning):
     kind, _, default = type_and_default.partition(",")
-    expected = "enum" if spec.value_type.is_a(GObject.TYPE_ENUM) else TYPES.get(spec.value_type.name, spec.value_type.name)
+    expected = ("enum" if spec.value_type.is_a(GObject.TYPE_ENUM)
+                else TYPES.get(spec.value_type.name, spec.value_type.name))
     if kind.split()[0] != expected:
         differ(page, f"{spec.name} is a {expected}, not a {kind}")
     default = default.strip()
@@ -131,7 +132,8 @@ def message_of(element, settings):
     """The texts of the errors and warnings that a short pipeline posts."""
     texts = []
     try:
-        pipeline = Gst.parse_launch(f"videotestsrc num-buffers=2 ! video/x-raw,format=NV12,width=640,height=480 ! {element} {settings} ! fakesink")
+        pipeline = Gst.parse_launch("videotestsrc num-buffers=2 ! video/x-raw,format=NV12,width=640,height=480 ! "
+                                    f"{element} {settings} ! fakesink")
     except Exception as error:  # GLib's error text
         return [str(error)]
     bus = pipeline.get_bus()
@@ -164,14 +166,17 @@ def check_messages(page, element):
 
 def check_formats(page):
     template = Gst.ElementFactory.make("cudagaussian").get_static_pad("sink").get_pad_template_caps()
-    known = {name.strip() for names in re.findall(r"format=\(string\)\{([^}]*)\}", template.to_string()) for name in names.split(",")}
-    listed = {name.strip() for header, rows in tables(page) if header[0] == "format" for row in rows for name in row[0].split(",")}
+    known = {name.strip() for names in re.findall(r"format=\(string\)\{([^}]*)\}", template.to_string())
+             for name in names.split(",")}
+    listed = {name.strip() for header, rows in tables(page) if header[0] == "format" for row in rows
+              for name in row[0].split(",")}
     for name in sorted(known ^ listed):
         differ(page, f"{name} is {'missing' if name in known else 'not a format of the plugin'}")
 
 
 def check_lists(docs, elements):
-    for page, form in ((docs.parent / "README.md", "[{0}](docs/elements/{0}.md)"), (docs.parent / "CHANGELOG.md", "`{0}`")):
+    for page, form in ((docs.parent / "README.md", "[{0}](docs/elements/{0}.md)"),
+                       (docs.parent / "CHANGELOG.md", "`{0}`")):
         text = page.read_text(encoding="utf-8")
         for name in elements:
             if form.format(name) not in text:

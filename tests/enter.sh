@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Runs a command of bash, as root, in a Debian that lies in a folder:   enter.sh ROOT COMMAND [VARIABLE=VALUE]…
 # MOUNT='FOLDER:PLACE …' shows folders of this machine there, read-only. All mounts disappear with the command.
-# A Debian for arm64 (tests/arm64.sh) runs in qemu. g++-aarch64-linux-gnu of this machine is its compiler, which qemu does not slow down.
+# A Debian for arm64 (tests/arm64.sh) runs in qemu. g++-aarch64-linux-gnu of this machine is its compiler, which qemu
+# does not slow down.
 set -euo pipefail
 if [[ ${ENTERED:-} != "$$" ]]; then
   exec unshare --mount --fork bash -euc "ENTERED=\$\$ exec \"\$@\"" enter "$0" "$@"
@@ -25,7 +26,8 @@ path=/usr/sbin:/usr/bin:/sbin:/bin
 if [[ -e $root/lib/ld-linux-aarch64.so.1 && $(uname -m) != aarch64 ]]; then
   binfmt=/proc/sys/fs/binfmt_misc
   if [[ ! -e $binfmt/register ]]; then mount -t binfmt_misc binfmt_misc $binfmt; fi
-  if [[ ! -e $binfmt/qemu-aarch64 ]]; then  # Debian registers it where systemd runs. Programs for 64-bit ARM; F: qemu itself is not in the root
+  # Debian registers it where systemd runs. Programs for 64-bit ARM; F: qemu itself is not in the root.
+  if [[ ! -e $binfmt/qemu-aarch64 ]]; then
     magic='\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00'
     mask='\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff'
     printf %s ":qemu-aarch64:M::$magic:$mask:$(command -v qemu-aarch64-static):F" >$binfmt/register
@@ -42,5 +44,5 @@ if [[ -e $root/lib/ld-linux-aarch64.so.1 && $(uname -m) != aarch64 ]]; then
   done
   path=/usr/local/bin:$path
 fi
-exec env -i PATH="$path" HOME=/root LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive http_proxy="${http_proxy:-}" https_proxy="${https_proxy:-}" "$@" \
-  chroot "$root" bash -euo pipefail -c "$command"
+exec env -i PATH="$path" HOME=/root LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive http_proxy="${http_proxy:-}" \
+  https_proxy="${https_proxy:-}" "$@" chroot "$root" bash -euo pipefail -c "$command"

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Runs one of the examples on a short synthetic input and decodes its output:
-#   tests/examples.sh quickstart | motion-alarm | motion_alarm.py | motion-alarm-service | integral_numbers.py | cross-fade.py |
-#     torch_model.py | cupy_kernel.py | RECIPE
-# Needs a finished build in BUILD_DIR (build). Exit status 77 (skipped) if the example needs something that is not installed.
+#   tests/examples.sh quickstart | motion-alarm | motion_alarm.py | motion-alarm-service | integral_numbers.py |
+#     cross-fade.py | torch_model.py | cupy_kernel.py | RECIPE
+# Needs a finished build in BUILD_DIR (build). Exit status 77 (skipped) if the example needs something that is not
+# installed.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 BUILD_DIR=$(realpath -m "${BUILD_DIR:-$root/build}")
@@ -13,7 +14,8 @@ trap 'rm -rf "$work"' EXIT
 
 # frames_of FILE: prints the number of frames that decoding gives.
 frames_of() {
-  gst-launch-1.0 -v filesrc location="$1" ! decodebin ! identity silent=false ! fakesink silent=true | grep -c ': last-message = chain '
+  gst-launch-1.0 -v filesrc location="$1" ! decodebin ! identity silent=false ! fakesink silent=true |
+    grep -c ': last-message = chain '
 }
 expect() {  # what expected found
   if [[ $2 != "$3" ]]; then
@@ -48,7 +50,8 @@ for name in sorted(counts): print(name, *counts[name])' "$1"
 check_alarm() {
   local alarm=("$@") pid status=0
   # Two inputs at once, one of them a file with an unusual name.
-  gst-launch-1.0 -q videotestsrc pattern=ball num-buffers=30 ! jpegenc ! avimux ! filesink location="$work/a \"b\" ü.avi"
+  gst-launch-1.0 -q videotestsrc pattern=ball num-buffers=30 ! jpegenc ! avimux ! \
+    filesink location="$work/a \"b\" ü.avi"
   status_of 0 "${alarm[@]}" test:30 'a "b" ü.avi'
   expect "events of $1" $'a "b" ü.avi 1 1 1\ntest:30 1 1 1' "$(events_of "$work/out")"
   local picture
@@ -129,8 +132,8 @@ fails() {
   status_of "$@"
   expect "lines on stderr of ${*:2}" 1 "$(wc -l <"$work/err")"
 }
-# check_names SCRIPT INPUT [ARGUMENT…]: checks an example that makes one file from another (SCRIPT INPUT OUTPUT ARGUMENT…): with unusual
-# names, with files that it cannot read or write, and with wrong usage.
+# check_names SCRIPT INPUT [ARGUMENT…]: checks an example that makes one file from another (SCRIPT INPUT OUTPUT
+# ARGUMENT…): with unusual names, with files that it cannot read or write, and with wrong usage.
 check_names() {
   local script=$1 input=$2 name before
   shift 2
@@ -180,10 +183,13 @@ case $1 in
     expect 'frames of the video' "$FRAMES" "$(frames_of "$work/video")"
     expect 'frames of the poster' 1 "$(frames_of "$work/poster")"
     expect 'lines of frames.csv' $((FRAMES + 1)) "$(wc -l <"$work/an out/frames.csv")"
-    python3 -c 'import json, sys; print(*(json.loads(line)["event"] for line in sys.stdin))' <"$work/an out/motion.jsonl" >"$work/events"
+    python3 -c 'import json, sys; print(*(json.loads(line)["event"] for line in sys.stdin))' \
+      <"$work/an out/motion.jsonl" >"$work/events"
     grep -q '^begin .*motion .*motion' "$work/events"
-    expect 'objects that left' "$(grep -o enter "$work/events" | wc -l)" "$(grep -c '^object [0-9]* entered at .* s, left at ' "$work/said")"
-    expect 'lines of objects.csv' $(($(grep -o leave "$work/events" | wc -l) + 1)) "$(wc -l <"$work/an out/objects.csv")"
+    expect 'objects that left' "$(grep -o enter "$work/events" | wc -l)" \
+      "$(grep -c '^object [0-9]* entered at .* s, left at ' "$work/said")"
+    expect 'lines of objects.csv' $(($(grep -o leave "$work/events" | wc -l) + 1)) \
+      "$(wc -l <"$work/an out/objects.csv")"
     grep -q 'enter.*leave' "$work/events"
     cd "$work"
     echo precious >victim
@@ -192,7 +198,8 @@ case $1 in
     cp clip.avi "$name"
     report=$root/examples/motion-report/motion_report.py
     status_of 0 "$report" --clip="$name" --out='o" ! filesink location="victim'
-    expect 'files of motion_report.py' $'frames.csv\nmotion.jsonl\nobjects.csv\nreport.html' "$(ls -A 'o" ! filesink location="victim')"
+    expect 'files of motion_report.py' $'frames.csv\nmotion.jsonl\nobjects.csv\nreport.html' \
+      "$(ls -A 'o" ! filesink location="victim')"
     # A URI, and only a part of the clip. A video that is too large lies beside the page, until the next run.
     status_of 0 "$report" --clip="file://$work/clip.avi" --out=part --seconds=0.25 --embed=0
     expect 'frames of a quarter of a second' 8 "$(grep -oP '^frames +\K[0-9]+$' "$work/out")"
@@ -266,7 +273,8 @@ open("phone.mov", "wb").write(data)'
     expect 'events without metas' 'test:30 1 1 1' "$(events_of "$work/out")"
     status_of 1 "$program" test:x
     status_of 0 "$program" --set preset=outdoor --set 'zones=all: 0.0,0.0 1.0,0.0 1.0,1.0 0.0,1.0' test:60
-    expect 'visits of the zone' "$(grep -c '"enter".*"zone": "all"' "$work/out")" "$(grep -c '"leave".*"zone": "all", "seconds": ' "$work/out")"
+    expect 'visits of the zone' "$(grep -c '"enter".*"zone": "all"' "$work/out")" \
+      "$(grep -c '"leave".*"zone": "all", "seconds": ' "$work/out")"
     grep -q '"enter"' "$work/out"
     echo precious >file
     fails 1 "$program" --snapshots=file/pictures test:3
@@ -293,7 +301,8 @@ open("phone.mov", "wb").write(data)'
     cd "$work"
     check_alarm "$root/examples/motion_alarm.py"
     status_of 0 "$root/examples/motion_alarm.py" preset=outdoor 'zones=all: 0.0,0.0 1.0,0.0 1.0,1.0 0.0,1.0' test:60
-    expect 'visits of the zone' "$(grep -c '"enter".*"zone": "all"' "$work/out")" "$(grep -c '"leave".*"zone": "all", "seconds": ' "$work/out")"
+    expect 'visits of the zone' "$(grep -c '"enter".*"zone": "all"' "$work/out")" \
+      "$(grep -c '"leave".*"zone": "all", "seconds": ' "$work/out")"
     grep -q '"enter"' "$work/out"
     fails 1 "$root/examples/motion_alarm.py" 'http://127.0.0.1:9/x?user=me&password=secret&channel=1'
     grep -qF 'http://127.0.0.1:9/x?user=***&password=***&channel=1: ' "$work/err"
@@ -305,9 +314,11 @@ open("phone.mov", "wb").write(data)'
   motion-alarm-service)
     needs_python
     for module in paho.mqtt.client prometheus_client; do
-      /usr/bin/python3 -c "import $module" 2>/dev/null || { echo "skipped: no Python module $module (WITH=mqtt tests/run.sh installs it)"; exit 77; }
+      /usr/bin/python3 -c "import $module" 2>/dev/null ||
+        { echo "skipped: no Python module $module (WITH=mqtt tests/run.sh installs it)"; exit 77; }
     done
-    PATH=$PATH:/usr/sbin command -v mosquitto >/dev/null || { echo 'skipped: no mosquitto (WITH=mqtt tests/run.sh installs it)'; exit 77; }
+    PATH=$PATH:/usr/sbin command -v mosquitto >/dev/null ||
+      { echo 'skipped: no mosquitto (WITH=mqtt tests/run.sh installs it)'; exit 77; }
     # Its tests are in Python, because they need a broker and cameras. They mostly wait, so the files run side by side.
     cd "$root/tests/examples/motion_alarm_service"
     tests=()
@@ -327,8 +338,11 @@ open("phone.mov", "wb").write(data)'
     "$root/examples/integral_numbers.py" | tee "$work/said"
     expect 'frames' 5 "$(wc -l <"$work/said")"
     # In the first frame, the sum of pixels 10 to 39 of rows 20 to 59.
-    gst-launch-1.0 -q videotestsrc num-buffers=1 ! video/x-raw,format=NV12,width=320,height=240 ! filesink location="$work/raw"
-    expect 'the sum' "$(od -An -v -tu1 -w320 "$work/raw" | awk 'NR > 20 && NR <= 60 { for (i = 11; i <= 40; ++i) sum += $i } END { print sum }')" \
+    gst-launch-1.0 -q videotestsrc num-buffers=1 ! video/x-raw,format=NV12,width=320,height=240 ! \
+      filesink location="$work/raw"
+    expect 'the sum' \
+      "$(od -An -v -tu1 -w320 "$work/raw" |
+        awk 'NR > 20 && NR <= 60 { for (i = 11; i <= 40; ++i) sum += $i } END { print sum }')" \
       "$(sed -n '1s/.*sum \([0-9]*\),.*/\1/p' "$work/said")"
     cd "$work"
     numbers=$root/examples/integral_numbers.py
@@ -368,14 +382,15 @@ open("phone.mov", "wb").write(data)'
     needs_python
     /usr/bin/python3 -c 'import numpy' 2>/dev/null || { echo 'skipped: no python3-numpy'; exit 77; }
     # White becomes dark: its luma is 235, and 20 afterwards.
-    gst-launch-1.0 -q videotestsrc pattern=white num-buffers="$FRAMES" ! video/x-raw,format=I420,width=160,height=120 ! jpegenc ! avimux ! \
+    gst-launch-1.0 -q videotestsrc pattern=white num-buffers="$FRAMES" ! \
+      video/x-raw,format=I420,width=160,height=120 ! jpegenc ! avimux ! \
       filesink location="$work/white.avi"
     printf '#!/bin/sh\nexec "%s" --device=cpu "$@"\n' "$root/examples/python/cupy_kernel.py" >"$work/kernel"
     chmod +x "$work/kernel"
     "$work/kernel" "$work/white.avi" "$work/out.avi"
     expect 'frames' "$FRAMES" "$(frames_of "$work/out.avi")"
-    gst-launch-1.0 -q filesrc location="$work/out.avi" ! decodebin ! videoconvert ! videoscale ! video/x-raw,format=GRAY8,width=4,height=4 ! \
-      filesink location="$work/raw"
+    gst-launch-1.0 -q filesrc location="$work/out.avi" ! decodebin ! videoconvert ! videoscale ! \
+      video/x-raw,format=GRAY8,width=4,height=4 ! filesink location="$work/raw"
     expect 'dark pixels' $((16 * FRAMES)) "$(od -An -v -tu1 -w1 "$work/raw" | awk '$1 < 40' | wc -l)"
     fails 2 "$work/kernel" "$work/white.avi" out --threshold=256
     if ! /usr/bin/python3 -c 'import cupy' 2>/dev/null; then
@@ -387,19 +402,22 @@ open("phone.mov", "wb").write(data)'
   cross-fade.py)
     needs_python
     for pattern in black white; do
-      gst-launch-1.0 -q videotestsrc num-buffers=20 pattern=$pattern ! video/x-raw,width=320,height=180,framerate=20/1 ! jpegenc ! avimux ! \
+      gst-launch-1.0 -q videotestsrc num-buffers=20 pattern=$pattern ! \
+        video/x-raw,width=320,height=180,framerate=20/1 ! jpegenc ! avimux ! \
         filesink location="$work/$pattern.avi"
     done
     "$root/examples/recipes/cross-fade.py" "$work/black.avi" "$work/white.avi" "$work/out.mkv" 0.5 0.5
-    gst-launch-1.0 -q filesrc location="$work/out.mkv" ! decodebin ! videoconvert ! video/x-raw,format=GRAY8 ! videoscale ! \
-      video/x-raw,width=4,height=4 ! filesink location="$work/raw"
+    gst-launch-1.0 -q filesrc location="$work/out.mkv" ! decodebin ! videoconvert ! video/x-raw,format=GRAY8 ! \
+      videoscale ! video/x-raw,width=4,height=4 ! filesink location="$work/raw"
     # From the 11th frame on, white with alpha 0, 0.1, 0.2 …
     od -An -v -tu1 -w16 "$work/raw" | awk '
       { level[NR] = $6 }
       END {
         black = level[1]; white = level[NR]
         for (i = 1; i <= NR; ++i) {
-          alpha = (i - 11) / 10; expected = black + (white - black) * (alpha < 0 ? 0 : alpha > 1 ? 1 : alpha); off = level[i] - expected
+          alpha = (i - 11) / 10
+          expected = black + (white - black) * (alpha < 0 ? 0 : alpha > 1 ? 1 : alpha)
+          off = level[i] - expected
           if (off < -5 || off > 5) { print "frame " i ": " level[i] ", not " expected; wrong = 1 }
         }
         if (NR != 30 || white - black < 200) { print NR " frames from " black " to " white; wrong = 1 }
@@ -426,32 +444,37 @@ open("phone.mov", "wb").write(data)'
     mkdir "$work/some \"pictures\" ! x"
     for ((i = 1; i <= 7; ++i)); do
       encoder=$( ((i % 2)) && echo jpegenc || echo pngenc )
-      gst-launch-1.0 -q videotestsrc num-buffers=1 pattern=$((i + 11)) ! "video/x-raw,width=$((61 * i)),height=$((47 + i))" ! videoconvert ! \
+      gst-launch-1.0 -q videotestsrc num-buffers=1 pattern=$((i + 11)) ! \
+        "video/x-raw,width=$((61 * i)),height=$((47 + i))" ! videoconvert ! \
         "$encoder" ! filesink location="$work/some \"pictures\" ! x/$i.${encoder%enc}"
     done
     for file in "$work/some \"pictures\" ! x/"*.jpeg; do mv "$file" "${file%.jpeg}.JPG"; done
     "$root/examples/recipes/photo-wall.sh" "$work/some \"pictures\" ! x" "$work/out.png"
     expect 'frames of photo-wall' 1 "$(frames_of "$work/out.png")"
-    expect 'its size' '1283 857' "$(python3 -c 'import struct, sys; print(*struct.unpack(">II", open(sys.argv[1], "rb").read()[16:24]))' "$work/out.png")"
+    expect 'its size' '1283 857' \
+      "$(python3 -c 'import struct, sys; print(*struct.unpack(">II", open(sys.argv[1], "rb").read()[16:24]))' \
+        "$work/out.png")"
     mkdir "$work/none"
     fails 1 "$root/examples/recipes/photo-wall.sh" "$work/none" "$work/no.png"
     echo precious >"$work/none/broken.jpg"
     fails 1 "$root/examples/recipes/photo-wall.sh" "$work/none" "$work/no.png"
-    fails 2 "$root/examples/recipes/photo-wall.sh" "$work/some \"pictures\" ! x" "$work/no.png" '' '10x10 ! filesink location=x'
+    fails 2 "$root/examples/recipes/photo-wall.sh" "$work/some \"pictures\" ! x" "$work/no.png" '' \
+      '10x10 ! filesink location=x'
     expect 'files after failures' '' "$(find "$work" -maxdepth 1 -name 'no.png' -o -maxdepth 1 -name '.??*')"
     check_usage "$root/examples/recipes/photo-wall.sh"
     ;;
   chroma-key)
     screen() {  # PATTERN FILE
-      gst-launch-1.0 -q videotestsrc num-buffers="$FRAMES" pattern="$1" ! video/x-raw,width=320,height=180 ! jpegenc ! avimux ! filesink location="$2"
+      gst-launch-1.0 -q videotestsrc num-buffers="$FRAMES" pattern="$1" ! video/x-raw,width=320,height=180 ! jpegenc ! \
+        avimux ! filesink location="$2"
     }
     screen green "$work/green.avi"
     screen red "$work/red.avi"
     screen blue "$work/blue.avi"
     gst-launch-1.0 -q videotestsrc num-buffers=1 pattern=blue ! pngenc ! filesink location="$work/blue.png"
     center() {  # R G B of the last frame's middle, each 0 or 1
-      gst-launch-1.0 -q filesrc location="$work/out.mkv" ! decodebin ! videoconvert ! videoscale ! video/x-raw,format=RGBx,width=4,height=4 ! \
-        filesink location="$work/raw"
+      gst-launch-1.0 -q filesrc location="$work/out.mkv" ! decodebin ! videoconvert ! videoscale ! \
+        video/x-raw,format=RGBx,width=4,height=4 ! filesink location="$work/raw"
       tail -c 64 "$work/raw" | od -An -tu1 -j 20 -N 3 | awk '{ print ($1 > 127), ($2 > 127), ($3 > 127) }'
     }
     for below in avi png; do
@@ -466,7 +489,8 @@ open("phone.mov", "wb").write(data)'
     ;;
   *-photo)
     for format in png jpeg; do
-      gst-launch-1.0 -q "${source[@]}" ! videoconvert ! "${format}enc" snapshot=true ! filesink location="$work/in.$format"
+      gst-launch-1.0 -q "${source[@]}" ! videoconvert ! "${format}enc" snapshot=true ! \
+        filesink location="$work/in.$format"
       "$root/examples/recipes/$1.sh" "$work/in.$format" "$work/out" | tee "$work/said"
       case $1 in
         luma-histogram-*) expect 'bins' 256 "$(wc -l <"$work/out")" ;;
@@ -477,7 +501,9 @@ open("phone.mov", "wb").write(data)'
           # Rows of 333 samples are padded to 668 bytes.
           od -An -v -tu2 -w668 "$work/raw" | awk -v last="$(tail -1 "$work/said")" '
             { for (i = 1; i <= 333; ++i) sum += $i }
-            END { if (last / sum < 1 - 1e-6 || last / sum > 1 + 1e-6) { print "the sum is " sum ", not " last; exit 1 } }'
+            END {
+              if (last / sum < 1 - 1e-6 || last / sum > 1 + 1e-6) { print "the sum is " sum ", not " last; exit 1 }
+            }'
           ;;
         *) expect "frames of $1 of a $format" 1 "$(frames_of "$work/out")" ;;
       esac

@@ -5,11 +5,13 @@
 # Rows, of which MACHINES names some ('none toolkit gpu'):
 #   none      no CUDA toolkit and no GPU
 #   toolkit   this machine's toolkit, and no GPU: the CPU backend alone is built, as before
-#   gpu       a GPU that a program nvidia-smi claims, and no toolkit: the compiler comes from PyPI, the code is for this GPU alone
-#   tests     tests/run.sh after `toolkit`, in the same folder, without running the tests: nothing is compiled twice but what has CUDA in it.
-#             TESTS=1 runs them all
-# Prints the seconds, the seconds of processor time, and how many programs wanted a processor before and after (the load): figures count
-# where nothing else runs. Fails if a row does not do what it says. Exit status 77 (skipped) as tests/roots.sh says.
+#   gpu       a GPU that a program nvidia-smi claims, and no toolkit: the compiler comes from PyPI, the code is for
+#             this GPU alone
+#   tests     tests/run.sh after `toolkit`, in the same folder, without running the tests: nothing is compiled twice but
+#             what has CUDA in it. TESTS=1 runs them all
+# Prints the seconds, the seconds of processor time, and how many programs wanted a processor before and after (the
+# load): figures count where nothing else runs. Fails if a row does not do what it says. Exit status 77 (skipped) as
+# tests/roots.sh says.
 set -euo pipefail
 if (($# == 0)); then set -- bookworm trixie; fi
 # shellcheck source=tests/roots.sh
@@ -42,14 +44,16 @@ measure() {
   before=$(load)
   times=$( { time in_root "$place" "cd /src; $1" >"$log" 2>&1; } 2>&1) || code=$?
   read -r wall user system <<<"${times##*$'\n'}"
-  table+=("$(printf '%-10s%-9s%6s s%8s s   %s → %s' "$suite" "$machine" "$wall" $((user + system)) "$before" "$(load)")")
+  table+=("$(printf '%-10s%-9s%6s s%8s s   %s → %s' \
+    "$suite" "$machine" "$wall" $((user + system)) "$before" "$(load)")")
   if ((code)); then
     tail -40 "$log" >&2
     wrong "exit status $code"
   fi
 }
 backends_are() {  # CUDA CPU
-  [[ $(sed -n 's/.*\(CUDA\|CPU\) backend.*: *\(YES\|NO\)$/\2/p' "$log" | tail -2 | xargs) == "$1 $2" ]] || wrong "the backends are not $1 $2"
+  [[ $(sed -n 's/.*\(CUDA\|CPU\) backend.*: *\(YES\|NO\)$/\2/p' "$log" | tail -2 | xargs) == "$1 $2" ]] ||
+    wrong "the backends are not $1 $2"
 }
 
 try() {
@@ -78,7 +82,8 @@ try() {
       ;;
     gpu)
       claim_gpu "$place" 9.0
-      measure 'examples/quickstart.sh; GST_PLUGIN_PATH=/src/build/gst PYTHONPATH=/src/gst/python /usr/bin/python3 -m cudavision selftest'
+      measure "examples/quickstart.sh
+        GST_PLUGIN_PATH=/src/build/gst PYTHONPATH=/src/gst/python /usr/bin/python3 -m cudavision selftest"
       backends_are YES YES
       grep -q "installing NVIDIA's from PyPI" "$log" || wrong 'it does not say where the compiler comes from'
       grep -q 'CUDA architectures *: 90$' "$log" || wrong 'it does not build for this GPU alone'
@@ -101,8 +106,10 @@ try() {
 twice_compiled() {
   local again allowed
   again=$(cd "$place/src/build" && find . -name '*.o' -newer "$work/built" | sort | comm -12 - <(echo "$objects"))
-  allowed=$(in_root "$place" "cd /src/build; ninja -t deps" | awk '/^[^ ]/ { name = "./" substr($1, 1, length($1) - 1) } / backends\.h$/ { print name }' | sort)
-  echo "of $(wc -l <<<"$objects") objects, $(grep -c . <<<"$again") were compiled again, because they contain which backends there are"
+  allowed=$(in_root "$place" "cd /src/build; ninja -t deps" |
+    awk '/^[^ ]/ { name = "./" substr($1, 1, length($1) - 1) } / backends\.h$/ { print name }' | sort)
+  echo "of $(wc -l <<<"$objects") objects, $(grep -c . <<<"$again") were compiled again," \
+    'because they contain which backends there are'
   again=$(comm -23 <(echo "$again") <(echo "$allowed"))
   [[ ! $again ]] || wrong "compiled twice: $again"
 }

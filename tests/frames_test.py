@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Tests cudavision.frames with frames in system memory, which need no GPU:  frames_test.py [TEST …]
 
-The layouts of all formats against GstVideoInfo, lifetimes, DLPack both ways, results of cudahistogram, cudaintegral and cudadiff,
-errors, and the same in a process without PyGObject. GStreamer must find the plugin (GST_PLUGIN_PATH_1_0). Exit status: 0; 1 after
-a failure; 77 without PyGObject or NumPy. It is one long file, because it is one list of promises to Python programs.
-tests/gpu/frames_test.py tests frames in CUDA memory.
+The layouts of all formats against GstVideoInfo, lifetimes, DLPack both ways, results of cudahistogram, cudaintegral and
+cudadiff, errors, and the same in a process without PyGObject. GStreamer must find the plugin (GST_PLUGIN_PATH_1_0).
+Exit status: 0; 1 after a failure; 77 without PyGObject or NumPy. It is one long file, because it is one list of
+promises to Python programs. tests/gpu/frames_test.py tests frames in CUDA memory.
 """
 
 import ctypes
@@ -58,7 +58,8 @@ def new_frame(format, width, height, **options):
 
 
 def add_crop(buffer, *numbers):
-    """Adds a GstVideoCropMeta, which the bindings cannot do: a GstMeta, then x, y, width, height. Returns these four."""
+    """Adds a GstVideoCropMeta, which the bindings cannot do: a GstMeta, then x, y, width, height. Returns
+    these four."""
     gst, video = ctypes.CDLL("libgstreamer-1.0.so.0"), ctypes.CDLL("libgstvideo-1.0.so.0")
     gst.gst_buffer_add_meta.restype = video.gst_video_crop_meta_get_info.restype = ctypes.c_void_p
     gst.gst_buffer_add_meta.argtypes = [ctypes.c_void_p] * 3
@@ -113,7 +114,11 @@ class Layouts(unittest.TestCase):
                         self.assertEqual(array.strides[0], info.stride[plane])
                         self.assertEqual(array.address - first, info.offset[plane] - info.offset[0])
                         # The last sample of the component is in the last row, and no further than its end.
-                        end = (columns - 1) * description.pixel_stride[component] + description.poffset[component] + bits // 8
+                        end = (
+                            (columns - 1) * description.pixel_stride[component]
+                            + description.poffset[component]
+                            + bits // 8
+                        )
                         self.assertLessEqual(end, array.shape[1] * array.strides[1])
                         self.assertLess(array.shape[1] * array.strides[1] - end, 2 * array.strides[1])
                     frame.release()
@@ -181,7 +186,9 @@ class Layouts(unittest.TestCase):
     def test_meta_without_a_pixel(self):
         for size in ((0, 4), (4, 0)):
             buffer = Gst.Buffer.new_wrapped(bytes(16))
-            GstVideo.buffer_add_video_meta_full(buffer, 0, GstVideo.VideoFormat.GRAY8, *size, 1, [0, 0, 0, 0], [4, 0, 0, 0])
+            GstVideo.buffer_add_video_meta_full(
+                buffer, 0, GstVideo.VideoFormat.GRAY8, *size, 1, [0, 0, 0, 0], [4, 0, 0, 0]
+            )
             with self.assertRaisesRegex(BufferError, "GstVideoMeta is not of a picture"):
                 frames.Frame(buffer)
 
@@ -330,7 +337,10 @@ class Lifetimes(unittest.TestCase):
             )
         ):
             with frames.Frame(sample) as frame:
-                arrays = [numpy.from_dlpack(plane) for plane in frame.planes] + [numpy.asarray(plane) for plane in frame.planes]
+                arrays = (
+                    [numpy.from_dlpack(plane) for plane in frame.planes]
+                    + [numpy.asarray(plane) for plane in frame.planes]
+                )
                 addresses.add(frame.planes[0].address)
             del arrays, frame, sample
             if count == 1000:
@@ -408,10 +418,14 @@ class Errors(unittest.TestCase):
     def test_sources(self):
         buffer, caps, frame = new_frame("RGB", 8, 4)
         self.refused(BufferError, "give the caps too", frames.Frame, buffer)
-        self.refused(BufferError, "not those of raw video", frames.Frame, buffer, "audio/x-raw,format=S16LE,rate=8000,channels=1")
+        self.refused(
+            BufferError, "not those of raw video", frames.Frame, buffer, "audio/x-raw,format=S16LE,rate=8000,channels=1"
+        )
         self.refused(BufferError, "not those of raw video", frames.Frame, buffer, "video/x-raw")
         for size in ("width=-2,height=1", "width=0,height=2", "width=4,height=-3"):
-            self.refused(BufferError, "not those of raw video", frames.Frame, buffer, f"video/x-raw,format=GRAY8,{size}")
+            self.refused(
+                BufferError, "not those of raw video", frames.Frame, buffer, f"video/x-raw,format=GRAY8,{size}"
+            )
         self.refused(BufferError, "format v210 are not supported", frames.Frame, buffer, caps_of("v210", 8, 4))
         self.refused(BufferError, "smaller than its caps say", frames.Frame, buffer, caps_of("RGB", 80, 40))
         self.refused(ValueError, "these are no caps", frames.Frame, buffer, "video/x-raw,=")
@@ -419,7 +433,14 @@ class Errors(unittest.TestCase):
         self.refused(TypeError, "must be a Gst.Buffer", frames.Frame, 1, caps)
         self.refused(TypeError, "must be a Gst.Caps", frames.Frame, buffer, buffer)
         self.refused(BufferError, "the buffer is empty", frames.Frame, Gst.Buffer.new(), caps)
-        self.refused(BufferError, "not on cuda, it is in system memory: put cudaupload", frames.Frame, buffer, caps, device="cuda")
+        self.refused(
+            BufferError,
+            "not on cuda, it is in system memory: put cudaupload",
+            frames.Frame,
+            buffer,
+            caps,
+            device="cuda",
+        )
         self.refused(ValueError, 'a device is "cpu"', frames.Frame, buffer, caps, device="gpu")
         frame.release()
         frame.release()  # does nothing
@@ -477,7 +498,9 @@ class Errors(unittest.TestCase):
                     described.strides[0] = value
                 else:
                     setattr(described, name, value)
-            return type("Wrong", (), {"__dlpack__": lambda self, **_: capsule, "__dlpack_device__": lambda self: (1, 0)})()
+            return type(
+                "Wrong", (), {"__dlpack__": lambda self, **_: capsule, "__dlpack_device__": lambda self: (1, 0)}
+            )()
 
         maker, plane = frames.BufferMaker("GRAY16_LE", 8, 4, device="cpu"), numpy.zeros((4, 16), numpy.uint16)[:, :8]
         for pattern, fields in (
@@ -492,10 +515,27 @@ class Errors(unittest.TestCase):
     def test_wrong_interfaces(self):
         good = {"shape": (4, 8), "typestr": "|u1", "data": (4096, False), "version": 3}
         self.assertEqual(_sources.Imported(Interface(good), "cuda:0", None).strides, (8, 1))
-        for wrong in ({}, {**good, "typestr": "u"}, {**good, "data": ()}, {**good, "data": None}, {**good, "data": (0.5, False)},
-                      {**good, "shape": 5}, {**good, "shape": ("4", 8)}, {**good, "strides": "x"}):
-            self.refused(BufferError, "__cuda_array_interface__ is wrong", _sources.Imported, Interface(wrong), "cuda:0", None)
-        self.refused(BufferError, "2 dimensions, but 1 strides", _sources.Imported, Interface({**good, "strides": (8,)}), "cuda:0", None)
+        for wrong in (
+            {},
+            {**good, "typestr": "u"},
+            {**good, "data": ()},
+            {**good, "data": None},
+            {**good, "data": (0.5, False)},
+            {**good, "shape": 5},
+            {**good, "shape": ("4", 8)},
+            {**good, "strides": "x"},
+        ):
+            self.refused(
+                BufferError, "__cuda_array_interface__ is wrong", _sources.Imported, Interface(wrong), "cuda:0", None
+            )
+        self.refused(
+            BufferError,
+            "2 dimensions, but 1 strides",
+            _sources.Imported,
+            Interface({**good, "strides": (8,)}),
+            "cuda:0",
+            None,
+        )
 
     def test_no_gpu(self):
         """Without a GPU there is one clear sentence."""
@@ -506,11 +546,15 @@ class Errors(unittest.TestCase):
 
     def test_makers(self):
         self.refused(ValueError, "format XYZ is not supported", frames.BufferMaker, "XYZ", 8, 4, device="cpu")
-        self.refused(ValueError, "a frame is 1×1 to 16384×16384 pixels, not 0×4", frames.BufferMaker, "RGB", 0, 4, device="cpu")
+        self.refused(
+            ValueError, "a frame is 1×1 to 16384×16384 pixels, not 0×4", frames.BufferMaker, "RGB", 0, 4, device="cpu"
+        )
         maker = frames.BufferMaker("NV12", 8, 4, device="cpu")
         luma, chroma = numpy.zeros((4, 8), numpy.uint8), numpy.zeros((2, 4, 2), numpy.uint8)
         self.refused(ValueError, r"NV12 has 2 plane\(s\)", maker, luma)
-        self.refused(ValueError, r"plane 1 must be uint8 of the shape \(2, 4, 2\), not uint8 of \(4, 8\)", maker, luma, luma)
+        self.refused(
+            ValueError, r"plane 1 must be uint8 of the shape \(2, 4, 2\), not uint8 of \(4, 8\)", maker, luma, luma
+        )
         self.refused(ValueError, "plane 0 must be uint8 .* not uint16", maker, luma.astype(numpy.uint16), chroma)
         self.refused(TypeError, "list is no array", maker, [1], chroma)
         self.refused(ValueError, "gaps between their samples", maker, numpy.zeros((4, 16), numpy.uint8)[:, ::2], chroma)
@@ -529,7 +573,8 @@ class Makers(unittest.TestCase):
         for format in FORMATS:
             maker = frames.BufferMaker(format, 33, 21, device="cpu")
             arrays = [
-                random.integers(0, 256, (shape[0], 2 + shape[1], *shape[2:]), numpy.uint8).astype(maker.dtype)[:, : shape[1]]
+                random.integers(0, 256, (shape[0], 2 + shape[1], *shape[2:]), numpy.uint8)
+                .astype(maker.dtype)[:, : shape[1]]
                 for shape in maker.shapes
             ]
             buffer = maker(*arrays, pts=40, duration=10)
@@ -558,7 +603,8 @@ class Makers(unittest.TestCase):
         self.assertIsNone(watch())
 
     def test_the_interpreters_lock(self):
-        """A thread without the interpreter's lock drops the last reference, while a thread that has the lock waits for it."""
+        """A thread without the interpreter's lock drops the last reference, while a thread that has the lock
+        waits for it."""
 
         class Watched(numpy.ndarray):
             pass
@@ -587,7 +633,8 @@ class Makers(unittest.TestCase):
     def test_appsrc(self):
         """Arrays end on a streaming thread; ten thousand of them leak nothing."""
         pipeline = Gst.parse_launch(
-            "appsrc name=source format=time block=true max-bytes=65536 ! cudagaussian backend=cpu ! fakesink name=sink sync=false"
+            "appsrc name=source format=time block=true max-bytes=65536 ! cudagaussian backend=cpu ! "
+            "fakesink name=sink sync=false"
         )
         source, maker = pipeline.get_by_name("source"), frames.BufferMaker("GRAY8", 32, 32, device="cpu")
         source.set_property("caps", Gst.Caps.from_string(maker.caps))
@@ -624,7 +671,9 @@ class Results(unittest.TestCase):
             "cudahistogram channels=all add-meta=true ! appsink name=sink sync=false"
         ):
             (histogram,) = frames.histograms(sample)
-            self.assertEqual((histogram.bins, histogram.depth, set(histogram.channels)), (256, 8, {"luma", "Y", "Cb", "Cr"}))
+            self.assertEqual(
+                (histogram.bins, histogram.depth, set(histogram.channels)), (256, 8, {"luma", "Y", "Cb", "Cr"})
+            )
             luma = numpy.asarray(frames.Frame(sample).planes[0])
             counts = numpy.asarray(histogram.channels["Y"].counts)
             numpy.testing.assert_array_equal(counts, numpy.bincount(luma.ravel(), minlength=256))
@@ -636,7 +685,8 @@ class Results(unittest.TestCase):
             for kind in ("u32", "u64", "f32", "f64"):
                 for sample in run_pipeline(
                     "videotestsrc pattern=ball num-buffers=1 ! video/x-raw,format=NV12,width=64,height=48 ! "
-                    f"cudaintegral backend=cpu layout={layout} sum-type={kind} squared=true ! appsink name=sink sync=false"
+                    f"cudaintegral backend=cpu layout={layout} sum-type={kind} squared=true ! "
+                    "appsink name=sink sync=false"
                 ):
                     (integral,) = frames.integrals(sample)
                     self.assertEqual(integral.layout, layout)
@@ -648,16 +698,18 @@ class Results(unittest.TestCase):
 
     def test_tables_alone(self):
         for sample in run_pipeline(
-            "videotestsrc pattern=ball num-buffers=1 ! video/x-raw,format=RGB,width=64,height=48 ! tee name=t ! queue ! "
-            "cudaintegral backend=cpu ! video/x-integral,format=U32LE,channels=3,layout=padded ! appsink name=sink sync=false "
-            "t. ! queue ! fakesink"
+            "videotestsrc pattern=ball num-buffers=1 ! video/x-raw,format=RGB,width=64,height=48 ! tee name=t ! "
+            "queue ! cudaintegral backend=cpu ! video/x-integral,format=U32LE,channels=3,layout=padded ! appsink "
+            "name=sink sync=false t. ! queue ! fakesink"
         ):
             (integral,) = frames.integrals(sample)
             self.assertEqual((integral.layout, len(integral.tables)), ("padded", 3))
             for table in integral.tables:
                 self.assertEqual(table.entries.shape, (49, 65))
                 entries = numpy.asarray(table.entries).astype(int)
-                self.assertTrue((entries[0] == 0).all() and (numpy.diff(entries, axis=0) >= 0).all() and entries[-1, -1] > 0)
+                self.assertTrue(
+                    (entries[0] == 0).all() and (numpy.diff(entries, axis=0) >= 0).all() and entries[-1, -1] > 0
+                )
 
     def test_none(self):
         buffer, _, _ = new_frame("GRAY8", 8, 4)
@@ -687,7 +739,8 @@ class Objects(unittest.TestCase):
 
         return run_pipeline(
             f"videotestsrc name=source pattern=ball num-buffers={self.FRAMES} ! "
-            f"video/x-raw,format=I420,width=320,height=240,framerate=20/1 ! {diff} {after} ! appsink name=sink sync=false",
+            f"video/x-raw,format=I420,width=320,height=240,framerate=20/1 ! {diff} {after} ! "
+            "appsink name=sink sync=false",
             prepare,
         )
 
@@ -731,7 +784,9 @@ class Objects(unittest.TestCase):
         count = 0
         for sample in self.pictures(diff="cudadiff backend=cpu output=passthrough reference=mog2 track=false"):
             for each in frames.objects(sample):
-                self.assertEqual((each.id, each.confirmed, each.held, each.zones, each.since), (0, False, False, (), None))
+                self.assertEqual(
+                    (each.id, each.confirmed, each.held, each.zones, each.since), (0, False, False, (), None)
+                )
                 self.assertGreater(each.score, 0)
                 count += 1
         self.assertGreater(count, 0)
@@ -745,7 +800,9 @@ class Objects(unittest.TestCase):
             self.assertEqual([(each.id, each.box) for each in found], boxes)
             for each in found:
                 self.assertEqual(each.confirmed, each.id > 0)
-                self.assertEqual({member is None for member in (each.score, each.held, each.zones)}, {each.score is None})
+                self.assertEqual(
+                    {member is None for member in (each.score, each.held, each.zones)}, {each.score is None}
+                )
 
     def test_boxes_are_in_the_picture(self):
         """They begin where the crop does, as the arrays of Frame."""
@@ -789,8 +846,8 @@ with gst.pipeline(f"appsrc name=source caps=\\"{maker.caps}\\" format=time ! app
         pipeline.push(buffer)
     pipeline.end()
     assert sum(gst.bytes_of(sample.buffer) == bytes([9] * 128) for sample in pipeline.samples()) == 5
-with gst.pipeline("videotestsrc pattern=ball num-buffers=8 ! video/x-raw,format=GRAY8,width=160,height=120 ! cudadiff backend=cpu "
-                  "output=passthrough reference=mog2 ! appsink name=sink sync=false") as pipeline:
+with gst.pipeline("videotestsrc pattern=ball num-buffers=8 ! video/x-raw,format=GRAY8,width=160,height=120 ! "
+                  "cudadiff backend=cpu output=passthrough reference=mog2 ! appsink name=sink sync=false") as pipeline:
     assert [each.id for sample in pipeline.samples() for each in frames.objects(sample.buffer) if each.confirmed]
 try:
     frames.Frame("buffer")
@@ -803,7 +860,9 @@ print("done")
 class WithoutBindings(unittest.TestCase):
     def test_by_ctypes(self):
         environment = dict(os.environ, PYTHONPATH=f"{root / 'gst' / 'python'}:{root / 'tests' / 'gpu'}")
-        done = subprocess.run([sys.executable, "-c", WITHOUT_BINDINGS], env=environment, capture_output=True, text=True, timeout=900)
+        done = subprocess.run(
+            [sys.executable, "-c", WITHOUT_BINDINGS], env=environment, capture_output=True, text=True, timeout=900
+        )
         self.assertEqual((done.stdout, done.returncode), ("done\n", 0), done.stderr)
 
     def test_errors(self):
@@ -811,7 +870,11 @@ class WithoutBindings(unittest.TestCase):
         for variables, code, expected in (
             ({}, "frames.context(0)", "GStreamer is not initialised"),
             ({"CUDAVISION_LIBRARY": "/nonexistent.so"}, "frames.context(0)", "/nonexistent.so is not the plugin"),
-            ({"CUDAVISION_LIBRARY": "libm.so.6"}, "frames.context(0)", "libm.so.6 is not the plugin that this module needs"),
+            (
+                {"CUDAVISION_LIBRARY": "libm.so.6"},
+                "frames.context(0)",
+                "libm.so.6 is not the plugin that this module needs",
+            ),
             (
                 {
                     "GST_PLUGIN_PATH_1_0": "/nonexistent",
@@ -823,7 +886,9 @@ class WithoutBindings(unittest.TestCase):
                 "does not find the plugin cudavision: set GST_PLUGIN_PATH",
             ),
         ):
-            environment = dict(os.environ, PYTHONPATH=f"{root / 'gst' / 'python'}:{root / 'tests' / 'gpu'}", **variables)
+            environment = dict(
+                os.environ, PYTHONPATH=f"{root / 'gst' / 'python'}:{root / 'tests' / 'gpu'}", **variables
+            )
             done = subprocess.run(
                 [sys.executable, "-c", f"from cudavision import frames; {code}"],
                 env=environment,

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Packs all tests and benchmarks for a GPU host that has only the driver (no GStreamer, no OpenCV, no meson):
 #   tests/gpu-bundle.sh [-b BUILD_FOLDER] [-o TARBALL] [MEDIA_FILE …]
-# On the host: tar xf cudavision-gpu.tar.xz && cudavision-gpu/run.sh all       (tests/gpu/run.sh explains its other modes)
-# On a host without xz: python3 -m tarfile -e cudavision-gpu.tar.xz. The suffix of TARBALL (.xz, .gz, .zst) selects the compression.
-# The host's glibc must not be older than this machine's. Omits programs that are not built, and prints their names.
+# On the host (tests/gpu/run.sh explains its other modes):
+#   tar xf cudavision-gpu.tar.xz && cudavision-gpu/run.sh all
+# On a host without xz: python3 -m tarfile -e cudavision-gpu.tar.xz. The suffix of TARBALL (.xz, .gz, .zst) selects the
+# compression. The host's glibc must not be older than this machine's. Omits programs that are not built, and prints
+# their names.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(dirname "$here")
@@ -14,7 +16,7 @@ while getopts b:o: option; do
   case $option in
     b) build=$(cd "$OPTARG" && pwd) ;;
     o) tarball=$(realpath -m "$OPTARG") ;;
-    *) sed -n '3,7p' "$0" >&2; exit 2 ;;
+    *) sed -n '3,9p' "$0" >&2; exit 2 ;;
   esac
 done
 shift $((OPTIND - 1))
@@ -23,15 +25,17 @@ shift $((OPTIND - 1))
 . "$here/prepare.sh"
 install_packages xz-utils
 
-# The GStreamer plugins that tests, examples and benchmarks use. libav and opencv are omitted because of their size (opencv: 50 MB).
-gst_plugins=(coreelements coretracers app videotestsrc videoconvertscale videorate videocrop videobox videofilter imagefreeze compositor
-  typefindfunctions playback isomp4 matroska avi videoparsersbad jpeg jpegformat png rawparse y4mdec multifile nvcodec
-  autodetect deinterlace alpha)
+# The GStreamer plugins that tests, examples and benchmarks use. libav and opencv are omitted because of their size
+# (opencv: 50 MB).
+gst_plugins=(coreelements coretracers app videotestsrc videoconvertscale videorate videocrop videobox videofilter
+  imagefreeze compositor typefindfunctions playback isomp4 matroska avi videoparsersbad jpeg jpegformat png rawparse
+  y4mdec multifile nvcodec autodetect deinterlace alpha)
 
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
 bundle=$stage/cudavision-gpu
-mkdir -p "$bundle"/{bin,lib,gst,plugin,media,python,tests/{kernels,elements,fuzz,soak,bench,gpu}} "$(dirname "$tarball")"
+mkdir -p "$bundle"/{bin,lib,gst,plugin,media,python,tests/{kernels,elements,fuzz,soak,bench,gpu}} \
+  "$(dirname "$tarball")"
 missing=()
 
 is_program() { [[ -f $1 && -x $1 && $(head -c 4 "$1") == $'\x7fELF' ]]; }
@@ -43,7 +47,11 @@ take() {  # file folder: copies without debug information, which is most of a te
 }
 
 # The plugin and the test programs of the build.
-if [[ -f $build/gst/libgstcudavision.so ]]; then take "$build/gst/libgstcudavision.so" "$bundle/plugin"; else missing+=(libgstcudavision.so); fi
+if [[ -f $build/gst/libgstcudavision.so ]]; then
+  take "$build/gst/libgstcudavision.so" "$bundle/plugin"
+else
+  missing+=(libgstcudavision.so)
+fi
 for folder in kernels elements fuzz soak bench; do
   found=0
   for file in "$build/tests/$folder"/*; do
@@ -67,7 +75,11 @@ for tool in gst-launch-1.0 gst-inspect-1.0; do take "$(command -v "$tool")" "$bu
 take "$(pkg-config --variable=pluginscannerdir gstreamer-1.0)/gst-plugin-scanner" "$bundle/bin"
 plugins=$(pkg-config --variable=pluginsdir gstreamer-1.0)
 for plugin in "${gst_plugins[@]}"; do
-  if [[ -f $plugins/libgst$plugin.so ]]; then take "$plugins/libgst$plugin.so" "$bundle/gst"; else missing+=("GStreamer plugin $plugin"); fi
+  if [[ -f $plugins/libgst$plugin.so ]]; then
+    take "$plugins/libgst$plugin.so" "$bundle/gst"
+  else
+    missing+=("GStreamer plugin $plugin")
+  fi
 done
 
 # All libraries that these programs need, except glibc, which must match the host's loader, and the driver's libraries.
@@ -80,7 +92,8 @@ ldd "${taken[@]}" |  # the original files, since libraries of the build find eac
       strip --strip-debug "$bundle/lib/$name" 2>/dev/null || true
     fi
   done
-unresolved=$(find "$bundle" -type f \( -name '*.so*' -o -perm -u+x ! -name '*.sh' \) -exec env LD_LIBRARY_PATH="$bundle/lib" ldd {} + 2>/dev/null |
+unresolved=$(find "$bundle" -type f \( -name '*.so*' -o -perm -u+x ! -name '*.sh' \) \
+  -exec env LD_LIBRARY_PATH="$bundle/lib" ldd {} + 2>/dev/null |
   awk '/not found/ { print $1 }' | sort -u | tr '\n' ' ' || true)
 [[ -z $unresolved ]] || missing+=("libraries $unresolved")
 

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Measures the tests: changes the code in one place, builds, and runs the tests that run the changed line. If none of them fails, nobody
-noticed the change: it survived.
+"""Measures the tests: changes the code in one place, builds, and runs the tests that run the changed line. If none of
+them fails, nobody noticed the change: it survived.
 
     tests/mutants.py --seed 1 --count 300            # a sample of changes in gst/base, gst/elements and kernels
     tests/mutants.py --seed 1 --count 300 --again    # tries the survivors again, after tests were added
     tests/mutants.py --coverage                      # the share of lines that the tests run
 
-The changes are made by universalmutator with the rules in tests/mutation/cpp.rules. Those that do not compile, or whose object is the same,
-do not count. Each result is written to a journal in the build folder, so that a run that was stopped goes on.
+The changes are made by universalmutator with the rules in tests/mutation/cpp.rules. Those that do not compile, or whose
+object is the same, do not count. Each result is written to a journal in the build folder, so that a run that was
+stopped goes on.
 Exit status: 0; 1 if less than --must per cent are noticed; 77 without universalmutator and without a way to install it.
 """
 import argparse
@@ -42,7 +43,8 @@ class Journal:
                     continue
 
     def add(self, mutant, **fields):
-        entry = {'key': mutant.key, 'file': mutant.file, 'line': mutant.line, 'before': mutant.before, 'after': mutant.after, **fields}
+        entry = {'key': mutant.key, 'file': mutant.file, 'line': mutant.line, 'before': mutant.before,
+                 'after': mutant.after, **fields}
         self.entries[mutant.key] = entry
         with self.path.open('a', encoding='utf-8') as file:
             file.write('\n' + json.dumps(entry) if self.path.stat().st_size else json.dumps(entry))
@@ -78,14 +80,17 @@ def judge(mutant, outputs, build, coverage, patience):
             result = units.execute(unit, cpu_limit=10 + 10 * unit.seconds, wall_limit=120 + 60 * unit.seconds)
             spent += result.seconds
             if result.status or result.late:
-                return {'result': 'noticed', 'by': unit.name, 'late': result.late, 'tests': number + 1, 'seconds': round(spent, 1)}
+                return {'result': 'noticed', 'by': unit.name, 'late': result.late, 'tests': number + 1,
+                        'seconds': round(spent, 1)}
             if spent > patience:
-                return {'result': 'survived', 'tests': number + 1, 'left': len(tests) - number - 1, 'seconds': round(spent, 1)}
+                return {'result': 'survived', 'tests': number + 1, 'left': len(tests) - number - 1,
+                        'seconds': round(spent, 1)}
     return {'result': 'survived', 'tests': len(tests), 'left': 0, 'seconds': round(spent, 1)}
 
 
 def eligible(build, folders, most):
-    """{file: objects} of what may be changed: code of the CPU backend. A header that more than `most` objects include would cost too much."""
+    """{file: objects} of what may be changed: code of the CPU backend. A header that more than `most` objects include
+    would cost too much."""
     objects = build.objects()
     found, left_out = {}, []
     for file in sorted(path for folder in folders for path in (build.source / folder).rglob('*.[ch]pp')):
@@ -101,7 +106,8 @@ def eligible(build, folders, most):
 
 def print_result(entries, known):
     counted = [entry for entry in entries if entry['result'] in ('noticed', 'survived')]
-    survivors = sorted((entry for entry in counted if entry['result'] == 'survived'), key=lambda entry: (entry['file'], entry['line']))
+    survivors = sorted((entry for entry in counted if entry['result'] == 'survived'),
+                       key=lambda entry: (entry['file'], entry['line']))
     without = 0
     for entry in survivors:
         mutant = sample.Mutant(entry['file'], entry['line'], entry['before'], entry['after'])
@@ -109,11 +115,13 @@ def print_result(entries, known):
         without += reason is None
         print(f'survived: {mutant}')
         print(f'  {reason or "no test runs this line" if not entry["tests"] else reason or "no reason is known"}' +
-              (f' (after {entry["seconds"]:.0f} s; {entry["left"]} units of tests were left)' if entry.get('left') else ''))
+              (f' (after {entry["seconds"]:.0f} s; {entry["left"]} units of tests were left)'
+               if entry.get('left') else ''))
     noticed = len(counted) - len(survivors)
     share = 100 * noticed / len(counted) if counted else 0
     others = {kind: sum(entry['result'] == kind for entry in entries) for kind in ('invalid', 'same')}
-    print(f'{len(counted)} changes: {noticed} noticed ({share:.1f} %), {len(survivors)} survived, {len(survivors) - without} of them with a '
+    print(f'{len(counted)} changes: {noticed} noticed ({share:.1f} %), {len(survivors)} survived, '
+          f'{len(survivors) - without} of them with a '
           f'reason. Not counted: {others["invalid"]} do not compile, {others["same"]} give the same object.')
     return share
 
@@ -127,7 +135,8 @@ def main():
     parser.add_argument('--again', action='store_true', help='try the survivors in the journal again')
     parser.add_argument('--coverage', action='store_true', help='only print the line coverage')
     parser.add_argument('--must', type=float, default=0, help='per cent that must be noticed')
-    parser.add_argument('--patience', type=float, default=120, help='seconds of processor time for the tests of one change; then it counts as survived')
+    parser.add_argument('--patience', type=float, default=120,
+                        help='seconds of processor time for the tests of one change; then it counts as survived')
     parser.add_argument('--objects', type=int, default=3, help='headers that more objects include are left out')
     parser.add_argument('--minutes', type=float, help='stop after this time')
     parser.add_argument('--suites', default='kernels,elements', help="meson's suites of the tests")
@@ -160,8 +169,10 @@ def main():
         return 0
 
     files, left_out = eligible(build, folders, options.objects)
-    changes = sample.in_order([mutant for file in files for mutant in sample.mutants_of(mutator, source, file)], options.seed)
-    print(f'{len(changes)} changes in {len(files)} files; {len(left_out)} headers with more than {options.objects} objects are left out', flush=True)
+    changes = sample.in_order([mutant for file in files for mutant in sample.mutants_of(mutator, source, file)],
+                              options.seed)
+    print(f'{len(changes)} changes in {len(files)} files; {len(left_out)} headers with more than {options.objects} '
+          'objects are left out', flush=True)
     journal, end = Journal(build.scratch / 'journal.jsonl'), time.monotonic() + 60 * (options.minutes or 1e9)
     entries, counted = [], 0
     for mutant in changes:
@@ -174,7 +185,8 @@ def main():
                     break
             else:
                 entry = journal.add(mutant, **judge(mutant, files[mutant.file], build, coverage, options.patience))
-                print(f'{counted + 1}: {entry["result"]} {mutant.file}:{mutant.line} {entry.get("by", "")}', file=sys.stderr, flush=True)
+                print(f'{counted + 1}: {entry["result"]} {mutant.file}:{mutant.line} {entry.get("by", "")}',
+                      file=sys.stderr, flush=True)
         entries.append(entry)
         counted += entry['result'] in ('noticed', 'survived')
     share = print_result(entries, reasons(REASONS))

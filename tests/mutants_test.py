@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Tests tests/mutants.py:  mutants_test.py FOLDER_OF_UNIVERSALMUTATOR
 
-It runs the tool on a small project, whose tests notice some changes and miss others. Skips with 77 without universalmutator, which
-WITH=mutants tests/run.sh installs in the folder.
+It runs the tool on a small project, whose tests notice some changes and miss others. Skips with 77 without
+universalmutator, which WITH=mutants tests/run.sh installs in the folder.
 """
 import json
 import os
@@ -58,18 +58,20 @@ class Mutants(unittest.TestCase):
         self.source = Path(folder.name) / "source"
         self.build = Path(folder.name) / "build"
         (self.source / "code").mkdir(parents=True)
-        for name, text in {"meson.build": PROJECT, "code/ages.cpp": AGES, "code/ages.hpp": HEADER, "ages_test.cpp": TEST}.items():
+        for name, text in {"meson.build": PROJECT, "code/ages.cpp": AGES, "code/ages.hpp": HEADER,
+                           "ages_test.cpp": TEST}.items():
             (self.source / name).write_text(text, encoding="utf-8")
 
     def run_tool(self, *arguments, status=0):
-        result = subprocess.run([sys.executable, TESTS / "mutants.py", "--source", self.source, "--build", self.build, "--folder", "code",
-                                 "--count", "100", *arguments],
+        result = subprocess.run([sys.executable, TESTS / "mutants.py", "--source", self.source, "--build", self.build,
+                                 "--folder", "code", "--count", "100", *arguments],
                                 env={**os.environ, "PYTHONPATH": str(package)}, capture_output=True, text=True)
         self.assertEqual(result.returncode, status, result.stdout + result.stderr)
         return result.stdout
 
     def journal(self):
-        return [json.loads(line) for line in (self.build / "mutants/journal.jsonl").read_text(encoding="utf-8").splitlines()]
+        return [json.loads(line)
+                for line in (self.build / "mutants/journal.jsonl").read_text(encoding="utf-8").splitlines()]
 
     def test_notices_and_lists(self):
         said = self.run_tool()
@@ -85,9 +87,12 @@ class Mutants(unittest.TestCase):
             (cpp, 10, "return age + (7 + 1);"): "survived",
             (cpp, 13, "return age - 0;"): "same",
             (cpp, 13, "return age + (0 + 1);"): "noticed"})
-        self.assertIn("7 changes: 3 noticed (42.9 %), 4 survived, 0 of them with a reason. Not counted: 0 do not compile, 1 give the same object.", said)
-        self.assertRegex(said, r"survived: code/ages\.cpp:7\n  - return age > 100;\n  \+ return age >= 100;\n  no reason is known")
-        self.assertRegex(said, r"survived: code/ages\.cpp:10\n  - return age \+ 7;\n  \+ return age - 7;\n  no test runs this line")
+        self.assertIn("7 changes: 3 noticed (42.9 %), 4 survived, 0 of them with a reason. Not counted: "
+                      "0 do not compile, 1 give the same object.", said)
+        self.assertRegex(
+            said, r"survived: code/ages\.cpp:7\n  - return age > 100;\n  \+ return age >= 100;\n  no reason is known")
+        self.assertRegex(
+            said, r"survived: code/ages\.cpp:10\n  - return age \+ 7;\n  \+ return age - 7;\n  no test runs this line")
         self.assertEqual({entry["tests"] for entry in self.journal() if entry["line"] == 10}, {0})
         # The source tree is as before, and so is what the build folder has.
         self.assertEqual((self.source / "code/ages.cpp").read_text(encoding="utf-8"), AGES)
@@ -99,7 +104,8 @@ class Mutants(unittest.TestCase):
         self.run_tool("--must", "50", status=1)
 
         # A better test, and the survivors again.
-        (self.source / "ages_test.cpp").write_text(TEST.replace("is_old(500)", "is_old(101) && !is_old(100)"), encoding="utf-8")
+        (self.source / "ages_test.cpp").write_text(TEST.replace("is_old(500)", "is_old(101) && !is_old(100)"),
+                                                   encoding="utf-8")
         said = self.run_tool("--again")
         self.assertIn("7 changes: 5 noticed (71.4 %), 2 survived", said)
 
@@ -136,20 +142,26 @@ class Parts(unittest.TestCase):
     def test_reasons(self):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "reasons.txt"
-            path.write_text("# about this file\n\na.cpp\n- x < 1\n+ x <= 1\nx is never 1,\nas b.cpp says.\n", encoding="utf-8")
+            path.write_text("# about this file\n\na.cpp\n- x < 1\n+ x <= 1\nx is never 1,\nas b.cpp says.\n",
+                            encoding="utf-8")
             self.assertEqual(mutants.reasons(path), {("a.cpp", "x < 1", "x <= 1"): "x is never 1, as b.cpp says."})
-        for file, before, after in mutants.reasons(mutants.REASONS):  # reasons for code that is gone would hide nothing, and go
+        # Reasons for code that is gone would hide nothing, and go.
+        for file, before, after in mutants.reasons(mutants.REASONS):
             lines = [line.strip() for line in (mutants.ROOT / file).read_text(encoding="utf-8").splitlines()]
             self.assertIn(before, lines)
-            self.assertIn(after, [mutant.after.strip() for mutant in sample.mutants_of(sample.generator(package), mutants.ROOT, file)
+            self.assertIn(after, [mutant.after.strip()
+                                  for mutant in sample.mutants_of(sample.generator(package), mutants.ROOT, file)
                                   if mutant.before.strip() == before])
 
     def test_divides_programs(self):
-        unit = units.Unit("kernels_1", ["/bin/sh", "-c", "printf 'One.\\n  a\\nAll/Two.  # TypeParam = int\\n  b/0\\n'", "sh", "--gtest_filter=-*Cuda*"],
-                          {}, [])
-        self.assertEqual([part.command[-3] for part in units.suites_of(unit)], ["--gtest_filter=One.*-*Cuda*", "--gtest_filter=All/Two.*-*Cuda*"])
-        said = "50%: Checks: 2, Failures: 1, Errors: 0\na/b.cpp:9:P:keeps_metas:keeps_metas:0: Passed\na/b.cpp:12:F:waits:waits:1: why: no\n"
-        self.assertEqual([part.environment for part in units.cases_of(unit, said)], [{"CK_RUN_CASE": "keeps_metas"}, {"CK_RUN_CASE": "waits"}])
+        unit = units.Unit("kernels_1", ["/bin/sh", "-c", "printf 'One.\\n  a\\nAll/Two.  # TypeParam = int\\n  b/0\\n'",
+                                        "sh", "--gtest_filter=-*Cuda*"], {}, [])
+        self.assertEqual([part.command[-3] for part in units.suites_of(unit)],
+                         ["--gtest_filter=One.*-*Cuda*", "--gtest_filter=All/Two.*-*Cuda*"])
+        said = ("50%: Checks: 2, Failures: 1, Errors: 0\na/b.cpp:9:P:keeps_metas:keeps_metas:0: "
+                "Passed\na/b.cpp:12:F:waits:waits:1: why: no\n")
+        self.assertEqual([part.environment for part in units.cases_of(unit, said)],
+                         [{"CK_RUN_CASE": "keeps_metas"}, {"CK_RUN_CASE": "waits"}])
 
     def test_ends_what_hangs(self):
         for script, limits in {"while :; do :; done": {"cpu_limit": 1}, "sleep 1000": {"wall_limit": 1}}.items():

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Installs the packages in a fresh Debian of this machine's release:   tests/packages.sh wheel | deb | container [FILE]
-#   wheel, deb   runs the commands of docs/install.md there, and removes the package again. Without FILE it builds the package first
+#   wheel, deb   runs the commands of docs/install.md there, and removes the package again. Without FILE it builds
+#                the package first
 #   container    runs the steps of gst/packaging/Dockerfile there, without docker: each FROM is a fresh root
-# CUDA=auto also builds the CUDA backend, which takes long; the default, disabled, builds the CPU backend alone. debootstrap makes the root
-# in COMPAT_DIR (~/.cache/cudavision), from COMPAT_MIRROR. Exit status 77 (skipped) without root, debootstrap, a network, or mounts.
-# It is run where it is asked for (WITH=packages tests/run.sh), because it takes minutes.
+# CUDA=auto also builds the CUDA backend, which takes long; the default, disabled, builds the CPU backend alone.
+# debootstrap makes the root in COMPAT_DIR (~/.cache/cudavision), from COMPAT_MIRROR. Exit status 77 (skipped) without
+# root, debootstrap, a network, or mounts. It is run where it is asked for (WITH=packages tests/run.sh), because it
+# takes minutes.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 kind=${1:-} file=${2:-}
@@ -31,7 +33,9 @@ inside() {  # NAME COMMAND [VARIABLE=VALUE]…: runs a command of bash in a root
   in_root "$work/$1" 'cd "$HOME"; sudo() { "$@"; }; '"$2" "${@:3}"
 }
 commands_of() {  # HEADING: the commands in the first block below a heading of docs/install.md
-  awk -v heading="## $1" '$0 == heading { below = 1 } below && /^```$/ { exit } block { print } below && /^```sh$/ { block = 1 }' "$root/docs/install.md"
+  awk -v heading="## $1" \
+    '$0 == heading { below = 1 } below && /^```$/ { exit } block { print } below && /^```sh$/ { block = 1 }' \
+    "$root/docs/install.md"
 }
 timed() {  # WHAT COMMAND…
   local began=$SECONDS
@@ -60,11 +64,13 @@ test -s blurred.mkv"
   fi
   rm -rf "$work/system/root/dist" "$work/system/root/.cache"
   local left
-  left=$(find "$work/system" -xdev -iname '*cudavision*' -not -path "$work/system/root/cudavision" -not -path '*/dpkg/info/*')
+  left=$(find "$work/system" -xdev -iname '*cudavision*' -not -path "$work/system/root/cudavision" \
+    -not -path '*/dpkg/info/*')
   if [[ -n $left ]]; then fail "left behind after the removal: $left"; fi
 }
 
-# The steps that gst/packaging/Dockerfile uses: ARG, ENV with NAME=VALUE words, FROM, RUN and COPY on one line each, CMD as a list.
+# The steps that gst/packaging/Dockerfile uses: ARG, ENV with NAME=VALUE words, FROM, RUN and COPY on one line each, CMD
+# as a list.
 test_container() {
   local line word argument value stage='' variables=() source target found
   local -A given=([DEBIAN]=$this_suite [CUDA_ARCH]=${CUDA_ARCH:-all} [CUDA]=$([[ $CUDA == disabled ]] || echo 13.0))
@@ -85,12 +91,21 @@ test_container() {
         ;;
       RUN) timed 'this step' inside "$stage" "cd /; ${line#RUN }" "${variables[@]}" ;;
       COPY)
-        if [[ ${word[1]} == --from=* ]]; then source=$work/${word[1]#--from=}${word[2]} target=${word[3]}; else source=$root/${word[1]} target=${word[2]}; fi
+        if [[ ${word[1]} == --from=* ]]; then
+          source=$work/${word[1]#--from=}${word[2]} target=${word[3]}
+        else
+          source=$root/${word[1]} target=${word[2]}
+        fi
         mkdir -p "$work/$stage$target"
-        if [[ $source == "$root/." ]]; then git -C "$root" archive HEAD | tar -x -C "$work/$stage$target"; else cp -r "$source/." "$work/$stage$target"; fi
+        if [[ $source == "$root/." ]]; then
+          git -C "$root" archive HEAD | tar -x -C "$work/$stage$target"
+        else
+          cp -r "$source/." "$work/$stage$target"
+        fi
         ;;
       CMD)
-        found=$(/usr/bin/python3 -c 'import json, shlex, sys; print(shlex.join(json.loads(sys.argv[1])))' "${line#CMD }")
+        found=$(/usr/bin/python3 -c 'import json, shlex, sys; print(shlex.join(json.loads(sys.argv[1])))' \
+          "${line#CMD }")
         inside "$stage" "$found" "${variables[@]}"
         ;;
       *) fail "this test does not know the step: $line" ;;

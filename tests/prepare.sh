@@ -1,25 +1,28 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Sourced by the scripts that build. Lists the Debian packages and runs the build. Needs bash with -euo pipefail.
-# INSTALL=0 installs nothing; CUDA_HOME names a CUDA toolkit that is neither on PATH nor at /usr/local/cuda. CUDA=1 builds the CUDA backend
-# on a machine without a GPU, CUDA=0 never does.
+# INSTALL=0 installs nothing; CUDA_HOME names a CUDA toolkit that is neither on PATH nor at /usr/local/cuda. CUDA=1
+# builds the CUDA backend on a machine without a GPU, CUDA=0 never does.
 # shellcheck disable=SC2034  # the sourcing scripts use the lists
 
 packages_build=(g++ meson ninja-build pkg-config libgstreamer1.0-dev libgstreamer-plugins-base1.0-dev
   libopencv-core-dev libopencv-imgproc-dev)
 packages_cuda=(libgstreamer-plugins-bad1.0-dev)  # GStreamer's CUDA library; on Debian 12 it depends on all of OpenCV
-packages_run=(gstreamer1.0-tools gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-plugins-bad gstreamer1.0-libav)
+packages_run=(gstreamer1.0-tools gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-plugins-bad
+  gstreamer1.0-libav)
 packages_report=(python3-gi python3-gst-1.0 python3-numpy gir1.2-gst-plugins-base-1.0)  # the examples in Python
 packages_test=(libgtest-dev libbenchmark-dev valgrind python3 python3-numpy cppcheck shellcheck)
 packages_fuzz=(clang llvm libclang-rt-dev python3-venv)  # tests/fuzz/fuzz.sh
-# Large programs that single tests use, by the word that asks for them (WITH='mqtt browser' tests/run.sh). Tests skip without them.
+# Large programs that single tests use, by the word that asks for them (WITH='mqtt browser' tests/run.sh). Tests skip
+# without them.
 declare -A packages_with=(
   [browser]='chromium chromium-driver python3-selenium fonts-dejavu-core'
-  [mqtt]='mosquitto mosquitto-clients python3-paho-mqtt python3-prometheus-client gir1.2-gst-rtsp-server-1.0 gstreamer1.0-x curl openssl'
+  [mqtt]='mosquitto mosquitto-clients python3-paho-mqtt python3-prometheus-client '
   [mutants]=python3-pip  # and a package of PyPI: see install_mutator
   [packages]='debootstrap dpkg-dev python3-venv'  # also runs tests/packages.sh
   [ray]=python3-venv  # and a virtual environment: see make_ray_environment
 )
+packages_with[mqtt]+='gir1.2-gst-rtsp-server-1.0 gstreamer1.0-x curl openssl'
 if grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release; then
   packages_test+=(clang-format)  # version 14: see tests/lint.sh
 else
@@ -44,8 +47,8 @@ use_nvcc_of() {
   [[ -x $1/nvcc/nvidia/cu13/bin/nvcc ]] && export CUDA_HOME=$1/nvcc/nvidia/cu13
 }
 
-# get_nvcc BUILD_FOLDER: installs NVIDIA's compiler from PyPI into BUILD_FOLDER/nvcc, and sets CUDA_HOME. Status 1, with the reason on
-# stderr, if that is impossible.
+# get_nvcc BUILD_FOLDER: installs NVIDIA's compiler from PyPI into BUILD_FOLDER/nvcc, and sets CUDA_HOME. Status 1, with
+# the reason on stderr, if that is impossible.
 get_nvcc() {
   local driver
   driver=$(driver_version)
@@ -53,7 +56,8 @@ get_nvcc() {
     echo 'there is no CUDA compiler (nvcc), and INSTALL=0 installs none' >&2
     return 1
   elif [[ $driver ]] && ((driver < 13)); then
-    echo "the driver is for CUDA $driver, and the compiler from PyPI needs one for CUDA 13 (580 or newer); or install a CUDA toolkit from 12.1 on" >&2
+    echo "the driver is for CUDA $driver, and the compiler from PyPI needs one for CUDA 13 (580 or newer);" \
+      'or install a CUDA toolkit from 12.1 on' >&2
     return 1
   fi
   echo "no CUDA compiler (nvcc) here: installing NVIDIA's from PyPI into $1/nvcc"
@@ -61,10 +65,12 @@ get_nvcc() {
 }
 # install_nvcc FOLDER: installs it there; CUDA_HOME is then FOLDER/nvidia/cu13.
 install_nvcc() {
-  install_packages python3-pip && /usr/bin/python3 -m pip install --quiet --disable-pip-version-check --target="$1" "${packages_nvcc[@]}"
+  install_packages python3-pip && /usr/bin/python3 -m pip install --quiet --disable-pip-version-check --target="$1" \
+    "${packages_nvcc[@]}"
 }
 
-# cuda_option: prints meson's option cuda for the variable CUDA: enabled for 1, disabled for 0, else auto. Status 1 for another word.
+# cuda_option: prints meson's option cuda for the variable CUDA: enabled for 1, disabled for 0, else auto. Status 1 for
+# another word.
 cuda_option() {
   case ${CUDA:-auto} in
     1 | enabled) echo enabled ;;
@@ -82,13 +88,13 @@ copy_source() {
   local root
   root=$(dirname "${BASH_SOURCE[0]}")/..
   mkdir -p "$1"
-  (cd "$root" && tar --exclude=__pycache__ -cf - debian docs examples gst kernels release tests meson.build meson_options.txt pyproject.toml \
-    LICENSE ./*.md) | tar -C "$1" -xf -
+  (cd "$root" && tar --exclude=__pycache__ -cf - debian docs examples gst kernels release tests \
+    meson.build meson_options.txt pyproject.toml LICENSE ./*.md) | tar -C "$1" -xf -
 }
 
-# choose_backends BUILD_FOLDER 0|1: sets backend_options to meson's options for a build with the CUDA backend (1) or without it. CUDA has
-# precedence. A build folder that exists keeps its backends, unless it was made without CUDA here and now gets it. Gets the compiler if
-# there is none.
+# choose_backends BUILD_FOLDER 0|1: sets backend_options to meson's options for a build with the CUDA backend (1) or
+# without it. CUDA has precedence. A build folder that exists keeps its backends, unless it was made without CUDA here
+# and now gets it. Gets the compiler if there is none.
 choose_backends() {
   local build=$1 wanted=$2 asked note=$1/without-cuda
   asked=$(cuda_option) || return 1
@@ -111,17 +117,21 @@ choose_backends() {
   if ((wanted)); then
     rm -f "$note"
     with_cuda=1 backend_options=(-Dcuda="$asked")
-    if ! has_gpu; then backend_options+=(-Dcuda-arch=90); fi  # one architecture compiles in half the time of the default's two
+    # One architecture compiles in half the time of the default's two.
+    if ! has_gpu; then
+      backend_options+=(-Dcuda-arch=90)
+    fi
   else
     touch "$note"
     backend_options=(-Dcuda=disabled)
   fi
 }
 
-# install_packages PACKAGE…: installs missing packages with apt-get, as root or with sudo. If none is missing it needs neither of them, nor
-# a network.
+# install_packages PACKAGE…: installs missing packages with apt-get, as root or with sudo. If none is missing it needs
+# neither of them, nor a network.
 install_packages() {
-  local package log missing=() apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qqy -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0)
+  local package log missing=() apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qqy -o DPkg::Lock::Timeout=300
+    -o Dpkg::Use-Pty=0)
   if [[ ${INSTALL:-1} == 0 ]]; then return; fi
   if ! command -v dpkg-query apt-get >/dev/null; then
     echo "no apt-get here: using the installed ones of $*" >&2
@@ -145,7 +155,8 @@ install_packages() {
   fi
 }
 
-# install_asked_for WORDS: installs the packages of these words, which are separated by spaces. Status 1 if there is no such word.
+# install_asked_for WORDS: installs the packages of these words, which are separated by spaces. Status 1 if there is no
+# such word.
 install_asked_for() {
   local words word more packages=()
   read -ra words <<<"$1"
@@ -160,7 +171,8 @@ install_asked_for() {
   install_packages "${packages[@]}"
 }
 
-# make_ray_environment BUILD_FOLDER: makes BUILD_FOLDER/ray, a virtual environment for examples/motion-scan, if WITH asks for Ray.
+# make_ray_environment BUILD_FOLDER: makes BUILD_FOLDER/ray, a virtual environment for examples/motion-scan, if WITH
+# asks for Ray.
 make_ray_environment() {
   local list=examples/motion-scan/requirements.txt environment=$1/ray
   if [[ " ${WITH:-} " != *' ray '* || ${INSTALL:-1} == 0 ]]; then return; fi
@@ -172,14 +184,15 @@ make_ray_environment() {
     cp "$list" "$environment/requirements.txt"
 }
 
-# install_mutator BUILD_FOLDER: installs what tests/mutants.py needs in BUILD_FOLDER/universalmutator, if WITH asks for it.
+# install_mutator BUILD_FOLDER: installs what tests/mutants.py needs in BUILD_FOLDER/universalmutator, if WITH
+# asks for it.
 install_mutator() {
   if [[ " ${WITH:-} " != *' mutants '* || ${INSTALL:-1} == 0 ]]; then return; fi
   /usr/bin/python3 "$(dirname "${BASH_SOURCE[0]}")/mutants.py" --install "$1/universalmutator"
 }
 
-# install_for_build PACKAGE…: installs the packages of any build, the named ones, and those for CUDA if choose_backends chose it; without
-# it, if there is nvcc.
+# install_for_build PACKAGE…: installs the packages of any build, the named ones, and those for CUDA if choose_backends
+# chose it; without it, if there is nvcc.
 install_for_build() {
   local cuda=${with_cuda:-}
   if [[ ! $cuda ]]; then if find_nvcc >/dev/null; then cuda=1; else cuda=0; fi; fi
@@ -187,8 +200,8 @@ install_for_build() {
   install_packages "${packages_build[@]}" "$@"
 }
 
-# build_project SOURCE_FOLDER BUILD_FOLDER [MESON_OPTION | TARGET]…: configures and builds. Always configures again, since packages may have
-# been installed.
+# build_project SOURCE_FOLDER BUILD_FOLDER [MESON_OPTION | TARGET]…: configures and builds. Always configures again,
+# since packages may have been installed.
 build_project() {
   local source=$1 build=$2 argument options=() targets=()
   shift 2

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Tests what examples/quickstart.sh and tests/run.sh decide to build (choose_backends in tests/prepare.sh), on machines that are simulated:
-# with and without a GPU (a program nvidia-smi that says so) and a compiler (a program nvcc).
+# Tests what examples/quickstart.sh and tests/run.sh decide to build (choose_backends in tests/prepare.sh), on machines
+# that are simulated: with and without a GPU (a program nvidia-smi that says so) and a compiler (a program nvcc).
 set -euo pipefail
 # shellcheck source=tests/prepare.sh
 . "$(dirname "${BASH_SOURCE[0]}")/prepare.sh"
@@ -16,7 +16,8 @@ machine() {
   rm -f "$work"/tools/*
   if (($1)); then
     # shellcheck disable=SC2016
-    printf '#!/bin/sh\nif [ "${1:-}" = -L ]; then echo "GPU 0: a GPU"; else echo "| CUDA Version: %s.0 |"; fi\n' "$1" >"$work/tools/nvidia-smi"
+    printf '#!/bin/sh\nif [ "${1:-}" = -L ]; then echo "GPU 0: a GPU"; else echo "| CUDA Version: %s.0 |"; fi\n' \
+      "$1" >"$work/tools/nvidia-smi"
   else
     printf '#!/bin/sh\nexit 9\n' >"$work/tools/nvidia-smi"
   fi
@@ -30,17 +31,22 @@ install_nvcc() {
   install -m 755 /bin/true "$1/nvidia/cu13/bin/nvcc"
 }
 
-# expect BUILD DEFAULT STATUS OPTIONS: what choose_backends says. OPTIONS has the words, or the status is that of a failure.
+# expect BUILD DEFAULT STATUS OPTIONS: what choose_backends says. OPTIONS has the words, or the status is that of
+# a failure.
 expect() {
   local status=0
   CUDA_HOME=$work/empty backend_options=()
   choose_backends "$work/$1" "$2" >"$work/out" 2>&1 || status=$?
   if [[ $status != "$3" || "${backend_options[*]}" != "$4" ]]; then
-    echo "line ${BASH_LINENO[0]}: status $status and ${backend_options[*]:-nothing}, not $3 and ${4:-nothing}; it said: $(<"$work/out")"
+    echo "line ${BASH_LINENO[0]}: status $status and ${backend_options[*]:-nothing}, not $3 and ${4:-nothing};" \
+      "it said: $(<"$work/out")"
     failures=$((failures + 1))
   fi
 }
-says() { grep -qF -- "$1" "$work/out" || { echo "line ${BASH_LINENO[0]}: \"$1\" is not in: $(<"$work/out")"; failures=$((failures + 1)); }; }
+says() {
+  grep -qF -- "$1" "$work/out" ||
+    { echo "line ${BASH_LINENO[0]}: \"$1\" is not in: $(<"$work/out")"; failures=$((failures + 1)); }
+}
 
 machine 0 1
 expect laptop 0 0 -Dcuda=disabled

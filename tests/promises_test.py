@@ -11,7 +11,8 @@ for file in [*root.glob("tests/**/*_test.py"), *root.glob("tests/**/*_test.cpp")
     files.setdefault(file.name, []).append(file.read_text(encoding="utf-8"))
 wrong, count = [], 0
 for name in ("SECURITY.md", "docs/faults.md"):
-    table = [line for line in (root / name).read_text(encoding="utf-8").splitlines() if re.match(r"\| .* test \|$", line)]
+    table = [line for line in (root / name).read_text(encoding="utf-8").splitlines()
+             if re.match(r"\| .* test \|$", line)]
     if not table:
         wrong.append(f"{name} has no table with a column of tests")
     rows = (root / name).read_text(encoding="utf-8").partition(table[0])[2].splitlines()[2:] if table else []
@@ -19,7 +20,8 @@ for name in ("SECURITY.md", "docs/faults.md"):
         if not row.startswith("|"):
             break
         named = row.rsplit(" | ", 1)[1]
-        tests = [(file, test) for file, some in re.findall(r"`([\w.]+_test[.]\w+)`: ((?:`\w+`(?:, )?)+)", named) for test in re.findall(r"`(\w+)`", some)]
+        tests = [(file, test) for file, some in re.findall(r"`([\w.]+_test[.]\w+)`: ((?:`\w+`(?:, )?)+)", named)
+                 for test in re.findall(r"`(\w+)`", some)]
         if not tests and "](docs/" not in named:
             wrong.append(f"{name}: no test in: {row[:60]}")
         for file, test in tests:

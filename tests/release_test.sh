@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Tests the scripts of a release, each by itself; the packages are tested by tests/packages.sh:   release_test.sh BUILD_FOLDER
+# Tests the scripts of a release, each by itself; the packages are tested by tests/packages.sh:
+#   release_test.sh BUILD_FOLDER
 # Exit status 77 without git, or outside a clone.
 set -euo pipefail
 build=$(realpath "$1")
@@ -21,7 +22,8 @@ same "$(bump)" 9.8.7 'the version'
 grep -q '^## 9.8.7 (unreleased)$' "$work/tree/CHANGELOG.md" || fail 'there is no new section'
 bump 9.9.0
 grep -q '^## 9.9.0 (2027-01-15)$' "$work/tree/CHANGELOG.md" || fail 'the section has no date'
-same "$(sed -n 's/^ -- .*>  //p' "$work/tree/debian/changelog")" 'Fri, 15 Jan 2027 08:00:00 +0000' 'the date of the packages'
+same "$(sed -n 's/^ -- .*>  //p' "$work/tree/debian/changelog")" 'Fri, 15 Jan 2027 08:00:00 +0000' \
+  'the date of the packages'
 bump 1.0 2>/dev/null && fail '1.0 is taken for a version'
 for file in meson.build CHANGELOG.md debian/changelog release/conda/meta.yaml; do
   cp "$work/tree/$file" "$work/kept"
@@ -47,7 +49,8 @@ import json, shutil, sys
 sbom = json.load(open(sys.argv[1]))
 assert sbom["spdxVersion"] == "SPDX-2.3"
 files = {file["fileName"]: file for file in sbom["files"]}
-assert {"algorithm": "SHA256", "checksumValue": sys.argv[2].split()[0]} in files["./cudavision/libgstcudavision.so"]["checksums"], files
+plugin = files["./cudavision/libgstcudavision.so"]
+assert {"algorithm": "SHA256", "checksumValue": sys.argv[2].split()[0]} in plugin["checksums"], files
 names = [package["name"] for package in sbom["packages"]]
 assert names[0] == "cudavision" and any("gstreamer1.0" in name or "libgstreamer" in name for name in names), names
 assert not any(name.startswith("lib32") for name in names), names  # libraries of another machine
@@ -74,9 +77,12 @@ if command -v dpkg-source >/dev/null; then
 fi
 
 # The steps of the workflows are scripts of this tree.
-mapfile -t steps < <(grep -ohE '(^|[ =])(\.ci|release|docs|gst/packaging|tests)/[a-z/]*(run|[a-z]+\.(sh|py))\b' .github/workflows/*.yml .pre-commit-config.yaml | sort -u)
+mapfile -t steps < <(grep -ohE '(^|[ =])(\.ci|release|docs|gst/packaging|tests)/[a-z/]*(run|[a-z]+\.(sh|py))\b' \
+  .github/workflows/*.yml .pre-commit-config.yaml | sort -u)
 ((${#steps[@]} > 6)) || fail "the workflows have only the steps ${steps[*]}"
 for step in "${steps[@]}"; do [[ -x ${step# } ]] || fail "a workflow runs ${step# }, which is no program here"; done
-/usr/bin/python3 -c 'import glob, sys, yaml; [yaml.safe_load(open(file)) for file in glob.glob(".github/**/*.yml", recursive=True) + [".pre-commit-config.yaml"]]' 2>"$work/log" ||
+/usr/bin/python3 -c 'import glob, sys, yaml
+for file in glob.glob(".github/**/*.yml", recursive=True) + [".pre-commit-config.yaml"]:
+    yaml.safe_load(open(file))' 2>"$work/log" ||
   grep -q 'No module named .yaml' "$work/log" || { cat "$work/log" >&2; exit 1; }
 echo 'the scripts of a release do what they say'

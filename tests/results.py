@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""results.py TESTLOG.json: prints the results of `meson test` for tests/run.sh, one line for each test, with fields separated by tabs:
-result (PASS, FAIL, SKIP), name, seconds, test cases passed, failed, skipped, remark (the reason of a skip; the first failed cases).
+"""results.py TESTLOG.json: prints the results of `meson test` for tests/run.sh, one line for each test, with fields
+separated by tabs: result (PASS, FAIL, SKIP), name, seconds, test cases passed, failed, skipped, remark (the reason of a
+skip; the first failed cases).
 
-The last line of a program gives the number of cases: "N passed, N failed, N skipped", or gst-check's "100%: Checks: N, Failures: N,
-Errors: N". A program that prints neither counts as one case. A program that fails without a failed case counts as one failed case more.
-Exit status: 0; 1 with one sentence if the log is missing, broken or empty.
+The last line of a program gives the number of cases: "N passed, N failed, N skipped", or gst-check's "100%: Checks: N,
+Failures: N, Errors: N". A program that prints neither counts as one case. A program that fails without a failed case
+counts as one failed case more. Exit status: 0; 1 with one sentence if the log is missing, broken or empty.
 """
 import json
 import re
@@ -13,7 +14,8 @@ import sys
 
 CLOSING = re.compile(r'^(\d+) passed, (\d+) failed, (\d+) skipped$', re.MULTILINE)
 GTEST_SKIP = re.compile(r': Skipped\n(.+)$', re.MULTILINE)
-# How gst-check ("FILE:LINE:F:case:test:0: text"), GoogleTest and Python's unittest name a case that failed, and gst-check's text.
+# How gst-check ("FILE:LINE:F:case:test:0: text"), GoogleTest and Python's unittest name a case that failed, and
+# gst-check's text.
 FAILED_CASE = re.compile(r'^\S+:\d+:[FE]:(.+)$|^\[  FAILED  \] ([^\s,]+\.[^\s,]+)|^(?:FAIL|ERROR): (.+)$', re.MULTILINE)
 GST_CHECK = re.compile(r'^\d+%: Checks: (\d+), Failures: (\d+), Errors: (\d+)$', re.MULTILINE)
 
@@ -38,19 +40,22 @@ def cases(result, output):
 
 def reason(output):
     """The reason why a test or some of its cases were skipped: GoogleTest's message, or the last line with text."""
-    said = GTEST_SKIP.findall(output) or [line for line in output.splitlines() if line.strip() and not CLOSING.match(line)]
+    said = (GTEST_SKIP.findall(output)
+            or [line for line in output.splitlines() if line.strip() and not CLOSING.match(line)])
     return said[-1].strip() if said else 'says no reason'
 
 
 def failed_cases(output):
-    """The names of the first three cases that failed, each once, with gst-check's text behind the name; an empty text if none has a name."""
+    """The names of the first three cases that failed, each once, with gst-check's text behind the name; an empty text
+    if none has a name."""
     found = dict.fromkeys("".join(groups).strip() for groups in FAILED_CASE.findall(output))
     names = [name if len(name) < 300 else name[:300] + '...' for name in list(found)[:3]]
     return ''.join('; ' + name for name in names) + (f' and {len(found) - 3} more' if len(found) > 3 else '')
 
 
 def row(line):
-    """The line of the table for a line of the log. Raises ValueError, KeyError, TypeError or AttributeError if that is no result."""
+    """The line of the table for a line of the log. Raises ValueError, KeyError, TypeError or AttributeError if that is
+    no result."""
     test = json.loads(line)
     result = {'OK': 'PASS', 'EXPECTEDFAIL': 'PASS', 'SKIP': 'SKIP'}.get(test['result'], 'FAIL')
     output = test.get('stdout', '') + '\n' + test.get('stderr', '')

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Tests how tests/run.sh counts:  results_test.py MESON
 
-Runs tests/run.sh in a small project with two tests, one of which runs `meson test` in the same folder meanwhile, and tests/results.py
-with logs that are broken.
+Runs tests/run.sh in a small project with two tests, one of which runs `meson test` in the same folder meanwhile, and
+tests/results.py with logs that are broken.
 """
 import json
 import os
@@ -21,7 +21,8 @@ PROJECT = f"""project('small')
 test('outer', find_program('outer.sh'), env: {{'BUILD': meson.project_build_root(), 'MESON': '{meson}'}})
 test('inner', find_program('inner.sh'))
 """
-# `meson test` begins its log anew, and then adds to it at the place that it has reached itself. So two that share a log spoil it.
+# `meson test` begins its log anew, and then adds to it at the place that it has reached itself. So two that share a log
+# spoil it.
 # What tests/run.sh may set.
 OPTIONS = "option('cuda', type: 'feature')\noption('cuda-arch', type: 'string')\n"
 OUTER = '#!/bin/sh\nset -e\n"$MESON" test -C "$BUILD" --no-rebuild inner\necho "3 passed, 0 failed, 0 skipped"\n'
@@ -29,8 +30,8 @@ INNER = "#!/bin/sh\nseq 10000\n"
 
 
 def line(**fields):
-    return json.dumps({"name": "small / a", "result": "OK", "duration": 1.5, "returncode": 0, "stdout": "2 passed, 0 failed, 0 skipped\n",
-                       **fields}) + "\n"
+    return (json.dumps({"name": "small / a", "result": "OK", "duration": 1.5, "returncode": 0,
+                        "stdout": "2 passed, 0 failed, 0 skipped\n", **fields}) + "\n")
 
 
 class Results(unittest.TestCase):
@@ -50,21 +51,26 @@ class Results(unittest.TestCase):
         result = self.results(line() + line(name="small / b", result="SKIP", stdout="no GPU\n") +
                               line(name="small / c", result="FAIL", returncode=1, stdout=""))
         self.assertEqual(result.stderr, "")
-        self.assertEqual(result.stdout, "PASS\ta\t1.5\t2\t0\t0\t\nSKIP\tb\t1.5\t0\t0\t1\tno GPU\nFAIL\tc\t1.5\t0\t1\t0\tfail, exit status 1\n")
+        self.assertEqual(result.stdout, "PASS\ta\t1.5\t2\t0\t0\t\nSKIP\tb\t1.5\t0\t0\t1\tno GPU\n"
+                         "FAIL\tc\t1.5\t0\t1\t0\tfail, exit status 1\n")
 
     def test_names_failed_cases(self):
         for output, remark in [
-                ("a/b_test.cpp:90:F:cudadiff cpu:keeps_metas:0: NV12: expected 1\n50%: Checks: 2, Failures: 1, Errors: 0\n",
+                ("a/b_test.cpp:90:F:cudadiff cpu:keeps_metas:0: NV12: expected 1\n50%: Checks: 2, Failures: "
+                 "1, Errors: 0\n",
                  "cudadiff cpu:keeps_metas:0: NV12: expected 1"),
-                ("[  FAILED  ] Sum.Equals/3, where GetParam() = 1 (2 ms)\n[  FAILED  ] 1 test, listed below:\n[  FAILED  ] Sum.Equals/3\n",
+                ("[  FAILED  ] Sum.Equals/3, where GetParam() = 1 (2 ms)\n[  FAILED  ] 1 test, "
+                 "listed below:\n[  FAILED  ] Sum.Equals/3\n",
                  "Sum.Equals/3"),
-                ("".join(f"FAIL: test_{i} (m.T)\n" for i in range(5)), "test_0 (m.T); test_1 (m.T); test_2 (m.T) and 2 more")]:
+                ("".join(f"FAIL: test_{i} (m.T)\n" for i in range(5)),
+                 "test_0 (m.T); test_1 (m.T); test_2 (m.T) and 2 more")]:
             with self.subTest(output=output):
                 fields = self.results(line(result="FAIL", returncode=1, stdout=output)).stdout.rstrip("\n").split("\t")
                 self.assertEqual(fields[-1], "fail, exit status 1; " + remark)
 
     def test_says_what_is_wrong_with_a_log(self):
-        for log, words in [(line() + line()[:40] + line(), "line 2 is no result of one test"), (line() + "[1]\n", "line 2 is no result"),
+        for log, words in [(line() + line()[:40] + line(), "line 2 is no result of one test"),
+                           (line() + "[1]\n", "line 2 is no result"),
                            ('{"name": "a"}\n', "line 1 is no result"), (line(duration="long"), "line 1 is no result"),
                            ("", "has no results"), (None, "No such file")]:
             with self.subTest(log=log):
@@ -85,16 +91,19 @@ class Results(unittest.TestCase):
             (self.root / name).chmod(0o755)
 
     def run_sh(self, *arguments, **environment):
-        inherited = {name: value for name, value in os.environ.items() if name not in ("BUILD_DIR", "WITH", "COMPAT", "SANITIZE", "FUZZ")}
+        inherited = {name: value for name, value in os.environ.items()
+                     if name not in ("BUILD_DIR", "WITH", "COMPAT", "SANITIZE", "FUZZ")}
         return subprocess.run([self.root / "tests/run.sh", *arguments], capture_output=True, text=True,
-                              env={**inherited, "INSTALL": "0", "PATH": f"{Path(meson).parent}:{os.environ['PATH']}", **environment})
+                              env={**inherited, "INSTALL": "0", "PATH": f"{Path(meson).parent}:{os.environ['PATH']}",
+                                   **environment})
 
     def test_runs_beside_meson_test(self):
         self.small_project()
         logs = []
         for _ in range(2):
             result = self.run_sh("outer")
-            self.assertEqual(result.stdout.splitlines()[-1:], ["3 passed, 0 failed, 0 skipped"], result.stdout + result.stderr)
+            self.assertEqual(result.stdout.splitlines()[-1:], ["3 passed, 0 failed, 0 skipped"],
+                             result.stdout + result.stderr)
             self.assertEqual(result.returncode, 0)
             logs.append({path.name for path in (self.root / "build/meson-logs").glob("run-*.json")})
         self.assertLess(logs[0], logs[1])  # each run has a log of its own

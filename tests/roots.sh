@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Sourced by the scripts that try something in a Debian of its own, a folder made by debootstrap. COMPAT_DIR holds these folders
-# (~/.cache/cudavision), COMPAT_MIRROR is the mirror. Exit status 77 (skipped) without root or sudo, debootstrap, a network, or mounts.
+# Sourced by the scripts that try something in a Debian of its own, a folder made by debootstrap. COMPAT_DIR holds these
+# folders (~/.cache/cudavision), COMPAT_MIRROR is the mirror. Exit status 77 (skipped) without root or sudo,
+# debootstrap, a network, or mounts.
 # shellcheck disable=SC2034  # the sourcing scripts use the variables
 tests=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=tests/prepare.sh
@@ -16,7 +17,8 @@ skip() { echo "skipped: $*"; exit 77; }
 needs_roots() {
   if ((EUID)); then
     as_root=(sudo -n)
-    sudo -n true 2>/dev/null || skip 'only root can make a Debian in a folder, and sudo asks for a password or is not there'
+    sudo -n true 2>/dev/null ||
+      skip 'only root can make a Debian in a folder, and sudo asks for a password or is not there'
   fi
   install_packages "$@" || skip "no $*"
   "${as_root[@]}" unshare --mount true 2>/dev/null || skip 'mounting is not allowed here'
@@ -28,7 +30,8 @@ make_root() {
   echo "making $1 in $2"
   "${as_root[@]}" rm -rf "$2"
   mkdir -p "$2"
-  "${as_root[@]}" debootstrap --variant=minbase "$1" "$2" "$mirror" >/dev/null || skip "debootstrap could not make $1 from $mirror"
+  "${as_root[@]}" debootstrap --variant=minbase "$1" "$2" "$mirror" >/dev/null ||
+    skip "debootstrap could not make $1 from $mirror"
   # The mirror may be a snapshot with an expired signature.
   echo 'Acquire::Check-Valid-Until "false";' | "${as_root[@]}" tee "$2/etc/apt/apt.conf.d/snapshot" >/dev/null
   "${as_root[@]}" touch "$2/complete"
@@ -41,7 +44,8 @@ source_into() {
   git -C "$tests/.." archive HEAD | "${as_root[@]}" tar -x -C "$1/src"
 }
 
-# toolkit_folder: prints the folder of this machine's CUDA toolkit. Nothing without one, or for Debian's own, which is all over /usr.
+# toolkit_folder: prints the folder of this machine's CUDA toolkit. Nothing without one, or for Debian's own, which is
+# all over /usr.
 toolkit_folder() {
   local nvcc
   nvcc=$(find_nvcc) || return 0
@@ -51,5 +55,6 @@ toolkit_folder() {
 
 # in_root ROOT COMMAND [VARIABLE=VALUE]…: runs a command of bash there (tests/enter.sh).
 in_root() {
-  "${as_root[@]}" env MOUNT="${MOUNT:-}" PIP_CERT="${PIP_CERT:-}" http_proxy="${http_proxy:-}" https_proxy="${https_proxy:-}" "$tests/enter.sh" "$@"
+  "${as_root[@]}" env MOUNT="${MOUNT:-}" PIP_CERT="${PIP_CERT:-}" http_proxy="${http_proxy:-}" \
+    https_proxy="${https_proxy:-}" "$tests/enter.sh" "$@"
 }

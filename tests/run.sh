@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Runs every test that works on this machine:  tests/run.sh [MESON_TEST_ARGUMENT]…      (such as --suite=kernels, or a test's name)
-# Installs missing Debian packages, builds, runs `meson test` and the examples, and prints a table. The last line counts the test cases:
-# N passed, N failed, N skipped. Exit status 0 only if none failed. With arguments the examples are not run.
-# SANITIZE=address,undefined or SANITIZE=thread builds the CPU backend with these sanitizers in a folder of its own (build-address,
-# build-thread), and runs the tests of the kernels and the elements there.
-# WITH='WORD…' also installs the large programs that single tests need (see packages_with in tests/prepare.sh); without them these skip.
-# BUILD_DIR is the build folder (build); it uses what examples/quickstart.sh compiled there. Where there is a GPU or a CUDA compiler the CUDA
-# backend is built, for this GPU or for one architecture; CUDA=0 never builds it. WERROR=1 makes warnings errors. INSTALL=0 installs nothing; FUZZ=30 also runs each fuzzing target for 30 s
-# (tests/fuzz/fuzz.sh, in a build folder of its own, BUILD_DIR-fuzz); COMPAT='trixie sid' also runs tests/compat.sh with these suites.
+# Runs every test that works on this machine:
+#   tests/run.sh [MESON_TEST_ARGUMENT]…      (such as --suite=kernels, or a test's name)
+# Installs missing Debian packages, builds, runs `meson test` and the examples, and prints a table. The last line counts
+# the test cases: N passed, N failed, N skipped. Exit status 0 only if none failed. With arguments the examples are not
+# run. SANITIZE=address,undefined or SANITIZE=thread builds the CPU backend with these sanitizers in a folder of its own
+# (build-address, build-thread), and runs the tests of the kernels and the elements there.
+# WITH='WORD…' also installs the large programs that single tests need (see packages_with in tests/prepare.sh); without
+# them these skip. BUILD_DIR is the build folder (build); it uses what examples/quickstart.sh compiled there. Where
+# there is a GPU or a CUDA compiler the CUDA backend is built, for this GPU or for one architecture; CUDA=0 never builds
+# it. WERROR=1 makes warnings errors. INSTALL=0 installs nothing; FUZZ=30 also runs each fuzzing target for 30 s
+# (tests/fuzz/fuzz.sh, in a build folder of its own, BUILD_DIR-fuzz); COMPAT='trixie sid' also runs tests/compat.sh with
+# these suites.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 sanitizers=${SANITIZE:-}
@@ -26,7 +29,8 @@ results=$work/results  # a line each: result, name, seconds, passed, failed, ski
 : >"$results"
 row() { local IFS=$'\t'; echo "$*" >>"$results"; }
 
-# check NAME COMMAND…: runs a command as one test case. Its exit status is 0, 77 (skipped; the last line is the reason), or a failure.
+# check NAME COMMAND…: runs a command as one test case. Its exit status is 0, 77 (skipped; the last line is the reason),
+# or a failure.
 check() {
   local name=$1 began=$EPOCHREALTIME status=0 seconds
   shift
@@ -43,8 +47,8 @@ check() {
   esac
 }
 
-# prepare_sanitizers: sets the sanitizers' options and makes the GStreamer registry that the tests share. GStreamer's own scanner could not
-# load the plugin, because the scanner lacks the sanitizer's library.
+# prepare_sanitizers: sets the sanitizers' options and makes the GStreamer registry that the tests share. GStreamer's
+# own scanner could not load the plugin, because the scanner lacks the sanitizer's library.
 prepare_sanitizers() {
   local folder=$root/tests/sanitizers
   local -A library=([address]=libasan.so [thread]=libtsan.so [undefined]=libubsan.so)
@@ -52,28 +56,35 @@ prepare_sanitizers() {
   export ASAN_OPTIONS=allocator_may_return_null=1:detect_stack_use_after_return=1:fast_unwind_on_malloc=0
   export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
   export LSAN_OPTIONS=suppressions=$folder/leak.supp:print_suppressions=0
-  export TSAN_OPTIONS=allocator_may_return_null=1:suppressions=$folder/thread.supp:ignore_noninstrumented_modules=1:detect_deadlocks=0
+  TSAN_OPTIONS=allocator_may_return_null=1:suppressions=$folder/thread.supp
+  export TSAN_OPTIONS+=:ignore_noninstrumented_modules=1:detect_deadlocks=0
   LD_PRELOAD=$(g++ -print-file-name="${library[${sanitizers%%,*}]}") ASAN_OPTIONS=detect_leaks=0 \
-    GST_PLUGIN_PATH_1_0=$BUILD_DIR/gst GST_REGISTRY=$BUILD_DIR/tests/elements/registry.bin gst-inspect-1.0 cudavision >/dev/null
+    GST_PLUGIN_PATH_1_0=$BUILD_DIR/gst GST_REGISTRY=$BUILD_DIR/tests/elements/registry.bin gst-inspect-1.0 \
+    cudavision >/dev/null
   export GST_REGISTRY_UPDATE=no
 }
 
 # shellcheck source=tests/prepare.sh
 . "$root/tests/prepare.sh"
 if [[ $sanitizers ]]; then CUDA=0 cuda=0; elif has_gpu || find_nvcc >/dev/null; then cuda=1; else cuda=0; fi
-if ! { choose_backends "$BUILD_DIR" "$cuda" && install_for_build "${packages_run[@]}" "${packages_report[@]}" "${packages_test[@]}" &&
+if ! { choose_backends "$BUILD_DIR" "$cuda" &&
+  install_for_build "${packages_run[@]}" "${packages_report[@]}" "${packages_test[@]}" &&
   install_asked_for "${WITH:-}" &&
-  build_project "$root" "$BUILD_DIR" "${backend_options[@]}" "${options[@]}" && make_ray_environment "$BUILD_DIR" && install_mutator "$BUILD_DIR" && { [[ ! $sanitizers ]] || prepare_sanitizers; }; }; then
+  build_project "$root" "$BUILD_DIR" "${backend_options[@]}" "${options[@]}" && make_ray_environment "$BUILD_DIR" &&
+  install_mutator "$BUILD_DIR" && { [[ ! $sanitizers ]] || prepare_sanitizers; }; }; then
   row FAIL build 0 0 1 0 'nothing was tested'
 else
   status=0
-  # A log of its own, because another `meson test` in this folder writes to testlog.json. Those of earlier runs stay for a week.
+  # A log of its own, because another `meson test` in this folder writes to testlog.json. Those of earlier runs stay
+  # for a week.
   log=run-$(date +%Y%m%d-%H%M%S)-$$
   find "$BUILD_DIR/meson-logs" -name 'run-*' -mtime +7 -delete
   # Limits of time only end what hangs: a busy machine may take ten times as long as an idle one.
   export CK_TIMEOUT_MULTIPLIER=10
-  meson test -C "$BUILD_DIR" --no-rebuild --print-errorlogs --timeout-multiplier=10 --logbase="$log" "${suites[@]}" "$@" || status=$?
-  python3 "$root/tests/results.py" "$BUILD_DIR/meson-logs/$log.json" >"$results" || row FAIL 'log of the tests' 0 0 1 0 'cannot be counted'
+  meson test -C "$BUILD_DIR" --no-rebuild --print-errorlogs --timeout-multiplier=10 \
+    --logbase="$log" "${suites[@]}" "$@" || status=$?
+  python3 "$root/tests/results.py" "$BUILD_DIR/meson-logs/$log.json" >"$results" ||
+    row FAIL 'log of the tests' 0 0 1 0 'cannot be counted'
   if ((status)) && ! grep -q ^FAIL "$results"; then row FAIL 'meson test' 0 0 1 0 "exit status $status"; fi
   if (($# == 0)) && [[ ! $sanitizers ]]; then
     check quickstart "$root/tests/examples.sh" quickstart
@@ -82,7 +93,8 @@ else
       name=$(basename "$recipe" .sh)
       check "$name" "$root/tests/examples.sh" "$name"
     done
-    for example in motion-alarm motion_alarm.py motion-alarm-service integral_numbers.py cross-fade.py torch_model.py cupy_kernel.py; do
+    for example in motion-alarm motion_alarm.py motion-alarm-service integral_numbers.py cross-fade.py torch_model.py \
+      cupy_kernel.py; do
       check "$example" "$root/tests/examples.sh" "$example"
     done
     python=/usr/bin/python3
@@ -92,7 +104,8 @@ else
       for kind in wheel deb container; do LIMIT=3000 check "package $kind" "$root/tests/packages.sh" "$kind"; done
     fi
     if [[ ${FUZZ:-} ]]; then  # the tree's corpus stays as it is
-      LIMIT=86400 check fuzz env BUILD_DIR="$BUILD_DIR-fuzz" CORPUS="$BUILD_DIR-fuzz/kept" "$root/tests/fuzz/fuzz.sh" "$FUZZ"
+      LIMIT=86400 check fuzz env BUILD_DIR="$BUILD_DIR-fuzz" CORPUS="$BUILD_DIR-fuzz/kept" "$root/tests/fuzz/fuzz.sh" \
+        "$FUZZ"
     fi
     for suite in ${COMPAT:-}; do LIMIT=5000 check "compat $suite" "$root/tests/compat.sh" "$suite"; done
   fi

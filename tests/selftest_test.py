@@ -35,11 +35,14 @@ class SelfTest(unittest.TestCase):
 
     def python(self, *arguments, package=root / "gst/python", **variables):
         """Runs Python with the package, and with no GStreamer variable but the given ones."""
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(("GST_", "CUDAVISION_"))}
+        environment = {name: value for name, value in os.environ.items()
+                       if not name.startswith(("GST_", "CUDAVISION_"))}
         environment.update(PYTHONPATH=str(package), GST_REGISTRY=self.registry, PYTHONDONTWRITEBYTECODE="1")
-        # A copy of the plugin does not find the library of metas beside it, nor the one that a test puts into its folder.
+        # A copy of the plugin does not find the library of metas beside it, nor the one that a test puts into
+        # its folder.
         environment.update(LD_LIBRARY_PATH=f"{self.folder.name}:{plugin.parent.parent}", **variables)
-        return subprocess.run([sys.executable, *arguments], env=environment, capture_output=True, text=True, timeout=900)
+        return subprocess.run([sys.executable, *arguments], env=environment, capture_output=True, text=True,
+                              timeout=900)
 
     def wheel(self):
         """A folder with the package as a wheel installs it."""
@@ -102,7 +105,8 @@ class SelfTest(unittest.TestCase):
         site = pathlib.Path(self.folder.name, "site")
         show = "import os, cudavision; print(os.environ.get('GST_PLUGIN_PATH'), os.environ.get('GST_PLUGIN_PATH_1_0'))"
         self.assertEqual(self.python("-c", show, package=site).stdout, f"{folder} None\n")
-        self.assertEqual(self.python("-c", show, package=site, GST_PLUGIN_PATH="/a:/b").stdout, f"{folder}:/a:/b None\n")
+        self.assertEqual(self.python("-c", show, package=site, GST_PLUGIN_PATH="/a:/b").stdout,
+                         f"{folder}:/a:/b None\n")
         self.assertEqual(self.python("-c", show, package=site, GST_PLUGIN_PATH_1_0="/a").stdout, f"None {folder}:/a\n")
         self.assertEqual(self.python("-m", "cudavision", "path", package=site).stdout, folder + "\n")
         result = self.python("-m", "cudavision", "selftest", package=site)

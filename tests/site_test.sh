@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Makes the site of the pages, and tests that docs/check_site.py finds what a site must not have. Exit status 77 without mkdocs.
+# Makes the site of the pages, and tests that docs/check_site.py finds what a site must not have. Exit status 77
+# without mkdocs.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 work=$(mktemp -d)

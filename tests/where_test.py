@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Checks the lists "Where to change what" in the sources:  where_test.py PROJECT_FOLDER
 
-Each file that a list names must exist: beside the file of the list, in kernels/, or in the project. Each name in code must occur there: in
-that folder, in kernels/core, kernels/cuda, kernels/cpu, or in a file that the list names. Names are words with "()", "::" or "_"; "name_…" is
-the beginning of a name. A name before "(FILE)" or "in FILE" must occur in that file. Exit status: 0; 1 with a line for each name that does not exist.
+Each file that a list names must exist: beside the file of the list, in kernels/, or in the project. Each name in code
+must occur there: in that folder, in kernels/core, kernels/cuda, kernels/cpu, or in a file that the list names. Names
+are words with "()", "::" or "_"; "name_…" is the beginning of a name. A name before "(FILE)" or "in FILE" must occur in
+that file. Exit status: 0; 1 with a line for each name that does not exist.
 """
 import re
 import sys
@@ -24,7 +25,8 @@ def lists(text):
 
 
 def files_named(words, path, project):
-    """The files that a list names, and the names of those that do not exist. `words`: the list without its names in code."""
+    """The files that a list names, and the names of those that do not exist. `words`: the list without its
+    names in code."""
     found, missing = [], []
     for name in FILE.findall(words):
         if "…" in name or "*" in name:

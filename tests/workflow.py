@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Runs the steps of .github/workflows here, as root, each job in a fresh Debian:
 
-  workflow.py              checks that each step is understood: no step has a name, an action or an expression that is not known here
-  workflow.py FILE.JOB …   runs these jobs (ci.pages, release.publish), one for each entry of the job's matrix; NAME=VALUE chooses entries
+  workflow.py              checks that each step is understood: no step has a name, an action or an expression that is
+                           not known here
+  workflow.py FILE.JOB …   runs these jobs (ci.pages, release.publish), one for each entry of the job's
+                           matrix; NAME=VALUE chooses entries
 
-A job gets the last commit in /src, as a clone. Steps with `run` run there in bash; checkout is that clone; artifacts are folders below
-ARTIFACTS (a new one in /tmp), which later jobs find there. What publishes is printed and not run. Exit status 77 (skipped) without
-python3-yaml, or as tests/roots.sh says.
+A job gets the last commit in /src, as a clone. Steps with `run` run there in bash; checkout is that clone; artifacts
+are folders below ARTIFACTS (a new one in /tmp), which later jobs find there. What publishes is printed and not run.
+Exit status 77 (skipped) without python3-yaml, or as tests/roots.sh says.
 """
 import itertools
 import os
@@ -66,7 +68,8 @@ def check(name, job):
             applies(step, values)
             assert ("run" in step) != ("uses" in step), f"{where}: {step} neither runs nor uses something"
             assert step.get("uses") in ACTIONS | {None}, f"{where}: {step['uses']} is not known here"
-            for script in re.findall(r"(?<![\w/$.-])((?:\.ci|release|docs|gst/packaging|tests)/[\w/.-]+)", filled(step.get("run", ""), values)):
+            for script in re.findall(r"(?<![\w/$.-])((?:\.ci|release|docs|gst/packaging|tests)/[\w/.-]+)",
+                                     filled(step.get("run", ""), values)):
                 assert os.access(ROOT / script, os.X_OK), f"{where}: {script} is no program"
             for each in [*step.get("with", {}).values(), *step.get("env", {}).values()]:
                 filled(str(each), values)
@@ -74,7 +77,8 @@ def check(name, job):
 
 def in_shell(script, *arguments):
     """Runs a script of bash that has the functions of tests/roots.sh."""
-    return subprocess.run(["bash", "-euo", "pipefail", "-c", '. "$0/tests/roots.sh"; ' + script, str(ROOT), *arguments]).returncode
+    return subprocess.run(["bash", "-euo", "pipefail", "-c", '. "$0/tests/roots.sh"; ' + script, str(ROOT),
+                           *arguments]).returncode
 
 
 def run_job(name, job, values, artifacts):
@@ -85,7 +89,8 @@ def run_job(name, job, values, artifacts):
         return 0
     folder = tempfile.mkdtemp(prefix="workflow-", dir=os.environ.get("COMPAT_DIR"))
     root = f"{folder}/root"
-    status = in_shell('needs_roots debootstrap git; make_root "$1" "$cache/$1-minimal"; cp -a "$cache/$1-minimal" "$2"', suite, root)
+    status = in_shell('needs_roots debootstrap git; make_root "$1" "$cache/$1-minimal"; cp -a "$cache/$1-minimal" "$2"',
+                      suite, root)
     try:
         for step in job["steps"] if status == 0 else []:
             if status or not applies(step, values):

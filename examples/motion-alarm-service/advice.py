@@ -26,7 +26,11 @@ def place_of(location: str) -> str:
     """Host and port of a URI, without user and password; empty if that is not clear."""
     try:
         parts = urllib.parse.urlsplit(uris.shown(location))
-        return f"{parts.hostname}{f':{parts.port}' if parts.port else ''}" if parts.hostname and "*" not in parts.hostname else ""
+        return (
+            f"{parts.hostname}{f':{parts.port}' if parts.port else ''}"
+            if parts.hostname and "*" not in parts.hostname
+            else ""
+        )
     except ValueError:
         return ""
 
@@ -63,4 +67,8 @@ def about_silence(location: str, came: bool) -> str:
 
 def about_end(location: str) -> str:
     """Of a stream that ended without an error. A file just begins again."""
-    return "" if uris.path_of(location) is not None else "did it restart, or does it serve fewer viewers at a time than it has?"
+    return (
+        ""
+        if uris.path_of(location) is not None
+        else "did it restart, or does it serve fewer viewers at a time than it has?"
+    )

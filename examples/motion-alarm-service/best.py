@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The best view of what moves: which frames of a motion become snapshots, and the pictures without what cudadiff draws into them."""
+"""The best view of what moves: which frames of a motion become snapshots, and the pictures without what cudadiff draws
+into them."""
 
 import collections
 import time
@@ -26,7 +27,8 @@ def score_of(sample) -> float:
 
 
 class Inputs:
-    """The frames as they came to cudadiff, if its output is another picture (a mask, or the frame with tint and boxes)."""
+    """The frames as they came to cudadiff, if its output is another picture (a mask, or the frame with tint
+    and boxes)."""
 
     def __init__(self, diff):
         self.waiting = collections.deque(maxlen=KEPT)
@@ -49,11 +51,13 @@ class Inputs:
 
 
 class Best:
-    """`send` takes the sample of each snapshot: the first frame of a motion, then better views, one a second at most."""
+    """`send` takes the sample of each snapshot: the first frame of a motion, then better views, one a
+    second at most."""
 
     def __init__(self, send, clock=time.monotonic):
         self.send, self.clock = send, clock
-        self.on, self.sent, self.when, self.waiting = False, 0.0, 0.0, None  # sent: the score of the last one; waiting: a better one
+        # sent: the score of the last one; waiting: a better one.
+        self.on, self.sent, self.when, self.waiting = False, 0.0, 0.0, None
 
     def begin(self):
         """The next frame is the first one of a motion."""

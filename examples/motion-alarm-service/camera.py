@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A camera: its pipeline, and what cudadiff found in it.
 
-    source ! queue ! videoconvert ! cudadiff ! appsink          frames stay in the memory in which the decoder makes them
+    source ! queue ! videoconvert ! cudadiff ! appsink          frames stay in the memory in which
+                                                                the decoder makes them
 
-Messages of cudadiff are handled in the thread that posts them, before their frame comes to the appsink, so the frame after `begin`
-is the first snapshot of a motion. Better views follow (best.py): about ten times a second look() takes the newest frame. No other
-frame costs time in Python, unless the wall shows it or cudadiff draws into it."""
+Messages of cudadiff are handled in the thread that posts them, before their frame comes to the appsink, so the frame
+after `begin` is the first snapshot of a motion. Better views follow (best.py): about ten times a second look() takes
+the newest frame. No other frame costs time in Python, unless the wall shows it or cudadiff draws into it."""
 
 import collections
 import datetime
@@ -36,12 +37,16 @@ def now() -> str:
 def last_motion(event) -> int:
     """The timestamp of the last frame with motion, of a message `end`."""
     timestamp, stream_time, last = (event.get_value(name) for name in ("timestamp", "stream-time", "last-motion"))
-    return timestamp - max(0, stream_time - last) if Gst.CLOCK_TIME_NONE not in (timestamp, stream_time, last) else timestamp
+    return (
+        timestamp - max(0, stream_time - last)
+        if Gst.CLOCK_TIME_NONE not in (timestamp, stream_time, last)
+        else timestamp
+    )
 
 
 class Camera(Kept):
-    """`listener` has the methods event(camera, line), state(camera), snapshot(camera, sample) and clip(camera, row); `show` takes the
-    name and the sample of each frame; `recording`: a config.Recording, or None."""
+    """`listener` has the methods event(camera, line), state(camera), snapshot(camera, sample) and clip(camera, row);
+    `show` takes the name and the sample of each frame; `recording`: a config.Recording, or None."""
 
     def __init__(self, settings, reconnect, listener, show=None, recording=None):
         super().__init__(settings.key, reconnect)
@@ -115,8 +120,8 @@ class Camera(Kept):
         return pipeline
 
     def is_silent(self, seconds):
-        """The camera stalls, or is slow: cudadiff posts what becomes due without a frame. In a thread, because the event waits for
-        the one that brings frames."""
+        """The camera stalls, or is slow: cudadiff posts what becomes due without a frame. In a thread, because the
+        event waits for the one that brings frames."""
         if self.live and self.last_pts != Gst.CLOCK_TIME_NONE and not (self.gap and self.gap.is_alive()):
             event = Gst.Event.new_gap(self.last_pts, int(seconds * Gst.SECOND))
             self.gap = threading.Thread(target=self.diff.get_static_pad("sink").send_event, args=(event,), daemon=True)
@@ -133,7 +138,9 @@ class Camera(Kept):
     def set_up(self, source):
         for name, value in {**SOURCE_DEFAULTS.get(source.get_factory().get_name(), {}), **self.settings.source}.items():
             if not inputs.set_property(source, text_of(name, value)):
-                log.warning("%s: %s has no property %s, or not this value", self.name, source.get_factory().get_name(), name)
+                log.warning(
+                    "%s: %s has no property %s, or not this value", self.name, source.get_factory().get_name(), name
+                )
 
     def drain(self, pipeline):
         self.diff.get_static_pad("sink").send_event(Gst.Event.new_eos())
@@ -145,7 +152,8 @@ class Camera(Kept):
         name = event.get_value("event")
         if name not in ("begin", "end", "enter", "leave", "cross", "light"):
             return
-        self.seen(0)  # its frame has not come to the appsink, but whoever reads of motion must know that the camera is there
+        # Its frame has not come to the appsink, but whoever reads of motion must know that the camera is there.
+        self.seen(0)
         if name in ("begin", "end"):
             self.motion = name == "begin"
         if name in ("enter", "leave"):

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Checks the settings of a camera before it is opened: the elements read them, and say what they think of them.
 
-cudadiff gets caps, but no frame. Shapes in whole pixels need the size of the picture. That of a file and of `test` is known; for other
-inputs the size is as large as the shapes need, and what leaves the real picture is found when the camera is opened (kept.Wrong)."""
+cudadiff gets caps, but no frame. Shapes in whole pixels need the size of the picture. That of a file and of `test` is
+known; for other inputs the size is as large as the shapes need, and what leaves the real picture is found when the
+camera is opened (kept.Wrong)."""
 
 import re
 
@@ -29,21 +30,27 @@ def size_of(settings):
     path = uris.path_of(settings.uri)
     if path is not None and not path.startswith("/dev/") and (facts := clip_facts.facts_of(path)):
         return facts.width, facts.height
-    numbers = [int(each) for name in SHAPES for each in re.findall(r"(?<![\d.])\d{1,9}(?![\d.])", str(settings.cudadiff.get(name, "")))]
+    numbers = [
+        int(each)
+        for name in SHAPES
+        for each in re.findall(r"(?<![\d.])\d{1,9}(?![\d.])", str(settings.cudadiff.get(name, "")))
+    ]
     side = min(max([640, *numbers]), LARGEST)
     return side, side
 
 
 def check_source(settings):
-    """Raises a Failure if the element that reads the input has no such property or value, or if there is no such element. Never names
-    a value: it may be a password."""
+    """Raises a Failure if the element that reads the input has no such property or value, or if there is no such
+    element. Never names a value: it may be a password."""
     description, values = inputs.source_of(settings.uri)
     if "uri" in values:
         try:
             source = Gst.Element.make_from_uri(Gst.URIType.SRC, values["uri"], None)
         except common.GLib.Error as error:
             scheme = values["uri"].partition("://")[0]
-            raise common.Failure(f"uri in [camera.{settings.key}]: no plugin that is installed reads {scheme}://") from error
+            raise common.Failure(
+                f"uri in [camera.{settings.key}]: no plugin that is installed reads {scheme}://"
+            ) from error
     else:
         source = common.parse(f"{description} ! fakesink").get_by_name("source")
     kind = source.get_factory().get_name()
@@ -56,7 +63,8 @@ def check_source(settings):
 
 
 def in_range(found, value) -> bool:
-    """Whether a number is in the range of a property. GStreamer would take another one without a word, such as 4294967291 for -5."""
+    """Whether a number is in the range of a property. GStreamer would take another one without a word, such as
+    4294967291 for -5."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not hasattr(found, "minimum"):
         return True
     return found.minimum <= value <= found.maximum
@@ -65,7 +73,9 @@ def in_range(found, value) -> bool:
 def check_diff(settings) -> list[str]:
     """Raises a Failure if cudadiff has no such property, or does not accept its values. Returns its warnings."""
     place, values = f"[camera.{settings.key}.cudadiff]", settings.cudadiff
-    pipeline = common.parse("cudadiff name=diff ! fakesink async=false", diff={} if "backend" in values else {"backend": "cpu"})
+    pipeline = common.parse(
+        "cudadiff name=diff ! fakesink async=false", diff={} if "backend" in values else {"backend": "cpu"}
+    )
     diff, bus = pipeline.get_by_name("diff"), pipeline.get_bus()
     for name, value in values.items():
         if name in ("name", "parent") or not inputs.set_property(diff, text_of(name, value)):
@@ -77,7 +87,9 @@ def check_diff(settings) -> list[str]:
     try:
         if pipeline.set_state(Gst.State.PAUSED) != Gst.StateChangeReturn.FAILURE:
             pad.send_event(Gst.Event.new_stream_start(settings.key))
-            pad.send_event(Gst.Event.new_caps(Gst.Caps(f"video/x-raw,format=I420,width={width},height={height},framerate=25/1")))
+            pad.send_event(
+                Gst.Event.new_caps(Gst.Caps(f"video/x-raw,format=I420,width={width},height={height},framerate=25/1"))
+            )
         while message := bus.pop_filtered(Gst.MessageType.ERROR | Gst.MessageType.WARNING):
             if message.type == Gst.MessageType.ERROR:
                 raise common.Failure(f"{place}: {common.text_of(message)}")
@@ -88,9 +100,12 @@ def check_diff(settings) -> list[str]:
 
 
 def check(settings) -> list[str]:
-    """Raises a Failure, with one sentence that names the place in the configuration, if a setting of the camera is wrong or its file
-    cannot be read. Returns warnings about settings without effect."""
+    """Raises a Failure, with one sentence that names the place in the configuration, if a setting of the camera is
+    wrong or its file cannot be read. Returns warnings about settings without effect."""
     check_source(settings)
     if settings.recording and settings.uri.startswith("test") and "uri" not in inputs.source_of(settings.uri)[1]:
-        raise common.Failure(f"recording in [camera.{settings.key}]: the pictures of a test source are not encoded, so they cannot be recorded")
+        raise common.Failure(
+            f"recording in [camera.{settings.key}]: the pictures of a test source are not encoded, so they "
+            "cannot be recorded"
+        )
     return check_diff(settings)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The configuration: a TOML file becomes a `Config`. Each class below is a table of the file, each field a key with its default."""
+"""The configuration: a TOML file becomes a `Config`. Each class below is a table of the file, each field a key with
+its default."""
 
 import dataclasses
 import os
@@ -10,7 +11,8 @@ import typing
 
 from common import Failure
 
-ENVIRONMENT = {"environment": True}  # ${NAME} in the value is replaced from the environment, so that the file needs no passwords
+# ${NAME} in the value is replaced from the environment, so that the file needs no passwords.
+ENVIRONMENT = {"environment": True}
 
 
 def between(least, most):
@@ -37,7 +39,8 @@ class Metrics:
 
 @dataclasses.dataclass
 class Wall:
-    sink: str = ""  # a pipeline's description, which gets video/x-raw, format=I420; empty: the page, or a screen if there is none
+    # A pipeline's description, which gets video/x-raw, format=I420; empty: the page, or a screen if there is none.
+    sink: str = ""
     width: int = dataclasses.field(default=1280, metadata=between(16, 16384))
     height: int = dataclasses.field(default=720, metadata=between(16, 16384))
     fps: int = dataclasses.field(default=10, metadata=between(1, 240))
@@ -67,7 +70,8 @@ class Recording:
     folder: str  # gets a folder for each camera that has recording = true
     before: float = dataclasses.field(default=5, metadata=between(0, 60))  # seconds
     after: float = dataclasses.field(default=5, metadata=between(0, 600))  # seconds after the last motion
-    longest: float = dataclasses.field(default=300, metadata=between(5, 86400))  # seconds of a clip; more becomes several clips
+    # Seconds of a clip; more becomes several clips.
+    longest: float = dataclasses.field(default=300, metadata=between(5, 86400))
     size: float = dataclasses.field(default=10, metadata=between(0, 1e6))  # GiB for each camera; 0: no limit
     days: float = dataclasses.field(default=30, metadata=between(0, 36500))  # a clip is kept for; 0: for ever
 
@@ -106,8 +110,8 @@ def slug(text: str) -> str:
 
 
 def identifier(topic: str) -> str:
-    """A topic in the characters that slug() leaves. Different topics give different ones: a _ is doubled, and any other character
-    stands as _CODE_, its number in hexadecimal."""
+    """A topic in the characters that slug() leaves. Different topics give different ones: a _ is doubled, and any other
+    character stands as _CODE_, its number in hexadecimal."""
     return re.sub("[^A-Za-z0-9-]", lambda match: "__" if match[0] == "_" else f"_{ord(match[0]):x}_", topic)
 
 
@@ -121,8 +125,8 @@ def expand(text: str, where: str) -> str:
 
 
 def fill(kind, table, where: str, **more):
-    """Makes a dataclass from a table of the file. Raises a Failure that names a wrong key or value, never the value itself, which
-    may be a password."""
+    """Makes a dataclass from a table of the file. Raises a Failure that names a wrong key or value, never the value
+    itself, which may be a password."""
     if not isinstance(table, dict):
         raise Failure(f"[{where}] must be a table")
     fields = {field.name: field for field in dataclasses.fields(kind) if field.name not in more}
@@ -165,7 +169,9 @@ def load(file: str) -> Config:
         raise Failure(f"{file} is no TOML: {error}") from error
     for name in document:
         if name not in ("camera", "reconnect", "mqtt", "metrics", "wall", "recording", "page"):
-            raise Failure(f"there is no table [{name}]; there are camera.NAME, reconnect, mqtt, metrics, wall, recording and page")
+            raise Failure(
+                f"there is no table [{name}]; there are camera.NAME, reconnect, mqtt, metrics, wall, recording and page"
+            )
     tables = document.get("camera")
     if not isinstance(tables, dict) or not tables:
         raise Failure(f"{file} names no camera: write a table [camera.NAME] for each one")
@@ -197,5 +203,7 @@ def load(file: str) -> Config:
         if camera.recording and not parts["recording"]:
             raise Failure(f"recording in [camera.{camera.key}] needs the table [recording], which says where to")
     if parts["recording"] and not any(camera.recording for camera in cameras):
-        raise Failure("[recording] is for no camera: write recording = true in the table of each camera that is recorded")
+        raise Failure(
+            "[recording] is for no camera: write recording = true in the table of each camera that is recorded"
+        )
     return Config(cameras, fill(Reconnect, document.get("reconnect", {}), "reconnect"), **parts)

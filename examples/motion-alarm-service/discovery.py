@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Topics and their payloads: pure functions of the state of a camera. The keys of Home Assistant's discovery are those of
-https://www.home-assistant.io/integrations/mqtt/#mqtt-discovery (one message for each entity, which every version since 2023.7
-reads)."""
+"""Topics and their payloads: pure functions of the state of a camera. The keys of Home Assistant's discovery are those
+of https://www.home-assistant.io/integrations/mqtt/#mqtt-discovery (one message for each entity, which every version
+since 2023.7 reads)."""
 
 import json
 
@@ -59,8 +59,8 @@ def entities(topic: str, camera):
 
 
 def discovery(prefix: str, topic: str, cameras) -> dict[str, str]:
-    """Home Assistant's discovery: topic → JSON. An entity is available while the service runs, and, except for the connection, the
-    problem and the last snapshot, while frames come from the camera."""
+    """Home Assistant's discovery: topic → JSON. An entity is available while the service runs, and, except for the
+    connection, the problem and the last snapshot, while frames come from the camera."""
     node, messages = identifier(topic), {}
     for camera in cameras:
         device = {
@@ -79,7 +79,8 @@ def discovery(prefix: str, topic: str, cameras) -> dict[str, str]:
                 "device": device,
                 "origin": {"name": "cudavision motion-alarm-service"},
                 "availability": [
-                    {"topic": each, "payload_available": "online", "payload_not_available": "offline"} for each in available
+                    {"topic": each, "payload_available": "online", "payload_not_available": "offline"}
+                    for each in available
                 ],
                 "availability_mode": "all",
             }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Pipelines that are kept running: each one has a thread, which builds it again after it failed, ended or gave no frame for a
-while."""
+"""Pipelines that are kept running: each one has a thread, which builds it again after it failed, ended or gave no frame
+for a while."""
 
 import logging
 import random
@@ -16,8 +16,8 @@ SILENCE = 0.4  # seconds without a frame
 
 
 def gpu_contexts() -> list:
-    """The context in which cudadiff uses the GPU; none on the CPU. All pipelines get it, because each CUDA context takes hundreds
-    of megabytes."""
+    """The context in which cudadiff uses the GPU; none on the CPU. All pipelines get it, because each CUDA context
+    takes hundreds of megabytes."""
     pipeline = common.parse("cudadiff name=diff ! fakesink")
     pipeline.set_state(Gst.State.READY)
     found = pipeline.get_by_name("diff").get_contexts()
@@ -26,15 +26,16 @@ def gpu_contexts() -> list:
 
 
 class Backoff:
-    """The times to wait between tries: they double from `first` to `most` seconds. Each one is shortened by a random part of up to
-    a half, so that cameras that are lost together (a switch was restarted) do not come back in the same moment."""
+    """The times to wait between tries: they double from `first` to `most` seconds. Each one is shortened by a random
+    part of up to a half, so that cameras that are lost together (a switch was restarted) do not come back in the
+    same moment."""
 
     def __init__(self, first: float, most: float, uniform=random.uniform):
         self.first, self.most, self.uniform, self.tries = first, most, uniform, 0
 
     def after(self, ran: float) -> float:
-        """Returns the seconds to wait after a try that gave frames for `ran` seconds. A try that ran for longer than the longest
-        wait before it counts as a success: the times begin anew."""
+        """Returns the seconds to wait after a try that gave frames for `ran` seconds. A try that ran for longer than
+        the longest wait before it counts as a success: the times begin anew."""
         if ran > self.limit(self.tries):
             self.tries = 0
         delay = self.limit(self.tries) * self.uniform(0.5, 1)
@@ -90,7 +91,8 @@ class Kept(threading.Thread):
         return text
 
     def advice_about(self, kind: str, came: bool) -> str:
-        """What a person can do: `kind` is "end", "silence" or that of an error (advice.kind_of); `came`: there were frames."""
+        """What a person can do: `kind` is "end", "silence" or that of an error (advice.kind_of); `came`: there
+        were frames."""
         return ""
 
     def setting(self, text: str) -> str:

@@ -11,7 +11,8 @@ except ImportError:
 
 
 class Collector:
-    """Gives the metrics of the cameras, the wall and the connection to the broker. The only label is the key of a camera."""
+    """Gives the metrics of the cameras, the wall and the connection to the broker. The only label is the key
+    of a camera."""
 
     def __init__(self, cameras, wall, publisher):
         self.cameras, self.wall, self.publisher = cameras, wall, publisher
@@ -22,14 +23,26 @@ class Collector:
             (GaugeMetricFamily, "fps", "Frames per second in the last second.", lambda camera: camera.fps),
             (GaugeMetricFamily, "up", "Whether frames come.", lambda camera: camera.up),
             (GaugeMetricFamily, "motion", "Whether there is motion.", lambda camera: camera.motion),
-            (GaugeMetricFamily, "objects", "Objects in view, or in zones if there are zones.", lambda camera: camera.objects),
-            (CounterMetricFamily, "reconnects", "New tries after the camera was lost.", lambda camera: camera.reconnects),
+            (
+                GaugeMetricFamily,
+                "objects",
+                "Objects in view, or in zones if there are zones.",
+                lambda camera: camera.objects,
+            ),
+            (
+                CounterMetricFamily,
+                "reconnects",
+                "New tries after the camera was lost.",
+                lambda camera: camera.reconnects,
+            ),
         ):
             family = kind(f"cudavision_camera_{name}", text, labels=["camera"])
             for camera in self.cameras:
                 family.add_metric([camera.name], float(value(camera)))
             yield family
-        dropped = CounterMetricFamily("cudavision_camera_dropped", "Frames that were left out, by where.", labels=["camera", "stage"])
+        dropped = CounterMetricFamily(
+            "cudavision_camera_dropped", "Frames that were left out, by where.", labels=["camera", "stage"]
+        )
         for camera in self.cameras:
             for stage in ("encoded", "decoded"):
                 dropped.add_metric([camera.name, stage], camera.pace.dropped[stage])
@@ -42,7 +55,11 @@ class Collector:
         recorders = [(camera.name, camera.recorder) for camera in self.cameras if camera.recorder]
         for name, text, value in (
             ("clips", "Clips that were written.", lambda recorder: recorder.written_clips),
-            ("clip_failures", "Clips that could not be written, or not to their end.", lambda recorder: recorder.failures),
+            (
+                "clip_failures",
+                "Clips that could not be written, or not to their end.",
+                lambda recorder: recorder.failures,
+            ),
         ):
             family = CounterMetricFamily(f"cudavision_camera_{name}", text, labels=["camera"])
             for camera, recorder in recorders:
@@ -53,7 +70,9 @@ class Collector:
             yield GaugeMetricFamily("cudavision_wall_up", "Whether the wall gives frames.", value=float(self.wall.up))
         if self.publisher:
             yield GaugeMetricFamily(
-                "cudavision_mqtt_connected", "Whether there is a connection to the broker.", value=float(self.publisher.connected)
+                "cudavision_mqtt_connected",
+                "Whether there is a connection to the broker.",
+                value=float(self.publisher.connected),
             )
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Watches cameras for motion and objects with cudadiff. Publishes to MQTT (with Home Assistant's discovery) and Prometheus, shows a
-wall of all cameras, and connects again to those that are lost. It runs until Ctrl-C or SIGTERM. README.md describes the
-configuration."""
+"""Watches cameras for motion and objects with cudadiff. Publishes to MQTT (with Home Assistant's discovery) and
+Prometheus, shows a wall of all cameras, and connects again to those that are lost. It runs until Ctrl-C or SIGTERM.
+README.md describes the configuration."""
 
 import logging
 import pathlib
@@ -39,26 +39,35 @@ class Silence:
 
 
 def load(file):
-    """Reads and checks the configuration, as far as that goes without opening a camera. Returns the settings and warnings. Raises a
-    Failure if something is wrong."""
+    """Reads and checks the configuration, as far as that goes without opening a camera. Returns the settings and
+    warnings. Raises a Failure if something is wrong."""
     settings = config.load(file)
     return settings, [warning for each in settings.cameras for warning in checks.check(each)]
 
 
 def make(settings):
-    """Makes the cameras, the wall or None, and the publisher or None. Raises a Failure if one of them cannot be made."""
+    """Makes the cameras, the wall or None, and the publisher or None. Raises a Failure if one of them
+    cannot be made."""
     if settings.metrics:
         metrics.check()
     publisher = mqtt.Publisher(settings.mqtt, snapshot.Encoder(lambda: kept.Kept.contexts)) if settings.mqtt else None
     screen = (
-        wall.Wall(settings.wall, [each for each in settings.cameras if each.wall], settings.reconnect, bool(settings.page))
+        wall.Wall(
+            settings.wall, [each for each in settings.cameras if each.wall], settings.reconnect, bool(settings.page)
+        )
         if settings.wall
         else None
     )
     if screen:
         screen.build()
     cameras = [
-        camera.Camera(each, settings.reconnect, publisher or Silence(), screen.show if screen and each.wall else None, settings.recording)
+        camera.Camera(
+            each,
+            settings.reconnect,
+            publisher or Silence(),
+            screen.show if screen and each.wall else None,
+            settings.recording,
+        )
         for each in settings.cameras
     ]
     for each in filter(None, (camera.recorder for camera in cameras)):
@@ -67,8 +76,8 @@ def make(settings):
 
 
 def watch(cameras, screen, publisher, stop):
-    """Runs until the event `stop`, and ends everything within eleven seconds: five for the pipelines, six for the publisher.
-    systemd allows 15 (motion-alarm.service)."""
+    """Runs until the event `stop`, and ends everything within eleven seconds: five for the pipelines, six for the
+    publisher. systemd allows 15 (motion-alarm.service)."""
     kept.Kept.contexts = kept.gpu_contexts()
     threads = [screen] * bool(screen) + cameras
     recorders = [each.recorder for each in cameras if each.recorder]
@@ -109,7 +118,9 @@ def run():
             print(warning, file=sys.stderr)
         print(f"{len(cameras)} cameras: {', '.join(each.name for each in cameras)}")
         return
-    logging.basicConfig(format="%(message)s", level=logging.INFO if arguments.verbose else logging.WARNING, stream=sys.stderr)
+    logging.basicConfig(
+        format="%(message)s", level=logging.INFO if arguments.verbose else logging.WARNING, stream=sys.stderr
+    )
     logging.raiseExceptions = False  # a log that cannot be written is no reason to stop
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):

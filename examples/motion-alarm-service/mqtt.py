@@ -2,10 +2,11 @@
 """Publishes to an MQTT broker with paho-mqtt, 1.6 or 2.
 
 What is a state (retained) and what is an event (not retained) is sent differently:
-- States have QoS 0, and all of them are published again after each connection. With QoS 1 paho would send what was under way when
-  the connection broke again, and only after that: old states would follow the present ones.
+- States have QoS 0, and all of them are published again after each connection. With QoS 1 paho would send what was
+  under way when the connection broke again, and only after that: old states would follow the present ones.
 - Events have QoS 1 and wait while there is no connection, up to 1000 of them; then new ones are left out.
-Snapshots are made in a thread of their own, which sends one after the other: a slow connection makes them fewer, not later."""
+Snapshots are made in a thread of their own, which sends one after the other: a slow connection makes them fewer,
+not later."""
 
 import json
 import logging
@@ -36,15 +37,18 @@ class Publisher:
         self.connected = self.stopping = self.full = False
         self.snapshots = Snapshots(lambda sample: self.encoder.jpeg_of(sample), self.send_snapshot)
         version = (paho.CallbackAPIVersion.VERSION2,) if hasattr(paho, "CallbackAPIVersion") else ()
-        # No other service has this id: a broker throws out one of two. And it is always the same: a broker that has not noticed
-        # yet that the old connection is broken then sends its last will before it accepts the new one, and not minutes later.
+        # No other service has this id: a broker throws out one of two. And it is always the same: a broker that has not
+        # noticed yet that the old connection is broken then sends its last will before it accepts the new one, and not
+        # minutes later.
         self.client = paho.Client(*version, client_id=f"{identifier(settings.topic)}-motion-alarm")
         self.client.on_connect, self.client.on_disconnect, self.client.on_message = (
             self.on_connect,
             self.on_disconnect,
             self.on_message,
         )
-        self.client.on_connect_fail = lambda *_: log.warning("mqtt: there is no broker at %s:%d", settings.host, settings.port)
+        self.client.on_connect_fail = lambda *_: log.warning(
+            "mqtt: there is no broker at %s:%d", settings.host, settings.port
+        )
         self.client.will_set(self.topic("status"), "offline", qos=1, retain=True)
         self.client.reconnect_delay_set(1, 30)
         self.client.max_queued_messages_set(1000)
@@ -71,7 +75,8 @@ class Publisher:
         self.client.loop_start()
 
     def stop(self):
-        """Sends the snapshot that is under way and the last message, offline. Waits for six seconds at most, whatever is lost."""
+        """Sends the snapshot that is under way and the last message, offline. Waits for six seconds at most,
+        whatever is lost."""
         self.stopping = True
         self.snapshots.stop()
         self.encoder.stopping.set()
@@ -104,7 +109,10 @@ class Publisher:
                 self.put(topic, payload)
 
     def event(self, camera, line):
-        full = self.client.publish(self.topic(camera.name, "event"), json.dumps(line), qos=1).rc == paho.MQTT_ERR_QUEUE_SIZE
+        full = (
+            self.client.publish(self.topic(camera.name, "event"), json.dumps(line), qos=1).rc
+            == paho.MQTT_ERR_QUEUE_SIZE
+        )
         if full and not self.full:
             log.warning("mqtt: events are left out, because 1000 of them wait for the broker")
         self.full = full

@@ -2,9 +2,10 @@
 """Leaves frames of a live camera out where the machine is too slow for all of them, so that messages are not late.
 
     source ! … ! decoder ! … ! queue ! cudadiff
-                 |             `-- the queue is leaky: it drops the oldest decoded frame if cudadiff still works on those before
-                 `-- if even decoding is too slow, encoded frames would wait in the source without limit. Once the frames that come
-                     out are LATE, encoded frames are dropped here, up to a key frame that is in time
+                 |             `-- the queue is leaky: it drops the oldest decoded frame if cudadiff still works on
+                 |                 those before
+                 `-- if even decoding is too slow, encoded frames would wait in the source without limit. Once the
+                     frames that come out are LATE, encoded frames are dropped here, up to a key frame that is in time
 
 Both are counted. Once a minute the log says how many, and if they are many, so does `problem`."""
 
@@ -49,7 +50,8 @@ class Pace:
         """`queue`: in front of cudadiff; `output`: a pad behind it."""
         self.pipeline, self.output, self.pad = pipeline, output, None
         self.live = self.dropping = False
-        self.usual, self.judged = None, 0.0  # usual: seconds from the time of a frame until it comes out; judged: when that was seen
+        # usual: seconds from the time of a frame until it comes out; judged: when that was seen.
+        self.usual, self.judged = None, 0.0
         self.resumed = 0  # the running time of the key frame with which decoding went on
         queue.connect("overrun", self.on_overrun)
         on_decoders(pipeline, self.on_decoder)
@@ -71,7 +73,8 @@ class Pace:
     def look(self, pts):
         """At the time of the newest frame that came out, since the last call. Called about ten times a second."""
         now = self.clock()
-        if self.dropping or not self.live or pts < self.resumed or now - self.judged < OFTEN or (behind := self.behind(self.output, pts)) is None:
+        if (self.dropping or not self.live or pts < self.resumed or now - self.judged < OFTEN
+            or (behind := self.behind(self.output, pts)) is None):
             return
         self.usual = behind if self.usual is None else min(behind, self.usual + DRIFT * (now - self.judged))
         self.judged = now
@@ -99,7 +102,8 @@ class Pace:
             log.warning("%s: %d of %d frames were left out in %.0f s: this machine is too slow for all of them",
                         self.name, dropped, came + dropped, now - self.reported)
         if dropped > MANY * (came + dropped):
-            problem = f"too slow: {100 * dropped / (came + dropped):.0f} % of the frames are left out: let the camera send fewer or smaller ones, or use fewer cameras"
+            problem = (f"too slow: {100 * dropped / (came + dropped):.0f} % of the frames are left out: "
+                       "let the camera send fewer or smaller ones, or use fewer cameras")
         self.reported = now
         if problem != self.problem:
             self.problem = problem

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The page of the wall: an HTTP server with the picture of all cameras and their names, what happens there, and the clips.
+"""The page of the wall: an HTTP server with the picture of all cameras and their names, what happens there, and
+the clips.
 
     /             page.html, which asks for the rest
     /state.json   the cameras, as state_of() makes them
@@ -36,11 +37,22 @@ def state_of(cameras, wall) -> dict:
                 "motion": camera.motion,
                 "objects": camera.objects,
                 "fps": round(camera.fps, 1),
-                "place": [part / whole for part, whole in zip(shown[camera.name], 2 * (wall.settings.width, wall.settings.height))]
-                if camera.name in shown
-                else None,
-                "clips": [{key: row[key] for key in ("file", "begin", "seconds", "complete")}
-                          for row in reversed(camera.recorder.folder.rows[-CLIPS:])] if camera.recorder else None,
+                "place": (
+                    [
+                        part / whole
+                        for part, whole in zip(shown[camera.name], 2 * (wall.settings.width, wall.settings.height))
+                    ]
+                    if camera.name in shown
+                    else None
+                ),
+                "clips": (
+                    [
+                        {key: row[key] for key in ("file", "begin", "seconds", "complete")}
+                        for row in reversed(camera.recorder.folder.rows[-CLIPS:])
+                    ]
+                    if camera.recorder
+                    else None
+                ),
             }
             for camera in cameras
         ],
@@ -74,9 +86,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.close_connection = True
         else:
             self.send_header("Content-Length", str(length))
-        for name, value in {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
-                            "Content-Security-Policy": "default-src 'self' 'unsafe-inline'; frame-ancestors 'self'",
-                            **headers}.items():
+        for name, value in {
+            "Cache-Control": "no-store",
+            "X-Content-Type-Options": "nosniff",
+            "Referrer-Policy": "no-referrer",
+            "Content-Security-Policy": "default-src 'self' 'unsafe-inline'; frame-ancestors 'self'",
+            **headers,
+        }.items():
             self.send_header(name.replace("_", "-"), value)
         self.end_headers()
 
@@ -113,7 +129,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 number, jpeg = self.server.wall.picture_after(number, PATIENCE)
                 if not jpeg:
                     return None
-                self.wfile.write(b"--picture\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%b\r\n" % (len(jpeg), jpeg))
+                self.wfile.write(
+                    b"--picture\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%b\r\n" % (len(jpeg), jpeg)
+                )
         finally:
             with self.server.lock:
                 self.server.viewers -= 1
@@ -153,7 +171,9 @@ def serve(settings, cameras, wall):
     try:
         server = Server((settings.host, settings.port), Handler)
     except (OSError, OverflowError) as error:
-        raise Failure(f"cannot listen on {settings.host}:{settings.port}: {getattr(error, 'strerror', error)}") from error
+        raise Failure(
+            f"cannot listen on {settings.host}:{settings.port}: {getattr(error, 'strerror', error)}"
+        ) from error
     server.cameras, server.wall, server.viewers, server.lock = cameras, wall, 0, threading.Lock()
     threading.Thread(target=server.serve_forever, name="page", daemon=True).start()
     return server

@@ -3,14 +3,16 @@
 
     source ! … ! parser ! decoder ! …         a probe on the decoder's sink pad copies the encoded frames
                         |
-                        `-> ring of the last seconds -> Clip, a thread: parser ! muxer ! a file NAME.part, which becomes NAME
+                        `-> ring of the last seconds -> Clip, a thread: parser ! muxer ! a file NAME.part, which
+                                                        becomes NAME
 
-A clip begins at the last key frame that is `before` seconds or more before the motion, and ends `after` seconds after the last
-frame with motion, but not before cudadiff reports the end, which is `gap` after it. Motion that begins again until then goes into the same clip.
-A clip of more than `longest` goes on in another one, at a key frame; no frame is missing between them, nor twice.
+A clip begins at the last key frame that is `before` seconds or more before the motion, and ends `after` seconds after
+the last frame with motion, but not before cudadiff reports the end, which is `gap` after it. Motion that begins again
+until then goes into the same clip. A clip of more than `longest` goes on in another one, at a key frame; no frame is
+missing between them, nor twice.
 
-Unfinished clips can be played up to their last second: MP4 is written in fragments. So what a killed service leaves (NAME.part)
-becomes a clip when it starts again."""
+Unfinished clips can be played up to their last second: MP4 is written in fragments. So what a killed service leaves
+(NAME.part) becomes a clip when it starts again."""
 
 import collections
 import contextlib
@@ -32,7 +34,8 @@ from common import Gst
 log = logging.getLogger("motion-alarm")
 LIST = "clips.json"
 PART = ".part"
-SAFE = {"mp4mux": "mp4mux fragment-duration=1000 fragment-mode=first-moov-then-finalise"}  # for files that may not be finished
+# For files that may not be finished.
+SAFE = {"mp4mux": "mp4mux fragment-duration=1000 fragment-mode=first-moov-then-finalise"}
 NAME = re.compile(r"(?P<camera>[\w-]+)_(?P<time>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d[+-]\d{4})(-\d+)?\.(mp4|webm|mkv)")
 DECODES = 3 * Gst.SECOND  # from the decoder's sink pad to cudadiff's message, and more
 RING = 64 * 2**20  # bytes of frames in a ring at most; twice as many may wait for the disk
@@ -176,7 +179,9 @@ class Unfinished:
                 os.unlink(part)
                 return None
             os.rename(part, os.path.join(self.folder.path, self.name))
-            return self.folder.add({"file": self.name, **row, "bytes": os.path.getsize(os.path.join(self.folder.path, self.name))})
+            return self.folder.add(
+                {"file": self.name, **row, "bytes": os.path.getsize(os.path.join(self.folder.path, self.name))}
+            )
         return None
 
 
@@ -193,12 +198,17 @@ class Folder:
         place = os.path.abspath(self.path)
         while not os.path.lexists(place):
             place = os.path.dirname(place)
-        reason = "it is no folder" if not os.path.isdir(place) else "" if os.access(place, os.W_OK | os.X_OK) else "permission denied"
+        reason = (
+            "it is no folder"
+            if not os.path.isdir(place)
+            else "" if os.access(place, os.W_OK | os.X_OK) else "permission denied"
+        )
         if reason:
             raise common.Failure(f"folder in [recording]: cannot write to {place}: {reason}")
 
     def open(self):
-        """Makes the folder, or reads what is there. Unfinished clips of a killed service become clips. Raises OSError."""
+        """Makes the folder, or reads what is there. Unfinished clips of a killed service become clips.
+        Raises OSError."""
         with self.lock:
             os.makedirs(self.path, exist_ok=True)
             for name in os.listdir(self.path):
@@ -224,8 +234,14 @@ class Folder:
 
     def unlisted(self, name):
         size = os.path.getsize(os.path.join(self.path, name))
-        return {"file": name, "begin": self.begin_of(name).isoformat(timespec="milliseconds"), "seconds": None, "complete": False,
-                "motions": [], "bytes": size}
+        return {
+            "file": name,
+            "begin": self.begin_of(name).isoformat(timespec="milliseconds"),
+            "seconds": None,
+            "complete": False,
+            "motions": [],
+            "bytes": size,
+        }
 
     def recover(self, part):
         with contextlib.suppress(OSError), open(part, "rb") as stream:
@@ -234,7 +250,9 @@ class Folder:
                 os.unlink(part)
             else:
                 os.rename(part, part.removesuffix(PART))
-                log.warning("%s: %s was not finished, and ends early", self.camera, os.path.basename(part).removesuffix(PART))
+                log.warning(
+                    "%s: %s was not finished, and ends early", self.camera, os.path.basename(part).removesuffix(PART)
+                )
 
     def new_file(self, wall, suffix):
         """An open file for a clip that begins at a time of the clock. Raises OSError."""
@@ -290,8 +308,8 @@ class Folder:
 
 
 class Recorder:
-    """Of a camera, whose pipelines come and go. `told` is called, in any thread, with the row of each clip, or with None when
-    `problem` changed."""
+    """Of a camera, whose pipelines come and go. `told` is called, in any thread, with the row of each clip, or with
+    None when `problem` changed."""
 
     def __init__(self, name, settings, told=lambda row: None):
         self.name, self.settings, self.told = name, settings, told
@@ -312,7 +330,7 @@ class Recorder:
         except OSError as error:
             self.report(f"cannot write to {self.folder.path}: {error.strerror}")
 
-    # The stream -------------------------------------------------------------------------------------------------------------------
+    # The stream -------------------------------------------------------------------------------------------------------
 
     def attach(self, pipeline):
         """Taps the decoder of a new pipeline."""
@@ -341,8 +359,13 @@ class Recorder:
         with self.lock:
             if self.clip and not self.on and frame.pts >= self.until:
                 self.end_clip()
-            elif self.clip and frame.key and (
-                frame.pts - self.clip.began >= self.settings.longest * Gst.SECOND or not frame.caps.is_equal(self.clip.caps)
+            elif (
+                self.clip
+                and frame.key
+                and (
+                    frame.pts - self.clip.began >= self.settings.longest * Gst.SECOND
+                    or not frame.caps.is_equal(self.clip.caps)
+                )
             ):
                 self.end_clip()
                 self.begin_clip([frame])
@@ -360,7 +383,7 @@ class Recorder:
             self.on, self.motions, self.unknown = False, [], ""
             self.ring.clear()
 
-    # Motion -----------------------------------------------------------------------------------------------------------------------
+    # Motion -----------------------------------------------------------------------------------------------------------
 
     def begin(self, pts, at):
         """Motion begins in the frame with this timestamp; `at` is the time for people."""
@@ -385,7 +408,7 @@ class Recorder:
             if self.motions:
                 self.motions[-1]["end"] = at
 
-    # Clips ------------------------------------------------------------------------------------------------------------------------
+    # Clips ------------------------------------------------------------------------------------------------------------
 
     def begin_clip(self, frames):
         self.motions = self.motions[-1:]

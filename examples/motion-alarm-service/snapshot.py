@@ -3,9 +3,9 @@
 
     appsrc ! cudaconvolve ! video/x-raw ! videoconvert ! jpegenc ! appsink
 
-(cudaconvolve without weights changes nothing; it brings the frame to system memory.) One pipeline makes the pictures of all
-cameras, in the CUDA context that they share: another context for each picture would take half a second and hundreds of
-megabytes."""
+(cudaconvolve without weights changes nothing; it brings the frame to system memory.) One pipeline makes the pictures of
+all cameras, in the CUDA context that they share: another context for each picture would take half a second and hundreds
+of megabytes."""
 
 import logging
 import threading
@@ -37,8 +37,8 @@ class Encoder:
         return pipeline
 
     def jpeg_of(self, sample) -> bytes:
-        """The JPEG file of a frame in system or CUDA memory. Raises a Failure if it cannot be made within ten seconds, or if
-        stop() was called; the next picture then gets a new pipeline."""
+        """The JPEG file of a frame in system or CUDA memory. Raises a Failure if it cannot be made within ten seconds,
+        or if stop() was called; the next picture then gets a new pipeline."""
         self.pipeline = self.pipeline or self.start()
         bus, out = self.pipeline.get_bus(), self.pipeline.get_by_name("out")
         self.pipeline.get_by_name("in").emit("push-sample", sample)
@@ -62,8 +62,8 @@ class Encoder:
 
 
 class Snapshots(threading.Thread):
-    """Calls send(camera, JPEG) for frames. At most one frame of each camera waits, the newest: older ones would only keep memory
-    of the decoder. `encode` makes a JPEG of a sample."""
+    """Calls send(camera, JPEG) for frames. At most one frame of each camera waits, the newest: older ones would only
+    keep memory of the decoder. `encode` makes a JPEG of a sample."""
 
     def __init__(self, encode, send):
         super().__init__(name="snapshots", daemon=True)

@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The wall: a picture of all cameras, by cudablend.
 
-    videotestsrc (one black frame) ! textoverlay … ! imagefreeze ! mix.sink_0     "no signal" in every place, below the cameras
-    appsrc (a camera) ! mix.sink_1 … mix.sink_N      ! cudablend name=mix ! video/x-raw,framerate=… ! the sink of the configuration
+    videotestsrc (one black frame) ! textoverlay … ! imagefreeze ! mix.sink_0     "no signal" in every place,
+                                                                                  below the cameras
+    appsrc (a camera) ! mix.sink_1 … mix.sink_N      ! cudablend name=mix ! video/x-raw,framerate=… ! the sink of the
+                                                                                                     configuration
 
 How it goes on when a camera is lost:
 - The wall is a pipeline of its own. A camera whose pipeline failed just gives it no frames; an appsrc never sends EOS.
-- An appsrc is a live source, so cudablend is live, too: it composes a picture at each tick of its clock, and waits for pads until `latency`
-  (a frame's duration) has passed. `force-live` and `ignore-inactive-pads` would change nothing.
-- A pad without a new frame repeats its last one for `max-last-buffer-repeat` (`hold` in the configuration). Then cudablend leaves
-  the pad out, and "no signal" below it shows. A still picture on a wall must not look like a live one for longer.
+- An appsrc is a live source, so cudablend is live, too: it composes a picture at each tick of its clock, and waits for
+  pads until `latency` (a frame's duration) has passed. `force-live` and `ignore-inactive-pads` would change nothing.
+- A pad without a new frame repeats its last one for `max-last-buffer-repeat` (`hold` in the configuration). Then
+  cudablend leaves the pad out, and "no signal" below it shows. A still picture on a wall must not look like a live one
+  for longer.
 
-Frames get the time at which they come here: cameras have clocks of their own. An appsrc keeps two frames and drops older ones, so
-cameras never wait for the wall."""
+Frames get the time at which they come here: cameras have clocks of their own. An appsrc keeps two frames and drops
+older ones, so cameras never wait for the wall."""
 
 import math
 import threading
@@ -23,12 +26,14 @@ from common import GLib, Gst
 from kept import Kept
 
 
-PAGE = "queue leaky=downstream max-size-buffers=1 ! valve name=valve drop=true drop-mode=forward-sticky-events ! jpegenc ! appsink name=page async=false sync=false max-buffers=2 drop=true emit-signals=true"
+PAGE = ("queue leaky=downstream max-size-buffers=1 ! valve name=valve drop=true drop-mode=forward-sticky-events ! "
+        "jpegenc ! appsink name=page async=false sync=false max-buffers=2 drop=true emit-signals=true")
 
 
 class Wall(Kept):
     def __init__(self, settings, cameras, reconnect, page=False):
-        """`cameras` is the list of the settings of those cameras that it shows. `page`: whether picture_after() gives pictures."""
+        """`cameras` is the list of the settings of those cameras that it shows. `page`: whether picture_after()
+        gives pictures."""
         super().__init__("wall", reconnect)
         self.settings, self.shown = settings, cameras
         self.columns = settings.columns or math.ceil(math.sqrt(len(cameras)))
@@ -61,7 +66,8 @@ class Wall(Kept):
             }
             texts.append(f"textoverlay name=text{index} halignment=position valignment=position line-alignment=center")
         pads = " ".join(
-            f"appsrc name=camera{index} is-live=true format=time max-buffers=2 leaky-type=downstream ! mix.sink_{index + 1}"
+            f"appsrc name=camera{index} is-live=true format=time max-buffers=2 leaky-type=downstream ! "
+            f"mix.sink_{index + 1}"
             for index in range(len(self.shown))
         )
         branches = [f"queue ! {settings.sink}"] * bool(settings.sink) + [PAGE] * self.page
@@ -69,7 +75,8 @@ class Wall(Kept):
         pipeline = common.parse(
             "cudablend name=mix background=black "
             f"! {caps},format=I420,pixel-aspect-ratio=1/1 ! {sink} "
-            f"videotestsrc num-buffers=1 pattern=black ! {caps} ! {' ! '.join(texts)} ! imagefreeze ! mix.sink_0 {pads}",
+            f"videotestsrc num-buffers=1 pattern=black ! {caps} ! {' ! '.join(texts)} ! imagefreeze "
+            f"! mix.sink_0 {pads}",
             mix={"latency": Gst.SECOND // settings.fps},
             **values,
         )
@@ -112,7 +119,8 @@ class Wall(Kept):
         return Gst.FlowReturn.OK
 
     def picture_after(self, number, seconds):
-        """The number and the JPEG file of a newer picture than this one; without a file if there is none for so long."""
+        """The number and the JPEG file of a newer picture than this one; without a file if there is none
+        for so long."""
         with self.new_picture:
             there = self.new_picture.wait_for(lambda: self.picture[0] != number, seconds)
             return self.picture if there else (number, b"")

@@ -6,8 +6,8 @@
                      │      └── messages ───┴→ Findings, frames.csv, motion.jsonl
                      └→ (a clip that browsers do not play) encoder → video
 
-What grows with the length of the clip goes to files at once. All times are stream times in seconds, all boxes x, y, width, height in
-pixels of the clip's picture.
+What grows with the length of the clip goes to files at once. All times are stream times in seconds, all boxes x, y,
+width, height in pixels of the clip's picture.
 """
 import collections
 import json
@@ -28,7 +28,8 @@ from findings import Findings, Frame
 
 GAP = 1  # seconds without motion after which motion ends
 
-# Of cudadiff, for the synthetic scene and for a clip. The preset is for a camera whose picture is empty for a while at first.
+# Of cudadiff, for the synthetic scene and for a clip. The preset is for a camera whose picture is empty for a
+# while at first.
 SETTINGS = "min-area=2 min-motion-frames=2 region-distance=2", "preset=outdoor"
 
 # Two balls over colour bars. One of them moves back and forth.
@@ -53,12 +54,14 @@ FULL = "motion-report-full"  # the message that ends the analysis after --second
 def seconds_of(structure, name):
     """A field with a time, in seconds. Raises a Failure if the time is not known."""
     if structure[name] == Gst.CLOCK_TIME_NONE:
-        raise common.Failure("the frames of the clip have no times; put the clip into a container such as MP4 or Matroska first")
+        raise common.Failure(
+            "the frames of the clip have no times; put the clip into a container such as MP4 or Matroska first")
     return structure[name] / Gst.SECOND
 
 
 class Collector:
-    """Turns the messages of a pipeline into Findings, and writes events as JSON lines and frames as CSV lines to open files."""
+    """Turns the messages of a pipeline into Findings, and writes events as JSON lines and frames as CSV lines to
+    open files."""
 
     def __init__(self, events, frames, findings):
         self.events, self.frames, self.findings = events, frames, findings
@@ -78,7 +81,8 @@ class Collector:
             self.frames.write(tables.line_of(tables.frame_row(frame)))
 
     def on_histogram(self, structure):
-        luma, percent, when = structure["channels"][0], 100 / (2 ** structure["depth"] - 1), seconds_of(structure, "stream-time")
+        luma, percent, when = (structure["channels"][0], 100 / (2 ** structure["depth"] - 1),
+                               seconds_of(structure, "stream-time"))
         self.finish_frames(when)
         self.light = [luma[key] * percent for key in ("mean", "p01", "p99")]
         if structure["duration"] != Gst.CLOCK_TIME_NONE:
@@ -90,7 +94,8 @@ class Collector:
     def on_object(self, structure):
         event = {"event": structure["event"], "time": seconds_of(structure, "stream-time")}
         event.update({key.replace("-", "_"): structure[key] for key in OBJECT_FIELDS if structure.has_field(key)})
-        event.update({key: seconds_of(structure, key) for key in ("entered", "left", "since") if structure.has_field(key)})
+        event.update({key: seconds_of(structure, key) for key in ("entered", "left", "since")
+                      if structure.has_field(key)})
         if event["event"] == "leave":
             event.update(seconds=round(structure["seconds"], 3), path_length=round(structure["path-length"], 1),
                          best_time=seconds_of(structure, "best-time"),
@@ -136,16 +141,18 @@ class Collector:
 
 
 def build(args, encoding, video):
-    """Makes the pipeline for a clip, or for the synthetic scene if there is no clip. `encoding` is the description of media.encoder()
-    for the open file `video`, or empty."""
+    """Makes the pipeline for a clip, or for the synthetic scene if there is no clip. `encoding` is the description of
+    media.encoder() for the open file `video`, or empty."""
     source, values = inputs.source_of(args.clip) if args.clip else (SYNTHETIC.format(n=args.frames), {})
-    encode = f"tee name=split ! queue name=encoding ! {encoding} ! filesink name=out async=false split." if encoding else "identity silent=true"
+    encode = (f"tee name=split ! queue name=encoding ! {encoding} ! filesink name=out async=false split." if encoding
+              else "identity silent=true")
     pipeline = common.parse(
         f"""{source} ! queue name=decoded ! videoconvert ! videoflip video-direction=auto ! video/x-raw ! {encode} !
         queue name=analysis ! cudahistogram name=brightness interval={BRIGHTNESS} backend={args.backend} !
         cudadiff name=motion {SETTINGS[bool(args.clip)]} output=mask gap={GAP} backend={args.backend} !
         video/x-raw ! fakesink name=masks sync=false""",
-        **({"out": {"location": common.location_of(video)}} if encoding else {}), **({"source": values} if values else {}))
+        **({"out": {"location": common.location_of(video)}} if encoding else {}),
+        **({"source": values} if values else {}))
     if encoding:
         media.begin_at_zero(pipeline.get_by_name("encoding"))
         media.end_quietly(pipeline.get_by_name("encoder"))
@@ -196,8 +203,9 @@ def end_after(pipeline, seconds):
 
 
 def analyse(args, encoding, video, folder, events, frames):
-    """Analyses one clip: writes the video, events and frames to these open files, and what the page needs to files without names in
-    `folder`. Returns the Findings. A clip that ends with an error after its first frames is incomplete."""
+    """Analyses one clip: writes the video, events and frames to these open files, and what the page needs to files
+    without names in `folder`. Returns the Findings. A clip that ends with an error after its first frames is
+    incomplete."""
     pipeline = build(args, encoding, video)
     findings = Findings(recording=recording.Recorder(folder))
     motion, collector = pipeline.get_by_name("motion"), Collector(events, frames, findings)
@@ -221,9 +229,10 @@ def analyse(args, encoding, video, folder, events, frames):
             collector.on_message(structure)
 
     def on_error(message):
-        """After an error of the source, the frames that it gave are analysed. Its own thread sets these caps before the error;
-        frames may still be on their way to cudadiff."""
-        if not is_of(message.src, "source") or not pipeline.get_by_name("decoded").get_static_pad("sink").get_current_caps():
+        """After an error of the source, the frames that it gave are analysed. Its own thread sets these caps before the
+        error; frames may still be on their way to cudadiff."""
+        if (not is_of(message.src, "source")
+            or not pipeline.get_by_name("decoded").get_static_pad("sink").get_current_caps()):
             return False
         if not findings.incomplete:  # otherwise it follows from the first error
             findings.incomplete = f"it cannot be read to its end: {uris.hide(common.text_of(message))}"
@@ -232,7 +241,8 @@ def analyse(args, encoding, video, folder, events, frames):
         return True
 
     began = time.monotonic()
-    pads = pipeline.get_by_name("brightness").get_static_pad("sink"), pipeline.get_by_name("masks").get_static_pad("sink")
+    pads = (pipeline.get_by_name("brightness").get_static_pad("sink"),
+            pipeline.get_by_name("masks").get_static_pad("sink"))
     with pictures.Tracker(pads[0], motion, pads[1], findings.recording, folder) as tracker:
         findings.stopped = common.play(pipeline, on_message, progress, on_error)
         while message := pipeline.get_bus().pop_filtered(Gst.MessageType.ELEMENT):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What the analysis of a clip found, in memory that does not grow with the length of the clip, except for its events."""
+"""What the analysis of a clip found, in memory that does not grow with the length of the clip, except for
+its events."""
 from dataclasses import dataclass, field
 
 COLUMNS = 2000  # places of the time line, at most; several frames share one
@@ -7,8 +8,8 @@ COLUMNS = 2000  # places of the time line, at most; several frames share one
 
 @dataclass
 class Frame:
-    """Brightness is the mean of the luma, dark and bright are its 1st and 99th percentiles, in percent of the range. `changed` is
-    in percent of the picture."""
+    """Brightness is the mean of the luma, dark and bright are its 1st and 99th percentiles, in percent of the range.
+    `changed` is in percent of the picture."""
     time: float
     brightness: float = 0
     dark: float = 0
@@ -19,8 +20,8 @@ class Frame:
 
 
 class Columns:
-    """Frames in at most COLUMNS columns: the time of the first one, the greatest change, the sum of the brightness and its widest
-    band. When all columns are full, neighbours are joined."""
+    """Frames in at most COLUMNS columns: the time of the first one, the greatest change, the sum of the brightness and
+    its widest band. When all columns are full, neighbours are joined."""
 
     def __init__(self):
         self.rows, self.step = [], 1  # [time, changed, sum, dark, bright, frames]
@@ -42,16 +43,16 @@ class Columns:
     def lists(self):
         """The columns as lists, rounded for the page."""
         return {"time": [round(row[0], 3) for row in self.rows], "changed": [round(row[1], 3) for row in self.rows],
-                "mean": [round(row[2] / row[5], 1) for row in self.rows], "dark": [round(row[3], 1) for row in self.rows],
-                "bright": [round(row[4], 1) for row in self.rows]}
+                "mean": [round(row[2] / row[5], 1) for row in self.rows],
+                "dark": [round(row[3], 1) for row in self.rows], "bright": [round(row[4], 1) for row in self.rows]}
 
 
 @dataclass
 class Findings:
-    """`visits`, `crossings` and `notes` (stopped, moving, removed) are events as in motion.jsonl, `lights` times, `runs` pairs of
-    times of the first and the last frame of a motion. `pictures` are those of pictures.Pictures, `recording` is a
-    recording.Recorder. `poster` is a JPEG of the frame in which most moves. `incomplete` says why the clip was not analysed to
-    its end or events were not cut out, or is empty."""
+    """`visits`, `crossings` and `notes` (stopped, moving, removed) are events as in motion.jsonl, `lights` times,
+    `runs` pairs of times of the first and the last frame of a motion. `pictures` are those of pictures.Pictures,
+    `recording` is a recording.Recorder. `poster` is a JPEG of the frame in which most moves. `incomplete` says why the
+    clip was not analysed to its end or events were not cut out, or is empty."""
     count: int = 0
     moving: int = 0
     start: float = 0
@@ -73,8 +74,10 @@ class Findings:
     incomplete: str = ""
     stopped: bool = False  # by Ctrl-C
     declared: float = 0  # length of the clip in seconds, as far as the pipeline knows it
-    frame_time: float = 0  # for which the last frame is shown, in seconds; if that is unknown, the step between the last two
-    clips: dict = field(default_factory=dict)  # files of events, by their begin and the number of the object (None: a motion)
+    # For how long the last frame is shown, in seconds; if that is unknown, the step between the last two.
+    frame_time: float = 0
+    # Files of events, by their begin and the number of the object (None: a motion).
+    clips: dict = field(default_factory=dict)
     cut: str = ""  # how many clips of events there are, and where
     seconds: float = 0  # that the analysis took
     was_moving: bool = False

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Draws over the clip: what moves, the heat map, ways, boxes with numbers, and the histogram. Coordinates are pixels of the clip.
+// Draws over the clip: what moves, the heat map, ways, boxes with numbers, and the histogram. Coordinates are
+// pixels of the clip.
 "use strict";
 
 const colourOf = (id) => `hsl(${(id * 137.508) % 360} 75% 58%)`;
@@ -20,7 +21,8 @@ const wayOf = (track) => track.map((_, i) => {
   return [mean(([, x, , w]) => x + w / 2), mean(([, , y, , h]) => y + h)];
 });
 
-/** `size`: of the clip. `shows`: tells whether the layer of a name is switched on. `heat`: [width, height, base64] or null. */
+/** `size`: of the clip. `shows`: tells whether the layer of a name is switched on. `heat`: [width, height, base64] or
+    null. */
 const makeLayer = (canvas, size, recording, shows, heat) => {
   const [width, height] = size, pen = canvas.getContext("2d");
   const small = document.createElement("canvas");
@@ -44,7 +46,8 @@ const makeLayer = (canvas, size, recording, shows, heat) => {
 
   const drawTint = (time) => {
     const mask = recording.mask(time);
-    if (mask) cells(mask.width, mask.height, [255, 40, 30], (i) => mask.value[i >> 3] & (128 >> (i & 7)) ? 110 : 0, false);
+    const opacity = (i) => mask.value[i >> 3] & (128 >> (i & 7)) ? 110 : 0;
+    if (mask) cells(mask.width, mask.height, [255, 40, 30], opacity, false);
   };
 
   const stroke = (way, colour, thick) => {
@@ -80,7 +83,8 @@ const makeLayer = (canvas, size, recording, shows, heat) => {
     pen.fillStyle = "#000a";
     pen.fillRect(edge, edge, wide, high);
     pen.fillStyle = "#fffc";
-    bars.forEach((bar, i) => pen.fillRect(edge + i * wide / bars.length, edge + high * (1 - bar / 255), wide / bars.length, high * bar / 255));
+    bars.forEach((bar, i) => pen.fillRect(edge + i * wide / bars.length, edge + high * (1 - bar / 255),
+      wide / bars.length, high * bar / 255));
   };
 
   const draw = (time) => {

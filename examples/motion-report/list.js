@@ -16,8 +16,8 @@ const secondsOf = (text) => {
   return text.split(":").reduce((sum, part) => 60 * sum + Number(part), 0);
 };
 
-/** `go(event)` is called when somebody chooses an event, `times(seconds)` gives the text of a time, and `wall(seconds)` that of
-    the clock time, which may be empty. */
+/** `go(event)` is called when somebody chooses an event, `times(seconds)` gives the text of a time, and `wall(seconds)`
+    that of the clock time, which may be empty. */
 const makeList = (data, pictures, element, go, times, wall) => {
   const PAGE = 60;
   let shown = [], count = PAGE, chosen = null;
@@ -30,12 +30,14 @@ const makeList = (data, pictures, element, go, times, wall) => {
       if (object.entered > left) break;
       if (object.left >= entered && (!largest || area(object) > area(largest))) largest = object;
     }
-    return {key: `motion-${i}`, entered, left, clip, seconds: left - entered, picture: largest?.picture, box: largest?.box ?? [0, 0, 0, 0],
-      visits: largest?.visits ?? [], crossed: [], notes: [], still: false, object: null, number: i + 1};
+    return {key: `motion-${i}`, entered, left, clip, seconds: left - entered, picture: largest?.picture,
+      box: largest?.box ?? [0, 0, 0, 0], visits: largest?.visits ?? [], crossed: [], notes: [], still: false,
+      object: null, number: i + 1};
   });
 
   const sourceOf = (picture) =>
-    typeof picture === "string" ? picture : `data:image/jpeg;base64,${pictures.slice(picture[0], picture[0] + picture[1])}`;
+    typeof picture === "string" ? picture
+      : `data:image/jpeg;base64,${pictures.slice(picture[0], picture[0] + picture[1])}`;
   const badge = (list, text, time) => {
     const button = add(add(list, "li"), "button", text, {className: "link", type: "button"});
     button.dataset.seek = time.toFixed(3);
@@ -48,14 +50,19 @@ const makeList = (data, pictures, element, go, times, wall) => {
     card.dataset.key = event.key;
     const main = add(card, "button", "", {className: "main", type: "button"});
     const name = event.object ? `Object ${event.object.id}` : `Motion ${event.number}`;
-    if (event.picture) add(main, "img", "", {src: sourceOf(event.picture), alt: `${name} at its best`, loading: "lazy"});
-    else add(main, "span", "no picture", {className: "blank"});
+    if (event.picture) {
+      add(main, "img", "", {src: sourceOf(event.picture), alt: `${name} at its best`, loading: "lazy"});
+    } else {
+      add(main, "span", "no picture", {className: "blank"});
+    }
     const title = add(main, "span", "", {className: "title"});
     if (event.object) add(title, "span", "", {className: "swatch"}).style.background = colourOf(event.object.id);
     add(title, "strong", name);
     add(main, "span", `${times(event.entered)} – ${times(event.left)}`, {className: "span"});
     if (wall(event.entered)) add(main, "span", wall(event.entered), {className: "when"});
-    add(main, "span", `${event.seconds.toFixed(1)} s${event.still ? ", still" : event.path ? `, ${event.path} px` : ""}`, {className: "when"});
+    add(main, "span",
+      `${event.seconds.toFixed(1)} s${event.still ? ", still" : event.path ? `, ${event.path} px` : ""}`,
+      {className: "when"});
     const places = document.createElement("ul");
     places.className = "places";
     if (event.object) {
@@ -72,7 +79,8 @@ const makeList = (data, pictures, element, go, times, wall) => {
     const from = secondsOf(element("from").value), to = secondsOf(element("to").value), zone = element("zone").value;
     const tall = 100 * event.box[3] / data.size[1];
     return (from === null || event.left - data.start >= from) && (to === null || event.entered - data.start <= to)
-      && event.seconds >= Number(element("least").value) && (!Number(element("size").value) || tall >= Number(element("size").value))
+      && event.seconds >= Number(element("least").value)
+      && (!Number(element("size").value) || tall >= Number(element("size").value))
       && !(element("hide-still").checked && event.still)
       && (!zone || event.visits.some(([name]) => name === zone));
   };

@@ -9,16 +9,16 @@ LARGEST = 960  # greatest width and height of a video that is encoded here, in p
 SCALE = (f"videoconvertscale ! video/x-raw,width=(int)[2,{LARGEST},2],height=(int)[2,{LARGEST},2],"
          "pixel-aspect-ratio=1/1")
 
-# (element, its settings, what follows it, suffix of the file): the first one that is installed encodes. The GPU first, then by
-# processor time for vtest.avi: openh264enc takes a quarter of that of vp9enc, and vp8enc takes seven times as much as vp9enc.
-# A key frame every 60 frames keeps seeking quick.
+# (element, its settings, what follows it, suffix of the file): the first one that is installed encodes. The GPU first,
+# then by processor time for vtest.avi: openh264enc takes a quarter of that of vp9enc, and vp8enc takes seven times as
+# much as vp9enc. A key frame every 60 frames keeps seeking quick.
 ENCODERS = (
     ("nvh264enc", "gop-size=60", "h264parse ! mp4mux name=file", "mp4"),
     ("x264enc", "speed-preset=ultrafast key-int-max=60 pass=qual quantizer=23", "h264parse ! mp4mux name=file", "mp4"),
     ("openh264enc", "complexity=low usage-type=camera rate-control=bitrate bitrate=1500000 gop-size=60 multi-thread=2",
      "h264parse ! mp4mux name=file", "mp4"),
-    ("vp9enc", "deadline=1 cpu-used=8 row-mt=true threads=4 end-usage=cq cq-level=32 target-bitrate=4000000 keyframe-max-dist=60",
-     "webmmux name=file", "webm"),
+    ("vp9enc", "deadline=1 cpu-used=8 row-mt=true threads=4 end-usage=cq cq-level=32 target-bitrate=4000000 "
+     "keyframe-max-dist=60", "webmmux name=file", "webm"),
 )
 
 
@@ -43,7 +43,8 @@ def begin_at_zero(queue):
 
 
 def end_quietly(element):
-    """openh264enc writes a line to stderr when it is asked for frames at the end; it holds none back. So EOS goes around it."""
+    """openh264enc writes a line to stderr when it is asked for frames at the end; it holds none back. So EOS goes
+    around it."""
     if element.get_factory().get_name() != "openh264enc":
         return
 
@@ -57,14 +58,15 @@ def end_quietly(element):
 
 
 class Camera:
-    """Makes small pictures of frames in a pipeline of its own, so that their size does not limit that of the source. Use it in a
-    `with` block, and from one thread at a time."""
+    """Makes small pictures of frames in a pipeline of its own, so that their size does not limit that of the source.
+    Use it in a `with` block, and from one thread at a time."""
 
     def __init__(self, largest, how="", made="video/x-raw,format=I420", after="jpegenc quality=80 !"):
         """`largest` is the greatest width and height of a picture, in pixels. By default it is a JPEG."""
         self.pipeline = common.parse(
             f"""appsrc name=frames format=time ! videoconvertscale {how} !
-            {made},width=[1,{largest}],height=[1,{largest}],pixel-aspect-ratio=1/1 ! {after} appsink name=sink sync=false""")
+            {made},width=[1,{largest}],height=[1,{largest}],pixel-aspect-ratio=1/1 ! {after}
+            appsink name=sink sync=false""")
         self.broken = False
         self.frames, self.sink = (self.pipeline.get_by_name(name) for name in ("frames", "sink"))
 
@@ -76,7 +78,8 @@ class Camera:
         self.pipeline.set_state(Gst.State.NULL)
 
     def sample(self, buffer, caps):
-        """Returns the picture of a frame in system memory as a sample. Returns None if it cannot be made, and from then on."""
+        """Returns the picture of a frame in system memory as a sample. Returns None if it cannot be made, and
+        from then on."""
         if self.broken:
             return None
         self.frames.emit("push-sample", Gst.Sample.new(buffer, caps, None, None))
@@ -96,5 +99,6 @@ class Camera:
 
 
 def mask_camera(largest):
-    """A camera for masks: its pictures are GRAY8. It takes one pixel of many, so a cell is as the mask is in its middle."""
+    """A camera for masks: its pictures are GRAY8. It takes one pixel of many, so a cell is as the mask is in
+    its middle."""
     return Camera(largest, "method=nearest-neighbour", "video/x-raw,format=GRAY8", "")

@@ -2,21 +2,23 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A report of what moves in a clip: a page with a player, a time line and a table of objects.
 
-  GST_PLUGIN_PATH=build/gst examples/motion-report/motion_report.py [CLIP] [--out=FOLDER] [--zones=ZONES] [--lines=LINES] …
+  GST_PLUGIN_PATH=build/gst examples/motion-report/motion_report.py [CLIP] [--out=FOLDER] [--zones=ZONES]
+                                                                   [--lines=LINES] …
 
 CLIP is a file, a URI, a camera (/dev/video0), or a folder. Without one, a synthetic scene is analysed. Writes to FOLDER
-  report.html   the report, which opens by itself: events with pictures, and the clip, over which the page draws what was found
+  report.html   the report, which opens by itself: events with pictures, and the clip, over which the page draws what
+                was found
   report.mp4    or report.webm: the clip, only if it is larger than --embed; a smaller one is inside of report.html
   pictures/     only if there are many objects: their pictures
   clips/        with --clips: each motion or each visit of an object as a file of its own, clips.csv and clips.json
-  motion.jsonl  one event for each line: begin, motion or end, where and how much; light; enter, leave, stopped, cross … of an object.
-                The last one, finished, says whether the clip was analysed to its end
+  motion.jsonl  one event for each line: begin, motion or end, where and how much; light; enter, leave, stopped, cross …
+                of an object. The last one, finished, says whether the clip was analysed to its end
   objects.csv   one visit of an object for each line
   frames.csv    motion and brightness, one frame for each line
-and prints a table, and when each object entered and left. For a folder, each clip in it gets a folder with these files in FOLDER,
-beside index.html. Exit status: 0; 1 after a failure, with one sentence on stderr for each clip that failed; 2 for wrong usage; 3 if
-a report is written, but the clip could not be analysed to its end (it is shorter than its container declares, it has an error, or
-Ctrl-C stopped the analysis), or not all of its events could be cut out.
+and prints a table, and when each object entered and left. For a folder, each clip in it gets a folder with these files
+in FOLDER, beside index.html. Exit status: 0; 1 after a failure, with one sentence on stderr for each clip that failed;
+2 for wrong usage; 3 if a report is written, but the clip could not be analysed to its end (it is shorter than its
+container declares, it has an error, or Ctrl-C stopped the analysis), or not all of its events could be cut out.
 """
 import contextlib
 import os
@@ -33,7 +35,8 @@ import uris  # noqa: E402
 try:
     import analysis  # noqa: E402
 except ModuleNotFoundError as error:
-    sys.exit(f"{pathlib.Path(sys.argv[0]).name}: the Python module {error.name} is missing; apt-get install python3-{error.name}")
+    sys.exit(f"{pathlib.Path(sys.argv[0]).name}: the Python module {error.name} is missing; "
+             f"apt-get install python3-{error.name}")
 import media  # noqa: E402
 import page  # noqa: E402
 import shown  # noqa: E402
@@ -41,7 +44,8 @@ import tables  # noqa: E402
 
 INCOMPLETE = 3  # exit status
 LISTED = 30  # objects that are printed; objects.csv has all
-CLIPS = tuple(".3gp .asf .avi .divx .dv .flv .h264 .m2ts .m4v .mjpeg .mjpg .mkv .mov .mp4 .mpeg .mpg .mts .mxf .ogg .ogv .ts .vob "
+CLIPS = tuple(".3gp .asf .avi .divx .dv .flv .h264 .m2ts .m4v .mjpeg .mjpg .mkv .mov .mp4 .mpeg .mpg .mts .mxf .ogg "
+              ".ogv .ts .vob "
               ".webm .wmv".split())  # the files of a folder that are clips
 
 
@@ -93,7 +97,8 @@ def report_into(args, folder):
             try:
                 cut_events(args, findings, facts, video, folder)
             except common.Failure as failure:
-                findings.incomplete = "; ".join(filter(None, (findings.incomplete, f"not all events were cut out: {failure}")))
+                findings.incomplete = "; ".join(
+                    filter(None, (findings.incomplete, f"not all events were cut out: {failure}")))
         data = b""
         if video.path and os.path.getsize(video.path) <= args.embed * 2 ** 20:
             with open(video.path, "rb") as stream:
@@ -116,9 +121,10 @@ def judge(args, findings, facts):
 
 
 def cut_events(args, findings, facts, video, folder):
-    """Cuts a clip for each event out of the file, or out of the page's video where that is impossible. Events name their clips. Raises
-    a Failure; then those that were cut until then are there."""
-    whole = clips_of_events.can_cut(facts) and facts.codec not in clip_facts.OLD  # the page has a video that people can play
+    """Cuts a clip for each event out of the file, or out of the page's video where that is impossible. Events name
+    their clips. Raises a Failure; then those that were cut until then are there."""
+    # The page has a video that people can play.
+    whole = clips_of_events.can_cut(facts) and facts.codec not in clip_facts.OLD
     path, inner = (args.clip, facts) if whole else (video.path, video.path and clip_facts.facts_of(video.path))
     if not clips_of_events.can_cut(inner):
         clips_of_events.forget_listed(folder / "clips", facts and args.clip)
@@ -139,7 +145,8 @@ def say(findings, folder):
     runs, most = findings.runs, findings.most
     ids = {visit["id"] for visit in findings.visits}
     rows = [("report.html", f"in {folder}"), ("frames", f"{findings.count}"),
-            ("seconds", f"{findings.seconds:.1f} ({findings.count / findings.seconds:.0f} frames a second)"), ("backend", findings.backend),
+            ("seconds", f"{findings.seconds:.1f} ({findings.count / findings.seconds:.0f} frames a second)"),
+            ("backend", findings.backend),
             ("frames with motion", f"{findings.moving} ({100 * findings.moving / findings.count:.0f} %), "
              f"in {len(runs)} run{'s' if len(runs) != 1 else ''}"),
             ("objects", f"{len(ids)}"), ("most motion", f"{most.changed:.1f} % of the picture, at {most.time:.1f} s"),
@@ -196,12 +203,14 @@ def utf8(argument):
 
 def parse_arguments():
     parser = common.Parser(description=__doc__.splitlines()[0])
-    parser.add_argument("file", nargs="?", metavar="CLIP", help="a file, a URI, a camera, or a folder of clips (none: a synthetic scene)")
+    parser.add_argument("file", nargs="?", metavar="CLIP",
+                        help="a file, a URI, a camera, or a folder of clips (none: a synthetic scene)")
     parser.add_argument("--clip", help="the same")
     parser.add_argument("--out", default="out", help="the folder to write into (out)")
     parser.add_argument("--backend", default="auto", choices=("auto", "cuda", "cpu"))
     parser.add_argument("--frames", type=common.number(int, 1), default=300, help="length of the synthetic scene (300)")
-    parser.add_argument("--seconds", type=common.number(float, 0, above=True), help="analyse only the beginning of each clip")
+    parser.add_argument("--seconds", type=common.number(float, 0, above=True),
+                        help="analyse only the beginning of each clip")
     parser.add_argument("--zones", type=utf8,
                         help='polygons that objects enter: "NAME: x,y x,y x,y; NAME: …", in pixels or in shares (0.5)')
     parser.add_argument("--lines", type=utf8, help='lines that objects cross: "NAME: x,y x,y; NAME: …"')
@@ -211,8 +220,10 @@ def parse_arguments():
                         help="a video up to this size is a part of report.html; a larger one lies beside it (24)")
     parser.add_argument("--clips", nargs="?", const="motions", choices=clips_of_events.KINDS,
                         help="cut out each motion, or each visit of an object, as a file of its own")
-    parser.add_argument("--before", type=common.number(float, 0, 3600), default=2, metavar="SECONDS", help="of a clip before its event, 0 to 3600 (2)")
-    parser.add_argument("--after", type=common.number(float, 0, 3600), default=2, metavar="SECONDS", help="of a clip after its event, 0 to 3600 (2)")
+    parser.add_argument("--before", type=common.number(float, 0, 3600), default=2, metavar="SECONDS",
+                        help="of a clip before its event, 0 to 3600 (2)")
+    parser.add_argument("--after", type=common.number(float, 0, 3600), default=2, metavar="SECONDS",
+                        help="of a clip after its event, 0 to 3600 (2)")
     args = parser.parse_args(clips_of_events.with_kinds(sys.argv[1:]))
     if args.file and args.clip:
         parser.error(f"there is more than one clip: {args.clip} and {args.file}; a folder with both of them would do")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Makes report.html and index.html from the templates in this folder. A page needs nothing else: style, script, pictures and data
-are parts of it. Texts such as file names are escaped, and the Content-Security-Policy allows only our script and style."""
+"""Makes report.html and index.html from the templates in this folder. A page needs nothing else: style, script,
+pictures and data are parts of it. Texts such as file names are escaped, and the Content-Security-Policy allows only our
+script and style."""
 import base64
 import contextlib
 import hashlib
@@ -21,7 +22,8 @@ import recording
 import tables
 
 HERE = pathlib.Path(__file__).resolve().parent
-SCRIPTS = "recording.js", "layer.js", "timeline.js", "list.js", "zones.js", "report.js"  # in this order they become one script
+# In this order they become one script.
+SCRIPTS = "recording.js", "layer.js", "timeline.js", "list.js", "zones.js", "report.js"
 INLINE = 12 * 2 ** 20  # bytes of pictures that are a part of the page; if there are more, they lie beside it
 STILL = 1  # an object whose way is shorter than this many lengths of its box was still
 
@@ -40,7 +42,8 @@ def entry_of(name, findings):
     """The entry of a clip that was analysed; it does not keep the findings."""
     moving = 100 * findings.moving / findings.count
     objects = len({visit["id"] for visit in findings.visits})
-    return Entry(name, f"{duration(findings.length)} · objects: {objects} · motion: {moving:.0f} %", findings.poster, findings.incomplete)
+    return Entry(name, f"{duration(findings.length)} · objects: {objects} · motion: {moving:.0f} %", findings.poster,
+                 findings.incomplete)
 
 
 def clock(seconds):
@@ -82,9 +85,11 @@ def hash_of(text):
 def frame(title, body, script=""):
     """The whole page around a body."""
     style = (HERE / "page.css").read_text(encoding="utf-8")
-    policy = (f"default-src 'none'; img-src data: 'self' file:; media-src 'self' file: blob:; style-src '{hash_of(style)}'; "
+    policy = ("default-src 'none'; img-src data: 'self' file:; media-src 'self' file: blob:; "
+              f"style-src '{hash_of(style)}'; "
               f"script-src '{hash_of(script)}'; base-uri 'none'; form-action 'none'")
-    return fill("page.html", {"title": escape(title), "policy": escape(policy), "style": style, "body": body, "script": script})
+    return fill("page.html",
+                {"title": escape(title), "policy": escape(policy), "style": style, "body": body, "script": script})
 
 
 def shapes_of(text, size):
@@ -107,8 +112,8 @@ def is_still(visits):
 
 
 def objects_of(findings):
-    """One dictionary for each object that was in the frame or in a zone, in the order in which they came. Its picture is added by
-    pictures_of()."""
+    """One dictionary for each object that was in the frame or in a zone, in the order in which they came. Its picture
+    is added by pictures_of()."""
     objects = {}
     for visit in findings.visits:
         objects.setdefault(visit["id"], []).append(visit)
@@ -121,8 +126,10 @@ def objects_of(findings):
         best = max(visits, key=lambda visit: math.prod(visit.get("best_box", (0, 0, 0, 0))[2:]))
         made.append({
             "id": number, "entered": visits[0]["entered"], "left": max(visit["left"] for visit in visits),
-            "seconds": round(sum(visit["seconds"] for visit in visits), 3), "path": round(sum(visit["path_length"] for visit in visits)),
-            "best": best.get("best_time", visits[0]["entered"]), "box": best.get("best_box", [0, 0, 0, 0]), "still": is_still(visits),
+            "seconds": round(sum(visit["seconds"] for visit in visits), 3),
+            "path": round(sum(visit["path_length"] for visit in visits)),
+            "best": best.get("best_time", visits[0]["entered"]), "box": best.get("best_box", [0, 0, 0, 0]),
+            "still": is_still(visits),
             "visits": [[visit["zone"], visit["entered"], visit["left"]] for visit in visits if "zone" in visit],
             "crossed": [[one["line"], one["direction"], one["time"]] for one in crossings.get(number, [])],
             "notes": [[one["event"], one["time"]] for one in notes.get(number, [])],
@@ -131,8 +138,8 @@ def objects_of(findings):
 
 
 def pictures_of(objects, pictures, folder):
-    """Gives each object its picture: its place in the text that is returned, or the name of a file if all pictures are larger than
-    INLINE."""
+    """Gives each object its picture: its place in the text that is returned, or the name of a file if all pictures are
+    larger than INLINE."""
     inline, texts, offset = pictures.size <= INLINE, [], 0
     if not inline:
         (folder / "pictures").mkdir(exist_ok=True)
@@ -215,33 +222,37 @@ def data_of(findings, args, objects, video, data, facts, chunks):
     """What the script of the page needs. `chunks` is the index of the recording."""
     zones, lines = (shapes_of(text, findings.size) for text in (args.zones, args.lines))
     began = facts.began.timestamp() * 1000 if facts and facts.began else None
-    return {"start": findings.start, "end": max(findings.end + findings.frame_time, findings.start + 1e-3), "size": findings.size,
-            "count": findings.count, "began": began, "offset": facts.began.utcoffset().total_seconds() if began is not None else 0,
+    return {"start": findings.start, "end": max(findings.end + findings.frame_time, findings.start + 1e-3),
+            "size": findings.size, "count": findings.count, "began": began,
+            "offset": facts.began.utcoffset().total_seconds() if began is not None else 0,
             "video": {"embedded": bool(data), "kind": f"video/{video.suffix}", "begins": video.begins,
                       "name": f"report.{video.suffix}" if video.path or data else ""},
-            "frames": findings.columns.lists(), "runs": [[*run, findings.clips.get((run[0], None))] for run in findings.runs],
-            "lights": findings.lights, "zones": zones, "lines": lines, "objects": objects, "chunks": chunks,
-            "keep": findings.recording.keep,
+            "frames": findings.columns.lists(),
+            "runs": [[*run, findings.clips.get((run[0], None))] for run in findings.runs], "lights": findings.lights,
+            "zones": zones, "lines": lines, "objects": objects, "chunks": chunks, "keep": findings.recording.keep,
             "crossings": [{key: one[key] for key in ("time", "id", "line", "direction")} for one in findings.crossings],
             "heat": heat_of(findings.recording)}
 
 
 def write(findings, args, title, folder, video, data, facts):
-    """Writes report.html. `video` is a shown.Video, `data` its bytes if it becomes a part of the page, `facts` those of the clip or
-    None."""
+    """Writes report.html. `video` is a shown.Video, `data` its bytes if it becomes a part of the page, `facts` those of
+    the clip or None."""
     objects, (width, height) = objects_of(findings), findings.size
     texts, (chunks, index) = pictures_of(objects, findings.pictures, folder), findings.recording.base64()
     summary = f"{duration(findings.length)} · {findings.count} frames · {width}×{height}"
     if facts and facts.began:
         summary += f" · {facts.began.isoformat(sep=' ', timespec='seconds')}"
-    values = json.dumps(data_of(findings, args, objects, video, data, facts, index), separators=(",", ":")).replace("<", "\\u003c")
-    incomplete = f'<p class="incomplete" id="incomplete" role="alert"><strong>Incomplete:</strong> {escape(findings.incomplete)}</p>'
+    values = json.dumps(data_of(findings, args, objects, video, data, facts, index),
+                        separators=(",", ":")).replace("<", "\\u003c")
+    incomplete = ('<p class="incomplete" id="incomplete" role="alert"><strong>Incomplete:</strong> '
+                  f'{escape(findings.incomplete)}</p>')
     body = fill("report.html", {
-        "title": escape(title), "facts": escape(summary), "tiles": tiles(findings, objects), "data": values, "pictures": texts,
-        "incomplete": incomplete if findings.incomplete else "", "about": about(findings, args, video, facts), "chunks": chunks,
-        "poster": data_uri("image/jpeg", findings.poster), "width": str(width), "height": str(height),
-        "source": f' src="{os.path.basename(video.path)}"' if video.path else "", "video": base64.b64encode(data).decode(),
-        "objects_csv": data_uri("text/csv", tables.objects_csv(findings))})
+        "title": escape(title), "facts": escape(summary), "tiles": tiles(findings, objects), "data": values,
+        "pictures": texts,
+        "incomplete": incomplete if findings.incomplete else "", "about": about(findings, args, video, facts),
+        "chunks": chunks, "poster": data_uri("image/jpeg", findings.poster), "width": str(width), "height": str(height),
+        "source": f' src="{os.path.basename(video.path)}"' if video.path else "",
+        "video": base64.b64encode(data).decode(), "objects_csv": data_uri("text/csv", tables.objects_csv(findings))})
     script = "\n".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)
     with common.whole(folder / "report.html") as stream:
         stream.write(frame(f"{title} – motion report", body, script).encode())
@@ -254,7 +265,8 @@ def card(entry):
         return f'<li class="card failed"><h2>{name}</h2><p>{escape(entry.failure)}</p></li>'
     link = escape(urllib.parse.quote(os.fsencode(entry.name)) + "/report.html")
     incomplete = f'<p class="incomplete">Incomplete: {escape(entry.incomplete)}</p>' if entry.incomplete else ""
-    return (f'<li class="card"><a href="{link}"><img src="{data_uri("image/jpeg", entry.poster)}" alt=""><h2>{name}</h2></a>'
+    return (f'<li class="card"><a href="{link}"><img src="{data_uri("image/jpeg", entry.poster)}" '
+            f'alt=""><h2>{name}</h2></a>'
             f'<p>{escape(entry.facts)}</p>{incomplete}</li>')
 
 

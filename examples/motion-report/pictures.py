@@ -72,18 +72,20 @@ def cut(buffer, caps, box):
 
 
 class Tracker:
-    """Watches a cudadiff with output=mask. Records the places of its objects and the masks; `pictures` are those of the objects,
-    untinted. `poster()` is a JPEG of the frame in which objects fill most; `size` is the width and height of frames.
+    """Watches a cudadiff with output=mask. Records the places of its objects and the masks; `pictures` are those of
+    the objects, untinted. `poster()` is a JPEG of the frame in which objects fill most; `size` is the width and height
+    of frames.
 
-    On a GPU, frames are in its memory before and after the cudadiff. So `before` and `after` are pads further away, where frames
-    are in system memory; timestamps tell which frame is which. All three pads belong to one thread."""
+    On a GPU, frames are in its memory before and after the cudadiff. So `before` and `after` are pads further away,
+    where frames are in system memory; timestamps tell which frame is which. All three pads belong to one thread."""
 
     def __init__(self, before, motion, after, recorder, folder):
         self.recorder, self.pictures, self.size = recorder, Pictures(folder), (0, 0)
         self.best, self.poster_score, self.poster_frame = {}, -1, None
         self.inputs = collections.deque(maxlen=10)  # frames as they came in; more than the elements between can hold
         self.segment, self.sampled, self.masked = None, None, None
-        self.close, self.wide, self.small = self.cameras = media.Camera(LARGE), media.Camera(WIDE), media.mask_camera(GRID)
+        self.close, self.wide, self.small = self.cameras = (media.Camera(LARGE), media.Camera(WIDE),
+                                                            media.mask_camera(GRID))
         before.add_probe(Gst.PadProbeType.BUFFER, self.on_input)
         motion.get_static_pad("src").add_probe(Gst.PadProbeType.BUFFER, self.on_objects)
         after.add_probe(Gst.PadProbeType.BUFFER, self.on_mask)
@@ -141,7 +143,8 @@ class Tracker:
         return next((one for one in self.inputs if one[0].pts == pts), None)
 
     def look(self, number, box, pts):
-        """Keeps the part of the frame in which the object is whole and largest. At the edge, only a part of it may be seen."""
+        """Keeps the part of the frame in which the object is whole and largest. At the edge, only a part of it
+        may be seen."""
         (x, y, w, h), (width, height) = box, self.size
         score = w * h * (1 if 0 < x and 0 < y and x + w < width and y + h < height else 0.25)
         best = self.best.get(number)
@@ -157,7 +160,8 @@ class Tracker:
 
     def develop(self, pts=None):
         """Makes the JPEGs of objects that were not seen for a while; of all, without a time."""
-        for number in [number for number, best in self.best.items() if pts is None or not 0 <= pts - best.seen < 5 * Gst.SECOND]:
+        for number in [number for number, best in self.best.items()
+                       if pts is None or not 0 <= pts - best.seen < 5 * Gst.SECOND]:
             self.pictures.put(number, self.close.shoot_planes(*self.best.pop(number).frame))
 
     def poster(self):

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Reads what recording.py wrote: one chunk for each minute, inflated when it is shown. Times are stream times in seconds.
+// Reads what recording.py wrote: one chunk for each minute, inflated when it is shown. Times are stream times
+// in seconds.
 "use strict";
 
-/** The recording in a text of base64. `index` has [minute, first character, number of characters] of each chunk; `loaded` is called
-    when a chunk is there. It has one of `keep` masks. */
+/** The recording in a text of base64. `index` has [minute, first character, number of characters] of each chunk;
+    `loaded` is called when a chunk is there. It has one of `keep` masks. */
 const makeRecording = (text, index, keep, loaded) => {
   const MINUTE = 60, KEPT = 12, BINS = 64;
   const where = new Map(index.map(([minute, first, count]) => [minute, [first, count]]));
@@ -33,7 +34,8 @@ const makeRecording = (text, index, keep, loaded) => {
     });
     const maskTimes = times(masks), barTimes = times(bars), size = Math.ceil(width * height / 8);
     return {tracks, maskTimes, barTimes, width, height,
-      masks: Array.from(maskTimes, () => take(Uint8Array, size)), bars: Array.from(barTimes, () => take(Uint8Array, BINS))};
+      masks: Array.from(maskTimes, () => take(Uint8Array, size)),
+      bars: Array.from(barTimes, () => take(Uint8Array, BINS))};
   };
 
   const load = (minute) => {
@@ -74,7 +76,8 @@ const makeRecording = (text, index, keep, loaded) => {
   const sample = (time, most, times, values) => {
     for (const chunk of between(time - most, time).reverse()) {
       const i = last(chunk[times], time);
-      if (i >= 0) return time - chunk[times][i] <= most ? {value: chunk[values][i], width: chunk.width, height: chunk.height} : null;
+      if (i >= 0 && time - chunk[times][i] > most) return null;
+      if (i >= 0) return {value: chunk[values][i], width: chunk.width, height: chunk.height};
     }
     return null;
   };
@@ -95,7 +98,8 @@ const makeRecording = (text, index, keep, loaded) => {
     /** All places of one object, also if that takes a while. Only the first hour of its stay. */
     way: async (id, from, to) => {
       let found = [];
-      for (let minute = Math.max(0, Math.floor(from / MINUTE)); minute <= Math.min(to, from + 3600) / MINUTE; ++minute) {
+      const end = Math.min(to, from + 3600) / MINUTE;
+      for (let minute = Math.max(0, Math.floor(from / MINUTE)); minute <= end; ++minute) {
         const chunk = await load(minute);
         found = found.concat(chunk?.tracks.get(id) ?? []);
       }

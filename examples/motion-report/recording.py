@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What the page draws over the clip, as compact data that streams to disk: places of objects, the mask and histograms.
 
-A recording is a row of chunks, one for each minute of the clip. The page inflates only the chunk that it shows, so ten hours take as
-much memory as a minute, here and there. A chunk is deflated (zlib), little-endian, without gaps; all times are milliseconds in the
-minute:
+A recording is a row of chunks, one for each minute of the clip. The page inflates only the chunk that it shows, so ten
+hours take as much memory as a minute, here and there. A chunk is deflated (zlib), little-endian, without gaps; all
+times are milliseconds in the minute:
   uint32  the numbers of places, masks and histograms; width and height of a mask
   places      ids uint32…; times uint16…; x, y, width and height uint16… (pixels of the clip), each as a row of its own
   masks       times uint16…
@@ -43,9 +43,9 @@ class Chunk:
 
 
 class Recorder:
-    """Collects samples in the order of their times, and writes chunks to a file without a name in `folder`. One kind of sample may
-    come later than the others; so the last two chunks are open. Times are stream times in seconds; it may be used by several
-    threads. Also counts for each cell of the mask how often it moved: `heat`, an array of a
+    """Collects samples in the order of their times, and writes chunks to a file without a name in `folder`. One kind of
+    sample may come later than the others; so the last two chunks are open. Times are stream times in seconds; it may be
+    used by several threads. Also counts for each cell of the mask how often it moved: `heat`, an array of a
     mask's shape."""
 
     def __init__(self, folder):
@@ -64,7 +64,8 @@ class Recorder:
             self._at(time).places.append((time, number, box))
 
     def mask(self, time, moving):
-        """`moving`: a two-dimensional array of bool. A mask in which nothing moves is kept only after one in which something does."""
+        """`moving`: a two-dimensional array of bool. A mask in which nothing moves is kept only after one in which
+        something does."""
         if self.heat is None:
             self.heat = numpy.zeros(moving.shape, numpy.uint32)
         if moving.shape != self.heat.shape:  # the size of the clip changed
@@ -82,7 +83,8 @@ class Recorder:
         """`counts`: of as many bins as there are, a multiple of BINS."""
         bars = numpy.asarray(counts, float).reshape(BINS, -1).sum(1)
         with self.lock:
-            self._at(time).bars.append((time, (bars * (255 / max(bars.max(), 1))).round().astype(numpy.uint8).tobytes()))
+            self._at(time).bars.append((time,
+                                        (bars * (255 / max(bars.max(), 1))).round().astype(numpy.uint8).tobytes()))
 
     def finish(self):
         """Writes the last chunks. The next sample begins a new one."""
@@ -103,8 +105,8 @@ class Recorder:
 
     @property
     def keep(self):
-        """One of how many masks in which something moves the page gets, so that all chunks have about MOST bytes: 1, 2, 4 … 64. All
-        else is kept."""
+        """One of how many masks in which something moves the page gets, so that all chunks have about MOST bytes: 1, 2,
+        4 … 64. All else is kept."""
         keep = 1
         while self.size - self.masks + self.masks / keep > MOST and keep < 64:
             keep *= 2
@@ -138,5 +140,5 @@ def thinned(data, keep):
     kept = [i for i in range(masks) if i % keep == 0 or not any(data[bits + size * i:bits + size * (i + 1)])]
     head = numpy.array([places, len(kept), bars, width, height], "<u4").tobytes()
     return zlib.compress(b"".join([head, data[20:times], *(data[times + 2 * i:times + 2 * i + 2] for i in kept),
-                                   data[times + 2 * masks:bits], *(data[bits + size * i:bits + size * (i + 1)] for i in kept),
-                                   data[bits + size * masks:]]), 6)
+                                   data[times + 2 * masks:bits], *(data[bits + size * i:bits + size * (i + 1)]
+                                                                   for i in kept), data[bits + size * masks:]]), 6)

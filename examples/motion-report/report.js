@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The player, and what follows its time. Times are stream times of the clip in seconds; the video begins at data.video.begins.
+// The player, and what follows its time. Times are stream times of the clip in seconds; the video begins at
+// data.video.begins.
 "use strict";
 (() => {
   const element = (id) => document.getElementById(id);
@@ -11,7 +12,8 @@
 
   const clamp = (value, least, most) => Math.min(Math.max(value, least), most);
   const clock = (seconds) => {
-    const tenths = Math.round(seconds * 10), hours = Math.floor(tenths / 36000), minutes = Math.floor(tenths / 600) % 60;
+    const tenths = Math.round(seconds * 10);
+    const hours = Math.floor(tenths / 36000), minutes = Math.floor(tenths / 600) % 60;
     const rest = `${String(Math.floor(tenths / 10) % 60).padStart(2, "0")}.${tenths % 10}`;
     return hours ? `${hours}:${String(minutes).padStart(2, "0")}:${rest}` : `${minutes}:${rest}`;
   };
@@ -24,7 +26,8 @@
     element("message").textContent = text;
     element("message").hidden = false;
   };
-  video.addEventListener("error", () => complain(data.video.embedded ? `This browser cannot play the clip (${data.video.kind}).`
+  video.addEventListener("error", () => complain(data.video.embedded
+    ? `This browser cannot play the clip (${data.video.kind}).`
     : `The clip cannot be played: it is the file ${data.video.name}, which must lie beside this page.`));
   if (data.video.embedded) {
     const bytes = atob(textOf("clip")), array = new Uint8Array(bytes.length);
@@ -69,7 +72,8 @@
     seek(to);
   };
 
-  /** Draws with each frame of the video that is shown; without requestVideoFrameCallback, with each picture of the screen. */
+  /** Draws with each frame of the video that is shown; without requestVideoFrameCallback, with each picture of the
+      screen. */
   const follow = () => {
     if (video.requestVideoFrameCallback) {
       video.requestVideoFrameCallback((_, frame) => {
@@ -84,7 +88,9 @@
     }
   };
   follow();
-  for (const kind of ["seeked", "timeupdate", "loadedmetadata"]) video.addEventListener(kind, () => video.paused && show(now()));
+  for (const kind of ["seeked", "timeupdate", "loadedmetadata"]) {
+    video.addEventListener(kind, () => video.paused && show(now()));
+  }
 
   // ---- controls ----
   for (const button of document.querySelectorAll(".tiles [data-seek]")) {
@@ -93,9 +99,12 @@
   element("before").addEventListener("click", () => go(list.before(time)));
   element("after").addEventListener("click", () => go(list.next(time)));
   element("speed").addEventListener("change", (event) => { video.playbackRate = Number(event.target.value); });
-  for (const name of ["boxes", "ways", "tint", "heat", "histogram"]) element(name).addEventListener("change", () => show(time));
+  for (const name of ["boxes", "ways", "tint", "heat", "histogram"]) {
+    element(name).addEventListener("change", () => show(time));
+  }
   for (const [name, group] of [["zones", zones], ["lines", lines]]) {
-    element(name).addEventListener("change", () => group.setAttribute("visibility", shows(name) ? "visible" : "hidden"));
+    const follows = () => group.setAttribute("visibility", shows(name) ? "visible" : "hidden");
+    element(name).addEventListener("change", follows);
     element(`${name}-label`).hidden = !data[name].length;
   }
 
@@ -107,7 +116,8 @@
     if (editor.key(event.key)) return event.preventDefault();
     const on = event.target;
     if (on.matches("input:not([type=checkbox]), select, textarea, video")) return;
-    const move = moves[event.key] ?? (on.id === "timeline" ? timeline.moves[event.key] : undefined), key = event.key.toLowerCase();
+    const move = moves[event.key] ?? (on.id === "timeline" ? timeline.moves[event.key] : undefined);
+    const key = event.key.toLowerCase();
     if (move !== undefined) seek(clamp(now() + move * (event.shiftKey ? 10 : 1), data.start, data.end));
     else if (key === "n") go(list.next(time));
     else if (key === "p") go(list.before(time));

@@ -16,8 +16,8 @@ SUFFIXES = "mp4", "webm"
 
 @dataclass
 class Video:
-    """`path` is a file for the page, or None if there is no video. `begins` is the stream time at which it begins. `how` says for
-    people where it comes from."""
+    """`path` is a file for the page, or None if there is no video. `begins` is the stream time at which it begins.
+    `how` says for people where it comes from."""
     path: Optional[str]
     suffix: str
     begins: float
@@ -25,8 +25,8 @@ class Video:
 
 
 def needs_encoding(facts):
-    """Whether the clip with these facts (None: no file) must be encoded for browsers. A turned one must unless they get the file
-    itself, because its new container would not say so."""
+    """Whether the clip with these facts (None: no file) must be encoded for browsers. A turned one must unless they get
+    the file itself, because its new container would not say so."""
     return not facts or not facts.played or (facts.turned and not facts.as_it_is)
 
 
@@ -71,16 +71,18 @@ def forget(folder, kept, clip):
 
 
 def choose(path, facts, findings, unfinished, suffix):
-    """The video of a clip that was analysed. `unfinished` is the file of the encoder, which made `suffix`; it is free if the clip
-    need not be encoded."""
+    """The video of a clip that was analysed. `unfinished` is the file of the encoder, which made `suffix`; it is free
+    if the clip need not be encoded."""
     if needs_encoding(facts):
         if not unfinished.stream.seek(0, 2):
             return Video(None, suffix, 0, "there is no video, because its encoder did not finish")
-        return Video(unfinished.path, suffix, findings.start, f"encoded for this page, at most {media.LARGEST} pixels a side")
+        return Video(unfinished.path, suffix, findings.start,
+                     f"encoded for this page, at most {media.LARGEST} pixels a side")
     if facts.as_it_is:
         return Video(path, facts.suffix, 0, "the clip itself")
     try:
         clip_facts.remux(path, facts, unfinished.stream)
     except common.Failure as failure:
         return Video(None, suffix, 0, f"there is no video: {failure}")
-    return Video(unfinished.path, facts.suffix, findings.start, f"the clip itself, in a container that browsers know ({facts.suffix})")
+    return Video(unfinished.path, facts.suffix, findings.start,
+                 f"the clip itself, in a container that browsers know ({facts.suffix})")

@@ -20,15 +20,17 @@ def text_of(names, rows):
 
 
 def objects_csv(findings):
-    """The file as bytes: one line for each visit, of the frame, or of a zone if there are zones. `lines_crossed` are the lines that the object crossed
-    during the visit, as NAME:DIRECTION with spaces between them. `incomplete` says why the clip was not analysed to its end."""
+    """The file as bytes: one line for each visit, of the frame, or of a zone if there are zones. `lines_crossed` are
+    the lines that the object crossed during the visit, as NAME:DIRECTION with spaces between them. `incomplete` says
+    why the clip was not analysed to its end."""
     rows = []
     for visit in findings.visits:
         crossed = " ".join(f"{one['line']}:{one['direction']}" for one in findings.crossings
                            if one["id"] == visit["id"] and visit["entered"] <= one["time"] <= visit["left"])
-        rows.append((visit["id"], visit.get("zone", ""), f"{visit['entered']:.3f}", f"{visit['left']:.3f}", visit["seconds"],
-                     visit["path_length"], crossed, findings.incomplete))
-    return text_of(OBJECTS, rows).encode(errors="backslashreplace")  # a reason may name a file whose name is invalid text
+        rows.append((visit["id"], visit.get("zone", ""), f"{visit['entered']:.3f}", f"{visit['left']:.3f}",
+                     visit["seconds"], visit["path_length"], crossed, findings.incomplete))
+    # A reason may name a file whose name is invalid text.
+    return text_of(OBJECTS, rows).encode(errors="backslashreplace")
 
 
 def write_objects(findings, folder):
@@ -44,12 +46,14 @@ def line_of(cells):
 
 
 def frame_row(f):
-    return (f"{f.time:.3f}", f"{f.changed:.4f}", int(f.moving), f.regions, f"{f.brightness:.2f}", f"{f.dark:.2f}", f"{f.bright:.2f}")
+    return (f"{f.time:.3f}", f"{f.changed:.4f}", int(f.moving), f.regions, f"{f.brightness:.2f}", f"{f.dark:.2f}",
+            f"{f.bright:.2f}")
 
 
 def last_event(findings):
     """The last line of motion.jsonl, as bytes: whether the clip was analysed to its end, and why not."""
-    event = {"event": "finished", "time": round(findings.end + findings.frame_time, 6), "frames": findings.count, "complete": not findings.incomplete}
+    event = {"event": "finished", "time": round(findings.end + findings.frame_time, 6), "frames": findings.count,
+             "complete": not findings.incomplete}
     if findings.incomplete:
         event["incomplete"] = findings.incomplete
     return (json.dumps(event) + "\n").encode()

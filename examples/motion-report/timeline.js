@@ -33,7 +33,8 @@ const makeTimeline = (timeline, data, times, seek) => {
     for (let time = Math.ceil(data.start / step) * step; time <= data.end; time += step) {
       const x = xOf(time), anchor = x < 20 ? "start" : x > width - 20 ? "end" : "middle";
       drawSvg(chart, "line", {class: "grid", x1: x, x2: x, y1: top, y2: bottom});
-      drawSvg(chart, "text", {x, y: bottom + 14, "text-anchor": anchor}, step < 1 ? times(time) : times(time).slice(0, -2));
+      const text = step < 1 ? times(time) : times(time).slice(0, -2);
+      drawSvg(chart, "text", {x, y: bottom + 14, "text-anchor": anchor}, text);
     }
   };
 
@@ -66,7 +67,8 @@ const makeTimeline = (timeline, data, times, seek) => {
   const drawEvents = ([top, low]) => {
     drawAll(data.runs, "run", ([from, to]) =>
       [bar(xOf(from), top, Math.max(2, xOf(to) - xOf(from)), low - top), `motion ${times(from)} – ${times(to)}`]);
-    drawAll(data.lights, "lights", (time) => [`M${xOf(time) - 6} ${low}h12l-6 -13z`, `light or scene changes at ${times(time)}`]);
+    drawAll(data.lights, "lights", (time) =>
+      [`M${xOf(time) - 6} ${low}h12l-6 -13z`, `light or scene changes at ${times(time)}`]);
     drawAll(data.crossings, "crossing", (one) => [`M${xOf(one.time)} ${top}l5 7l-5 7l-5 -7z`,
       `object ${one.id} crosses ${one.line} to the ${one.direction} at ${times(one.time)}`]);
   };
@@ -80,7 +82,8 @@ const makeTimeline = (timeline, data, times, seek) => {
     timeline.replaceChildren(tip);
     chart = drawSvg(timeline, "svg", {viewBox: `0 0 ${width} ${bottom + 20}`, "aria-hidden": "true"});
     drawAxis(rows.motion[0], bottom + 2);
-    const most = drawCurves(rows), name = (text, row) => drawSvg(chart, "text", {class: "name", x: 0, y: row[0] - 5}, text);
+    const most = drawCurves(rows);
+    const name = (text, row) => drawSvg(chart, "text", {class: "name", x: 0, y: row[0] - 5}, text);
     name(`motion: up to ${most.toFixed(1)} % of the picture`, rows.motion);
     name("brightness: mean, and darkest to brightest 1 %", rows.light);
     const signs = [data.lights.length && "▲ light or scene changes", data.crossings.length && "◆ a line is crossed"];
@@ -89,7 +92,8 @@ const makeTimeline = (timeline, data, times, seek) => {
     if (laneCount) name("objects", rows.objects);
     const lane = new Map(data.objects.map((object, i) => [object, lanes[i]]));
     drawAll(data.objects, "object", (object) => [
-      bar(xOf(object.entered), rows.objects[0] + lane.get(object) * laneHeight, Math.max(3, xOf(object.left) - xOf(object.entered)), laneHeight - 2),
+      bar(xOf(object.entered), rows.objects[0] + lane.get(object) * laneHeight,
+        Math.max(3, xOf(object.left) - xOf(object.entered)), laneHeight - 2),
       `object ${object.id}: ${times(object.entered)} – ${times(object.left)}`, {fill: colourOf(object.id)}]);
     hover = drawSvg(chart, "line", {class: "hover moving", y1: 0, y2: bottom, visibility: "hidden"});
     head = drawSvg(chart, "line", {class: "head moving", y1: 0, y2: bottom + 4});

@@ -34,7 +34,8 @@ const drawLines = (group, lines, size) => {
     // An arrow to the right of somebody who looks from the first point to the second.
     const long = Math.hypot(x2 - x1, y2 - y1) || 1, [dx, dy] = [(x2 - x1) / long, (y2 - y1) / long];
     const [x, y] = [(x1 + x2) / 2, (y1 + y2) / 2];
-    const point = (along, aside) => `${x + along * dx * size - aside * dy * size} ${y + along * dy * size + aside * dx * size}`;
+    const point = (along, aside) =>
+      `${x + along * dx * size - aside * dy * size} ${y + along * dy * size + aside * dx * size}`;
     drawSvg(group, "path", {d: `M${point(-.5, 0)} L${point(.5, 0)} L${point(0, .9)} Z`});
     labelAt(group, x, y - size * .6, size, line.name);
   }
@@ -75,7 +76,8 @@ const makeZoneEditor = (overlay, group, [width, height], element, textSize) => {
   };
   const place = (event) => {
     const box = overlay.getBoundingClientRect();
-    return [Math.round((event.clientX - box.left) / box.width * width), Math.round((event.clientY - box.top) / box.height * height)];
+    return [Math.round((event.clientX - box.left) / box.width * width),
+      Math.round((event.clientY - box.top) / box.height * height)];
   };
 
   overlay.addEventListener("click", (event) => {

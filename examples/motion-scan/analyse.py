@@ -1,27 +1,30 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Analyses clip after clip in one process, which opens GStreamer and the GPU once: cudahistogram and cudadiff, messages only; frames
-stay where the decoder leaves them.
+"""Analyses clip after clip in one process, which opens GStreamer and the GPU once: cudahistogram and cudadiff, messages
+only; frames stay where the decoder leaves them.
 
-Reads requests from stdin and writes results to stdout, a line of JSON each, until stdin ends. Each request is worked on at once, beside
-those before, so that whoever writes them decides how many run at a time.
-  request   number (the result has the same), uri (null: two synthetic frames, which try the settings), settings {property of cudadiff:
-            value}, backend, timeout (seconds), threads (of a decoder on the CPU; 0: as many as it likes)
-  result    status: ok; failed (the clip is at fault: error says why); timeout; setup (this machine or a setting is at fault).
-            After failed and timeout, the other fields say what was found until then:
-            frames, motion_frames, width, height (pixels), duration (seconds of video), backend, cpu_seconds, memory_mib,
-            complete whether the clip was read to its end, and is as long as its container says
-            profile  a row for each second of video: second, frames, motion_frames, changed_mean, changed_max (shares of pixels),
-                     brightness, dark, bright (mean, 1st and 99th percentile of luma, in percent; null without a measurement)
-            events   motion, light and cross: event, begin, end, duration (seconds), changed_ratio, objects (how many were there),
-                     picture (of motion: JPEG in base64, or null), line, direction, id
-            objects  visits: id, zone, entered, left, seconds, path_length (pixels), and the last box: x, y, width, height
+Reads requests from stdin and writes results to stdout, a line of JSON each, until stdin ends. Each request is worked on
+at once, beside those before, so that whoever writes them decides how many run at a time.
+  request   number (the result has the same), uri (null: two synthetic frames, which try the settings), settings
+            {property of cudadiff: value}, backend, timeout (seconds), threads (of a decoder on the CPU; 0: as many as
+            it likes)
+  result    status: ok; failed (the clip is at fault: error says why); timeout; setup (this machine or a setting is
+            at fault). After failed and timeout, the other fields say what was found until then:
+            frames, motion_frames, width, height (pixels), duration (seconds of video), backend, cpu_seconds,
+            memory_mib, complete whether the clip was read to its end, and is as long as its container says
+            profile  a row for each second of video: second, frames, motion_frames, changed_mean, changed_max (shares
+                     of pixels), brightness, dark, bright (mean, 1st and 99th percentile of luma, in percent; null
+                     without a measurement)
+            events   motion, light and cross: event, begin, end, duration (seconds), changed_ratio, objects (how many
+                     were there), picture (of motion: JPEG in base64, or null), line, direction, id
+            objects  visits: id, zone, entered, left, seconds, path_length (pixels), and the last box: x, y, width,
+                     height
 
 A request with `cut` decodes nothing: it cuts clips of events out of a file that was analysed before.
-  request   number, uri, timeout, cut {events: a list of [begin, end, number of the object or null], folder (where the clips are written),
-            before, after (seconds)}
-  result    status: ok or failed, error; rows: for each event its row in clips.csv, or {} if it was not cut out; remark: a sentence about
-            sound that was left out, or an empty text
+  request   number, uri, timeout, cut {events: a list of [begin, end, number of the object or null], folder (where the
+            clips are written), before, after (seconds)}
+  result    status: ok or failed, error; rows: for each event its row in clips.csv, or {} if it was not cut out; remark:
+            a sentence about sound that was left out, or an empty text
 A request without uri may have `shared`, a file that this machine must see, in a folder where it can write.
 """
 import json
@@ -124,7 +127,8 @@ class Job:
         return max((length / Gst.SECOND for known, length in answers if known), default=0)
 
     def cut(self):
-        """Whether the file is an AVI that is smaller than its header says; avidemux then looks how long it really is."""
+        """Whether the file is an AVI that is smaller than its header says; avidemux then looks how long it
+        really is."""
         path = uris.path_of(self.request["uri"] or "test://")
         if not path or not os.path.isfile(path):
             return False
@@ -164,7 +168,8 @@ def check_shared(file):
     """Raises a Failure if a file is not there, or others cannot be written beside it."""
     folder = os.path.dirname(file)
     if not os.path.exists(file):
-        raise common.Failure(f"clips are written by the machines that analyse, and here {folder} is not the folder of --out: it must be "
+        raise common.Failure(f"clips are written by the machines that analyse, and here {folder} is not the folder of "
+                             "--out: it must be "
                              "shared, with the same path everywhere")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise common.Failure(f"cannot write into the folder {folder}: permission denied")
@@ -215,7 +220,8 @@ def analyse(request):
         status, error = "failed", "there is no frame in it"
     return {"status": status, "error": error, **found, **job.found,
             "complete": status == "ok" and found["duration"] >= promised - SHORT and not job.cut(),
-            "cpu_seconds": seconds_used() - before, "memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+            "cpu_seconds": seconds_used() - before,
+            "memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
 
 
 def serve(requests, results):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Keeps an analyse.py that takes clip after clip. This is what a worker of Ray does; nothing here needs Ray or GStreamer."""
+"""Keeps an analyse.py that takes clip after clip. This is what a worker of Ray does; nothing here needs Ray or
+GStreamer."""
 import concurrent.futures
 import contextlib
 import itertools
@@ -60,7 +61,8 @@ class Process:
                 waiting.set_result(dict(self.crash))
 
     def analyse(self, request):
-        """The result of analyse.py, or the status `crashed` with an error, or `timeout` if the process had to be killed."""
+        """The result of analyse.py, or the status `crashed` with an error, or `timeout` if the process had to
+        be killed."""
         number, future = next(self.numbers), concurrent.futures.Future()
         with self.lock:
             if self.crash:
@@ -87,7 +89,8 @@ class Process:
 
 
 class Worker:
-    """Analyses clips, several at a time if it is called from several threads. `environment`: variables for analyse.py."""
+    """Analyses clips, several at a time if it is called from several threads. `environment`: variables for
+    analyse.py."""
 
     def __init__(self, environment=None):
         self.environment, self.lock, self.process = environment or {}, threading.Lock(), None
@@ -100,7 +103,8 @@ class Worker:
             return self.process
 
     def analyse(self, request, alone=False):
-        """The result of a request (see Process), with `seconds`, the time that it took. `alone`: in a process of its own."""
+        """The result of a request (see Process), with `seconds`, the time that it took. `alone`: in a process
+        of its own."""
         began = time.monotonic()
         process = Process(self.environment) if alone else self.shared()
         try:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Which clips there are, which of them this process has to analyse, and where their results are kept. Nothing here needs Ray or
-GStreamer's plugins.
+"""Which clips there are, which of them this process has to analyse, and where their results are kept. Nothing here
+needs Ray or GStreamer's plugins.
 
-A result is a file FOLDER/results/KEY.json. It appears whole, as soon as its clip is finished, so a stop at any moment loses only
-the clips in progress. The key is made from the clip's path, size and time of modification and from the settings: a clip that
-changed, or other settings, give another key."""
+A result is a file FOLDER/results/KEY.json. It appears whole, as soon as its clip is finished, so a stop at any moment
+loses only the clips in progress. The key is made from the clip's path, size and time of modification and from the
+settings: a clip that changed, or other settings, give another key."""
 import base64
 import contextlib
 import dataclasses
@@ -21,8 +21,8 @@ import tables
 import uris
 
 VERSION = 2  # of the results; another one repeats all clips
-SUFFIXES = set(".3gp .asf .avi .dv .flv .h264 .h265 .hevc .m2ts .m2v .m4v .mkv .mov .mp4 .mpeg .mpg .mts .mxf .ogg .ogv .ts "
-               ".vob .webm .wmv .y4m".split())
+SUFFIXES = set(".3gp .asf .avi .dv .flv .h264 .h265 .hevc .m2ts .m2v .m4v .mkv .mov .mp4 .mpeg .mpg .mts .mxf .ogg "
+               ".ogv .ts .vob .webm .wmv .y4m".split())
 FINISHED = ("ok", "failed", "timeout", "crashed")  # the status of a result
 
 
@@ -64,8 +64,8 @@ def videos_in(folder):
 
 
 def discover(arguments, lists=()):
-    """The locations that arguments and lists name: each path and URI once, folders searched. A missing argument is a Failure; a
-    missing path in a list is a clip that fails, since the others are still worth the work."""
+    """The locations that arguments and lists name: each path and URI once, folders searched. A missing argument is a
+    Failure; a missing path in a list is a clip that fails, since the others are still worth the work."""
     found = {}
     named = [(line, True) for file in lists for line in lines_of(file)]
     for argument in arguments:
@@ -77,14 +77,16 @@ def discover(arguments, lists=()):
         else:
             if path is not None and not listed and not os.path.lexists(path):
                 raise common.Failure(f"cannot read {path}: there is no such file")
-            found.setdefault(os.path.abspath(path) if path is not None else location, path if path is not None else location)
+            found.setdefault(os.path.abspath(path) if path is not None else location,
+                             path if path is not None else location)
     if not found:
         raise common.Failure("the list names no clip")
     return list(found.values())
 
 
 def settings_of(texts):
-    """Properties of cudadiff from texts NAME=VALUE; the last one of a name counts. Raises a ValueError with a sentence."""
+    """Properties of cudadiff from texts NAME=VALUE; the last one of a name counts. Raises a ValueError with
+    a sentence."""
     settings = {"preset": "outdoor"}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -114,7 +116,8 @@ def clip_of(location, settings):
 
 
 def folder_of(clip):
-    """The name of the folder for what is cut out of a clip: its name, as far as it is harmless, and a part of its key."""
+    """The name of the folder for what is cut out of a clip: its name, as far as it is harmless, and a part
+    of its key."""
     name = os.path.splitext(clip.name.rstrip("/").rpartition("/")[2])[0]
     harmless = re.sub(r"[^\w.-]+", "_", name)[:60].strip("._-") or "clip"
     return f"{harmless}_{clip.key[:8]}"
@@ -127,8 +130,8 @@ def clips_of(locations, settings):
 
 
 def in_shard(location, shard):
-    """Whether a location belongs to shard (i, n), 0 ≤ i < n. This depends on the path alone, so that shards that start at different
-    times agree even if files come and go."""
+    """Whether a location belongs to shard (i, n), 0 ≤ i < n. This depends on the path alone, so that shards that start
+    at different times agree even if files come and go."""
     index, count = shard
     path = uris.path_of(location)
     digest = hashlib.sha256(of_text(os.path.abspath(path) if path is not None else location)).digest()
@@ -145,7 +148,8 @@ def shard_of(text):
 
 def events_of(result, kind):
     """The events of a result of which clips are cut: `motions`, or `visits` of objects."""
-    return result.get("objects", []) if kind == "visits" else [event for event in result.get("events", ()) if event["event"] == "motion"]
+    return (result.get("objects", []) if kind == "visits"
+            else [event for event in result.get("events", ()) if event["event"] == "motion"])
 
 
 def event_of(row):
@@ -157,7 +161,8 @@ class Results:
     """The results in a folder, the pictures of their events, and clips of them."""
 
     def __init__(self, folder):
-        self.folder, self.pictures, self.cuts = (pathlib.Path(folder) / name for name in ("results", "pictures", "clips"))
+        self.folder, self.pictures, self.cuts = (pathlib.Path(folder) / name
+                                                 for name in ("results", "pictures", "clips"))
 
     def prepare(self, cuts=False):
         """Makes the folders. Raises a Failure if they cannot be written."""
@@ -181,7 +186,8 @@ class Results:
         return result if tables.is_result(result) and result.get("status") in FINISHED else None
 
     def write(self, clip, result):
-        """Writes the pictures of a result from analyse.py, and the result with their names. Pictures of an earlier one go."""
+        """Writes the pictures of a result from analyse.py, and the result with their names. Pictures of an
+        earlier one go."""
         for file in self.pictures.glob(f"{clip.key}-*.jpg"):
             file.unlink()
         for number, event in enumerate(result.get("events", ())):
@@ -200,8 +206,9 @@ class Results:
             yield file.name
 
     def cut_request(self, clip, options, repeat_failed=False):
-        """What analyse.py has to cut out for a clip with a result; None if there is nothing to do. `options`: of (motions or visits),
-        before and after (seconds). With repeat_failed, clips that could not be cut out before are tried again."""
+        """What analyse.py has to cut out for a clip with a result; None if there is nothing to do. `options`: of
+        (motions or visits), before and after (seconds). With repeat_failed, clips that could not be cut out before are
+        tried again."""
         result = self.read(clip)
         if not options or not result:
             return None
@@ -224,11 +231,13 @@ class Results:
         for row, found in zip(events_of(result, options["of"]), cut.get("rows", ())):
             if found:
                 row["cut"] = found
-        result["cut"] = {**options, "folder": os.path.basename(request["folder"]), "error": cut["error"], "remark": cut.get("remark", "")}
+        result["cut"] = {**options, "folder": os.path.basename(request["folder"]), "error": cut["error"],
+                         "remark": cut.get("remark", "")}
         with common.whole(self.file(clip)) as stream:
             stream.write(json.dumps(result).encode())
 
     def missing(self, clips, repeat_failed=False):
-        """The clips that have no result yet. With repeat_failed, those that failed, crashed or timed out count as having none."""
+        """The clips that have no result yet. With repeat_failed, those that failed, crashed or timed out count as
+        having none."""
         return [clip for clip in clips
                 if not (result := self.read(clip)) or (repeat_failed and result["status"] != "ok")]

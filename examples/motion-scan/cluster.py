@@ -25,8 +25,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 def files_of(*entries):
-    """These files, and those of the modules here and in the folder above that they import, directly or not. All other modules must
-    be installed where they run."""
+    """These files, and those of the modules here and in the folder above that they import, directly or not. All other
+    modules must be installed where they run."""
     found, waiting = set(), list(entries)
     while waiting:
         file = waiting.pop()
@@ -34,7 +34,8 @@ def files_of(*entries):
             continue
         found.add(file)
         for node in ast.walk(ast.parse(file.read_bytes(), file)):
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [getattr(node, "module", None)]
+            names = ([alias.name for alias in node.names] if isinstance(node, ast.Import)
+                     else [getattr(node, "module", None)])
             for name in names:
                 waiting += [path for path in (HERE / f"{name}.py", HERE.parent / f"{name}.py") if path.is_file()][:1]
     return sorted(found)
@@ -44,10 +45,12 @@ CODE = files_of(HERE / "child.py", child.PROGRAM)  # what other machines need
 
 
 def load_ray(local):
-    """Imports Ray, which reads its environment then. On one machine, its servers listen on 127.0.0.1 only, and want a secret."""
+    """Imports Ray, which reads its environment then. On one machine, its servers listen on 127.0.0.1 only, and
+    want a secret."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     if local:
-        os.environ.update(RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER="0", RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
+        os.environ.update(RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER="0", RAY_AUTH_MODE="token",
+                          RAY_AUTH_TOKEN=secrets.token_hex(32))
     try:
         import ray
     except ImportError as error:
@@ -62,7 +65,8 @@ def check_address(address):
         try:
             socket.create_connection((match[1], int(match[2])), timeout=CONNECT).close()
         except (OSError, OverflowError) as error:
-            raise common.Failure(f"cannot reach Ray at {address}: {getattr(error, 'strerror', None) or error}") from error
+            raise common.Failure(
+                f"cannot reach Ray at {address}: {getattr(error, 'strerror', None) or error}") from error
     elif address != "auto":
         raise common.Failure(f"--address={address} is neither HOST:PORT nor auto")
 
@@ -93,8 +97,8 @@ class Job:
 
 
 class Cluster:
-    """A connection to Ray, for a `with` block, with `workers` processes that take `clips` at a time each (None: the defaults, see
-    README.md). `trial` is a request whose result says whether a worker can work."""
+    """A connection to Ray, for a `with` block, with `workers` processes that take `clips` at a time each (None: the
+    defaults, see README.md). `trial` is a request whose result says whether a worker can work."""
 
     def __init__(self, address, workers, clips, use_gpus, trial):
         self.address, self.folder, self.trial, self.workers = address, None, trial, []
@@ -122,7 +126,8 @@ class Cluster:
                 for file in CODE:
                     shutil.copy(file, self.folder)
                 plugins = {key: value for key, value in os.environ.items() if key.startswith("GST_PLUGIN_PATH")}
-                self.ray.init(address=self.address, runtime_env={"working_dir": self.folder, "env_vars": plugins}, **quiet)
+                self.ray.init(address=self.address,
+                              runtime_env={"working_dir": self.folder, "env_vars": plugins}, **quiet)
             else:
                 cores = max(workers or 0, len(os.sched_getaffinity(0)))  # those that this process may use
                 self.ray.init(num_cpus=cores, include_dashboard=False, object_store_memory=STORE, _temp_dir=self.folder,
@@ -143,10 +148,11 @@ class Cluster:
         self.close()
 
     def open(self, threads):
-        """Adds a worker, which waits for a core (and its share of a GPU) if there is none. One thread: neither decoders nor elements
-        share the work on a frame among cores, because each core has clips of its own."""
+        """Adds a worker, which waits for a core (and its share of a GPU) if there is none. One thread: neither decoders
+        nor elements share the work on a frame among cores, because each core has clips of its own."""
         environment = {"OPENCV_FOR_THREADS_NUM": "1"} if threads == 1 else {}
-        actor = self.ray.remote(child.Worker).options(num_cpus=1, num_gpus=self.share, max_concurrency=self.clips).remote(environment)
+        actor = self.ray.remote(child.Worker).options(num_cpus=1, num_gpus=self.share,
+                                                      max_concurrency=self.clips).remote(environment)
         self.workers.append(Worker(actor, actor.analyse.remote({**self.trial, "threads": threads})))
 
     def drop(self, worker):
@@ -160,7 +166,8 @@ class Cluster:
             return self.ray.get(reference), False
         except self.ray.exceptions.RayError as error:
             actor = isinstance(error, self.ray.exceptions.RayActorError)
-            return {"status": "crashed", "error": "the worker was killed" if actor else str(error).strip().splitlines()[-1]}, True
+            return ({"status": "crashed",
+                     "error": "the worker was killed" if actor else str(error).strip().splitlines()[-1]}, True)
 
     def check_open(self, worker, failures):
         """Reads the result of a trial. Raises a Failure if the plugin, the settings or the machine are wrong."""
@@ -177,9 +184,10 @@ class Cluster:
         self.waiting.appendleft(Job(clip, request))
 
     def results(self, jobs, retries, stopped):
-        """Works on clips. Takes pairs of a clip and its request (see analyse.py), and yields (clip, result) as they finish. After a
-        crash of a process, each clip in it is tried again in a process of its own, after the clips that wait: once, or up to
-        `retries` times; after the loss of a worker, up to LOSSES times. The result says `attempts`. Ends early once stopped() is true."""
+        """Works on clips. Takes pairs of a clip and its request (see analyse.py), and yields (clip, result) as they
+        finish. After a crash of a process, each clip in it is tried again in a process of its own, after the clips that
+        wait: once, or up to `retries` times; after the loss of a worker, up to LOSSES times. The result says
+        `attempts`. Ends early once stopped() is true."""
         self.waiting, running = collections.deque(Job(clip, request) for clip, request in jobs), {}
         waiting = self.waiting
         wanted = min(self.wanted, len(waiting))

@@ -14,7 +14,8 @@ PAGE = string.Template("""<!doctype html>
 <meta name="viewport" content="width=device-width">
 <title>motion-scan: $title</title>
 <style>
-  body { font: 15px/1.4 system-ui, sans-serif; margin: 2em auto; max-width: 80em; padding: 0 1em; color: #222; background: #fff; }
+  body { font: 15px/1.4 system-ui, sans-serif; margin: 2em auto; max-width: 80em; padding: 0 1em; color: #222;
+         background: #fff; }
   table { border-collapse: collapse; width: 100%; }
   th, td { padding: .3em .7em; text-align: right; border-bottom: 1px solid #ddd; font-variant-numeric: tabular-nums; }
   th:first-child, td:first-child { text-align: left; overflow-wrap: anywhere; }
@@ -52,7 +53,8 @@ $rows
 </script>
 </html>
 """)
-HEADS = ("clip", "status", "duration, s", "frames", "motion", "objects", "first motion, s", "brightness", "frames/s", "pictures", "remark")
+HEADS = ("clip", "status", "duration, s", "frames", "motion", "objects", "first motion, s", "brightness", "frames/s",
+         "pictures", "remark")
 CUTS = "clips"  # a column of its own before the last one, if there are some
 REPORTS = "reports"  # the folder in which motion-report puts a folder for each clip
 
@@ -87,7 +89,8 @@ def remark(clip):
 
 
 def row(clip, report, with_cuts):
-    """`report`: the file of the clip's report, or nothing. `with_cuts`: whether there is a column of what was cut out."""
+    """`report`: the file of the clip's report, or nothing. `with_cuts`: whether there is a column of what
+    was cut out."""
     frames = clip["frames"] or 0
     share = clip["motion_frames"] / frames if frames else None
     motion = number(None, 0) if share is None else \
@@ -95,9 +98,11 @@ def row(clip, report, with_cuts):
     name = html.escape(clip["clip"])
     name = f'<a href="{link(report)}">{name}</a>' if report else name
     return (f'<tr><td>{name}</td><td class="{clip["status"]}">{clip["status"]}</td>'
-            f'{number(clip["duration"], 1)}{number(clip["frames"], 0)}{motion}{number(clip["objects"] if frames else None, 0)}'
+            f'{number(clip["duration"], 1)}{number(clip["frames"], 0)}{motion}'
+            f'{number(clip["objects"] if frames else None, 0)}'
             f'{number(clip["first_motion"], 1)}{number(clip["brightness"], 0)}{number(clip["rate"], 0)}'
-            f'<td class="pictures" data-value="{len(clip["pictures"])}">{"".join(picture(*each) for each in clip["pictures"])}</td>'
+            '<td class="pictures" '
+            f'data-value="{len(clip["pictures"])}">{"".join(picture(*each) for each in clip["pictures"])}</td>'
             f'{links(clip) if with_cuts else ""}<td>{html.escape(remark(clip))}</td></tr>')
 
 
@@ -117,4 +122,5 @@ def write(path, rows, facts):
         stream.write(PAGE.substitute(
             title=title, facts="<br>".join(map(html.escape, facts)),
             heads="".join(f"<th><button>{head}</button></th>" for head in heads),
-            rows="\n".join(row(clip, found.get(os.path.basename(clip["clip"])), with_cuts) for clip in rows)).encode("utf-8", "backslashreplace"))
+            rows="\n".join(row(clip, found.get(os.path.basename(clip["clip"])), with_cuts)
+                           for clip in rows)).encode("utf-8", "backslashreplace"))

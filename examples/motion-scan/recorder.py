@@ -25,8 +25,8 @@ class Recorder:
         return max(0, self.frames - 1) / FRAME_RATE if time is None else time
 
     def second(self, time):
-        return self.seconds.setdefault(int(time), {"frames": 0, "motion_frames": 0, "changed": 0.0, "changed_max": 0.0, "lit": 0,
-                                                   "light": [0.0, 0.0, 0.0]})
+        return self.seconds.setdefault(int(time), {"frames": 0, "motion_frames": 0, "changed": 0.0, "changed_max": 0.0,
+                                                   "lit": 0, "light": [0.0, 0.0, 0.0]})
 
     def on_brightness(self, structure):
         luma, percent, count = structure["channels"][0], 100 / (2 ** structure["depth"] - 1), structure["frames"]
@@ -51,7 +51,8 @@ class Recorder:
         duration = times_of(structure, "duration")[0] or 0.0
         if count:
             # A frame without a duration lasts as long as the step from the one before.
-            step = 0.0 if self.last is None or structure["duration"] != Gst.CLOCK_TIME_NONE else (time - self.last) / count
+            step = (0.0 if self.last is None or structure["duration"] != Gst.CLOCK_TIME_NONE
+                    else (time - self.last) / count)
             self.duration, self.last = max(self.duration, time + duration + step), time
             row = self.second(time)
             row["frames"] += count
@@ -67,12 +68,14 @@ class Recorder:
 
     def add_event(self, event, begin, end=None, changed=None, **more):
         end = begin if end is None else end
-        self.events.append({"event": event, "begin": begin, "end": end, "duration": end - begin, "changed_ratio": changed, **more})
+        self.events.append({"event": event, "begin": begin, "end": end, "duration": end - begin,
+                            "changed_ratio": changed, **more})
 
     def on_object(self, structure):
         event = structure["event"]
         if event == "cross":
-            self.add_event("cross", self.time_of(structure), **{key: structure[key] for key in ("id", "line", "direction")})
+            self.add_event("cross", self.time_of(structure),
+                           **{key: structure[key] for key in ("id", "line", "direction")})
         elif event == "leave":
             entered, left = times_of(structure, "entered", "left")
             self.objects.append({"zone": structure["zone"] if structure.has_field("zone") else None,
@@ -93,8 +96,9 @@ class Recorder:
     def result(self):
         """What was found, as analyse.py describes it."""
         for event in self.events:
-            seen = {each["id"] for each in self.objects if each["entered"] <= event["end"] and each["left"] >= event["begin"]}
+            seen = {each["id"] for each in self.objects
+                    if each["entered"] <= event["end"] and each["left"] >= event["begin"]}
             event["objects"] = len(seen)
-        return {"frames": self.frames, "motion_frames": self.motion_frames, "duration": self.duration, "profile": self.profile(),
-                "events": sorted(self.events, key=lambda event: event["begin"]),
+        return {"frames": self.frames, "motion_frames": self.motion_frames, "duration": self.duration,
+                "profile": self.profile(), "events": sorted(self.events, key=lambda event: event["begin"]),
                 "objects": sorted(self.objects, key=lambda visit: (visit["entered"], visit["id"]))}

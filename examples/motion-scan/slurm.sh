@@ -3,8 +3,8 @@
 # An array of Slurm jobs, each of which analyses one part of the clips. The arguments are those of motion-scan:
 #   sbatch --array=0-7 examples/motion-scan/slurm.sh @list.txt --out=FOLDER --set preset=outdoor
 # FOLDER must be on a file system that all nodes share. With GPUs: sbatch --gres=gpu:1 …. Run the same
-# command again after a failure: finished clips are not repeated. MOTION_SCAN is the program (examples/motion-scan/motion-scan in the
-# folder of sbatch), PYTHON the interpreter that has Ray (python3).
+# command again after a failure: finished clips are not repeated. MOTION_SCAN is the program
+# (examples/motion-scan/motion-scan in the folder of sbatch), PYTHON the interpreter that has Ray (python3).
 #SBATCH --job-name=motion-scan
 #SBATCH --cpus-per-task=8
 #SBATCH --mem-per-cpu=2G

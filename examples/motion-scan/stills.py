@@ -23,7 +23,8 @@ def jpeg_of(sample):
     size = f"width={max(1, round(width * share))},height={max(1, round(height * share))}"
     try:
         picture = GstVideo.video_convert_sample(Gst.Sample.new(sample.get_buffer(), plain, None, None),
-                                                Gst.Caps.from_string(f"image/jpeg,{size},pixel-aspect-ratio=1/1"), 10 * Gst.SECOND)
+                                                Gst.Caps.from_string(f"image/jpeg,{size},pixel-aspect-ratio=1/1"),
+                                                10 * Gst.SECOND)
     except GLib.Error:
         return None
     buffer = picture.get_buffer()
@@ -31,14 +32,15 @@ def jpeg_of(sample):
 
 
 class Best:
-    """The best frame behind cudadiff since the last take(). Messages come in the thread of the frames, before their frame goes on; if
-    the element works on a GPU, up to nine frames later."""
+    """The best frame behind cudadiff since the last take(). Messages come in the thread of the frames, before their
+    frame goes on; if the element works on a GPU, up to nine frames later."""
 
     def __init__(self, pad):
         self.pad, self.score, self.sample, self.taken, (self.width, self.height) = pad, 0, None, 0, (0, 0)
 
     def look(self, structure):
-        """Takes the frame of a message if it shows more: the largest region counts, by half if the edge of the frame cuts it."""
+        """Takes the frame of a message if it shows more: the largest region counts, by half if the edge of the
+        frame cuts it."""
         caps = self.pad.get_current_caps()
         if not caps or self.taken >= MOST:
             return

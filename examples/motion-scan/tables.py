@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Writes the results of all clips as Parquet: clips, seconds, events and objects. Clips are read one after the other, and rows are
-written in groups, so that memory does not grow with the number of clips. With clips of events, also the lists of these."""
+"""Writes the results of all clips as Parquet: clips, seconds, events and objects. Clips are read one after the other,
+and rows are written in groups, so that memory does not grow with the number of clips. With clips of events, also the
+lists of these."""
 import contextlib
 import csv
 import io
@@ -17,17 +18,20 @@ GROUP = 50000  # rows of a table that wait in memory
 
 # Columns and types. Times are in seconds of the clip, shares are 0 to 1, boxes and lengths in pixels, luma in percent.
 COLUMNS = {
-    "clips": {"clip": "string", "key": "string", "status": "string", "error": "string", "complete": "bool_", "attempts": "int32", "width": "int32",
-              "height": "int32", "frames": "int64", "motion_frames": "int64", "duration": "float64", "objects": "int64",
-              "first_motion": "float64", "brightness": "float64",
-              "backend": "string", "seconds": "float64", "rate": "float64", "cpu_seconds": "float64", "memory_mib": "float64",
-              "cuts": "int32", "cut_remark": "string"},
-    "seconds": {"clip": "string", "second": "int64", "frames": "int32", "motion_frames": "int32", "changed_mean": "float64",
+    "clips": {"clip": "string", "key": "string", "status": "string", "error": "string", "complete": "bool_",
+              "attempts": "int32", "width": "int32", "height": "int32", "frames": "int64", "motion_frames": "int64",
+              "duration": "float64", "objects": "int64", "first_motion": "float64", "brightness": "float64",
+              "backend": "string", "seconds": "float64", "rate": "float64", "cpu_seconds": "float64",
+              "memory_mib": "float64", "cuts": "int32", "cut_remark": "string"},
+    "seconds": {"clip": "string", "second": "int64", "frames": "int32", "motion_frames": "int32",
+                "changed_mean": "float64",
                 "changed_max": "float64", "brightness": "float64", "dark": "float64", "bright": "float64"},
-    "events": {"clip": "string", "event": "string", "begin": "float64", "end": "float64", "duration": "float64", "objects": "int64",
-               "picture": "string", "cut": "string", "changed_ratio": "float64", "id": "int64", "line": "string", "direction": "string"},
-    "objects": {"clip": "string", "id": "int64", "zone": "string", "entered": "float64", "left": "float64", "seconds": "float64",
-                "path_length": "float64", "x": "int32", "y": "int32", "width": "int32", "height": "int32", "cut": "string"},
+    "events": {"clip": "string", "event": "string", "begin": "float64", "end": "float64", "duration": "float64",
+               "objects": "int64", "picture": "string", "cut": "string", "changed_ratio": "float64", "id": "int64",
+               "line": "string", "direction": "string"},
+    "objects": {"clip": "string", "id": "int64", "zone": "string", "entered": "float64", "left": "float64",
+                "seconds": "float64", "path_length": "float64", "x": "int32", "y": "int32", "width": "int32",
+                "height": "int32", "cut": "string"},
 }
 LARGEST = {"int32": 2**31 - 1, "int64": 2**63 - 1, "float64": 2**63 - 1}  # of whole numbers
 # What the page and the sums cannot do without.
@@ -68,7 +72,8 @@ def is_value(value, kind):
 
 
 def is_error(text):
-    """Whether a text, or None, can be the error of a result. It may have the name of a file, which need not be valid text."""
+    """Whether a text, or None, can be the error of a result. It may have the name of a file, which need not be
+    valid text."""
     return text is None or (isinstance(text, str) and is_text(text, "surrogateescape"))
 
 
@@ -79,8 +84,9 @@ def is_name(text):
 
 def has_all(row, columns, needed):
     """Whether a row has a value, or None, in each of the columns, and no None in those that are needed."""
-    return isinstance(row, dict) and all(column in row and is_value(row[column], kind) for column, kind in columns.items()) \
-        and all(row[column] is not None for column in needed)
+    return (isinstance(row, dict)
+            and all(column in row and is_value(row[column], kind) for column, kind in columns.items())
+            and all(row[column] is not None for column in needed))
 
 
 def is_cut(row):
@@ -100,7 +106,8 @@ def is_result(result):
     """Whether something that was read is a result of analyse.py, so that it fits the tables and the page."""
     if not isinstance(result, dict):
         return False
-    lists = {"seconds": result.get("profile", []), "events": result.get("events", []), "objects": result.get("objects", [])}
+    lists = {"seconds": result.get("profile", []), "events": result.get("events", []),
+             "objects": result.get("objects", [])}
     if not all(isinstance(rows, list) and all(is_row(row, name) for row in rows) for name, rows in lists.items()):
         return False
     if any(column in result and result[column] is None for column in ("frames", "motion_frames", "complete")):
@@ -108,14 +115,17 @@ def is_result(result):
     if ("frames" in result) != ("motion_frames" in result):
         return False
     cuts = result.get("cut")
-    if cuts is not None and not (has_all(cuts, CUTS, CUTS) and is_name(cuts["folder"]) and "error" in cuts and is_error(cuts["error"])):
+    if (cuts is not None and not (has_all(cuts, CUTS, CUTS) and is_name(cuts["folder"]) and "error" in cuts
+                                  and is_error(cuts["error"]))):
         return False
     if cuts is None and cuts_of(result):
         return False
     # These come from the lists, and from the clip itself.
-    own = {**COLUMNS["clips"], **dict.fromkeys(("error", "objects", "first_motion", "brightness", "rate", "cuts", "cut_remark"))}
-    return is_error(result.get("error")) \
-        and all(is_value(result.get(column), kind) for column, kind in own.items() if kind and column not in ("clip", "key"))
+    own = {**COLUMNS["clips"],
+           **dict.fromkeys(("error", "objects", "first_motion", "brightness", "rate", "cuts", "cut_remark"))}
+    return (is_error(result.get("error"))
+            and all(is_value(result.get(column), kind)
+                    for column, kind in own.items() if kind and column not in ("clip", "key")))
 
 
 def text_of(name):
@@ -139,18 +149,20 @@ def with_files(result, rows):
 
 
 def row_of(clip, result):
-    """The row of a clip in `clips`, and for the page the `pictures` of its longest motions: (begin, file), and `links` to what was cut
-    out: (begin, file). Without a result its status is `missing`."""
+    """The row of a clip in `clips`, and for the page the `pictures` of its longest motions: (begin, file), and `links`
+    to what was cut out: (begin, file). Without a result its status is `missing`."""
     result = result or {"status": "missing"}
     lit = [row for row in result.get("profile", ()) if row.get("brightness") is not None]
     frames = sum(row["frames"] for row in lit)
-    seconds, motions = result.get("seconds"), [event for event in result.get("events", ()) if event["event"] == "motion"]
-    longest = sorted((event for event in motions if event.get("picture")), key=lambda event: -event["duration"])[:PICTURES]
+    seconds, motions = (result.get("seconds"),
+                        [event for event in result.get("events", ()) if event["event"] == "motion"])
+    longest = sorted((event for event in motions if event.get("picture")),
+                     key=lambda event: -event["duration"])[:PICTURES]
     cut, found = result.get("cut") or {}, cuts_of(result)
     remark = "; ".join(filter(None, (cut.get("error"), cut.get("remark"))))
     return {**{column: result.get(column) for column in COLUMNS["clips"]}, "clip": text_of(clip.name), "key": clip.key,
-            "error": text_of(result["error"]) if result.get("error") else None, "objects": len(result.get("objects", ())),
-            "complete": result.get("complete", False),
+            "error": text_of(result["error"]) if result.get("error") else None,
+            "objects": len(result.get("objects", ())), "complete": result.get("complete", False),
             "first_motion": motions[0]["begin"] if motions else None,
             "pictures": [(event["begin"], event["picture"]) for event in motions if event in longest],
             "cuts": len(found), "cut_remark": text_of(remark) if remark else None,
@@ -208,14 +220,16 @@ def write(folder, clips, results):
     """Writes the four tables into a folder. Returns the rows of `clips`, in order."""
     arrow, rows = load_arrow(), []
     with contextlib.ExitStack() as stack:
-        tables = {name: Table(arrow, stack, pathlib.Path(folder) / f"{name}.parquet", columns) for name, columns in COLUMNS.items()}
+        tables = {name: Table(arrow, stack, pathlib.Path(folder) / f"{name}.parquet", columns)
+                  for name, columns in COLUMNS.items()}
         lists = Lists(stack, results.cuts) if results.cuts.is_dir() else None
         for clip in clips:
             result = results.read(clip)
             rows.append(row_of(clip, result))
             tables["clips"].add(rows[-1:])
             for name, key in (("seconds", "profile"), ("events", "events"), ("objects", "objects")):
-                tables[name].add([{"clip": rows[-1]["clip"], **row} for row in with_files(result, (result or {}).get(key, ()))])
+                tables[name].add([{"clip": rows[-1]["clip"], **row}
+                                  for row in with_files(result, (result or {}).get(key, ()))])
             if lists and result:
                 lists.add(rows[-1]["clip"], result)
         for table in tables.values():

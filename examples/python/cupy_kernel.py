@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Puts a kernel of CuPy between two elements: it solarizes the luma of each frame in place, on the GPU, and the frame goes on
-without a copy. With --device cpu NumPy does the same to frames in system memory."""
+"""Puts a kernel of CuPy between two elements: it solarizes the luma of each frame in place, on the GPU, and the frame
+goes on without a copy. With --device cpu NumPy does the same to frames in system memory."""
 
 import pathlib
 import sys
@@ -27,7 +27,10 @@ def solarizer(device, threshold):
     import cupy
 
     kernel = cupy.ElementwiseKernel(
-        "uint8 sample, uint8 threshold", "uint8 result", "result = sample > threshold ? 255 - sample : sample", "solarize"
+        "uint8 sample, uint8 threshold",
+        "uint8 result",
+        "result = sample > threshold ? 255 - sample : sample",
+        "solarize",
     )
 
     def solarize(frame):
@@ -38,11 +41,15 @@ def solarizer(device, threshold):
 
 
 def run():
-    parser = common.Parser(description=__doc__, usage="%(prog)s [--device cuda|cpu] [--threshold LEVEL] VIDEO OUTPUT.avi")
+    parser = common.Parser(
+        description=__doc__, usage="%(prog)s [--device cuda|cpu] [--threshold LEVEL] VIDEO OUTPUT.avi"
+    )
     parser.add_argument("video")
     parser.add_argument("output")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda", help="where to work (cuda)")
-    parser.add_argument("--threshold", type=int, default=128, metavar="LEVEL", help="luma above it is inverted, 0 to 255 (128)")
+    parser.add_argument(
+        "--threshold", type=int, default=128, metavar="LEVEL", help="luma above it is inverted, 0 to 255 (128)"
+    )
     args = parser.parse_args()
     if not 0 <= args.threshold <= 255:
         parser.error(f"the threshold is 0 to 255, not {args.threshold}")
@@ -65,8 +72,8 @@ def run():
     )
     with common.whole(args.output) as stream:
         encoder = common.parse(
-            "appsrc name=source format=time block=true max-bytes=100000000 ! cudaconvolve preset=sharpen ! video/x-raw ! "
-            "videoconvert ! jpegenc ! avimux ! filesink name=out",
+            "appsrc name=source format=time block=true max-bytes=100000000 ! cudaconvolve preset=sharpen "
+            "! video/x-raw ! videoconvert ! jpegenc ! avimux ! filesink name=out",
             out={"location": common.location_of(stream)},
         )
         if args.device == "cuda":

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Runs a PyTorch model on each frame of a video, and prints what it says. With a GPU a frame never leaves it: the decoder writes
-it, cudagaussian denoises it, and PyTorch reads it where it is. Without --model a small network of Sobel filters finds where the
-picture has most edges."""
+"""Runs a PyTorch model on each frame of a video, and prints what it says. With a GPU a frame never leaves it: the
+decoder writes it, cudagaussian denoises it, and PyTorch reads it where it is. Without --model a small network of Sobel
+filters finds where the picture has most edges."""
 
 import pathlib
 import sys
@@ -22,7 +22,9 @@ def load(torch, file, device):
         try:
             return torch.jit.load(file, map_location=device).eval()
         except RuntimeError as error:
-            raise common.Failure(f"cannot read {file}: it is no TorchScript model ({str(error).splitlines()[0]})") from error
+            raise common.Failure(
+                f"cannot read {file}: it is no TorchScript model ({str(error).splitlines()[0]})"
+            ) from error
 
     class Edges(torch.nn.Module):
         def __init__(self):
@@ -32,7 +34,9 @@ def load(torch, file, device):
 
         def forward(self, picture):
             gradient = torch.nn.functional.conv2d(picture.mean(1, keepdim=True), self.sobel)
-            return torch.nn.functional.adaptive_avg_pool2d(gradient.square().sum(1, keepdim=True).sqrt(), GRID).flatten()
+            return torch.nn.functional.adaptive_avg_pool2d(
+                gradient.square().sum(1, keepdim=True).sqrt(), GRID
+            ).flatten()
 
     return Edges().to(device).eval()
 
@@ -48,7 +52,9 @@ def rgb_of(torch, frame):
     else:
         raise common.Failure(f"frames of {frame.format} are not Y'CbCr with 8 bits, which this example needs")
     luma = (planes[0] - 16) / 219
-    blue, red = (torch.nn.functional.interpolate((plane[None, None] - 128) / 224, size=luma.shape)[0, 0] for plane in chroma)
+    blue, red = (
+        torch.nn.functional.interpolate((plane[None, None] - 128) / 224, size=luma.shape)[0, 0] for plane in chroma
+    )
     kr, kb = (0.2126, 0.0722) if frame.height >= 720 else (0.299, 0.114)  # BT.709, BT.601
     r, b = luma + 2 * (1 - kr) * red, luma + 2 * (1 - kb) * blue
     g = (luma - kr * r - kb * b) / (1 - kr - kb)
@@ -71,13 +77,17 @@ def run():
     )
     parser.add_argument("video", nargs="?")
     parser.add_argument("--model", metavar="FILE.pt", help="a TorchScript model that takes 1×3×H×W, from 0 to 1")
-    parser.add_argument("--device", choices=("cuda", "cpu"), help="where to work; without it, the GPU if PyTorch finds one")
+    parser.add_argument(
+        "--device", choices=("cuda", "cpu"), help="where to work; without it, the GPU if PyTorch finds one"
+    )
     parser.add_argument("--frames", type=int, default=0, metavar="N", help="stop after N frames")
     args = parser.parse_args()
     try:
         import torch
     except ImportError as error:
-        raise common.Failure("PyTorch is missing: install it, for example with pip install torch, for this Python") from error
+        raise common.Failure(
+            "PyTorch is missing: install it, for example with pip install torch, for this Python"
+        ) from error
     from cudavision import frames
 
     device = args.device or ("cuda" if torch.cuda.is_available() else "cpu")
@@ -89,7 +99,8 @@ def run():
     model = load(torch, args.model, device)
     memory = "(memory:CUDAMemory)" if device == "cuda" else ""
     pipeline = common.parse(
-        f"{source} ! cudagaussian sigma=0.8 ! video/x-raw{memory} ! appsink name=sink sync=false max-buffers=4", **settings
+        f"{source} ! cudagaussian sigma=0.8 ! video/x-raw{memory} ! appsink name=sink sync=false max-buffers=4",
+        **settings,
     )
     if device == "cuda":
         pipeline.set_context(frames.context())  # the pipeline works in PyTorch's CUDA context

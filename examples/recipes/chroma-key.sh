@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Chroma key: puts a clip with a green screen over another clip or over a still picture. Writes motion JPEG.
 #   GST_PLUGIN_PATH=build/gst examples/recipes/chroma-key.sh GREENSCREEN OUT.mkv BACKGROUND [0xRRGGBB]
-# Pixels near the key colour (0x00ff00) become transparent, and similar pixels become partly transparent, for soft edges. 1280×720.
+# Pixels near the key colour (0x00ff00) become transparent, and similar pixels become partly transparent, for soft
+# edges. 1280×720.
 set -euo pipefail
 # shellcheck source=examples/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../common.sh"

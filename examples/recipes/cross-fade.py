@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Fades from one clip to another: a control source drives the alpha of the upper pad. 1280×720, motion JPEG in Matroska."""
+"""Fades from one clip to another: a control source drives the alpha of the upper pad. 1280×720, motion JPEG
+in Matroska."""
 import pathlib
 import sys
 
@@ -29,7 +30,8 @@ def run():
     args = parser.parse_args()
     size = "width=1280,height=720"
     pipeline = common.parse(f"""
-        cudablend name=mix background=black ! video/x-raw,format=I420,{size} ! queue ! jpegenc quality=90 ! matroskamux ! filesink name=out
+        cudablend name=mix background=black ! video/x-raw,format=I420,{size} ! queue ! jpegenc quality=90
+        ! matroskamux ! filesink name=out
         {common.DECODER} name=a ! videoconvert ! queue ! mix.sink_0
         {common.DECODER} name=b ! videoconvert ! queue ! mix.sink_1""",
                             a={"uri": common.uri_of(args.clip_a)}, b={"uri": common.uri_of(args.clip_b)})

@@ -14,7 +14,8 @@ if [[ -n ${3:-} ]]; then filter=(identity); else filter=(cudagaussian kernel-siz
 work=$(mktemp -d /tmp/XXXXXXXXXX)  # not in TMPDIR, whose name may have special characters
 temporaries+=("$work")
 picture() {  # URI NUMBER FILTER…: writes the picture as frame NUMBER of a sequence
-  launch -q uridecodebin uri="$1" "${video[@]}" ! videoconvert ! videoscale ! "video/x-raw,format=RGB,width=$width,height=$height" ! \
+  launch -q uridecodebin uri="$1" "${video[@]}" ! videoconvert ! videoscale ! \
+    "video/x-raw,format=RGB,width=$width,height=$height" ! \
     "${@:3}" ! pngenc snapshot=true ! filesink location="$work/$2.png"
 }
 difference() {

@@ -13,8 +13,10 @@ if [[ -n ${3:-} ]]; then
 else
   small=$clip filter=(cudaconvolve preset=gradient)
 fi
-save "$2" launch -q cudablend name=mix background=black sink_0::width=1280 sink_0::height=720 sink_0::sizing-policy=keep-aspect-ratio \
-  sink_1::xpos=848 sink_1::ypos=472 sink_1::width=400 sink_1::height=216 sink_1::sizing-policy=fill sink_1::alpha=0.9 ! \
+save "$2" launch -q cudablend name=mix background=black sink_0::width=1280 sink_0::height=720 \
+  sink_0::sizing-policy=keep-aspect-ratio \
+  sink_1::xpos=848 sink_1::ypos=472 sink_1::width=400 sink_1::height=216 sink_1::sizing-policy=fill \
+  sink_1::alpha=0.9 ! \
   video/x-raw,format=I420,width=1280,height=720 ! queue ! jpegenc quality=90 ! matroskamux ! filesink location="$out" \
   uridecodebin uri="$clip" "${video[@]}" ! videoconvert ! queue ! mix.sink_0 \
   uridecodebin uri="$small" "${video[@]}" ! videoconvert ! "${filter[@]}" ! queue ! mix.sink_1

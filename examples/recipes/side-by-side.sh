@@ -13,4 +13,5 @@ if ((${#filter[@]} == 0)); then filter=(cudagaussian kernel-size=31); fi
 save "$2" launch -q cudablend name=mix layout=grid columns=2 rows=1 gap=4 background=white \
   sink_0::sizing-policy=keep-aspect-ratio sink_1::sizing-policy=keep-aspect-ratio ! \
   video/x-raw,format=I420,width=1284,height=480 ! queue ! jpegenc quality=90 ! matroskamux ! filesink location="$out" \
-  uridecodebin uri="$clip" "${video[@]}" ! videoconvert ! tee name=t ! queue ! mix.sink_0 t. ! queue ! "${filter[@]}" ! mix.sink_1
+  uridecodebin uri="$clip" "${video[@]}" ! videoconvert ! tee name=t ! queue ! mix.sink_0 t. ! queue ! \
+  "${filter[@]}" ! mix.sink_1

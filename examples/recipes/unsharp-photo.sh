@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Sharpens a photo (PNG, JPEG, or any format that decodebin reads) with an unsharp mask and writes a PNG. Does not change alpha.
+# Sharpens a photo (PNG, JPEG, or any format that decodebin reads) with an unsharp mask and writes a PNG. Does not
+# change alpha.
 #   GST_PLUGIN_PATH=build/gst examples/recipes/unsharp-photo.sh PHOTO OUT.png
 set -euo pipefail
 # shellcheck source=examples/common.sh

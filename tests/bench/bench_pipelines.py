@@ -2,27 +2,30 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Measures the frames per second of whole pipelines, and the cost of the elements in them.
 
-The cost is the time of a pipeline minus the time of the same pipeline without the element. Both run in turns A B A B, and medians
-count. Needs gst-launch-1.0 and gst-inspect-1.0; the rows of start and latency also need the program pipeline_timing.
+The cost is the time of a pipeline minus the time of the same pipeline without the element. Both run in turns A B A B,
+and medians count. Needs gst-launch-1.0 and gst-inspect-1.0; the rows of start and latency also need the program
+pipeline_timing.
 
-  bench_pipelines.py [--backend=cuda|cpu] [--plugin=DIR] [--frames=N] [--turns=N] [--json=FILE] [--clip=FILE.mp4] [--only=REGEX]
-                     [--timing=PROGRAM]
+  bench_pipelines.py [--backend=cuda|cpu] [--plugin=DIR] [--frames=N] [--turns=N] [--json=FILE] [--clip=FILE.mp4]
+                     [--only=REGEX] [--timing=PROGRAM]
 
-The source is one picture that imagefreeze repeats, so that the pipelines measure the elements and not videotestsrc. On CUDA an element
-of the plugin first puts that picture into the memory that a neighbour would use: pinned system memory or CUDA memory. In rows named
-"pageable" it does not: the frames are in ordinary memory, always the same, as a pool that goes round.
+The source is one picture that imagefreeze repeats, so that the pipelines measure the elements and not videotestsrc. On
+CUDA an element of the plugin first puts that picture into the memory that a neighbour would use: pinned system memory
+or CUDA memory. In rows named "pageable" it does not: the frames are in ordinary memory, always the same, as a pool that
+goes round.
 
 Elements run with their defaults; the name of a row says what else it sets or leaves out.
 
-Rows "scan, N at a time" decode a --clip N times in one process, with what motion-scan has behind each decoder, and without.
+Rows "scan, N at a time" decode a --clip N times in one process, with what motion-scan has behind each decoder,
+and without.
 
 A row with a limit shows the measured value, `must` and `aim`, and whether they are reached.
 
-The peers are GStreamer's own elements, measured in the same turns where they exist. cudaconvertscale makes NV12 of 1904×1072 from NV12 of
-1920×1080, so that it is not in passthrough mode and computes about as many samples as it reads. nvcodec compiles the kernels of
-cudaconvertscale and cudacompositor when it starts, and registers them only with an NVRTC of CUDA 12 (not 13). Where the host has none, PyPI's
-wheel nvidia-cuda-nvrtc-cu12 contains one (unzip it): add its folder nvidia/cuda_nvrtc/lib to LD_LIBRARY_PATH and set
-GST_CUDA_NVRTC_LIBNAME=libnvrtc.so.12.
+The peers are GStreamer's own elements, measured in the same turns where they exist. cudaconvertscale makes NV12 of
+1904×1072 from NV12 of 1920×1080, so that it is not in passthrough mode and computes about as many samples as it reads.
+nvcodec compiles the kernels of cudaconvertscale and cudacompositor when it starts, and registers them only with an
+NVRTC of CUDA 12 (not 13). Where the host has none, PyPI's wheel nvidia-cuda-nvrtc-cu12 contains one (unzip it): add its
+folder nvidia/cuda_nvrtc/lib to LD_LIBRARY_PATH and set GST_CUDA_NVRTC_LIBNAME=libnvrtc.so.12.
 Exit status: 0; 1 if a pipeline failed or an element has no case; 77 if elements are missing.
 """
 import argparse
@@ -72,20 +75,24 @@ class Case:
     width: int = 1920
     height: int = 1080
     mark: Mark = None
-    loader: str = 'cudagaussian kernel-size=3 backend=cuda ! {memory}'  # puts the still picture into the memory on CUDA; empty: nothing does
+    # Puts the still picture into the memory on CUDA; empty: nothing does.
+    loader: str = 'cudagaussian kernel-size=3 backend=cuda ! {memory}'
     like: str = ''           # the name of a row (of the same format) whose rate this one must reach
-    shares: bool = False     # whether the source alone is measured in the same turns, and which share of its rate is left
+    # Whether the source alone is measured in the same turns, and which share of its rate is left.
+    shares: bool = False
 
     def pipeline(self, backend, frames, elements):
         loader = f'! {self.loader} '.format(memory=self.memory) if backend == 'cuda' and self.loader else ''
-        source = self.source or (f'videotestsrc num-buffers=1 pattern=snow ! {SYSTEM},format={self.format},width={self.width},'
-                                 f'height={self.height},framerate=60/1 {loader}! imagefreeze num-buffers={frames}')
+        source = (self.source
+                  or (f'videotestsrc num-buffers=1 pattern=snow ! {SYSTEM},format={self.format},width={self.width},'
+                      f'height={self.height},framerate=60/1 {loader}! imagefreeze num-buffers={frames}'))
         if self.pads:
             head, *output = elements[0].format(b=backend).split(' ! ')
             output = ''.join(f'! {self.memory},{caps} ' for caps in output)
             return f'{head} name=mixer {output}! fakesink sync=false ' + f'{source} ! mixer. ' * self.pads
         chain = ''.join(f'! {element} ' for element in elements).format(b=backend)
-        memory = '' if elements and '/' in elements[-1].split(' ! ')[-1] else f'! {self.memory} '  # one caps filter after another is an error
+        # One caps filter after another is an error.
+        memory = '' if elements and '/' in elements[-1].split(' ! ')[-1] else f'! {self.memory} '
         return f'{source} {chain}{memory}! fakesink sync=false ' * self.side_by_side
 
 
@@ -109,21 +116,23 @@ CASES = [
     Case('gaussian-5 system', 'RGBA', SYSTEM, [GAUSSIAN], mark=PCIE),
     Case('gaussian-5 system, async-depth=2', 'RGBA', SYSTEM, [GAUSSIAN + ' async-depth=2'], mark=PCIE),
     Case('gaussian-5 pageable', 'RGBA', SYSTEM, [GAUSSIAN], peer=ROUND_TRIP, loader='', mark=PAGEABLE),
-    Case('gaussian-5 pageable, async-depth=2', 'RGBA', SYSTEM, [GAUSSIAN + ' async-depth=2'], peer=ROUND_TRIP, loader='',
-         mark=PAGEABLE),
+    Case('gaussian-5 pageable, async-depth=2', 'RGBA', SYSTEM, [GAUSSIAN + ' async-depth=2'], peer=ROUND_TRIP,
+         loader='', mark=PAGEABLE),
     Case('sharpen system', 'RGBA', SYSTEM, [SHARPEN]),
     Case('gaussian-5', 'NV12', CUDA, [GAUSSIAN], peer=CONVERT, mark=Mark(RATE, 120e3, 200e3)),
     Case('gaussian-31', 'NV12', CUDA, ['cudagaussian kernel-size=31 backend={b}']),
     Case('sharpen', 'NV12', CUDA, [SHARPEN], peer=CONVERT),
     Case('difference', 'NV12', CUDA, ['cudadiff backend={b}']),
-    Case('difference, no opening, no metas', 'NV12', CUDA, ['cudadiff open-radius=0 attach-roi=false backend={b}'], mark=RESULTS),
+    Case('difference, no opening, no metas', 'NV12', CUDA, ['cudadiff open-radius=0 attach-roi=false backend={b}'],
+         mark=RESULTS),
     Case('motion, no metas, frames pass', 'NV12', CUDA, [MOTION], mark=RESULTS),
     Case('motion, frames pass', 'NV12', CUDA, ['cudadiff output=passthrough backend={b}'], mark=RESULTS),
     # "Everything on" costs at most twice as much as the difference.
     Case('preset=outdoor, frames pass', 'NV12', CUDA, ['cudadiff preset=outdoor output=passthrough backend={b}'],
          mark=Mark('us_per_frame', 30, 15, more=False)),
     Case('histogram, frames pass', 'NV12', CUDA, ['cudahistogram backend={b}'], mark=RESULTS),
-    Case('camera watch, no messages, frames pass', 'NV12', CUDA, ['cudahistogram watch=true post-messages=false backend={b}'], mark=RESULTS),
+    Case('camera watch, no messages, frames pass', 'NV12', CUDA,
+         ['cudahistogram watch=true post-messages=false backend={b}'], mark=RESULTS),
     Case('histogram in metas', 'NV12', CUDA, ['cudahistogram add-meta=true backend={b}'], mark=RESULTS),
     Case('threshold', 'NV12', CUDA, ['cudaintegral output=threshold backend={b}']),
     Case('chain of 4', 'NV12', CUDA, [GAUSSIAN, SHARPEN, GAUSSIAN, SHARPEN], mark=CHAIN),
@@ -143,15 +152,21 @@ CASES = [
     Case('16 pads in one place', 'RGBA', CUDA, ['cudablend backend={b} ! width=1920,height=1080'], pads=16,
          peer='cudacompositor ! width=1920,height=1080', mark=Mark('fps', 15e3)),
     Case('wall of 36 in 4K', 'NV12', CUDA, ['cudablend layout=grid backend={b} ! width=3840,height=2160'], pads=36),
-    Case('over, 2 pads', 'RGBA', SYSTEM, ['cudablend sink_1::alpha=0.5 backend={b}'], ('cpu',), 'compositor sink_1::alpha=0.5', pads=2),
+    Case('over, 2 pads', 'RGBA', SYSTEM, ['cudablend sink_1::alpha=0.5 backend={b}'], ('cpu',),
+         'compositor sink_1::alpha=0.5', pads=2),
     Case('over, 3 pads', 'RGBA', SYSTEM, ['cudablend sink_1::alpha=0.5 sink_2::alpha=0.7 backend={b}'], ('cpu',),
          'compositor sink_1::alpha=0.5 sink_2::alpha=0.7', pads=3),
-    Case('over, 2 pads', 'NV12', SYSTEM, ['cudablend sink_1::alpha=0.5 backend={b}'], ('cpu',), 'compositor sink_1::alpha=0.5', pads=2),
-    *(Case('over, pad at an odd place', format, SYSTEM, [f'cudablend {ODD} backend={{b}} ! {SIZE}'], ('cpu',), f'compositor {ODD} ! {SIZE}', pads=2)
+    Case('over, 2 pads', 'NV12', SYSTEM, ['cudablend sink_1::alpha=0.5 backend={b}'], ('cpu',),
+         'compositor sink_1::alpha=0.5', pads=2),
+    *(Case('over, pad at an odd place', format, SYSTEM, [f'cudablend {ODD} backend={{b}} ! {SIZE}'], ('cpu',),
+           f'compositor {ODD} ! {SIZE}', pads=2)
       for format in ('NV12', 'I420', 'RGBA')),
     # videodiff outputs luma where anything changed. It neither counts pixels nor applies a threshold.
-    Case('difference of luma, no opening, no metas, no messages', 'I420', SYSTEM, ['cudadiff luma-only=true open-radius=0 attach-roi=false post-messages=false backend={b}'], ('cpu',), 'videodiff'),
-    Case('equalize, no messages', 'GRAY8', SYSTEM, ['cudahistogram equalize=true post-messages=false backend={b}'], ('cpu',), 'cvequalizehist'),
+    Case('difference of luma, no opening, no metas, no messages', 'I420', SYSTEM,
+         ['cudadiff luma-only=true open-radius=0 attach-roi=false post-messages=false backend={b}'], ('cpu',),
+         'videodiff'),
+    Case('equalize, no messages', 'GRAY8', SYSTEM, ['cudahistogram equalize=true post-messages=false backend={b}'],
+         ('cpu',), 'cvequalizehist'),
 ]
 
 
@@ -161,19 +176,22 @@ class Failed(Exception):
 
 def unlisted():
     """The elements of the plugin that no case uses."""
-    inspected = subprocess.run(['gst-inspect-1.0', 'cudavision'], capture_output=True, text=True, env={**os.environ, 'LC_ALL': 'C'})
+    inspected = subprocess.run(['gst-inspect-1.0', 'cudavision'], capture_output=True, text=True,
+                               env={**os.environ, 'LC_ALL': 'C'})
     used = {word for case in CASES for element in case.elements for word in element.split()}
     return [name for name in re.findall(r'^  (cuda\w+):', inspected.stdout, re.MULTILINE) if name not in used]
 
 
 @functools.lru_cache(maxsize=None)
 def has(element):
-    return subprocess.run(['gst-inspect-1.0', '--exists', '--atleast-version=0.0', element], stdout=subprocess.DEVNULL).returncode == 0
+    return (subprocess.run(['gst-inspect-1.0', '--exists', '--atleast-version=0.0', element],
+                           stdout=subprocess.DEVNULL).returncode == 0)
 
 
 @functools.lru_cache(maxsize=None)
 def has_property(element, name):
-    inspected = subprocess.run(['gst-inspect-1.0', element], capture_output=True, text=True, env={**os.environ, 'LC_ALL': 'C'})
+    inspected = subprocess.run(['gst-inspect-1.0', element], capture_output=True, text=True,
+                               env={**os.environ, 'LC_ALL': 'C'})
     return re.search(rf'^  {name} ', inspected.stdout, re.MULTILINE) is not None
 
 
@@ -199,7 +217,8 @@ def seconds(pipeline):
         raise Failed('no end of stream in 120 s') from None
     ended = re.search(r'Execution ended after (\d+):(\d+):([\d.]+)', done.stdout)
     if done.returncode != 0 or not ended:
-        lines = [line for line in (done.stderr + done.stdout).splitlines() if re.search('ERROR|erroneous', line)] or ['no end of stream']
+        lines = ([line for line in (done.stderr + done.stdout).splitlines() if re.search('ERROR|erroneous', line)]
+                 or ['no end of stream'])
         raise Failed(lines[0].strip())
     hours, minutes, rest = ended.groups()
     return int(hours) * 3600 + int(minutes) * 60 + float(rest)
@@ -255,8 +274,8 @@ def judge(row, mark):
     value = row.get(mark.number)
     if value is None:
         return None
-    row['mark'] = {'number': mark.number, 'value': value, 'must': mark.must, 'aim': mark.aim, 'ratio': mark.ratio(value),
-                   'verdict': mark.verdict(value)}
+    row['mark'] = {'number': mark.number, 'value': value, 'must': mark.must, 'aim': mark.aim,
+                   'ratio': mark.ratio(value), 'verdict': mark.verdict(value)}
     aim = '' if mark.aim is None else f', aim {mark.aim:g}'
     return f'{mark.number} {value:.4g} (must {mark.must:g}{aim}): {mark.verdict(value)}'
 
@@ -282,17 +301,18 @@ def remarks(row, case, done):
         yield judge(row, mark)
 
 
-# Start and latency ----------------------------------------------------------------------------------------------------------------
+# Start and latency ----------------------------------------------------------------------------------------------------
 
 START = Mark('ms', 50, 20, more=False)
-STARTING = ['cudablend', 'cudaconvolve preset=sharpen', 'cudadiff', 'cudagaussian', 'cudahistogram', 'cudaintegral output=threshold']
+STARTING = ['cudablend', 'cudaconvolve preset=sharpen', 'cudadiff', 'cudagaussian', 'cudahistogram',
+            'cudaintegral output=threshold']
 
 
 def timing(program, runs, pipeline):
     """What pipeline_timing prints."""
     try:
-        done = subprocess.run([program, '--runs', str(runs), *pipeline.split()], capture_output=True, text=True, timeout=180,
-                              env={**os.environ, 'LC_ALL': 'C'})
+        done = subprocess.run([program, '--runs', str(runs), *pipeline.split()], capture_output=True, text=True,
+                              timeout=180, env={**os.environ, 'LC_ALL': 'C'})
     except subprocess.TimeoutExpired:
         raise Failed('no end of stream in 180 s') from None
     if done.returncode != 0:
@@ -301,18 +321,21 @@ def timing(program, runs, pipeline):
 
 
 def measure_start(program, backend, turns, element):
-    """Milliseconds from NULL to the first frame that an element adds: the first of its kind in a process, each further one, and when the
-    same pipeline starts again in the process. The first pipeline without the element contains CUDA's own start, if cudaupload exists."""
+    """Milliseconds from NULL to the first frame that an element adds: the first of its kind in a process, each further
+    one, and when the same pipeline starts again in the process. The first pipeline without the element contains CUDA's
+    own start, if cudaupload exists."""
     memory = CUDA if backend == 'cuda' else SYSTEM
     upload = f'! cudaupload ! {CUDA} ' if backend == 'cuda' and has('cudaupload') else ''
 
     def pipeline(count):
         chain = f'! {element} backend={backend} ! {memory} ' * count
-        return f'videotestsrc num-buffers=1 ! {SYSTEM},format=NV12,width=1920,height=1080 {upload}{chain}! fakesink name=last'
+        return (f'videotestsrc num-buffers=1 ! {SYSTEM},format=NV12,width=1920,height=1080 {upload}{chain}! '
+                'fakesink name=last')
     times = {count: [timing(program, 2, pipeline(count))['first_ms'] for _ in range(turns)] for count in (0, 1, 5)}
     first, again = ({count: statistics.median(turn[run] for turn in times[count]) for count in times} for run in (0, 1))
-    row = {'name': f'start of {element.split()[0]}', 'format': 'NV12', 'memory': memory, 'backend': backend, 'first_ms': times,
-           'ms_further': (first[5] - first[1]) / 4, 'ms_again': again[1] - again[0], 'ms_without': first[0]}
+    row = {'name': f'start of {element.split()[0]}', 'format': 'NV12', 'memory': memory, 'backend': backend,
+           'first_ms': times, 'ms_further': (first[5] - first[1]) / 4, 'ms_again': again[1] - again[0],
+           'ms_without': first[0]}
     if upload or backend == 'cpu':
         row['ms'] = first[1] - first[0]
     return row
@@ -321,19 +344,23 @@ def measure_start(program, backend, turns, element):
 def print_start(row):
     alone = f"{row['ms']:6.1f} ms" if 'ms' in row else '   (no cudaupload)'
     judged = judge(row, START) if row['backend'] == 'cuda' else None
-    print(f"{row['name']:34} first {alone}, each further one {row['ms_further']:6.1f} ms, again in the process {row['ms_again']:6.1f} ms; "
+    print(f"{row['name']:34} first {alone}, each further one {row['ms_further']:6.1f} ms, again in the process "
+          f"{row['ms_again']:6.1f} ms; "
           f"without it {row['ms_without']:.0f} ms" + (f', {judged}' if judged else ''), flush=True)
 
 
-LATENCY = [('gaussian-5 system', 'RGBA', SYSTEM, GAUSSIAN), ('gaussian-5 system, async-depth=2', 'RGBA', SYSTEM, GAUSSIAN + ' async-depth=2'),
-           ('gaussian-5', 'NV12', CUDA, GAUSSIAN), ('motion in metas', 'NV12', CUDA, 'cudadiff output=passthrough backend={b}'),
+LATENCY = [('gaussian-5 system', 'RGBA', SYSTEM, GAUSSIAN),
+           ('gaussian-5 system, async-depth=2', 'RGBA', SYSTEM, GAUSSIAN + ' async-depth=2'),
+           ('gaussian-5', 'NV12', CUDA, GAUSSIAN),
+           ('motion in metas', 'NV12', CUDA, 'cudadiff output=passthrough backend={b}'),
            ('motion in metas, async-depth=2', 'NV12', CUDA, 'cudadiff output=passthrough async-depth=2 backend={b}')]
 
 
 def measure_latency(program, backend, turns, name, pixels, memory, element):
     """Microseconds from a frame's entry into the element to its exit, in a live pipeline of 60 frames a second."""
     loader = f'! cudagaussian kernel-size=3 backend=cuda ! {memory} ' if backend == 'cuda' else ''
-    pipeline = (f'videotestsrc is-live=true num-buffers=90 ! {SYSTEM},format={pixels},width=1920,height=1080,framerate=60/1 {loader}'
+    pipeline = ('videotestsrc is-live=true num-buffers=90 ! '
+                f'{SYSTEM},format={pixels},width=1920,height=1080,framerate=60/1 {loader}'
                 f'! {element} name=timed ! {memory} ! fakesink name=last sync=true').format(b=backend)
     found = [timing(program, 1, pipeline)['latency_us'] for _ in range(turns)]
     return {'name': f'latency of {name}', 'format': pixels, 'memory': memory, 'backend': backend,
@@ -341,13 +368,15 @@ def measure_latency(program, backend, turns, name, pixels, memory, element):
 
 
 def print_latency(row):
-    print(f"{row['name']:46} {row['format']:4} median {row['latency_us_median']:7.0f} µs, 99 % within {row['latency_us_p99']:7.0f} µs", flush=True)
+    print(f"{row['name']:46} {row['format']:4} median {row['latency_us_median']:7.0f} µs, "
+          f"99 % within {row['latency_us_p99']:7.0f} µs", flush=True)
 
 
 def starts_and_latencies(program, backend, turns, only):
     """Measures and prints these rows; returns them and the number of failures."""
     jobs = [(f'start of {element.split()[0]}', element, measure_start, print_start, (element,)) for element in STARTING]
-    jobs += [(f'latency of {case[0]}', case[3], measure_latency, print_latency, case) for case in LATENCY if backend == 'cuda' or case[2] == SYSTEM]
+    jobs += [(f'latency of {case[0]}', case[3], measure_latency, print_latency, case)
+             for case in LATENCY if backend == 'cuda' or case[2] == SYSTEM]
     rows, failures = [], 0
     for name, chain, measured, printed, arguments in jobs:
         if not re.search(only, name):
@@ -369,17 +398,20 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--backend', choices=['cuda', 'cpu'], default='cuda')
     parser.add_argument('--plugin', help='folder of libgstcudavision.so')
-    parser.add_argument('--frames', type=int, help='frames in each pipeline (as many as take half a second, at least 2000 on CUDA and 100 on the CPU)')
+    parser.add_argument('--frames', type=int, help='frames in each pipeline (as many as take half a second, '
+                        'at least 2000 on CUDA and 100 on the CPU)')
     parser.add_argument('--turns', type=int, default=3)
     parser.add_argument('--json', help='file to write')
-    parser.add_argument('--clip', action='append', default=[], help='an MP4 file with H.264, which is decoded on the GPU')
+    parser.add_argument('--clip', action='append', default=[],
+                        help='an MP4 file with H.264, which is decoded on the GPU')
     parser.add_argument('--timing', default=os.path.join(os.path.dirname(os.path.abspath(__file__)), 'pipeline_timing'),
                         help='the program pipeline_timing, for the rows of start and latency (beside this script)')
     parser.add_argument('--only', default='', help='a regular expression for the names of the cases to run')
     options = parser.parse_args()
     if options.plugin:
         os.environ['GST_PLUGIN_PATH_1_0'] = os.path.abspath(options.plugin)
-    missing = [element for element in ('cudagaussian', 'cudaconvolve', 'imagefreeze', 'videotestsrc') if not has(element)]
+    missing = [element for element in ('cudagaussian', 'cudaconvolve', 'imagefreeze', 'videotestsrc')
+               if not has(element)]
     if missing:
         print('skipped: no element', ', '.join(missing))
         return 77
@@ -396,8 +428,10 @@ def main():
                 print(f'skipped: {name}: no element nvh264dec')
                 continue
             cases += [Case(name + suffix, 'NV12', CUDA, elements, source=source)
-                      for suffix, elements in (('', []), (', blur, sharpen', [GAUSSIAN, SHARPEN]), (', motion, no metas', [MOTION]))]
-            cases += [Case(f'{name}, scan, {count} at a time', 'NV12', CUDA, SCAN, source=source, side_by_side=count, shares=True, mark=SHARE)
+                      for suffix, elements in (('', []), (', blur, sharpen', [GAUSSIAN, SHARPEN]),
+                                               (', motion, no metas', [MOTION]))]
+            cases += [Case(f'{name}, scan, {count} at a time', 'NV12', CUDA, SCAN, source=source, side_by_side=count,
+                           shares=True, mark=SHARE)
                       for count in (1, 4, 16)]
     failures, rows = 0, []
     print(f"# {options.backend}, 1080p, medians of {options.turns} turns\n"
@@ -426,8 +460,10 @@ def main():
         elif case.pads:
             line = f"{row['fps']:8.0f} {'':9} {1e6 / row['fps']:9.1f} {'':10}"
         else:
-            line = f"{row['fps']:8.0f} {row['fps_without']:9.0f} {row['us_per_frame']:9.1f} {row['us_per_element']:10.1f}"
-        print(' '.join([label, line, ', '.join(filter(None, remarks(row, case, [r for r in rows if 'fps' in r])))]).rstrip(), flush=True)
+            line = (
+                f"{row['fps']:8.0f} {row['fps_without']:9.0f} {row['us_per_frame']:9.1f} {row['us_per_element']:10.1f}")
+        print(' '.join([label, line, ', '.join(
+            filter(None, remarks(row, case, [r for r in rows if 'fps' in r])))]).rstrip(), flush=True)
         rows.append(row)
     if os.access(options.timing, os.X_OK):
         more, failed = starts_and_latencies(options.timing, options.backend, options.turns, options.only)
@@ -437,7 +473,8 @@ def main():
         print('skipped: start and latency: no program', options.timing)
     marks = [row['mark']['verdict'] for row in rows if 'mark' in row]
     if marks:
-        print(f"limits: {marks.count('aim reached')} with the aim reached, {marks.count('must reached')} reached, {marks.count('missed')} missed")
+        print(f"limits: {marks.count('aim reached')} with the aim reached, {marks.count('must reached')} reached, "
+              f"{marks.count('missed')} missed")
     if options.json:
         with open(options.json, 'w', encoding='utf-8') as file:
             json.dump({'backend': options.backend, 'turns': options.turns, 'pipelines': rows}, file, indent=1)

@@ -1,17 +1,20 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Measures what motion-alarm-service costs for each camera of 1080p25 H.264 by RTSP, beside the decoder alone in the same run.
+"""Measures what motion-alarm-service costs for each camera of 1080p25 H.264 by RTSP, beside the decoder alone in
+the same run.
 
   camera_cost.py CLIP [--cameras=1,4] [--seconds=30] [--preset=outdoor] [--recording]
 
-CLIP is scaled and encoded to 1920×1080, 25 frames a second, H.264 of 4 Mbit/s, with a white square that comes each two seconds, at
-another place. A server of its own sends it in a loop. For each number of cameras one process only decodes them (uridecodebin ! fakesink), then
-the service watches them, and a table is printed:
+CLIP is scaled and encoded to 1920×1080, 25 frames a second, H.264 of 4 Mbit/s, with a white square that comes each two
+seconds, at another place. A server of its own sends it in a loop. For each number of cameras one process only decodes
+them (uridecodebin ! fakesink), then the service watches them, and a table is printed:
 - CPU time (user and system) of the process, a frame that came; and what the service adds, as a share of the decoder's;
 - memory: the proportional set size at the end, what a camera adds to that of the process with the fewest cameras;
-- latency: from the server's hand-over of a frame to RTP until the MQTT client has the message about it (the object `enter`s its zone).
+- latency: from the server's hand-over of a frame to RTP until the MQTT client has the message about it (the object
+  `enter`s its zone).
 The load of the machine stands above the table: other work lengthens latencies, and CPU times by less.
-The plugin is found with GST_PLUGIN_PATH. Needs mosquitto, paho-mqtt, the RTSP server of GStreamer and openh264enc: exit status 77 without."""
+The plugin is found with GST_PLUGIN_PATH. Needs mosquitto, paho-mqtt, the RTSP server of GStreamer and openh264enc: exit
+status 77 without."""
 import argparse
 import contextlib
 import json
@@ -46,7 +49,8 @@ SETTLE = 8  # seconds until all decode, and until the background is known
 
 
 def square_at(number):
-    """The left edge of the square in a frame, or None: each two seconds it comes at another place, and goes to the right for a second."""
+    """The left edge of the square in a frame, or None: each two seconds it comes at another place, and goes to the
+    right for a second."""
     period, step = divmod(number, 50)
     return None if step < 25 else 60 + 140 * (period % 12) + 4 * (step - 25)
 
@@ -54,10 +58,13 @@ def square_at(number):
 def make(clip, file, seconds=24):
     """Encodes the clip with the square. Returns the numbers of the frames in which the square is new."""
     count, white = 25 * seconds, b"\xeb" * SIDE
-    source = Gst.parse_launch(f"uridecodebin uri={pathlib.Path(clip).absolute().as_uri()} caps=video/x-raw ! videoconvert ! videoscale "
+    source = Gst.parse_launch(f"uridecodebin uri={pathlib.Path(clip).absolute().as_uri()} caps=video/x-raw ! "
+                              "videoconvert ! videoscale "
                               f"! videorate ! {CAPS} ! appsink name=sink sync=false max-buffers=4")
-    encoder = Gst.parse_launch(f"appsrc name=in format=time block=true max-buffers=4 caps={CAPS} ! openh264enc bitrate=4000000 gop-size=50 complexity=low "
-                               f"! h264parse ! video/x-h264,stream-format=byte-stream,alignment=au ! filesink location={file}")
+    encoder = Gst.parse_launch(f"appsrc name=in format=time block=true max-buffers=4 caps={CAPS} ! "
+                               "openh264enc bitrate=4000000 gop-size=50 complexity=low "
+                               "! h264parse ! video/x-h264,stream-format=byte-stream,alignment=au ! "
+                               f"filesink location={file}")
     for each in (source, encoder):
         each.set_state(Gst.State.PLAYING)
     for number in range(count):
@@ -76,7 +83,8 @@ def make(clip, file, seconds=24):
     for each in (source, encoder):
         each.set_state(Gst.State.NULL)
     # The encoder may have left frames out.
-    decoder = Gst.parse_launch(f"filesrc location={file} ! h264parse ! avdec_h264 ! video/x-raw,format=I420 ! appsink name=sink sync=false max-buffers=4")
+    decoder = Gst.parse_launch(f"filesrc location={file} ! h264parse ! avdec_h264 ! video/x-raw,format=I420 ! "
+                               "appsink name=sink sync=false max-buffers=4")
     decoder.set_state(Gst.State.PLAYING)
     there = []
     while sample := decoder.get_by_name("sink").emit("pull-sample"):
@@ -92,9 +100,10 @@ def tail_of(buffer):
 
 
 def serve(file, port, new, more=lambda server: None):
-    """Sends the clip to all who ask, and prints when each frame with one of the numbers `new` is handed over to the payloader. more(server)
-    adds other cameras."""
-    frames = Gst.parse_launch(f"filesrc location={file} ! h264parse ! video/x-h264,stream-format=byte-stream,alignment=au ! appsink name=sink sync=false")
+    """Sends the clip to all who ask, and prints when each frame with one of the numbers `new` is handed over to the
+    payloader. more(server) adds other cameras."""
+    frames = Gst.parse_launch(f"filesrc location={file} ! h264parse ! "
+                              "video/x-h264,stream-format=byte-stream,alignment=au ! appsink name=sink sync=false")
     frames.set_state(Gst.State.PLAYING)
     tails = []
     while sample := frames.get_by_name("sink").emit("pull-sample"):
@@ -103,17 +112,19 @@ def serve(file, port, new, more=lambda server: None):
     wanted = {tails[number] for number in new}
     server = GstRtspServer.RTSPServer(address="127.0.0.1", service=port)
     factory = GstRtspServer.RTSPMediaFactory(shared=True)
-    factory.set_launch(f"( multifilesrc location={file} loop=true caps=video/x-h264,stream-format=byte-stream,framerate=25/1 "
-                       "! h264parse ! video/x-h264,stream-format=byte-stream,alignment=au ! identity name=paced sync=true "
-                       "! rtph264pay config-interval=-1 name=pay0 )")
+    factory.set_launch(
+        f"( multifilesrc location={file} loop=true caps=video/x-h264,stream-format=byte-stream,framerate=25/1 "
+        "! h264parse ! video/x-h264,stream-format=byte-stream,alignment=au ! identity name=paced sync=true "
+        "! rtph264pay config-interval=-1 name=pay0 )")
 
     def on_frame(_, info):
         if tail_of(info.get_buffer()) in wanted:
             print(time.monotonic(), flush=True)
         return Gst.PadProbeReturn.OK
 
-    factory.connect("media-configure", lambda _, media: media.get_element().get_by_name("pay0").get_static_pad("sink").add_probe(
-        Gst.PadProbeType.BUFFER, on_frame))
+    factory.connect("media-configure",
+                    lambda _, media: media.get_element().get_by_name("pay0").get_static_pad("sink").add_probe(
+                        Gst.PadProbeType.BUFFER, on_frame))
     server.get_mount_points().add_factory("/camera", factory)
     more(server)
     server.attach(None)
@@ -126,7 +137,8 @@ def decode(uri, cameras):
     """Decodes cameras, and prints the number of frames on a line for each line of stdin."""
     counts, pipelines = [0] * cameras, []
     for index in range(cameras):
-        pipeline = Gst.parse_launch(f"uridecodebin name=source uri={uri} caps=video/x-raw(ANY) expose-all-streams=false ! queue "
+        pipeline = Gst.parse_launch(f"uridecodebin name=source uri={uri} caps=video/x-raw(ANY) "
+                                    "expose-all-streams=false ! queue "
                                     "! fakesink name=sink sync=false")
         pipeline.get_by_name("source").connect("source-setup", lambda _, source: [
             Gst.util_set_object_arg(source, name, str(value)) for name, value in SOURCE.items()])
@@ -172,8 +184,8 @@ def measure(process, frames, seconds):
 
 
 def run_decoder(uri, cameras, seconds):
-    process = subprocess.Popen([sys.executable, __file__, "--decode", uri, f"--cameras={cameras}"], stdin=subprocess.PIPE,
-                               stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen([sys.executable, __file__, "--decode", uri, f"--cameras={cameras}"],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def frames():
         process.stdin.write("\n")
@@ -189,7 +201,8 @@ def run_decoder(uri, cameras, seconds):
 
 @contextlib.contextmanager
 def servers(broker, folder, port, command):
-    """Runs the broker at a port, and the server of the cameras, by this command of Python. Gives the process of the latter."""
+    """Runs the broker at a port, and the server of the cameras, by this command of Python. Gives the process of
+    the latter."""
     configuration = pathlib.Path(folder) / "mosquitto.conf"
     configuration.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\nuser root\n")
     processes = [subprocess.Popen([broker, "-c", configuration], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL),
@@ -219,7 +232,8 @@ class Latencies:
 
     def on_message(self, _, __, message):
         now, event = time.monotonic(), json.loads(message.payload)
-        if event["event"] == "enter" and self.sent and abs(event["y"] - TOP) < 24 and abs(event["width"] - SIDE) < 48 > abs(event["height"] - SIDE):
+        if (event["event"] == "enter" and self.sent and abs(event["y"] - TOP) < 24
+            and abs(event["width"] - SIDE) < 48 > abs(event["height"] - SIDE)):
             self.found.append(now - self.sent[-1])
 
     def stop(self):
@@ -254,8 +268,10 @@ recording = {str(arguments.recording).lower()}
     process = subprocess.Popen([sys.executable, SERVICE, file])
 
     def frames():
-        lines = subprocess.run(["curl", "-s", f"http://127.0.0.1:{port}/metrics"], capture_output=True, text=True, check=True).stdout
-        return int(sum(float(line.split()[1]) for line in lines.splitlines() if line.startswith("cudavision_camera_frames_total{")))
+        lines = subprocess.run(["curl", "-s", f"http://127.0.0.1:{port}/metrics"], capture_output=True, text=True,
+                               check=True).stdout
+        return int(sum(float(line.split()[1])
+                       for line in lines.splitlines() if line.startswith("cudavision_camera_frames_total{")))
 
     try:
         threading.Timer(SETTLE, latencies.found.clear).start()
@@ -274,7 +290,8 @@ def can_run(clip):
 
 @contextlib.contextmanager
 def cameras_of(clip):
-    """A server that sends the clip, and a broker: yields the URI, a folder for files, the port of the broker, and the Latencies."""
+    """A server that sends the clip, and a broker: yields the URI, a folder for files, the port of the broker, and the
+    Latencies."""
     with tempfile.TemporaryDirectory() as folder:
         file, port, broker = os.path.join(folder, "clip.h264"), free_port(), free_port()
         new = make(clip, file)
@@ -308,17 +325,21 @@ def main():
 
 def compare(uri, folder, broker, latencies, arguments):
     """Prints the table."""
-    print(f"{os.cpu_count()} processors, load before {os.getloadavg()[0]:.1f}; {arguments.seconds} s each; preset={arguments.preset}"
+    print(f"{os.cpu_count()} processors, load before {os.getloadavg()[0]:.1f}; {arguments.seconds} s each; "
+          f"preset={arguments.preset}"
           f"{'; recording' if arguments.recording else ''}\n")
-    print("| cameras | frames/s: decoder, service | CPU ms a frame: decoder, service | motion ÷ decoder | memory MiB: decoder, service "
+    print("| cameras | frames/s: decoder, service | CPU ms a frame: decoder, service | motion ÷ decoder | memory MiB: "
+          "decoder, service "
           "| latency ms: median, 99 % | load |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for cameras in map(int, arguments.cameras.split(",")):
         decoder = run_decoder(uri, cameras, arguments.seconds)
         service = run_service(uri, cameras, arguments.seconds, folder, broker, latencies, arguments)
         found = sorted(1000 * each for each in latencies.found)
-        latency = f"{statistics.median(found):.0f}, {found[min(len(found) - 1, int(0.99 * len(found)))]:.0f} (of {len(found)})" if found else "–"
-        print(f"| {cameras} | {decoder[1]:.0f}, {service[1]:.0f} | {decoder[0]:.2f}, {service[0]:.2f} | {service[0] / decoder[0] - 1:.2f} "
+        latency = (f"{statistics.median(found):.0f}, {found[min(len(found) - 1, int(0.99 * len(found)))]:.0f} (of "
+                   f"{len(found)})" if found else "–")
+        print(f"| {cameras} | {decoder[1]:.0f}, {service[1]:.0f} | {decoder[0]:.2f}, {service[0]:.2f} | "
+              f"{service[0] / decoder[0] - 1:.2f} "
               f"| {decoder[2]:.0f}, {service[2]:.0f} | {latency} | {os.getloadavg()[0]:.1f} |", flush=True)
     latencies.stop()
 

@@ -4,15 +4,16 @@
 
   camera_soak.py CLIP [--cameras=16] [--minutes=10] [--preset=outdoor] [--h264=FILE]
 
-CLIP is made into 1920×1080, 25 frames a second, H.264, as by camera_cost.py (--h264 keeps that file for the next run). A server sends it by
-RTSP over TCP in a loop. The last three cameras are
+CLIP is made into 1920×1080, 25 frames a second, H.264, as by camera_cost.py (--h264 keeps that file for the next run).
+A server sends it by RTSP over TCP in a loop. The last three cameras are
   stalls    in 20 of 60 seconds it sends nothing
   garbage   in 20 of 60 seconds bytes of its frames are changed by chance
   resizes   every 24 seconds it changes from 1920×1080 to 1280×720, or back
-A line each ten seconds says: frames a second that all cameras sent, that were analysed, and that were left out decoded and encoded; processors that
-the service and the server used; memory of the service (proportional set size). At the end: the latencies of MQTT messages, what the service said about each
-camera (its log and the topic `problem`), and what is wrong. Exit status: 0; 1 if a good camera was lost, a bad one did not come back, the
-service failed, or memory grew; 77 if something is missing. GStreamer must find the plugin (GST_PLUGIN_PATH)."""
+A line each ten seconds says: frames a second that all cameras sent, that were analysed, and that were left out decoded
+and encoded; processors that the service and the server used; memory of the service (proportional set size). At the end:
+the latencies of MQTT messages, what the service said about each camera (its log and the topic `problem`), and what is
+wrong. Exit status: 0; 1 if a good camera was lost, a bad one did not come back, the service failed, or memory grew; 77
+if something is missing. GStreamer must find the plugin (GST_PLUGIN_PATH)."""
 import argparse
 import collections
 import json
@@ -45,9 +46,10 @@ def source(file):
 
 def shrink(file, small):
     """Appends the clip in 1280×720 to itself."""
-    pipeline = Gst.parse_launch(f"filesrc location={file} ! h264parse ! avdec_h264 ! videoscale ! video/x-raw,width=1280,height=720 "
-                                "! openh264enc bitrate=2000000 gop-size=50 complexity=low ! h264parse config-interval=-1 "
-                                f"! video/x-h264,stream-format=byte-stream,alignment=au ! filesink location={small}")
+    pipeline = Gst.parse_launch(
+        f"filesrc location={file} ! h264parse ! avdec_h264 ! videoscale ! video/x-raw,width=1280,height=720 "
+        "! openh264enc bitrate=2000000 gop-size=50 complexity=low ! h264parse config-interval=-1 "
+        f"! video/x-h264,stream-format=byte-stream,alignment=au ! filesink location={small}")
     pipeline.set_state(Gst.State.PLAYING)
     pipeline.get_bus().timed_pop_filtered(Gst.CLOCK_TIME_NONE, Gst.MessageType.EOS | Gst.MessageType.ERROR)
     pipeline.set_state(Gst.State.NULL)
@@ -87,17 +89,20 @@ def add_bad(server, file, sizes):
     for name in BAD:
         factory = GstRtspServer.RTSPMediaFactory(shared=True)
         spoiled = "! breakmydata name=spoil skip=64 probability=0 " if name == "garbage" else ""
-        factory.set_launch(f"( {source(sizes if name == 'resizes' else file)} ! {PAY} {spoiled}! rtph264pay config-interval=-1 name=pay0 )")
+        factory.set_launch(f"( {source(sizes if name == 'resizes' else file)} ! {PAY} {spoiled}! "
+                           "rtph264pay config-interval=-1 name=pay0 )")
         factory.connect("media-configure", lambda _, media, name=name: on_media(media, name))
         server.get_mount_points().add_factory(f"/{name}", factory)
 
 
 def configuration(arguments, port, broker, metrics):
     names = [f"good{number}" for number in range(1, arguments.cameras - len(BAD) + 1)] + list(BAD)
-    text = f"[mqtt]\nport = {broker}\ndiscovery = \"\"\n[metrics]\nport = {metrics}\n[reconnect]\ntimeout = 10\nmost = 5\n"
+    text = (f"[mqtt]\nport = {broker}\ndiscovery = \"\"\n[metrics]\nport = {metrics}\n[reconnect]\ntimeout = "
+            "10\nmost = 5\n")
     for name in names:
         uri = f"rtsp://127.0.0.1:{port}/{name if name in BAD else 'camera'}"
-        text += f'[camera.{name}]\nuri = "{uri}"\nsource = {{ protocols = "tcp", latency = 100 }}\n' + camera_cost.settings_of(name, arguments.preset)
+        text += (f'[camera.{name}]\nuri = "{uri}"\nsource = {{ protocols = "tcp", latency = 100 }}\n'
+                 + camera_cost.settings_of(name, arguments.preset))
     return names, text
 
 
@@ -132,7 +137,8 @@ class Watch:
         def rate(name, *stage):
             return sum(now[name, each, *stage] - before[name, each, *stage] for each in self.names) / took
 
-        print(f"{25 * len(self.names):6} {rate('frames_total'):9.0f} {rate('dropped_total', 'decoded'):8.0f} {rate('dropped_total', 'encoded'):8.0f} "
+        print(f"{25 * len(self.names):6} {rate('frames_total'):9.0f} {rate('dropped_total', 'decoded'):8.0f} "
+              f"{rate('dropped_total', 'encoded'):8.0f} "
               f"{used[0] / took:8.2f} {used[1] / took:7.2f} {self.memory[-1]:7.0f} {os.getloadavg()[0]:6.1f} "
               f"{' '.join(name for name in self.names if not now['up', name])}", flush=True)
         return now
@@ -160,10 +166,13 @@ def run(arguments, folder, mosquitto):
     if not os.path.exists(f"{file}.sizes"):
         shrink(file, f"{file}.sizes")
     port, broker, metrics = (camera_cost.free_port() for _ in range(3))
-    with camera_cost.servers(mosquitto, folder, broker, [__file__, "--serve", file, str(port), numbers_file.read_text(), f"{file}.sizes"]) as server:
+    with camera_cost.servers(mosquitto, folder, broker, [__file__, "--serve", file, str(port), numbers_file.read_text(),
+                                                         f"{file}.sizes"]) as server:
         latencies = camera_cost.Latencies(broker, server)
         problems = collections.defaultdict(list)
-        latencies.client.message_callback_add("cudavision/+/problem", lambda _, __, message: problems[message.topic.split("/")[1]].append(message.payload.decode()))
+        latencies.client.message_callback_add(
+            "cudavision/+/problem",
+            lambda _, __, message: problems[message.topic.split("/")[1]].append(message.payload.decode()))
         latencies.client.subscribe("cudavision/+/problem", qos=1)
         names, text = configuration(arguments, port, broker, metrics)
         toml = pathlib.Path(folder) / "cameras.toml"
@@ -186,13 +195,17 @@ def run(arguments, folder, mosquitto):
         said = pathlib.Path(folder, "log").read_text(encoding="utf-8", errors="replace")
     found = sorted(1000 * each for each in latencies.found)
     if found:
-        print(f"\nlatency of {len(found)} messages of good cameras: median {statistics.median(found):.0f} ms, 99 % {found[int(0.99 * (len(found) - 1))]:.0f} ms")
+        print(f"\nlatency of {len(found)} messages of good cameras: median {statistics.median(found):.0f} ms, "
+              f"99 % {found[int(0.99 * (len(found) - 1))]:.0f} ms")
     for name in names:
-        print(f"{name}: {now['frames_total', name]:.0f} frames, {now['dropped_total', name, 'decoded']:.0f} and {now['dropped_total', name, 'encoded']:.0f} left out "
-              f"decoded and encoded, {now['reconnects_total', name]:.0f} reconnects, not there in {watch.down[name]} of {len(watch.memory)} lines; said: "
+        print(f"{name}: {now['frames_total', name]:.0f} frames, {now['dropped_total', name, 'decoded']:.0f} and "
+              f"{now['dropped_total', name, 'encoded']:.0f} left out "
+              f"decoded and encoded, {now['reconnects_total', name]:.0f} reconnects, not there in {watch.down[name]} "
+              f"of {len(watch.memory)} lines; said: "
               f"{'; '.join(dict.fromkeys(each for each in problems[name] if each != 'none')) or 'nothing'}")
     lines = said.splitlines()
-    print(f"the log has {len(lines)} lines; the first and last of them:", *(f"  {line[:200]}" for line in [*lines[:10], *lines[10:][-10:]]), sep="\n")
+    print(f"the log has {len(lines)} lines; the first and last of them:",
+          *(f"  {line[:200]}" for line in [*lines[:10], *lines[10:][-10:]]), sep="\n")
     wrong = list(verdicts(watch, now, said))
     print(*wrong or ["nothing is wrong"], sep="\n")
     return 1 if wrong else 0

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Cuts a long clip into 195 short ones of five kinds, and adds five that are no good, for trials of examples/motion-scan:
+# Cuts a long clip into 195 short ones of five kinds, and adds five that are no good, for trials of
+# examples/motion-scan:
 #   tests/bench/cut_clips.sh CLIP FOLDER      (CLIP of 80 seconds such as vtest.avi of Debian's opencv-doc)
 # The five: text, half an MP4 (its index is missing), an empty file, sound alone, and a FIFO whose writer never comes.
 set -euo pipefail
@@ -11,9 +12,10 @@ fi
 clip=file://$(realpath "$1") folder=$2
 mkdir -p "$folder"
 cut() {  # KIND LENGTH_IN_MS MUXER ENCODER…
-  gst-launch-1.0 -q uridecodebin uri="$clip" caps='video/x-raw(ANY)' expose-all-streams=false ! videoconvert ! videoscale ! \
-    video/x-raw,format=I420,width=384,height=288 ! "${@:4}" ! \
-    splitmuxsink muxer-factory="$3" send-keyframe-requests=true max-size-time=$(($2 * 1000000)) location="$folder/$1-%03d.$1"
+  gst-launch-1.0 -q uridecodebin uri="$clip" caps='video/x-raw(ANY)' expose-all-streams=false ! videoconvert ! \
+    videoscale ! video/x-raw,format=I420,width=384,height=288 ! "${@:4}" ! \
+    splitmuxsink muxer-factory="$3" send-keyframe-requests=true max-size-time=$(($2 * 1000000)) \
+    location="$folder/$1-%03d.$1"
 }
 cut mp4 1800 mp4mux openh264enc ! h264parse
 cut mkv 1800 matroskamux jpegenc

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Measures CV-CUDA on the work of bench_kernels' rows: cvcuda_peers.py [--sizes=8K,4K,1080p] [--only=REGEX] [--json=FILE]
+"""Measures CV-CUDA on the work of bench_kernels' rows:
 
-A row has the name of bench_kernels' row for the same work, by which report.py and plot.py join the two. Two rows have no counterpart:
-median-3 and composite (RGB over RGB by a mask). The method is bench_kernels': device time between events, the median of 100 samples,
-random pictures that rotate over 288 MiB, and in the same run a cudaMemcpyAsync of the same bytes. A script suffices, because PyPI's
-wheel (cvcuda-cu13) has no headers; needs PyTorch, too. Exit status: 0; 77 if CV-CUDA, PyTorch or the GPU is missing; 1 if a row failed.
+  cvcuda_peers.py [--sizes=8K,4K,1080p] [--only=REGEX] [--json=FILE]
+
+A row has the name of bench_kernels' row for the same work, by which report.py and plot.py join the two. Two rows have
+no counterpart: median-3 and composite (RGB over RGB by a mask). The method is bench_kernels': device time between
+events, the median of 100 samples, random pictures that rotate over 288 MiB, and in the same run a cudaMemcpyAsync of
+the same bytes. A script suffices, because PyPI's wheel (cvcuda-cu13) has no headers; needs PyTorch, too. Exit status:
+0; 77 if CV-CUDA, PyTorch or the GPU is missing; 1 if a row failed.
 """
 import argparse
 import json
@@ -24,7 +27,8 @@ except (ImportError, OSError) as missing:
     sys.exit(77)
 
 # As in bench_kernels.cpp. Rows without --sizes run at the first three, some at all of them.
-SIZES = {'8K': (7680, 4320), '4K': (3840, 2160), '1080p': (1920, 1080), '1440p': (2560, 1440), '720p': (1280, 720), '360p': (640, 360)}
+SIZES = {'8K': (7680, 4320), '4K': (3840, 2160), '1080p': (1920, 1080), '1440p': (2560, 1440), '720p': (1280, 720),
+         '360p': (640, 360)}
 ALL_SIZES = re.compile('^(gaussian-5|convolve-3x3|histogram)/GRAY8$')
 POOL = 288 << 20
 SAMPLES = 100
@@ -52,7 +56,8 @@ def batch(image, pixel_format):
     return images
 
 
-# Each function returns `make(src, dst, height, width)`, which wraps one slot of the ring and returns a function that submits the work.
+# Each function returns `make(src, dst, height, width)`, which wraps one slot of the ring and returns a function that
+# submits the work.
 def filtered(channels, submit):
     def make(src, dst, height, width):
         a, b = tensor(src, height, width, channels), tensor(dst, height, width, channels)
@@ -87,7 +92,8 @@ def box_mean(channels, radius):
 
 def threshold(radius):
     mean, binary = cvcuda.AdaptiveThresholdType.MEAN_C, cvcuda.ThresholdType.BINARY
-    return filtered(1, lambda dst, src: cvcuda.adaptivethreshold_into(dst, src, 255.0, mean, binary, 2 * radius + 1, 5.0, **on_queue))
+    return filtered(1, lambda dst, src: cvcuda.adaptivethreshold_into(dst, src, 255.0, mean, binary, 2 * radius + 1,
+                                                                      5.0, **on_queue))
 
 
 def median(channels):
@@ -132,7 +138,8 @@ def median_us(work):
     turn, wait = 0, 200_000
 
     def interval(calls):
-        """The events around calls that the host queues while the GPU waits. Waits longer, in clocks, if the host was too slow."""
+        """The events around calls that the host queues while the GPU waits. Waits longer, in clocks, if the host
+        was too slow."""
         nonlocal turn, wait
         while True:
             start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
@@ -198,7 +205,8 @@ def main():
                 print(f"{full:26} {result['cvcuda_us']:9.2f} {result['over_copy']:7.2f}", flush=True)
     if options.json:
         with open(options.json, 'w', encoding='utf-8') as file:
-            json.dump({'context': {'cvcuda': cvcuda.__version__, 'device': torch.cuda.get_device_name()}, 'benchmarks': results}, file, indent=1)
+            json.dump({'context': {'cvcuda': cvcuda.__version__, 'device': torch.cuda.get_device_name()},
+                       'benchmarks': results}, file, indent=1)
     print(f'# {len(results)} measured, {failed} failed')
     return failed > 0
 

@@ -1,16 +1,18 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Measures how long people wait for elements and for the camera service: median, 99 %, 99.9 % and worst, and how many frames are lost.
+"""Measures how long people wait for elements and for the camera service: median, 99 %, 99.9 % and worst, and how many
+frames are lost.
 
-  latencies.py CLIP [--cameras=16] [--seconds=3600] [--backend=cpu] [--preset=outdoor] [--timing=build/tests/bench/pipeline_timing]
+  latencies.py CLIP [--cameras=16] [--seconds=3600] [--backend=cpu] [--preset=outdoor]
+               [--timing=build/tests/bench/pipeline_timing]
 
 One row each, one after the other, for `seconds`:
 - element: from a frame's entry into cudagaussian and cudadiff to its exit; live 1080p at 25 frames a second;
 - motion to message: from the entry of the frame in which something moves first into cudadiff to its message on the bus;
-- service: from a frame's hand-over to RTP by a server to the MQTT message about it, with so many cameras (camera_cost.py has them: 1080p25,
-  H.264, CLIP with a square that comes each two seconds).
-Lost: of the frames that the source sent in this time, those that did not leave the element, or that the service did not analyse.
-The plugin is found with GST_PLUGIN_PATH. Exit status 77 if something is missing (see camera_cost.py)."""
+- service: from a frame's hand-over to RTP by a server to the MQTT message about it, with so many cameras
+  (camera_cost.py has them: 1080p25, H.264, CLIP with a square that comes each two seconds).
+Lost: of the frames that the source sent in this time, those that did not leave the element, or that the service did not
+analyse. The plugin is found with GST_PLUGIN_PATH. Exit status 77 if something is missing (see camera_cost.py)."""
 import argparse
 import json
 import os
@@ -30,25 +32,30 @@ def row(name, found, lost):
     """`found`: in seconds, in any order."""
     values = sorted(1000 * each for each in found)
     shares = [values[int((len(values) - 1) * share)] for share in (0.5, 0.99, 0.999, 1)] if values else []
-    print(f"| {name} | {len(values)} | {' | '.join(f'{each:.2f}' for each in shares) or '– | – | – | –'} | {lost} | {os.getloadavg()[0]:.1f} |", flush=True)
+    print(f"| {name} | {len(values)} | {' | '.join(f'{each:.2f}' for each in shares) or '– | – | – | –'} | {lost} | "
+          f"{os.getloadavg()[0]:.1f} |", flush=True)
 
 
 def element_row(program, element, seconds):
     frames = RATE * seconds
-    done = subprocess.run([program, "--limit", str(seconds + 60), *f"videotestsrc is-live=true num-buffers={frames} pattern=ball ! {FORMAT} "
-                           f"! {element} name=timed ! fakesink name=last sync=false".split()], capture_output=True, text=True, check=True)
+    done = subprocess.run([program, "--limit", str(seconds + 60),
+                           *f"videotestsrc is-live=true num-buffers={frames} pattern=ball ! {FORMAT} "
+                           f"! {element} name=timed ! fakesink name=last sync=false".split()], capture_output=True,
+                          text=True, check=True)
     said = json.loads(done.stdout)
     times = [said["latency_us"][key] / 1000 for key in ("median", "p99", "p999", "worst")]
-    print(f"| {element} | {said['latency_us']['count']} | {' | '.join(f'{each:.2f}' for each in times)} | {frames - said['rendered']} of {frames} "
+    print(f"| {element} | {said['latency_us']['count']} | {' | '.join(f'{each:.2f}' for each in times)} | "
+          f"{frames - said['rendered']} of {frames} "
           f"| {os.getloadavg()[0]:.1f} |", flush=True)
 
 
 def message_row(backend, preset, seconds):
     """Ten still frames, then ten with a ball at another place, again and again: motion begins each time."""
     entered, found, sent = {}, [], 0
-    pipeline = Gst.parse_launch(f"appsrc name=in is-live=true format=time do-timestamp=true block=true max-buffers=2 caps={FORMAT} "
-                                f"! cudadiff name=diff backend={backend} preset={preset} gap=0.1 min-motion-frames=1 output=passthrough "
-                                "! fakesink name=sink sync=false")
+    pipeline = Gst.parse_launch(
+        f"appsrc name=in is-live=true format=time do-timestamp=true block=true max-buffers=2 caps={FORMAT} "
+        f"! cudadiff name=diff backend={backend} preset={preset} gap=0.1 min-motion-frames=1 output=passthrough "
+        "! fakesink name=sink sync=false")
 
     def enters(_, info):
         entered[info.get_buffer().pts] = time.monotonic()
@@ -82,10 +89,12 @@ def message_row(backend, preset, seconds):
 
 def service_row(arguments):
     with camera_cost.cameras_of(arguments.clip) as (uri, folder, broker, latencies):
-        _, rate, _ = camera_cost.run_service(uri, arguments.cameras, arguments.seconds, folder, broker, latencies, arguments)
+        _, rate, _ = camera_cost.run_service(uri, arguments.cameras, arguments.seconds, folder, broker,
+                                             latencies, arguments)
         expected = RATE * arguments.cameras
         lost = max(0, round((expected - rate) * arguments.seconds))
-        row(f"motion-alarm-service, {arguments.cameras} cameras, frame to MQTT", latencies.found, f"{lost} of {expected * arguments.seconds}")
+        row(f"motion-alarm-service, {arguments.cameras} cameras, frame to MQTT", latencies.found,
+            f"{lost} of {expected * arguments.seconds}")
 
 
 def main():
@@ -95,14 +104,17 @@ def main():
     parser.add_argument("--seconds", default=3600, type=int)
     parser.add_argument("--backend", default="cpu")
     parser.add_argument("--preset", default="outdoor")
-    parser.add_argument("--timing", default=str(pathlib.Path(__file__).resolve().parents[2] / "build/tests/bench/pipeline_timing"))
+    parser.add_argument("--timing",
+                        default=str(pathlib.Path(__file__).resolve().parents[2] / "build/tests/bench/pipeline_timing"))
     arguments = parser.parse_args()
     arguments.recording = False
     Gst.init(None)
     if not camera_cost.can_run(arguments.clip):
         return 77
-    print(f"{os.cpu_count()} processors, load before {os.getloadavg()[0]:.1f}; {arguments.seconds} s each; backend={arguments.backend}\n")
-    print("| milliseconds | frames or messages | median | 99 % | 99.9 % | worst | frames lost | load |\n| --- | --- | --- | --- | --- | --- | --- | --- |")
+    print(f"{os.cpu_count()} processors, load before {os.getloadavg()[0]:.1f}; {arguments.seconds} s each; "
+          f"backend={arguments.backend}\n")
+    print("| milliseconds | frames or messages | median | 99 % | 99.9 % | worst | frames lost | load |\n| --- | --- | "
+          "--- | --- | --- | --- | --- | --- |")
     for element in ("cudagaussian", f"cudadiff preset={arguments.preset} output=passthrough"):
         element_row(arguments.timing, f"{element} backend={arguments.backend}", arguments.seconds)
     message_row(arguments.backend, arguments.preset, arguments.seconds)

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Actors of the scenes of motion_world.py: people who walk and stand, cars, and things that are carried; and their shadows.
+"""Actors of the scenes of motion_world.py: people who walk and stand, cars, and things that are carried; and
+their shadows.
 
-An actor has a `number` (its id in the truth), `at(time)`, the middle of its lower edge in pixels, or None where it is not in the
-scene, and `look(time)`, its picture (float32, height × width × 3) and cover (float32, height × width, 0–1). Times are frames.
+An actor has a `number` (its id in the truth), `at(time)`, the middle of its lower edge in pixels, or None where it is
+not in the scene, and `look(time)`, its picture (float32, height × width × 3) and cover (float32, height × width, 0–1).
+Times are frames.
 """
 import math
 
@@ -19,7 +21,8 @@ PAINTS = ((215, 215, 218), (165, 165, 168), (60, 58, 56), (30, 30, 32), (45, 45,
 
 
 class Actor:
-    """An actor on a path of straight parts: `path` has (frame, x, y) in pixels, and y is that of the ground it stands on."""
+    """An actor on a path of straight parts: `path` has (frame, x, y) in pixels, and y is that of the ground it
+    stands on."""
 
     def __init__(self, number, path):
         self.number, self.path = number, path
@@ -44,7 +47,8 @@ def cloth(rng, pictures, colour, height, width, depth=16):
 
 
 def covers_of(labels, count, width, height):
-    """What each of the labels 1 to `count` covers of the pixels of a picture, 0–1, from labels at FINE times its size."""
+    """What each of the labels 1 to `count` covers of the pixels of a picture, 0–1, from labels at FINE
+    times its size."""
     drawn = [np.where(labels == label, 255, 0).astype(np.uint8) for label in range(1, count + 1)]
     return [cv2.resize(part, (width, height), interpolation=cv2.INTER_AREA).astype(np.float32) / 255 for part in drawn]
 
@@ -65,7 +69,8 @@ class Person(Actor):
         size = self.height, self.width
         self.looks = [cloth(rng, pictures, rng.uniform(20, 70, 3) * (0.8, 0.9, 1), *size, 8),         # hair
                       cloth(rng, pictures, np.float32((120, 145, 190)) * rng.uniform(0.6, 1.1), *size, 6),  # skin
-                      *(cloth(rng, pictures, colour, *size, 6 if i == hidden else 16) for i, colour in enumerate(colours))]
+                      *(cloth(rng, pictures, colour, *size, 6 if i == hidden else 16)
+                        for i, colour in enumerate(colours))]
         self.waves = rng.uniform(0.02, 0.25, 6), rng.uniform(0, 6.3, 6)
         self.stride = rng.uniform(0.5, 0.65) * self.height
 
@@ -85,7 +90,8 @@ class Person(Actor):
         arms = [0.55 * arm if walks else 0.1 + 0.5 * abs(arm) for arm in arms]
         covers = covers_of(self.draw(swing if walks else 0.25, lean * 0.02, arms, walks), 4, self.width, self.height)
         cover = sum(covers)
-        picture = sum(look * part[..., None] for look, part in zip(self.looks, covers)) / np.maximum(cover, 1e-3)[..., None]
+        picture = (sum(look * part[..., None] for look, part in zip(self.looks, covers))
+                   / np.maximum(cover, 1e-3)[..., None])
         picture[cover < 0.02] = self.looks[2][cover < 0.02]
         if after < before:
             picture, cover = picture[:, ::-1], cover[:, ::-1]
@@ -145,7 +151,8 @@ def bag(rng, pictures, height):
 
 
 def car(number, path, rng, pictures, height, road):
-    """A car, van or lorry of this height in pixels, seen from its side. road: colour of the road, which some cars have."""
+    """A car, van or lorry of this height in pixels, seen from its side. road: colour of the road, which some
+    cars have."""
     kind = rng.choice(3, p=(0.7, 0.2, 0.1))
     height = int(height * (1, 1.25, 1.5)[kind])
     width = int(height * (2.4, 1.9, 2.2)[kind] * rng.uniform(0.9, 1.15))
@@ -165,8 +172,9 @@ def car(number, path, rng, pictures, height, road):
     covers = covers_of(labels, 3, width, height)
     cover = sum(covers)
     light = 1.12 - 0.3 * np.linspace(0, 1, height, dtype=np.float32)[:, None, None]  # from above
-    picture = sum(cloth(rng, pictures, colour, height, width, depth) * part[..., None]
-                  for colour, part, depth in zip(colours, covers, (5, 14, 5))) / np.maximum(cover, 1e-3)[..., None] * light
+    picture = (sum(cloth(rng, pictures, colour, height, width, depth) * part[..., None]
+                   for colour, part, depth in zip(colours, covers, (5, 14, 5)))
+               / np.maximum(cover, 1e-3)[..., None] * light)
     picture[cover < 0.02] = colours[0]
     if path[-1][1] < path[0][1]:
         picture, cover = picture[:, ::-1], cover[:, ::-1]
@@ -176,19 +184,21 @@ def car(number, path, rng, pictures, height, road):
 class Sun:
     """Where shadows fall, and what they leave of the light.
 
-    slant, reach: the shadow of a point as high as h lies `slant`·h to the right of its foot and `reach`·h below. factor: what is
-    left of blue, green and red. glow: light that is added to the shadow (8-bit steps), so that it is no exact scaling. soft:
-    standard deviation of the blur of its far end, in heights of the object.
+    slant, reach: the shadow of a point as high as h lies `slant`·h to the right of its foot and `reach`·h below.
+    factor: what is left of blue, green and red. glow: light that is added to the shadow (8-bit steps), so that it is no
+    exact scaling. soft: standard deviation of the blur of its far end, in heights of the object.
     """
 
     def __init__(self, slant, reach, factor, glow, soft):
-        self.slant, self.reach, self.factor, self.glow, self.soft = slant, reach, np.float32(factor), np.float32(glow), soft
+        self.slant, self.reach, self.factor, self.glow, self.soft = (slant, reach, np.float32(factor),
+                                                                     np.float32(glow), soft)
 
     def cast(self, cover, x, y, size):
-        """The share of the light (0–1, of 1: none is left but the shadow's) that an object takes whose lower edge has its middle at
-        x, y."""
+        """The share of the light (0–1, of 1: none is left but the shadow's) that an object takes whose lower edge has
+        its middle at x, y."""
         h, w = cover.shape
-        move = np.float32([[1, -self.slant, x - (w - 1) / 2 + self.slant * (h - 1)], [0, -self.reach, y + self.reach * (h - 1)]])
+        move = np.float32([[1, -self.slant, x - (w - 1) / 2 + self.slant * (h - 1)],
+                           [0, -self.reach, y + self.reach * (h - 1)]])
         drawn = cv2.warpAffine(cover, move, size)
         near, far = cv2.GaussianBlur(drawn, (0, 0), 0.7), cv2.GaussianBlur(drawn, (0, 0), max(0.8, self.soft * h))
         below = (np.arange(size[1], dtype=np.float32)[:, None] - y) * np.sign(self.reach)

@@ -1,13 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Measures the processor time of cudadiff on the CPU backend beside the decoder: user time of a whole process for each frame.
+"""Measures the processor time of cudadiff on the CPU backend beside the decoder: user time of a whole process for
+each frame.
 
   motion_cpu.py CLIP… [--runs=N]
 
-For each clip: `filesrc ! decodebin ! fakesink`, and the same with each setting of cudadiff behind the decoder, which is subtracted. The
-shortest of N runs counts (3), because other work on the machine makes runs longer, and never shorter. Processes run on one processor,
-so that kernels have one thread. Where PyPI's dvr-scan is on PATH, its scan of the clip, with its own decoder and its start, is beside.
-The plugin is found with GST_PLUGIN_PATH. Exit status: 0; 1 if a pipeline failed, with one sentence on stderr; 77 if something is missing.
+For each clip: `filesrc ! decodebin ! fakesink`, and the same with each setting of cudadiff behind the decoder, which is
+subtracted. The shortest of N runs counts (3), because other work on the machine makes runs longer, and never shorter.
+Processes run on one processor, so that kernels have one thread. Where PyPI's dvr-scan is on PATH, its scan of the clip,
+with its own decoder and its start, is beside. The plugin is found with GST_PLUGIN_PATH. Exit status: 0; 1 if a pipeline
+failed, with one sentence on stderr; 77 if something is missing.
 """
 import argparse
 import os
@@ -29,7 +31,8 @@ SETTINGS = ('preset=outdoor', 'preset=indoor', 'reference=mog2', '')
 
 
 def play(description):
-    """Runs a pipeline that ends with a sink named `end` on one processor; prints frames and user seconds of this process."""
+    """Runs a pipeline that ends with a sink named `end` on one processor; prints frames and user seconds of
+    this process."""
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     Gst.init(None)
     pipeline = Gst.parse_launch(description)
@@ -47,7 +50,8 @@ def dvr_scan(clip, frames, runs):
     shortest = None
     for _ in range(runs):
         before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-        done = subprocess.run(['dvr-scan', '--input', clip, '--scan-only', '--quiet'], check=False, stdout=subprocess.DEVNULL,
+        done = subprocess.run(['dvr-scan', '--input', clip, '--scan-only', '--quiet'], check=False,
+                              stdout=subprocess.DEVNULL,
                               preexec_fn=lambda: os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}))
         if done.returncode != 0:
             sys.exit(f'dvr-scan failed with exit status {done.returncode}')
@@ -60,7 +64,8 @@ def milliseconds(description, runs):
     """User time for each frame, and the number of frames: the shortest of some runs, each in a process of its own."""
     shortest = None
     for _ in range(runs):
-        done = subprocess.run([sys.executable, __file__, '--play', description], stdout=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run([sys.executable, __file__, '--play', description], stdout=subprocess.PIPE, text=True,
+                              check=False)
         if done.returncode != 0:
             sys.exit(1)
         frames, seconds = done.stdout.split()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Reads footage with truth in the layouts of CDnet, Wallflower, MOT and visits.csv, for motion_real.py. Docstrings of the readers
-say what they expect. Numbers of frames count from 0, times are seconds."""
+"""Reads footage with truth in the layouts of CDnet, Wallflower, MOT and visits.csv, for motion_real.py. Docstrings of
+the readers say what they expect. Numbers of frames count from 0, times are seconds."""
 import configparser
 import csv
 import dataclasses
@@ -18,10 +18,10 @@ PICTURES, CLIPS = ('.jpg', '.jpeg', '.png', '.bmp'), ('.avi', '.mp4', '.mkv', '.
 class Footage:
     """Frames and what is known of them.
 
-    source: a clip, or the sorted paths of pictures. rate: frames a second. masks: number of a frame → Labels, of those that are
-    labelled. boxes: number of a frame → list of (id, left, top, width, height). visits: intervals (from, to) in
-    which somebody is in the picture. What the footage has no truth of is None. last: number of the last frame that is needed, or
-    None.
+    source: a clip, or the sorted paths of pictures. rate: frames a second. masks: number of a frame → Labels, of those
+    that are labelled. boxes: number of a frame → list of (id, left, top, width, height). visits: intervals (from, to)
+    in which somebody is in the picture. What the footage has no truth of is None. last: number of the last frame that
+    is needed, or None.
     """
     name: str
     source: object
@@ -40,7 +40,8 @@ class Footage:
         size = None
         for number, picture in enumerate(pictures):
             if size and picture.shape != size:
-                raise Failure(f'{self.name}: frame {number + 1} is {sides(picture)}, and the first one {size[1]}×{size[0]}')
+                raise Failure(
+                    f'{self.name}: frame {number + 1} is {sides(picture)}, and the first one {size[1]}×{size[0]}')
             size = picture.shape
             yield picture
             if number == self.last:
@@ -49,8 +50,8 @@ class Footage:
 
 @dataclasses.dataclass
 class Labels:
-    """The labels of a frame by pixel: bool, height × width, or None for an absent shadow. unjudged: pixels that do not count.
-    unclear: pixels that might show an object; a frame with any is not empty."""
+    """The labels of a frame by pixel: bool, height × width, or None for an absent shadow. unjudged: pixels that do not
+    count. unclear: pixels that might show an object; a frame with any is not empty."""
     truth: np.ndarray
     unjudged: np.ndarray
     unclear: np.ndarray
@@ -97,14 +98,15 @@ def number_of(path):
 
 def pictures_in(folder, skip=()):
     paths = [os.path.join(folder, name) for name in os.listdir(folder) if name.lower().endswith(PICTURES)]
-    return sorted((path for path in paths if path not in skip and re.search(r'\d', os.path.basename(path))), key=number_of)
+    return sorted((path for path in paths if path not in skip and re.search(r'\d', os.path.basename(path))),
+                  key=number_of)
 
 
-# ----------------------------------------------------------------------------------------------------------------------- layouts
+# -------------------------------------------------------------------------------------------------------------- layouts
 
 class CdnetLabels(dict):
-    """Number of a frame → Labels; each is read when it is asked for. Labels: 0 still, 50 shadow, 85 outside, 170 unknown, 255
-    moving."""
+    """Number of a frame → Labels; each is read when it is asked for. Labels: 0 still, 50 shadow, 85 outside, 170
+    unknown, 255 moving."""
 
     def __init__(self, paths, roi, size):
         super().__init__(paths)
@@ -120,8 +122,8 @@ class CdnetLabels(dict):
 
 
 def cdnet(folder, rate):
-    """input/in000001.jpg and so on, groundtruth/gt000001.png, ROI.bmp or ROI.jpg (black: not judged), temporalROI.txt (first and
-    last frame that is judged, from 1 on). Of the truth, frames may be missing, but not all."""
+    """input/in000001.jpg and so on, groundtruth/gt000001.png, ROI.bmp or ROI.jpg (black: not judged), temporalROI.txt
+    (first and last frame that is judged, from 1 on). Of the truth, frames may be missing, but not all."""
     frames = pictures_in(os.path.join(folder, 'input'))
     if not frames:
         raise Failure(f'{folder}/input has no pictures')
@@ -152,7 +154,8 @@ def cdnet(folder, rate):
 
 def wallflower(folder, rate):
     """b00000.bmp and so on, and hand_segmented_00247.BMP: white where frame 247 shows an object."""
-    truth = next(os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.lower().startswith('hand_segmented'))
+    truth = next(os.path.join(folder, name) for name in sorted(os.listdir(folder))
+                 if name.lower().startswith('hand_segmented'))
     frames = pictures_in(folder, (truth,))
     at = {number_of(path): index for index, path in enumerate(frames)}
     if number_of(truth) not in at:
@@ -188,8 +191,8 @@ def read_boxes(path):
 
 
 def mot(path, clips, rate):
-    """NAME.gt.txt for the clip NAME.avi in one of the folders; gt.txt beside the only clip of its folder; or gt/gt.txt beside
-    img1/."""
+    """NAME.gt.txt for the clip NAME.avi in one of the folders; gt.txt beside the only clip of its folder; or gt/gt.txt
+    beside img1/."""
     folder, name = os.path.split(path)
     boxes = read_boxes(path)
     if name != 'gt.txt':
@@ -211,8 +214,8 @@ def mot(path, clips, rate):
 
 
 def visits(path, clips):
-    """A table with the columns clip, from and to (seconds): who is in the picture from when to when. A clip of which a row has no
-    times is empty from its start to its end."""
+    """A table with the columns clip, from and to (seconds): who is in the picture from when to when. A clip of which a
+    row has no times is empty from its start to its end."""
     found = {}
     with open(path, encoding='utf-8', newline='') as file:
         rows = csv.DictReader(file)
@@ -244,8 +247,8 @@ def name_of(folder):
 
 
 def find(folders, rate):
-    """All footage in the folders and below. rate: frames a second of pictures that do not say it. Raises Failure where a layout is
-    broken, or if there is none."""
+    """All footage in the folders and below. rate: frames a second of pictures that do not say it. Raises Failure where
+    a layout is broken, or if there is none."""
     clips, found, tables = {}, [], []
     for top in folders:
         if not os.path.isdir(top):

@@ -5,21 +5,22 @@
   motion_quality.py [MEDIA] [--group=lab|world] [--seeds=1,2] [--properties="…"]… [--backend=cpu|cuda] [--only=SCENE,…]
                     [--size=WxH] [--frames=N] [--json=FILE] [--markdown=FILE] [--no-peers] [--quick]
 
-MEDIA is a folder with photos/ and vtest.avi, such as Debian's opencv-doc has them; without it the textures are synthetic. The
-plugin is found with GST_PLUGIN_PATH. `--properties` are those of cudadiff; one setting serves all scenes. Given again, they add a
-column. `--quick` checks the scenes and the scores and measures nothing. `lab` is motion_scenes.py: one difficulty a scene. `world`
-is motion_world.py: what real cameras show; `--frames` does not apply to it.
+MEDIA is a folder with photos/ and vtest.avi, such as Debian's opencv-doc has them; without it the textures are
+synthetic. The plugin is found with GST_PLUGIN_PATH. `--properties` are those of cudadiff; one setting serves all
+scenes. Given again, they add a column. `--quick` checks the scenes and the scores and measures nothing. `lab` is
+motion_scenes.py: one difficulty a scene. `world` is motion_world.py: what real cameras show; `--frames` does not
+apply to it.
 
-Frames that models learn from are not judged. Pixels on the edge of an object, which show both it and its background, are not judged
-either. F1 is that of all judged pixels of a scene. A frame has objects if they cover 0.2 % of it; one that they cover less is
-neither with nor without objects. A frame is flagged if there is none, and more than 0.2 % of the mask is white, or motion is
-reported.
+Frames that models learn from are not judged. Pixels on the edge of an object, which show both it and its background,
+are not judged either. F1 is that of all judged pixels of a scene. A frame has objects if they cover 0.2 % of it; one
+that they cover less is neither with nor without objects. A frame is flagged if there is none, and more than 0.2 % of
+the mask is white, or motion is reported.
 
-Figures of `world` alone: somebody is in the picture in an episode, until the picture is empty again. An episode is found if a
-motion (from `began` to `last-motion`; with `gap=1`) is its own. Ghost: seconds of motion that nobody makes, from 1 s after the last
-one left. Ids: objects that enter ÷ people and things. Crossings are those of the line of the scene `lane`. A detector without
-messages has motion while its mask is flagged. Needs NumPy, OpenCV and PyGObject. Exit status: 0; 1 if a pipeline or a check failed,
-with one sentence on stderr; 77 if something is missing.
+Figures of `world` alone: somebody is in the picture in an episode, until the picture is empty again. An episode is
+found if a motion (from `began` to `last-motion`; with `gap=1`) is its own. Ghost: seconds of motion that nobody makes,
+from 1 s after the last one left. Ids: objects that enter ÷ people and things. Crossings are those of the line of the
+scene `lane`. A detector without messages has motion while its mask is flagged. Needs NumPy, OpenCV and PyGObject. Exit
+status: 0; 1 if a pipeline or a check failed, with one sentence on stderr; 77 if something is missing.
 """
 import argparse
 import os
@@ -34,7 +35,8 @@ import motion_scenes
 import motion_world
 from motion_score import FLAGGED, Score, episodes, figures, judge_crossings, judge_visits
 
-PEOPLE = 20             # visits of people in vtest.avi, counted by eye in stills of every second: docs/motion.md lists them
+# Visits of people in vtest.avi, counted by eye in stills of every second: docs/motion.md lists them.
+PEOPLE = 20
 PROPERTIES = 'preset=outdoor'
 FIGURES = {'lab': (     # key, title, must, aim, whether more is better (None: 1 is best), whether it is a share
     ('f1', 'F1 of the mask, mean over the scenes', 0.86, 0.92, True, False),
@@ -81,13 +83,14 @@ def detectors(size, properties, backend, peers, step):
 
 
 def settings(args, first):
-    """Name → properties of each cudadiff: `first`, then those that are given. They are the name of all but the first one."""
+    """Name → properties of each cudadiff: `first`, then those that are given. They are the name of all but the
+    first one."""
     return {'cudadiff' if i == 0 else text: first + text for i, text in enumerate(args.properties)}
 
 
 def run_scene(frames, learn, running):
-    """Runs detectors (name → Detector) over frames. Returns name → Score, and for each frame its number and the set of ids that it
-    shows."""
+    """Runs detectors (name → Detector) over frames. Returns name → Score, and for each frame its number and the set of
+    ids that it shows."""
     scores, present, number = {name: Score() for name in running}, [], -1
     for frame in frames:
         number += 1 + frame.lost
@@ -127,7 +130,7 @@ def say(scene, seed, scores, kinds):
     print(f'{scene}, seed {seed}: ' + ', '.join(f1), file=sys.stderr)
 
 
-# -------------------------------------------------------------------------------------------------------------------------- world
+# ---------------------------------------------------------------------------------------------------------------- world
 
 def judge_world(args):
     """Runs all detectors on the scenes of the world. Returns name → figures."""
@@ -159,7 +162,8 @@ def judge_run(world, detector, present):
     truths = episodes(times, 2 / world.rate)
     result = {'people': len(set().union(*(ids for _, ids in present))), 'ids': None, 'crossings': None}
     # Where the road is hardly ever empty there are no episodes to find.
-    result.update(judge_visits([] if world.line else truths, [] if world.line else detector.motions(), world.length / world.rate))
+    result.update(judge_visits([] if world.line else truths, [] if world.line else detector.motions(),
+                               world.length / world.rate))
     if isinstance(detector, CudaDiff):
         result['ids'] = len(detector.ids())
         if world.line:
@@ -167,7 +171,8 @@ def judge_run(world, detector, present):
             true = [crossing for crossing in world.crossings if crossing[0] >= after]
             reported = [(heard['timestamp'] / Gst.SECOND, heard['direction'], heard['y'] + heard['height'])
                         for heard in detector.heard('cross')]
-            result['crossings'] = judge_crossings(true, [crossing for crossing in reported if crossing[0] >= after], world.lanes)
+            result['crossings'] = judge_crossings(true, [crossing for crossing in reported if crossing[0] >= after],
+                                                  world.lanes)
     return result
 
 
@@ -179,9 +184,11 @@ def sums(visits):
     crossings = [visit['crossings'] for visit in visits.values() if visit['crossings']]
     counted = {key: sum(crossing[key] for crossing in crossings) for key in ('true', 'reported', 'right', 'wrong')}
     many = max(1, total('episodes'))
-    followed = [visit for visit in visits.values() if visit['ids'] is not None and not visit['crossings']]  # crossings judge the others
+    # Crossings judge the others.
+    followed = [visit for visit in visits.values() if visit['ids'] is not None and not visit['crossings']]
     return {'found': total('found') / many, 'motions': total('motions') / many, 'ghost': total('ghost') / many,
-            'ids': sum(visit['ids'] for visit in followed) / sum(visit['people'] for visit in followed) if followed else None,
+            'ids': sum(visit['ids'] for visit in followed) / sum(visit['people'] for visit in followed) if followed
+            else None,
             'crossings': counted['reported'] / max(1, counted['true']) if crossings else None,
             'crossed': counted['right'] / max(1, counted['true']) if crossings else None,
             'wrong': counted['wrong'] if crossings else None,
@@ -206,7 +213,8 @@ def world_rows(results):
 
 
 def judge_clip(args):
-    """The objects that cudadiff reports on vtest.avi: objects per person and their median life; None if it cannot tell."""
+    """The objects that cudadiff reports on vtest.avi: objects per person and their median life; None if it
+    cannot tell."""
     clip = motion_scenes.Pictures(args.media).clip
     found = Gst.ElementFactory.find('cudadiff')
     if not clip or found is None or not found.create(None).find_property('track'):
@@ -218,7 +226,8 @@ def judge_clip(args):
         if not good:
             break
         if pipeline is None:
-            pipeline = Pipeline(picture.shape[1::-1], f'cudadiff backend={args.backend} {args.properties[0]} output=passthrough '
+            pipeline = Pipeline(picture.shape[1::-1],
+                                f'cudadiff backend={args.backend} {args.properties[0]} output=passthrough '
                                 'attach-roi=false', 'cudadiff', int(Gst.SECOND / rate))
         pipeline.apply(cv2.cvtColor(picture, cv2.COLOR_BGR2YUV_I420).tobytes())
     pipeline.finish()
@@ -227,10 +236,11 @@ def judge_clip(args):
             entered.add(heard['id'])
         elif heard['event'] == 'leave':
             lives.append(heard['seconds'])
-    return {'ids_per_person': len(entered) / PEOPLE, 'median_life': statistics.median(lives)} if entered and lives else {}
+    return ({'ids_per_person': len(entered) / PEOPLE, 'median_life': statistics.median(lives)}
+            if entered and lives else {})
 
 
-# -------------------------------------------------------------------------------------------------------------------------- tables
+# --------------------------------------------------------------------------------------------------------------- tables
 
 def table(results, group):
     """Rows of text: the figures of all detectors with the marks and verdicts, and those of each scene."""
@@ -242,7 +252,8 @@ def table(results, group):
     if group == 'world':
         return rows + [['F1; episodes; ids'] + [''] * (len(names) + 3)] + list(world_rows(results))
     for scene in results['cudadiff']['scenes']:
-        rows.append([f'F1: {scene}'] + [shown((results[name]['scenes'] or {}).get(scene), False) for name in names] + ['', '', ''])
+        rows.append([f'F1: {scene}'] + [shown((results[name]['scenes'] or {}).get(scene), False) for name in names]
+                    + ['', '', ''])
     return rows
 
 

@@ -11,7 +11,8 @@ SIZE = 160, 120
 
 
 def main():
-    """Checks that the same seed gives the same frames, that the truth matches the pictures, and the scores. Raises Failure."""
+    """Checks that the same seed gives the same frames, that the truth matches the pictures, and the scores.
+    Raises Failure."""
     check_lab()
     for name in motion_world.SCENES:
         check_world(name)
@@ -46,7 +47,8 @@ def check_lab():
 
 
 def check_truth(frames, learn):
-    """Compares frames of the plain scene with their mean before objects came: only objects and their edges may differ from it."""
+    """Compares frames of the plain scene with their mean before objects came: only objects and their edges may
+    differ from it."""
     still = np.mean([frame.picture for frame in frames[:learn]], axis=0)
     inside, outside = [], []
     for frame in frames[learn:]:
@@ -68,7 +70,8 @@ def check_world(name):
     world, frames = worlds[0], made[0]
     shown = [set(np.unique(frame.ids)) - {0} for frame in frames]
     people = set().union(*shown)
-    if sum(1 + frame.lost for frame in frames) > world.length or (max(frame.lost for frame in frames) > 0) != (name == 'lost'):
+    if (sum(1 + frame.lost for frame in frames) > world.length
+        or (max(frame.lost for frame in frames) > 0) != (name == 'lost')):
         raise Failure(f'{name}: {len(frames)} frames of {world.length} and those that are lost')
     if name not in ('occupied', 'lane') and any(shown[:world.learn]):
         raise Failure(f'{name}: there are objects in the frames that models learn from')
@@ -77,7 +80,8 @@ def check_world(name):
     if name != 'lane' and (shown[-1] or people != set(range(1, len(people) + 1))):
         raise Failure(f'{name}: the picture is not empty at the end, or a number is missing among {sorted(people)}')
     many = len(episodes([(i, i + 1) for i, ids in enumerate(shown) if ids], 1))
-    wanted = {'stands': 3, 'occupied': 2, 'removed': 1, 'abandoned': 1, 'exposure': 2, 'codec': 5, 'switched': 2}.get(name, many)
+    wanted = {'stands': 3, 'occupied': 2, 'removed': 1, 'abandoned': 1, 'exposure': 2, 'codec': 5,
+              'switched': 2}.get(name, many)
     if many != wanted:
         raise Failure(f'{name}: somebody is there {many} times, and not {wanted} times')
     if name == 'lane':
@@ -111,7 +115,8 @@ def check_lane(world, frames, shown):
 def check_shadows(frames, learn):
     """A shadow must be darker than the ground, and bluer where the ground is gray."""
     still = np.mean([frame.picture for frame in frames[:learn]], axis=0) + 1
-    left = np.concatenate([(frame.picture / still)[frame.shadow] for frame in frames if frame.shadow.any()]).mean(axis=0)
+    left = np.concatenate([(frame.picture / still)[frame.shadow]
+                           for frame in frames if frame.shadow.any()]).mean(axis=0)
     if not left.max() < 0.95 or not left[0] > left[2]:
         raise Failure(f'soft-shadows: shadows leave {left} of blue, green and red')
 
@@ -121,7 +126,8 @@ def check_light(name, frames, shown):
     light = [frame.picture.mean() for frame, ids in zip(frames, shown) if not ids]
     steps = int(np.count_nonzero(np.abs(np.diff(light)) > 5))
     if (max(light) - min(light) > 10) == (name == 'stands') or (steps > 8) != (name == 'switched'):
-        raise Failure(f'{name}: the light of the empty picture goes from {min(light):.0f} to {max(light):.0f}, with {steps} steps')
+        raise Failure(f'{name}: the light of the empty picture goes from {min(light):.0f} to {max(light):.0f}, '
+                      f'with {steps} steps')
 
 
 def expect(what, value, wanted):
@@ -139,12 +145,14 @@ def check_scores():
     mask[5, 5], mask[10, 10] = False, False                          # one at the outline, one inside
     score = Score()
     score.pixels(mask, truth, unjudged, shadow)
-    expect('the count of pixels', (score.hits, score.false, score.missed, score.shadow, score.outline), (98, 12, 2, 10, 1))
+    expect('the count of pixels', (score.hits, score.false, score.missed, score.shadow, score.outline),
+           (98, 12, 2, 10, 1))
     expect('F1', round(score.f1(), 4), round(2 * 98 / (2 * 98 + 12 + 2), 4))
     for number, (full, empty) in enumerate(((True, False), (False, True), (False, True), (False, False))):
         score.frame(number, mask if number < 2 else truth & False, full, empty)
     score.report({0, 2, 3})
-    expect('the count of frames', (score.empty, score.flagged, score.events, score.full, score.reported), (2, 1, 1, 1, 1))
+    expect('the count of frames', (score.empty, score.flagged, score.events, score.full, score.reported),
+           (2, 1, 1, 1, 1))
     expect('episodes', episodes([(5, 6), (0, 2), (1, 3), (3.5, 4)], 0.5), [(0, 4), (5, 6)])
     judged = judge_visits([(10, 20), (30, 40)], [(10.5, 21), (22, 24), (29, 30.5), (33, 39)], 60)
     expect('visits', judged, {'episodes': 2, 'motions': 4, 'found': 2, 'extra': 2, 'begin_error': 1.75, 'end_error': 1,

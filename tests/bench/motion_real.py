@@ -9,19 +9,22 @@ Footage is found in the folders and below them:
   CDnet       input/, groundtruth/, ROI.bmp or ROI.jpg, temporalROI.txt
   Wallflower  frames and one hand_segmented_NUMBER.bmp
   MOT         NAME.gt.txt for the clip NAME.avi, in any of the folders; gt.txt beside a clip; gt/gt.txt beside img1/
-  visits.csv  columns clip, from, to: who is in the picture from when to when, in seconds; no times: the clip shows nobody
+  visits.csv  columns clip, from, to: who is in the picture from when to when, in seconds; no times: the clip
+              shows nobody
 
-Each preset, and each `--properties`, is a column; `gap=1` where it is not given. Peers are OpenCV's subtractors with their
-defaults, of which shadows are no foreground; those of contrib need PyPI's opencv-contrib-python-headless. `--only` takes names of
-footage, `--rate` is that of pictures in folders. Pixels outside the region of interest or of unknown label are not judged.
+Each preset, and each `--properties`, is a column; `gap=1` where it is not given. Peers are OpenCV's subtractors with
+their defaults, of which shadows are no foreground; those of contrib need PyPI's opencv-contrib-python-headless.
+`--only` takes names of footage, `--rate` is that of pictures in folders. Pixels outside the region of interest or of
+unknown label are not judged.
 
-F, precision and recall are of all judged pixels. False in shadow: false pixels that are labelled shadow; missed at outlines: missed
-pixels within 2 of one. Flagged: frames in which nobody is, of which more than 0.2 % is white. Found: intervals in which somebody is
-there that have a motion of their own; extra: motions that have none; begin and end: mean error; false: motion while nobody is
-there, from a second after the last one left. A peer has motion while its mask is flagged, and its boxes, opened and closed, are
-followed by SORT (PyPI norfair). MOTA, IDF1 and switches are by PyPI motmetrics, with the intersection over union from which a box
-counts. CPU: time of all threads a frame, decoding and scoring left out; cudadiff's has its pipeline, its mask and metas in it. Exit
-status: 0; 1 with a sentence; 77 if something is missing.
+F, precision and recall are of all judged pixels. False in shadow: false pixels that are labelled shadow; missed at
+outlines: missed pixels within 2 of one. Flagged: frames in which nobody is, of which more than 0.2 % is white. Found:
+intervals in which somebody is there that have a motion of their own; extra: motions that have none; begin and end: mean
+error; false: motion while nobody is there, from a second after the last one left. A peer has motion while its mask is
+flagged, and its boxes, opened and closed, are followed by SORT (PyPI norfair). MOTA, IDF1 and switches are by PyPI
+motmetrics, with the intersection over union from which a box counts. CPU: time of all threads a frame, decoding and
+scoring left out; cudadiff's has its pipeline, its mask and metas in it. Exit status: 0; 1 with a sentence; 77 if
+something is missing.
 """
 import argparse
 import sys
@@ -35,7 +38,8 @@ from motion_score import Score, episodes, judge_visits
 PEERS = {name: (module, f'createBackgroundSubtractor{name}') for name, module in
          (('MOG2', 'cv2'), ('KNN', 'cv2'), ('GSOC', 'bgsegm'), ('LSBP', 'bgsegm'), ('CNT', 'bgsegm'))}
 FIGURES = (  # key, title, whether it is a share
-    ('f', 'F', False), ('precision', 'precision', False), ('recall', 'recall', False), ('shadow', 'false in shadow', True),
+    ('f', 'F', False), ('precision', 'precision', False), ('recall', 'recall', False),
+           ('shadow', 'false in shadow', True),
     ('outline', 'missed at outlines', True), ('false', 'false pixels', False),
     *((f'{key}_{limit}', f'{title}, IoU {limit}', False) for limit in motion_tracks.LIMITS
       for key, title in (('mota', 'MOTA'), ('idf1', 'IDF1'), ('switches', 'switches'))),
@@ -73,8 +77,8 @@ class Method:
         detector.finish()
         result = {'cpu': 1000 * detector.cpu / frames}
         if footage.masks:
-            result.update(f=score.f1() if score.hits + score.missed else None, precision=score.precision(), recall=score.recall(),
-                          outline=score.outline / score.missed if score.missed else None)
+            result.update(f=score.f1() if score.hits + score.missed else None, precision=score.precision(),
+                          recall=score.recall(), outline=score.outline / score.missed if score.missed else None)
             if not score.hits + score.missed:
                 result.update(precision=None, recall=None, false=score.false)
             elif any(footage.masks[number].shadow is not None for number in list(footage.masks)[:1]):
@@ -120,7 +124,8 @@ def judge(footage, settings, peers, backend):
 def make_methods(footage, size, settings, peers, backend):
     """Name → Method."""
     step, tracks = int(Gst.SECOND / footage.rate), bool(footage.boxes) or footage.visits is not None
-    detectors = {name: CudaDiff(size, f'gap={GAP} {properties}', backend, step, tracks) for name, properties in settings.items()}
+    detectors = {name: CudaDiff(size, f'gap={GAP} {properties}', backend, step, tracks)
+                 for name, properties in settings.items()}
     detectors.update({name: Subtractor(peer_maker(name), False, step) for name in peers})
     return {name: Method(detector, footage.rate, tracks) for name, detector in detectors.items()}
 
@@ -143,7 +148,8 @@ def table(results):
         for key, title, share in FIGURES:
             if any(key in figures for figures in methods.values()):
                 cells = [methods[name].get(key) for name in names]
-                rows.append([footage, title] + [cell if isinstance(cell, str) else shown(cell, share) for cell in cells])
+                rows.append([footage, title]
+                            + [cell if isinstance(cell, str) else shown(cell, share) for cell in cells])
     return rows
 
 

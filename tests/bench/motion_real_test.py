@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Tests motion_real.py with tiny footage of each layout: a white box on gray, against the first frame, so that every figure is
-known."""
+"""Tests motion_real.py with tiny footage of each layout: a white box on gray, against the first frame, so that every
+figure is known."""
 import json
 import os
 import subprocess
@@ -46,8 +46,9 @@ def write_clip(folder, name, pictures, rate=10):
 
 
 def write_cdnet(folder, size=(HEIGHT, WIDTH)):
-    """Twelve frames, a box of 16×16 from the fifth on. Frames 3 to 10 are judged: two without it, six with it. Of its pixels, 4
-    rows are labelled shadow, 2 columns unknown and 1 column outside; 3 columns to its right are labelled moving too."""
+    """Twelve frames, a box of 16×16 from the fifth on. Frames 3 to 10 are judged: two without it, six with it. Of its
+    pixels, 4 rows are labelled shadow, 2 columns unknown and 1 column outside; 3 columns to its right are labelled
+    moving too."""
     for number in range(1, 13):
         write(folder, f'input/in{number:06}.png', picture(*([(16, 16, 16, 16)] if number >= 5 else [])))
         label = np.zeros(size, np.uint8)
@@ -72,25 +73,27 @@ def write_wallflower(folder):
 
 
 def write_mot(folder):
-    """Two boxes in frames 2 to 11. The label of the second one is shifted by 6 of its 16 columns: its intersection over union is
-    10/22. A third one does not count."""
+    """Two boxes in frames 2 to 11. The label of the second one is shifted by 6 of its 16 columns: its intersection over
+    union is 10/22. A third one does not count."""
     lines = []
     for number in range(1, 12):
         boxes = [] if number == 1 else [(0, 0, 16, 16), (32, 24, 16, 16)]
         write(folder, f'img1/{number:06}.png', picture(*boxes))
         if boxes:
-            lines += [f'{number},1,0,0,16,16,1,-1,-1,-1', f'{number},2,38,24,16,16,1,-1,-1,-1', f'{number},3,0,30,8,8,0,-1,-1,-1']
+            lines += [f'{number},1,0,0,16,16,1,-1,-1,-1', f'{number},2,38,24,16,16,1,-1,-1,-1',
+                      f'{number},3,0,30,8,8,0,-1,-1,-1']
     write(folder, 'gt/gt.txt', '\n'.join(lines) + '\n')
     write(folder, 'seqinfo.ini', '[Sequence]\nframeRate=10\n')
 
 
 def write_visits(folder):
-    """Two visits at 2.0–3.9 and 6.0–7.9 s of 12 s, of which the second is said to begin at 6.5 s and the first to end at 4.1 s; and
-    half a second of motion that nobody makes."""
+    """Two visits at 2.0–3.9 and 6.0–7.9 s of 12 s, of which the second is said to begin at 6.5 s and the first to end
+    at 4.1 s; and half a second of motion that nobody makes."""
     seen = [*range(20, 40), *range(60, 80), *range(100, 105)]
     write_clip(folder, 'room.avi', [picture(*([(16, 16, 24, 24)] if number in seen else [])) for number in range(120)])
     write_clip(folder, 'nobody.avi', [picture()] * 20)
-    write(folder, 'visits.csv', 'clip,visit,from,to,what\nroom.avi,1,2.0,4.1,first\nroom.avi,2,6.5,7.9,second\nnobody.avi,,,,\n')
+    write(folder, 'visits.csv',
+          'clip,visit,from,to,what\nroom.avi,1,2.0,4.1,first\nroom.avi,2,6.5,7.9,second\nnobody.avi,,,,\n')
     write_clip(folder, 'walk.avi', [picture(*([(16, 16, 24, 24)] if number else [])) for number in range(10)])
     write(folder, 'walk.gt.txt', ''.join(f'{number},1,16,16,24,24,1\n' for number in range(2, 11)))
 
@@ -104,7 +107,8 @@ class Figures(unittest.TestCase):
                 make(os.path.join(top, name))
             out, page = os.path.join(top, 'out.json'), os.path.join(top, 'out.md')
             options = f'--properties={EXACT}', '--peers=MOG2,CNT', f'--json={out}', f'--markdown={page}'
-            cls.done = subprocess.run([sys.executable, SCRIPT, top, *options], capture_output=True, text=True, check=False)
+            cls.done = subprocess.run([sys.executable, SCRIPT, top, *options], capture_output=True, text=True,
+                                      check=False)
             if cls.done.returncode == 0:
                 with open(out, encoding='utf-8') as file:
                     cls.results = {name: methods[EXACT] for name, methods in json.load(file)['results'].items()}
@@ -116,21 +120,24 @@ class Figures(unittest.TestCase):
 
     def check(self, footage, **wanted):
         found = {key: self.results[footage].get(key) for key in wanted}
-        self.assertEqual({key: round(value, 6) if isinstance(value, float) else value for key, value in found.items()}, wanted)
+        self.assertEqual({key: round(value, 6) if isinstance(value, float) else value for key, value in found.items()},
+                         wanted)
 
     def test_cdnet(self):
-        # A frame: 13 columns × 12 rows hit (3 of 16 columns are not judged), 13 × 4 false and in shadow, 3 columns × 16 rows
-        # missed.
+        # A frame: 13 columns × 12 rows hit (3 of 16 columns are not judged), 13 × 4 false and in shadow, 3 columns × 16
+        # rows missed.
         hits, false, missed = 13 * 12, 13 * 4, 3 * 16
         self.check('highway', precision=round(hits / (hits + false), 6), recall=round(hits / (hits + missed), 6),
                    f=round(2 * hits / (2 * hits + false + missed), 6), shadow=1.0, flagged='0 of 2')
-        # Inner pixels are the eight rows of the first of these columns that have label above, below and to the left of them.
+        # Inner pixels are the eight rows of the first of these columns that have label above, below and to the
+        # left of them.
         self.check('highway', outline=round((missed - 8) / missed, 6))
 
     def test_wallflower(self):
         hits, false = 12 * 16, 4 * 16
         # Missed: the two upper rows of four are near the outline, and the two outer columns of each side.
-        self.check('waving', f=round(2 * hits / (2 * hits + 2 * false), 6), recall=0.75, precision=0.75, outline=0.5 + 0.5 * 4 / 16)
+        self.check('waving', f=round(2 * hits / (2 * hits + 2 * false), 6), recall=0.75, precision=0.75,
+                   outline=0.5 + 0.5 * 4 / 16)
         self.assertNotIn('shadow', self.results['waving'])
 
     def test_visits(self):
@@ -207,7 +214,8 @@ class BadInput(unittest.TestCase):
 
     def test_wallflower_frame(self):
         write_wallflower(self.top)
-        os.rename(os.path.join(self.top, 'hand_segmented_00006.bmp'), os.path.join(self.top, 'hand_segmented_00060.bmp'))
+        os.rename(os.path.join(self.top, 'hand_segmented_00006.bmp'),
+                  os.path.join(self.top, 'hand_segmented_00060.bmp'))
         self.fails('has no frame 60')
 
     def test_boxes(self):
@@ -248,14 +256,16 @@ class BadInput(unittest.TestCase):
         self.assertEqual((done.returncode, sentence), (1, f'{self.top} has input/ and no groundtruth/'))
         without = {**os.environ, 'GST_PLUGIN_PATH': self.top, 'GST_PLUGIN_PATH_1_0': self.top,
                    'GST_REGISTRY': os.path.join(self.top, 'registry.bin')}
-        done = subprocess.run([sys.executable, SCRIPT, self.top], capture_output=True, text=True, check=False, env=without)
+        done = subprocess.run([sys.executable, SCRIPT, self.top], capture_output=True, text=True, check=False,
+                              env=without)
         self.assertEqual(done.returncode, 77, done.stderr)
         self.assertIn('set GST_PLUGIN_PATH', done.stderr)
 
     def test_truth_beyond_the_clip(self):
         write_clip(self.top, 'a.avi', [picture()] * 3)
         write(self.top, 'a.gt.txt', '5,1,0,0,5,5,1\n')
-        done = subprocess.run([sys.executable, SCRIPT, self.top, '--peers='], capture_output=True, text=True, check=False)
+        done = subprocess.run([sys.executable, SCRIPT, self.top, '--peers='], capture_output=True, text=True,
+                              check=False)
         sentence = done.stderr.splitlines()[-1]
         self.assertEqual((done.returncode, sentence), (1, 'a.avi has 3 frames, and the truth is of frame 5 too'))
 
@@ -281,7 +291,8 @@ class Parts(unittest.TestCase):
             mask[20:60, 10 + 4 * number:40 + 4 * number] = mask[70:90, 150:180] = mask[3, 3] = True
             found = sort.update(motion_tracks.boxes_of(mask))
         self.assertEqual(len(sort.ids), 2)
-        self.assertEqual(sorted(tuple(round(side) for side in box[1:]) for box in found), [(46, 20, 30, 40), (150, 70, 30, 20)])
+        self.assertEqual(sorted(tuple(round(side) for side in box[1:]) for box in found),
+                         [(46, 20, 30, 40), (150, 70, 30, 20)])
 
 
 if __name__ == '__main__':

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Runs detectors of motion over frames, for motion_quality.py and motion_real.py: cudadiff, OpenCV's subtractors, and motioncells.
+"""Runs detectors of motion over frames, for motion_quality.py and motion_real.py: cudadiff, OpenCV's subtractors, and
+motioncells.
 
 Importing this ends the program with status 77 and a sentence where NumPy, OpenCV or PyGObject is missing.
 """
@@ -35,11 +36,11 @@ def need_plugin():
         sys.exit(77)
 
 
-# ------------------------------------------------------------------------------------------------------------------------- frames
+# --------------------------------------------------------------------------------------------------------------- frames
 
 def to_i420(picture):
-    """A picture (uint8, height × width × 3, blue, green, red) as I420 with the strides of GStreamer (bytes), and the picture that
-    it shows, which is what all detectors get. An odd width or height is extended by a row or a column."""
+    """A picture (uint8, height × width × 3, blue, green, red) as I420 with the strides of GStreamer (bytes), and the
+    picture that it shows, which is what all detectors get. An odd width or height is extended by a row or a column."""
     height, width = picture.shape[:2]
     picture = cv2.copyMakeBorder(picture, 0, height & 1, 0, width & 1, cv2.BORDER_REPLICATE)
     even = picture.shape[1]
@@ -57,21 +58,25 @@ def even(size):
 
 
 def through_encoder(pictures, rate):
-    """A list of the pictures (uint8, height × width × 3, equal in size, sides even) after an encoder with few bits, about 0.1 of
-    them a pixel: H.264 or MPEG-4 where GStreamer has it, otherwise JPEG."""
+    """A list of the pictures (uint8, height × width × 3, equal in size, sides even) after an encoder with few bits,
+    about 0.1 of them a pixel: H.264 or MPEG-4 where GStreamer has it, otherwise JPEG."""
     Gst.init(None)
     height, width = pictures[0].shape[:2]
     kilobits = max(16, int(0.1 * width * height * rate / 1000))
     decoder = 'h264parse ! avdec_h264 max-threads=1'
     chains = {('x264enc', 'avdec_h264'): f'x264enc bitrate={kilobits} threads=1 key-int-max=50 ! {decoder}',
-              ('openh264enc', 'avdec_h264'): f'openh264enc bitrate={1000 * kilobits} gop-size=50 multi-thread=1 ! {decoder}',
+              ('openh264enc', 'avdec_h264'):
+                  f'openh264enc bitrate={1000 * kilobits} gop-size=50 multi-thread=1 ! {decoder}',
               ('avenc_mpeg4', 'avdec_mpeg4'): f'avenc_mpeg4 bitrate={1000 * kilobits} ! avdec_mpeg4 max-threads=1'}
-    chain = next((chain for names, chain in chains.items() if all(Gst.ElementFactory.find(name) for name in names)), None)
+    chain = next((chain for names, chain in chains.items() if all(Gst.ElementFactory.find(name) for name in names)),
+                 None)
     if chain is None:
         quality = [20 if number % 12 else 15 for number in range(len(pictures))]  # a key frame stands out
-        coded = [cv2.imencode('.jpg', picture, [cv2.IMWRITE_JPEG_QUALITY, q])[1] for picture, q in zip(pictures, quality)]
+        coded = [cv2.imencode('.jpg', picture, [cv2.IMWRITE_JPEG_QUALITY, q])[1]
+                 for picture, q in zip(pictures, quality)]
         return [cv2.imdecode(code, cv2.IMREAD_COLOR) for code in coded]
-    pipeline = Pipeline((width, height), f'{chain} ! videoconvert ! video/x-raw,format=I420', None, int(Gst.SECOND / rate))
+    pipeline = Pipeline((width, height), f'{chain} ! videoconvert ! video/x-raw,format=I420', None,
+                        int(Gst.SECOND / rate))
     pipeline.source.set_property('block', False)
     for picture in pictures:
         pipeline.push(to_i420(picture)[0])
@@ -90,14 +95,15 @@ def unpadded(data, width, height):
     return np.concatenate((top.ravel(), rest.ravel())).reshape(height * 3 // 2, width)
 
 
-# ---------------------------------------------------------------------------------------------------------------------- pipelines
+# ------------------------------------------------------------------------------------------------------------ pipelines
 
 class Pipeline:
     """An element between an appsrc and an appsink. Frames go through one after the other."""
     STEP = 40 * Gst.MSECOND
 
     def __init__(self, size, element, message, step=STEP):
-        """size: width, height of I420 frames. message: name of the element messages to keep. step: ns from frame to frame."""
+        """size: width, height of I420 frames. message: name of the element messages to keep. step: ns from
+        frame to frame."""
         width, height = size
         caps = f'video/x-raw,format=I420,width={width},height={height},framerate={Gst.SECOND}/{step}'
         self.message, self.heard, self.step = message, [], step
@@ -111,7 +117,8 @@ class Pipeline:
         self.pipeline.set_state(Gst.State.PLAYING)
 
     def push(self, data, lost=0):
-        """Pushes the bytes of a frame. The time of a frame is its number × `step`. lost: frames that are missing before it."""
+        """Pushes the bytes of a frame. The time of a frame is its number × `step`. lost: frames that are missing
+        before it."""
         buffer = Gst.Buffer.new_wrapped(data)
         self.count += lost
         buffer.pts, buffer.duration = self.count * self.step, self.step
@@ -155,14 +162,15 @@ class Pipeline:
         self.pipeline.set_state(Gst.State.NULL)
 
 
-# ---------------------------------------------------------------------------------------------------------------------- detectors
+# ------------------------------------------------------------------------------------------------------------ detectors
 
 class Detector:
-    """What finds motion in frames. `has_mask`, `has_events`: whether apply() gives a mask, and whether it reports motion by itself.
+    """What finds motion in frames. `has_mask`, `has_events`: whether apply() gives a mask, and whether it reports
+    motion by itself.
 
-    apply(yuv, picture, lost): the next frame, as I420 and as BGR, both by to_i420(); returns the mask (bool, height × width) or
-    None. finish(): after the last frame; close() instead where something failed. After finish(), moving() and motions() say when
-    there was motion. cpu: seconds of CPU time of all threads.
+    apply(yuv, picture, lost): the next frame, as I420 and as BGR, both by to_i420(); returns the mask (bool, height ×
+    width) or None. finish(): after the last frame; close() instead where something failed. After finish(), moving() and
+    motions() say when there was motion. cpu: seconds of CPU time of all threads.
     """
     has_mask = has_events = True
 
@@ -203,7 +211,8 @@ class Detector:
 class CudaDiff(Detector):
     """The element of the project: its mask, its objects and its messages.
 
-    properties: of the element, whose `gap` counts for motions() only as far as the element says when it saw motion last.
+    properties: of the element, whose `gap` counts for motions() only as far as the element says when it saw
+    motion last.
     """
 
     def __init__(self, size, properties, backend, step=Pipeline.STEP, metas=False):
@@ -216,7 +225,8 @@ class CudaDiff(Detector):
         width, height = self.size
         data = np.frombuffer(self.pipeline.apply(yuv, lost), np.uint8)
         if self.boxes is not None:
-            self.boxes.append([(found.id, *found.box) for found in objects(self.pipeline.sample) if found.id and not found.held])
+            self.boxes.append([(found.id, *found.box) for found in objects(self.pipeline.sample)
+                               if found.id and not found.held])
         stride = (width + 3) & ~3
         return data[:stride * height].reshape(height, stride)[:, :width] > 127
 
@@ -292,10 +302,11 @@ class MotionCells(Detector):
         return moving
 
 
-# -------------------------------------------------------------------------------------------------------------------------- tables
+# --------------------------------------------------------------------------------------------------------------- tables
 
 def shown(value, share=False):
-    return '–' if value is None else f'{100 * value:.1f} %' if share else str(value) if isinstance(value, int) else f'{value:.2f}'
+    return ('–' if value is None else f'{100 * value:.1f} %' if share else str(value) if isinstance(value, int)
+            else f'{value:.2f}')
 
 
 def as_markdown(rows):

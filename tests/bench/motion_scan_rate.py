@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Measures examples/motion-scan beside decoding alone, in turns:  motion_scan_rate.py CLIP… [--copies=16] [--runs=3]
 
-For each clip: COPIES links to it are decoded by a process for each core that takes one after the other, with one thread each, as
-motion-scan has them; the same again with cudadiff behind the decoder; then motion-scan analyses the same links. Prints frames a second
-of decoding and of the scan, without their start and end, and their ratio; the processor time of all three, which depends less on other
-work on the machine, and its ratios; and the seconds of the scan with Ray's start and end. The best of RUNS counts. Run it with a
-Python that has Ray, see examples/motion-scan/README.md. The plugin is found with GST_PLUGIN_PATH. Exit status: 0; 1 if something
-failed; 77 if something is missing.
+For each clip: COPIES links to it are decoded by a process for each core that takes one after the other, with one thread
+each, as motion-scan has them; the same again with cudadiff behind the decoder; then motion-scan analyses the same
+links. Prints frames a second of decoding and of the scan, without their start and end, and their ratio; the processor
+time of all three, which depends less on other work on the machine, and its ratios; and the seconds of the scan with
+Ray's start and end. The best of RUNS counts. Run it with a Python that has Ray, see examples/motion-scan/README.md. The
+plugin is found with GST_PLUGIN_PATH. Exit status: 0; 1 if something failed; 77 if something is missing.
 """
 import argparse
 import importlib.util
@@ -40,7 +40,8 @@ MOTION = 'cudadiff preset=outdoor output=passthrough attach-roi=false gap=1 mess
 
 
 def decode(clips, behind):
-    """Decodes clips, with the elements `behind`. Prints when it began and ended, the frames and the seconds of processor time."""
+    """Decodes clips, with the elements `behind`. Prints when it began and ended, the frames and the seconds of
+    processor time."""
     began, frames = None, 0
     for clip in clips:
         pipeline = common.parse(f'{common.DECODER} name=clip ! {behind} fakesink name=end sync=false',
@@ -48,7 +49,8 @@ def decode(clips, behind):
         pipeline.get_by_name('clip').connect('deep-element-added', use_one_thread)
         began = began or time.monotonic()
         pipeline.set_state(Gst.State.PLAYING)
-        common.check(pipeline.get_bus().timed_pop_filtered(Gst.CLOCK_TIME_NONE, Gst.MessageType.EOS | Gst.MessageType.ERROR))
+        common.check(pipeline.get_bus().timed_pop_filtered(Gst.CLOCK_TIME_NONE,
+                                                           Gst.MessageType.EOS | Gst.MessageType.ERROR))
         frames += pipeline.get_by_name('end').get_property('stats').get_value('rendered')
         pipeline.set_state(Gst.State.NULL)
     used = resource.getrusage(resource.RUSAGE_SELF)
@@ -58,12 +60,13 @@ def decode(clips, behind):
 def decode_rate(clips, behind=''):
     """Frames a second of decoding with the elements `behind`, and its milliseconds of processor time for a frame."""
     cores = len(os.sched_getaffinity(0))
-    processes = [subprocess.Popen([sys.executable, __file__, f'--decode={behind}', *clips[core::cores]], stdout=subprocess.PIPE, text=True,
-                                  env={**os.environ, 'OPENCV_FOR_THREADS_NUM': '1'})
+    processes = [subprocess.Popen([sys.executable, __file__, f'--decode={behind}', *clips[core::cores]],
+                                  stdout=subprocess.PIPE, text=True, env={**os.environ, 'OPENCV_FOR_THREADS_NUM': '1'})
                  for core in range(min(cores, len(clips)))]
     rows = [tuple(map(float, process.communicate()[0].split())) for process in processes]
     frames = sum(row[2] for row in rows)
-    return frames / (max(row[1] for row in rows) - min(row[0] for row in rows)), 1000 * sum(row[3] for row in rows) / frames
+    return (frames / (max(row[1] for row in rows) - min(row[0] for row in rows)),
+            1000 * sum(row[3] for row in rows) / frames)
 
 
 def scan_rate(clips):
@@ -106,7 +109,8 @@ def main():
                 scans.append(scan_rate(links))
         rate, used, seconds = max(scans)
         print(f'{pathlib.Path(clip).name}: decoding alone {max(alone)[0]:.0f} frames/s, the scan {rate:.0f} frames/s: '
-              f'{rate / max(alone)[0]:.2f}. Processor time in ms a frame: decoding {max(alone)[1]:.2f}, decoding and cudadiff '
+              f'{rate / max(alone)[0]:.2f}. Processor time in ms a frame: decoding {max(alone)[1]:.2f}, '
+              'decoding and cudadiff '
               f'{max(motion)[1]:.2f}, the scan {used:.2f}: {max(alone)[1] / used:.2f} and {max(motion)[1] / used:.2f}. '
               f'{seconds:.1f} s with the start and end of Ray. All runs: '
               + ', '.join(f'{scan[0]:.0f} of {one[0]:.0f}' for one, scan in zip(alone, scans)))

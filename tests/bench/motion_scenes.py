@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Ten seeded scenes of known truth: textured objects that cross the still picture of a fixed camera, each scene with one difficulty.
+"""Ten seeded scenes of known truth: textured objects that cross the still picture of a fixed camera, each scene with
+one difficulty.
 
-`scene(name, seed, …)` gives the frames of one of SCENES. Backgrounds and the textures of objects are crops of real pictures where a
-folder of pictures is given, and synthetic textures otherwise. The same arguments give the same frames.
+`scene(name, seed, …)` gives the frames of one of SCENES. Backgrounds and the textures of objects are crops of real
+pictures where a folder of pictures is given, and synthetic textures otherwise. The same arguments give the same frames.
 
-All scenes have the same acts: the first `LEARN` share of the frames is empty, so that models learn; two acts with objects follow, and
-after each act the scene is empty again. Objects have sides of 8 to 100 pixels and several speeds; they come in over an edge of the
-picture, and leave it; every second one pauses on its way.
+All scenes have the same acts: the first `LEARN` share of the frames is empty, so that models learn; two acts with
+objects follow, and after each act the scene is empty again. Objects have sides of 8 to 100 pixels and several speeds;
+they come in over an edge of the picture, and leave it; every second one pauses on its way.
 """
 import dataclasses
 import glob
@@ -20,7 +21,8 @@ SCENES = ('plain', 'flicker', 'light', 'cloud', 'dark', 'shake', 'rain', 'compre
 LEARN = 100 / 360                                      # share of the frames
 ACTS = ((102 / 360, 192 / 360), (232 / 360, 322 / 360))
 NOISE = 3.0                                            # standard deviation of the sensor's noise, in 8-bit steps
-VIEWS = ('building', 'home', 'leuvenA', 'leuvenB', 'aero1', 'aero3', 'rubberwhale1', 'basketball1', 'messi5', 'stuff', 'left05', 'vtest')
+VIEWS = ('building', 'home', 'leuvenA', 'leuvenB', 'aero1', 'aero3', 'rubberwhale1', 'basketball1', 'messi5', 'stuff',
+         'left05', 'vtest')
 FOLIAGE = ('squirrel_cls', 'aloeL', 'butterfly', 'messi5', 'aero1')
 
 
@@ -28,9 +30,10 @@ FOLIAGE = ('squirrel_cls', 'aloeL', 'butterfly', 'messi5', 'aero1')
 class Frame:
     """One frame and its truth.
 
-    picture: uint8, height × width × 3, blue, green, red. ids: uint8, height × width, the object that a pixel shows, 0: none.
-    mixed: bool, height × width, pixels on the edge of an object, which show both the object and what is behind it.
-    shadow: bool, height × width, pixels in the shadow of an object, where the scene says so. lost: frames that are missing before this one.
+    picture: uint8, height × width × 3, blue, green, red. ids: uint8, height × width, the object that a pixel shows, 0:
+    none. mixed: bool, height × width, pixels on the edge of an object, which show both the object and what is behind
+    it. shadow: bool, height × width, pixels in the shadow of an object, where the scene says so. lost: frames that are
+    missing before this one.
     """
     picture: np.ndarray
     ids: np.ndarray
@@ -57,11 +60,13 @@ class Pictures:
 
     def load(self, name):
         if name not in self.loaded:
-            self.loaded[name] = middle_of_clip(self.clip) if name == 'vtest' else cv2.imread(self.paths[name], cv2.IMREAD_COLOR)
+            self.loaded[name] = (middle_of_clip(self.clip) if name == 'vtest'
+                                 else cv2.imread(self.paths[name], cv2.IMREAD_COLOR))
         return self.loaded[name]
 
     def crop(self, rng, wanted, width, height, least=0.6):
-        """A crop with this aspect ratio, scaled to width × height: float32. `least`: smallest share of the picture, 0–1."""
+        """A crop with this aspect ratio, scaled to width × height: float32. `least`: smallest share of the
+        picture, 0–1."""
         names = self.names(wanted)
         if not names:
             return synthetic(rng, width, height)
@@ -85,7 +90,8 @@ def middle_of_clip(path):
 
 
 def synthetic(rng, width, height):
-    """A texture with the falling spectrum of photographs: coloured noise of several scales, float32 of about 20 to 235."""
+    """A texture with the falling spectrum of photographs: coloured noise of several scales, float32 of about
+    20 to 235."""
     sums = np.zeros((height, width, 3), np.float32)
     cells = 2
     while cells < max(width, height):
@@ -97,7 +103,7 @@ def synthetic(rng, width, height):
     return np.clip(rng.uniform(90, 150) + sums * (45 / max(sums.std(), 1e-6)), 20, 235)
 
 
-# ---------------------------------------------------------------------------------------------------------------------- objects
+# -------------------------------------------------------------------------------------------------------------- objects
 
 @dataclasses.dataclass
 class Thing:
@@ -119,7 +125,8 @@ class Thing:
 
 
 def outline(rng, width, height):
-    """The shape of an object: an ellipse, a box, or an upright figure. Drawn at 4 times its size, so that its edge is smooth."""
+    """The shape of an object: an ellipse, a box, or an upright figure. Drawn at 4 times its size, so that its edge
+    is smooth."""
     w, h = 4 * width, 4 * height
     drawn = np.zeros((h, w), np.uint8)
     kind = rng.integers(3) if height >= 16 else 1
@@ -160,18 +167,21 @@ def make_things(rng, pictures, width, height, frames):
         greatest = min(100, height * 0.4)
         sides = [greatest * rng.uniform(low, high) for low, high in ((0.5, 1), (0.24, 0.5), (0.14, 0.24), (0.08, 0.14))]
         for side in sides[:int(rng.integers(3, 5))]:
-            things.append(make_thing(rng, pictures, len(things) + 1, max(8, side), (first * frames, last * frames), width, height))
+            things.append(make_thing(rng, pictures, len(things) + 1, max(8, side), (first * frames, last * frames),
+                                     width, height))
     return things
 
 
 def shifted(picture, x, y, width, height):
     """A picture whose upper left corner is at (x, y) of a frame, at any fraction of a pixel; 0 elsewhere."""
     move = np.float32([[1, 0, x], [0, 1, y]])
-    return cv2.warpAffine(picture, move, (width, height), flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT, borderValue=0)
+    return cv2.warpAffine(picture, move, (width, height), flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT,
+                          borderValue=0)
 
 
 def draw(scene_picture, ids, mixed, thing, time, shadow):
-    """Draws an object, and its shadow first where `shadow` (dx, dy in heights of the object, factor of the light) is given."""
+    """Draws an object, and its shadow first where `shadow` (dx, dy in heights of the object, factor of the
+    light) is given."""
     place = thing.at(time)
     if place is None:
         return
@@ -188,7 +198,8 @@ def draw(scene_picture, ids, mixed, thing, time, shadow):
         return
     cover = shifted(thing.shape, x - left, y - top, right - left, bottom - top)
     # The texture covers a larger rectangle than the shape, so that its edge does not darken.
-    texture = shifted(cv2.copyMakeBorder(thing.texture, 2, 2, 2, 2, cv2.BORDER_REPLICATE), x - left - 2, y - top - 2, right - left, bottom - top)
+    texture = shifted(cv2.copyMakeBorder(thing.texture, 2, 2, 2, 2, cv2.BORDER_REPLICATE), x - left - 2, y - top - 2,
+                      right - left, bottom - top)
     part = scene_picture[top:bottom, left:right]
     part += (texture - part) * cover[..., None]
     ids[top:bottom, left:right][cover >= 0.5] = thing.number
@@ -197,22 +208,26 @@ def draw(scene_picture, ids, mixed, thing, time, shadow):
     edge[(cover > 0.1) & (cover <= 0.9)] = True
 
 
-# ------------------------------------------------------------------------------------------------------------------- difficulties
+# --------------------------------------------------------------------------------------------------------- difficulties
 
 def smooth_field(rng, width, height, cells):
     """A field of standard deviation about 1 that varies smoothly over the frame."""
-    return cv2.resize(rng.standard_normal((cells + 1, cells + 1)).astype(np.float32), (width, height), interpolation=cv2.INTER_CUBIC)
+    return cv2.resize(rng.standard_normal((cells + 1, cells + 1)).astype(np.float32), (width, height),
+                      interpolation=cv2.INTER_CUBIC)
 
 
 class Sway:
-    """Foliage in the wind: a texture that moves by a quasi-periodic field of up to 4 pixels, in one part of the frame."""
+    """Foliage in the wind: a texture that moves by a quasi-periodic field of up to 4 pixels, in one part of
+    the frame."""
 
     def __init__(self, rng, width, height):
         self.y, self.x = np.mgrid[0:height, 0:width].astype(np.float32)
-        edge = (self.x / width if rng.random() < 0.5 else 1 - self.x / width) + 0.25 * smooth_field(rng, width, height, 3)
+        edge = ((self.x / width if rng.random() < 0.5 else 1 - self.x / width)
+                + 0.25 * smooth_field(rng, width, height, 3))
         share = np.quantile(edge, 0.45)
         self.part = np.clip((share - edge) * 8, 0, 1).astype(np.float32)
-        self.modes = [(smooth_field(rng, width, height, 6), smooth_field(rng, width, height, 6), rng.uniform(0.15, 0.9), rng.uniform(0, 6.3))
+        self.modes = [(smooth_field(rng, width, height, 6), smooth_field(rng, width, height, 6), rng.uniform(0.15, 0.9),
+                       rng.uniform(0, 6.3))
                       for _ in range(5)]
         self.gust = rng.uniform(0.02, 0.05), rng.uniform(0, 6.3)
 
@@ -232,7 +247,8 @@ class Light:
         y, x = np.mgrid[0:height, 0:width].astype(np.float32)
         self.phase, self.speed, self.rng = rng.uniform(0, 6.3), rng.uniform(0.5, 2.5), rng
         angle = rng.uniform(0, 6.3)
-        self.along = ((x - width / 2) * math.cos(angle) + (y - height / 2) * math.sin(angle)) / math.hypot(width, height)
+        self.along = (((x - width / 2) * math.cos(angle) + (y - height / 2) * math.sin(angle))
+                      / math.hypot(width, height))
         tint = rng.uniform(0.9, 1.1, 3).astype(np.float32)
         self.off = np.clip(0.45 + 0.05 * smooth_field(rng, width, height, 2), 0.3, 0.65)[..., None] * tint
         # The light goes off and on again: with objects, without, with, without.
@@ -249,7 +265,8 @@ class Light:
         if self.kind == 'cloud':  # two fronts, one darker and one brighter, each followed by its end
             total = np.float32(0)
             for share, step in ((0.32, -1), (0.55, 1), (0.68, 1), (0.88, -1)):
-                total = total + step * self.sign / (1 + np.exp(np.clip(10 * (self.along + 0.5) - 0.09 * (time - share * self.frames), -30, 30)))
+                total = total + step * self.sign / (
+                    1 + np.exp(np.clip(10 * (self.along + 0.5) - 0.09 * (time - share * self.frames), -30, 30)))
             return 1 + 0.25 * np.asarray(total, np.float32)[..., None]
         if self.kind == 'light':
             dark = 0.0
@@ -265,7 +282,8 @@ def add_rain(rng, picture):
     layer = np.zeros((height, width), np.uint8)
     for _ in range(width * height // 800):
         x, y, length = rng.integers(width), rng.integers(-20, height), rng.integers(6, 22)
-        cv2.line(layer, (int(x), int(y)), (int(x + length * 0.15), int(y + length)), int(rng.integers(40, 120)), 1, cv2.LINE_AA)
+        cv2.line(layer, (int(x), int(y)), (int(x + length * 0.15), int(y + length)), int(rng.integers(40, 120)), 1,
+                 cv2.LINE_AA)
     share = layer.astype(np.float32)[..., None] / 255
     return picture + (230 - picture) * share
 
@@ -277,7 +295,8 @@ def scene(name, seed, folder=None, width=384, height=288, frames=360):
     rng = np.random.default_rng([seed, SCENES.index(name)])
     pictures = Pictures(folder)
     background = pictures.crop(rng, FOLIAGE if name == 'trees' else VIEWS, width, height)
-    background = 20 + background * np.float32(0.82)  # few pixels at the ends of the range, as a camera's exposure has it
+    # Few pixels at the ends of the range, as a camera's exposure has it.
+    background = 20 + background * np.float32(0.82)
     things = make_things(rng, pictures, width, height, frames)
     light = Light(rng, name, width, height, frames)
     sway = Sway(rng, width, height) if name == 'trees' else None
@@ -303,5 +322,6 @@ def scene(name, seed, folder=None, width=384, height=288, frames=360):
         picture = np.clip(picture + 0.5, 0, 255).astype(np.uint8)
         if name == 'compression':
             quality = 10 if time % 12 == 0 else 15  # a key frame stands out
-            picture = cv2.imdecode(cv2.imencode('.jpg', picture, [cv2.IMWRITE_JPEG_QUALITY, quality])[1], cv2.IMREAD_COLOR)
+            picture = cv2.imdecode(cv2.imencode('.jpg', picture, [cv2.IMWRITE_JPEG_QUALITY, quality])[1],
+                                   cv2.IMREAD_COLOR)
         yield Frame(picture, ids, mixed)

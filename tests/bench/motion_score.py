@@ -6,7 +6,8 @@ import statistics
 import cv2
 import numpy as np
 
-FLAGGED = 0.002  # share of a frame that is white, above which the frame is flagged; and that objects cover in a frame with objects
+# Share of a frame that is white, above which the frame is flagged; and that objects cover in a frame with objects.
+FLAGGED = 0.002
 SLACK = 1        # seconds after the last object left in which motion is no ghost
 NEAR = 0.7       # seconds between a crossing and the one that is reported
 
@@ -16,13 +17,14 @@ class Score:
 
     def __init__(self):
         self.hits = self.false = self.missed = 0                     # pixels
-        self.shadow = self.outline = 0                               # false ones in a shadow; missed ones within 2 of the outline
+        # False ones in a shadow; missed ones within 2 of the outline.
+        self.shadow = self.outline = 0
         self.empty = self.flagged = self.events = self.full = self.reported = 0  # frames
         self.kinds = {}                                              # number of a frame → whether it has objects
 
     def pixels(self, mask, truth, unjudged, shadow=None):
-        """Counts the pixels of a frame. All are bool, height × width. mask: None if the detector has none. truth: objects.
-        unjudged: pixels that do not count. shadow: pixels in the shadow of an object."""
+        """Counts the pixels of a frame. All are bool, height × width. mask: None if the detector has none. truth:
+        objects. unjudged: pixels that do not count. shadow: pixels in the shadow of an object."""
         if mask is not None:
             missed, false = ~mask & truth & ~unjudged, mask & ~truth & ~unjudged
             self.hits += int(np.count_nonzero(mask & truth & ~unjudged))
@@ -31,7 +33,8 @@ class Score:
             if shadow is not None:
                 self.shadow += int(np.count_nonzero(false & shadow))
             if missed.any():
-                inner = cv2.erode(truth.astype(np.uint8), np.ones((5, 5), np.uint8), borderType=cv2.BORDER_CONSTANT, borderValue=1)
+                inner = cv2.erode(truth.astype(np.uint8), np.ones((5, 5), np.uint8), borderType=cv2.BORDER_CONSTANT,
+                                  borderValue=1)
                 self.outline += int(np.count_nonzero(missed & (inner == 0)))
 
     def frame(self, number, mask, full, empty):
@@ -77,10 +80,11 @@ def figures(scores, has_mask=True, has_events=True):
     }
 
 
-# ------------------------------------------------------------------------------------------------------------------------- visits
+# --------------------------------------------------------------------------------------------------------------- visits
 
 def episodes(visits, gap=0.0):
-    """Intervals (from, to) in which somebody is there, of visits that can overlap. Those less than `gap` apart are one."""
+    """Intervals (from, to) in which somebody is there, of visits that can overlap. Those less than `gap`
+    apart are one."""
     joined = []
     for begin, end in sorted(visits):
         if joined and begin <= joined[-1][1] + gap:
@@ -96,8 +100,8 @@ def overlap(a, b):
 
 
 def matched(truths, motions):
-    """Pairs (episode, motion) that overlap, each in one pair only: those that agree best first (seconds shared ÷ seconds
-    covered)."""
+    """Pairs (episode, motion) that overlap, each in one pair only: those that agree best first (seconds shared ÷
+    seconds covered)."""
     pairs = []
     for i, truth in enumerate(truths):
         for k, motion in enumerate(motions):
@@ -114,12 +118,14 @@ def matched(truths, motions):
 def judge_visits(truths, motions, end):
     """Compares episodes and motions, both intervals (first, last second). end: of the stream, in seconds.
 
-    Returns episodes, motions, found (episodes that have a motion of their own), extra (motions that have no episode of their own),
-    begin_error and end_error (mean of the absolute differences of those found, seconds; None without any), ghost (seconds of motion
-    in which nobody is there, SLACK after the last one left), missed (seconds of episodes without motion).
+    Returns episodes, motions, found (episodes that have a motion of their own), extra (motions that have no episode of
+    their own), begin_error and end_error (mean of the absolute differences of those found, seconds; None without any),
+    ghost (seconds of motion in which nobody is there, SLACK after the last one left), missed (seconds of episodes
+    without motion).
     """
     pairs = matched(truths, motions)
-    errors = [statistics.mean(abs(motions[k][side] - truths[i][side]) for i, k in pairs) if pairs else None for side in (0, 1)]
+    errors = [statistics.mean(abs(motions[k][side] - truths[i][side]) for i, k in pairs) if pairs else None
+              for side in (0, 1)]
     joined, free, last = episodes(motions), [], -SLACK
     for begin, finish in truths + [(end, end)]:
         free.append((last + SLACK, begin))
@@ -131,14 +137,14 @@ def judge_visits(truths, motions, end):
             'missed': sum(finish - begin for begin, finish in truths) - covered}
 
 
-# ---------------------------------------------------------------------------------------------------------------------- crossings
+# ------------------------------------------------------------------------------------------------------------ crossings
 
 def judge_crossings(true, reported, lanes):
     """Compares crossings of a line.
 
-    true: (second, direction). reported: (second, direction, y of the lower edge of the object). lanes: (y, direction that is right
-    there). Returns true, reported, right (reported ones that are near a true one of the same direction, each of which counts once),
-    and wrong (those against the direction of the lane in which the object is).
+    true: (second, direction). reported: (second, direction, y of the lower edge of the object). lanes: (y, direction
+    that is right there). Returns true, reported, right (reported ones that are near a true one of the same direction,
+    each of which counts once), and wrong (those against the direction of the lane in which the object is).
     """
     left, right = list(true), 0
     for second, direction, _ in sorted(reported):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Tracks for motion_real.py: SORT of the package norfair on the boxes of a mask, and the figures of the package motmetrics.
-`missing` says which of the packages are not there."""
+"""Tracks for motion_real.py: SORT of the package norfair on the boxes of a mask, and the figures of the package
+motmetrics. `missing` says which of the packages are not there."""
 import importlib.util
 
 import numpy as np
@@ -14,8 +14,8 @@ LIMITS = (0.3, 0.5)
 
 
 def boxes_of(mask):
-    """The boxes (left, top, width, height) of the parts of a mask (bool) after an opening of 3×3 and a closing of a hundredth of
-    its width."""
+    """The boxes (left, top, width, height) of the parts of a mask (bool) after an opening of 3×3 and a closing of a
+    hundredth of its width."""
     side = max(3, mask.shape[1] // 100 | 1)
     parts = cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
     parts = cv2.morphologyEx(parts, cv2.MORPH_CLOSE, np.ones((side, side), np.uint8))
@@ -24,18 +24,20 @@ def boxes_of(mask):
 
 
 class Sort:
-    """SORT: a Kalman filter a track, assignment by intersection over union of at least 0.3, confirmed in the third frame."""
+    """SORT: a Kalman filter a track, assignment by intersection over union of at least 0.3, confirmed in the
+    third frame."""
 
     def __init__(self, rate):
         import norfair
         self.norfair, self.number, self.ids = norfair, 0, set()
-        self.tracker = norfair.Tracker(distance_function='iou', distance_threshold=0.7, hit_counter_max=max(3, round(HOLD * rate)),
-                                       initialization_delay=2)
+        self.tracker = norfair.Tracker(distance_function='iou', distance_threshold=0.7,
+                                       hit_counter_max=max(3, round(HOLD * rate)), initialization_delay=2)
 
     def update(self, boxes):
         """The tracks of a frame that are seen: list of (id, left, top, width, height)."""
         self.number += 1
-        detections = [self.norfair.Detection(np.array([[x, y], [x + w, y + h]], float), data=self.number) for x, y, w, h in boxes]
+        detections = [self.norfair.Detection(np.array([[x, y], [x + w, y + h]], float), data=self.number)
+                      for x, y, w, h in boxes]
         found = []
         for track in self.tracker.update(detections):
             self.ids.add(track.id)
@@ -46,8 +48,8 @@ class Sort:
 
 
 def track_figures(truth, tracks, frames):
-    """truth, tracks: number of a frame → list of (id, left, top, width, height). frames: how many there are. Returns for each of
-    LIMITS mota, idf1 and switches, where a track matches a box of at least this intersection over union."""
+    """truth, tracks: number of a frame → list of (id, left, top, width, height). frames: how many there are. Returns
+    for each of LIMITS mota, idf1 and switches, where a track matches a box of at least this intersection over union."""
     if not hasattr(np, 'asfarray'):
         np.asfarray = lambda values: np.asarray(values, float)  # motmetrics 1.4 under NumPy 2
     import motmetrics
@@ -57,8 +59,10 @@ def track_figures(truth, tracks, frames):
         accumulator = motmetrics.MOTAccumulator(auto_id=True)
         for number in range(frames):
             true, found = truth.get(number, []), tracks.get(number, [])
-            distances = motmetrics.distances.iou_matrix([box[1:] for box in true], [box[1:] for box in found], max_iou=1 - limit)
+            distances = motmetrics.distances.iou_matrix([box[1:] for box in true], [box[1:] for box in found],
+                                                        max_iou=1 - limit)
             accumulator.update([box[0] for box in true], [box[0] for box in found], distances)
         row = motmetrics.metrics.create().compute(accumulator, metrics=list(names), name='all').iloc[0]
-        figures.update({f'{name}_{limit}': int(row[key]) if name == 'switches' else float(row[key]) for key, name in names.items()})
+        figures.update({f'{name}_{limit}': int(row[key]) if name == 'switches' else float(row[key])
+                        for key, name in names.items()})
     return figures

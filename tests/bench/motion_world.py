@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Ten seeded scenes of known truth that repeat what real cameras show: people who stand, things that are left or taken away, soft
-shadows, auto-exposure, a busy road, an encoder, lost frames, and a light that is switched again and again.
+"""Ten seeded scenes of known truth that repeat what real cameras show: people who stand, things that are left or taken
+away, soft shadows, auto-exposure, a busy road, an encoder, lost frames, and a light that is switched again and again.
 
 `scene(name, seed, …)` gives a World. The same arguments give the same frames; `codec` needs the same encoder for that.
 """
@@ -22,10 +22,10 @@ APART = 30  # pixels from the middle of a person to that of a bag
 class World:
     """A scene.
 
-    rate: frames a second, those that are lost included. length: frames, those included. learn: the first frames, which are not
-    judged. line: a value of `lines` of cudadiff, or None. lanes: for each lane of the line the lower edge of its vehicles (pixels)
-    and the `direction` in which all of them go. crossings: (second, direction) of each vehicle that crosses the line. frames: a
-    function without arguments that generates the frames (`Frame`).
+    rate: frames a second, those that are lost included. length: frames, those included. learn: the first frames, which
+    are not judged. line: a value of `lines` of cudadiff, or None. lanes: for each lane of the line the lower edge of
+    its vehicles (pixels) and the `direction` in which all of them go. crossings: (second, direction) of each vehicle
+    that crosses the line. frames: a function without arguments that generates the frames (`Frame`).
     """
     rate: float
     length: int
@@ -52,9 +52,9 @@ class Stage:
         return second * self.pace * self.rate
 
     def visit(self, number, begin, stand, tall=None, camouflaged=False, there=False, place=None):
-        """Somebody comes in over an edge of the picture, stands for a while and leaves. Returns him and when he has gone (second).
-        stand: for how long. tall: his share of the height of the picture. there: he stands there already. place: where, in
-        pixels."""
+        """Somebody comes in over an edge of the picture, stands for a while and leaves. Returns him and when he has
+        gone (second). stand: for how long. tall: his share of the height of the picture. there: he stands there
+        already. place: where, in pixels."""
         rng, (width, height) = self.rng, self.size
         tall = int((tall or rng.uniform(0.36, 0.52)) * height)
         place, ground = place or (rng.uniform(0.3, 0.7) * width, rng.uniform(0.82, 0.96) * height)
@@ -69,7 +69,8 @@ class Stage:
         path += [(stands, place, ground), (goes, place, ground)]
         colour = None
         if camouflaged:
-            rows, columns = (int(ground - 0.6 * tall), int(ground - 0.2 * tall)), (int(place - 0.1 * tall), int(place + 0.1 * tall))
+            rows, columns = ((int(ground - 0.6 * tall), int(ground - 0.2 * tall)),
+                             (int(place - 0.1 * tall), int(place + 0.1 * tall)))
             part = self.background[slice(*rows), slice(*columns)]
             colour = np.median(part.reshape(-1, 3), axis=0) + rng.normal(0, 5)
         person = Person(number, path + [(gone, out[1], ground)], rng, self.pictures, tall, colour)
@@ -101,17 +102,17 @@ class Stage:
 
 
 def grain(rng, picture, strength):
-    """Noise of a sensor: it grows with the light, and a camera's denoising has smoothed it a little. strength: in the dark, 8-bit
-    steps."""
+    """Noise of a sensor: it grows with the light, and a camera's denoising has smoothed it a little. strength: in the
+    dark, 8-bit steps."""
     noise = cv2.GaussianBlur(rng.standard_normal(picture.shape, dtype=np.float32), (3, 3), 0.6) * 1.6
     return noise * strength * np.sqrt(0.6 + np.maximum(picture, 0) * np.float32(1 / 160))
 
 
-# ------------------------------------------------------------------------------------------------------------------------ scenes
+# --------------------------------------------------------------------------------------------------------------- scenes
 
 def stands(stage):
-    """Three visits to a room that is empty between them. Everybody stands for 10 to 20 s; two have something of the colour of the
-    wall."""
+    """Three visits to a room that is empty between them. Everybody stands for 10 to 20 s; two have something of the
+    colour of the wall."""
     rng, now = stage.rng, 8
     for number in (1, 2, 3):
         _, gone = stage.visit(number, now, rng.uniform(10, 20), camouflaged=number != 2)
@@ -161,15 +162,17 @@ def carried(person, first, last):
 
 
 def soft_shadows(stage):
-    """People in low sun, on ground that is plain in one half and has detail in the other. Shadows are bluish and soft, and no exact
-    scaling."""
+    """People in low sun, on ground that is plain in one half and has detail in the other. Shadows are bluish and soft,
+    and no exact scaling."""
     rng, (width, height) = stage.rng, stage.size
     top = int(0.35 * height)
     detail = stage.pictures.crop(rng, GROUNDS, width, height - top, 0.3)
-    detail = (detail - detail.mean()) * (22 / max(float(detail.std()), 1)) * (np.arange(width) > width // 2)[None, :, None]
+    detail = ((detail - detail.mean()) * (22 / max(float(detail.std()), 1))
+              * (np.arange(width) > width // 2)[None, :, None])
     tone = np.float32(rng.uniform((120, 125, 128), (150, 158, 165)))
     slope = np.linspace(-10, 10, height - top, dtype=np.float32)[:, None, None]
-    stage.background[top:] = np.clip(tone + detail + slope + 2 * smooth_field(rng, width, height - top, 4)[..., None], 20, 235)
+    stage.background[top:] = np.clip(tone + detail + slope + 2 * smooth_field(rng, width, height - top, 4)[..., None],
+                                     20, 235)
     blue = rng.uniform(0.03, 0.1)
     dark = rng.uniform(0.45, 0.62)
     slant, reach = rng.choice((-1, 1)) * rng.uniform(0.6, 1.1), rng.choice((-0.3, 0.25, 0.4))
@@ -183,8 +186,8 @@ def soft_shadows(stage):
 
 
 def auto_exposure(changes):
-    """The camera's curve. changes: (frame, gain of the light, gamma, factors of blue and red) in order of time; linear between
-    them."""
+    """The camera's curve. changes: (frame, gain of the light, gamma, factors of blue and red) in order of time; linear
+    between them."""
     times, *values = zip(*changes)
 
     def apply(picture, time):
@@ -201,14 +204,15 @@ def auto_exposure(changes):
 
 
 def exposure(stage):
-    """Steps and drifts of the exposure, of the contrast and of the white balance: in the empty room, and while somebody stands
-    there."""
+    """Steps and drifts of the exposure, of the contrast and of the white balance: in the empty room, and while somebody
+    stands there."""
     rng = stage.rng
     first = stage.visit(1, 34, 16, camouflaged=True)
     second = stage.visit(2, first[1] + 10, 6)
     stage.seconds = second[1] + 12
     changes, state = [(0, 1.0, 1.0, 1.0, 1.0)], (1.0, 1.0, 1.0, 1.0)
-    # Seconds at which a change begins: three in the empty room, three while the first one stands, as he leaves, and three later.
+    # Seconds at which a change begins: three in the empty room, three while the first one stands, as he leaves, and
+    # three later.
     stood = first[0].path[1][0] / stage.rate / stage.pace
     starts = [11, 16, 22, stood + 1, stood + 5, stood + 9, first[1] - 1, first[1] + 4, second[1] - 4, second[1] + 3]
     for i, start in enumerate(starts):
@@ -295,7 +299,8 @@ def switched(stage):
 
 
 def scene(name, seed, folder=None, width=320, height=240, pace=1.0):
-    """Makes a scene (`World`). pace: factor of all times, 1 or less. Raises ValueError if the name is not one of SCENES."""
+    """Makes a scene (`World`). pace: factor of all times, 1 or less. Raises ValueError if the name is not one
+    of SCENES."""
     if name not in SCENES:
         raise ValueError(f'{name} is not a scene: it must be one of {", ".join(SCENES)}')
     stage = Stage(name, seed, folder, width, height, pace)

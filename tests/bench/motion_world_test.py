@@ -10,7 +10,8 @@ import unittest
 import motion_run
 
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'motion_quality.py')
-FIRST, PREVIOUS = 'reference=first threshold=40 cell-size=4 cell-threshold=0.5', 'reference=previous threshold=40 min-area=2'
+FIRST, PREVIOUS = ('reference=first threshold=40 cell-size=4 cell-threshold=0.5',
+                   'reference=previous threshold=40 min-area=2')
 ROAD = 'preset=road'
 
 
@@ -19,7 +20,8 @@ class World(unittest.TestCase):
     def setUpClass(cls):
         with tempfile.TemporaryDirectory() as top:
             out, page = os.path.join(top, 'out.json'), os.path.join(top, 'out.md')
-            options = ['--group=world', '--only=removed,lane', '--size=160x120', '--no-peers', f'--json={out}', f'--markdown={page}']
+            options = ['--group=world', '--only=removed,lane', '--size=160x120', '--no-peers', f'--json={out}',
+                       f'--markdown={page}']
             options += [f'--properties={setting}' for setting in (FIRST, PREVIOUS, ROAD)]
             cls.done = subprocess.run([sys.executable, SCRIPT, *options], capture_output=True, text=True, check=False)
             if cls.done.returncode == 0:
@@ -49,7 +51,8 @@ class World(unittest.TestCase):
             self.assertLessEqual(crossings['right'] + crossings['wrong'], crossings['reported'])
             self.assertEqual(self.results[name]['crossings'], crossings['reported'] / crossings['true'])
             self.assertEqual(self.visits(name, 'lane')['episodes'], 0)
-        # Most vehicles are counted, and in their own direction, though those of the first frames are part of the first background.
+        # Most vehicles are counted, and in their own direction, though those of the first frames are part of the first
+        # background.
         crossings = self.visits(ROAD, 'lane')['crossings']
         self.assertGreater(crossings['right'], 30)
         self.assertLess(crossings['wrong'], 5)

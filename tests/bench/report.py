@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Turns the JSON of bench_kernels and cvcuda_peers.py into the table of docs/performance.md: report.py kernels.json [cvcuda.json]
+"""Turns the JSON of bench_kernels and cvcuda_peers.py into the table of docs/performance.md:
 
-One row for each operation and format: at each size the time and its ratio to a copy of the same bytes, the limits at 8K (a ratio, or µs)
-and at 1080p (µs), and at 8K the ratio of the peer's time to ours. Values over their limit are bold. CV-CUDA has a column of its own.
-`report.py --check` makes a table of made-up numbers and checks its lines.
+  report.py kernels.json [cvcuda.json]
+
+One row for each operation and format: at each size the time and its ratio to a copy of the same bytes, the limits at 8K
+(a ratio, or µs) and at 1080p (µs), and at 8K the ratio of the peer's time to ours. Values over their limit are bold.
+CV-CUDA has a column of its own. `report.py --check` makes a table of made-up numbers and checks its lines.
 `report.py --rows BENCH_KERNELS PAGE` checks that the table of a page has the rows of bench_kernels, and no others.
 """
 import json
@@ -14,7 +16,8 @@ import subprocess
 import sys
 
 SIZES = ('8K', '4K', '1080p')
-CVCUDA_ALONE = [('median-3', 'GRAY8'), ('median-3', 'RGBA'), ('composite', 'RGB')]  # rows of cvcuda_peers.py without one of ours
+# Rows of cvcuda_peers.py without one of ours.
+CVCUDA_ALONE = [('median-3', 'GRAY8'), ('median-3', 'RGBA'), ('composite', 'RGB')]
 
 
 def cell(run):
@@ -22,7 +25,8 @@ def cell(run):
     if run is None or 'over_copy' not in run:
         return '–'
     floor = f", {run['over_floor']:.2f} of the FMA floor" if 'over_floor' in run else ''
-    missed = run.get('over_floor', run['over_copy']) > run.get('must', math.inf) or run['real_time'] > run.get('must_us', math.inf)
+    missed = (run.get('over_floor', run['over_copy']) > run.get('must', math.inf)
+              or run['real_time'] > run.get('must_us', math.inf))
     bold = '**' if missed else ''
     return f"{bold}{run['real_time']:.1f} ({run['over_copy']:.2f}{floor}){bold}"
 
@@ -65,22 +69,28 @@ def table(ours, cvcuda=()):
 
 
 def check():
-    ours = [{'name': 'gaussian-5/GRAY8/8K/iterations:1', 'real_time': 20.0, 'over_copy': 1.25, 'must': 1.5, 'peer_over_ours': 3.0},
+    ours = [{'name': 'gaussian-5/GRAY8/8K/iterations:1', 'real_time': 20.0, 'over_copy': 1.25, 'must': 1.5,
+             'peer_over_ours': 3.0},
             {'name': 'gaussian-5/GRAY8/1080p/iterations:1', 'real_time': 5.1, 'over_copy': 1.5, 'must_us': 5.0},
             {'name': 'gaussian-5/GRAY8/360p/iterations:1', 'real_time': 3.0, 'over_copy': 1.5},
-            {'name': 'convolve-15x15/GRAY8/8K/iterations:1', 'real_time': 99.0, 'over_copy': 9.0, 'over_floor': 0.7, 'must': 0.6},
+            {'name': 'convolve-15x15/GRAY8/8K/iterations:1', 'real_time': 99.0, 'over_copy': 9.0, 'over_floor': 0.7,
+             'must': 0.6},
             {'name': 'refused/NV12/8K/iterations:1', 'error_occurred': True}]
-    cvcuda = [{'name': 'gaussian-5/GRAY8/8K', 'cvcuda_us': 320.0, 'over_copy': 19.5}, {'name': 'median-3/GRAY8/8K', 'cvcuda_us': 160.0, 'over_copy': 9.8}]
-    good = table(ours, cvcuda)[2:] == ['| gaussian-5 | GRAY8 | 20.0 (1.25) | **5.1 (1.50)** | 1.50; 5 µs | 3.0 | 16.0 (19.5) |',
-                                       '| convolve-15x15 | GRAY8 | **99.0 (9.00, 0.70 of the FMA floor)** | – | 0.60 |  |  |',
-                                       '| refused | NV12 | – | – |  |  |  |', '| median-3 | GRAY8 | – | – |  |  | – (9.8) |']
+    cvcuda = [{'name': 'gaussian-5/GRAY8/8K', 'cvcuda_us': 320.0, 'over_copy': 19.5},
+              {'name': 'median-3/GRAY8/8K', 'cvcuda_us': 160.0, 'over_copy': 9.8}]
+    good = (table(ours, cvcuda)[2:]
+            == ['| gaussian-5 | GRAY8 | 20.0 (1.25) | **5.1 (1.50)** | 1.50; 5 µs | 3.0 | 16.0 (19.5) |',
+                '| convolve-15x15 | GRAY8 | **99.0 (9.00, 0.70 of the FMA floor)** | – | 0.60 |  |  |',
+                '| refused | NV12 | – | – |  |  |  |', '| median-3 | GRAY8 | – | – |  |  | – (9.8) |'])
     good = good and table(ours)[2] == '| gaussian-5 | GRAY8 | 20.0 (1.25) | **5.1 (1.50)** | 1.50; 5 µs | 3.0 |'
-    print('1 passed, 0 failed, 0 skipped' if good else '\n'.join([*table(ours, cvcuda), 'FAILED: a cell differs', '0 passed, 1 failed, 0 skipped']))
+    print('1 passed, 0 failed, 0 skipped' if good
+          else '\n'.join([*table(ours, cvcuda), 'FAILED: a cell differs', '0 passed, 1 failed, 0 skipped']))
     return 0 if good else 1
 
 
 def check_rows(program, page):
-    listed = subprocess.run([program, '--backend=cpu', '--sizes=8K', '--benchmark_list_tests'], check=True, capture_output=True, text=True)
+    listed = subprocess.run([program, '--backend=cpu', '--sizes=8K', '--benchmark_list_tests'], check=True,
+                            capture_output=True, text=True)
     known = re.findall(r'^(\S+)/(\w+)/8K/', listed.stdout, re.MULTILINE)
     with open(page, encoding='utf-8') as file:
         lines = file.read().split('| operation | format |')[1].split('\n\n')[0].splitlines()[2:]

@@ -1,10 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Measures examples/motion-report beside decoding alone:  report_speed.py CLIP… [--rounds=3] [--program=motion_report.py]
+"""Measures examples/motion-report beside decoding alone.
 
-For each clip, in turns: decode it; decode it and run cudadiff (preset=outdoor output=passthrough, no messages); write its report.
-Each is a process, with its start. Prints the best frames/s of each and its share of decoding, and the processor time likewise.
-GStreamer must find the plugin (GST_PLUGIN_PATH). `--program` is another motion_report.py, to compare with an older one."""
+  report_speed.py CLIP… [--rounds=3] [--program=motion_report.py]
+
+For each clip, in turns: decode it; decode it and run cudadiff (preset=outdoor output=passthrough, no messages); write
+its report. Each is a process, with its start. Prints the best frames/s of each and its share of decoding, and the
+processor time likewise. GStreamer must find the plugin (GST_PLUGIN_PATH). `--program` is another motion_report.py, to
+compare with an older one."""
 import argparse
 import pathlib
 import re
@@ -16,7 +19,8 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DECODE = "gst-launch-1.0", "-q", "uridecodebin", "caps=video/x-raw(ANY)", "expose-all-streams=false"
-ELEMENT = "!", "queue", "!", "cudadiff", "preset=outdoor", "output=passthrough", "post-messages=false", "attach-roi=false"
+ELEMENT = ("!", "queue", "!", "cudadiff", "preset=outdoor", "output=passthrough", "post-messages=false",
+           "attach-roi=false")
 
 
 def run(command):
@@ -32,7 +36,8 @@ def measure(clip, program, rounds):
     best, frames = {}, 0
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(rounds):
-            for name, command in (("decode", [*DECODE, uri, *sink]), ("decode and cudadiff", [*DECODE, uri, *ELEMENT, *sink]),
+            for name, command in (("decode", [*DECODE, uri, *sink]),
+                                  ("decode and cudadiff", [*DECODE, uri, *ELEMENT, *sink]),
                                   ("report", [program, f"--clip={clip}", f"--out={folder}"])):
                 seconds, used, said = run(command)
                 old = best.get(name, (seconds, used))

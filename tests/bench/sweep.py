@@ -5,10 +5,11 @@
     sweep.py [--build FOLDER] [--pack FOLDER] [--rows REGEX] [--sizes LIST] OPERATION [FIELD …]
 
 A field of kernels/OPERATION/cuda_tuning.hpp lists its values in a comment:    int warps = 8;  // sweep: 4 8 16
-For each value the script compiles the operation with that one field changed and runs its rows in bench_kernels (REGEX is a
---benchmark_filter; default: OPERATION). It prints a table for each field, with the µs of each row for each value. A star marks the value
-in the tree. On a machine without a GPU, --pack writes the libraries to FOLDER. On a GPU host run
-FOLDER/run.sh BENCH_KERNELS [OPTION of bench_kernels …], with tests/bench/bench_kernels of the unpacked bundle of tests/gpu-bundle.sh.
+For each value the script compiles the operation with that one field changed and runs its rows in bench_kernels (REGEX
+is a --benchmark_filter; default: OPERATION). It prints a table for each field, with the µs of each row for each value.
+A star marks the value in the tree. On a machine without a GPU, --pack writes the libraries to FOLDER. On a GPU host run
+FOLDER/run.sh BENCH_KERNELS [OPTION of bench_kernels …], with tests/bench/bench_kernels of the unpacked bundle of
+tests/gpu-bundle.sh.
 """
 import argparse
 import json
@@ -55,7 +56,8 @@ def with_value(header, field, value):
 
 
 def commands(build, target):
-    text = subprocess.run(["ninja", "-C", str(build), "-t", "commands", target], check=True, capture_output=True, text=True).stdout
+    text = subprocess.run(["ninja", "-C", str(build), "-t", "commands", target], check=True, capture_output=True,
+                          text=True).stdout
     return [line for line in text.splitlines() if not line.startswith("ninja:")]
 
 
@@ -86,7 +88,8 @@ def make_variant(build, operation, header, field, value, folder):
     link[link.index("-o") + 1] = str(folder / Path(library).name)
     archive = next(i for i, word in enumerate(link) if word.endswith(".a"))
     link.insert(archive, "-Wl,--allow-multiple-definition")
-    first = next(i for i, word in enumerate(link) if word.startswith("-Wl,--whole-archive") or word == link[archive + 1])
+    first = next(i for i, word in enumerate(link)
+                 if word.startswith("-Wl,--whole-archive") or word == link[archive + 1])
     link[first:first] = objects
     subprocess.run(link, cwd=build, check=True)
     for file in objects:
@@ -134,7 +137,8 @@ def main():
             parser.error(f"{field} is not a field with values to sweep; those are {', '.join(known) or 'none'}")
     build = options.build.resolve()
     folder = (options.pack or build / "sweep" / options.operation).resolve()
-    subprocess.run(["ninja", "-C", str(build), library, "tests/bench/bench_kernels"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["ninja", "-C", str(build), library, "tests/bench/bench_kernels"], check=True,
+                   stdout=subprocess.DEVNULL)
     for field in wanted:
         for value in known[field][1]:
             print(f"compiling {field}={value}", file=sys.stderr)
@@ -146,7 +150,8 @@ def main():
     (folder / "run.sh").chmod(0o755)
     (folder / "sweep.py").write_text(Path(__file__).read_text(encoding="utf-8"), encoding="utf-8")
     if not options.pack:
-        return subprocess.run([folder / "run.sh", build / "tests/bench/bench_kernels", f"--sizes={options.sizes}"]).returncode
+        return subprocess.run([folder / "run.sh", build / "tests/bench/bench_kernels",
+                               f"--sizes={options.sizes}"]).returncode
     return 0
 
 

@@ -1,13 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Installs a build into an empty folder and checks that GStreamer finds the plugin there. Then compiles and runs C programs that use only
-# the installed headers and library of the metas:   install_test.sh MESON BUILD_FOLDER SOURCE_FOLDER
+# Installs a build into an empty folder and checks that GStreamer finds the plugin there. Then compiles and runs C
+# programs that use only the installed headers and library of the metas:
+#   install_test.sh MESON BUILD_FOLDER SOURCE_FOLDER
 set -euo pipefail
-if [[ ${SANITIZE:-} ]]; then echo 'skipped: gst-inspect-1.0 does not load a plugin that is built with sanitizers'; exit 77; fi
+if [[ ${SANITIZE:-} ]]; then
+  echo 'skipped: gst-inspect-1.0 does not load a plugin that is built with sanitizers'
+  exit 77
+fi
 meson=$1 build=$2 source=$3
 target=$(mktemp -d)
 trap 'rm -rf "$target"' EXIT
-option() { "$meson" introspect "$build" --buildoptions | python3 -c 'import json, sys; print(*(o["value"] for o in json.load(sys.stdin) if o["name"] == sys.argv[1]))' "$1"; }
+option() {
+  "$meson" introspect "$build" --buildoptions |
+    python3 -c 'import json, sys; print(*(o["value"] for o in json.load(sys.stdin) if o["name"] == sys.argv[1]))' "$1"
+}
 "$meson" install -C "$build" --destdir "$target" --no-rebuild --quiet
 
 folder=$(option plugins-dir)
@@ -36,14 +43,18 @@ module=$(find "$target" -path '*/cudavision/__init__.py')
 expected=$(PYTHONPATH=${module%/cudavision/__init__.py} PYTHONDONTWRITEBYTECODE=1 python3 -m cudavision path)
 [[ $expected == "$folder" ]] || { echo "the Python module finds the plugin in $expected"; exit 1; }
 gst-inspect-1.0 --exists cudablend || { echo "gst-inspect-1.0 --exists says no: the plugin's version"; exit 1; }
-grep -q " Version .*-cudavision-$("$meson" introspect "$build" --projectinfo | python3 -c 'import json, sys; print(json.load(sys.stdin)["version"])')$" "$target/inspect"
+version=$("$meson" introspect "$build" --projectinfo |
+  python3 -c 'import json, sys; print(json.load(sys.stdin)["version"])')
+grep -q " Version .*-cudavision-$version$" "$target/inspect"
 
 # The plugin's folder follows any prefix, wherever GStreamer itself is installed, and the option plugins-dir.
 installed_in() {  # MESON_OPTION…: prints the plugin's install folder of a build that is configured and not compiled
   if [[ $(option cpu) != disabled ]]; then set -- -Dcuda=disabled "$@"; fi
-  "$meson" setup -Dtests=disabled -Dbenchmarks=disabled "$@" "$target/configured" "$source" >"$target/log" || { cat "$target/log" >&2; return 1; }
+  "$meson" setup -Dtests=disabled -Dbenchmarks=disabled "$@" "$target/configured" "$source" >"$target/log" ||
+    { cat "$target/log" >&2; return 1; }
   "$meson" introspect "$target/configured" --installed |
-    python3 -c 'import json, os, sys; print(*(os.path.dirname(p) for p in json.load(sys.stdin).values() if p.endswith("/libgstcudavision.so")))'
+    python3 -c 'import json, os, sys
+print(*(os.path.dirname(p) for p in json.load(sys.stdin).values() if p.endswith("/libgstcudavision.so")))'
   rm -r "$target/configured"
 }
 expect() { [[ $1 == "$2" ]] || { echo "the plugin goes to $1, not to $2"; exit 1; }; }
@@ -56,7 +67,10 @@ runpath=$(readelf -d "$folder/libgstcudavision.so" | sed -n 's/.*R\(UN\)\?PATH.*
 # shellcheck disable=SC2016
 found=${runpath/'$ORIGIN'/"$folder"}/libgstcudavision-1.0.so.0
 [[ -n $library && $found -ef $library ]] ||
-  { echo "the plugin looks for ${library:-the library, which was not installed,} in ${runpath:-no folder of its own}"; exit 1; }
+  {
+    echo "the plugin looks for ${library:-the library, which was not installed,} in ${runpath:-no folder of its own}"
+    exit 1
+  }
 
 # The .pc file has paths without DESTDIR, so add it. (PKG_CONFIG_SYSROOT_DIR would also change GStreamer's own paths.)
 cd "$target"
@@ -120,7 +134,9 @@ page=$source/docs/metas.md
 sed -n '/^```c$/,/^```$/{/^```/d;p}' "$page" >program.c
 command=$(grep '^cc program.c' "$page")
 eval "$command"
-[[ $(./program | grep -c '^median [0-9.]*, [0-9]* samples') == 3 && $(./program | grep -c '^mean [0-9.]*$') == 3 ]] || { ./program; exit 1; }
-echo '#include <gst/cudavision/cudavision.h>' | c++ -std=c++17 -Wall -Wextra -Wpedantic -Werror "${cflags[@]}" -fsyntax-only -x c++ -
+[[ $(./program | grep -c '^median [0-9.]*, [0-9]* samples') == 3 && $(./program | grep -c '^mean [0-9.]*$') == 3 ]] ||
+  { ./program; exit 1; }
+echo '#include <gst/cudavision/cudavision.h>' | c++ -std=c++17 -Wall -Wextra -Wpedantic -Werror "${cflags[@]}" \
+  -fsyntax-only -x c++ -
 needed=$(readelf -d "$library" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p')
 if grep -E 'cuda|opencv' <<<"$needed"; then echo 'the library must not need these'; exit 1; fi

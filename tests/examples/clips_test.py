@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Tests what the report does with video files: which are shown as they are, remuxed or encoded, clips of events, and clips that end
-too early. Makes small clips with GStreamer's encoders. Exit status 77 without the bindings, NumPy or an encoder."""
+"""Tests what the report does with video files: which are shown as they are, remuxed or encoded, clips of events, and
+clips that end too early. Makes small clips with GStreamer's encoders. Exit status 77 without the bindings, NumPy or
+an encoder."""
 import csv
 import datetime
 import json
@@ -44,21 +45,26 @@ def has(*elements):
 
 def make(path, encoder, frames=100, source="pattern=ball"):
     """Writes a clip of 25 frames a second; returns its path."""
-    subprocess.run(f"gst-launch-1.0 -q videotestsrc {source} num-buffers={frames} ! video/x-raw,format=I420,width=160,height=120,"
-                   f"framerate=25/1 ! {encoder} ! filesink".split() + [f"location={path}"], check=True, stderr=subprocess.DEVNULL)
+    subprocess.run(f"gst-launch-1.0 -q videotestsrc {source} num-buffers={frames} ! "
+                   "video/x-raw,format=I420,width=160,height=120,"
+                   f"framerate=25/1 ! {encoder} ! filesink".split() + [f"location={path}"], check=True,
+                   stderr=subprocess.DEVNULL)
     return str(path)
 
 
 def times_of(path):
     """The presentation times of all frames of a file that can be decoded, in seconds."""
-    pipeline = common.parse(f"{common.DECODER} name=clip ! appsink name=sink sync=false", clip={"uri": common.uri_of(path)})
+    pipeline = common.parse(f"{common.DECODER} name=clip ! appsink name=sink sync=false",
+                            clip={"uri": common.uri_of(path)})
     return [sample.get_buffer().pts / Gst.SECOND for sample in common.samples(pipeline)]
 
 
 def stream_times_of(path):
     """As times_of(), where the file has them."""
-    pipeline = common.parse(f"{common.DECODER} name=clip ! appsink name=sink sync=false", clip={"uri": common.uri_of(path)})
-    return [clips_of_events.stream_time(sample, sample.get_buffer().pts) / Gst.SECOND for sample in common.samples(pipeline)]
+    pipeline = common.parse(f"{common.DECODER} name=clip ! appsink name=sink sync=false",
+                            clip={"uri": common.uri_of(path)})
+    return [clips_of_events.stream_time(sample, sample.get_buffer().pts) / Gst.SECOND
+            for sample in common.samples(pipeline)]
 
 
 def early(sample, number):
@@ -75,8 +81,8 @@ class Clips(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def report(self, *arguments, status=0):
-        done = subprocess.run([REPORT, f"--out={self.folder / 'out'}", "--backend=cpu", *arguments], stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True)
+        done = subprocess.run([REPORT, f"--out={self.folder / 'out'}", "--backend=cpu", *arguments],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.assertEqual(done.returncode, status, done.stderr)
         self.assertEqual(done.stderr, "")
         return done.stdout
@@ -92,9 +98,11 @@ class Clips(unittest.TestCase):
 class Shown(Clips):
     def test_what_browsers_play(self):
         for name, encoder, expected in (
-                ("a.mp4", f"{H264} ! mp4mux", ("as it is", "mp4")), ("a.mkv", f"{H264} ! matroskamux", ("remux", "mp4")),
+                ("a.mp4", f"{H264} ! mp4mux", ("as it is", "mp4")),
+                ("a.mkv", f"{H264} ! matroskamux", ("remux", "mp4")),
                 ("a.mov", f"{H264} ! qtmux", ("remux", "mp4")), ("a.ts", f"{H264} ! mpegtsmux", ("remux", "mp4")),
-                ("a.webm", "vp8enc deadline=1 ! webmmux", ("as it is", "webm")), ("b.mkv", "vp9enc deadline=1 ! matroskamux", ("remux", "webm")),
+                ("a.webm", "vp8enc deadline=1 ! webmmux", ("as it is", "webm")),
+                ("b.mkv", "vp9enc deadline=1 ! matroskamux", ("remux", "webm")),
                 ("a.avi", "jpegenc ! avimux", ("encode", None)), ("c.mkv", "jpegenc ! matroskamux", ("encode", None))):
             facts = clip_facts.facts_of(make(self.folder / name, encoder, 30))
             how = "encode" if shown.needs_encoding(facts) else "as it is" if facts.as_it_is else "remux"
@@ -105,19 +113,25 @@ class Shown(Clips):
                 again = clip_facts.facts_of(str(self.folder / "remuxed"))
                 self.assertTrue(again.as_it_is, name)
                 original, new = times_of(str(self.folder / name)), times_of(str(self.folder / "remuxed"))
-                self.assertEqual(len(new), 29 if name == "a.ts" else 30, name)  # the last frame of MPEG-TS has no duration
+                # The last frame of MPEG-TS has no duration.
+                self.assertEqual(len(new), 29 if name == "a.ts" else 30, name)
                 self.assertLess(max(abs((a - original[0]) - (b - new[0])) for a, b in zip(original, new)), 0.002, name)
 
     @unittest.skipUnless(has("avenc_mp2", "vp9enc"), "no avenc_mp2, or no vp9enc")
     def test_pictures_that_begin_after_the_sound(self):
         """Times of the page are those of the clip, although MP4 begins at 0."""
         for name, encoder, muxer, pads in (
-                ("a.ts", H264, "mpegtsmux prog-map=program_map,sink_300=1,sink_301=1,PCR_1=sink_301", ("sink_300", "sink_301")),
-                ("a.mkv", H264, "matroskamux", ("video_0", "audio_0")), ("b.mkv", "vp9enc deadline=1", "matroskamux", ("video_0", "audio_0"))):
+                ("a.ts", H264, "mpegtsmux prog-map=program_map,sink_300=1,sink_301=1,PCR_1=sink_301",
+                 ("sink_300", "sink_301")),
+                ("a.mkv", H264, "matroskamux", ("video_0", "audio_0")),
+                ("b.mkv", "vp9enc deadline=1", "matroskamux", ("video_0", "audio_0"))):
             clip = str(self.folder / name)
-            subprocess.run("gst-launch-1.0 -q videotestsrc timestamp-offset=1000000000 num-buffers=30 ! video/x-raw,format=I420,width=160,"
-                           f"height=120,framerate=25/1 ! {encoder} ! queue ! file.{pads[0]} {muxer} name=file ! filesink location={clip} "
-                           f"audiotestsrc num-buffers=90 ! avenc_mp2 ! queue ! file.{pads[1]}".split(), check=True, stderr=subprocess.DEVNULL)
+            subprocess.run("gst-launch-1.0 -q videotestsrc timestamp-offset=1000000000 num-buffers=30 ! "
+                           "video/x-raw,format=I420,width=160,"
+                           f"height=120,framerate=25/1 ! {encoder} ! queue ! file.{pads[0]} {muxer} name=file ! "
+                           f"filesink location={clip} "
+                           f"audiotestsrc num-buffers=90 ! avenc_mp2 ! queue ! file.{pads[1]}".split(), check=True,
+                           stderr=subprocess.DEVNULL)
             facts, original = clip_facts.facts_of(clip), stream_times_of(clip)
             self.assertGreater(original[0], 0.9, name)
             with common.Unfinished(self.folder) as file:
@@ -183,7 +197,8 @@ class Shown(Clips):
         self.assertEqual((len(times), round(times[-1] - times[0], 3)), (20, 0.633))
         facts = clip_facts.facts_of(str(name))
         self.assertTrue(facts.as_it_is)
-        make(self.folder / "wide.avi", "videoscale add-borders=true ! video/x-raw,width=2000,height=500,pixel-aspect-ratio=1/1 ! jpegenc ! avimux", 3)
+        make(self.folder / "wide.avi", "videoscale add-borders=true ! "
+             "video/x-raw,width=2000,height=500,pixel-aspect-ratio=1/1 ! jpegenc ! avimux", 3)
         self.report(f"--clip={self.folder / 'wide.avi'}", "--embed=0")
         facts = clip_facts.facts_of(str(name))
         self.assertEqual((facts.width, facts.height), (960, 240))
@@ -192,18 +207,22 @@ class Shown(Clips):
 @unittest.skipUnless(has("openh264enc", "h264timestamper"), "no openh264enc, or no h264timestamper")
 class Events(Clips):
     def test_cut_at_key_frames(self):
-        for name, encoder in (("a.mp4", f"{H264} ! mp4mux"), ("a.mkv", f"{H264} ! matroskamux"), ("a.avi", "jpegenc ! avimux"),
+        for name, encoder in (("a.mp4", f"{H264} ! mp4mux"), ("a.mkv", f"{H264} ! matroskamux"),
+                              ("a.avi", "jpegenc ! avimux"),
                               ("a.webm", "vp8enc deadline=1 keyframe-max-dist=25 ! webmmux"),
-                              ("b.avi", "avenc_msmpeg4 gop-size=25 ! avimux"), ("c.avi", "avenc_mpeg4 gop-size=25 ! avimux")):
+                              ("b.avi", "avenc_msmpeg4 gop-size=25 ! avimux"),
+                              ("c.avi", "avenc_mpeg4 gop-size=25 ! avimux")):
             if not has(encoder.split()[0]):
                 continue
             clip = make(self.folder / name, encoder, 200)
             facts = clip_facts.facts_of(clip)
             self.assertTrue(clips_of_events.can_cut(facts))
-            events = [clips_of_events.Event(3.5, 4.0), clips_of_events.Event(0.5, 1, 12), clips_of_events.Event(7.5, 7.9)]
+            events = [clips_of_events.Event(3.5, 4.0), clips_of_events.Event(0.5, 1, 12),
+                      clips_of_events.Event(7.5, 7.9)]
             rows = clips_of_events.cut(clip, facts, events, self.folder / "clips", before=1, after=0.5)
             self.assertEqual(len(rows), 3, name)
-            for row, (least, begin, end, most) in zip(rows, ((1.9, 2.5, 4.5, 4.6), (0, 0.1, 1.5, 1.6), (5.9, 6.5, 8.0, 8.04))):
+            for row, (least, begin, end,
+                      most) in zip(rows, ((1.9, 2.5, 4.5, 4.6), (0, 0.1, 1.5, 1.6), (5.9, 6.5, 8.0, 8.04))):
                 self.assertTrue(least <= row["begin_s"] <= begin and end - 0.05 <= row["end_s"] <= most, (name, row))
                 times = times_of(str(self.folder / "clips" / row["file"]))
                 self.assertLess(abs(len(times) / 25 - (row["end_s"] - row["begin_s"])), 0.1, (name, row))
@@ -218,10 +237,12 @@ class Events(Clips):
             given = [sample for _, sample in reader.samples(int(1.5e9), int(1.9e9)) if sample]
         self.assertEqual([given[0].get_buffer().pts, given[0].get_buffer().dts], [Gst.SECOND, Gst.CLOCK_TIME_NONE])
         with open(self.folder / "cut.mp4", "w+b") as stream:
-            found = clips_of_events.write([(0, sample) for sample in (given[0], *(early(sample, i) for i, sample in enumerate(given[1:3])), *given[3:])],
+            found = clips_of_events.write([(0, sample) for sample in (
+                given[0], *(early(sample, i) for i, sample in enumerate(given[1:3])), *given[3:])],
                                           clip_facts.facts_of(clip), stream)
         self.assertEqual(found[0], Gst.SECOND)
-        cut = str(self.folder / "cut.mp4")  # not decoded: the two were no leading pictures, and some decoders drop what refers to them
+        # Not decoded: the two were no leading pictures, and some decoders drop what refers to them.
+        cut = str(self.folder / "cut.mp4")
         with clips_of_events.Reader(cut, clip_facts.facts_of(cut)) as reader:
             self.assertEqual(sum(bool(sample) for _, sample in reader.samples(0, 10 * Gst.SECOND)), len(given) - 2)
 
@@ -236,7 +257,8 @@ class Events(Clips):
                 self.fail()
         lost = {facts.codec: ("h264parse ! valve drop=true", "mp4mux", "mp4")}  # not even the end comes through
         with clips_of_events.Reader(clip, facts) as reader, open(self.folder / "cut.mp4", "w+b") as stream:
-            with unittest.mock.patch.object(clips_of_events, "PATIENCE", 0), unittest.mock.patch.dict(clips_of_events.FORMATS, lost):
+            with (unittest.mock.patch.object(clips_of_events, "PATIENCE", 0),
+                  unittest.mock.patch.dict(clips_of_events.FORMATS, lost)):
                 with self.assertRaisesRegex(common.Failure, "not written to its end within 0 s"):
                     clips_of_events.write(reader.samples(0, int(2e9)), facts, stream)
 
@@ -251,14 +273,16 @@ class Events(Clips):
             for i in range(300):
                 buffer = Gst.Buffer.new_wrapped(bytes(1000))
                 buffer.pts = buffer.dts = i * Gst.SECOND // 25
-                yield 0, Gst.Sample.new(buffer, Gst.Caps.from_string("image/jpeg,width=16,height=16,framerate=25/1"), segment, None)
+                yield 0, Gst.Sample.new(buffer, Gst.Caps.from_string("image/jpeg,width=16,height=16,framerate=25/1"),
+                                        segment, None)
 
         def watched(writer, number, sample):
             push(writer, number, sample)
             waiting.append(writer.queued(writer.sources[number]))
 
-        with unittest.mock.patch.object(clips_of_events.Writer, "push", watched), \
-                unittest.mock.patch.object(clips_of_events, "QUEUED", 3000), unittest.mock.patch.dict(clips_of_events.FORMATS, slow):
+        with (unittest.mock.patch.object(clips_of_events.Writer, "push", watched),
+              unittest.mock.patch.object(clips_of_events, "QUEUED", 3000),
+              unittest.mock.patch.dict(clips_of_events.FORMATS, slow)):
             with open(self.folder / "cut.mkv", "w+b") as stream:
                 clips_of_events.write(given(), facts, stream)
             self.assertLessEqual(max(waiting), 3000)
@@ -268,7 +292,8 @@ class Events(Clips):
     def test_names_carry_the_time(self):
         began = datetime.datetime(2026, 1, 31, 23, 59, 58, tzinfo=datetime.timezone.utc)
         event = clips_of_events.Event(1, 2, 7)
-        names = [clips_of_events.name_of(3, event, 3723.45, None, "mp4"), clips_of_events.name_of(3, event, 3.0, began, "mp4")]
+        names = [clips_of_events.name_of(3, event, 3723.45, None, "mp4"),
+                 clips_of_events.name_of(3, event, 3.0, began, "mp4")]
         self.assertEqual(names, ["01h02m03.4s_0003_object-7.mp4", "2026-02-01T00-00-01_0003_object-7.mp4"])
         for name in names:
             self.assertTrue(clips_of_events.NAME.fullmatch(name))
@@ -282,7 +307,8 @@ class Events(Clips):
         self.assertTrue(rows)
         self.assertEqual([{key: str(value) for key, value in row.items()} for row in rows],
                          list(csv.DictReader((folder / "clips.csv").open(newline=""))))
-        self.assertEqual(sorted(path.name for path in folder.iterdir()), sorted([row["file"] for row in rows] + ["clips.csv", "clips.json"]))
+        self.assertEqual(sorted(path.name for path in folder.iterdir()),
+                         sorted([row["file"] for row in rows] + ["clips.csv", "clips.json"]))
         self.assertTrue(rows[0]["begin_clock"])  # mp4mux writes the time
         self.assertIn(f'"clip":"clips/{rows[0]["file"]}"', self.page())
         # Again, without those of the run before; now out of the page's own video, and motions.
@@ -299,25 +325,29 @@ class Events(Clips):
         clip = make(self.folder / "a.avi", "avenc_msmpeg4 gop-size=250 ! avimux", 100)
         self.report(f"--clip={clip}", "--clips", "--set=preset=custom", "--set=min-area=1")
         rows = json.loads((self.folder / "out/clips/clips.json").read_text())
-        self.assertTrue(rows and all(clip_facts.facts_of(str(self.folder / "out/clips" / row["file"])).played for row in rows))
+        self.assertTrue(rows and all(clip_facts.facts_of(str(self.folder / "out/clips" / row["file"])).played
+                                     for row in rows))
 
     def test_it_gives_up_in_time(self):
         clip = make(self.folder / "a.mp4", f"{H264} ! mp4mux", 50)
         with self.assertRaisesRegex(common.Failure, "could not be cut in time"):
-            clips_of_events.cut(clip, clip_facts.facts_of(clip), [clips_of_events.Event(1, 1.5)], self.folder / "clips", until=0)
+            clips_of_events.cut(clip, clip_facts.facts_of(clip), [clips_of_events.Event(1, 1.5)],
+                                self.folder / "clips", until=0)
         self.assertEqual(sorted(path.name for path in (self.folder / "clips").iterdir()), ["clips.csv", "clips.json"])
 
     def test_a_failure_costs_only_the_clips_after_it(self):
         clip = make(self.folder / "a.mp4", f"{H264} ! mp4mux", 100)
         facts = clip_facts.facts_of(clip)
         events = [clips_of_events.Event(1, 1.5), clips_of_events.Event(2, 2.5), clips_of_events.Event(3, 3.5)]
-        for error, sentence in (common.Failure("the seek failed"), "the seek failed"), (OSError(28, "disk full"), "cannot write to .*: disk full"):
+        for error, sentence in ((common.Failure("the seek failed"), "the seek failed"),
+                                (OSError(28, "disk full"), "cannot write to .*: disk full")):
             with unittest.mock.patch.object(clips_of_events, "write", side_effect=[(0, Gst.SECOND), error]):
                 with self.assertRaisesRegex(common.Failure, sentence):
                     clips_of_events.cut(clip, facts, events, self.folder / "clips")
-            self.assertEqual([row["file"] for row in json.loads((self.folder / "clips/clips.json").read_text())], [events[0].row["file"]])
-        args = unittest.mock.Mock(clip=clip, seconds=None, backend="cpu", settings=["preset=custom", "min-area=1"], zones=None, lines=None,
-                                  embed=24, clips="motions", before=2, after=2)
+            self.assertEqual([row["file"] for row in json.loads((self.folder / "clips/clips.json").read_text())],
+                             [events[0].row["file"]])
+        args = unittest.mock.Mock(clip=clip, seconds=None, backend="cpu", settings=["preset=custom", "min-area=1"],
+                                  zones=None, lines=None, embed=24, clips="motions", before=2, after=2)
         with unittest.mock.patch.object(clips_of_events, "write", side_effect=common.Failure("the seek failed")):
             found = motion_report.report(args, self.folder / "out")
         self.assertEqual(found.incomplete, "not all events were cut out: the seek failed")
@@ -348,7 +378,8 @@ class Usage(Clips):
     """What somebody sees who makes a mistake."""
 
     def failure(self, *arguments, status):
-        done = subprocess.run([REPORT, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.folder)
+        done = subprocess.run([REPORT, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              cwd=self.folder)
         self.assertEqual((done.returncode, len(done.stderr.splitlines())), (status, 1), done.stderr)
         return done.stderr.removeprefix("motion_report.py: ").removesuffix("; see --help\n").rstrip()
 
@@ -370,7 +401,8 @@ class Usage(Clips):
         (self.folder / "empty").touch()
         self.assertEqual(self.failure("a ü.mp4", "--out=out", status=1),
                          f"{self.folder / 'a ü.mp4'}: it is no video, or of a kind that GStreamer does not know")
-        self.assertEqual(self.failure("--clips", "gone.mp4", "--out=mine", status=1), "cannot read gone.mp4: there is no such file")
+        self.assertEqual(self.failure("--clips", "gone.mp4", "--out=mine", status=1),
+                         "cannot read gone.mp4: there is no such file")
         self.assertEqual(self.failure("empty", status=1), "cannot read empty: it is empty")
         self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["a ü.mp4", "empty", "mine"])
 
@@ -421,8 +453,10 @@ class Incomplete(Clips):
 
     def test_an_error_in_the_middle(self):
         """The report has all frames until then, and the video, too. An error of another element is a failure."""
-        args = unittest.mock.Mock(clip="clip", seconds=None, backend="cpu", settings=[], zones=None, lines=None, embed=24, clips=None)
-        source = "bin.( name=source videotestsrc ! video/x-raw,width=64,height=48,framerate=25/1 ! identity error-after=31 )", {}
+        args = unittest.mock.Mock(clip="clip", seconds=None, backend="cpu", settings=[], zones=None, lines=None,
+                                  embed=24, clips=None)
+        source = ("bin.( name=source videotestsrc ! video/x-raw,width=64,height=48,framerate=25/1 ! "
+                  "identity error-after=31 )", {})
         with unittest.mock.patch.object(analysis.inputs, "source_of", return_value=source):
             found = motion_report.report(args, self.folder / "out")
         self.assertEqual(found.count, 30)
@@ -431,29 +465,36 @@ class Incomplete(Clips):
         self.assertIn("<strong>Incomplete:</strong> it cannot be read to its end: ", self.page())
         self.assertIn("encoded for this page", self.page())
         source = source[0].replace("name=source", "name=other"), {}
-        with unittest.mock.patch.object(analysis.inputs, "source_of", return_value=source), self.assertRaises(common.Failure):
+        with (unittest.mock.patch.object(analysis.inputs, "source_of", return_value=source),
+              self.assertRaises(common.Failure)):
             motion_report.report(args, self.folder / "out")
         self.assertEqual(self.names(), ["frames.csv", "motion.jsonl", "objects.csv", "report.html"])
 
     def test_an_error_at_the_beginning(self):
-        """The source may be done before the first frame is analysed. Without a frame, the sentence is that of the error."""
-        args = unittest.mock.Mock(clip="clip", seconds=None, backend="cpu", settings=[], zones=None, lines=None, embed=24, clips=None)
-        source, handled = "bin.( name=source videotestsrc ! video/x-raw,width=64,height=48,framerate=25/1 ! identity error-after=2 )", threading.Event()
+        """The source may be done before the first frame is analysed. Without a frame, the sentence is that of
+        the error."""
+        args = unittest.mock.Mock(clip="clip", seconds=None, backend="cpu", settings=[], zones=None, lines=None,
+                                  embed=24, clips=None)
+        source, handled = ("bin.( name=source videotestsrc ! video/x-raw,width=64,height=48,framerate=25/1 ! "
+                           "identity error-after=2 )", threading.Event())
         build, text_of = analysis.build, common.text_of
 
         def no_allocation(_, info):  # which would wait for cudadiff
-            return Gst.PadProbeReturn.DROP if info.get_query().type == Gst.QueryType.ALLOCATION else Gst.PadProbeReturn.OK
+            return (Gst.PadProbeReturn.DROP if info.get_query().type == Gst.QueryType.ALLOCATION
+                    else Gst.PadProbeReturn.OK)
 
         def slow(*arguments):
             pipeline = build(*arguments)
-            begin, middle = pipeline.get_by_name("decoded").get_static_pad("sink"), pipeline.get_by_name("analysis").get_static_pad("src")
+            begin, middle = (pipeline.get_by_name("decoded").get_static_pad("sink"),
+                             pipeline.get_by_name("analysis").get_static_pad("src"))
             begin.add_probe(Gst.PadProbeType.QUERY_DOWNSTREAM, no_allocation)
             middle.add_probe(Gst.PadProbeType.DATA_DOWNSTREAM, lambda *_: handled.wait(60) and Gst.PadProbeReturn.OK)
             return pipeline
 
-        with unittest.mock.patch.object(analysis.inputs, "source_of", return_value=(source, {})), \
-                unittest.mock.patch.object(analysis, "build", side_effect=slow), \
-                unittest.mock.patch.object(common, "text_of", side_effect=lambda message: handled.set() or text_of(message)):
+        with (unittest.mock.patch.object(analysis.inputs, "source_of", return_value=(source, {})),
+              unittest.mock.patch.object(analysis, "build", side_effect=slow),
+              unittest.mock.patch.object(common, "text_of",
+                                         side_effect=lambda message: handled.set() or text_of(message))):
             found = motion_report.report(args, self.folder / "out")
         self.assertEqual(found.count, 1)
         self.assertRegex(found.incomplete, "^it cannot be read to its end: .")
@@ -463,8 +504,8 @@ class Incomplete(Clips):
                 motion_report.report(args, self.folder / "out")
 
     def test_ctrl_c(self):
-        program = subprocess.Popen([REPORT, f"--out={self.folder / 'out'}", "--frames=100000", "--backend=cpu"], stdout=subprocess.PIPE,
-                                   text=True)
+        program = subprocess.Popen([REPORT, f"--out={self.folder / 'out'}", "--frames=100000", "--backend=cpu"],
+                                   stdout=subprocess.PIPE, text=True)
         self.addCleanup(program.kill)
         line = program.stdout.readline()  # of the progress
         self.assertIn("frames, motion in", line)
@@ -476,7 +517,8 @@ class Incomplete(Clips):
         self.assertEqual(self.last_event()["incomplete"], "it was stopped by Ctrl-C")
 
     def test_a_camera_has_no_end(self):
-        for declared, path, expected in ((0, "rtsp://camera", ""), (5, "http://server/x.mp4", "it was stopped by Ctrl-C")):
+        for declared, path, expected in ((0, "rtsp://camera", ""),
+                                         (5, "http://server/x.mp4", "it was stopped by Ctrl-C")):
             judged = findings.Findings(stopped=True, declared=declared)
             motion_report.judge(unittest.mock.Mock(clip=path, seconds=None), judged, None)
             self.assertEqual(judged.incomplete, expected)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Writes the report of a clip of hours that does not exist:  long_report.py FOLDER [--hours=10]
 
-People walk through the picture, three at a time, at 25 frames a second; there is no video. Prints the size of the page and the peak
-of this process's memory. For tests, and to try how fast such a page opens."""
+People walk through the picture, three at a time, at 25 frames a second; there is no video. Prints the size of the page
+and the peak of this process's memory. For tests, and to try how fast such a page opens."""
 import argparse
 import pathlib
 import resource
@@ -31,8 +31,8 @@ def box_of(number, share):
 
 def visit(found, number, entered):
     left = entered + STAY
-    found.visits.append({"id": number, "entered": entered, "left": left, "seconds": STAY, "path_length": 1800.0, "best_time": entered + 10,
-                         "best_box": list(box_of(number, 0.5))})
+    found.visits.append({"id": number, "entered": entered, "left": left, "seconds": STAY, "path_length": 1800.0,
+                         "best_time": entered + 10, "best_box": list(box_of(number, 0.5))})
 
 
 def fill(found, hours, jpeg):
@@ -65,17 +65,20 @@ def main():
     args = parser.parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)
     common.parse("fakesrc ! fakesink")
-    pipeline = common.parse("videotestsrc num-buffers=1 ! video/x-raw,width=160,height=360 ! jpegenc ! appsink name=sink")
+    pipeline = common.parse(
+        "videotestsrc num-buffers=1 ! video/x-raw,width=160,height=360 ! jpegenc ! appsink name=sink")
     buffer = next(common.samples(pipeline)).get_buffer()
-    found = Findings(pictures=pictures.Pictures(args.folder), recording=recording.Recorder(args.folder), size=SIZE, backend="cpu", seconds=1)
+    found = Findings(pictures=pictures.Pictures(args.folder), recording=recording.Recorder(args.folder), size=SIZE,
+                     backend="cpu", seconds=1)
     fill(found, args.hours, buffer.extract_dup(0, buffer.get_size()))
     found.recording.finish()
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     page.write(found, argparse.Namespace(zones=None, lines=None, seconds=None), "hours of data", args.folder,
                shown.Video(None, "mp4", 0, "there is no video"), b"", None)
     size = (args.folder / "report.html").stat().st_size
-    print(f"{found.count} frames, {len(found.visits)} objects, page {size / 2 ** 20:.1f} MiB, recording {found.recording.size / 2 ** 20:.1f} "
-          f"MiB, memory {memory / 1024:.0f} MiB before the page, {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB with it")
+    print(f"{found.count} frames, {len(found.visits)} objects, page {size / 2 ** 20:.1f} MiB, "
+          f"recording {found.recording.size / 2 ** 20:.1f} MiB, memory {memory / 1024:.0f} MiB before the page, "
+          f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB with it")
 
 
 if __name__ == "__main__":

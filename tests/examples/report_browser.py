@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Opens a report of examples/motion-report in a headless Chromium:  report_browser.py [PICTURE]
 
-The video plays, and seeks by clicks on the time line, on an event and by keys; boxes, ways, the tint, the heat map and the histogram
-are drawn over it and can be switched off; events can be filtered; zones can be drawn; the console stays empty; nothing is loaded from
-elsewhere; the page fits a phone, and is dark if that is asked for. A page of an hour of made-up data works, too. PICTURE is a PNG to
-write.
-Needs a finished build in BUILD_DIR (build). Exit status 77 without Debian's chromium, chromium-driver and python3-selenium.
+The video plays, and seeks by clicks on the time line, on an event and by keys; boxes, ways, the tint, the heat map and
+the histogram are drawn over it and can be switched off; events can be filtered; zones can be drawn; the console stays
+empty; nothing is loaded from elsewhere; the page fits a phone, and is dark if that is asked for. A page of an hour of
+made-up data works, too. PICTURE is a PNG to write.
+Needs a finished build in BUILD_DIR (build). Exit status 77 without Debian's chromium, chromium-driver and
+python3-selenium.
 """
 import json
 import os
@@ -30,7 +31,8 @@ except ImportError:
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 NAME = '<script>document.title = "broken"<!-- "><img src=x onerror=alert(2)>.avi'
-ZONES, LINES = "left: 0.0,0.0 0.5,0.0 0.5,1.0 0.0,1.0; <b>right</b>: 161,0 320,0 320,240 161,240", "middle: 0.5,0.0 0.5,1.0"
+ZONES, LINES = ("left: 0.0,0.0 0.5,0.0 0.5,1.0 0.0,1.0; <b>right</b>: 161,0 320,0 320,240 161,240",
+                "middle: 0.5,0.0 0.5,1.0")
 SECONDS = 900  # that nothing needs, however busy the machine is
 
 
@@ -44,18 +46,20 @@ def until(condition, what):
 
 
 def make(folder):
-    """Writes a clip with an unusual name, and two reports: with the video in the page, and beside it. The second one is of a clip that
-    browsers play, if there is an encoder for it. Returns the pages."""
+    """Writes a clip with an unusual name, and two reports: with the video in the page, and beside it. The second one is
+    of a clip that browsers play, if there is an encoder for it. Returns the pages."""
     build = pathlib.Path(os.environ.get("BUILD_DIR", ROOT / "build")).resolve()
     environment = {**os.environ, "GST_PLUGIN_PATH": str(build / "gst")}
     played = not subprocess.run(["gst-inspect-1.0", "--exists", "openh264enc"], check=False).returncode
-    for name, encoder in ((NAME, "jpegenc ! matroskamux"), ("played", "openh264enc ! h264parse ! mp4mux" if played else "jpegenc ! avimux")):
+    for name, encoder in ((NAME, "jpegenc ! matroskamux"),
+                          ("played", "openh264enc ! h264parse ! mp4mux" if played else "jpegenc ! avimux")):
         with open(folder / name, "wb") as stream:
-            subprocess.run(f"gst-launch-1.0 -q videotestsrc pattern=ball num-buffers=240 ! video/x-raw,width=320,height=240 ! {encoder} ! "
-                           "filesink location=/dev/stdout".split(), check=True, timeout=SECONDS, env=environment, stdout=stream,
-                           stderr=subprocess.DEVNULL)
+            subprocess.run("gst-launch-1.0 -q videotestsrc pattern=ball num-buffers=240 ! "
+                           f"video/x-raw,width=320,height=240 ! {encoder} ! filesink location=/dev/stdout".split(),
+                           check=True, timeout=SECONDS, env=environment, stdout=stream, stderr=subprocess.DEVNULL)
     for name, clip, more in (("one", NAME, []), ("two", "played", ["--embed=0", "--clips=visits"])):
-        subprocess.run([ROOT / "examples/motion-report/motion_report.py", f"--clip={folder / clip}", f"--out={folder / name}",
+        subprocess.run([ROOT / "examples/motion-report/motion_report.py", f"--clip={folder / clip}",
+                        f"--out={folder / name}",
                         f"--zones={ZONES}", f"--lines={LINES}", *more], check=True, timeout=SECONDS, env=environment,
                        stdout=subprocess.DEVNULL)
     return folder / "one/report.html", folder / "two/report.html"
@@ -112,7 +116,8 @@ class Report:
         timeline = self.find("#timeline")
         for share in 0.75, 0.25:
             action = webdriver.ActionChains(self.browser)
-            action.move_to_element_with_offset(timeline, round((share - 0.5) * timeline.size["width"]), 0).click().perform()
+            action.move_to_element_with_offset(timeline, round((share - 0.5) * timeline.size["width"]),
+                                               0).click().perform()
             self.expect_time(share * 8, "a click on the time line")
         timeline.send_keys(Keys.ARROW_RIGHT)
         self.expect_time(3, "an arrow key")
@@ -121,7 +126,8 @@ class Report:
         self.keys(Keys.ARROW_LEFT)
         self.expect_time(2, "an arrow key outside of the time line")
         card = self.find("#events .event")
-        entered = next(one["entered"] for one in self.data()["objects"] if f"object-{one['id']}" == card.get_attribute("data-key"))
+        entered = next(one["entered"] for one in self.data()["objects"]
+                       if f"object-{one['id']}" == card.get_attribute("data-key"))
         card.find_element(By.CSS_SELECTOR, ".main").click()
         self.expect_time(entered, "a click on an event")
         assert "chosen" in card.get_attribute("class")
@@ -147,7 +153,8 @@ class Report:
     def only(self, *names):
         """Switches these layers on, and all others off."""
         for name in "boxes", "ways", "tint", "heat", "histogram":
-            self.browser.execute_script("const box = document.getElementById(arguments[0]); if (box.checked !== arguments[1]) box.click()",
+            self.browser.execute_script("const box = document.getElementById(arguments[0]); if (box.checked "
+                                        "!== arguments[1]) box.click()",
                                         name, name in names)
 
     def check_drawing(self):
@@ -163,7 +170,8 @@ class Report:
         best = self.data()["objects"][0]
         self.browser.execute_script("document.getElementById('video').currentTime = arguments[0]", best["best"])
         self.expect_time(best["best"], "the script")
-        until(lambda: str(best["id"]) in self.find("#layer").get_attribute("data-boxes").split(), "an object has its box")
+        until(lambda: str(best["id"]) in self.find("#layer").get_attribute("data-boxes").split(),
+              "an object has its box")
         self.only()
         until(lambda: self.painted() == 0, "all layers can be switched off")
         for layer in "boxes", "ways", "tint", "heat", "histogram":
@@ -173,10 +181,12 @@ class Report:
         x, y, w, h = best["box"]
         inside = self.browser.execute_script("""
             const [x, y, w, h] = arguments, layer = document.getElementById("layer"), scale = layer.width / 320;
-            return layer.getContext("2d").getImageData((x + w / 2) * scale, (y + h / 2) * scale, 1, 1).data[0];""", x, y, w, h)
+            return layer.getContext("2d").getImageData((x + w / 2) * scale, (y + h / 2) * scale, 1, 1).data[0];""",
+            x, y, w, h)
         assert inside > 200, f"what moves is red at its best time, not {inside}"
         self.only("boxes", "ways", "tint")
-        assert self.count("#timeline .changed") == self.count("#timeline .mean") == 1 and self.count("#timeline .object") > 0
+        assert (self.count("#timeline .changed") == self.count("#timeline .mean") == 1
+                and self.count("#timeline .object") > 0)
         for key, group in ("z", "zones"), ("l", "lines"):
             self.keys(key)
             assert self.find(f"#overlay .{group}").get_attribute("visibility") == "hidden", f"{group} can be hidden"
@@ -198,7 +208,8 @@ class Report:
         for value in "<b>right</b>", "":
             self.browser.execute_script("const zone = document.getElementById('zone'); zone.value = arguments[0];"
                                         "zone.dispatchEvent(new Event('input', {bubbles: true}))", value)
-            expected = sum(any(name == value for name, *_ in one["visits"]) for one in self.data()["objects"]) if value else everything
+            expected = (sum(any(name == value for name, *_ in one["visits"]) for one in self.data()["objects"]) if value
+                        else everything)
             assert cards() == expected, (value, cards(), expected)
 
     def check_zones(self):
@@ -212,24 +223,28 @@ class Report:
         width, height = overlay.size["width"], overlay.size["height"]
         self.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", overlay)
         for x, y in (-0.25, -0.25), (0.25, -0.25), (0, 0.25):
-            webdriver.ActionChains(self.browser).move_to_element_with_offset(overlay, round(x * width), round(y * height)).click().perform()
+            webdriver.ActionChains(self.browser).move_to_element_with_offset(overlay, round(x * width),
+                                                                             round(y * height)).click().perform()
             time.sleep(0.6)  # two clicks that follow soon are a double click
         self.keys(Keys.ENTER)
         text = self.find("#zone-text").get_attribute("value")
         said = subprocess.run(["sh", "-c", f"printf %s {text}"], check=True, stdout=subprocess.PIPE, text=True).stdout
-        found = re.fullmatch(r"--zones=a it's: (0\.2[45]\d),0\.2[45]\d 0\.7[45]\d,0\.2[45]\d 0\.(49|50)\d,0\.7[45]\d", said)
+        found = re.fullmatch(r"--zones=a it's: (0\.2[45]\d),0\.2[45]\d 0\.7[45]\d,0\.2[45]\d 0\.(49|50)\d,0\.7[45]\d",
+                             said)
         assert found, said
         assert self.count("#overlay .drawn polygon") == 1
         self.find("#zone-clear").click()
-        assert self.count("#overlay .drawn polygon") == 0 and self.find("#zone-text").get_attribute("value") == "--zones=''"
+        assert (self.count("#overlay .drawn polygon") == 0
+                and self.find("#zone-text").get_attribute("value") == "--zones=''")
 
     def check_names(self, title):
         """Names are texts, and each control has one."""
         assert self.browser.title == f"{title} – motion report", self.browser.title
         assert self.find("h1").text == title
         nameless = self.browser.execute_script("""
-            return [...document.querySelectorAll("button, select, input, video, [role]")].filter((e) => e.checkVisibility() &&
-              !(e.ariaLabel || e.textContent.trim() || e.labels?.[0]?.textContent.trim())).map((e) => e.outerHTML);""")
+            return [...document.querySelectorAll("button, select, input, video, [role]")].filter((e) =>
+              e.checkVisibility() && !(e.ariaLabel || e.textContent.trim() || e.labels?.[0]?.textContent.trim()))
+              .map((e) => e.outerHTML);""")
         assert not nameless, nameless
         for name in "zones", "lines":
             assert self.find(f"#{name}-label").is_displayed()
@@ -244,7 +259,8 @@ class Report:
         self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
         size = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}
         self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        widths = until(lambda: self.browser.execute_script("return [innerWidth, document.scrollingElement.scrollWidth]"), "a width")
+        widths = (until(lambda: self.browser.execute_script("return [innerWidth, "
+                                                            "document.scrollingElement.scrollWidth]"), "a width"))
         assert widths == [360, 360], widths
         self.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
         assert len(self.browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"]) > 10000
@@ -256,7 +272,8 @@ def check_silence(browser, folder):
     assert not (lines := [one for one in browser.get_log("browser") if "getImageData" not in one["message"]]), lines
     messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     sent = [one["params"] for one in messages if one["method"] == "Network.requestWillBeSent"]
-    urls = [one["request"]["url"][:200] for one in sent if one["documentURL"].startswith("file:")]  # not of the first tab
+    # Not of the first tab.
+    urls = [one["request"]["url"][:200] for one in sent if one["documentURL"].startswith("file:")]
     assert all(url.startswith(("data:", "blob:", folder.as_uri() + "/")) for url in urls), urls
     return urls
 

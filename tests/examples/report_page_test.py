@@ -55,14 +55,16 @@ class PageTest(unittest.TestCase):
                          ["1.2 s", "99.9 s", "1 min 40 s", "1 h 2 min"])
 
     def test_columns_of_a_long_clip_keep_the_extremes(self):
-        columns, moving = findings_module.Columns(), findings_module.Frame(123.4, brightness=50, dark=1, bright=99, changed=77)
+        columns, moving = (findings_module.Columns(),
+                           findings_module.Frame(123.4, brightness=50, dark=1, bright=99, changed=77))
         for i in range(5001):
             columns.add(moving if i == 1234 else findings_module.Frame(0.1 * i, brightness=50, dark=10, bright=90))
         lists = columns.lists()
         self.assertLessEqual(len(lists["time"]), findings_module.COLUMNS)
         self.assertGreater(len(lists["time"]), findings_module.COLUMNS / 2)
         self.assertEqual({len(values) for values in lists.values()}, {len(lists["time"])})
-        self.assertEqual((max(lists["changed"]), min(lists["dark"]), max(lists["bright"]), set(lists["mean"])), (77, 1, 99, {50}))
+        self.assertEqual((max(lists["changed"]), min(lists["dark"]), max(lists["bright"]), set(lists["mean"])),
+                         (77, 1, 99, {50}))
         self.assertEqual((lists["time"][0], sum(row[5] for row in columns.rows)), (0, 5001))
 
     def test_shapes_in_pixels_and_in_shares(self):
@@ -78,13 +80,18 @@ class PageTest(unittest.TestCase):
         self.assertEqual((found.runs, found.moving, found.count, found.length), ([[1, 2], [5, 5]], 3, 6, 5))
 
     def test_objects_gather_their_visits(self):
-        found = Findings(visits=[leave(3, 1, 2, zone="a", best_time=1.5, best_box=[1, 2, 9, 9]), leave(1, 1.5, 9, zone="a"),
+        found = Findings(visits=[leave(3, 1, 2, zone="a", best_time=1.5, best_box=[1, 2, 9, 9]),
+                                 leave(1, 1.5, 9, zone="a"),
                                  leave(3, 4, 7, zone="b", best_time=5.0, best_box=[1, 2, 10, 10])],
-                         crossings=[cross(3, 5.5)], notes=[{"event": "stopped", "time": 6, "id": 1}], clips={(4, 3): "clips/b.mp4"})
+                         crossings=[cross(3, 5.5)], notes=[{"event": "stopped", "time": 6, "id": 1}],
+                         clips={(4, 3): "clips/b.mp4"})
         first, second = page.objects_of(found)
-        self.assertEqual((first["id"], first["entered"], first["left"], first["seconds"], first["path"]), (3, 1, 7, 4, 21))
-        self.assertEqual((first["best"], first["box"], first["visits"]), (5, [1, 2, 10, 10], [["a", 1, 2], ["b", 4, 7]]))
-        self.assertEqual((first["crossed"], first["clip"], first["still"]), ([["gate", "left", 5.5]], "clips/b.mp4", False))
+        self.assertEqual((first["id"], first["entered"], first["left"], first["seconds"], first["path"]),
+                         (3, 1, 7, 4, 21))
+        self.assertEqual((first["best"], first["box"], first["visits"]),
+                         (5, [1, 2, 10, 10], [["a", 1, 2], ["b", 4, 7]]))
+        self.assertEqual((first["crossed"], first["clip"], first["still"]),
+                         ([["gate", "left", 5.5]], "clips/b.mp4", False))
         self.assertEqual((second["id"], second["notes"], second["clip"]), (1, [["stopped", 6]], None))
         self.assertTrue(page.is_still([leave(1, 0, 1, best_box=[0, 0, 30, 40])]))
 
@@ -94,8 +101,10 @@ class PageTest(unittest.TestCase):
         self.assertEqual(tables.objects_csv(findings).decode().splitlines()[1:],
                          ['3,"a, ""b""",1.000,2.000,1,10.5,,', "3,c,4.000,7.000,3,10.5,gate:left,"])
         findings.incomplete = "it was stopped"
-        self.assertTrue(all(line.endswith(",it was stopped") for line in tables.objects_csv(findings).decode().splitlines()[1:]))
-        self.assertEqual(tables.line_of(tables.frame_row(Frame(0.5, 50, 1, 99, 12.5, 2, True))), b"0.500,12.5000,1,2,50.00,1.00,99.00\r\n")
+        self.assertTrue(all(line.endswith(",it was stopped")
+                            for line in tables.objects_csv(findings).decode().splitlines()[1:]))
+        self.assertEqual(tables.line_of(tables.frame_row(Frame(0.5, 50, 1, 99, 12.5, 2, True))),
+                         b"0.500,12.5000,1,2,50.00,1.00,99.00\r\n")
 
     def test_spreadsheets_run_no_cell(self):
         for name in ("=1+1", "+a", "-a", "@a", "\ta", "\ra", "\na", "\uff1da", "=", "-1+1", "+1e", "-", "-1;=2"):
@@ -107,7 +116,8 @@ class PageTest(unittest.TestCase):
             self.assertEqual(tables.harmless(name), name)
         for number in (-1, -1.5, 0, 1e30):
             self.assertIs(tables.harmless(number), number)
-        self.assertEqual(tables.line_of(tables.frame_row(Frame(-0.25, -1, -2, -3, -4, -5))), b"-0.250,-4.0000,0,-5,-1.00,-2.00,-3.00\r\n")
+        self.assertEqual(tables.line_of(tables.frame_row(Frame(-0.25, -1, -2, -3, -4, -5))),
+                         b"-0.250,-4.0000,0,-5,-1.00,-2.00,-3.00\r\n")
 
     def test_titles_hide_passwords(self):
         for clip, title in (("rtsp://me:secret@host/x?user=me&password=secret", "rtsp://host/x?user=***&password=***"),
@@ -120,9 +130,9 @@ class PageTest(unittest.TestCase):
         bad = f"{zone} \udcff"  # a byte of a file name that is no UTF-8
         args = argparse.Namespace(zones=f"{zone}: 0,0 1,0 1,1", lines=None, seconds=None)
         with tempfile.TemporaryDirectory() as folder:
-            found = Findings(visits=[leave(1, 0, 1, zone=zone)], crossings=[dict(cross(1, 0.5), line=zone)], size=(64, 48), backend="cpu",
-                             poster=b"JPEG", pictures=pictures.Pictures(folder), recording=recording.Recorder(folder),
-                             incomplete=bad, settings=bad)
+            found = Findings(visits=[leave(1, 0, 1, zone=zone)], crossings=[dict(cross(1, 0.5), line=zone)],
+                             size=(64, 48), backend="cpu", poster=b"JPEG", pictures=pictures.Pictures(folder),
+                             recording=recording.Recorder(folder), incomplete=bad, settings=bad)
             found.add(Frame(0))
             found.add(Frame(1))
             old = pathlib.Path(folder, "pictures/object-9.jpg")
@@ -131,7 +141,8 @@ class PageTest(unittest.TestCase):
             page.write(found, args, bad, pathlib.Path(folder), shown.Video("x", "webm", 0, bad), b"WEBM", None)
             entries = [page.Entry(bad, failure=bad), page.entry_of(bad, found)]
             page.write_index(entries, bad, pathlib.Path(folder), 2)
-            text, index = (pathlib.Path(folder, name).read_text(encoding="utf-8") for name in ("report.html", "index.html"))
+            text, index = (pathlib.Path(folder, name).read_text(encoding="utf-8")
+                           for name in ("report.html", "index.html"))
             self.assertFalse(old.parent.exists())  # it was of an earlier run
         for one in text, index:
             self.assertNotIn("<b>", one)
@@ -155,7 +166,8 @@ class PageTest(unittest.TestCase):
             self.assertEqual((base64.b64decode(text[40:]), os.listdir(folder)), (b"x" * 60, []))
             with unittest.mock.patch.object(page, "INLINE", 89):
                 self.assertEqual(page.pictures_of(objects, kept, folder), "")
-            self.assertEqual([one.get("picture") for one in objects], ["pictures/object-1.jpg", "pictures/object-2.jpg", None])
+            self.assertEqual([one.get("picture") for one in objects],
+                             ["pictures/object-1.jpg", "pictures/object-2.jpg", None])
             self.assertEqual((folder / "pictures/object-2.jpg").read_bytes(), b"x" * 60)
             (folder / "pictures/3.jpg").touch()  # of somebody else
             page.pictures_of([{"id": 1}], kept, folder)
@@ -230,7 +242,8 @@ class RecordingTest(unittest.TestCase):
         self.assertEqual(len(rest), 180 + 10 * 64)
 
     def test_only_masks_shrink(self):
-        """As few masks are kept as it takes, since places do not become less. The last mask, in which nothing moves, stays."""
+        """As few masks are kept as it takes, since places do not become less. The last mask, in which nothing
+        moves, stays."""
         noise = numpy.random.default_rng(1)
         for i in range(400):
             for number in range(8):
@@ -274,14 +287,16 @@ class CollectorTest(unittest.TestCase):
         self.collector = analysis.Collector(self.events, self.frames, self.found)
 
     def motion(self, time, event, ratio=0.5, duration=100000000):
-        self.collector.on_message(structure(f"cudadiff, event=(string){event}, stream-time=(guint64){int(time * 1e9)}, "
-                                            f"duration=(guint64){duration}, changed-ratio=(double){ratio}, mean-difference=(double)1, "
-                                            "regions=(structure)< >"))
+        self.collector.on_message(
+            structure(f"cudadiff, event=(string){event}, stream-time=(guint64){int(time * 1e9)}, "
+                      f"duration=(guint64){duration}, changed-ratio=(double){ratio}, mean-difference=(double)1, "
+                      "regions=(structure)< >"))
 
     def light(self, time, mean, duration=100000000):
         counts = ", ".join(["(guint64)1"] * 64)
         self.collector.on_message(structure(
-            f"cudahistogram, stream-time=(guint64){int(time * 1e9)}, duration=(guint64){duration}, depth=(uint)8, channels=(structure)"
+            f"cudahistogram, stream-time=(guint64){int(time * 1e9)}, duration=(guint64){duration}, depth=(uint)8, "
+            "channels=(structure)"
             f"< [luma, mean=(double){mean}, p01=(double)0, p99=(double)255, counts=(guint64)< {counts} >] >"))
 
     def rows(self):

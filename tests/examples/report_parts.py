@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Checks that a page of examples/motion-report is one file that needs no other:  report_parts.py PAGE [VIDEO POSTER]
 
-Every link is data or leads to a file beside the page. There are no scripts but the page's own, no attributes with scripts or
-styles, no unclosed parts. Writes the video (empty, if it lies beside the page) and the picture of a report to VIDEO and POSTER.
+Every link is data or leads to a file beside the page. There are no scripts but the page's own, no attributes with
+scripts or styles, no unclosed parts. Writes the video (empty, if it lies beside the page) and the picture of a report
+to VIDEO and POSTER.
 """
 import base64
 import html.parser
@@ -13,7 +14,8 @@ import pathlib
 import sys
 import urllib.parse
 
-OWN = {"report.html": ["application/json", "text/plain", "text/plain", "text/plain", None], "index.html": [None]}  # types of the scripts
+# Types of the scripts.
+OWN = {"report.html": ["application/json", "text/plain", "text/plain", "text/plain", None], "index.html": [None]}
 
 
 class Page(html.parser.HTMLParser):

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Tests that motion-report, motion-scan and motion-alarm-service find the same objects, events and numbers in one clip. Exit status 77
-without the bindings of GStreamer or NumPy."""
+"""Tests that motion-report, motion-scan and motion-alarm-service find the same objects, events and numbers in one clip.
+Exit status 77 without the bindings of GStreamer or NumPy."""
 import csv
 import json
 import pathlib
@@ -24,7 +24,8 @@ except (ImportError, ValueError) as error:
 
 HANGS = 3600
 ZONES, LINES = "left: 0.0,0.0 0.8,0.0 0.8,1.0 0.0,1.0; all: 0.0,0.0 1.0,0.0 1.0,1.0 0.0,1.0", "gate: 0.8,0.0 0.8,1.0"
-# Nothing, a ball, nothing, two balls, and nothing: two motions with objects, and an end before the end of the clip. 25 frames a second.
+# Nothing, a ball, nothing, two balls, and nothing: two motions with objects, and an end before the end of the clip. 25
+# frames a second.
 CAPS = "video/x-raw,format=I420,width=320,height=240,framerate=25/1"
 EMPTY = f"videotestsrc pattern=black num-buffers=40 ! {CAPS} ! all."
 SCENE = f"""
@@ -32,13 +33,15 @@ SCENE = f"""
   videotestsrc pattern=ball num-buffers=75 ! {CAPS} ! all. {EMPTY}
   compositor name=two sink_1::xpos=160 sink_1::ypos=120 ! {CAPS} ! all.
   videotestsrc pattern=ball num-buffers=75 ! {CAPS} ! two.sink_0
-  videotestsrc pattern=ball motion=sweep num-buffers=75 ! video/x-raw,width=120,height=120,framerate=25/1 ! two.sink_1 {EMPTY}"""
+  videotestsrc pattern=ball motion=sweep num-buffers=75 ! video/x-raw,width=120,height=120,framerate=25/1
+    ! two.sink_1 {EMPTY}"""
 VISIT = "id", "zone", "entered", "left", "seconds", "path_length"
 
 
 def rounded(rows, names):
     """The members of rows, in an order of their own."""
-    return sorted(tuple(round(row[name], 3) if isinstance(row[name], float) else row[name] for name in names) for row in rows)
+    return sorted(tuple(round(row[name], 3) if isinstance(row[name], float) else row[name] for name in names)
+                  for row in rows)
 
 
 class Same(unittest.TestCase):
@@ -55,17 +58,20 @@ class Same(unittest.TestCase):
     @classmethod
     def run_report(cls):
         """The events of motion.jsonl, and the rows of frames.csv."""
-        subprocess.run([EXAMPLES / "motion-report/motion_report.py", "--clip=clip.avi", f"--zones={ZONES}", f"--lines={LINES}", "--backend=cpu"],
+        subprocess.run([EXAMPLES / "motion-report/motion_report.py", "--clip=clip.avi", f"--zones={ZONES}",
+                        f"--lines={LINES}", "--backend=cpu"],
                        cwd=cls.folder, check=True, stdout=subprocess.DEVNULL)
         with open(cls.folder / "out/frames.csv", encoding="utf-8", newline="") as stream:
-            return [json.loads(line) for line in (cls.folder / "out/motion.jsonl").read_text().splitlines()], list(csv.DictReader(stream))
+            return ([json.loads(line) for line in (cls.folder / "out/motion.jsonl").read_text().splitlines()],
+                    list(csv.DictReader(stream)))
 
     @classmethod
     def run_scan(cls):
         """The result from which the scan makes its tables."""
-        request = {"number": 0, "uri": (cls.folder / "clip.avi").as_uri(), "backend": "cpu", "timeout": HANGS, "threads": 1,
-                   "settings": {"preset": "outdoor", "zones": ZONES, "lines": LINES}}
-        with subprocess.Popen([sys.executable, EXAMPLES / "motion-scan/analyse.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+        request = {"number": 0, "uri": (cls.folder / "clip.avi").as_uri(), "backend": "cpu", "timeout": HANGS,
+                   "threads": 1, "settings": {"preset": "outdoor", "zones": ZONES, "lines": LINES}}
+        with subprocess.Popen([sys.executable, EXAMPLES / "motion-scan/analyse.py"], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True) as program:
             program.stdin.write(json.dumps(request) + "\n")
             program.stdin.flush()
             return json.loads(program.stdout.readline())
@@ -85,7 +91,8 @@ class Same(unittest.TestCase):
 
         common.parse("cudadiff ! fakesink")
         settings = config.Camera(uri=str(cls.folder / "clip.avi"), key="door",
-                                 cudadiff={"preset": "outdoor", "gap": 1, "zones": ZONES, "lines": LINES, "backend": "cpu"})
+                                 cudadiff={"preset": "outdoor", "gap": 1, "zones": ZONES, "lines": LINES,
+                                           "backend": "cpu"})
         door = camera.Camera(settings, config.Reconnect(first=3600, most=3600, timeout=3600), Listener)
         with mock.patch.object(camera.log, "warning"):  # that the stream ended
             door.start()
@@ -102,14 +109,16 @@ class Same(unittest.TestCase):
         self.assertEqual({270, self.scan["frames"], self.counted}, {len(self.frames)})
         self.assertEqual(self.scan["motion_frames"], sum(row["moving"] == "1" for row in self.frames))
         for second in self.scan["profile"]:
-            rows = [float(row["changed_percent"]) for row in self.frames if int(float(row["time_s"])) == second["second"]]
+            rows = [float(row["changed_percent"])
+                    for row in self.frames if int(float(row["time_s"])) == second["second"]]
             self.assertEqual(len(rows), second["frames"])
             self.assertAlmostEqual(sum(rows) / len(rows), 100 * second["changed_mean"], 3)
             self.assertAlmostEqual(max(rows), 100 * second["changed_max"], 3)
 
     def test_objects(self):
         rows = [self.of(self.report, "leave"), self.scan["objects"], self.of(self.service, "leave")]
-        report, scan, service = (rounded([{**row, "path_length": round(row["path_length"], 1)} for row in each], VISIT) for each in rows)
+        report, scan, service = (rounded([{**row, "path_length": round(row["path_length"], 1)} for row in each], VISIT)
+                                 for each in rows)
         self.assertGreater(len({visit[0] for visit in report}), 2)
         self.assertEqual({visit[1] for visit in report}, {"left", "all"})
         self.assertEqual(report, service)
@@ -122,12 +131,14 @@ class Same(unittest.TestCase):
         ends, motions = self.of(self.service, "end"), self.of(self.scan["events"], "motion")
         self.assertEqual(len(ends), 2)
         self.assertEqual([round(end["began"], 3) for end in ends], [round(motion["begin"], 3) for motion in motions])
-        self.assertEqual([round(end["last_motion"] + 1 / 25, 3) for end in ends], [round(motion["end"], 3) for motion in motions])
+        self.assertEqual([round(end["last_motion"] + 1 / 25, 3) for end in ends],
+                         [round(motion["end"], 3) for motion in motions])
 
     def test_crossings(self):
         names = "time", "id", "line", "direction"
         crossings = [rounded(self.of(rows, "cross"), names) for rows in (self.report, self.service)]
-        crossings.append(rounded([{**row, "time": row["begin"]} for row in self.of(self.scan["events"], "cross")], names))
+        crossings.append(
+            rounded([{**row, "time": row["begin"]} for row in self.of(self.scan["events"], "cross")], names))
         self.assertTrue(crossings[0])
         self.assertEqual(crossings, [crossings[0]] * 3)
 

@@ -24,7 +24,8 @@ def make_clip(path, frames=FRAMES, size=160, muxer="avimux"):
 
 
 def make_sound(path):
-    subprocess.run(["gst-launch-1.0", "-q", "audiotestsrc", "num-buffers=20", "!", "wavenc", "!", "filesink", f"location={path}"],
+    subprocess.run(["gst-launch-1.0", "-q", "audiotestsrc", "num-buffers=20", "!", "wavenc", "!", "filesink",
+                    f"location={path}"],
                    check=True, timeout=LIMIT)
 
 

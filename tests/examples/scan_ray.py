@@ -109,7 +109,8 @@ class Scan(Folder):
     def start(self, *arguments, workers=2):
         # A session of its own, as a terminal gives one: Ctrl-C goes to all of its processes.
         command = [sys.executable, str(PROGRAM), *arguments, f"--workers={workers}"]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   start_new_session=True)
         self.addCleanup(self.end, process)
         return process
 
@@ -149,7 +150,8 @@ class Scan(Folder):
     def test_bad_clips_and_a_killed_worker_lose_nothing_else(self):
         os.mkdir("clips")
         make_clip("clips/a.avi")
-        good = ["a.avi", 'b "c" ! filesink location=victim.avi', "d\udcff <i>ü.avi", *(f"{number}.avi" for number in range(4))]
+        good = ["a.avi", 'b "c" ! filesink location=victim.avi', "d\udcff <i>ü.avi",
+                *(f"{number}.avi" for number in range(4))]
         for name in good[1:]:
             shutil.copy("clips/a.avi", os.path.join("clips", name))
         self.touch("clips/broken.avi", "victim")
@@ -159,7 +161,8 @@ class Scan(Folder):
         scan = self.start("clips", held.uri, "--out=out", "--retries=1", f"--timeout={FOREVER}")
         # Once all others are finished, the clip that waits is the only one.
         self.wait_for(scan, lambda: self.finished() == 9 and held.requests, "nine results, and the clip that waits")
-        ((killed, worker),) = [each for each in clip_processes(scan.pid) if is_connected(each[0], held.server.server_port)]
+        ((killed, worker),) = [each for each in clip_processes(scan.pid)
+                               if is_connected(each[0], held.server.server_port)]
         os.kill(worker, signal.SIGKILL)
         self.wait_gone([killed])
         held.go_on.set()
@@ -172,17 +175,20 @@ class Scan(Folder):
         self.assertRegex(out, r"clips +11: 8 ok, 2 failed, 1 timeout")
         self.assertEqual(len([line for line in err.splitlines() if line.startswith("clips/")]), 1, err)
         rows = {row["clip"]: row for row in table("out/clips.parquet")}
-        expected = dict.fromkeys((os.fsencode(f"clips/{name}").decode("utf-8", "backslashreplace") for name in good), "ok")
+        expected = dict.fromkeys((os.fsencode(f"clips/{name}").decode("utf-8", "backslashreplace") for name in good),
+                                 "ok")
         expected[held.uri] = "ok"
         self.assertEqual({name: row["status"] for name, row in rows.items()},
-                         {**expected, "clips/broken.avi": "failed", "clips/sound.mkv": "failed", "clips/endless.mkv": "timeout"})
+                         {**expected, "clips/broken.avi": "failed", "clips/sound.mkv": "failed",
+                          "clips/endless.mkv": "timeout"})
         self.assertEqual(sorted(row["attempts"] for row in rows.values()), [1] * 10 + [2])
         self.assertEqual({row["frames"] for row in rows.values() if row["status"] == "ok"}, {FRAMES})
         self.assertIn("no video", rows["clips/sound.mkv"]["error"])
         for name in ("seconds", "events", "objects"):
             found = table(f"out/{name}.parquet")
             self.assertEqual({row["clip"] for row in found}, set(expected))
-            self.assertEqual({sum(row["clip"] == clip for row in found) for clip in expected}, {len(found) // len(expected)})
+            self.assertEqual({sum(row["clip"] == clip for row in found) for clip in expected},
+                             {len(found) // len(expected)})
         page = pathlib.Path("out/summary.html").read_text()
         self.assertEqual(page.count("<tr>"), 12)
         self.assertIn("&lt;i&gt;ü.avi", page)
@@ -223,7 +229,8 @@ class Scan(Folder):
                                 held[0].uri: ("crashed", 2, "the process was ended by SIGKILL")})
 
     def crash_cuts(self):
-        """Lets processes that cut out of a clip kill themselves as often as the file beside it with the suffix .crash says."""
+        """Lets processes that cut out of a clip kill themselves as often as the file beside it with the suffix
+        .crash says."""
         os.mkdir("site")
         pathlib.Path("site/sitecustomize.py").write_text(f"""
 import os, sys
@@ -252,12 +259,14 @@ if any(each.endswith("analyse.py") for each in sys.orig_argv):
         self.crash_cuts()
         pathlib.Path("clips/0.avi.crash").write_text("1")
         pathlib.Path("clips/3.avi.crash").write_text("9")
-        out, err = self.finish(self.start("--clips", "clips", "--out=out", "--retries=1", "--before=0.5", "--after=0"), 0)
+        out, err = self.finish(self.start("--clips", "clips", "--out=out", "--retries=1", "--before=0.5", "--after=0"),
+                               0)
         # One crash is tried again; a clip that crashes always keeps its analysis.
         self.assertRegex(out, r"clips +5: 4 ok, 1 failed\n")
         self.assertRegex(out, r"clips of events +3, in out/clips; remarks on 1 in")
         self.assertIn("clips/3.avi: not all of its motions were cut out: the process was ended by SIGKILL", err)
-        self.assertEqual(pathlib.Path("clips/0.avi.crash").read_text() + pathlib.Path("clips/3.avi.crash").read_text(), "07")
+        self.assertEqual(pathlib.Path("clips/0.avi.crash").read_text() + pathlib.Path("clips/3.avi.crash").read_text(),
+                         "07")
         rows = {row["clip"]: row for row in table("out/clips.parquet")}
         self.assertEqual([rows[f"clips/{name}"]["cuts"] for name in (*names, "text.avi")], [1, 1, 1, 0, 0])
         self.assertIn("SIGKILL", rows["clips/3.avi"]["cut_remark"])
@@ -267,7 +276,8 @@ if any(each.endswith("analyse.py") for each in sys.orig_argv):
         listed = json.loads(pathlib.Path("out/clips/clips.json").read_text())
         self.assertEqual(sorted(f"clips/{row['file']}" for row in listed), sorted(filter(None, cut.values())))
         with open("out/clips/clips.csv", newline="", encoding="utf-8") as stream:
-            self.assertEqual(list(csv.DictReader(stream)), [{key: str(value) for key, value in row.items()} for row in listed])
+            self.assertEqual(list(csv.DictReader(stream)),
+                             [{key: str(value) for key, value in row.items()} for row in listed])
         links = set(re.findall('href="(clips/[^"]*)"', pathlib.Path("out/summary.html").read_text()))
         self.assertEqual({urllib.parse.unquote(link) for link in links}, set(filter(None, cut.values())))
         for file in links:
@@ -290,8 +300,10 @@ if any(each.endswith("analyse.py") for each in sys.orig_argv):
         self.assertRegex(out, rf"clips of events +{len(cut)}, in out/clips\n")
 
     def start_nodes(self, place):
-        """Starts a cluster of two nodes of one core each, which do not see the examples. Returns its port, and the second node."""
-        hide = ["unshare", "--map-root-user", "--mount", "bash", "-euc", 'mount -t tmpfs none "$0" && exec "$@"', str(EXAMPLES)]
+        """Starts a cluster of two nodes of one core each, which do not see the examples. Returns its port, and the
+        second node."""
+        hide = ["unshare", "--map-root-user", "--mount", "bash", "-euc", 'mount -t tmpfs none "$0" && exec "$@"',
+                str(EXAMPLES)]
         if subprocess.run([*hide, "true"], capture_output=True).returncode:
             self.skipTest("this machine lets nobody mount")
         ray, port = str(pathlib.Path(sys.executable).with_name("ray")), free_port()
@@ -299,8 +311,8 @@ if any(each.endswith("analyse.py") for each in sys.orig_argv):
         for arguments in (["--head", f"--port={port}", "--include-dashboard=false", f"--temp-dir={place}"],
                           [f"--address=127.0.0.1:{port}"]):
             node = subprocess.Popen([*hide, ray, "start", "--block", "--node-ip-address=127.0.0.1", "--num-cpus=1",
-                                     "--disable-usage-stats", *arguments], cwd="/", env=environment, start_new_session=True,
-                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                                     "--disable-usage-stats", *arguments], cwd="/", env=environment,
+                                    start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             self.addCleanup(node.wait)
             self.addCleanup(end_group, node.pid)
             self.wait_for(node, lambda: listens(port), "a node")
@@ -312,7 +324,8 @@ if any(each.endswith("analyse.py") for each in sys.orig_argv):
         return port, node
 
     def test_a_cluster_that_loses_a_node_loses_no_clip(self):
-        """Two nodes that have nothing but the plugin: --address sends what they need. The second one is killed while it works."""
+        """Two nodes that have nothing but the plugin: --address sends what they need. The second one is killed
+        while it works."""
         place = tempfile.mkdtemp(prefix="scan-", dir="/tmp")  # short, because Ray's sockets are in it
         self.addCleanup(shutil.rmtree, place, ignore_errors=True)
         port, node = self.start_nodes(place)
@@ -339,7 +352,8 @@ if any(each.endswith("analyse.py") for each in sys.orig_argv):
         # The nodes wrote the clips of events into the folder that they share; what is no file cannot be cut.
         self.assertEqual(sorted(row["cuts"] for row in rows), [0] * 2 + [1] * 6)
         self.assertEqual([row["cut_remark"] for row in rows], ["it is no file"] * 2 + [None] * 6)
-        self.assertTrue(all(pathlib.Path("out", row["cut"]).is_file() for row in table("out/events.parquet") if row["cut"]))
+        self.assertTrue(all(pathlib.Path("out", row["cut"]).is_file() for row in table("out/events.parquet")
+                            if row["cut"]))
 
     def test_a_stopped_scan_goes_on_without_repeating_work(self):
         os.mkdir("clips")

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Tests examples/motion-scan:  scan_test.py [--unit]
 
-It is long because each part of the program has a class here; the tests on Ray are in scan_ray.py, and --unit leaves them out.
-GStreamer must find the plugin (GST_PLUGIN_PATH). Exit status: 0; 1 after a failure; 77 without Ray or the Python bindings of GStreamer.
+It is long because each part of the program has a class here; the tests on Ray are in scan_ray.py, and --unit leaves
+them out. GStreamer must find the plugin (GST_PLUGIN_PATH). Exit status: 0; 1 after a failure; 77 without Ray or the
+Python bindings of GStreamer.
 """
 import base64
 import concurrent.futures
@@ -60,7 +61,8 @@ class Discovery(Folder):
 
     def test_each_clip_is_found_once(self):
         self.touch("a/1.avi")
-        self.assertEqual(clips.discover(["a/1.avi", "./a/1.avi", "a", self.folder.joinpath("a/1.avi").as_uri()]), ["a/1.avi"])
+        self.assertEqual(clips.discover(["a/1.avi", "./a/1.avi", "a", self.folder.joinpath("a/1.avi").as_uri()]),
+                         ["a/1.avi"])
 
     def test_lists_hold_paths_uris_and_folders(self):
         self.touch("a/1.avi", "# 2 \\.avi", b"3\xff.avi")
@@ -74,7 +76,8 @@ class Discovery(Folder):
         pathlib.Path("nothing").write_text("\n")
         for arguments, text in ((["gone.avi"], "cannot read gone.avi: there is no such file"),
                                 (["empty"], "there is no video file in empty"),
-                                (["@gone"], "cannot read gone: No such file"), (["@nothing"], "the list names no clip")):
+                                (["@gone"], "cannot read gone: No such file"),
+                                (["@nothing"], "the list names no clip")):
             with self.assertRaisesRegex(common.Failure, text):
                 clips.discover(arguments)
 
@@ -157,7 +160,8 @@ class Keys(Folder):
         results.file(every[2]).write_text('{"status": "o')  # not whole
         self.assertEqual(results.missing(every), every[2:])
         self.assertEqual(results.missing(every, repeat_failed=True), every[1:])
-        self.assertEqual(results.read(every[1]), {"clip": "2.avi", "key": every[1].key, "status": "failed", "error": "x"})
+        self.assertEqual(results.read(every[1]),
+                         {"clip": "2.avi", "key": every[1].key, "status": "failed", "error": "x"})
         os.utime("1.avi", ns=(5, 5))
         self.assertEqual(len(results.missing([clips.clip_of("1.avi", {})])), 1)
 
@@ -172,14 +176,17 @@ class Keys(Folder):
         clip, results = clips.clip_of("1.avi", {}), clips.Results("out")
         results.prepare()
         second = {"second": 0, "frames": 20, "motion_frames": 3, "brightness": None}
-        good = {"status": "ok", "error": "cannot read \udcff.avi", "frames": 40, "motion_frames": 3, "profile": [second],
-                "events": [{"event": "motion", "begin": 0.1, "end": 1, "duration": 0.9, "picture": None}], "objects": []}
+        good = {"status": "ok", "error": "cannot read \udcff.avi", "frames": 40, "motion_frames": 3,
+                "profile": [second],
+                "events": [{"event": "motion", "begin": 0.1, "end": 1, "duration": 0.9, "picture": None}],
+                "objects": []}
         results.file(clip).write_text(json.dumps(good))
         self.assertEqual(results.read(clip), good)
         self.assertEqual(tables.row_of(clip, good)["error"], "cannot read \\xff.avi")
         for wrong in ({"profile": 5}, {"profile": [5]}, {"profile": [{}]}, {"profile": [{**second, "frames": 2**31}]},
-                      {"profile": [{**second, "brightness": "dark"}]}, {"events": [{}]}, {"objects": [{"id": True}]}, {"frames": None},
-                      {"frames": 1.5}, {"width": 2**40}, {"duration": "long"}, {"duration": 10**400}, {"complete": 1}, {"error": 5},
+                      {"profile": [{**second, "brightness": "dark"}]}, {"events": [{}]}, {"objects": [{"id": True}]},
+                      {"frames": None}, {"frames": 1.5}, {"width": 2**40}, {"duration": "long"}, {"duration": 10**400},
+                      {"complete": 1}, {"error": 5},
                       {"error": "\ud800"}, {"backend": "\ud800"}, {"status": "fine"}, {"status": []}):
             results.file(clip).write_text(json.dumps({**good, **wrong}))
             self.assertIsNone(results.read(clip), wrong)
@@ -195,13 +202,17 @@ class Keys(Folder):
         results, options = clips.Results("out"), {"of": "motions", "before": 2.0, "after": 2.0}
         results.prepare(True)
         self.assertIsNone(results.cut_request(clip, options))
-        motion, visit = {"event": "motion", "begin": 1.0, "end": 2.0, "duration": 1.0}, {"id": 7, "entered": 1.5, "left": 2.5}
-        results.write(clip, {"status": "ok", "events": [{"event": "light", "begin": 0, "end": 0, "duration": 0}, motion], "objects": [visit]})
+        motion, visit = ({"event": "motion", "begin": 1.0, "end": 2.0, "duration": 1.0},
+                         {"id": 7, "entered": 1.5, "left": 2.5})
+        results.write(clip, {"status": "ok", "events": [{"event": "light", "begin": 0, "end": 0, "duration": 0},
+                                                        motion], "objects": [visit]})
         self.assertIsNone(results.cut_request(clip, None))
         request = results.cut_request(clip, options)
         folder = f"1_ü_{clip.key[:8]}"
-        self.assertEqual(request, {"events": [[1.0, 2.0, None]], "folder": str(self.folder / "out/clips" / folder), "before": 2.0, "after": 2.0})
-        row = {"file": "a.mkv", "begin_s": 0.0, "end_s": 3.0, "event_begin_s": 1.0, "event_end_s": 2.0, "begin_clock": "", "object": ""}
+        self.assertEqual(request, {"events": [[1.0, 2.0, None]], "folder": str(self.folder / "out/clips" / folder),
+                                   "before": 2.0, "after": 2.0})
+        row = {"file": "a.mkv", "begin_s": 0.0, "end_s": 3.0, "event_begin_s": 1.0, "event_end_s": 2.0,
+               "begin_clock": "", "object": ""}
         results.write_cut(clip, options, request, {"error": None, "rows": [row], "remark": "no sound"})
         written = results.read(clip)
         self.assertEqual([event.get("cut") for event in written["events"]], [None, row])
@@ -230,14 +241,17 @@ class Rows(unittest.TestCase):
     """What recorder.py makes of messages."""
 
     def test_a_last_frame_without_a_duration(self):
-        """It lasts as long as the step from the one before, so that a clip of few frames is not shorter than its container says."""
+        """It lasts as long as the step from the one before, so that a clip of few frames is not shorter than its
+        container says."""
         common.Gst.init(None)
-        for duration, count, end in (common.Gst.CLOCK_TIME_NONE, 1, 30), (common.Gst.CLOCK_TIME_NONE, 2, 25), (10**9, 1, 21):
+        for duration, count, end in ((common.Gst.CLOCK_TIME_NONE, 1, 30), (common.Gst.CLOCK_TIME_NONE, 2, 25),
+                                     (10**9, 1, 21)):
             rows = recorder.Recorder(None)
             for time, event in (0, "none"), (10, "none"), (20, "light"), (20, "none"):
                 rows.on_motion(common.Gst.Structure.from_string(
-                    f"cudadiff, event=(string){event}, stream-time=(guint64){time * 10**9}, duration=(guint64){duration}, frames=(guint64)"
-                    f"{count}, motion-frames=(guint64)0, changed-ratio=(double)0, changed-mean=(double)0, changed-max=(double)0")[0])
+                    f"cudadiff, event=(string){event}, stream-time=(guint64){time * 10**9}, "
+                    f"duration=(guint64){duration}, frames=(guint64){count}, motion-frames=(guint64)0, "
+                    "changed-ratio=(double)0, changed-mean=(double)0, changed-max=(double)0")[0])
             self.assertEqual(rows.result()["duration"], end)
 
 
@@ -254,7 +268,8 @@ class Child(Folder):
         super().tearDown()
 
     def analyse(self, name, timeout=FOREVER, **settings):
-        return self.worker.analyse({"uri": name and clips.clip_of(name, {}).uri, "settings": {"preset": "outdoor", **settings},
+        return self.worker.analyse({"uri": name and clips.clip_of(name, {}).uri,
+                                    "settings": {"preset": "outdoor", **settings},
                                     "backend": "auto", "timeout": timeout, "threads": 1})
 
     def test_a_clip(self):
@@ -270,7 +285,8 @@ class Child(Folder):
             self.assertTrue(0 < row["brightness"] < 50 and row["dark"] <= row["brightness"] <= row["bright"], row)
         self.assertGreaterEqual(len(result["objects"]), 1)
         (motion,) = result["events"]
-        self.assertEqual((motion["event"], motion["objects"]), ("motion", len({visit["id"] for visit in result["objects"]})))
+        self.assertEqual((motion["event"], motion["objects"]),
+                         ("motion", len({visit["id"] for visit in result["objects"]})))
         self.assertTrue(0 < motion["begin"] < 0.5 and motion["end"] == FRAMES / 20, motion)
         self.assertAlmostEqual(motion["duration"], motion["end"] - motion["begin"])
         self.assertTrue(base64.b64decode(motion["picture"]).startswith(b"\xff\xd8"))
@@ -288,8 +304,8 @@ class Child(Folder):
             shutil.copy(file, node)
         code = ("import json, sys, child; "
                 "json.dump([child.Worker().analyse(json.load(sys.stdin)), child.__file__, sys.path], sys.stdout)")
-        request = {"uri": clips.clip_of("1.avi", {}).uri, "settings": {"preset": "outdoor"}, "backend": "auto", "timeout": FOREVER,
-                   "threads": 1}
+        request = {"uri": clips.clip_of("1.avi", {}).uri, "settings": {"preset": "outdoor"}, "backend": "auto",
+                   "timeout": FOREVER, "threads": 1}
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
         done = subprocess.run([sys.executable, "-B", "-c", code], cwd=node, input=json.dumps(request), env=environment,
                               stdout=subprocess.PIPE, text=True, check=True)
@@ -308,8 +324,8 @@ class Child(Folder):
             self.assertNotIn(str(self.folder), result["error"])
 
     def test_failures_of_settings(self):
-        for settings, text in (({"no-such": "1"}, "no such property or value: no-such=1"), ({"preset": "x"}, "preset=x"),
-                               ({"zones": "a: 0,0"}, "zones")):
+        for settings, text in (({"no-such": "1"}, "no such property or value: no-such=1"),
+                               ({"preset": "x"}, "preset=x"), ({"zones": "a: 0,0"}, "zones")):
             result = self.analyse(None, **settings)
             self.assertEqual(result["status"], "setup")
             self.assertIn(text, result["error"])
@@ -319,8 +335,8 @@ class Child(Folder):
         os.mkfifo("endless.mkv")
         result, timeout = {"frames": 0}, 1
         while not result.get("frames"):  # a busy machine needs longer to see the first frame
-            # GStreamer opens a file, closes it and opens it again. Without a reader meanwhile the writer would die of SIGPIPE. What is
-            # left in the FIFO goes with this reader.
+            # GStreamer opens a file, closes it and opens it again. Without a reader meanwhile the writer would die of
+            # SIGPIPE. What is left in the FIFO goes with this reader.
             reader = os.open("endless.mkv", os.O_RDONLY | os.O_NONBLOCK)
             writer = subprocess.Popen(["gst-launch-1.0", "-q", "videotestsrc", "pattern=ball", "!",
                                        "video/x-raw,width=160,height=120,framerate=20/1", "!", "jpegenc", "!",
@@ -334,7 +350,8 @@ class Child(Folder):
                 writer.kill()
                 writer.wait()
                 os.close(reader)
-            self.assertEqual(result["status"], "timeout", f"the writer ended with {ended}" if ended is not None else result["error"])
+            self.assertEqual(result["status"], "timeout",
+                             f"the writer ended with {ended}" if ended is not None else result["error"])
         self.assertEqual(sum(row["frames"] for row in result["profile"]), result["frames"])
         os.mkfifo("silent.mkv")
         with mock.patch.object(child, "GRACE", 1):
@@ -343,10 +360,12 @@ class Child(Folder):
         self.assertIn("had to be killed", result["error"])
 
     def test_a_crash_is_told(self):
-        pathlib.Path("analyse.py").write_text("import os, sys\nprint('x: bad things', file=sys.stderr)\nos.kill(os.getpid(), 11)\n")
+        pathlib.Path("analyse.py").write_text(
+            "import os, sys\nprint('x: bad things', file=sys.stderr)\nos.kill(os.getpid(), 11)\n")
         with mock.patch.object(child, "PROGRAM", self.folder / "analyse.py"):
             result = self.analyse(None)
-        self.assertEqual((result["status"], result["error"]), ("crashed", "the process was ended by SIGSEGV: x: bad things"))
+        self.assertEqual((result["status"], result["error"]),
+                         ("crashed", "the process was ended by SIGSEGV: x: bad things"))
 
     def test_a_process_that_did_not_read_its_request_is_closed(self):
         pathlib.Path("analyse.py").write_text("import os\nos.close(0)\nos._exit(3)\n")
@@ -371,9 +390,11 @@ class Child(Folder):
             self.assertEqual(results[0][key], results[2][key])
         for _ in range(10):
             self.analyse("2.avi")
-        # Pipelines are gone after their clips, with their files, of which each has two. The last ones may be about to go.
+        # Pipelines are gone after their clips, with their files, of which each has two. The last ones may be
+        # about to go.
         self.assertLess(len(os.listdir(f"/proc/{process.process.pid}/fd")), opened + 10)
-        alone = self.worker.analyse({"uri": None, "settings": {}, "backend": "auto", "timeout": FOREVER, "threads": 1}, alone=True)
+        alone = self.worker.analyse({"uri": None, "settings": {}, "backend": "auto", "timeout": FOREVER, "threads": 1},
+                                    alone=True)
         self.assertEqual(alone["status"], "ok")
         self.assertIs(self.worker.process, process)
 
@@ -421,15 +442,17 @@ class Child(Folder):
         self.touch("text.avi")
         os.mkdir("folder")
         os.mkfifo("fifo.mkv")
-        for name, text in (("text.avi", "there is no video in it"), ("gone.avi", "it is no file"), ("fifo.mkv", "it is no file"),
-                           ("http://host/x.mp4", "it is no file")):
+        for name, text in (("text.avi", "there is no video in it"), ("gone.avi", "it is no file"),
+                           ("fifo.mkv", "it is no file"), ("http://host/x.mp4", "it is no file")):
             result = self.cut(name, [0, 1, None])
             self.assertEqual((result["status"], result["rows"]), ("failed", [{}]))
             self.assertIn(text, result["error"])
         with open("raw.avi", "wb") as stream:
-            subprocess.run("gst-launch-1.0 -q videotestsrc num-buffers=5 ! video/x-raw,format=I420,width=64,height=48 ! avimux ! fdsink".split(),
+            subprocess.run("gst-launch-1.0 -q videotestsrc num-buffers=5 ! video/x-raw,format=I420,width=64,height=48 "
+                           "! avimux ! fdsink".split(),
                            stdout=stream, check=True, timeout=LIMIT)
-        self.assertIn("video/x-raw in video/x-msvideo cannot be cut without encoding", self.cut("raw.avi", [0, 1, None])["error"])
+        self.assertIn("video/x-raw in video/x-msvideo cannot be cut without encoding",
+                      self.cut("raw.avi", [0, 1, None])["error"])
         make_clip("1.avi")
         self.touch("cut2")
         self.assertIn("cannot write to", self.cut("1.avi", [0, 1, None], folder="cut2")["error"])
@@ -442,7 +465,8 @@ class Child(Folder):
             self.assertEqual(self.worker.analyse({**trial, "shared": file})["status"], "ok")
         result = self.worker.analyse({**trial, "shared": file})  # it is gone
         self.assertEqual(result["status"], "setup")
-        self.assertIn(f"here {self.folder.resolve() / 'out/clips'} is not the folder of --out: it must be shared", result["error"])
+        self.assertIn(f"here {self.folder.resolve() / 'out/clips'} is not the folder of --out: it must be shared",
+                      result["error"])
         self.assertEqual(os.listdir("out/clips"), [])
 
     def test_incomplete_clips(self):
@@ -481,26 +505,31 @@ class Defaults(unittest.TestCase):
     def test_workers_follow_the_machine(self):
         for found, arguments, expected in (
                 ({"CPU": 2}, (None, None, True), (2, 0, 1)), ({"CPU": 16, "GPU": 1}, (None, None, True), (1, 1, 16)),
-                ({"CPU": 64, "GPU": 2}, (None, None, True), (2, 1, 16)), ({"CPU": 8, "GPU": 1}, (4, None, True), (4, 1 / 4, 2)),
-                ({"CPU": 8, "GPU": 2}, (3, 5, True), (3, 1 / 2, 5)), ({"CPU": 8, "GPU": 2}, (None, None, False), (8, 0, 1))):
+                ({"CPU": 64, "GPU": 2}, (None, None, True), (2, 1, 16)),
+                ({"CPU": 8, "GPU": 1}, (4, None, True), (4, 1 / 4, 2)),
+                ({"CPU": 8, "GPU": 2}, (3, 5, True), (3, 1 / 2, 5)),
+                ({"CPU": 8, "GPU": 2}, (None, None, False), (8, 0, 1))):
             ray = mock.Mock(**{"cluster_resources.return_value": found})
-            with mock.patch.object(cluster, "load_ray", return_value=ray), mock.patch.object(cluster.Cluster, "connect"):
+            with (mock.patch.object(cluster, "load_ray", return_value=ray),
+                  mock.patch.object(cluster.Cluster, "connect")):
                 made = cluster.Cluster(None, *arguments, {})
             self.assertEqual((made.wanted, made.share, made.clips), expected, (found, arguments))
 
 
 class Pages(Folder):
     """What people see."""
-    rows = [{"clip": f"clips/{name}", "status": "ok", "complete": name != "b.avi", "error": None, "frames": 10, "motion_frames": 5,
-             "duration": 1.0, "objects": 1, "first_motion": 0.0, "brightness": 50.0, "rate": 100.0,
-             "cuts": 0, "links": [], "cut_remark": None, "pictures": [(0.5, f"pictures/{name[0]}-0.jpg")]} for name in ('a "x" #1.avi', "b.avi", "c.avi")]
+    rows = [{"clip": f"clips/{name}", "status": "ok", "complete": name != "b.avi", "error": None, "frames": 10,
+             "motion_frames": 5, "duration": 1.0, "objects": 1, "first_motion": 0.0, "brightness": 50.0, "rate": 100.0,
+             "cuts": 0, "links": [], "cut_remark": None, "pictures": [(0.5, f"pictures/{name[0]}-0.jpg")]}
+            for name in ('a "x" #1.avi', "b.avi", "c.avi")]
 
     def test_the_page_shows_pictures_and_leads_to_reports(self):
         self.touch('reports/a "x" #1.avi/report.html', "reports/c.avi/report.webm")
         page.write(self.folder / "summary.html", self.rows, ["3 clips"])
         text = pathlib.Path("summary.html").read_text()
         self.assertEqual(re.findall('<a href="([^"]*)">', text),
-                         ["reports/a%20%22x%22%20%231.avi/report.html", *(f"pictures/{name}-0.jpg" for name in "abc")][:2]
+                         ["reports/a%20%22x%22%20%231.avi/report.html",
+                          *(f"pictures/{name}-0.jpg" for name in "abc")][:2]
                          + ["pictures/b-0.jpg", "pictures/c-0.jpg"])
         self.assertEqual(re.findall('src="([^"]*)"', text), [f"pictures/{name}-0.jpg" for name in "abc"])
         self.assertEqual(text.count("<td>incomplete</td>"), 1)
@@ -508,17 +537,20 @@ class Pages(Folder):
     def test_the_page_leads_to_clips_of_events(self):
         page.write(self.folder / "summary.html", self.rows, ["3 clips"])
         self.assertNotIn('class="cuts"', pathlib.Path("summary.html").read_text())
-        rows = [{**self.rows[0], "cuts": 102, "links": [(begin, f"clips/ü_1/{begin}.mp4") for begin in range(100)], "cut_remark": "no <sound>"},
+        rows = [{**self.rows[0], "cuts": 102, "links": [(begin, f"clips/ü_1/{begin}.mp4") for begin in range(100)],
+                 "cut_remark": "no <sound>"},
                 *self.rows[1:]]
         page.write(self.folder / "summary.html", rows, ["3 clips"])
         text = pathlib.Path("summary.html").read_text()
         self.assertIn("<th><button>clips</button></th><th><button>remark</button></th>", text)
-        self.assertIn('<td class="cuts" data-value="102"><details><summary>102</summary><a href="clips/%C3%BC_1/0.mp4">0.0 s</a>', text)
+        self.assertIn('<td class="cuts" data-value="102"><details><summary>102</summary><a '
+                      'href="clips/%C3%BC_1/0.mp4">0.0 s</a>', text)
         self.assertIn("<span>and 2 more</span></details></td><td>no &lt;sound&gt;</td>", text)
         self.assertEqual((text.count('class="cuts"'), text.count("<details>")), (3, 1))
 
     def test_the_lists_of_clips_of_events(self):
-        row = {"file": "a.mp4", "begin_s": 0.5, "end_s": 3.0, "event_begin_s": 1.0, "event_end_s": 2.0, "begin_clock": "", "object": 7}
+        row = {"file": "a.mp4", "begin_s": 0.5, "end_s": 3.0, "event_begin_s": 1.0, "event_end_s": 2.0,
+               "begin_clock": "", "object": 7}
         result = {"objects": [{"id": 7, "cut": row}], "cut": {"folder": "clip_1"}}
         for given, names in ((("=x.mp4", result), ("y", {"events": []}), ("z", result)), ["=x.mp4", "z"]), ((), []):
             with contextlib.ExitStack() as stack:
@@ -538,11 +570,14 @@ class Pages(Folder):
             shown.add(clip, {"status": "ok", "duration": 7200.0})
             shown.add(clip, {"status": "failed", "error": "bad", "duration": 0.0})
         summed = shown.sum()
-        with mock.patch.object(progress.time, "monotonic", return_value=shown.began + 10**6):  # what comes after it does not count
+        # What comes after it does not count.
+        with mock.patch.object(progress.time, "monotonic", return_value=shown.began + 10**6):
             self.assertEqual(shown.sum(), summed)
         number = r"[\d.e+]+"
-        self.assertRegex(said.getvalue(), rf"^  1 of 4 clips, 2.00 h of video, {number} times real time, about {number} (s|min|h) left\n"
-                         rf"1.avi: bad\n  2 of 4 clips, 1 failed, 2.00 h of video, {number} times real time, about {number} \w+ left\n$")
+        self.assertRegex(said.getvalue(),
+                         rf"^  1 of 4 clips, 2.00 h of video, {number} times real time, about {number} (s|min|h) left\n"
+                         rf"1.avi: bad\n  2 of 4 clips, 1 failed, 2.00 h of video, {number} times real time, "
+                         rf"about {number} \w+ left\n$")
 
 
 class CommandLine(Folder):
@@ -556,17 +591,20 @@ class CommandLine(Folder):
         for arguments in ((), ("1.avi",), ("--out=out",), *(("1.avi", "--out=out", option) for option in (
                 "--shard=2/2", "--set=preset", "--workers=0", "--timeout=0", "--no-such"))):
             self.assertEqual(len(self.run_program(*arguments, status=2).stderr.splitlines()), 1)
-        for arguments in (("gone.avi", "--out=out"), (".git", "--out=out"), ("1.avi", "--out=file"), ("1.avi", "--out=file/x")):
+        for arguments in (("gone.avi", "--out=out"), (".git", "--out=out"), ("1.avi", "--out=file"),
+                          ("1.avi", "--out=file/x")):
             self.assertEqual(len(self.run_program(*arguments, status=1).stderr.splitlines()), 1)
         self.assertIn("--clips-per-worker", self.run_program("--help", status=0).stdout)
 
     def test_clips_of_events_in_the_command_line(self):
         parse = load("motion_scan", PROGRAM).arguments
-        for texts, kind in (["--clips"], "motions"), (["--clips", "visits"], "visits"), (["--clips=visits"], "visits"), ([], None):
+        for texts, kind in ((["--clips"], "motions"), (["--clips", "visits"], "visits"), (["--clips=visits"], "visits"),
+                            ([], None)):
             for given in [*texts, "folder", "--out=out"], ["folder", "--out=out", *texts]:
                 args = parse(given)
                 self.assertEqual((args.clips, args.cut and args.cut["of"]), (["folder"], kind), given)
-        self.assertEqual(parse(["--clips", "x", "--out=out", "--before=0", "--after=3.5"]).cut, {"of": "motions", "before": 0.0, "after": 3.5})
+        self.assertEqual(parse(["--clips", "x", "--out=out", "--before=0", "--after=3.5"]).cut,
+                         {"of": "motions", "before": 0.0, "after": 3.5})
         for wrong in "--clips=objects", "--before=-1", "--after=3601", "--before=x", "--after=nan":
             with self.assertRaises(SystemExit), mock.patch("sys.stderr", io.StringIO()) as said:
                 parse(["x", "--out=out", wrong])
@@ -581,29 +619,32 @@ class CommandLine(Folder):
                        "SLURM_CPUS_PER_TASK": "4", "SLURM_SUBMIT_DIR": str(EXAMPLES.parent)}
         script = FOLDER / "slurm.sh"
         command = re.search(r"^#   sbatch --array=0-7 \S*/slurm\.sh (.*)$", script.read_text(), re.M)[1].split()
-        said = subprocess.run(["bash", str(script), *command], env=environment, stdout=subprocess.PIPE, text=True, check=True,
-                              timeout=LIMIT).stdout.splitlines()
+        said = subprocess.run(["bash", str(script), *command], env=environment, stdout=subprocess.PIPE, text=True,
+                              check=True, timeout=LIMIT).stdout.splitlines()
         self.assertEqual(said[0], str(PROGRAM))
         args = parse(said[1:])
         self.assertEqual((args.clips, args.out, args.shard, args.workers), (["@list.txt"], "FOLDER", (2, 8), 4))
         self.assertEqual(args.settings, {"preset": "outdoor"})
-        said = subprocess.run(["bash", str(script), *command], env={**environment, "SLURM_GPUS_ON_NODE": "1"}, stdout=subprocess.PIPE,
-                              text=True, check=True, timeout=LIMIT).stdout.splitlines()
+        said = subprocess.run(["bash", str(script), *command], env={**environment, "SLURM_GPUS_ON_NODE": "1"},
+                              stdout=subprocess.PIPE, text=True, check=True, timeout=LIMIT).stdout.splitlines()
         self.assertIsNone(parse(said[1:]).workers)
         del environment["SLURM_ARRAY_TASK_ID"]
-        self.assertEqual(subprocess.run(["bash", str(script)], env=environment, capture_output=True, timeout=LIMIT).returncode, 2)
+        self.assertEqual(subprocess.run(["bash", str(script)], env=environment, capture_output=True,
+                                        timeout=LIMIT).returncode, 2)
         try:
             import yaml
         except ImportError:
             self.skipTest("no PyYAML")
         job = yaml.safe_load((FOLDER / "kubernetes.yaml").read_text())
-        self.assertEqual((job["apiVersion"], job["kind"], job["spec"]["completionMode"]), ("batch/v1", "Job", "Indexed"))
+        self.assertEqual((job["apiVersion"], job["kind"], job["spec"]["completionMode"]),
+                         ("batch/v1", "Job", "Indexed"))
         pod = job["spec"]["template"]["spec"]
         container = pod["containers"][0]
         args = parse([text.replace("$(JOB_COMPLETION_INDEX)", "7") for text in container["args"]])
         self.assertEqual(container["command"], ["motion-scan"])
         self.assertEqual(args.shard, (job["spec"]["completions"] - 1, job["spec"]["completions"]))
-        self.assertEqual({mount["name"] for mount in container["volumeMounts"]}, {volume["name"] for volume in pod["volumes"]})
+        self.assertEqual({mount["name"] for mount in container["volumeMounts"]},
+                         {volume["name"] for volume in pod["volumes"]})
         mounted = [mount["mountPath"] for mount in container["volumeMounts"]]
         self.assertIn(args.clips[0], mounted)
         self.assertIn(args.out, mounted)
@@ -613,7 +654,8 @@ def main():
     unit = "--unit" in sys.argv
     ray = importlib.util.find_spec("ray") is not None
     scan_ray = importlib.import_module("scan_ray") if ray and not unit else None
-    names = [Discovery, Keys, Rows, Child, Retries, Defaults, Pages, CommandLine] + ([scan_ray.Scan] if scan_ray else [])
+    names = ([Discovery, Keys, Rows, Child, Retries, Defaults, Pages, CommandLine]
+             + ([scan_ray.Scan] if scan_ray else []))
     suite = unittest.TestSuite(unittest.defaultTestLoader.loadTestsFromTestCase(name) for name in names)
     good = unittest.TextTestRunner(verbosity=2).run(suite).wasSuccessful()
     if good and not unit and not ray:

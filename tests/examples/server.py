@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""An HTTP server on a free port, which it prints. It answers 404 to every request, except /silent, which it never answers. Prints the
-requested paths."""
+"""An HTTP server on a free port, which it prints. It answers 404 to every request, except /silent, which it never
+answers. Prints the requested paths."""
 import http.server
 import threading
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Tests what the Python examples share: names of inputs without secrets, and files that appear whole. Exit status 77 without the
-Python bindings of GStreamer."""
+"""Tests what the Python examples share: names of inputs without secrets, and files that appear whole. Exit status 77
+without the Python bindings of GStreamer."""
 import os
 import pathlib
 import re
@@ -67,12 +67,14 @@ class Python(unittest.TestCase):
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", self.folder / "venv"], check=True)
 
     def run_with_it(self, program, *arguments):
-        return subprocess.run([self.folder / "venv/bin/python", program, *arguments], capture_output=True, text=True, timeout=60)
+        return subprocess.run([self.folder / "venv/bin/python", program, *arguments], capture_output=True,
+                              text=True, timeout=60)
 
     @unittest.skipUnless(sys.executable == "/usr/bin/python3", "the bindings are not those of Debian's Python")
     def test_debians_python_goes_on(self):
         ended = self.run_with_it(EXAMPLES / "integral_numbers.py", "/nowhere/a clip")
-        self.assertEqual((ended.returncode, ended.stderr), (1, "integral_numbers.py: cannot read /nowhere/a clip: there is no such file\n"))
+        self.assertEqual((ended.returncode, ended.stderr),
+                         (1, "integral_numbers.py: cannot read /nowhere/a clip: there is no such file\n"))
 
     def test_a_sentence_where_there_is_none(self):
         for name in ("common.py", "uris.py", "integral_numbers.py"):
@@ -80,7 +82,8 @@ class Python(unittest.TestCase):
             (self.folder / name).write_text(text)
         ended = self.run_with_it(self.folder / "integral_numbers.py")
         self.assertEqual(ended.returncode, 1)
-        self.assertRegex(ended.stderr, r"^integral_numbers.py: this Python \(.*\) has no module gi: apt-get install python3-gi .*\n$")
+        self.assertRegex(ended.stderr,
+                         r"^integral_numbers.py: this Python \(.*\) has no module gi: apt-get install python3-gi .*\n$")
 
 
 class Names(unittest.TestCase):
@@ -92,7 +95,8 @@ class Names(unittest.TestCase):
     def test_names_are_distinct(self):
         given = ["http://h/x?id=1&t=a", "http://h/x?id=1&t=b", "http://h/x?id=2&t=a", "http://h/x?id=1&t=a", "a.avi"]
         self.assertEqual(uris.names_of(given), dict(zip(
-            given[:3] + given[4:], ["http://h/x?id=1&t=***", "http://h/x?id=1&t=*** (2)", "http://h/x?id=2&t=***", "a.avi"])))
+            given[:3] + given[4:],
+            ["http://h/x?id=1&t=***", "http://h/x?id=1&t=*** (2)", "http://h/x?id=2&t=***", "a.avi"])))
 
     def test_texts_of_others(self):
         for uri in SHOWN:
@@ -115,8 +119,9 @@ class Names(unittest.TestCase):
         self.assertEqual(uris.hide(f"cannot open {uri}", uri), "cannot open rtsp://host/a")
 
     def test_files(self):
-        for uri, path in (("file:///a%20b?c#d", "/a b?c#d"), ("file://localhost/a/b", "/a/b"), ("FILE://LocalHost/%FF", "/\udcff"),
-                          ("a/b", "a/b"), ("./file://x", "./file://x"), ("file://host/a", None), ("http://localhost/a", None)):
+        for uri, path in (("file:///a%20b?c#d", "/a b?c#d"), ("file://localhost/a/b", "/a/b"),
+                          ("FILE://LocalHost/%FF", "/\udcff"), ("a/b", "a/b"), ("./file://x", "./file://x"),
+                          ("file://host/a", None), ("http://localhost/a", None)):
             self.assertEqual(uris.path_of(uri), path, uri)
         with self.assertRaisesRegex(common.Failure, "cannot read /gone: there is no such file"):
             inputs.source_of("file://localhost/gone")
@@ -126,7 +131,8 @@ class Names(unittest.TestCase):
     def test_errors_name_the_input(self):
         """An error of an element inside of uridecodebin names its URI, without the secrets."""
         for uri, name in (("http://me:secret@127.0.0.1:9/x?password=secret", "http://127.0.0.1:9/x?password=***"),
-                          ("nothing://me:secret@host/x", "nothing://host/x"), ("file:///nonexistent/a%20b", "/nonexistent/a b")):
+                          ("nothing://me:secret@host/x", "nothing://host/x"),
+                          ("file:///nonexistent/a%20b", "/nonexistent/a b")):
             pipeline = common.parse(f"{common.DECODER} name=source ! fakesink", source={"uri": uri})
             with self.assertRaisesRegex(common.Failure, f"^{re.escape(name)}: ") as raised:
                 common.play(pipeline)
@@ -148,12 +154,14 @@ class Events(unittest.TestCase):
     def test_of_objects(self):
         self.assertEqual(
             self.line("event=leave, id=(uint)7, x=1, y=2, width=3, height=4, zone=door, entered=(guint64)500000000, "
-                      "left=(guint64)1500000000, seconds=(double)1, path-length=(double)12.5, best-time=(guint64)1000000000, best-x=5, "
+                      "left=(guint64)1500000000, seconds=(double)1, path-length=(double)12.5, "
+                      "best-time=(guint64)1000000000, best-x=5, "
                       "best-y=6, best-width=7, best-height=8"),
-            {"event": "leave", "time": 2.5, "id": 7, "x": 1, "y": 2, "width": 3, "height": 4, "zone": "door", "seconds": 1,
-             "path_length": 12.5, "best_x": 5, "best_y": 6, "best_width": 7, "best_height": 8, "entered": 0.5, "left": 1.5,
-             "best_time": 1})
-        self.assertEqual(self.line("event=stopped, id=(uint)7, zones=(string)<door, yard>, since=(guint64)18446744073709551615"),
+            {"event": "leave", "time": 2.5, "id": 7, "x": 1, "y": 2, "width": 3, "height": 4, "zone": "door",
+             "seconds": 1, "path_length": 12.5, "best_x": 5, "best_y": 6, "best_width": 7, "best_height": 8,
+             "entered": 0.5, "left": 1.5, "best_time": 1})
+        self.assertEqual(self.line("event=stopped, id=(uint)7, zones=(string)<door, yard>, "
+                                   "since=(guint64)18446744073709551615"),
                          {"event": "stopped", "time": 2.5, "id": 7, "zones": ["door", "yard"], "since": None})
 
     def test_of_motion(self):
@@ -184,15 +192,16 @@ with common.whole("OUT") as stream:
         return sorted(path.name for path in self.folder.iterdir())
 
     def writer(self, name):
-        process = subprocess.Popen([sys.executable, "-c", self.WRITER.replace("OUT", str(self.folder / name))], text=True,
-                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        process = subprocess.Popen([sys.executable, "-c", self.WRITER.replace("OUT", str(self.folder / name))],
+                                   text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.addCleanup(process.communicate)
         self.addCleanup(process.kill)
         self.assertEqual(process.stdout.readline(), "open\n")
         return process
 
     def test_the_mask_of_new_files_is_not_set_beside_other_threads(self):
-        with unittest.mock.patch.object(os, "umask", side_effect=AssertionError), common.whole(self.folder / "file") as stream:
+        with (unittest.mock.patch.object(os, "umask", side_effect=AssertionError),
+              common.whole(self.folder / "file") as stream):
             stream.write(b"x")
         self.assertEqual((self.folder / "file").stat().st_mode & 0o777, 0o666 & ~common.MASK)
 
@@ -222,7 +231,8 @@ with common.whole("OUT") as stream:
         with self.assertRaisesRegex(common.Failure, "cannot write .*/gone/new: No such file"):
             with common.whole(self.folder / "gone/new"):
                 self.fail()
-        with self.assertRaisesRegex(common.Failure, "cannot write /dev/full: No space left"), common.whole("/dev/full") as stream:
+        with (self.assertRaisesRegex(common.Failure, "cannot write /dev/full: No space left"),
+              common.whole("/dev/full") as stream):
             stream.write(b"new")
 
     def test_a_killed_report_leaves_nothing_for_long(self):
@@ -238,7 +248,8 @@ with common.whole("OUT") as stream:
         killed.wait()
         self.assertTrue(all(path.name.startswith(".") for path in out.iterdir()))
         subprocess.run([*program, "--frames=2"], check=True, stdout=subprocess.DEVNULL)
-        self.assertEqual(sorted(path.name for path in out.iterdir()), ["frames.csv", "motion.jsonl", "objects.csv", "report.html"])
+        self.assertEqual(sorted(path.name for path in out.iterdir()),
+                         ["frames.csv", "motion.jsonl", "objects.csv", "report.html"])
 
 
 class Pictures(unittest.TestCase):
@@ -264,24 +275,28 @@ class Pictures(unittest.TestCase):
             source.emit("push-buffer", buffer)
         source.emit("end-of-stream")
         recorder = recording.Recorder(self.folder)
-        with pictures.Tracker(source.get_static_pad("src"), motion, pipeline.get_by_name("sink").get_static_pad("sink"), recorder,
-                              self.folder) as tracker:
+        with pictures.Tracker(source.get_static_pad("src"), motion, pipeline.get_by_name("sink").get_static_pad("sink"),
+                              recorder, self.folder) as tracker:
             common.play(pipeline)
             tracker.develop()
             self.assertTrue(tracker.poster().startswith(b"\xff\xd8"))
         everyone = {number for numbers in shown for number in numbers}
         self.assertEqual({number for _, number, _ in recorder.open[0].places}, everyone)
         self.assertEqual({box for _, _, box in recorder.open[0].places}, {(8, 8, 16, 16)})
-        self.assertEqual({number for number in everyone if tracker.pictures.get(number).startswith(b"\xff\xd8")}, everyone)
+        self.assertEqual({number for number in everyone if tracker.pictures.get(number).startswith(b"\xff\xd8")},
+                         everyone)
         self.assertEqual(os.listdir(self.folder), [])
 
     def test_parts_of_all_formats(self):
         """A part of a frame has the colours of that place, in each format that cudadiff takes."""
-        formats, = common.fields_of(Gst.ElementFactory.find("cudadiff").get_static_pad_templates()[0].get_caps(), "format")
+        formats, = common.fields_of(Gst.ElementFactory.find("cudadiff").get_static_pad_templates()[0].get_caps(),
+                                    "format")
         for name in formats:
             pipeline = common.parse(
-                f"videotestsrc pattern=white num-buffers=1 ! video/x-raw,width=32,height=32 ! compositor name=mix background=black "
-                f"sink_0::xpos=64 sink_0::ypos=32 ! video/x-raw,width=130,height=98 ! videoconvert ! video/x-raw,format={name} ! "
+                "videotestsrc pattern=white num-buffers=1 ! video/x-raw,width=32,height=32 ! "
+                "compositor name=mix background=black "
+                "sink_0::xpos=64 sink_0::ypos=32 ! video/x-raw,width=130,height=98 ! videoconvert ! "
+                f"video/x-raw,format={name} ! "
                 "appsink name=sink")
             sample = next(common.samples(pipeline))
             with media.Camera(480) as camera:
@@ -293,7 +308,8 @@ class Pictures(unittest.TestCase):
 
 def brightness(jpeg):
     """The mean luma of the middle of a JPEG, in percent."""
-    pipeline = common.parse("appsrc name=source caps=image/jpeg ! jpegdec ! videoconvert ! video/x-raw,format=GRAY8 ! appsink name=sink")
+    pipeline = common.parse(
+        "appsrc name=source caps=image/jpeg ! jpegdec ! videoconvert ! video/x-raw,format=GRAY8 ! appsink name=sink")
     pipeline.get_by_name("source").emit("push-buffer", Gst.Buffer.new_wrapped(jpeg))
     pipeline.get_by_name("source").emit("end-of-stream")
     sample = next(common.samples(pipeline))

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Tests the sound of clips that are cut out: which streams are kept, and that they are in step with the pictures. Makes small clips with
-the encoders that are installed; skips what others would need. Exit status 77 without the bindings or NumPy."""
+"""Tests the sound of clips that are cut out: which streams are kept, and that they are in step with the pictures.
+Makes small clips with the encoders that are installed; skips what others would need. Exit status 77 without the
+bindings or NumPy."""
 import dataclasses
 import subprocess
 import sys
@@ -18,28 +19,35 @@ from common import Gst  # noqa: E402
 
 
 # AAC comes from voaacenc: two avenc_aac that begin at the same time can loop for ever (seen with libavcodec 59).
-QUEUE = "queue max-size-buffers=0 max-size-bytes=0 max-size-time=0"  # which no stream fills while the muxer waits for another one
+# No stream fills it while the muxer waits for another one.
+QUEUE = "queue max-size-buffers=0 max-size-bytes=0 max-size-time=0"
 
 
 def make_with_sound(path, video, muxer, *sounds, seconds=8, begin=0, end=8):
     """Writes a clip of 25 frames a second whose sounds tick at each second from `begin` to `end`; returns its path."""
-    ticks = (f"audiotestsrc wave=ticks tick-interval=1000000000 sine-periods-per-tick=20 freq=1000 samplesperbuffer=480 "
-             f"num-buffers={100 * (end - begin)} timestamp-offset={begin * Gst.SECOND} ! audio/x-raw,rate=48000,channels=1")
+    ticks = (
+        f"audiotestsrc wave=ticks tick-interval=1000000000 sine-periods-per-tick=20 freq=1000 samplesperbuffer=480 "
+        f"num-buffers={100 * (end - begin)} timestamp-offset={begin * Gst.SECOND} ! audio/x-raw,rate=48000,channels=1")
     chains = [f"{ticks} ! audioconvert ! {sound} ! {QUEUE} ! file.audio_{number}"
               for number, sound in enumerate(sounds)]
-    subprocess.run(f"gst-launch-1.0 -q videotestsrc pattern=ball num-buffers={25 * seconds} ! video/x-raw,format=I420,width=160,height=120,"
+    subprocess.run(f"gst-launch-1.0 -q videotestsrc pattern=ball num-buffers={25 * seconds} ! "
+                   "video/x-raw,format=I420,width=160,height=120,"
                    f"framerate=25/1 ! {video} ! {QUEUE} ! file.video_0 {' '.join(chains)} {muxer} name=file ! filesink "
                    f"location={path}".split(), check=True, stderr=subprocess.DEVNULL)
     return str(path)
 
 
 def decoded(path, kind):
-    """Pairs of the stream time in seconds and the data of each sample of the first stream of a kind, `audio` or `video`."""
-    convert = {"audio": "audioconvert ! audio/x-raw,format=F32LE,channels=1", "video": "videoconvert ! video/x-raw,format=I420"}[kind]
-    pipeline = common.parse(f"uridecodebin name=clip caps={kind}/x-raw(ANY) expose-all-streams=false ! {convert} ! appsink name=sink sync=false",
+    """Pairs of the stream time in seconds and the data of each sample of the first stream of a kind, `audio`
+    or `video`."""
+    convert = {"audio": "audioconvert ! audio/x-raw,format=F32LE,channels=1",
+               "video": "videoconvert ! video/x-raw,format=I420"}[kind]
+    pipeline = common.parse(f"uridecodebin name=clip caps={kind}/x-raw(ANY) expose-all-streams=false ! {convert} ! "
+                            "appsink name=sink sync=false",
                             clip={"uri": common.uri_of(path)})
     return [(clips_of_events.stream_time(sample, sample.get_buffer().pts) / Gst.SECOND, numpy.frombuffer(
-        sample.get_buffer().extract_dup(0, sample.get_buffer().get_size()), numpy.float32 if kind == "audio" else numpy.uint8))
+        sample.get_buffer().extract_dup(0, sample.get_buffer().get_size()),
+        numpy.float32 if kind == "audio" else numpy.uint8))
         for sample in common.samples(pipeline)]
 
 
@@ -62,8 +70,8 @@ class Sound(clips_test.Clips):
         return [clips_of_events.plain(caps) for caps in clip_facts.facts_of(str(path)).sounds]
 
     def check_in_step(self, clip, originals, original_ticks, row):
-        """Each picture of a cut clip is that of the original at this time, and so is each tick. AVI has no times of H.264's pictures,
-        so there they may differ by two. Decoders need a packet or two before they give all."""
+        """Each picture of a cut clip is that of the original at this time, and so is each tick. AVI has no times of
+        H.264's pictures, so there they may differ by two. Decoders need a packet or two before they give all."""
         ahead, late = 0.05, 0.081 if clip.endswith("h.avi") else 0.002
         cut = str(self.folder / "clips" / row["file"])
         pictures = decoded(cut, "video")
@@ -79,7 +87,8 @@ class Sound(clips_test.Clips):
         for tick, other in zip(expected, inside):
             self.assertAlmostEqual(tick, other, delta=0.015)
         # It is as long as the pictures, but for a packet at each end.
-        self.assertTrue(-0.001 <= begin - pictures[0][0] < 0.07 and abs(end + shift - row["end_s"]) < 0.15, (begin, end + shift, row))
+        self.assertTrue(-0.001 <= begin - pictures[0][0] < 0.07 and abs(end + shift - row["end_s"]) < 0.15,
+                        (begin, end + shift, row))
 
     def test_sound_is_kept_in_step(self):
         for name, video, muxer, encoder, expected in (
@@ -90,21 +99,23 @@ class Sound(clips_test.Clips):
                 ("e.mkv", clips_test.H264, "matroskamux", "opusenc", "audio/x-opus"),
                 ("f.mkv", clips_test.H264, "matroskamux", "avenc_ac3", "audio/x-ac3"),
                 ("g.mov", clips_test.H264, "qtmux", "voaacenc ! aacparse", "audio/mpeg,mpegversion=4"),
-                ("h.avi", clips_test.H264 + " ! video/x-h264,stream-format=byte-stream", "avimux", "lamemp3enc ! mpegaudioparse", "audio/mpeg,mpegversion=1"),
+                ("h.avi", clips_test.H264 + " ! video/x-h264,stream-format=byte-stream", "avimux",
+                 "lamemp3enc ! mpegaudioparse", "audio/mpeg,mpegversion=1"),
                 ("i.webm", "vp8enc deadline=1 keyframe-max-dist=25", "webmmux", "vorbisenc", "audio/x-vorbis"),
                 ("j.webm", "vp8enc deadline=1 keyframe-max-dist=25", "webmmux", "opusenc", "audio/x-opus"),
                 ("k.mkv", "vp9enc deadline=1 keyframe-max-dist=25", "matroskamux", "vorbisenc", "audio/x-vorbis"),
                 ("l.mkv", "jpegenc", "matroskamux", "flacenc", "audio/x-flac"),
                 ("m.avi", "jpegenc", "avimux", "identity", "audio/x-raw"),
-                ("n.mkv", "x265enc key-int-max=25 option-string=log-level=none ! h265parse", "matroskamux", "voaacenc ! aacparse",
-                 "audio/mpeg,mpegversion=4")):
+                ("n.mkv", "x265enc key-int-max=25 option-string=log-level=none ! h265parse", "matroskamux",
+                 "voaacenc ! aacparse", "audio/mpeg,mpegversion=4")):
             with self.subTest(name):
                 if not clips_test.has(encoder.split()[0], video.split()[0]):
                     self.skipTest(f"no {encoder.split()[0]}, or no {video.split()[0]}")
                 clip = make_with_sound(self.folder / name, video, muxer, encoder)
                 facts = clip_facts.facts_of(clip)
                 self.assertEqual((self.sounds(clip), clips_of_events.left_out(facts)), ([expected], ""))
-                events = [clips_of_events.Event(4.5, 5.0), clips_of_events.Event(0.2, 1.5), clips_of_events.Event(7.0, 7.9)]
+                events = [clips_of_events.Event(4.5, 5.0), clips_of_events.Event(0.2, 1.5),
+                          clips_of_events.Event(7.0, 7.9)]
                 rows = clips_of_events.cut(clip, facts, events, self.folder / "clips", before=1, after=0.5)
                 self.assertEqual(len(rows), 3)
                 original = decoded(clip, "video"), ticks_of(clip)[0]
@@ -119,22 +130,26 @@ class Sound(clips_test.Clips):
 
     @unittest.skipUnless(clips_test.has("opusenc", "voaacenc"), "no opusenc, or no voaacenc")
     def test_all_streams_of_sound_are_kept(self):
-        clip = make_with_sound(self.folder / "a.mp4", clips_test.H264, "mp4mux", "voaacenc ! aacparse", "opusenc", "voaacenc ! aacparse")
+        clip = make_with_sound(self.folder / "a.mp4", clips_test.H264, "mp4mux", "voaacenc ! aacparse", "opusenc",
+                               "voaacenc ! aacparse")
         ((cut, _),) = self.cut(clip, (4.5, 5))
         self.assertEqual(sorted(self.sounds(cut)), ["audio/mpeg,mpegversion=4"] * 2 + ["audio/x-opus"])
 
     @unittest.skipUnless(clips_test.has("vorbisenc", "voaacenc"), "no vorbisenc, or no voaacenc")
     def test_sound_that_the_container_cannot_hold_is_left_out(self):
-        clip = make_with_sound(self.folder / "a.mkv", clips_test.H264, "matroskamux", "vorbisenc", "voaacenc ! aacparse", "alawenc")
+        clip = make_with_sound(self.folder / "a.mkv", clips_test.H264, "matroskamux", "vorbisenc",
+                               "voaacenc ! aacparse", "alawenc")
         said = clips_of_events.left_out(clip_facts.facts_of(clip))
         self.assertEqual(said, "sound is left out, because .mp4 cannot hold it: Vorbis, A-Law")
         turned = dataclasses.replace(clip_facts.facts_of(clip), turned=True)
-        self.assertEqual(clips_of_events.left_out(turned), f"{said}; the clips are not turned, as players turn the file")
+        self.assertEqual(clips_of_events.left_out(turned),
+                         f"{said}; the clips are not turned, as players turn the file")
         ((cut, _),) = self.cut(clip, (4.5, 5))
         self.assertEqual(self.sounds(cut), ["audio/mpeg,mpegversion=4"])
         clip = make_with_sound(self.folder / "b.mkv", clips_test.H264, "matroskamux", "vorbisenc")
         ((cut, row),) = self.cut(clip, (4.5, 5))
-        self.assertEqual((self.sounds(cut), len(clips_test.times_of(cut))), ([], round(25 * (row["end_s"] - row["begin_s"]))))
+        self.assertEqual((self.sounds(cut), len(clips_test.times_of(cut))),
+                         ([], round(25 * (row["end_s"] - row["begin_s"]))))
         out = self.report(f"--clip={clip}", "--clips", "--set=preset=custom", "--set=min-area=1")
         self.assertRegex(out, r"clips of events +\d, in .*: sound is left out, because .mp4 cannot hold it: Vorbis\n")
 
@@ -149,12 +164,14 @@ class Sound(clips_test.Clips):
                          sorted([row["file"] for row in rows] + ["clips.csv", "clips.json"]))
         for row in rows:
             cut = str(self.folder / "clips" / row["file"])
-            self.assertEqual((self.sounds(cut), len(clips_test.times_of(cut))), ([], round(25 * (row["end_s"] - row["begin_s"]))))
+            self.assertEqual((self.sounds(cut), len(clips_test.times_of(cut))),
+                             ([], round(25 * (row["end_s"] - row["begin_s"]))))
         self.assertRegex(clips_of_events.left_out(facts), "^sound is left out: .")
 
     @unittest.skipUnless(clips_test.has("voaacenc"), "no voaacenc")
     def test_sound_that_begins_late_and_ends_early(self):
-        """It keeps its place. A clip without sound in it has no stream of sound, and one that only ends with sound has its end."""
+        """It keeps its place. A clip without sound in it has no stream of sound, and one that only ends with sound
+        has its end."""
         clip = make_with_sound(self.folder / "a.mp4", clips_test.H264, "mp4mux", "voaacenc ! aacparse", begin=3, end=6)
         cuts = self.cut(clip, (1.2, 1.5), (3.2, 4.4), (5.1, 6.5), (7.5, 7.8))
         self.assertEqual([len(self.sounds(cut)) for cut, _ in cuts], [0, 1, 1, 0])
@@ -173,7 +190,8 @@ class Sound(clips_test.Clips):
         with clips_of_events.Reader(clip, facts) as reader:
             given = list(reader.samples(0, 8 * Gst.SECOND))
         for first in 0, 1:
-            with unittest.mock.patch.object(clips_of_events, "QUEUED", 2000), open(self.folder / "cut.mp4", "w+b") as stream:
+            with (unittest.mock.patch.object(clips_of_events, "QUEUED", 2000),
+                  open(self.folder / "cut.mp4", "w+b") as stream):
                 found = clips_of_events.write(sorted(given, key=lambda pair: pair[0] != first), facts, stream)
             self.assertEqual(found, (0, 8 * Gst.SECOND))
             self.assertEqual(len(clips_test.times_of(str(self.folder / "cut.mp4"))), 200)

@@ -1,19 +1,22 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Fuzzing by coverage:   tests/fuzz/fuzz.sh SECONDS [TARGET…]
-# Installs clang, builds the targets with address and undefined sanitizers in a folder of its own, runs each for SECONDS from the kept
-# corpus on (0: only replays it), minimises the corpus, and prints executions and the line coverage of the files aimed at (docs/fuzzing.md).
-# The targets in Python run by atheris, from PyPI; they are skipped, with the reason, where it does not work.
-# CORPUS is the folder of the corpus (tests/fuzz/corpus; one that does not exist begins as a copy of that), BUILD_DIR the build folder (build-fuzz),
-# JOBS how many targets run at a time (one a core). INSTALL=0 installs nothing.
-# Exit status: 0; 1 after a finding, with the path of its reproducer, or if a file with a limit is covered less; 77 without clang.
+# Installs clang, builds the targets with address and undefined sanitizers in a folder of its own, runs each for SECONDS
+# from the kept corpus on (0: only replays it), minimises the corpus, and prints executions and the line coverage of the
+# files aimed at (docs/fuzzing.md). The targets in Python run by atheris, from PyPI; they are skipped, with the reason,
+# where it does not work.
+# CORPUS is the folder of the corpus (tests/fuzz/corpus; one that does not exist begins as a copy of that), BUILD_DIR
+# the build folder (build-fuzz), JOBS how many targets run at a time (one a core). INSTALL=0 installs nothing.
+# Exit status: 0; 1 after a finding, with the path of its reproducer, or if a file with a limit is covered less; 77
+# without clang.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 native=(grammars frames filters mixers)
 python=(arrays configuration lists results)
 # Files aimed at by the native targets, and the least share of their lines in percent; 0: it is only printed.
-aimed=(gst/base/shapes.cpp:90 gst/base/frame.cpp:90 gst/base/properties.cpp:90 kernels/core/polygon.cpp:80 gst/base/video_filter_regions.cpp:90
-  gst/base/video_filter_caps.cpp:0 gst/base/video_filter_frames.cpp:0 gst/base/video_mixer_caps.cpp:0 gst/base/video_mixer_frames.cpp:0 gst/base/transfer.cpp:0
+aimed=(gst/base/shapes.cpp:90 gst/base/frame.cpp:90 gst/base/properties.cpp:90 kernels/core/polygon.cpp:80
+  gst/base/video_filter_regions.cpp:90 gst/base/video_filter_caps.cpp:0 gst/base/video_filter_frames.cpp:0
+  gst/base/video_mixer_caps.cpp:0 gst/base/video_mixer_frames.cpp:0 gst/base/transfer.cpp:0
   gst/base/host.cpp:0 gst/frames/frames.cpp:0 gst/frames/maker.cpp:0 gst/frames/dlpack.cpp:0)
 
 if [[ ! ${1:-} =~ ^[0-9]{1,6}$ ]]; then
@@ -43,18 +46,23 @@ for program in clang++ llvm-cov llvm-profdata; do
 done
 mkdir -p "$build"
 if [[ ! -f $build/build.ninja ]]; then export CC=clang CXX=clang++; fi
-build_project "$root" "$build" -Dfuzzers=enabled -Dcuda=disabled -Dtests=disabled -Dbenchmarks=disabled -Db_lundef=false fuzzers >"$build/build.log" 2>&1 ||
+build_project "$root" "$build" -Dfuzzers=enabled -Dcuda=disabled -Dtests=disabled -Dbenchmarks=disabled \
+  -Db_lundef=false fuzzers >"$build/build.log" 2>&1 ||
   { tail -40 "$build/build.log" >&2; exit 1; }
 findings=$build/findings logs=$build/fuzz-logs
 mkdir -p "$findings" "$logs"
 if [[ ! -d $corpus ]]; then cp -r "$root/tests/fuzz/corpus" "$corpus"; fi
 
 # The options of sanitizers are in the targets. Python and its modules free little when they end.
-export GST_PLUGIN_PATH_1_0=$build/gst GST_REGISTRY_DISABLE=yes CUDAVISION_LIBRARY=$build/gst/libgstcudavision.so LLVM_PROFILE_FILE=/dev/null
+export GST_PLUGIN_PATH_1_0=$build/gst GST_REGISTRY_DISABLE=yes CUDAVISION_LIBRARY=$build/gst/libgstcudavision.so \
+  LLVM_PROFILE_FILE=/dev/null
 interpreter=$build/python/bin/python
-if [[ " ${targets[*]} " =~ \ (arrays|configuration|lists|results)\  && ${INSTALL:-1} != 0 && ! -e $build/python/done ]]; then
-  { /usr/bin/python3 -m venv --system-site-packages "$build/python" && "$interpreter" -m pip install --quiet --disable-pip-version-check atheris==3.0.0 &&
-    touch "$build/python/done"; } >"$logs/atheris" 2>&1 || echo "atheris cannot be installed: $(tail -1 "$logs/atheris")"
+if [[ " ${targets[*]} " =~ \ (arrays|configuration|lists|results)\  &&
+  ${INSTALL:-1} != 0 && ! -e $build/python/done ]]; then
+  { /usr/bin/python3 -m venv --system-site-packages "$build/python" &&
+    "$interpreter" -m pip install --quiet --disable-pip-version-check atheris==3.0.0 &&
+    touch "$build/python/done"; } >"$logs/atheris" 2>&1 ||
+    echo "atheris cannot be installed: $(tail -1 "$logs/atheris")"
 fi
 
 is_native() { [[ " ${native[*]} " == *" $1 "* ]]; }
@@ -82,7 +90,8 @@ skipped() {
 fuzz() {
   local target=$1 grown=$build/corpus/$1 status=0 dictionary=$root/tests/fuzz/targets/$1.dict options folders
   mkdir -p "$grown" "$corpus/$target"
-  options=("-max_len=$most_length" -timeout=600 -rss_limit_mb=6144 -print_final_stats=1 -artifact_prefix="$findings/$target-")
+  options=("-max_len=$most_length" -timeout=600 -rss_limit_mb=6144 -print_final_stats=1
+    -artifact_prefix="$findings/$target-")
   if [[ -f $dictionary ]]; then options+=(-dict="$dictionary"); fi
   if ((seconds)); then options+=(-max_total_time="$seconds"); else options+=(-runs=0); fi
   folders=("$grown" "$corpus/$target")
@@ -92,7 +101,8 @@ fuzz() {
     rm -rf "$build/merged-$target"
     mkdir "$build/merged-$target"
     if is_native "$target"; then  # by edges alone, without how often they run: a third of the files
-      set -- -set_cover_merge=1 -use_counters=0 -max_len=$most_length -timeout=600 -rss_limit_mb=6144 "$build/merged-$target"
+      set -- -set_cover_merge=1 -use_counters=0 -max_len=$most_length -timeout=600 \
+        -rss_limit_mb=6144 "$build/merged-$target"
     else
       set -- --minimise "$build/merged-$target"
     fi
@@ -126,8 +136,10 @@ for target in "${targets[@]}"; do
     failed=1
     found="FINDING: $(sed -n 's/.*Test unit written to //p' "$logs/$target" | tail -1) ($logs/$target)"
   fi
-  printf '%-16s%12s%10s%10s  %s\n' "$target" "$(sed -n 's/^stat::number_of_executed_units: *//p' "$logs/$target" | tail -1)" \
-    "$(find "$corpus/$target" -type f | wc -l)" "$(find "$corpus/$target" -type f -printf '%s\n' | awk '{ sum += $1 } END { print sum + 0 }')" "$found"
+  printf '%-16s%12s%10s%10s  %s\n' "$target" \
+    "$(sed -n 's/^stat::number_of_executed_units: *//p' "$logs/$target" | tail -1)" \
+    "$(find "$corpus/$target" -type f | wc -l)" \
+    "$(find "$corpus/$target" -type f -printf '%s\n' | awk '{ sum += $1 } END { print sum + 0 }')" "$found"
 done
 
 if ((failed)); then exit 1; fi
@@ -140,7 +152,8 @@ printf '\n%-44s%8s%8s%11s\n' file lines covered ''
 for target in "${targets[@]}"; do
   if [[ " ${runs[*]} " != *" $target "* ]]; then continue; fi
   if is_native "$target"; then set -- -runs=0 -max_len=$most_length; else set -- --coverage; fi
-  LLVM_PROFILE_FILE=$profiles/$target-%m.profraw engine "$target" "$@" "$corpus/$target" >"$logs/$target-coverage" 2>&1 ||
+  LLVM_PROFILE_FILE=$profiles/$target-%m.profraw engine "$target" "$@" \
+    "$corpus/$target" >"$logs/$target-coverage" 2>&1 ||
     { failed=1; tail -20 "$logs/$target-coverage" >&2; }
   if ! is_native "$target"; then grep -a ' %$' "$logs/$target-coverage"; fi
 done
@@ -156,7 +169,8 @@ for file, _, least in (name.partition(":") for name in aimed):
     lines = next(each["summary"]["lines"] for each in files if each["filename"].endswith("/" + file))
     below = whole == "1" and lines["percent"] < float(least)
     failed = failed or below
-    print("{:<44}{count:>8}{covered:>8}{percent:>9.1f} %".format(file, **lines) + (f"  BELOW {least} %" if below else ""))
+    print("{:<44}{count:>8}{covered:>8}{percent:>9.1f} %".format(file, **lines)
+          + (f"  BELOW {least} %" if below else ""))
 sys.exit(failed)' "$whole" "${aimed[@]}" || failed=1
 fi
 exit "$failed"

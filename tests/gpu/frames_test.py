@@ -2,25 +2,29 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Tests cudavision.frames with frames in CUDA memory:  frames_test.py [-k PATTERN]
 
-For a GPU host, where `run.sh frames` of the bundle runs it: with PyTorch and CuPy, and with Numba and JAX if they are there. It
-calls GStreamer by ctypes (gstreamer.py), because such hosts have no PyGObject. tests/frames_test.py tests what needs no GPU.
-It is one long file, so that a host needs one command. The last line is the count. Exit status: 0; 1 after a failure; 77 without a
-GPU, PyTorch or CuPy.
+For a GPU host, where `run.sh frames` of the bundle runs it: with PyTorch and CuPy, and with Numba and JAX if they are
+there. It calls GStreamer by ctypes (gstreamer.py), because such hosts have no PyGObject. tests/frames_test.py tests
+what needs no GPU. It is one long file, so that a host needs one command. The last line is the count. Exit status: 0; 1
+after a failure; 77 without a GPU, PyTorch or CuPy.
 
 Each pitfall that roboflow/inference#2649 lists for such a bridge has a test here or in tests/frames_test.py:
     no CUDA context on the consumer's thread       Order.test_thread_without_context, Order.test_probe
-    the buffer goes back while kernels read it     Order.test_late_consumer, Making.test_wrapped_or_copied (the other way)
-    the offset of a plane is not in the pointer    Addresses.test_all_libraries_see_the_same_memory, Writing.test_read_only
+    the buffer goes back while kernels read it     Order.test_late_consumer, Making.test_wrapped_or_copied (the other
+                                                   way)
+    the offset of a plane is not in the pointer    Addresses.test_all_libraries_see_the_same_memory,
+                                                   Writing.test_read_only
     a timeout looks like other failures            Writing.test_time_limit
     waits without an end                           Writing.test_time_limit, frames.drain() after each test
-    teardown while consumers still work            Lifetimes.test_arrays_outlive_the_pipeline, Lifetimes.test_other_threads
+    teardown while consumers still work            Lifetimes.test_arrays_outlive_the_pipeline,
+                                                   Lifetimes.test_other_threads
     a frame is closed while it is used             Lifetimes.test_release_beside_other_threads
     failures leave something behind                Lifetimes.test_nothing_stays_after_an_error
     a plugin of another version; no reason given   WithoutBindings.test_errors
     a silent way around the GPU                    Protocol.test_system_memory, Errors.test_no_gpu
 
-Frames are pictures of one value, which differs from frame to frame, so a frame that is read too early or too late, or written by
-others meanwhile, has a wrong value. Kernels of about 20 ms before the use of an array make the consumer late.
+Frames are pictures of one value, which differs from frame to frame, so a frame that is read too early or too late,
+or written by others meanwhile, has a wrong value. Kernels of about 20 ms before the use of an array make the
+consumer late.
 """
 
 import ctypes
@@ -57,7 +61,9 @@ SHARES_STREAMS = gst.version >= (1, 24)
 SINK = "appsink name=sink sync=false enable-last-sample=false max-buffers=2"
 CUDA = "video/x-raw(memory:CUDAMemory)"
 LATE = int(
-    torch.cuda.get_device_properties(0).clock_rate * 20 if hasattr(torch.cuda.get_device_properties(0), "clock_rate") else 36e6
+    torch.cuda.get_device_properties(0).clock_rate * 20
+    if hasattr(torch.cuda.get_device_properties(0), "clock_rate")
+    else 36e6
 )
 
 
@@ -80,9 +86,13 @@ def caps_of(format, memory=""):
 class Pictures:
     """Pictures of one value each, which go through `elements` to an appsink. `with` starts and stops the pipeline."""
 
-    def __init__(self, count, format="NV12", elements="cudagaussian backend=cuda", context=CONTEXT, sink=f"{CUDA} ! {SINK}"):
+    def __init__(
+        self, count, format="NV12", elements="cudagaussian backend=cuda", context=CONTEXT, sink=f"{CUDA} ! {SINK}"
+    ):
         self._count, self._format = count, format
-        self.pipeline = gst.pipeline(f'appsrc name=source format=time caps="{caps_of(format)}" ! {elements} ! {sink}', context)
+        self.pipeline = gst.pipeline(
+            f'appsrc name=source format=time caps="{caps_of(format)}" ! {elements} ! {sink}', context
+        )
 
     def __enter__(self):
         self.pipeline.__enter__()
@@ -135,10 +145,18 @@ class Addresses(Case):
         with Pictures(3) as pictures:
             for index, sample in pictures:
                 frame = frames.Frame(sample.buffer, sample.caps, device="cuda:0")
-                self.assertEqual([plane.shape for plane in frame.planes], [(HEIGHT, WIDTH), (HEIGHT // 2, WIDTH // 2, 2)])
-                self.assertGreaterEqual(frame.planes[1].address, frame.planes[0].address + frame.planes[0].strides[0] * HEIGHT)
+                self.assertEqual(
+                    [plane.shape for plane in frame.planes], [(HEIGHT, WIDTH), (HEIGHT // 2, WIDTH // 2, 2)]
+                )
+                self.assertGreaterEqual(
+                    frame.planes[1].address, frame.planes[0].address + frame.planes[0].strides[0] * HEIGHT
+                )
                 for plane in frame.planes:
-                    by_torch, by_cupy, by_interface = torch.from_dlpack(plane), cupy.from_dlpack(plane), cupy.asarray(plane)
+                    by_torch, by_cupy, by_interface = (
+                        torch.from_dlpack(plane),
+                        cupy.from_dlpack(plane),
+                        cupy.asarray(plane),
+                    )
                     self.assertEqual({by_torch.data_ptr(), by_cupy.data.ptr, by_interface.data.ptr}, {plane.address})
                     self.assertEqual(tuple(by_torch.shape), plane.shape)
                     self.assertEqual(tuple(by_torch.stride()), plane.strides)
@@ -195,7 +213,9 @@ class Addresses(Case):
         maker = frames.BufferMaker("RGBA", WIDTH, HEIGHT)
         with Pictures(1, "RGBA") as pictures:
             for index, sample in pictures:
-                array = jax.dlpack.from_dlpack(cupy.ascontiguousarray(cupy.from_dlpack(frames.Frame(sample.buffer, sample.caps))))
+                array = jax.dlpack.from_dlpack(
+                    cupy.ascontiguousarray(cupy.from_dlpack(frames.Frame(sample.buffer, sample.caps)))
+                )
                 self.whole(array, value_of(index))
                 made = maker(array, pts=0, duration=time_of(1))
         self.assertEqual([set(data) for data in output_of([made], "RGBA")], [{value_of(0)}])
@@ -257,7 +277,8 @@ class Order(Case):
             del os.environ["CUDAVISION_DELAY_STREAMS"]
 
     def test_probe(self):
-        """In a pad probe between elements frames may be unfinished, also with GStreamer 1.22. Its thread has no CUDA context."""
+        """In a pad probe between elements frames may be unfinished, also with GStreamer 1.22. Its thread has no
+        CUDA context."""
         probe = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
         stream, copies, failures = new_stream(), [], []
 
@@ -275,7 +296,13 @@ class Order(Case):
         try:
             pictures = Pictures(40, elements="cudagaussian backend=cuda name=first ! cudagaussian backend=cuda")
             pad = gst.core.gst_element_get_static_pad(ctypes.c_void_p(pictures.pipeline.element("first")), b"src")
-            gst.core.gst_pad_add_probe.argtypes = [ctypes.c_void_p, ctypes.c_int, probe, ctypes.c_void_p, ctypes.c_void_p]
+            gst.core.gst_pad_add_probe.argtypes = [
+                ctypes.c_void_p,
+                ctypes.c_int,
+                probe,
+                ctypes.c_void_p,
+                ctypes.c_void_p,
+            ]
             gst.core.gst_pad_add_probe(pad, 1 << 4, look, None, None)  # GST_PAD_PROBE_TYPE_BUFFER
             with pictures:
                 for index, sample in pictures:
@@ -293,7 +320,9 @@ class Order(Case):
         results = []
 
         def work(plane, value):
-            results.append(bool((cupy.from_dlpack(plane) == value).all()) and bool((torch.from_dlpack(plane) == value).all()))
+            results.append(
+                bool((cupy.from_dlpack(plane) == value).all()) and bool((torch.from_dlpack(plane) == value).all())
+            )
 
         with Pictures(8) as pictures:
             for index, sample in pictures:
@@ -401,7 +430,8 @@ class Making(Case):
         for library in ("torch", "cupy"):
             maker, stream, buffers = frames.BufferMaker("RGBA", WIDTH, HEIGHT), new_stream(), []
             with gst.pipeline(
-                f'appsrc name=source format=time caps="{maker.caps}" ! cudagaussian backend=cuda ! video/x-raw,format=RGBA ! '
+                f'appsrc name=source format=time caps="{maker.caps}" ! cudagaussian backend=cuda ! '
+                'video/x-raw,format=RGBA ! '
                 "appsink name=sink sync=false",
                 CONTEXT,
             ) as pipeline:
@@ -466,7 +496,11 @@ class Making(Case):
     def test_refused(self):
         for function, kind, pattern in (
             (lambda: frames.BufferMaker("GRAY8", 8, 8), ValueError, "no frames of the format GRAY8"),
-            (lambda: frames.BufferMaker("RGBA", 8, 8, device="cuda:99"), ValueError, "no CUDA device 99: this machine has"),
+            (
+                lambda: frames.BufferMaker("RGBA", 8, 8, device="cuda:99"),
+                ValueError,
+                "no CUDA device 99: this machine has",
+            ),
             (lambda: frames.context(99), ValueError, "no CUDA device 99"),
             (
                 lambda: frames.BufferMaker("RGBA", 8, 8)(torch.zeros((8, 8, 4), dtype=torch.uint8)),
@@ -527,7 +561,11 @@ class Lifetimes(Case):
         with Pictures(1) as pictures:
             for _, sample in pictures:
                 before = gst.references(sample.buffer)
-                for wrong in ({"caps": caps_of("RGBA", "(memory:CUDAMemory)")}, {"device": "cpu"}, {"device": "cuda:1"}):
+                for wrong in (
+                    {"caps": caps_of("RGBA", "(memory:CUDAMemory)")},
+                    {"device": "cpu"},
+                    {"device": "cuda:1"},
+                ):
                     with self.assertRaises(BufferError):
                         frames.Frame(sample.buffer, **dict({"caps": sample.caps}, **wrong))
                 gc.collect()
@@ -538,7 +576,8 @@ class Results(Case):
     def test_tables(self):
         """Tables in CUDA memory, and counts."""
         with gst.pipeline(
-            "videotestsrc pattern=ball num-buffers=5 ! video/x-raw,format=NV12,width=320,height=240 ! cudagaussian backend=cuda ! "
+            "videotestsrc pattern=ball num-buffers=5 ! video/x-raw,format=NV12,width=320,height=240 ! "
+            "cudagaussian backend=cuda ! "
             "cudaintegral backend=cuda layout=padded squared=true ! cudahistogram backend=cuda add-meta=true ! "
             f"{CUDA} ! {SINK}",
             CONTEXT,
@@ -565,7 +604,13 @@ class Protocol(Case):
         with Pictures(1) as pictures:
             for _, sample in pictures:
                 plane = frames.Frame(sample.buffer, sample.caps).planes[0]
-                for stream, kind in ((0, ValueError), (7, ValueError), (-2, ValueError), ("1", TypeError), (1.0, TypeError)):
+                for stream, kind in (
+                    (0, ValueError),
+                    (7, ValueError),
+                    (-2, ValueError),
+                    ("1", TypeError),
+                    (1.0, TypeError),
+                ):
                     with self.assertRaises(kind):
                         plane.__dlpack__(stream=stream)
                 with self.assertRaisesRegex(BufferError, "not on cuda:7"):
@@ -598,5 +643,8 @@ if __name__ == "__main__":
     )
     result = unittest.main(verbosity=2, exit=False).result
     failed = len(result.failures) + len(result.errors)
-    print(f"{result.testsRun - failed - len(result.skipped)} passed, {failed} failed, {len(result.skipped)} skipped", flush=True)
+    print(
+        f"{result.testsRun - failed - len(result.skipped)} passed, {failed} failed, {len(result.skipped)} skipped",
+        flush=True,
+    )
     sys.exit(1 if failed else 0)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The few functions of GStreamer that the tests of frames need, called by ctypes: GPU hosts have no PyGObject. Objects are
-addresses.
+"""The few functions of GStreamer that the tests of frames need, called by ctypes: GPU hosts have no PyGObject. Objects
+are addresses.
 
-A process reads LD_LIBRARY_PATH only when it starts, and the libraries of the bundle must not replace those of the host's Python: so
-load() takes a library from the bundle only where the host has none."""
+A process reads LD_LIBRARY_PATH only when it starts, and the libraries of the bundle must not replace those of the
+host's Python: so load() takes a library from the bundle only where the host has none."""
 
 import ctypes
 import os
@@ -20,7 +20,8 @@ _loaded = {}
 
 
 def load(name, folder):
-    """Loads a library by its path or name. What it needs and the host lacks, or has too old, is loaded from `folder` first."""
+    """Loads a library by its path or name. What it needs and the host lacks, or has too old, is loaded from
+    `folder` first."""
     for _ in range(200):
         try:
             return _loaded.setdefault(name, ctypes.CDLL(name))

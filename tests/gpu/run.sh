@@ -3,20 +3,24 @@
 # Runs in the unpacked bundle of tests/gpu-bundle.sh, on a GPU host that has only the driver:
 #   run.sh [tests] [late] [neighbours] [sanitize] [bench] [pipelines] [frames] [soak] [all]       (no argument: tests)
 # tests      kernel tests on CUDA, element tests, the fuzzer on CUDA (FUZZ_CASES=3000)
-# late       element tests and the fuzzer again, while the GPU pauses before random frames: frames used too early or too late differ
-# neighbours the plugin's elements beside all stock elements of the bundle (minutes: each pipeline is a process, which opens the GPU)
-# sanitize   some kernel tests with compute-sanitizer's memcheck, racecheck and initcheck (SANITIZE_TESTS=16 for each program); element
-#            tests with memcheck
-# bench      bench_kernels (compared with NPP if the host has nvcc and NPP), bench_pipelines.py (beside GStreamer's own elements: those of
-#            nvcodec that compile kernels need an NVRTC of CUDA 12; unzip PyPI's wheel nvidia-cuda-nvrtc-cu12, add its folder
-#            nvidia/cuda_nvrtc/lib to LD_LIBRARY_PATH and set GST_CUDA_NVRTC_LIBNAME=libnvrtc.so.12). FRAMES=, TURNS= and ONLY= (a
-#            regular expression) for the pipelines; with ONLY nothing but pipelines is measured. ONLY='at a time' is motion-scan's share
-#            of the decoder's rate. cvcuda_peers.py needs a python3 with PyTorch and CV-CUDA: unzip PyPI's wheel cvcuda-cu13 and add
-#            its folder to PYTHONPATH
+# late       element tests and the fuzzer again, while the GPU pauses before random frames: frames used too early or too
+#            late differ
+# neighbours the plugin's elements beside all stock elements of the bundle (minutes: each pipeline is a process, which
+#            opens the GPU)
+# sanitize   some kernel tests with compute-sanitizer's memcheck, racecheck and initcheck (SANITIZE_TESTS=16 for each
+#            program); element tests with memcheck
+# bench      bench_kernels (compared with NPP if the host has nvcc and NPP), bench_pipelines.py (beside GStreamer's own
+#            elements: those of nvcodec that compile kernels need an NVRTC of CUDA 12; unzip PyPI's wheel
+#            nvidia-cuda-nvrtc-cu12, add its folder nvidia/cuda_nvrtc/lib to LD_LIBRARY_PATH and set
+#            GST_CUDA_NVRTC_LIBNAME=libnvrtc.so.12). FRAMES=, TURNS= and ONLY= (a regular expression) for the pipelines;
+#            with ONLY nothing but pipelines is measured. ONLY='at a time' is motion-scan's share of the decoder's rate.
+#            cvcuda_peers.py needs a python3 with PyTorch and CV-CUDA: unzip PyPI's wheel cvcuda-cu13 and add its folder
+#            to PYTHONPATH
 # pipelines  gst-launch-1.0 pipelines, some of which decode the packed clips; a live one that must not drop a frame
-# frames     frames in CUDA memory as arrays of PyTorch, CuPy, Numba and JAX, and arrays as frames: needs a python3 with PyTorch and CuPy.
-#            FRAMES_TESTS='-k late' selects tests
-# soak       16 pipelines side by side, disturbed at random, for SOAK_SECONDS=600 (SOAK_SEED=1); every frame is compared, memory stays flat
+# frames     frames in CUDA memory as arrays of PyTorch, CuPy, Numba and JAX, and arrays as frames: needs a python3 with
+#            PyTorch and CuPy. FRAMES_TESTS='-k late' selects tests
+# soak       16 pipelines side by side, disturbed at random, for SOAK_SECONDS=600 (SOAK_SEED=1); every frame is
+#            compared, memory stays flat
 # all        all but the soak
 # Logs and JSON files go to $OUT, or to ./logs. The last line is the count. The exit status is 0 only if nothing failed.
 # Tests that need something the host lacks are skipped and give the reason.
@@ -30,8 +34,8 @@ trap 'rm -rf "$state"' EXIT
 # The environment for programs of the bundle only: the host's compiler and tools must find the host's libraries.
 bundled=(env -u GST_PLUGIN_PATH -u GST_PLUGIN_SYSTEM_PATH
   LD_LIBRARY_PATH="$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" PATH="$here/bin:$PATH" LC_ALL=C.UTF-8
-  GST_PLUGIN_SYSTEM_PATH_1_0="$here/gst" GST_PLUGIN_PATH_1_0="$here/plugin" GST_PLUGIN_SCANNER="$here/bin/gst-plugin-scanner"
-  GST_REGISTRY="$state/registry.bin")
+  GST_PLUGIN_SYSTEM_PATH_1_0="$here/gst" GST_PLUGIN_PATH_1_0="$here/plugin"
+  GST_PLUGIN_SCANNER="$here/bin/gst-plugin-scanner" GST_REGISTRY="$state/registry.bin")
 
 passed=0 failed=0 skipped=0
 report() {  # result name [remark]
@@ -43,8 +47,8 @@ report() {  # result name [remark]
   printf '%s  %-34s %s\n' "$1" "$2" "${3:-}"
 }
 
-# name seconds command …: runs a command with a time limit. Its exit status is 0, 77 (skipped) or a failure. The remark contains the count
-# of test cases from the log, if there is one.
+# name seconds command …: runs a command with a time limit. Its exit status is 0, 77 (skipped) or a failure. The remark
+# contains the count of test cases from the log, if there is one.
 run() {
   local name=$1 limit=$2 log start status remark
   shift 2
@@ -53,14 +57,20 @@ run() {
   timeout --kill-after=10 "$limit" "$@" >"$log" 2>&1 </dev/null
   status=$?
   remark=$(awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN { printf "%6.1f s", b - a }')
-  remark+="  $(grep -aE '^[0-9]+ passed,|^[0-9]+%: Checks|ERROR SUMMARY|RACECHECK SUMMARY|^Execution ended' "$log" | tail -1)"
+  remark+="  $(grep -aE '^[0-9]+ passed,|^[0-9]+%: Checks|ERROR SUMMARY|RACECHECK SUMMARY|^Execution ended' "$log" |
+    tail -1)"
   case $status in
     0) report PASS "$name" "$remark" ;;
     77) report SKIP "$name" "$(tail -1 "$log" | cut -c1-120)" ;;
     *)
-      if ((status == 124 || status == 137)); then remark+="  stopped after $limit s"; else remark+="  exit status $status"; fi
+      if ((status == 124 || status == 137)); then
+        remark+="  stopped after $limit s"
+      else
+        remark+="  exit status $status"
+      fi
       report FAIL "$name" "$remark"
-      grep -aE '\[  FAILED  \]|Failure|: [FE]:|ERROR|error:|erroneous|FAILED' "$log" | head -8 | cut -c1-160 | sed 's/^/      | /'
+      grep -aE '\[  FAILED  \]|Failure|: [FE]:|ERROR|error:|erroneous|FAILED' "$log" | head -8 | cut -c1-160 |
+        sed 's/^/      | /'
       ;;
   esac
   return "$status"
@@ -70,7 +80,8 @@ programs() { find "$here/tests/$1" -maxdepth 1 -type f -perm -u+x ! -name '*.so'
 has() { "${bundled[@]}" gst-inspect-1.0 --exists --atleast-version=0.0 "$1" 2>/dev/null; }
 gpu() { nvidia-smi -L >/dev/null 2>&1 || [[ -e /dev/nvidiactl ]]; }
 
-# program count: prints a filter with at most this many CUDA tests, spread evenly over all tests of the program except the large ones.
+# program count: prints a filter with at most this many CUDA tests, spread evenly over all tests of the program except
+# the large ones.
 some_tests() {
   "${bundled[@]}" "$1" --gtest_list_tests '--gtest_filter=*Cuda*-*Large*' 2>/dev/null |
     awk '/^[^ ].*\.( |$)/ { suite = $1; next } /^  / { print suite $1 }' |
@@ -80,8 +91,8 @@ some_tests() {
     }'
 }
 
-# Runs a test program in several parallel parts, since its slow references take most of the time. Prints their logs and the sum of their
-# counts.
+# Runs a test program in several parallel parts, since its slow references take most of the time. Prints their logs and
+# the sum of their counts.
 # shellcheck disable=SC2016
 in_parts='
   parts=$1; shift
@@ -108,7 +119,8 @@ mode_tests() {
   for program in $(programs kernels); do
     found=1
     if [[ -z $(some_tests "$program" 1) ]]; then continue; fi  # the program has no CUDA tests
-    run "kernels/${program##*/}" 300 "${bundled[@]}" OPENCV_FOR_THREADS_NUM=1 bash -c "$in_parts" "$logs/part" "$parts" "$program" '--gtest_filter=*Cuda*'
+    run "kernels/${program##*/}" 300 "${bundled[@]}" OPENCV_FOR_THREADS_NUM=1 bash -c "$in_parts" "$logs/part" \
+      "$parts" "$program" '--gtest_filter=*Cuda*'
   done
   ((found)) || report SKIP kernels 'no kernel tests in the bundle'
   elements_and_fuzz '' "${FUZZ_CASES:-3000}"
@@ -118,11 +130,15 @@ mode_late() { elements_and_fuzz late/ "$((${FUZZ_CASES:-3000} / 10))" env CUDAVI
 
 mode_neighbours() {
   local program=$here/tests/elements/elements_neighbours
-  if [[ -x $program ]]; then run neighbours 550 "${bundled[@]}" "$program"; else report SKIP neighbours 'not in the bundle'; fi
+  if [[ -x $program ]]; then
+    run neighbours 550 "${bundled[@]}" "$program"
+  else
+    report SKIP neighbours 'not in the bundle'
+  fi
 }
 
-# prefix cases [command …]: runs the element tests and the fuzzer, each by the command. All tests of a program run in one process, since a
-# process takes half a second to open the GPU.
+# prefix cases [command …]: runs the element tests and the fuzzer, each by the command. All tests of a program run in
+# one process, since a process takes half a second to open the GPU.
 elements_and_fuzz() {
   local prefix=$1 cases=$2 program found=0
   shift 2
@@ -145,7 +161,8 @@ mode_soak() {
     report SKIP soak 'not in the bundle'
     return
   fi
-  run soak $((seconds + 120)) "${bundled[@]}" "$here/tests/soak/soak" --backend cuda --seconds "$seconds" --seed "${SOAK_SEED:-1}"
+  run soak $((seconds + 120)) "${bundled[@]}" "$here/tests/soak/soak" --backend cuda --seconds "$seconds" \
+    --seed "${SOAK_SEED:-1}"
   grep -aE '^(FAILED: )?(process|device):|frames compared' "$log" | sed 's/^/      | /'
 }
 
@@ -159,25 +176,29 @@ mode_sanitize() {
     filter=$(some_tests "$program" "${SANITIZE_TESTS:-16}")
     [[ -n $filter ]] || continue
     for tool in memcheck racecheck initcheck; do
-      run "$tool/${program##*/}" 90 "${bundled[@]}" compute-sanitizer --tool "$tool" --error-exitcode 9 "$program" "--gtest_filter=$filter"
+      run "$tool/${program##*/}" 90 "${bundled[@]}" compute-sanitizer --tool "$tool" \
+        --error-exitcode 9 "$program" "--gtest_filter=$filter"
     done
   done
   # Frames in flight: their copies and kernels overlap.
   for program in "$here/tests/elements/elements_async_depth" "$here/tests/elements/elements_gaussian"; do
     [[ -x $program ]] || continue
-    run "memcheck/${program##*/}" 300 "${bundled[@]}" CK_FORK=no compute-sanitizer --tool memcheck --error-exitcode 9 "$program"
+    run "memcheck/${program##*/}" 300 "${bundled[@]}" CK_FORK=no compute-sanitizer --tool memcheck \
+      --error-exitcode 9 "$program"
   done
 }
 
-# Python and its libraries are the host's, so LD_LIBRARY_PATH has no folder of the bundle: tests/gpu/gstreamer.py takes from there what the
-# host lacks.
+# Python and its libraries are the host's, so LD_LIBRARY_PATH has no folder of the bundle: tests/gpu/gstreamer.py takes
+# from there what the host lacks.
 mode_frames() {
   local log=$logs/frames.log
   # shellcheck disable=SC2086
-  run frames 550 env -u GST_PLUGIN_PATH -u GST_PLUGIN_SYSTEM_PATH GST_PLUGIN_SYSTEM_PATH_1_0="$here/gst" GST_PLUGIN_PATH_1_0="$here/plugin" \
+  run frames 550 env -u GST_PLUGIN_PATH -u GST_PLUGIN_SYSTEM_PATH GST_PLUGIN_SYSTEM_PATH_1_0="$here/gst" \
+    GST_PLUGIN_PATH_1_0="$here/plugin" \
     GST_PLUGIN_SCANNER="$here/bin/gst-plugin-scanner" GST_REGISTRY="$state/registry-frames.bin" PYTHONUNBUFFERED=1 \
     python3 "$here/tests/gpu/frames_test.py" ${FRAMES_TESTS:-}
-  grep -aE '^(#|refused:|kernels of)|\.\.\. (FAIL|ERROR|skipped)|^(FAIL|ERROR|[A-Za-z]*Error|AssertionError):' "$log" | cut -c1-160 | sed 's/^/      | /'
+  grep -aE '^(#|refused:|kernels of)|\.\.\. (FAIL|ERROR|skipped)|^(FAIL|ERROR|[A-Za-z]*Error|AssertionError):' "$log" |
+    cut -c1-160 | sed 's/^/      | /'
 }
 
 # Builds the peers if the host has NPP (CUB comes with nvcc). Reports a result in either case.
@@ -189,8 +210,10 @@ build_peers() {
     return
   fi
   folder=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
-  header=$(find -L "$folder" /usr/include /usr/local/cuda*/ -maxdepth 5 -name nppi_filtering_functions.h 2>/dev/null | head -1)
-  library=$(find -L "$folder" /usr/lib/x86_64-linux-gnu /usr/local/cuda*/ -maxdepth 5 -name 'libnppif.so*' ! -path '*/stubs/*' 2>/dev/null | head -1)
+  header=$(find -L "$folder" /usr/include /usr/local/cuda*/ -maxdepth 5 -name nppi_filtering_functions.h 2>/dev/null |
+    head -1)
+  library=$(find -L "$folder" /usr/lib/x86_64-linux-gnu /usr/local/cuda*/ -maxdepth 5 -name 'libnppif.so*' \
+    ! -path '*/stubs/*' 2>/dev/null | head -1)
   folder=$(dirname "$library")
   # Link by file name, since a runtime package has only versioned file names.
   for part in nppial nppif nppist nppc; do
@@ -200,7 +223,8 @@ build_peers() {
     report SKIP "$name" "nvcc, but no NPP (${header:-no header}, ${library:-no library})"
     return
   fi
-  run "$name" 240 "$nvcc" -O2 -std=c++17 -arch=native -shared -Xcompiler -fPIC -cudart static -I"$here" -I"$(dirname "$header")" \
+  run "$name" 240 "$nvcc" -O2 -std=c++17 -arch=native -shared -Xcompiler -fPIC -cudart static \
+    -I"$here" -I"$(dirname "$header")" \
     "$here/tests/bench/peers.cu" -o "$here/tests/bench/libcudavision-bench-npp.so" "${libraries[@]}" \
     -Xlinker -rpath="$folder" -Xcompiler -static-libstdc++ -Xcompiler -static-libgcc
 }
@@ -238,7 +262,8 @@ mode_bench() {
     local clips=() clip
     for clip in "$here"/media/*.mp4; do [[ -f $clip ]] && clips+=("--clip=$clip"); done
     run bench/pipelines 900 "${bundled[@]}" python3 "$here/tests/bench/bench_pipelines.py" --plugin="$here/plugin" \
-      --json="$logs/pipelines.json" --turns="${TURNS:-3}" --only="${ONLY:-}" ${FRAMES:+"--frames=$FRAMES"} "${clips[@]}" || [[ $? == 1 ]] && cut -c1-220 "$logs/bench_pipelines.log"
+      --json="$logs/pipelines.json" --turns="${TURNS:-3}" --only="${ONLY:-}" ${FRAMES:+"--frames=$FRAMES"} \
+      "${clips[@]}" || [[ $? == 1 ]] && cut -c1-220 "$logs/bench_pipelines.log"
   else
     report SKIP bench/pipelines 'no python3'
   fi
@@ -253,12 +278,13 @@ same_events() {
   fi
   for backend in cuda cpu; do
     # shellcheck disable=SC2086
-    "${bundled[@]}" timeout 60 gst-launch-1.0 -m $2 ! video/x-raw ! cudadiff output=passthrough backend="$backend" ! fakesink 2>/dev/null |
+    "${bundled[@]}" timeout 60 gst-launch-1.0 -m $2 ! video/x-raw ! cudadiff output=passthrough backend="$backend" ! \
+      fakesink 2>/dev/null |
       sed -n 's/.*(element): cudadiff, //p' >"$state/events.$backend"
   done
   # shellcheck disable=SC2016
-  run "$1" 10 bash -c '[[ $(wc -l <"$1") -ge 100 ]] && cmp "$1" "$2" && echo "$(wc -l <"$1") frames passed, 0 differ"' sh \
-    "$state/events.cuda" "$state/events.cpu"
+  run "$1" 10 bash -c '[[ $(wc -l <"$1") -ge 100 ]] && cmp "$1" "$2" && echo "$(wc -l <"$1") frames passed, 0 differ"' \
+    sh "$state/events.cuda" "$state/events.cpu"
 }
 
 # name elements-needed pipeline: runs a pipeline. Skipped if an element or the GPU is missing.
@@ -290,8 +316,8 @@ drops_none() {
   run "$1" 60 "${bundled[@]}" "$program" --rendered "$3" "$4"
 }
 
-# name element source [between]: between cudaupload, which names system memory first, and a sink that accepts anything, all caps of the
-# element must have CUDA memory, also if other elements are between cudaupload and the element.
+# name element source [between]: between cudaupload, which names system memory first, and a sink that accepts anything,
+# all caps of the element must have CUDA memory, also if other elements are between cudaupload and the element.
 stays_on_the_gpu() {
   local between=${4:-}
   if ! gpu || ! has cudaupload || { [[ $between ]] && ! has "${between%% *}"; }; then
@@ -301,7 +327,8 @@ stays_on_the_gpu() {
   # shellcheck disable=SC2016,SC2086
   run "$1" 60 "${bundled[@]}" bash -c '
     gst-launch-1.0 -v $2 ! cudaupload ${3:+! $3} ! $1 name=element ! fakesink | tee /dev/stderr |
-      awk "/element\\.|:element:/ && /: caps = / { all++; cuda += /memory:CUDAMemory/ } END { exit !(all >= 2 && cuda == all) }"' \
+      awk "/element\\.|:element:/ && /: caps = / { all++; cuda += /memory:CUDAMemory/ }
+        END { exit !(all >= 2 && cuda == all) }"' \
     sh "$2" "$3" "$between"
 }
 
@@ -312,48 +339,80 @@ mode_pipelines() {
   run pipelines/inspect 60 "${bundled[@]}" gst-inspect-1.0 cudavision
   launch pipelines/system "$ours" "$source ! $filters ! $raw ! fakesink"
   launch pipelines/to-cuda "$ours" "$source,format=NV12 ! $filters ! $cuda ! fakesink"
-  launch pipelines/from-cuda "$ours" "$source,format=NV12 ! cudagaussian backend=cuda ! $cuda ! cudaconvolve preset=gradient ! $raw ! fakesink"
-  launch pipelines/queue "$ours" "$source,format=NV12 ! cudagaussian backend=cuda ! queue ! cudaconvolve preset=sharpen ! queue ! $raw ! fakesink"
-  launch pipelines/tee "$ours" "$source,format=NV12 ! cudagaussian backend=cuda ! tee name=t ! queue ! cudaconvolve preset=emboss ! $raw ! fakesink t. ! queue ! cudaconvolve preset=box ! $raw ! fakesink"
-  local live='videotestsrc is-live=true num-buffers=300 pattern=blue' last='fakesink name=last sync=true qos=true max-lateness=20000000'
-  drops_none 'pipelines/live, 60 a second, system' "$ours" 300 "$live ! $raw,format=RGBA,width=1920,height=1080,framerate=60/1 ! $filters ! $raw ! $last"
+  launch pipelines/from-cuda "$ours" \
+    "$source,format=NV12 ! cudagaussian backend=cuda ! $cuda ! cudaconvolve preset=gradient ! $raw ! fakesink"
+  launch pipelines/queue "$ours" \
+    "$source,format=NV12 ! cudagaussian backend=cuda ! queue ! cudaconvolve preset=sharpen ! queue ! $raw ! fakesink"
+  launch pipelines/tee "$ours" \
+    "$source,format=NV12 ! cudagaussian backend=cuda ! tee name=t ! queue ! cudaconvolve preset=emboss ! $raw ! fakesink
+     t. ! queue ! cudaconvolve preset=box ! $raw ! fakesink"
+  local live='videotestsrc is-live=true num-buffers=300 pattern=blue' \
+    last='fakesink name=last sync=true qos=true max-lateness=20000000'
+  drops_none 'pipelines/live, 60 a second, system' "$ours" 300 \
+    "$live ! $raw,format=RGBA,width=1920,height=1080,framerate=60/1 ! $filters ! $raw ! $last"
   drops_none 'pipelines/live, 60 a second, CUDA' "$ours cudadiff" 300 \
-    "$live ! $raw,format=NV12,width=1920,height=1080,framerate=60/1 ! $filters ! cudadiff output=overlay backend=cuda ! $cuda ! $last"
+    "$live ! $raw,format=NV12,width=1920,height=1080,framerate=60/1 ! $filters ! cudadiff output=overlay backend=cuda
+     ! $cuda ! $last"
   drops_none 'pipelines/live, 60 a second, blend' "cudablend cudagaussian" 300 \
-    "cudablend name=b backend=cuda sink_1::alpha=0.5 ! $raw,format=NV12,width=1920,height=1080,framerate=60/1 ! $last $live ! $raw,format=NV12,width=1920,height=1080,framerate=60/1 ! b. $live ! $raw,format=RGBA,width=640,height=360,framerate=60/1 ! cudagaussian ! b."
+    "cudablend name=b backend=cuda sink_1::alpha=0.5 ! $raw,format=NV12,width=1920,height=1080,framerate=60/1 ! $last
+     $live ! $raw,format=NV12,width=1920,height=1080,framerate=60/1 ! b.
+     $live ! $raw,format=RGBA,width=640,height=360,framerate=60/1 ! cudagaussian ! b."
   launch pipelines/gray "$ours" "$source,format=GRAY8 ! $filters ! $raw ! fakesink"
   launch pipelines/10-bit "$ours" "$source,format=P010_10LE ! $filters ! $raw ! fakesink"
-  launch pipelines/odd-size "$ours" "videotestsrc num-buffers=20 ! $raw,width=333,height=77,format=I420 ! $filters ! $raw ! fakesink"
-  launch pipelines/cpu "$ours" "videotestsrc num-buffers=20 ! cudagaussian backend=cpu ! cudaconvolve preset=sharpen backend=cpu ! fakesink"
-  launch pipelines/upload "$ours cudaupload cudadownload" "$source,format=NV12 ! cudaupload ! $filters ! cudadownload ! fakesink"
-  for name in cudaconvolve cudablend; do stays_on_the_gpu "pipelines/$name stays on the GPU" "$name" "$source,format=NV12"; done
+  launch pipelines/odd-size "$ours" \
+    "videotestsrc num-buffers=20 ! $raw,width=333,height=77,format=I420 ! $filters ! $raw ! fakesink"
+  launch pipelines/cpu "$ours" \
+    "videotestsrc num-buffers=20 ! cudagaussian backend=cpu ! cudaconvolve preset=sharpen backend=cpu ! fakesink"
+  launch pipelines/upload "$ours cudaupload cudadownload" \
+    "$source,format=NV12 ! cudaupload ! $filters ! cudadownload ! fakesink"
+  for name in cudaconvolve cudablend; do
+    stays_on_the_gpu "pipelines/$name stays on the GPU" "$name" "$source,format=NV12"
+  done
   stays_on_the_gpu 'pipelines/queue, tee stay on the GPU' cudablend "$source,format=NV12" 'queue ! tee name=t ! queue'
-  stays_on_the_gpu 'pipelines/imagefreeze stays on the GPU' cudaconvolve "$source,format=NV12" 'imagefreeze num-buffers=20'
-  stays_on_the_gpu 'pipelines/videorate stays on the GPU' cudagaussian "$source,format=NV12" 'videorate ! video/x-raw(ANY),framerate=60/1'
-  launch pipelines/diff "$ours cudadiff" "$source,format=NV12 ! cudagaussian backend=cuda ! cudaconvolve preset=sharpen ! cudadiff output=overlay ! $raw ! fakesink"
+  stays_on_the_gpu 'pipelines/imagefreeze stays on the GPU' cudaconvolve "$source,format=NV12" \
+    'imagefreeze num-buffers=20'
+  stays_on_the_gpu 'pipelines/videorate stays on the GPU' cudagaussian "$source,format=NV12" \
+    'videorate ! video/x-raw(ANY),framerate=60/1'
+  launch pipelines/diff "$ours cudadiff" \
+    "$source,format=NV12 ! cudagaussian backend=cuda ! cudaconvolve preset=sharpen ! cudadiff output=overlay ! $raw
+     ! fakesink"
   launch pipelines/motion cudadiff "$source,format=NV12 ! cudadiff backend=cuda output=passthrough ! fakesink"
-  launch pipelines/histogram cudahistogram "$source,format=NV12 ! cudahistogram channels=all add-meta=true backend=cuda ! $raw ! fakesink"
+  launch pipelines/histogram cudahistogram \
+    "$source,format=NV12 ! cudahistogram channels=all add-meta=true backend=cuda ! $raw ! fakesink"
   launch pipelines/histogram-pictures "$ours cudahistogram" \
-    "$source,format=RGBA ! cudagaussian backend=cuda ! cudahistogram equalize=true overlay=true backend=cuda ! $cuda ! cudahistogram ! $raw ! fakesink"
-  launch pipelines/integral "cudaintegral $ours" "$source,format=NV12 ! cudagaussian backend=cuda ! cudaintegral squared=true backend=cuda ! $raw ! fakesink"
-  launch pipelines/x-integral cudaintegral "$source,format=RGBA ! cudaintegral channel=all backend=cuda ! video/x-integral,format=F32LE ! fakesink"
-  launch pipelines/threshold cudaintegral "$source,format=NV12 ! cudaintegral output=threshold radius=20 backend=cuda ! $raw ! fakesink"
+    "$source,format=RGBA ! cudagaussian backend=cuda ! cudahistogram equalize=true overlay=true backend=cuda
+     ! $cuda ! cudahistogram ! $raw ! fakesink"
+  launch pipelines/integral "cudaintegral $ours" \
+    "$source,format=NV12 ! cudagaussian backend=cuda ! cudaintegral squared=true backend=cuda ! $raw ! fakesink"
+  launch pipelines/x-integral cudaintegral \
+    "$source,format=RGBA ! cudaintegral channel=all backend=cuda ! video/x-integral,format=F32LE ! fakesink"
+  launch pipelines/threshold cudaintegral \
+    "$source,format=NV12 ! cudaintegral output=threshold radius=20 backend=cuda ! $raw ! fakesink"
   launch pipelines/mosaic cudaintegral \
-    "$source,format=NV12 ! cudaintegral output=pixelate radius=0 region=roi regions=0.1,0.1,0.3,0.4 backend=cuda ! $raw ! fakesink"
+    "$source,format=NV12 ! cudaintegral output=pixelate radius=0 region=roi regions=0.1,0.1,0.3,0.4 backend=cuda
+     ! $raw ! fakesink"
   launch pipelines/blend "cudablend cudagaussian" \
-    "cudablend name=b backend=cuda sink_1::alpha=0.5 sink_1::xpos=200 sink_1::width=400 ! $raw ! fakesink $source,format=NV12 ! cudagaussian backend=cuda ! b. $source,format=RGBA ! b."
+    "cudablend name=b backend=cuda sink_1::alpha=0.5 sink_1::xpos=200 sink_1::width=400 ! $raw ! fakesink
+     $source,format=NV12 ! cudagaussian backend=cuda ! b. $source,format=RGBA ! b."
   launch pipelines/blend-wall cudablend \
-    "cudablend name=b backend=cuda layout=grid gap=8 ! $cuda,format=NV12 ! fakesink $source,format=NV12 ! b. $source,format=I420 ! b. $source,format=GRAY8 ! b."
+    "cudablend name=b backend=cuda layout=grid gap=8 ! $cuda,format=NV12 ! fakesink
+     $source,format=NV12 ! b. $source,format=I420 ! b. $source,format=GRAY8 ! b."
   launch pipelines/blend-fusion cudablend \
-    "cudablend name=f backend=cuda sink_1::operator=average sink_1::alpha=0.65 sink_1::key=first-pixel ! $raw ! fakesink cudablend name=w backend=cuda layout=grid ! $raw,width=1280,height=720 ! f. $source,format=RGB ! f. $source,format=NV12 ! w. $source,format=P010_10LE ! w."
+    "cudablend name=f backend=cuda sink_1::operator=average sink_1::alpha=0.65 sink_1::key=first-pixel ! $raw
+     ! fakesink cudablend name=w backend=cuda layout=grid ! $raw,width=1280,height=720 ! f. $source,format=RGB ! f.
+     $source,format=NV12 ! w. $source,format=P010_10LE ! w."
   local found=0
   for clip in "$here"/media/*.mp4; do
     [[ -f $clip ]] || continue
     found=1 name=${clip##*/}
     launch "pipelines/decode blend $name" "cudablend cudaconvolve qtdemux h264parse nvh264dec" \
-      "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! tee name=t ! queue ! cudablend name=b backend=cuda layout=grid columns=2 ! $cuda ! fakesink t. ! queue ! cudaconvolve preset=gradient backend=cuda ! b."
+      "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! tee name=t ! queue
+       ! cudablend name=b backend=cuda layout=grid columns=2 ! $cuda ! fakesink
+       t. ! queue ! cudaconvolve preset=gradient backend=cuda ! b."
     launch "pipelines/decode twice, blend $name" "cudablend qtdemux h264parse nvh264dec" \
-      "cudablend name=b backend=cuda sink_1::xpos=100 sink_1::width=200 sink_1::alpha=0.5 ! $cuda ! fakesink filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! b. filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! b."
+      "cudablend name=b backend=cuda sink_1::xpos=100 sink_1::width=200 sink_1::alpha=0.5 ! $cuda ! fakesink
+       filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! b.
+       filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! b."
     launch "pipelines/decode $name" "$ours qtdemux h264parse nvh264dec" \
       "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! $filters ! fakesink"
     launch "pipelines/decode to system $name" "$ours qtdemux h264parse nvh264dec" \
@@ -363,15 +422,18 @@ mode_pipelines() {
       "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! cudadiff output=passthrough backend=cuda ! fakesink"
     same_events "pipelines/same events $name" "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec"
     launch "pipelines/decode overlay to system $name" "cudadiff qtdemux h264parse nvh264dec" \
-      "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! cudadiff output=overlay reference=background backend=cuda ! $raw ! fakesink"
+      "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! cudadiff output=overlay reference=background
+       backend=cuda ! $raw ! fakesink"
     launch "pipelines/decode histogram $name" "cudahistogram qtdemux h264parse nvh264dec" \
       "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! cudahistogram ! fakesink"
     launch "pipelines/decode histogram to system $name" "cudahistogram qtdemux h264parse nvh264dec" \
-      "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! cudahistogram add-meta=true backend=cuda ! $raw ! fakesink"
+      "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! cudahistogram add-meta=true backend=cuda
+       ! $raw ! fakesink"
   done
   ((found)) || report SKIP pipelines/decode 'no .mp4 in the bundle'
   for name in $("${bundled[@]}" gst-inspect-1.0 cudavision | sed -n 's/^  \(cuda[a-z0-9]*\):.*/\1/p'); do
-    declare -f mode_pipelines | grep -qw "$name" || report FAIL "pipelines/$name" 'no pipeline of run.sh has this element'
+    declare -f mode_pipelines | grep -qw "$name" ||
+      report FAIL "pipelines/$name" 'no pipeline of run.sh has this element'
   done
 }
 
@@ -380,7 +442,7 @@ mode_pipelines() {
 for mode in "$@"; do
   case $mode in
     tests | late | neighbours | sanitize | bench | pipelines | frames | soak) ;;
-    *) sed -n '4,21p' "$0" >&2; exit 2 ;;
+    *) sed -n '4,25p' "$0" >&2; exit 2 ;;
   esac
 done
 printf '# cudavision %s on %s\n' "$(cat "$here/VERSION")" \

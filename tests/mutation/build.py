@@ -17,7 +17,8 @@ class Broken(Exception):
 
 
 def run(*command, **options):
-    return subprocess.run([str(part) for part in command], check=True, text=True, stdout=subprocess.PIPE, **options).stdout
+    return subprocess.run([str(part) for part in command], check=True, text=True, stdout=subprocess.PIPE,
+                          **options).stdout
 
 
 class Build:
@@ -32,7 +33,8 @@ class Build:
         self.tests = json.loads(run('meson', 'introspect', folder, '--tests'))
         targets = json.loads(run('meson', 'introspect', folder, '--targets'))
         self.outputs = {target['id']: [self.relative(name) for name in target['filename']] for target in targets}
-        self.sources = {target['id']: [name for group in target['target_sources'] for name in group['sources']] for target in targets}
+        self.sources = {target['id']: [name for group in target['target_sources'] for name in group['sources']]
+                        for target in targets}
         self.commands = {entry['output']: entry for entry in json.loads((folder / 'compile_commands.json').read_text())}
         self.last = None  # the last object that was compiled without a change: (what it is made of, its bytes)
 
@@ -45,11 +47,13 @@ class Build:
 
     def ninja(self, *outputs):
         """Builds these outputs. Returns what was said if that fails, else None."""
-        done = subprocess.run(['ninja', '-j1', '-C', str(self.folder), *outputs], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors='replace')
+        done = subprocess.run(['ninja', '-j1', '-C', str(self.folder), *outputs], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, errors='replace')
         return done.stdout if done.returncode else None
 
     def objects(self):
-        """The objects that each file of the source tree is compiled into, itself or as a header. Needs a finished build."""
+        """The objects that each file of the source tree is compiled into, itself or as a header. Needs a
+        finished build."""
         found, output = collections.defaultdict(list), None
         for each in self.commands:
             found[self.compiled(each)].append(each)
@@ -79,7 +83,8 @@ class Build:
         if self.compiled(output) == mutant.file:
             words[words.index(self.commands[output]['file'])] = str(place)
         try:
-            done = subprocess.run([words[0], '-w', f'-I{self.overlay}', *words[1:], '-o', str(result)], cwd=self.folder, capture_output=True)
+            done = subprocess.run([words[0], '-w', f'-I{self.overlay}', *words[1:], '-o', str(result)], cwd=self.folder,
+                                  capture_output=True)
             if done.returncode:
                 raise Broken(done.stderr.decode(errors='replace'))
             return result.read_bytes()

@@ -41,8 +41,8 @@ def install(folder):
     """Installs universalmutator from PyPI in a folder, unless it is there. Its rules use the standard library alone."""
     if (folder / f'{PACKAGE.replace("==", "-")}.dist-info').exists():
         return
-    subprocess.run([sys.executable, '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--no-deps', '--upgrade', '--target', str(folder),
-                    PACKAGE], check=True)
+    subprocess.run([sys.executable, '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--no-deps',
+                    '--upgrade', '--target', str(folder), PACKAGE], check=True)
 
 
 def generator(folder):
@@ -66,5 +66,6 @@ def mutants_of(mutator, source, file):
 
 
 def in_order(mutants, seed):
-    """In the order of a seed. It does not depend on the machine, and a change of the code moves only the changes of its own lines."""
+    """In the order of a seed. It does not depend on the machine, and a change of the code moves only the changes of its
+    own lines."""
     return sorted(mutants, key=lambda mutant: hashlib.sha1(f'{seed} {mutant.key}'.encode()).digest())

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The tests of a build in units that tests/mutants.py can run one by one, their times, and the lines that each of them runs."""
+"""The tests of a build in units that tests/mutants.py can run one by one, their times, and the lines that each of
+them runs."""
 import collections
 import dataclasses
 import hashlib
@@ -48,7 +49,8 @@ def execute(unit, cpu_limit=1800, wall_limit=3600, environment=None, keep_output
     full = {**os.environ, **NO_COUNTERS, 'CUDAVISION_TEST_ROUNDS': '1',
             'CK_TIMEOUT_MULTIPLIER': '10', **unit.environment, **(environment or {})}
     late = threading.Event()
-    process = subprocess.Popen(unit.command, env=full, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE if keep_output else subprocess.DEVNULL,
+    process = subprocess.Popen(unit.command, env=full, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE if keep_output else subprocess.DEVNULL,
                                stderr=subprocess.STDOUT, preexec_fn=limits, start_new_session=True)
 
     def end():
@@ -66,11 +68,13 @@ def execute(unit, cpu_limit=1800, wall_limit=3600, environment=None, keep_output
             process.wait()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Result(process.returncode, used, (output or b'').decode(errors='replace'), late.is_set() or used >= cpu_limit)
+    return Result(process.returncode, used, (output or b'').decode(errors='replace'),
+                  late.is_set() or used >= cpu_limit)
 
 
 def programs(build, suites, skip):
-    """The tests of meson in these suites, each program once, without those whose name has one of the words of `skip`."""
+    """The tests of meson in these suites, each program once, without those whose name has one of the words
+    of `skip`."""
     found = {}
     for test in build.tests:
         names = {suite.split(':')[-1] for suite in test['suite']}
@@ -86,19 +90,23 @@ def programs(build, suites, skip):
 
 def suites_of(unit):
     """A program of GoogleTest as one unit for each of its suites."""
-    listed = subprocess.run([*unit.command, '--gtest_list_tests'], env={**os.environ, **unit.environment, **NO_COUNTERS},
+    listed = subprocess.run([*unit.command, '--gtest_list_tests'],
+                            env={**os.environ, **unit.environment, **NO_COUNTERS},
                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True).stdout
-    excluded = next((word.partition('=')[2].partition('-')[2] for word in unit.command if word.startswith('--gtest_filter=')), '')
+    excluded = next((word.partition('=')[2].partition('-')[2]
+                     for word in unit.command if word.startswith('--gtest_filter=')), '')
     for suite in re.findall(r'^(\S+)\.(?:\s|$)', listed, re.MULTILINE):
         command = [word for word in unit.command if not word.startswith('--gtest_filter=')]
-        command += [f'--gtest_filter={suite}.*' + (f'-{excluded}' if excluded else ''), '--gtest_fail_fast', '--gtest_brief=1']
+        command += [f'--gtest_filter={suite}.*' + (f'-{excluded}' if excluded else ''), '--gtest_fail_fast',
+                    '--gtest_brief=1']
         yield dataclasses.replace(unit, name=f'{Path(unit.command[0]).name} {suite}', command=command)
 
 
 def cases_of(unit, said):
     """A program of gst-check as one unit for each case that it named; none if it is something else."""
     for case in dict.fromkeys(GST_CHECK.findall(said)):
-        yield dataclasses.replace(unit, name=f'{unit.name} {case}', environment={**unit.environment, 'CK_RUN_CASE': case})
+        yield dataclasses.replace(unit, name=f'{unit.name} {case}',
+                                  environment={**unit.environment, 'CK_RUN_CASE': case})
 
 
 class Coverage:
@@ -111,23 +119,28 @@ class Coverage:
         self.stamp = kept.get('stamp', {})  # program: state of its sources
         self.units = {name: Unit(**fields) for name, fields in kept.get('units', {}).items()}
         self.lines = kept.get('lines', {})  # unit: {file: its lines that run}
-        self.known = {file: set(lines) for file, lines in kept.get('known', {}).items()}  # file: the lines that have code
+        # file: the lines that have code.
+        self.known = {file: set(lines) for file, lines in kept.get('known', {}).items()}
 
     def save(self):
         part = self.path.with_suffix('.part')
-        part.write_text(json.dumps({'stamp': self.stamp, 'units': {name: dataclasses.asdict(unit) for name, unit in self.units.items()},
-                                    'lines': self.lines, 'known': {file: sorted(lines) for file, lines in self.known.items()}}))
+        part.write_text(json.dumps(
+            {'stamp': self.stamp, 'units': {name: dataclasses.asdict(unit) for name, unit in self.units.items()},
+             'lines': self.lines, 'known': {file: sorted(lines) for file, lines in self.known.items()}}))
         os.replace(part, self.path)
 
     def state(self, unit):
         """Changes with the sources of the code and of the unit's program."""
-        names = sorted({name for need in unit.needs for name in self.build.sources.get(need, [])} | {word for word in unit.command if word.endswith('.py')} |
-                       {str(path) for folder in self.folders for path in (self.build.source / folder).rglob('*.[ch]pp')})
+        names = sorted({name for need in unit.needs for name in self.build.sources.get(need, [])}
+                       | {word for word in unit.command if word.endswith('.py')} |
+                       {str(path) for folder in self.folders
+                        for path in (self.build.source / folder).rglob('*.[ch]pp')})
         return hashlib.sha1(b''.join(Path(name).read_bytes() for name in names if Path(name).is_file())).hexdigest()
 
     def measure(self, suites, skip, say):
         wanted = programs(self.build, suites, skip)
-        outputs = sorted({output for unit, _ in wanted for need in unit.needs for output in self.build.outputs.get(need, [])})
+        outputs = sorted({output for unit, _ in wanted for need in unit.needs
+                          for output in self.build.outputs.get(need, [])})
         failed = self.build.ninja(*outputs)
         if failed:
             raise RuntimeError(failed)
@@ -156,7 +169,8 @@ class Coverage:
         lines = self.read(counters) if unit.passes else {}
         if lines or not unit.passes:
             self.units[unit.name], self.lines[unit.name] = unit, lines
-        say(f'{unit.name}: {unit.seconds:.1f} s, ' + (f'{sum(map(len, lines.values()))} lines' if unit.passes else f'exit status {result.status}, left out'))
+        say(f'{unit.name}: {unit.seconds:.1f} s, '
+            + (f'{sum(map(len, lines.values()))} lines' if unit.passes else f'exit status {result.status}, left out'))
         return result.output
 
     def read(self, counters):
@@ -169,13 +183,14 @@ class Coverage:
         ran = collections.defaultdict(set)
         if not data:
             return {}
-        said = subprocess.run(['gcov', '--json-format', '--stdout', *map(str, data)], cwd=self.build.folder, stdout=subprocess.PIPE,
-                              stderr=subprocess.DEVNULL, text=True, errors='replace').stdout
+        said = subprocess.run(['gcov', '--json-format', '--stdout', *map(str, data)], cwd=self.build.folder,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, errors='replace').stdout
         for text in said.splitlines():
             for file in json.loads(text)['files'] if text.startswith('{') else []:
                 # Options such as -ffile-prefix-map name files as they lie below the source tree.
                 below = self.build.source / file['file']
-                name = os.path.relpath(below if below.is_file() else self.build.folder / file['file'], self.build.source)
+                name = os.path.relpath(below if below.is_file() else self.build.folder / file['file'],
+                                       self.build.source)
                 if not name.startswith(tuple(folder + '/' for folder in self.folders)):
                     continue
                 self.known.setdefault(name, set()).update(line['line_number'] for line in file['lines'])
@@ -183,12 +198,14 @@ class Coverage:
         return {name: sorted(lines) for name, lines in ran.items() if lines}
 
     def covering(self, file, line, compiled):
-        """The units that run a line, quickest first, those of the file's operation ahead. A line without code of its own (a constant, a
-        table, the rest of a statement) counts as run by all units that run a line of its file, or of those that are compiled with it."""
+        """The units that run a line, quickest first, those of the file's operation ahead. A line without code of its
+        own (a constant, a table, the rest of a statement) counts as run by all units that run a line of its file, or of
+        those that are compiled with it."""
         own = line in self.known.get(file, ())
         names = [name for name, files in self.lines.items() if self.units[name].passes and
                  (line in files.get(file, ()) if own else not files.keys().isdisjoint({file, *compiled}))]
-        words = [word for word in re.split(r'[/_.]', file.lower()) if len(word) > 3 and word not in ('kernels', 'elements', 'base', 'video')]
+        words = [word for word in re.split(r'[/_.]', file.lower())
+                 if len(word) > 3 and word not in ('kernels', 'elements', 'base', 'video')]
 
         def rank(name):
             known = any(word in name.lower() for word in words)

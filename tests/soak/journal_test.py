@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The soak's journal: a fault that is put in is found, and found again from the journal; the twins tell whose fault it is.
+"""The soak's journal: a fault that is put in is found, and found again from the journal; the twins tell whose
+fault it is.
 
   journal_test.py SOAK"""
 import os
@@ -12,7 +13,8 @@ import tempfile
 import unittest
 
 SOAK = sys.argv.pop(1)
-FAILED = re.compile(r"FAILED: ([^,]+), seed (\d+), frame \d+, action \d+ .*: frame \d+ is wrong: the fault that was put in")
+FAILED = re.compile(
+    r"FAILED: ([^,]+), seed (\d+), frame \d+, action \d+ .*: frame \d+ is wrong: the fault that was put in")
 
 
 def soak(*arguments):
@@ -39,13 +41,15 @@ class JournalTest(unittest.TestCase):
         self.journal = pathlib.Path(self.folder.name) / "run.journal"
 
     def test_a_fault_is_found_again_from_the_journal(self):
-        first = soak("--backend", "cpu", "--pipelines", 4, "--seed", 5, "--actions", 60, "--fault", "seek", "--journal", self.journal)
+        first = soak("--backend", "cpu", "--pipelines", 4, "--seed", 5, "--actions", 60, "--fault", "seek", "--journal",
+                     self.journal)
         self.assertEqual(first.returncode, 1, first.stdout + first.stderr)
         found = set(FAILED.findall(first.stdout))
         self.assertEqual({name for name, _ in found}, {"chain", "queues", "difference", "blend"}, first.stdout)
         self.assertIn(str(self.journal), first.stdout)
         # The twins have no elements of ours, and so not their fault.
-        self.assertEqual(len(re.findall(r"^pipeline \d, \w+ without our elements: does not fail$", first.stdout, re.M)), 4, first.stdout)
+        self.assertEqual(len(re.findall(r"^pipeline \d, \w+ without our elements: does not fail$", first.stdout, re.M)),
+                         4, first.stdout)
         text = self.journal.read_text()
         for mark in ("> seek ", "# flushing seek to frame ", "= PLAYING", "! frame "):
             self.assertIn("\t" + mark, text)
@@ -71,8 +75,8 @@ class JournalTest(unittest.TestCase):
         with self.subTest("a fault that GStreamer's elements have, too"):
             twin = soak("--replay", self.journal, "--twin", "--fault", "seek")
             self.assertEqual(twin.returncode, 1)
-            self.assertEqual(len(re.findall(r"^pipeline \d, \w+ without our elements: fails, too: frame", twin.stdout, re.M)), 4,
-                             twin.stdout)
+            self.assertEqual(len(re.findall(r"^pipeline \d, \w+ without our elements: fails, too: frame", twin.stdout,
+                                            re.M)), 4, twin.stdout)
 
     def test_the_journal_goes_when_nothing_failed(self):
         done = soak("--backend", "cpu", "--pipelines", 1, "--actions", 3, "--journal", self.journal)
@@ -81,7 +85,8 @@ class JournalTest(unittest.TestCase):
 
     def test_what_is_no_journal(self):
         head = "soak-journal 1 backend=cpu seed=1 pipelines=1\n"
-        for text, message in (("", "no journal"), ("soak-journal 2 backend=cpu\n", "no journal"), (head + "0\t0.1\tmany\t> play\n", "line 2")):
+        for text, message in (("", "no journal"), ("soak-journal 2 backend=cpu\n", "no journal"),
+                              (head + "0\t0.1\tmany\t> play\n", "line 2")):
             self.journal.write_text(text)
             done = soak("--replay", self.journal)
             self.assertEqual((done.returncode, message in done.stderr), (1, True), done.stderr)

@@ -2,8 +2,8 @@
 """cudavision: a GStreamer plugin of video filters on CUDA, and what Python programs need to work with its frames
 (cudavision.frames).
 
-A wheel carries the plugin in a folder of this package. The import lets GStreamer find it there, in this process and in its children.
-`python3 -m cudavision selftest` says whether all of it works."""
+A wheel carries the plugin in a folder of this package. The import lets GStreamer find it there, in this process and in
+its children. `python3 -m cudavision selftest` says whether all of it works."""
 
 import ctypes
 import os

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Arrays that other libraries read without a copy: DLPack (https://dmlc.github.io/dlpack/latest/python_spec.html) and the CUDA
-array interface, version 3 (https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html)."""
+"""Arrays that other libraries read without a copy: DLPack (https://dmlc.github.io/dlpack/latest/python_spec.html) and
+the CUDA array interface, version 3 (https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html)."""
 
 import ctypes
 from ctypes import byref, c_char_p, c_void_p, py_object
@@ -56,14 +56,16 @@ def stream_number(stream):
     if stream == 0:
         raise ValueError("stream 0 is ambiguous: 1 is the legacy default stream, 2 the per-thread default stream")
     if stream not in (NO_STREAM, LEGACY, PER_THREAD) and stream < FIRST_HANDLE:
-        raise ValueError(f"{stream} is not a CUDA stream: -1 is none, 1 and 2 are the default streams, others are handles")
+        raise ValueError(
+            f"{stream} is not a CUDA stream: -1 is none, 1 and 2 are the default streams, others are handles"
+        )
     return stream
 
 
 class Array:
     """An array in memory that belongs to a buffer. Libraries take it as it is: `torch.from_dlpack(array)`,
-    `cupy.from_dlpack(array)`, `numpy.asarray(array)`, `numba.cuda.as_cuda_array(array)`. The buffer stays out of its pool until all
-    of these arrays are dropped, and the GPU has done the work that was submitted until then.
+    `cupy.from_dlpack(array)`, `numpy.asarray(array)`, `numba.cuda.as_cuda_array(array)`. The buffer stays out of its
+    pool until all of these arrays are dropped, and the GPU has done the work that was submitted until then.
 
     shape, strides: of the array; strides in bytes
     dtype: "uint8", "uint16", "uint32", "uint64", "float32" or "float64"
@@ -92,12 +94,16 @@ class Array:
         return self._data.device_type, self._data.device_id
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        """A capsule for one consumer. Work that is submitted to `stream` later follows the work that still writes the array.
-        Raises ValueError for a wrong stream, and BufferError if the array would have to be copied."""
+        """A capsule for one consumer. Work that is submitted to `stream` later follows the work that still writes the
+        array. Raises ValueError for a wrong stream, and BufferError if the array would have to be copied."""
         if copy:
-            raise BufferError("this array is not copied: take it without a copy, and copy it there (tensor.clone(), array.copy())")
+            raise BufferError(
+                "this array is not copied: take it without a copy, and copy it there (tensor.clone(), array.copy())"
+            )
         if dl_device is not None and tuple(map(int, dl_device)) != self.__dlpack_device__():
-            raise BufferError(f"the array is on {self.device}, not on {device_name(*map(int, dl_device))}: copy it there first")
+            raise BufferError(
+                f"the array is on {self.device}, not on {device_name(*map(int, dl_device))}: copy it there first"
+            )
         if self._data.device_type == CUDA:
             self._follow(LEGACY if stream is None else stream)
         elif stream is not None:
@@ -129,7 +135,8 @@ class Array:
 
     @property
     def __cuda_array_interface__(self):
-        # The legacy default stream is ordered, and named, because some consumers (PyTorch) ignore the entry and use that stream.
+        # The legacy default stream is ordered, and named, because some consumers (PyTorch) ignore the entry and use
+        # that stream.
         if self._data.device_type != CUDA:
             raise AttributeError("the array is in system memory: it has no __cuda_array_interface__")
         self._follow(LEGACY)

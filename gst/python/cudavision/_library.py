@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The functions of the plugin that gst/frames/frames.h declares, called by ctypes, and the GStreamer functions that are needed
-beside them. It works with PyGObject and without: objects of GStreamer are addresses here."""
+"""The functions of the plugin that gst/frames/frames.h declares, called by ctypes, and the GStreamer functions that are
+needed beside them. It works with PyGObject and without: objects of GStreamer are addresses here."""
 
 import atexit
 import ctypes
@@ -156,7 +156,8 @@ def _path():
 
 @functools.lru_cache(maxsize=None)
 def library():
-    """The plugin, loaded at the first call. Raises RuntimeError if it is missing or of another version than this module."""
+    """The plugin, loaded at the first call. Raises RuntimeError if it is missing or of another version than
+    this module."""
     path = _path()
     try:
         plugin = ctypes.CDLL(path)
@@ -193,8 +194,8 @@ def library():
 
 
 def call(name, *arguments):
-    """Calls a function that can fail. Raises ValueError, RuntimeError (CUDA or memory), BufferError (not such a frame) or
-    TimeoutError."""
+    """Calls a function that can fail. Raises ValueError, RuntimeError (CUDA or memory), BufferError (not such a frame)
+    or TimeoutError."""
     error = ctypes.create_string_buffer(512)
     result = getattr(library(), name)(*arguments, error, len(error))
     if result:
@@ -202,7 +203,8 @@ def call(name, *arguments):
 
 
 def address_of(value, kind):
-    """The address of a GStreamer object of the type `kind` ("GstBuffer"), which PyGObject gives as its hash. Addresses pass."""
+    """The address of a GStreamer object of the type `kind` ("GstBuffer"), which PyGObject gives as its hash.
+    Addresses pass."""
     if isinstance(value, c_void_p):
         value = value.value
     if isinstance(value, int) and not isinstance(value, bool) and value > 4096:
@@ -219,8 +221,8 @@ def is_object(value):
 
 
 def to_object(address, kind):
-    """(transfer full) The object of PyGObject for a boxed value, such as "Buffer"; the address itself in a program without
-    PyGObject."""
+    """(transfer full) The object of PyGObject for a boxed value, such as "Buffer"; the address itself in a program
+    without PyGObject."""
     if "gi.repository.Gst" not in sys.modules:
         return address
     from gi.repository import GObject, Gst

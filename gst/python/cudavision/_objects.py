@@ -27,15 +27,16 @@ class Object:
     """An object of a frame, or with track=false a region of it.
 
     id: of the object, from 1 on; 0 if it is not confirmed
-    box: x, y, width, height in pixels of the picture, which a GstVideoCropMeta may have made smaller; may reach beyond it then
+    box: x, y, width, height in pixels of the picture, which a GstVideoCropMeta may have made smaller; may reach beyond
+         it then
     confirmed: whether it was seen for track-min-frames
     score: share of changed pixels in its cells, when it was last seen
     held: whether it is not seen in this frame, and the box is where it is expected
     zones: the names of the zones in which it is, or was when it was last seen
     since: when it was first seen, on the clock of the frame's pts in nanoseconds; None if that is not known
 
-    An element that scales or converts the frame may keep only id and box (videoscale, videoconvert). Then score, held, zones and
-    since are None.
+    An element that scales or converts the frame may keep only id and box (videoscale, videoconvert). Then score, held,
+    zones and since are None.
     """
 
     id: int
@@ -57,7 +58,9 @@ def _zones(structure):
     plugin = library()
     names = plugin.gst_structure_get_value(structure, b"zones")
     count = plugin.gst_value_array_get_size(names) if names else 0
-    return tuple(plugin.g_value_get_string(plugin.gst_value_array_get_value(names, index)).decode() for index in range(count))
+    return tuple(
+        plugin.g_value_get_string(plugin.gst_value_array_get_value(names, index)).decode() for index in range(count)
+    )
 
 
 def _details(structure, pts):
@@ -74,8 +77,9 @@ def _details(structure, pts):
 
 
 def objects(source) -> List[Object]:
-    """The objects that cudadiff (attach-roi=true) left on a buffer or on the buffer of a sample, in its order. `source`: a
-    Gst.Sample or a Gst.Buffer. Regions of other types are left out. Raises BufferError if the sample has no buffer."""
+    """The objects that cudadiff (attach-roi=true) left on a buffer or on the buffer of a sample, in its order.
+    `source`: a Gst.Sample or a Gst.Buffer. Regions of other types are left out. Raises BufferError if the sample has
+    no buffer."""
     plugin, (buffer, _) = library(), buffer_and_caps(source)
     if not buffer:
         raise BufferError("the sample has no buffer")

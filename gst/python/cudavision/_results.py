@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What cudahistogram and cudaintegral leave on buffers, as arrays. The headers in gst/meta define the structures and each
-number."""
+"""What cudahistogram and cudaintegral leave on buffers, as arrays. The headers in gst/meta define the structures and
+each number."""
 
 import ctypes
 import dataclasses
@@ -58,7 +58,8 @@ class _IntegralMeta(Structure):
 
 @dataclasses.dataclass
 class Channel:
-    """One channel of a histogram. `counts`: an Array of uint64, one entry for each bin; the figures are those of the meta."""
+    """One channel of a histogram. `counts`: an Array of uint64, one entry for each bin; the figures are those
+    of the meta."""
 
     counts: Array
     count: int
@@ -75,8 +76,8 @@ class Channel:
 
 @dataclasses.dataclass
 class Histogram:
-    """The histogram of a frame. `depth`: bits of a sample; `sharpness`: None if it was not measured; `channels`: by their names
-    ("luma")."""
+    """The histogram of a frame. `depth`: bits of a sample; `sharpness`: None if it was not measured; `channels`: by
+    their names ("luma")."""
 
     bins: int
     depth: int
@@ -137,8 +138,8 @@ def _entries(rows, columns, code, bits):
 
 
 def histograms(source) -> List[Histogram]:
-    """The histograms that cudahistogram (add-meta=true) left on a buffer or on the buffer of a sample. Counts are in system
-    memory."""
+    """The histograms that cudahistogram (add-meta=true) left on a buffer or on the buffer of a sample. Counts are in
+    system memory."""
     buffer, _ = buffer_and_caps(source)
     found = []
     for meta in metas(buffer, "gst_cuda_vision_histogram_meta_api_get_type", _HistogramMeta):
@@ -146,16 +147,24 @@ def histograms(source) -> List[Histogram]:
         channels = {}
         for channel in meta.channels[: meta.n_channels]:
             counts = ArrayData(
-                data=channel.counts, device_type=CPU, code=1, bits=64, dimensions=1, shape=(meta.bins, 0, 0), strides=(8, 0, 0)
+                data=channel.counts,
+                device_type=CPU,
+                code=1,
+                bits=64,
+                dimensions=1,
+                shape=(meta.bins, 0, 0),
+                strides=(8, 0, 0),
             )
-            channels[channel.name.decode()] = Channel(Array(owner, counts), **{name: getattr(channel, name) for name in FIGURES})
+            channels[channel.name.decode()] = Channel(
+                Array(owner, counts), **{name: getattr(channel, name) for name in FIGURES}
+            )
         found.append(Histogram(meta.bins, meta.depth, meta.sharpness if meta.sharpness >= 0 else None, channels))
     return found
 
 
 def integrals(source) -> List[Integral]:
-    """The summed-area tables that cudaintegral left on a buffer, or on the buffer of a sample; also those of a sample of
-    video/x-integral. They are in the memory where they were computed."""
+    """The summed-area tables that cudaintegral left on a buffer, or on the buffer of a sample; also those of a sample
+    of video/x-integral. They are in the memory where they were computed."""
     buffer, caps = buffer_and_caps(source)
     if caps and (alone := _tables_alone(buffer, library().gst_caps_get_structure(caps, 0))):
         return [alone]
@@ -164,7 +173,14 @@ def integrals(source) -> List[Integral]:
         tables = []
         for table in meta.tables[: meta.n_tables]:
             data, address = _entries(table.height, table.width, *ENTRY_TYPES[table.type]), c_void_p()
-            call("cudavision_memory_open", buffer, table.memory, table.height * data.strides[0], byref(data), byref(address))
+            call(
+                "cudavision_memory_open",
+                buffer,
+                table.memory,
+                table.height * data.strides[0],
+                byref(data),
+                byref(address),
+            )
             tables.append(Table(table.channel.decode(), bool(table.squared), Array(Owner(address.value), data)))
         found.append(Integral(LAYOUTS[meta.layout], tables))
     return found

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The self-test: what of GStreamer, the GPU and the plugin is found here, what is missing, and whether each element works on each
-backend. It calls GStreamer by ctypes, so that it also works, and says what is missing, where there is no PyGObject."""
+"""The self-test: what of GStreamer, the GPU and the plugin is found here, what is missing, and whether each element
+works on each backend. It calls GStreamer by ctypes, so that it also works, and says what is missing, where there is no
+PyGObject."""
 
 import ctypes
 import os
@@ -132,13 +133,15 @@ def why_not_loaded(file):
             except OSError:
                 missing.append(missing_library(library))
     if "undefined symbol" in reason or any("libopencv" in text for text in missing):
-        missing.append("if Debian has no such package: this build is for another Debian release, take the one for this release")
+        missing.append(
+            "if Debian has no such package: this build is for another Debian release, take the one for this release"
+        )
     return missing or [reason]
 
 
 def revive(gst, file):
-    """Lets GStreamer try a plugin file again. It remembers one that failed until the file changes, although the libraries that were
-    missing may have been installed since."""
+    """Lets GStreamer try a plugin file again. It remembers one that failed until the file changes, although the
+    libraries that were missing may have been installed since."""
     try:
         ctypes.CDLL(str(file))
         os.utime(file)
@@ -163,7 +166,10 @@ def nvidia_hardware():
         return True
     for device in Path("/sys/bus/pci/devices").glob("*"):
         try:
-            if (device / "vendor").read_text().strip() == "0x10de" and (device / "class").read_text().startswith("0x03"):
+            if (
+                (device / "vendor").read_text().strip() == "0x10de"
+                and (device / "class").read_text().startswith("0x03")
+            ):
                 return True
         except OSError:
             continue
@@ -215,7 +221,8 @@ def run_element(gst, element, settings, backend, file):
     """Runs an element on FRAMES frames and writes them to a file. Returns what went wrong, or None."""
     error = POINTER(GError)()
     pipeline = gst.gst_parse_launch(
-        f"videotestsrc num-buffers={FRAMES} pattern=ball ! video/x-raw,format=NV12,width={WIDTH},height={HEIGHT},framerate=30/1 ! "
+        f"videotestsrc num-buffers={FRAMES} pattern=ball ! "
+        f"video/x-raw,format=NV12,width={WIDTH},height={HEIGHT},framerate=30/1 ! "
         f"{element} {settings} backend={backend} ! video/x-raw,format=NV12 ! filesink name=sink".encode(),
         byref(error),
     )
@@ -287,7 +294,10 @@ class Report:
             gi.require_version("Gst", "1.0")
             say("PyGObject", gi.__version__)
         except (ImportError, ValueError):
-            say("PyGObject", "not found; programs in Python need it: apt install python3-gst-1.0 gir1.2-gst-plugins-base-1.0")
+            say(
+                "PyGObject",
+                "not found; programs in Python need it: apt install python3-gst-1.0 gir1.2-gst-plugins-base-1.0",
+            )
 
     def plugin(self, gst):
         """Whether GStreamer has the plugin."""
@@ -305,7 +315,9 @@ class Report:
             for text in why_not_loaded(file):
                 self.problem(text)
         if not files:
-            self.problem("there is no libgstcudavision.so: install the wheel or the Debian package, or set GST_PLUGIN_PATH")
+            self.problem(
+                "there is no libgstcudavision.so: install the wheel or the Debian package, or set GST_PLUGIN_PATH"
+            )
         return False
 
     def gpu(self):

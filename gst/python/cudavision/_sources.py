@@ -3,7 +3,19 @@
 
 import ctypes
 import operator
-from ctypes import POINTER, Structure, c_char_p, c_int32, c_int64, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p, py_object
+from ctypes import (
+    POINTER,
+    Structure,
+    c_char_p,
+    c_int32,
+    c_int64,
+    c_uint8,
+    c_uint16,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+    py_object,
+)
 
 from ._arrays import CUDA, device_name, device_of
 from ._library import Source, call
@@ -40,21 +52,27 @@ _api.PyCapsule_IsValid.argtypes = [py_object, c_char_p]
 _api.PyCapsule_GetPointer.restype, _api.PyCapsule_GetPointer.argtypes = c_void_p, [py_object, c_char_p]
 _api.PyCapsule_SetName.argtypes = [py_object, c_char_p]
 MOST_DIMENSIONS = 64  # that any library has
-_NAMES = {False: (b"dltensor", c_char_p(b"used_dltensor")), True: (b"dltensor_versioned", c_char_p(b"used_dltensor_versioned"))}
+_NAMES = {
+    False: (b"dltensor", c_char_p(b"used_dltensor")),
+    True: (b"dltensor_versioned", c_char_p(b"used_dltensor_versioned")),
+}
 
 
 class Imported:
-    """An array of another library: its address, shape, strides in bytes, type and device. Until take() it may be dropped."""
+    """An array of another library: its address, shape, strides in bytes, type and device. Until take() it may
+    be dropped."""
 
     def __init__(self, array, device, maker):
-        """`device`: where it must be; `maker`: the address of the maker whose stream must follow the work on it, or None for system
-        memory. Raises BufferError if the array is elsewhere, and TypeError if it is no array."""
+        """`device`: where it must be; `maker`: the address of the maker whose stream must follow the work on it, or
+        None for system memory. Raises BufferError if the array is elsewhere, and TypeError if it is no array."""
         self.address = self.shape = self.strides = self.dtype = None
         self._capsule = self._object = None
         if hasattr(array, "__dlpack__"):
             where = tuple(map(int, array.__dlpack_device__()))
             if device_name(*where) != device or where[0] not in (1, CUDA):
-                raise BufferError(f"an array is on {device_name(*where)}, and the buffer on {device}: copy the array there first")
+                raise BufferError(
+                    f"an array is on {device_name(*where)}, and the buffer on {device}: copy the array there first"
+                )
             self._from_dlpack(array, {"stream": maker.stream} if where[0] == CUDA else {})
         elif device_of(device)[0] == CUDA and hasattr(array, "__cuda_array_interface__"):
             self._from_interface(array, maker)
@@ -86,11 +104,15 @@ class Imported:
         self.address = (tensor.data or 0) + tensor.byte_offset
         self.shape = tuple(tensor.shape[: tensor.ndim])
         self.strides = (
-            tuple(stride * size for stride in tensor.strides[: tensor.ndim]) if tensor.strides else _packed(self.shape, size)
+            tuple(stride * size for stride in tensor.strides[: tensor.ndim])
+            if tensor.strides
+            else _packed(self.shape, size)
         )
         self._check_numbers()
         kinds = {0: "int", 1: "uint", 2: "float"}
-        self.dtype = f"{kinds.get(tensor.code, 'unknown')}{tensor.bits}" + (f"x{tensor.lanes}" if tensor.lanes != 1 else "")
+        self.dtype = f"{kinds.get(tensor.code, 'unknown')}{tensor.bits}" + (
+            f"x{tensor.lanes}" if tensor.lanes != 1 else ""
+        )
 
     def _from_interface(self, array, maker):
         interface = array.__cuda_array_interface__
@@ -102,7 +124,9 @@ class Imported:
             self.shape = tuple(map(operator.index, interface["shape"]))
             self.strides = tuple(map(operator.index, interface.get("strides") or _packed(self.shape, size)))
         except (KeyError, IndexError, TypeError, ValueError) as error:
-            raise BufferError(f"the array's __cuda_array_interface__ is wrong: {type(error).__name__}: {error}") from error
+            raise BufferError(
+                f"the array's __cuda_array_interface__ is wrong: {type(error).__name__}: {error}"
+            ) from error
         self._check_numbers()
         self.dtype = f"{dict(u='uint', i='int', f='float').get(kind, 'unknown')}{8 * size}"
         self._object = array

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Frames of GStreamer as arrays of CuPy, PyTorch, Numba, JAX and NumPy, and arrays as frames, without a copy.
 
-    pipeline.set_context(frames.context())                 # before it starts: the pipeline works in the CUDA context of those
-    libraries with frames.Frame(appsink.emit("pull-sample")) as frame:
+    # before it starts: the pipeline works in the CUDA context of those libraries
+    pipeline.set_context(frames.context())
+    with frames.Frame(appsink.emit("pull-sample")) as frame:
         luma, chroma = (torch.from_dlpack(plane) for plane in frame.planes)
 
     maker = frames.BufferMaker("RGBA", 1280, 720)
     appsrc.set_property("caps", Gst.Caps.from_string(maker.caps))
     appsrc.push_buffer(maker(picture, pts=frame.pts))
 
-docs/python.md explains lifetimes, streams and layouts. Objects of GStreamer are those of PyGObject; in a program without it they
-are addresses (int).
+docs/python.md explains lifetimes, streams and layouts. Objects of GStreamer are those of PyGObject; in a program
+without it they are addresses (int).
 """
 
 from ctypes import byref, c_int, c_ssize_t, c_uint64, c_void_p
@@ -53,16 +54,16 @@ def _time(value):
 
 
 def context(device: int = 0):
-    """The Gst.Context of a device's primary CUDA context, for `pipeline.set_context()`. Raises ValueError if there is no such
-    device."""
+    """The Gst.Context of a device's primary CUDA context, for `pipeline.set_context()`. Raises ValueError if there is
+    no such device."""
     address = c_void_p()
     call("cudavision_frames_context", device, byref(address))
     return to_object(address.value, "Context")
 
 
 def pull(sink, timeout: float = 10.0):
-    """Pulls the next Gst.Sample from an appsink of PyGObject; None at EOS, or if there is none within `timeout` seconds. An
-    appsink also keeps the first frame as its preroll; this drops it, so that the frame can be written."""
+    """Pulls the next Gst.Sample from an appsink of PyGObject; None at EOS, or if there is none within `timeout`
+    seconds. An appsink also keeps the first frame as its preroll; this drops it, so that the frame can be written."""
     sample = sink.emit("try-pull-sample", 1000000 * _milliseconds(timeout))
     if sample:
         sink.emit("try-pull-preroll", 0)
@@ -70,8 +71,8 @@ def pull(sink, timeout: float = 10.0):
 
 
 def drain(timeout: float = 10.0) -> int:
-    """Waits until the GPU uses no frame whose arrays were dropped, but not longer than `timeout` seconds. Returns how many are
-    left."""
+    """Waits until the GPU uses no frame whose arrays were dropped, but not longer than `timeout` seconds. Returns how
+    many are left."""
     return library().cudavision_frames_drain(_milliseconds(timeout))
 
 
@@ -85,16 +86,18 @@ class Frame:
     """
 
     def __init__(self, source, caps=None, *, writable: bool = False, device: Optional[str] = None):
-        """`source`: a Gst.Sample or a Gst.Buffer. `caps`: those of the buffer, as Gst.Caps or a string; not needed for samples, and
-        for buffers with a GstVideoMeta, which all buffers in CUDA memory have. `writable`: whether arrays may be changed; release()
-        tells then when that is done. `device`: where the frame must be ("cuda"), otherwise an error says how to get it there.
-        Raises BufferError if the buffer holds no such frame or, with `writable`, if others use it too; RuntimeError if CUDA fails,
-        or if the frame is in a CUDA context that other libraries cannot reach."""
+        """`source`: a Gst.Sample or a Gst.Buffer. `caps`: those of the buffer, as Gst.Caps or a string; not needed
+        for samples, and for buffers with a GstVideoMeta, which all buffers in CUDA memory have. `writable`: whether
+        arrays may be changed; release() tells then when that is done. `device`: where the frame must be ("cuda"),
+        otherwise an error says how to get it there. Raises BufferError if the buffer holds no such frame or, with
+        `writable`, if others use it too; RuntimeError if CUDA fails, or if the frame is in a CUDA context that other
+        libraries cannot reach."""
         buffer, caps = buffer_and_caps(source, caps)
         if not buffer:
             raise BufferError("the sample has no buffer")
         data, address = FrameData(), c_void_p()
-        wrappers = 2 if is_object(source) and type(source).__gtype__.name == "GstBuffer" else 1  # the source, and its Python object
+        # The source, and its Python object.
+        wrappers = 2 if is_object(source) and type(source).__gtype__.name == "GstBuffer" else 1
         call("cudavision_frame_open", buffer, caps, wrappers if writable else 0, byref(data), byref(address))
         owner = Owner(address.value)
         first = data.planes[0]
@@ -125,9 +128,9 @@ class Frame:
 
     def release(self, stream=None, timeout: float = 10.0):
         """Gives the frame up. Its arrays in other libraries stay valid, and keep the buffer from its pool.
-        If the frame is writable, users of the buffer follow the work of `stream` (an int, or a stream of PyTorch, CuPy or Numba) so
-        far; of all streams if it is None. With GStreamer 1.22, whose CUDA memory has no stream, this waits; TimeoutError after
-        `timeout` seconds."""
+        If the frame is writable, users of the buffer follow the work of `stream` (an int, or a stream of PyTorch, CuPy
+        or Numba) so far; of all streams if it is None. With GStreamer 1.22, whose CUDA memory has no stream, this
+        waits; TimeoutError after `timeout` seconds."""
         if self._planes is None:
             return
         number = NO_STREAM if stream is None else stream_number(stream)
@@ -186,8 +189,9 @@ class _Maker:
 
 
 class BufferMaker:
-    """Makes buffers of arrays, for an appsrc. The array becomes the buffer, without a copy, where GStreamer can use it; otherwise
-    it is copied once on the device. The buffer keeps the array as long as it needs it; from then on nobody else may change it.
+    """Makes buffers of arrays, for an appsrc. The array becomes the buffer, without a copy, where GStreamer can use it;
+    otherwise it is copied once on the device. The buffer keeps the array as long as it needs it; from then on nobody
+    else may change it.
 
     caps: what to set as the caps of the appsrc (str)
     shapes, dtype: of the arrays, one for each plane
@@ -195,7 +199,8 @@ class BufferMaker:
     """
 
     def __init__(self, format: str, width: int, height: int, *, device: str = "cuda", framerate: str = "30/1"):
-        """Raises ValueError for a format or size that there is not, in memory of this device; RuntimeError if CUDA fails."""
+        """Raises ValueError for a format or size that there is not, in memory of this device; RuntimeError if
+        CUDA fails."""
         kind, number = device_of(device)
         self._layout = FrameData()
         call("cudavision_frame_layout", format.encode(), width, height, byref(self._layout))
@@ -205,21 +210,29 @@ class BufferMaker:
         self.shapes = tuple(tuple(plane.shape[: plane.dimensions]) for plane in self._planes)
         self.dtype = f"uint{self._planes[0].bits}"
         self.caps = (
-            f"video/x-raw{'(memory:CUDAMemory)' if kind == CUDA else ''}, format={format}, width={width}, height={height}, "
+            f"video/x-raw{'(memory:CUDAMemory)' if kind == CUDA else ''}, format={format}, width={width}, "
+            f"height={height}, "
             f"framerate={framerate}"
         )
         self.made = self.copied = 0
 
     def __call__(
-        self, *arrays, pts: Optional[int] = None, duration: Optional[int] = None, copy: Optional[bool] = None, timeout: float = 10.0
+        self,
+        *arrays,
+        pts: Optional[int] = None,
+        duration: Optional[int] = None,
+        copy: Optional[bool] = None,
+        timeout: float = 10.0,
     ):
-        """Makes a Gst.Buffer. `arrays`: one for each plane, of the shapes and the type above; rows may have gaps between them.
-        `pts`, `duration`: nanoseconds. `copy`: None: if necessary; True: always; False: BufferError if it is necessary.
-        With GStreamer 1.22, whose CUDA memory has no stream, this waits for the copy; TimeoutError after `timeout` seconds."""
+        """Makes a Gst.Buffer. `arrays`: one for each plane, of the shapes and the type above; rows may have gaps
+        between them. `pts`, `duration`: nanoseconds. `copy`: None: if necessary; True: always; False: BufferError if it
+        is necessary. With GStreamer 1.22, whose CUDA memory has no stream, this waits for the copy; TimeoutError after
+        `timeout` seconds."""
         pts, duration, milliseconds = _time(pts), _time(duration), _milliseconds(timeout)
         if len(arrays) != len(self.shapes):
             raise ValueError(
-                f"{self._layout.format.decode()} has {len(self.shapes)} plane(s), of the shapes {self.shapes}, not {len(arrays)}"
+                f"{self._layout.format.decode()} has {len(self.shapes)} plane(s), of the shapes {self.shapes}, "
+                f"not {len(arrays)}"
             )
         imported = [self._import(index, array) for index, array in enumerate(arrays)]
         frame = FrameData.from_buffer_copy(self._layout)
@@ -249,7 +262,8 @@ class BufferMaker:
         expected = self._planes[index]
         if imported.shape != self.shapes[index] or imported.dtype != self.dtype:
             raise ValueError(
-                f"plane {index} must be {self.dtype} of the shape {self.shapes[index]}, not {imported.dtype} of {imported.shape}"
+                f"plane {index} must be {self.dtype} of the shape {self.shapes[index]}, "
+                f"not {imported.dtype} of {imported.shape}"
             )
         inner = zip(imported.strides[1:], expected.strides[1 : expected.dimensions], imported.shape[1:])
         if any(stride != packed and length > 1 for stride, packed, length in inner):

@@ -13,14 +13,15 @@ from helpers import Case, launch, make_clip, wait_for
 
 def picture(folder, width=320, height=240, form="I420", pattern="ball"):
     file = folder / f"{form}-{width}x{height}-{pattern}.jpg"
-    launch("videotestsrc", "num-buffers=1", f"pattern={pattern}", "!", f"video/x-raw,format={form},width={width},height={height}", "!", "jpegenc", "!",
+    launch("videotestsrc", "num-buffers=1", f"pattern={pattern}", "!",
+           f"video/x-raw,format={form},width={width},height={height}", "!", "jpegenc", "!",
            "filesink", f"location={file}")
     return file.read_bytes()
 
 
 class Camera:
-    """Motion JPEG over HTTP. Each connection sends what `script` says: pictures, or bytes that are none, one every 50 ms, and goes on with the last
-    two for ever."""
+    """Motion JPEG over HTTP. Each connection sends what `script` says: pictures, or bytes that are none, one every 50
+    ms, and goes on with the last two for ever."""
 
     def __init__(self, script):
         self.connections = 0
@@ -35,7 +36,8 @@ class Camera:
                 try:
                     while True:
                         body = script[number] if number < len(script) else script[len(script) - 2 + number % 2]
-                        handler.wfile.write(b"--picture\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%b\r\n" % (len(body), body))
+                        handler.wfile.write(b"--picture\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%b\r\n"
+                                            % (len(body), body))
                         number += 1
                         time.sleep(0.05)
                 except OSError:  # the service has gone
@@ -87,7 +89,8 @@ uri = "test"
         self.assertEqual(0, service.metrics()["camera_reconnects_total", "yard"])
 
     def test_garbage(self):
-        """Pictures that are none, whose middle is missing, or whose sizes lie: others are shown, or the camera is opened again."""
+        """Pictures that are none, whose middle is missing, or whose sizes lie: others are shown, or the camera is
+        opened again."""
         numbers = random.Random(7)
         good = picture(self.folder)
         noise = [numbers.randbytes(numbers.randrange(1, 20000)) for _ in range(8)]
@@ -95,7 +98,8 @@ uri = "test"
         at = good.index(b"\xff\xc0") + 5  # height and width in the frame header
         lies = [good[:at] + numbers.randbytes(4) + good[at + 4 :] for _ in range(8)]
         camera, found, service = self.watch([good] * 10 + noise + [good] * 5 + torn + [good] * 5 + lies + [good] * 5)
-        wait_for("frames after the garbage", lambda: camera.connections > 1 or service.metrics()["camera_frames_total", "door"] >= 25)
+        wait_for("frames after the garbage",
+                 lambda: camera.connections > 1 or service.metrics()["camera_frames_total", "door"] >= 25)
         for name in ("door", "yard"):
             count = service.metrics()["camera_frames_total", name]
             service.wait_metric("camera_frames_total", name, least=count + 20)
@@ -121,11 +125,15 @@ uri = "test"
         make_clip(whole)
         half.write_bytes(whole.read_bytes()[: whole.stat().st_size // 2])
         found = self.subscriber(broker)
-        service = self.service(f'[mqtt]\nport = {broker.port}\n[camera.whole]\nuri = "{whole}"\n[camera.half]\nuri = "{half}"\n')
-        said = {name: wait_for(f"the end of {name}", lambda: [text for topic, text, _ in list(found.messages) if topic == f"cudavision/{name}/problem"
-                                                              and text.startswith(b"lost: ")])[0] for name in ("whole", "half")}
+        service = self.service(
+            f'[mqtt]\nport = {broker.port}\n[camera.whole]\nuri = "{whole}"\n[camera.half]\nuri = "{half}"\n')
+        said = {name: wait_for(f"the end of {name}", lambda: [text for topic, text, _ in list(found.messages)
+                                                              if topic == f"cudavision/{name}/problem"
+                                                              and text.startswith(b"lost: ")])[0]
+                for name in ("whole", "half")}
         self.assertEqual(b"lost: the stream ended", said["whole"])
-        self.assertRegex(said["half"], rb"^lost: the stream ended: its pictures end at [1-5]\.\d s, but its container declares 6\.5 s$")
+        self.assertRegex(said["half"], rb"^lost: the stream ended: its pictures end at [1-5]\.\d s, "
+                         rb"but its container declares 6\.5 s$")
         self.assertEqual(0, service.stop())
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What the tests of motion-alarm-service share: a broker, a subscriber, cameras and the service, each on free ports of 127.0.0.1.
-Every wait has an end, but no test depends on how fast the machine is."""
+"""What the tests of motion-alarm-service share: a broker, a subscriber, cameras and the service, each on free ports of
+127.0.0.1. Every wait has an end, but no test depends on how fast the machine is."""
 
 import collections
 import http.server
@@ -51,8 +51,8 @@ def launch(*arguments):
 
 
 def make_clip(file):
-    """A second of black, three seconds of a ball on black, two of black, half a second of white: motion, objects and a light. 15
-    frames per second."""
+    """A second of black, three seconds of a ball on black, two of black, half a second of white: motion, objects and a
+    light. 15 frames per second."""
     caps = ["video/x-raw,format=I420,width=320,height=240,framerate=15/1"]
     parts = [
         ["pattern=black", "num-buffers=15"],
@@ -69,11 +69,15 @@ class Broker:
 
     def __init__(self, folder, *lines):
         self.port, self.file = free_port(), folder / "mosquitto.conf"
-        self.file.write_text("\n".join([f"listener {self.port} 127.0.0.1", *(lines or ["allow_anonymous true"]), "user root", ""]))
+        self.file.write_text(
+            "\n".join([f"listener {self.port} 127.0.0.1", *(lines or ["allow_anonymous true"]), "user root", ""])
+        )
         self.start()
 
     def start(self):
-        self.process = subprocess.Popen([MOSQUITTO, "-c", self.file], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.process = subprocess.Popen(
+            [MOSQUITTO, "-c", self.file], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
 
         def listens():
             with socket.socket() as client:
@@ -104,7 +108,9 @@ class Subscriber:
         self.last[message.topic] = bytes(message.payload)
 
     def events(self, camera):
-        return [json.loads(payload) for topic, payload, _ in list(self.messages) if topic == f"cudavision/{camera}/event"]
+        return [
+            json.loads(payload) for topic, payload, _ in list(self.messages) if topic == f"cudavision/{camera}/event"
+        ]
 
     def expect(self, topic, payload):
         wait_for(f"{topic} is {payload!r}, not {self.last.get(topic)!r}", lambda: self.last.get(topic) == payload)
@@ -174,14 +180,15 @@ class HttpCamera:
 
 
 class Service:
-    """The program with a configuration: `tables` are lines of TOML, `timeout` is that of a camera, `prefix` a command that runs it. It is killed at the end of the
-    test if it still runs."""
+    """The program with a configuration: `tables` are lines of TOML, `timeout` is that of a camera, `prefix` a command
+    that runs it. It is killed at the end of the test if it still runs."""
 
     def __init__(self, folder, tables, environment=None, timeout=FOREVER, prefix=()):
         self.port, self.log_file = free_port(), folder / "log"
         file = folder / "cameras.toml"
         file.write_text(
-            f"[metrics]\nport = {self.port}\n[reconnect]\nfirst = 0.2\nmost = 1\ntimeout = {timeout}\n{tables}", encoding="utf-8"
+            f"[metrics]\nport = {self.port}\n[reconnect]\nfirst = 0.2\nmost = 1\ntimeout = {timeout}\n{tables}",
+            encoding="utf-8",
         )
         with open(self.log_file, "ab") as log:
             self.process = subprocess.Popen(

@@ -24,7 +24,9 @@ def tearDownModule():
     shutil.rmtree(scratch)
 
 
-def camera(port, zones="left side: 0.0,0.0 0.75,0.0 0.75,1.0 0.0,1.0; right: 0.75,0.0 1.0,0.0 1.0,1.0 0.75,1.0", more=""):
+def camera(
+    port, zones="left side: 0.0,0.0 0.75,0.0 0.75,1.0 0.0,1.0; right: 0.75,0.0 1.0,0.0 1.0,1.0 0.75,1.0", more=""
+):
     return f"""
 [mqtt]
 port = {port}
@@ -44,7 +46,9 @@ track-hold = 0.3
 class Mqtt(Case):
     def check_discovery(self, found):
         """The keys that Home Assistant requires, and that entities refer to topics that exist."""
-        entities = {topic: json.loads(payload) for topic, payload in found.last.items() if topic.startswith("homeassistant/")}
+        entities = {
+            topic: json.loads(payload) for topic, payload in found.last.items() if topic.startswith("homeassistant/")
+        }
         self.assertEqual(
             {
                 f"homeassistant/{name}/config"
@@ -69,11 +73,19 @@ class Mqtt(Case):
             self.assertEqual('Front <door> & "garden"', entity["device"]["name"])
             self.assertEqual("all", entity["availability_mode"])
             for place in entity["availability"]:
-                self.assertIn(found.last[place["topic"]].decode(), (place["payload_available"], place["payload_not_available"]))
-            allowed = {"binary_sensor": {None, "motion", "occupancy", "connectivity"}, "sensor": {None}, "image": {None}}[component]
+                self.assertIn(
+                    found.last[place["topic"]].decode(), (place["payload_available"], place["payload_not_available"])
+                )
+            allowed = {
+                "binary_sensor": {None, "motion", "occupancy", "connectivity"},
+                "sensor": {None},
+                "image": {None},
+            }[component]
             self.assertIn(entity.get("device_class"), allowed)
             if component == "binary_sensor":
-                self.assertIn(found.last[state].decode(), (entity.get("payload_on", "ON"), entity.get("payload_off", "OFF")))
+                self.assertIn(
+                    found.last[state].decode(), (entity.get("payload_on", "ON"), entity.get("payload_off", "OFF"))
+                )
 
     def test_events_states_discovery_and_snapshot(self):
         broker = self.broker()
@@ -88,7 +100,9 @@ class Mqtt(Case):
         begin = events[names.index("begin")]
         self.assertGreater(begin["regions"][0]["width"], 0)
         self.assertAlmostEqual(1, begin["time"], delta=0.2)
-        visits = [(event["event"], event["id"], event["zone"]) for event in events if event["event"] in ("enter", "leave")]
+        visits = [
+            (event["event"], event["id"], event["zone"]) for event in events if event["event"] in ("enter", "leave")
+        ]
         self.assertEqual({"left side", "right"}, {zone for _, _, zone in visits})
         entered, left = ({visit[1:] for visit in visits if visit[0] == name} for name in ("enter", "leave"))
         self.assertEqual(entered, left)
@@ -105,7 +119,9 @@ class Mqtt(Case):
         self.assertEqual([b"0", b"1"], payloads("objects")[:2])
         picture = self.folder / "snapshot.jpg"
         picture.write_bytes(found.last["cudavision/door/snapshot"])
-        launch("filesrc", f"location={picture}", "!", "jpegdec", "!", "video/x-raw,width=320,height=240", "!", "fakesink")
+        launch(
+            "filesrc", f"location={picture}", "!", "jpegdec", "!", "video/x-raw,width=320,height=240", "!", "fakesink"
+        )
         self.check_discovery(found)
         # A stop ends motion and visits, and is no failure.
         wait_for("motion", lambda: found.last["cudavision/door/motion"] == b"ON")
@@ -125,7 +141,8 @@ class Mqtt(Case):
         late.expect("cudavision/status", b"offline")
         wait_for(
             "the retained states",
-            lambda: late.last == {topic: payload for topic, payload in found.last.items() if not topic.endswith("/event")},
+            lambda: late.last
+            == {topic: payload for topic, payload in found.last.items() if not topic.endswith("/event")},
         )
         self.assertTrue(all(retained for _, _, retained in late.messages))
 
@@ -188,7 +205,9 @@ class Mqtt(Case):
 
     def test_password_and_tls(self):
         passwords, key, certificate = (self.folder / name for name in ("passwords", "key.pem", "certificate.pem"))
-        subprocess.run([shutil.which("mosquitto_passwd"), "-b", "-c", passwords, "me", SECRET], check=True, capture_output=True)
+        subprocess.run(
+            [shutil.which("mosquitto_passwd"), "-b", "-c", passwords, "me", SECRET], check=True, capture_output=True
+        )
         if not shutil.which("openssl"):
             self.skipTest("no openssl")
         subprocess.run(

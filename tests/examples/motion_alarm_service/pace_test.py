@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What a machine that is too slow leaves out: decoded frames, and encoded frames up to a key frame. Where it is said."""
+"""What a machine that is too slow leaves out: decoded frames, and encoded frames up to a key frame. Where
+it is said."""
 
 import sys
 import threading
@@ -24,14 +25,16 @@ class Silent:
 
 
 def jpeg():
-    (sample,) = common.samples(common.parse("videotestsrc num-buffers=1 ! video/x-raw,width=64,height=48 ! jpegenc ! appsink name=sink"))
+    (sample,) = common.samples(
+        common.parse("videotestsrc num-buffers=1 ! video/x-raw,width=64,height=48 ! jpegenc ! appsink name=sink"))
     return sample.get_buffer().extract_dup(0, sample.get_buffer().get_size())
 
 
 class Pace(unittest.TestCase):
     def start(self, source):
         """A camera that plays, and its appsrc."""
-        door = camera.Camera(config.Camera(uri="rtsp://camera/x", key="door"), config.Reconnect(timeout=FOREVER), Silent)
+        door = camera.Camera(config.Camera(uri="rtsp://camera/x", key="door"),
+                             config.Reconnect(timeout=FOREVER), Silent)
         with mock.patch.object(camera.inputs, "source_of", lambda uri: (source, {})):
             door.start()
             self.addCleanup(door.join, HANGS)
@@ -53,7 +56,8 @@ class Pace(unittest.TestCase):
 
         decoded = []
         queue = door.sink.get_parent().get_by_name("queue")
-        queue.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, lambda *_: decoded.append(1) or Gst.PadProbeReturn.OK)
+        queue.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER,
+                                               lambda *_: decoded.append(1) or Gst.PadProbeReturn.OK)
         door.diff.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, hold)
         self.addCleanup(go_on.set)
         pushed.emit("push-buffer", Gst.Buffer.new_wrapped(picture))
@@ -71,7 +75,8 @@ class Pace(unittest.TestCase):
         self.assertEqual(0, said["cudavision_camera_dropped_total", "door", "encoded"])
 
     def test_a_decoder_that_is_too_slow(self):
-        """It takes 0.3 s for a frame, and many come at once: those that are late are not decoded. Then it goes on with new ones."""
+        """It takes 0.3 s for a frame, and many come at once: those that are late are not decoded. Then it goes on
+        with new ones."""
         door, pushed = self.start(f"{LIVE} ! jpegdec ! identity sleep-time=300000")
         picture, count = jpeg(), 100
         for _ in range(count):
@@ -89,7 +94,8 @@ class Pace(unittest.TestCase):
         wait_for("every frame is analysed or left out", lambda: count == door.frames + sum(door.pace.dropped.values()))
 
     def test_what_is_late(self):
-        """The delay of a camera, and a clock that is a little slow, are no lateness. Dropping ends with a key frame that is in time."""
+        """The delay of a camera, and a clock that is a little slow, are no lateness. Dropping ends with a key frame
+        that is in time."""
         now, behind = [0.0], [0.0]
         each = pace.Pace("door", clock=lambda: now[0])
         pipeline = common.parse("fakesrc ! queue name=queue ! fakesink")

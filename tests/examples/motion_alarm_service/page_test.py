@@ -29,8 +29,17 @@ import page  # noqa: E402
 class Units(unittest.TestCase):
     def test_ranges(self):
         for header, expected in {
-            None: (0, 100), "bytes=0-": (0, 100), "bytes=10-19": (10, 10), "bytes=90-200": (90, 10), "bytes=-30": (70, 30), "bytes=-200": (0, 100),
-            "bytes=100-": None, "bytes=20-10": None, "bytes=-": (0, 100), "lines=1-2": (0, 100), "bytes=0-1,5-6": (0, 100),
+            None: (0, 100),
+            "bytes=0-": (0, 100),
+            "bytes=10-19": (10, 10),
+            "bytes=90-200": (90, 10),
+            "bytes=-30": (70, 30),
+            "bytes=-200": (0, 100),
+            "bytes=100-": None,
+            "bytes=20-10": None,
+            "bytes=-": (0, 100),
+            "lines=1-2": (0, 100),
+            "bytes=0-1,5-6": (0, 100),
         }.items():
             self.assertEqual(expected, page.range_of(header, 100), header)
         self.assertIsNone(page.range_of("bytes=0-", 0))
@@ -101,17 +110,28 @@ wall = false
         for _ in range(2):
             file = self.folder / "wall.jpg"
             file.write_bytes(self.picture())
-            launch("filesrc", f"location={file}", "!", "jpegdec", "!", "video/x-raw,width=640,height=240", "!", "fakesink")
+            launch(
+                "filesrc", f"location={file}", "!", "jpegdec", "!", "video/x-raw,width=640,height=240", "!", "fakesink"
+            )
         # Clips, whole and in part, as players ask for them; and no other files.
         clip = state["door"]["clips"][-1]["file"]
         content = (self.folder / "clips" / "door" / clip).read_bytes()
         status, headers, body = self.get(f"/clips/door/{clip.replace('+', '%2B')}")
         self.assertEqual((200, "video/x-matroska", content), (status, headers["Content-Type"], body))
         status, headers, body = self.get(f"/clips/door/{clip}", Range="bytes=100-199")
-        self.assertEqual((206, f"bytes 100-199/{len(content)}", content[100:200]), (status, headers["Content-Range"], body))
+        self.assertEqual(
+            (206, f"bytes 100-199/{len(content)}", content[100:200]), (status, headers["Content-Range"], body)
+        )
         self.assertEqual(416, self.get(f"/clips/door/{clip}", Range=f"bytes={len(content)}-")[0])
-        for path in ("/clips/door/clips.json", f"/clips/gone/{clip}", "/clips/door/..%2Fdoor%2F" + clip, "/clips/../cameras.toml", "/cameras.toml",
-                     "/clips/door/%2Fetc%2Fpasswd", "/no"):
+        for path in (
+            "/clips/door/clips.json",
+            f"/clips/gone/{clip}",
+            "/clips/door/..%2Fdoor%2F" + clip,
+            "/clips/../cameras.toml",
+            "/cameras.toml",
+            "/clips/door/%2Fetc%2Fpasswd",
+            "/no",
+        ):
             self.assertEqual(404, self.get(path)[0], path)
         self.assertNotIn(SECRET.encode(), html + self.get("/state.json")[2])
         self.assertEqual(0, service.stop())
@@ -139,7 +159,12 @@ wall = false
         options = Options()
         options.binary_location = shutil.which("chromium")
         options.page_load_strategy = "none"  # the picture of the wall has no end
-        for argument in ("--headless=new", "--disable-dev-shm-usage", "--window-size=1100,900", f"--user-data-dir={self.folder / 'profile'}"):
+        for argument in (
+            "--headless=new",
+            "--disable-dev-shm-usage",
+            "--window-size=1100,900",
+            f"--user-data-dir={self.folder / 'profile'}",
+        ):
             options.add_argument(argument)
         if os.geteuid() == 0:
             options.add_argument("--no-sandbox")
@@ -150,12 +175,32 @@ wall = false
         browser.set_script_timeout(HANGS)
         return browser
 
-    @unittest.skipUnless(webdriver and shutil.which("chromium") and shutil.which("chromedriver"), "no Chromium (WITH=browser tests/run.sh installs it)")
-    @unittest.skipUnless(shutil.which("gst-inspect-1.0") and os.system("gst-inspect-1.0 --exists openh264enc") == 0, "no openh264enc")
+    @unittest.skipUnless(
+        webdriver and shutil.which("chromium") and shutil.which("chromedriver"),
+        "no Chromium (WITH=browser tests/run.sh installs it)",
+    )
+    @unittest.skipUnless(
+        shutil.which("gst-inspect-1.0") and os.system("gst-inspect-1.0 --exists openh264enc") == 0, "no openh264enc"
+    )
     def test_in_a_browser(self):
         clip, self.port = self.folder / "clip.mp4", free_port()
-        launch("videotestsrc", "pattern=ball", "num-buffers=150", "!", "video/x-raw,format=I420,width=320,height=240,framerate=15/1", "!", "openh264enc",
-               "gop-size=15", "!", "h264parse", "!", "mp4mux", "!", "filesink", f"location={clip}")
+        launch(
+            "videotestsrc",
+            "pattern=ball",
+            "num-buffers=150",
+            "!",
+            "video/x-raw,format=I420,width=320,height=240,framerate=15/1",
+            "!",
+            "openh264enc",
+            "gop-size=15",
+            "!",
+            "h264parse",
+            "!",
+            "mp4mux",
+            "!",
+            "filesink",
+            f"location={clip}",
+        )
         service = self.service(f"""
 [page]
 port = {self.port}
@@ -179,8 +224,15 @@ uri = "rtsp://127.0.0.1:9/x"
         wait_for("the picture", lambda: ask("document.querySelector('#wall img')?.naturalWidth") == 640)
         names = "[...document.querySelectorAll('#wall a')].map(each => each.textContent)"
         wait_for("the names", lambda: ask(names) == ['A <img src=x onerror="document.title=1"> ball', "Yard"])
-        self.assertIn("is it switched on and connected", ask("document.querySelector('#camera-gone .trouble').textContent"))
-        wait_for("the clip", lambda: ask("document.querySelector('#camera-ball button')?.click(), document.querySelector('dialog').open"))
+        self.assertIn(
+            "is it switched on and connected", ask("document.querySelector('#camera-gone .trouble').textContent")
+        )
+        wait_for(
+            "the clip",
+            lambda: ask(
+                "document.querySelector('#camera-ball button')?.click(), document.querySelector('dialog').open"
+            ),
+        )
         wait_for("it plays", lambda: ask("document.querySelector('video').currentTime") > 0.1)
         self.assertEqual("Cameras", browser.title)
         if picture := os.environ.get("PAGE_PICTURE"):

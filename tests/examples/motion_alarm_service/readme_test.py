@@ -47,14 +47,16 @@ class Readme(Case):
         )
 
     def test_commands(self):
-        """Each command runs as it stands, but with other ports, with a sink that needs no screen, and with another folder for
-        /etc."""
+        """Each command runs as it stands, but with other ports, with a sink that needs no screen, and with another
+        folder for /etc."""
         self.check_packages(command("apt-get install"))
         self.assertEqual("export GST_PLUGIN_PATH=$PWD/build/gst", command("export"))  # the test has one
         checked = self.run_command(command("--check"))
         self.assertEqual((0, "2 cameras: ball, moments\n"), (checked.returncode, checked.stdout), checked.stderr)
         self.check_demo(command("--verbose"))
-        self.check_unit([command(word) for word in ("cameras.toml /etc", "/passwords", "motion-alarm.service /etc", "systemctl")])
+        self.check_unit(
+            [command(word) for word in ("cameras.toml /etc", "/passwords", "motion-alarm.service /etc", "systemctl")]
+        )
         self.assertEqual([], COMMANDS)
 
     def check_packages(self, line):
@@ -87,12 +89,17 @@ class Readme(Case):
         if shutil.which("mosquitto_sub"):
             events = self.run_command(f"{subscribe} -p {broker.port} -C 3 -W {HANGS}").stdout
             self.assertTrue(
-                all(line.startswith(("cudavision/ball/event {", "cudavision/moments/event {")) for line in events.splitlines()),
+                all(
+                    line.startswith(("cudavision/ball/event {", "cudavision/moments/event {"))
+                    for line in events.splitlines()
+                ),
                 events,
             )
             self.assertEqual(3, events.count("\n"))
         shown = self.run_command(
-            look.replace("9751", ports["9751"]).replace("videoconvert ! autovideosink", "identity eos-after=5 ! fakesink")
+            look.replace("9751", ports["9751"]).replace(
+                "videoconvert ! autovideosink", "identity eos-after=5 ! fakesink"
+            )
         )
         self.assertEqual(0, shown.returncode, shown.stderr)
 
@@ -101,7 +108,8 @@ class Readme(Case):
         stubs.mkdir()
         for name, text in {
             "sudo": 'exec "$@"',
-            "systemctl": f'[[ $* == "enable --now motion-alarm" && -e {self.folder}/etc/systemd/system/motion-alarm.service ]]',
+            "systemctl":
+                f'[[ $* == "enable --now motion-alarm" && -e {self.folder}/etc/systemd/system/motion-alarm.service ]]',
         }.items():
             (stubs / name).write_text(f"#!/bin/bash\n{text}\n")
             (stubs / name).chmod(0o755)
@@ -144,7 +152,9 @@ class Readme(Case):
             for field, default in defaults.items():
                 if default and default != "NAME":
                     self.assertEqual(
-                        str(fields[field]).lower() if isinstance(fields[field], bool) else str(fields[field]), default, field
+                        str(fields[field]).lower() if isinstance(fields[field], bool) else str(fields[field]),
+                        default,
+                        field,
                     )
 
     def test_sinks_of_the_wall(self):
@@ -162,7 +172,9 @@ class Readme(Case):
             name, events = "door", dict.fromkeys(("begin", "end", "enter", "leave", "cross", "light"), 0)
 
         Parts.recorder, Parts.pace, Parts.dropped = Parts, Parts, {"encoded": 0, "decoded": 0}
-        found = {sample.name for family in metrics.Collector([Parts], Parts, Parts).collect() for sample in family.samples}
+        found = {
+            sample.name for family in metrics.Collector([Parts], Parts, Parts).collect() for sample in family.samples
+        }
         self.assertEqual(found, {name for names, _ in TABLES["metric"] for name in names.split(", ")})
         self.assertIn(f"127.0.0.1:{config.Metrics().port}", README)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Clips of motion, from the camera's own stream: what is in them, their names and list, the limits of the disk, and what happens when
-the camera, the disk or the service fails."""
+"""Clips of motion, from the camera's own stream: what is in them, their names and list, the limits of the disk, and
+what happens when the camera, the disk or the service fails."""
 
 import datetime
 import hashlib
@@ -38,7 +38,8 @@ def tearDownModule():
 
 
 def slices_of(frame):
-    """The pictures in a frame of H.264 whose NAL units have lengths in front of them. Parameter sets may stand in a clip again."""
+    """The pictures in a frame of H.264 whose NAL units have lengths in front of them. Parameter sets may stand in a
+    clip again."""
     slices = b""
     while frame:
         size = int.from_bytes(frame[:4], "big")
@@ -50,7 +51,8 @@ def slices_of(frame):
 def frames_of(file, codec):
     """Hashes of the encoded frames of a file, in order."""
     caps = "video/x-h264,stream-format=avc" if codec == "video/x-h264" else codec
-    pipeline = common.parse(f"uridecodebin name=clip caps={caps} expose-all-streams=false ! appsink name=sink sync=false",
+    pipeline = common.parse(f"uridecodebin name=clip caps={caps} expose-all-streams=false ! "
+                            "appsink name=sink sync=false",
                             clip={"uri": pathlib.Path(file).as_uri()})
     buffers = [sample.get_buffer() for sample in common.samples(pipeline)]
     frames = [buffer.extract_dup(0, buffer.get_size()) for buffer in buffers]
@@ -59,7 +61,8 @@ def frames_of(file, codec):
 
 def pictures_of(file):
     """The number of frames that decoding gives."""
-    pipeline = common.parse(f"{common.DECODER} name=clip ! appsink name=sink sync=false", clip={"uri": pathlib.Path(file).as_uri()})
+    pipeline = common.parse(f"{common.DECODER} name=clip ! appsink name=sink sync=false",
+                            clip={"uri": pathlib.Path(file).as_uri()})
     return sum(1 for _ in common.samples(pipeline))
 
 
@@ -70,7 +73,8 @@ class Frame:
 
 class Units(unittest.TestCase):
     def test_the_ring(self):
-        """It holds whole groups of frames, of the seconds that are wanted and not many more, and no more bytes than it may."""
+        """It holds whole groups of frames, of the seconds that are wanted and not many more, and no more bytes
+        than it may."""
         ring = recorder.Ring(2 * Gst.SECOND)
         for number in range(3, 100):
             ring.put(Frame(number / 10, number % 10 == 0))
@@ -124,7 +128,8 @@ class Units(unittest.TestCase):
     def test_unfinished_clips_of_a_killed_service(self):
         folder = self.folder()
         name, short = self.put(folder, 1, recorder.LEAST, ".mkv.part"), self.put(folder, 2, 10, ".mkv.part")
-        with recorder.Unfinished(folder, f"door_{'2026-01-02T03-04-05+0000'}.mkv") as other:  # another service writes it
+        # Another service writes it.
+        with recorder.Unfinished(folder, f"door_{'2026-01-02T03-04-05+0000'}.mkv") as other:
             other.stream.write(bytes(recorder.LEAST))
             other.stream.flush()
             with self.assertLogs("motion-alarm"):
@@ -236,9 +241,11 @@ gap = 0.5
         self.assertEqual(0, service.stop())
         frames, row = frames_of(file, codec), self.rows()[0]
         recorded = frames_of(self.clips / "door" / row["file"], codec)
-        only = next(index for index, each in enumerate(recorded) if frames.count(each) == 1)  # black frames are all the same
+        # Black frames are all the same.
+        only = next(index for index, each in enumerate(recorded) if frames.count(each) == 1)
         first = frames.index(recorded[only]) - only
-        self.assertTrue(frames[first : first + len(recorded)] == recorded)  # not one is missing, and none was encoded again
+        # Not one is missing, and none was encoded again.
+        self.assertTrue(frames[first : first + len(recorded)] == recorded)
         # The ball is there in frames 15 to 59; key frames are a second apart at most.
         self.assertIn(first, range(0, 9))
         self.assertGreaterEqual(first + len(recorded), 60)
@@ -250,7 +257,8 @@ gap = 0.5
         self.assertEqual(len(recorded), pictures_of(self.clips / "door" / row["file"]))
         events = [event for event in found.events("door") if event["event"] == "clip"]
         self.assertEqual((row["file"], "door"), (events[0]["file"], events[0]["camera"]))
-        wait_for("the last clip", lambda: json.loads(found.last["cudavision/door/clip"])["file"] == self.rows()[-1]["file"])
+        wait_for("the last clip",
+                 lambda: json.loads(found.last["cudavision/door/clip"])["file"] == self.rows()[-1]["file"])
 
     def test_frames_of_motion_jpeg(self):
         self.check_clip_of_file(clip, "image/jpeg")
@@ -258,8 +266,8 @@ gap = 0.5
     @unittest.skipUnless(H264, "no openh264enc")
     def test_frames_of_h264(self):
         file = self.folder / "clip.mp4"
-        launch("filesrc", f"location={clip}", "!", "avidemux", "!", "jpegdec", "!", "videoconvert", "!", "openh264enc", "gop-size=15", "!",
-               "h264parse", "!", "mp4mux", "!", "filesink", f"location={file}")
+        launch("filesrc", f"location={clip}", "!", "avidemux", "!", "jpegdec", "!", "videoconvert", "!", "openh264enc",
+               "gop-size=15", "!", "h264parse", "!", "mp4mux", "!", "filesink", f"location={file}")
         self.check_clip_of_file(file, "video/x-h264")
 
     def rtsp(self):
@@ -278,9 +286,12 @@ gap = 0.5
         row = self.rows()[0]
         self.assertTrue(row["complete"])
         self.assertIsNotNone(row["motions"][0]["end"])
-        # All frames from the first one on: each JPEG is a key frame, and motion began less than five seconds after them.
-        self.assertEqual(pictures_of(self.clips / "door" / row["file"]), len(frames_of(self.clips / "door" / row["file"], "image/jpeg")))
-        self.assertGreaterEqual(pictures_of(self.clips / "door" / row["file"]), service.metrics()["camera_frames_total", "door"])
+        # All frames from the first one on: each JPEG is a key frame, and motion began less than five seconds
+        # after them.
+        self.assertEqual(pictures_of(self.clips / "door" / row["file"]),
+                         len(frames_of(self.clips / "door" / row["file"], "image/jpeg")))
+        self.assertGreaterEqual(pictures_of(self.clips / "door" / row["file"]),
+                                service.metrics()["camera_frames_total", "door"])
         door.start()
         wait_for("motion again", lambda: service.metrics()["camera_motion", "door"])
         self.assertEqual(0, service.stop())  # which finishes the second clip
@@ -314,13 +325,15 @@ gap = 0.5
     def test_a_killed_service_leaves_clips_that_can_be_played(self):
         door = self.rtsp()
         service = self.service(self.tables(door.uri))
-        part = wait_for("a clip", lambda: list((self.clips / "door").glob("*.part")) if (self.clips / "door").exists() else [])[0]
+        part = wait_for("a clip",
+                        lambda: list((self.clips / "door").glob("*.part")) if (self.clips / "door").exists() else [])[0]
         wait_for("its first seconds", lambda: part.stat().st_size > 4 * recorder.LEAST)
         service.stop(signal.SIGKILL)
         door.kill()
         again = self.service(self.tables(door.uri))
         wait_for("it is found", self.rows)
-        self.assertEqual([part.name.removesuffix(".part"), False], [self.rows()[0][key] for key in ("file", "complete")])
+        self.assertEqual([part.name.removesuffix(".part"), False],
+                         [self.rows()[0][key] for key in ("file", "complete")])
         self.assertGreater(pictures_of(self.clips / "door" / self.rows()[0]["file"]), 10)
         self.assertEqual(0, again.stop())
 

@@ -65,7 +65,8 @@ class Units(unittest.TestCase):
         return found
 
     def test_one_pipeline_makes_all_snapshots(self):
-        """In the context that all pipelines share, whatever the size and time of a frame; after a failure there is a new one."""
+        """In the context that all pipelines share, whatever the size and time of a frame; after a failure there is
+        a new one."""
         shared = common.Gst.Context.new("test.context", True)
         encoder, made = snapshot.Encoder(lambda: [shared]), []
         self.addCleanup(encoder.close)
@@ -84,7 +85,9 @@ class Units(unittest.TestCase):
                 self.assertIn(struct.pack(">HBHH", 17, 8, height, width), jpeg)
             self.assertEqual(1, len(made))
             self.assertTrue(made[0].get_context("test.context"))
-            broken = common.Gst.Sample.new(common.Gst.Buffer.new_wrapped(b"x"), common.Gst.Caps("audio/x-raw"), None, None)
+            broken = common.Gst.Sample.new(
+                common.Gst.Buffer.new_wrapped(b"x"), common.Gst.Caps("audio/x-raw"), None, None
+            )
             with self.assertRaises(common.Failure):
                 encoder.jpeg_of(broken)
             self.assertTrue(encoder.jpeg_of(samples[0]))
@@ -168,10 +171,12 @@ class Units(unittest.TestCase):
         self.assertFalse(few.is_alive() or few.up)
 
     def play(self, listener, settings, boxes, waits=True):
-        """Plays frames of 320×240 through a camera with these settings: a dark one, and one for each box, which is bright; None is no box.
-        `waits`: until the camera has counted a frame before the next one is sent. Returns the camera, which goes on."""
+        """Plays frames of 320×240 through a camera with these settings: a dark one, and one for each box, which is
+        bright; None is no box. `waits`: until the camera has counted a frame before the next one is sent. Returns the
+        camera, which goes on."""
         settings = config.Camera(uri="rtsp://camera/x", key="door", cudadiff={"reference": "first", **settings})
-        source = "appsrc name=source is-live=true format=time caps=video/x-raw,format=GRAY8,width=320,height=240,framerate=25/1"
+        source = ("appsrc name=source is-live=true format=time "
+                  "caps=video/x-raw,format=GRAY8,width=320,height=240,framerate=25/1")
         door = camera.Camera(settings, config.Reconnect(timeout=FOREVER), listener)
         with mock.patch.object(camera.inputs, "source_of", lambda uri: (source, {})):
             door.start()
@@ -206,14 +211,16 @@ class Units(unittest.TestCase):
         self.assertIn(("begin", True), told)
 
     def test_a_camera_that_stalls_delays_no_message(self):
-        """Its last frame has no motion. It sends no other one, and is not lost yet: motion ends and the object leaves nevertheless."""
+        """Its last frame has no motion. It sends no other one, and is not lost yet: motion ends and the object leaves
+        nevertheless."""
         told = []
 
         class Listener:
             event = staticmethod(lambda _, line: told.append(line))
             state = snapshot = clip = staticmethod(lambda *_: None)
 
-        boxes = [(8 * number, 100, 50, 50) for number in range(2, 19)]  # goes to the right, and is gone in the last frame
+        # It goes to the right, and is gone in the last frame.
+        boxes = [(8 * number, 100, 50, 50) for number in range(2, 19)]
         door = self.play(Listener, {"gap": 0.5, "track-hold": 0.3}, [*boxes, None])
         wait_for("all messages", lambda: {line["event"] for line in told} == {"begin", "enter", "end", "leave"})
         self.assertTrue(door.up)
@@ -221,7 +228,8 @@ class Units(unittest.TestCase):
         self.assertTrue(all(line["time"] <= told[-1]["time"] for line in told))
 
     def test_snapshots_show_the_best_view_without_tint(self):
-        """A square comes over the left edge, grows and goes. The first snapshot is of its first frame, the last one shows it whole and largest."""
+        """A square comes over the left edge, grows and goes. The first snapshot is of its first frame, the last one
+        shows it whole and largest."""
         sizes = [20, 30, 40, 60, 80, 100, 90, 70, 50]
         boxes = [(0 if size < 40 else 8 * index, 60, size, size) for index, size in enumerate(sizes)]
         for output in ("passthrough", "overlay", "mask"):
@@ -308,18 +316,31 @@ class Units(unittest.TestCase):
             discovery.states("home/x", state),
         )
         self.assertIn(
-            "homeassistant/binary_sensor/home_2f_x/door_zone_a_b/config", discovery.discovery("homeassistant", "home/x", [state])
+            "homeassistant/binary_sensor/home_2f_x/door_zone_a_b/config",
+            discovery.discovery("homeassistant", "home/x", [state]),
         )
 
     def test_services_with_topics_of_their_own_do_not_meet(self):
-        """Neither their client ids, for which a broker throws one of two out, nor what they announce to Home Assistant."""
-        topics = ("home/cams", "home_cams", "home__cams", "home_2f_cams", "home cams", "home-cams", "häuser", "h_e4_user")
+        """Neither their client ids, for which a broker throws one of two out, nor what they announce to Home
+        Assistant."""
+        topics = (
+            "home/cams",
+            "home_cams",
+            "home__cams",
+            "home_2f_cams",
+            "home cams",
+            "home-cams",
+            "häuser",
+            "h_e4_user",
+        )
         door = config.Camera(uri="test", key="door")
         ids, found = set(), []
         for topic in topics:
             publisher = mqtt.Publisher(config.Mqtt(topic=topic, port=free_port()), None)
             ids.add(publisher.client._client_id)
-            announced = discovery.discovery("homeassistant", topic, [camera.Camera(door, config.Reconnect(), publisher)])
+            announced = discovery.discovery(
+                "homeassistant", topic, [camera.Camera(door, config.Reconnect(), publisher)]
+            )
             found += [*announced, *(json.loads(payload)["unique_id"] for payload in announced.values())]
             self.assertTrue(all(re.fullmatch("[A-Za-z0-9_/-]+", each) for each in announced))
         self.assertEqual((len(topics), len(found)), (len(ids), len(set(found))))
@@ -349,44 +370,58 @@ class CommandLine(Case):
             "": "names no camera",
             "[camera": "is no TOML",
             f"{door}[mqqt]": "there is no table [mqqt]",
-            f"{door}name = 1": "[camera.door] has no key name; it may have uri, title, wall, recording, source, cudadiff",
+            f"{door}name = 1":
+                "[camera.door] has no key name; it may have uri, title, wall, recording, source, cudadiff",
             "[camera.door]": "[camera.door] needs the key uri",
             "[camera.door]\nuri = 1": "uri in [camera.door] must be a string",
             '["camera"."the door"]\nuri = "test"': "[camera.the door]: a name of a camera consists of",
             f'{door}wall = "yes"': "wall in [camera.door] must be true or false",
             f"{door}[mqtt]\nport = 70000": "port in [mqtt] must be 1 to 65535",
             f'{door}[mqtt]\ntopic = "a/#"': "topic in [mqtt] must be a topic without + and #",
-            f'{door}[mqtt]\ntls = true\nca_file = "/nonexistent"': "cannot read /nonexistent: No such file or directory",
+            f'{door}[mqtt]\ntls = true\nca_file = "/nonexistent"':
+                "cannot read /nonexistent: No such file or directory",
             f"{door}[reconnect]\nfirst = true": "first in [reconnect] must be a number",
             f"{door}[wall]\nsink = 'no-such-element'": 'no element "no-such-element"',
             f"{door}wall = false\n[wall]": "[wall] shows 1 to 63 cameras",
-            f'[camera.door]\nuri = "rtsp://me:${{NO_SUCH}}@{SECRET}"': "uri in [camera.door] needs the environment variable NO_SUCH,",
+            f'[camera.door]\nuri = "rtsp://me:${{NO_SUCH}}@{SECRET}"':
+                "uri in [camera.door] needs the environment variable NO_SUCH,",
             f'[camera.door]\nuri = "rtsp://me:{SECRET}$@x"': "uri in [camera.door] has a $ that begins no ${NAME}",
             f"{door}[camera.door.cudadiff]\ngap = 'x'": "cudadiff has no such property or value: gap=x",
             f"{door}[camera.door.cudadiff]\nno-such = true": "cudadiff has no such property or value: no-such=true",
-            f"{door}[camera.door.cudadiff]\nzones = 'a b: 0,0 1,1 2,0; a_b: 0,0 1,1 2,0'": "two zones whose names differ only in",
-            f"{door}[camera.door.cudadiff]\nzones = 'a: 1,1'": "[camera.door.cudadiff]: zones has a (1,1), which is no polygon",
-            f"{door}[camera.door.cudadiff]\nzones = '1,1'": '[camera.door.cudadiff]: zones is "1,1": it must be polygons with names',
+            f"{door}[camera.door.cudadiff]\nzones = 'a b: 0,0 1,1 2,0; a_b: 0,0 1,1 2,0'":
+                "two zones whose names differ only in",
+            f"{door}[camera.door.cudadiff]\nzones = 'a: 1,1'":
+                "[camera.door.cudadiff]: zones has a (1,1), which is no polygon",
+            f"{door}[camera.door.cudadiff]\nzones = '1,1'":
+                '[camera.door.cudadiff]: zones is "1,1": it must be polygons with names',
             f"{door}[camera.door.cudadiff]\nzones = 'a: 0,0 321,9 9,9'": "leaves the frame of 320×240 at 321,9",
-            f"{rtsp}[camera.door.cudadiff]\nzones = 'a: 0,0 99999,9 9,9'": "which leaves every frame: pixels are 0 to 16384",
-            f"{door}[camera.door.cudadiff]\nlines = 'a: 5,5'": "[camera.door.cudadiff]: lines has a (5,5), which is no line",
-            f"{door}[camera.door.cudadiff]\nmask-regions = 'x'": '[camera.door.cudadiff]: mask-regions is "x": it must be',
+            f"{rtsp}[camera.door.cudadiff]\nzones = 'a: 0,0 99999,9 9,9'":
+                "which leaves every frame: pixels are 0 to 16384",
+            f"{door}[camera.door.cudadiff]\nlines = 'a: 5,5'":
+                "[camera.door.cudadiff]: lines has a (5,5), which is no line",
+            f"{door}[camera.door.cudadiff]\nmask-regions = 'x'":
+                '[camera.door.cudadiff]: mask-regions is "x": it must be',
             f"{door}[camera.door.cudadiff]\ngap = -1": "[camera.door.cudadiff]: gap is -1: it must be 0 to",
-            f"{door}[camera.door.cudadiff]\nmin-area = 3\nmax-area = 2": "max-area is 2: it must be at least min-area, which is 3",
+            f"{door}[camera.door.cudadiff]\nmin-area = 3\nmax-area = 2":
+                "max-area is 2: it must be at least min-area, which is 3",
             f"{door}[camera.door.cudadiff]\nregion = 'roi'": "region is roi: cudadiff looks at the whole frame",
             f"{door}[camera.door.cudadiff]\nasync-depth = 90": "async-depth is 90: it must be 0 to 8",
             f"{door}[camera.door.cudadiff]\npost-messages = false": "post-messages=false leaves nothing to watch",
             f"{rtsp}source = {{ no-such = 1 }}": "source in [camera.door]: rtspsrc has no property no-such",
             f"{rtsp}source = {{ latency = -5 }}": "source in [camera.door]: latency of rtspsrc cannot have this value",
-            f"{rtsp}source = {{ protocols = 'no' }}": "source in [camera.door]: protocols of rtspsrc cannot have this value",
+            f"{rtsp}source = {{ protocols = 'no' }}":
+                "source in [camera.door]: protocols of rtspsrc cannot have this value",
             f"{rtsp}source = {{ user-pw = 5.5, latency = '{SECRET}' }}": "latency of rtspsrc cannot have this value",
             f"{rtsp}recording = true": "recording in [camera.door] needs the table [recording]",
             f"{rtsp}[recording]\nfolder = '/tmp'": "[recording] is for no camera",
             f"{rtsp}recording = true\n[recording]": "[recording] needs the key folder",
-            f"{rtsp}recording = true\n[recording]\nfolder = '/dev/null/x'": "cannot write to /dev/null: it is no folder",
-            f"{rtsp}recording = true\n[recording]\nfolder = '/tmp'\nbefore = -1": "before in [recording] must be 0 to 60",
+            f"{rtsp}recording = true\n[recording]\nfolder = '/dev/null/x'":
+                "cannot write to /dev/null: it is no folder",
+            f"{rtsp}recording = true\n[recording]\nfolder = '/tmp'\nbefore = -1":
+                "before in [recording] must be 0 to 60",
             f"{door}recording = true\n[recording]\nfolder = '/tmp'": "pictures of a test source are not encoded",
-            f'[camera.door]\nuri = "rtps://me:{SECRET}@host"': "uri in [camera.door]: no plugin that is installed reads rtps://",
+            f'[camera.door]\nuri = "rtps://me:{SECRET}@host"':
+                "uri in [camera.door]: no plugin that is installed reads rtps://",
             '[camera.door]\nuri = "/nonexistent.mp4"': "cannot read /nonexistent.mp4: there is no such file",
             f'[camera.door]\nuri = "{self.folder}"': "it is a folder",
         }.items():
@@ -421,9 +456,13 @@ class CommandLine(Case):
         }.items():
             kind = advice.kind_of(common.GLib.Error.new_literal(resource, "text", error))
             self.assertEqual(expected, advice.about_error(kind, uri))
-        library = common.GLib.Error.new_literal(common.Gst.library_error_quark(), "text", common.Gst.LibraryError.SETTINGS)
+        library = common.GLib.Error.new_literal(
+            common.Gst.library_error_quark(), "text", common.Gst.LibraryError.SETTINGS
+        )
         self.assertEqual(advice.SETTINGS, advice.kind_of(library))
-        plugin = common.GLib.Error.new_literal(common.Gst.core_error_quark(), "text", common.Gst.CoreError.MISSING_PLUGIN)
+        plugin = common.GLib.Error.new_literal(
+            common.Gst.core_error_quark(), "text", common.Gst.CoreError.MISSING_PLUGIN
+        )
         self.assertIn("gstreamer1.0-libav", advice.about_error(advice.kind_of(plugin), uri))
         self.assertIn('protocols = "tcp"', advice.about_silence(uri, False))
         self.assertIn("10.0.0.7:554", advice.about_silence(uri, True))
@@ -440,7 +479,9 @@ class CommandLine(Case):
         self.assertIn("Is a directory", self.fails(2, self.folder))
         self.assertEqual("1 cameras: door\n", self.program("--check", file).stdout)
         self.assertIn("--check", self.program("--help").stdout)
-        self.assertIn("GST_PLUGIN_PATH", self.fails(1, file, GST_PLUGIN_PATH="", GST_REGISTRY=str(self.folder / "registry.bin")))
+        self.assertIn(
+            "GST_PLUGIN_PATH", self.fails(1, file, GST_PLUGIN_PATH="", GST_REGISTRY=str(self.folder / "registry.bin"))
+        )
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
             taken.listen()
@@ -453,7 +494,8 @@ class CommandLine(Case):
         self.addCleanup(silent.close)
         for number, delay in ((signal.SIGTERM, 0.1), (signal.SIGINT, 1)):
             service = self.service(
-                f"[mqtt]\nport = {free_port()}\n[camera.door]\nuri = 'rtsp://me:{SECRET}@127.0.0.1:{silent.getsockname()[1]}/x'\n"
+                f"[mqtt]\nport = {free_port()}\n[camera.door]\nuri = "
+                f"'rtsp://me:{SECRET}@127.0.0.1:{silent.getsockname()[1]}/x'\n"
                 "[camera.yard]\nuri = 'test'\n[wall]\nsink = 'fakesink sync=true'\n"
             )
             wait_for("it listens", service.metrics)

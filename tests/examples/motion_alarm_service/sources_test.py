@@ -56,7 +56,11 @@ sink = "jpegenc ! multifilesink location={folder}/wall-%06d.jpg"
         pixels = self.picture(number)[0]
         blue = sum(pixel[2] > 150 and pixel[0] < 100 for pixel in pixels) / len(pixels)
         white = sum(min(pixel) > 150 for pixel in pixels)
-        return "camera" if blue > 0.8 else "no signal" if blue == 0 and 50 < white < 5000 else f"blue {blue}, white {white}"
+        return (
+            "camera"
+            if blue > 0.8
+            else "no signal" if blue == 0 and 50 < white < 5000 else f"blue {blue}, white {white}"
+        )
 
 
 class Sources(Case):
@@ -85,7 +89,9 @@ uri = "test"
         found.expect("cudavision/door/status", b"offline")
         found.expect("cudavision/door/motion", b"OFF")
         found.expect("cudavision/door/objects", b"0")
-        wait_for("what to do", lambda: b"is it switched on and connected" in found.last.get("cudavision/door/problem", b""))
+        wait_for(
+            "what to do", lambda: b"is it switched on and connected" in found.last.get("cudavision/door/problem", b"")
+        )
         names = [event["event"] for event in found.events("door")]
         self.assertEqual((names.count("begin"), names.count("enter")), (names.count("end"), names.count("leave")))
         wait_for("no signal on the wall", lambda: wall.kind() == "no signal")
@@ -102,7 +108,9 @@ uri = "test"
         self.assertEqual(0, service.metrics()["camera_reconnects_total", "yard"])
         service.wait_metric("camera_fps", "door", least=0.01)
         self.assertEqual(0, service.stop())
-        self.assertEqual([], [topic for topic, payload, _ in found.messages if SECRET in topic or SECRET.encode() in payload])
+        self.assertEqual(
+            [], [topic for topic, payload, _ in found.messages if SECRET in topic or SECRET.encode() in payload]
+        )
 
     def test_rtsp_hangs(self):
         door = self.rtsp()
@@ -137,7 +145,8 @@ uri = "{door.uri}"
 [camera.door.cudadiff]
 zones = "way in: 0,0 640,0 640,100"
 """)
-        problem = "wrong configuration: [camera.door.cudadiff]: zones has way in (0,0 640,0 640,100), which leaves the frame of 320×240 at 640,0"
+        problem = ("wrong configuration: [camera.door.cudadiff]: zones has way in (0,0 640,0 640,100), "
+                   "which leaves the frame of 320×240 at 640,0")
         found.expect("cudavision/door/problem", problem.encode())
         wait_for("the line of the log", lambda: f"door: {problem}; the next try is in 1.0 s" in service.log)
         self.assertNotIn("door: lost", service.log)
@@ -182,10 +191,14 @@ uri = "{self.folder}/sound.wav"
             self.assertEqual(0, service.metrics()["camera_frames_total", name])
         wait_for("the line of the log", lambda: "sound: lost: there is no video in it" in service.log)
         self.assertRegex(service.log, "door: lost: .*: correct the user and the password in its uri;")
-        self.assertRegex(service.log, "nowhere: lost: .*: is it switched on and connected, and is 127.0.0.1:9 right[?];")
+        self.assertRegex(
+            service.log, "nowhere: lost: .*: is it switched on and connected, and is 127.0.0.1:9 right[?];"
+        )
         text = service.text_of_metrics()
         self.assertNotIn(SECRET, text)
-        self.assertEqual({"yard", "door", "nowhere", "sound"}, {key[1] for key in service.metrics() if key[0] == "camera_up"})
+        self.assertEqual(
+            {"yard", "door", "nowhere", "sound"}, {key[1] for key in service.metrics() if key[0] == "camera_up"}
+        )
         self.assertTrue(
             {
                 f"cudavision_camera_{name}"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Target: cudavision.frames. Tensors of DLPack and arrays of the CUDA array interface whose fields are any numbers, as a faulty library
-gives them, and frames that become arrays."""
+"""Target: cudavision.frames. Tensors of DLPack and arrays of the CUDA array interface whose fields are any numbers, as
+a faulty library gives them, and frames that become arrays."""
 import collections
 import ctypes
 import time
@@ -22,7 +22,21 @@ except RuntimeError as error:
     raise ImportError(error) from error  # a reason to skip
 FILES = ("gst/python/cudavision/_sources.py", "gst/python/cudavision/_arrays.py", "gst/python/cudavision/frames.py")
 REFUSALS = (ValueError, TypeError, BufferError, RuntimeError)
-FORMATS = ("GRAY8", "RGB", "NV12", "I420", "YUY2", "RGBA", "GRAY16_LE", "P010_10LE", "RGBA64_LE", "v210", "ENCODED", "", "Y444")
+FORMATS = (
+    "GRAY8",
+    "RGB",
+    "NV12",
+    "I420",
+    "YUY2",
+    "RGBA",
+    "GRAY16_LE",
+    "P010_10LE",
+    "RGBA64_LE",
+    "v210",
+    "ENCODED",
+    "",
+    "Y444",
+)
 NAMES = (b"dltensor", b"dltensor_versioned")
 ROOM = 1 << 16  # bytes behind each tensor
 without_deleter = collections.deque(maxlen=1000)  # tensors of which nobody says when they are not needed any more
@@ -56,14 +70,19 @@ class Tensor:
             without_deleter.append(self)
         tensor, size = self.managed.tensor, bits // 8
         tensor.data = ctypes.addressof(self.memory) if reader.below(8) != 7 else None
-        self.device = tensor.device_type, tensor.device_id = reader.pick(((1, 0), (1, 0), (1, 0), (1, 1), (2, 0), (13, 0))) \
-            if reader.below(4) == 3 else (1, 0)
+        self.device = tensor.device_type, tensor.device_id = (
+            reader.pick(((1, 0), (1, 0), (1, 0), (1, 1), (2, 0), (13, 0))) if reader.below(4) == 3 else (1, 0)
+        )
         shape = [reader.around(length) for length in shape]
         packed = _sources._packed([length if 0 < length < 99 else 1 for length in shape], 1)
         self.strides = (ctypes.c_int64 * 8)(*(reader.around(stride) for stride in packed))
         self.shape = (ctypes.c_int64 * 8)(*shape)
         tensor.ndim = reader.around(len(shape)) if reader.below(4) == 3 else len(shape)
-        tensor.code, tensor.bits, tensor.lanes = reader.around(1) & 255, reader.around(bits) & 255, reader.around(1) & 65535
+        tensor.code, tensor.bits, tensor.lanes = (
+            reader.around(1) & 255,
+            reader.around(bits) & 255,
+            reader.around(1) & 65535,
+        )
         if reader.below(8) != 7:
             tensor.shape = ctypes.cast(self.shape, type(tensor.shape))
         if reader.below(4):
@@ -80,7 +99,12 @@ class Tensor:
 
     def wait(self):
         """Waits until the tensor is deleted, if that is to be expected: until then it must live."""
-        while self.capsule is not None and self.managed.deleter and not self.deleted and is_valid(self.capsule, b"used_" + self.name):
+        while (
+            self.capsule is not None
+            and self.managed.deleter
+            and not self.deleted
+            and is_valid(self.capsule, b"used_" + self.name)
+        ):
             time.sleep(0.0001)
 
     def __dlpack_device__(self):
@@ -133,7 +157,11 @@ def make(reader):
         return
     bits = 16 if maker.dtype == "uint16" else 8
     tensors = [Tensor(reader, shape, bits) for shape in maker.shapes]
-    options = {"pts": reader.pick((None, 5, -1, 2**64)), "copy": reader.pick((None, True, False))} if reader.below(4) == 3 else {}
+    options = (
+        {"pts": reader.pick((None, 5, -1, 2**64)), "copy": reader.pick((None, True, False))}
+        if reader.below(4) == 3
+        else {}
+    )
     try:
         check(maker, tensors, bits, maker(*tensors, **options))
     except REFUSALS:
@@ -148,7 +176,9 @@ def check(maker, tensors, bits, buffer):
     rows = [int(numpy.prod(shape[1:])) * bits // 8 for shape in maker.shapes]
     meta = GstVideo.buffer_get_video_meta(buffer)
     for tensor, shape, row, stride in zip(tensors, maker.shapes, rows, meta.stride):
-        assert shape[0] == 1 or stride == tensor.strides[0] * tensor.size or not tensor.managed.tensor.strides, "another stride"
+        assert (
+            shape[0] == 1 or stride == tensor.strides[0] * tensor.size or not tensor.managed.tensor.strides
+        ), "another stride"
         assert stride >= row, "rows overlap"
     if all(tensor.holds(shape, row) for tensor, shape, row in zip(tensors, maker.shapes, rows)):
         known, map = buffer.map(Gst.MapFlags.READ)
@@ -173,8 +203,13 @@ def export(reader):
     if reader.below(2):
         known = GstVideo.VideoFormat.from_string(format)
         if known != GstVideo.VideoFormat.UNKNOWN and known != GstVideo.VideoFormat.ENCODED:
-            offsets, strides = [reader.around(0) % 2**63 for _ in range(4)], [reader.signed(4) if reader.below(4) == 3 else 8 for _ in range(4)]
-            GstVideo.buffer_add_video_meta_full(buffer, 0, known, width % 2**32, height % 2**32, 1 + reader.below(4), offsets, strides)
+            offsets, strides = (
+                [reader.around(0) % 2**63 for _ in range(4)],
+                [reader.signed(4) if reader.below(4) == 3 else 8 for _ in range(4)],
+            )
+            GstVideo.buffer_add_video_meta_full(
+                buffer, 0, known, width % 2**32, height % 2**32, 1 + reader.below(4), offsets, strides
+            )
             text = reader.pick((None, text))
     try:
         frame = frames.Frame(buffer, text, writable=bool(reader.below(8) == 7))

@@ -29,7 +29,8 @@ def one_input(data):
             assert topic not in topics, f"two zones have the topic {topic}"
             topics.add(topic)
             assert re.fullmatch("[A-Za-z0-9_-]*", config.identifier(zone)), zone
-    for part, fields in (("mqtt", {"port": (1, 65535)}), ("metrics", {"port": (1, 65535)}), ("wall", {"width": (16, 16384), "columns": (0, 63)})):
+    for part, fields in (("mqtt", {"port": (1, 65535)}), ("metrics", {"port": (1, 65535)}),
+                         ("wall", {"width": (16, 16384), "columns": (0, 63)})):
         for field, (least, most) in fields.items():
             assert getattr(loaded, part) is None or least <= getattr(getattr(loaded, part), field) <= most
     if loaded.mqtt:

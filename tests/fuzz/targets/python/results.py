@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Target: results of motion-scan that are read back from a folder, into tables and onto the page. A file that is no result counts as
-none."""
+"""Target: results of motion-scan that are read back from a folder, into tables and onto the page. A file that is no
+result counts as none."""
 import pathlib
 import tempfile
 
@@ -59,7 +59,8 @@ class Arrow:
             assert isinstance(value, (int, float)) and not isinstance(value, bool), value
             float(value)
         else:
-            assert isinstance(value, int) and not isinstance(value, bool) and -RANGES[kind] <= value < RANGES[kind], value
+            assert isinstance(value, int) and not isinstance(value,
+                                                             bool) and -RANGES[kind] <= value < RANGES[kind], value
 
 
 Arrow.parquet = Arrow

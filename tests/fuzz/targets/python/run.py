@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Runs a target in Python:
   run.py TARGET --replay FILE|FOLDER…             each file is a case; without a fuzzing engine
-  run.py TARGET --coverage FILE|FOLDER…           the same, and prints the share of lines that were run of the files aimed at
-  run.py TARGET --minimise OUT FILE|FOLDER…       copies to the folder OUT the smallest cases that together run all steps between lines
+  run.py TARGET --coverage FILE|FOLDER…           the same, and prints the share of lines that were run of the files
+                                                  aimed at
+  run.py TARGET --minimise OUT FILE|FOLDER…       copies to the folder OUT the smallest cases that together
+                                                  run all steps between lines
   run.py TARGET [OPTION OF LIBFUZZER…] FOLDER…    fuzzing by atheris (https://pypi.org/project/atheris)
-TARGET: arrays, configuration, lists or results. Exit status: 0; 1 after a failure (libFuzzer has its own); 77 if something is missing that
-the target needs."""
+TARGET: arrays, configuration, lists or results. Exit status: 0; 1 after a failure (libFuzzer has its own); 77 if
+something is missing that the target needs."""
 import ast
 import hashlib
 import importlib.util
@@ -73,7 +75,8 @@ class Coverage:
         for file, seen in self.hit.items():
             every = lines_of(compile(pathlib.Path(file).read_bytes(), file, "exec"))
             run = every & {line for _, line in seen}
-            print(f"{pathlib.Path(file).relative_to(ROOT)!s:<44}{len(every):>8}{len(run):>8}{100 * len(run) / len(every):>9.1f} %")
+            print(f"{pathlib.Path(file).relative_to(ROOT)!s:<44}{len(every):>8}{len(run):>8}"
+                  f"{100 * len(run) / len(every):>9.1f} %")
 
 
 def replay(target, names):
@@ -118,7 +121,8 @@ def main():
     except ImportError as error:
         print(f"skipped: {error}")
         sys.exit(77)
-    with atheris.instrument_imports(include=["config", "tomllib", "clips", "uris", "tables", "page", "common", "cudavision"]):
+    with atheris.instrument_imports(include=["config", "tomllib", "clips", "uris", "tables", "page", "common",
+                                             "cudavision"]):
         target = load(name)
     atheris.instrument_func(target.one_input)
     atheris.Setup([sys.argv[0], *arguments], target.one_input)
