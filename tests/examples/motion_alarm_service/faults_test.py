@@ -121,8 +121,8 @@ uri = "test"
 
     def test_a_clip_that_was_cut_off(self):
         """The second half of the file is missing."""
-        whole, half, broker = self.folder / "whole.avi", self.folder / "half.avi", self.broker()
-        make_clip(whole)
+        whole, half, broker = self.folder / "whole.mkv", self.folder / "half.mkv", self.broker()
+        make_clip(whole, "matroskamux")
         half.write_bytes(whole.read_bytes()[: whole.stat().st_size // 2])
         found = self.subscriber(broker)
         service = self.service(

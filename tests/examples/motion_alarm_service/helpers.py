@@ -50,7 +50,7 @@ def launch(*arguments):
     subprocess.run(["gst-launch-1.0", "-q", *arguments], check=True, timeout=HANGS)
 
 
-def make_clip(file):
+def make_clip(file, muxer="avimux"):
     """A second of black, three seconds of a ball on black, two of black, half a second of white: motion, objects and a
     light. 15 frames per second."""
     caps = ["video/x-raw,format=I420,width=320,height=240,framerate=15/1"]
@@ -61,7 +61,7 @@ def make_clip(file):
         ["pattern=white", "num-buffers=8"],
     ]
     sources = [word for part in parts for word in ["videotestsrc", *part, "!", *caps, "!", "mix."]]
-    launch("concat", "name=mix", "!", "jpegenc", "!", "avimux", "!", "filesink", f"location={file}", *sources)
+    launch("concat", "name=mix", "!", "jpegenc", "!", muxer, "!", "filesink", f"location={file}", *sources)
 
 
 class Broker:
