@@ -5,7 +5,8 @@
                  |             `-- the queue is leaky: it drops the oldest decoded frame if cudadiff still works on
                  |                 those before
                  `-- if even decoding is too slow, encoded frames would wait in the source without limit. Once the
-                     frames that come out are LATE, encoded frames are dropped here, up to a key frame that is in time
+                     frames that come out are LATE, encoded frames are dropped here, up to a key frame that is in time.
+                     Where even this is too slow (FLOODED), the jitter buffer of rtspsrc drops packets meanwhile
 
 Both are counted. Once a minute the log says how many, and if they are many, so does `problem`."""
 
@@ -17,23 +18,24 @@ from common import Gst
 
 log = logging.getLogger("motion-alarm")
 LATE = 1.0  # seconds after which a frame comes out later than others did
+SETTLED = 3.0  # seconds in which frames of before a drop have left the decoder
+FLOODED = 5.0  # seconds by which even dropped frames are late
 DRIFT = 0.0002  # of a camera's clock against the one of this machine: seconds a second
 OFTEN = 0.4  # seconds between two looks at the time of frames
 REPORT = 60  # seconds between two reports
 MANY = 0.02  # share of the frames that is reported as a problem
 
 
-def on_decoders(pipeline, found):
-    """Calls found(sink pad) for each video decoder that is in a pipeline, or is added to it."""
+def on_elements(pipeline, found):
+    """Calls found(element) for each element that is in a pipeline, or is added to it."""
+    pipeline.connect("deep-element-added", lambda _, __, element: found(element))
+    pipeline.iterate_recurse().foreach(found)
 
-    def on_element(_, __, element):
-        factory = element.get_factory()
-        kind = factory.get_metadata("klass") if factory and not isinstance(element, Gst.Bin) else ""
-        if "Decoder" in kind and ("Video" in kind or "Image" in kind) and (pad := element.get_static_pad("sink")):
-            found(pad)
 
-    pipeline.connect("deep-element-added", on_element)
-    pipeline.iterate_recurse().foreach(lambda element: on_element(None, None, element))
+def is_video_decoder(element):
+    factory = element.get_factory()
+    kind = factory.get_metadata("klass") if factory and not isinstance(element, Gst.Bin) else ""
+    return "Decoder" in kind and ("Video" in kind or "Image" in kind)
 
 
 class Pace:
@@ -52,12 +54,18 @@ class Pace:
         self.live = self.dropping = False
         # usual: seconds from the time of a frame until it comes out; judged: when that was seen.
         self.usual, self.judged = None, 0.0
-        self.resumed = 0  # the running time of the key frame with which decoding went on
+        # The timestamp of the key frame with which decoding went on, and when that was.
+        self.resumed, self.resumed_at = 0, 0.0
+        self.jitter_buffers, self.changed, self.flooded = [], [], False  # changed: those that drop now only
+        self.last, self.step = 0, 0  # of dropped frames: the timestamp of the last one, and from one to the next
         queue.connect("overrun", self.on_overrun)
-        on_decoders(pipeline, self.on_decoder)
+        on_elements(pipeline, self.on_element)
 
-    def on_decoder(self, pad):
-        self.pad = pad
+    def on_element(self, element):
+        if is_video_decoder(element):
+            self.pad = element.get_static_pad("sink") or self.pad
+        elif element.find_property("drop-on-latency") and element.find_property("latency"):
+            self.jitter_buffers.append(element)
 
     def on_overrun(self, _):
         self.dropped["decoded"] += self.live
@@ -73,24 +81,47 @@ class Pace:
     def look(self, pts):
         """At the time of the newest frame that came out, since the last call. Called about ten times a second."""
         now = self.clock()
-        if (self.dropping or not self.live or pts < self.resumed or now - self.judged < OFTEN
+        # Frames of before the key frame that are still on their way say nothing new. But timestamps may go back: the
+        # jitter buffer of a machine that is too slow takes its own delay for that of the network, and corrects it.
+        old = pts < self.resumed and now - self.resumed_at < SETTLED
+        if (self.dropping or not self.live or old or now - self.judged < OFTEN
             or (behind := self.behind(self.output, pts)) is None):
             return
         self.usual = behind if self.usual is None else min(behind, self.usual + DRIFT * (now - self.judged))
         self.judged = now
         if behind - self.usual > LATE and self.pad:
-            self.dropping = True
+            self.dropping, self.last = True, 0
             self.pad.add_probe(Gst.PadProbeType.BUFFER, self.on_encoded)
 
     def on_encoded(self, pad, info):
         buffer = info.get_buffer()
+        behind = self.behind(pad, buffer.pts)
         if not buffer.has_flags(Gst.BufferFlags.DELTA_UNIT):
-            behind = self.behind(pad, buffer.pts)
             if behind is None or behind - self.usual < LATE / 2:
-                self.resumed, self.dropping = buffer.pts, False
+                self.resumed, self.resumed_at, self.dropping = buffer.pts, self.clock(), False
+                self.flood(False)
                 return Gst.PadProbeReturn.REMOVE
-        self.dropped["encoded"] += 1
+        if behind is not None and behind - self.usual > FLOODED:
+            self.flood(True)
+        self.dropped["encoded"] += self.steps_to(buffer.pts)
         return Gst.PadProbeReturn.DROP
+
+    def flood(self, on):
+        """Lets jitter buffers drop what they cannot hold within their latency, or do what they did before."""
+        if on != self.flooded:
+            self.flooded, self.last = on, 0
+            if on:
+                self.changed = [each for each in self.jitter_buffers if not each.get_property("drop-on-latency")]
+            for each in self.changed:
+                each.set_property("drop-on-latency", on)
+
+    def steps_to(self, pts):
+        """The number of frames from the last dropped one to this one: more than 1 if packets were dropped before."""
+        step = pts - self.last if 0 < self.last < pts != Gst.CLOCK_TIME_NONE else 0
+        self.last = pts if pts != Gst.CLOCK_TIME_NONE else 0
+        if step and (not self.step or step < self.step):
+            self.step = max(step, Gst.SECOND // 60)  # packets that come in bursts have times that lie close together
+        return max(1, round(step / self.step)) if self.flooded and step else 1
 
     def report(self, frames):
         """`frames`: that came since the start of the service. Called about ten times a second."""

@@ -17,6 +17,7 @@ The plugin is found with GST_PLUGIN_PATH. Needs mosquitto, paho-mqtt, the RTSP s
 status 77 without."""
 import argparse
 import contextlib
+import itertools
 import json
 import os
 import pathlib
@@ -94,37 +95,57 @@ def make(clip, file, seconds=24):
     return [index for index in range(len(there)) if there[index] and not there[index - 1]]
 
 
-def tail_of(buffer):
-    """By which an encoded frame is known: the server may send some twice before it plays."""
-    return buffer.extract_dup(max(0, buffer.get_size() - 200), 200)
+STREAM = ("appsrc name=source is-live=true format=time do-timestamp=true block=true max-buffers=2 "
+          "caps=video/x-h264,stream-format=byte-stream,alignment=au,framerate=25/1")
+PAY = "rtph264pay config-interval=-1 name=pay0"
+
+
+def frames_of(file):
+    """The encoded frames of a stream of H.264: bytes, and whether it is a key frame."""
+    pipeline = Gst.parse_launch(f"filesrc location={file} ! h264parse ! "
+                                "video/x-h264,stream-format=byte-stream,alignment=au ! appsink name=sink sync=false")
+    pipeline.set_state(Gst.State.PLAYING)
+    frames = []
+    while sample := pipeline.get_by_name("sink").emit("pull-sample"):
+        buffer = sample.get_buffer()
+        frames.append((buffer.extract_dup(0, buffer.get_size()), not buffer.has_flags(Gst.BufferFlags.DELTA_UNIT)))
+    pipeline.set_state(Gst.State.NULL)
+    return frames
+
+
+def feed(media, frames, sent=lambda number: None, held=lambda key: False):
+    """Pushes frames into the STREAM of a media, 25 a second, again and again until it ends. sent(number) is called for
+    each one; held(key), for a key frame or another one, says that it is left out."""
+    source = media.get_element().get_by_name("source")
+
+    def push():
+        due = time.monotonic()
+        for number in itertools.cycle(range(len(frames))):
+            time.sleep(max(0, due - time.monotonic()))
+            due += 1 / 25
+            data, key = frames[number]
+            if held(key):
+                continue
+            sent(number)
+            if source.emit("push-buffer", Gst.Buffer.new_wrapped(data)) != Gst.FlowReturn.OK:
+                return
+
+    threading.Thread(target=push, daemon=True).start()
 
 
 def serve(file, port, new, more=lambda server: None):
     """Sends the clip to all who ask, and prints when each frame with one of the numbers `new` is handed over to the
     payloader. more(server) adds other cameras."""
-    frames = Gst.parse_launch(f"filesrc location={file} ! h264parse ! "
-                              "video/x-h264,stream-format=byte-stream,alignment=au ! appsink name=sink sync=false")
-    frames.set_state(Gst.State.PLAYING)
-    tails = []
-    while sample := frames.get_by_name("sink").emit("pull-sample"):
-        tails.append(tail_of(sample.get_buffer()))
-    frames.set_state(Gst.State.NULL)
-    wanted = {tails[number] for number in new}
+    frames, wanted = frames_of(file), set(new)
     server = GstRtspServer.RTSPServer(address="127.0.0.1", service=port)
     factory = GstRtspServer.RTSPMediaFactory(shared=True)
-    factory.set_launch(
-        f"( multifilesrc location={file} loop=true caps=video/x-h264,stream-format=byte-stream,framerate=25/1 "
-        "! h264parse ! video/x-h264,stream-format=byte-stream,alignment=au ! identity name=paced sync=true "
-        "! rtph264pay config-interval=-1 name=pay0 )")
+    factory.set_launch(f"( {STREAM} ! {PAY} )")
 
-    def on_frame(_, info):
-        if tail_of(info.get_buffer()) in wanted:
+    def sent(number):
+        if number in wanted:
             print(time.monotonic(), flush=True)
-        return Gst.PadProbeReturn.OK
 
-    factory.connect("media-configure",
-                    lambda _, media: media.get_element().get_by_name("pay0").get_static_pad("sink").add_probe(
-                        Gst.PadProbeType.BUFFER, on_frame))
+    factory.connect("media-configure", lambda _, media: feed(media, frames, sent))
     server.get_mount_points().add_factory("/camera", factory)
     more(server)
     server.attach(None)

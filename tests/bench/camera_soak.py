@@ -37,13 +37,6 @@ BAD = "stalls", "garbage", "resizes"
 PERIOD, BAD_SECONDS = 60, 20
 STEP = 10  # seconds of a line
 GROWTH = 1.1, 24  # memory may grow by this factor and so many MiB after a third of the time
-PAY = "h264parse ! video/x-h264,stream-format=byte-stream,alignment=au ! identity name=paced sync=true"
-
-
-def source(file):
-    return f"multifilesrc location={file} loop=true caps=video/x-h264,stream-format=byte-stream,framerate=25/1"
-
-
 def shrink(file, small):
     """Appends the clip in 1280×720 to itself."""
     pipeline = Gst.parse_launch(
@@ -61,15 +54,14 @@ def is_bad():
 
 
 class Stall:
-    """Drops all frames while it is bad, and then those before a key frame."""
+    """Leaves all frames out while it is bad, and then those before a key frame."""
 
     def __init__(self):
         self.waits = False
 
-    def on_frame(self, _, info):
-        key = not info.get_buffer().has_flags(Gst.BufferFlags.DELTA_UNIT)
+    def __call__(self, key):
         self.waits = is_bad() or (self.waits and not key)
-        return Gst.PadProbeReturn.DROP if self.waits else Gst.PadProbeReturn.OK
+        return self.waits
 
 
 def spoil(element):
@@ -77,21 +69,19 @@ def spoil(element):
     return True
 
 
-def on_media(media, name):
-    element = media.get_element()
-    if name == "stalls":
-        element.get_by_name("paced").get_static_pad("src").add_probe(Gst.PadProbeType.BUFFER, Stall().on_frame)
-    elif name == "garbage":
-        GLib.timeout_add(500, spoil, element.get_by_name("spoil"))
+def on_media(media, name, frames):
+    camera_cost.feed(media, frames, held=Stall() if name == "stalls" else lambda key: False)
+    if name == "garbage":
+        GLib.timeout_add(500, spoil, media.get_element().get_by_name("spoil"))
 
 
 def add_bad(server, file, sizes):
     for name in BAD:
+        frames = camera_cost.frames_of(sizes if name == "resizes" else file)
         factory = GstRtspServer.RTSPMediaFactory(shared=True)
         spoiled = "! breakmydata name=spoil skip=64 probability=0 " if name == "garbage" else ""
-        factory.set_launch(f"( {source(sizes if name == 'resizes' else file)} ! {PAY} {spoiled}! "
-                           "rtph264pay config-interval=-1 name=pay0 )")
-        factory.connect("media-configure", lambda _, media, name=name: on_media(media, name))
+        factory.set_launch(f"( {camera_cost.STREAM} {spoiled}! {camera_cost.PAY} )")
+        factory.connect("media-configure", lambda _, media, name=name, frames=frames: on_media(media, name, frames))
         server.get_mount_points().add_factory(f"/{name}", factory)
 
 

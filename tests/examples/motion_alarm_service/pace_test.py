@@ -128,7 +128,37 @@ class Pace(unittest.TestCase):
         self.assertEqual(Gst.PadProbeReturn.DROP, encoded(usual, Gst.BufferFlags.DELTA_UNIT))
         self.assertEqual(Gst.PadProbeReturn.REMOVE, encoded(usual + 0.2))
         self.assertEqual((2, False), (each.dropped["encoded"], each.dropping))
-        each.look(round((now[0] - 1) * Gst.SECOND))  # a frame of before, which is late, says nothing new
+        now[0], behind[0], earlier = now[0] + 1, usual + 2, round((now[0] - 1) * Gst.SECOND)
+        each.look(earlier)  # a frame of before, which is late, says nothing new
+        self.assertFalse(each.dropping)
+        now[0] += 3
+        each.look(earlier)  # but no frame takes so long: the timestamps went back
+        self.assertTrue(each.dropping)
+
+    def test_a_machine_that_is_too_slow_for_dropping(self):
+        """The jitter buffers drop packets until a key frame is in time. The frames that are missing are counted."""
+        jitter, decoder = Gst.ElementFactory.make("rtpjitterbuffer"), Gst.ElementFactory.make("jpegdec")
+        pipeline, each, behind = common.parse("fakesrc ! queue name=queue ! fakesink"), pace.Pace("door"), [0.0]
+        each.attach(pipeline, pipeline.get_by_name("queue"), None)
+        pipeline.add(jitter)
+        pipeline.add(decoder)
+        self.assertEqual(([jitter], decoder.get_static_pad("sink")), (each.jitter_buffers, each.pad))
+        each.usual, each.dropping, each.behind = 1.0, True, lambda pad, pts: behind[0]
+
+        def encoded(number, late, key=False):
+            behind[0], buffer = late, Gst.Buffer.new_allocate(None, 1, None)
+            buffer.pts = number * Gst.SECOND // 25
+            if not key:
+                buffer.set_flags(Gst.BufferFlags.DELTA_UNIT)
+            each.on_encoded(None, mock.Mock(get_buffer=lambda: buffer))
+            return each.dropped["encoded"], jitter.get_property("drop-on-latency")
+
+        self.assertEqual((1, False), encoded(1, 3.0))
+        self.assertEqual((2, False), encoded(2, 5.9))
+        self.assertEqual((3, True), encoded(3, 6.1))
+        self.assertEqual((4, True), encoded(4, 6.0))
+        self.assertEqual((14, True), encoded(14, 2.0))  # nine frames did not come
+        self.assertEqual((14, False), encoded(15, 1.2, key=True))
         self.assertFalse(each.dropping)
 
     def test_it_is_said_once_a_minute(self):
