@@ -3,11 +3,12 @@
 
 #include <algorithm>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "gst/base/gpu.hpp"
-#include "gst/base/recycler.hpp"
 #include "gst/meta/integral_meta.h"
 
 namespace cudavision {
@@ -68,6 +69,46 @@ GstMemory* new_system_memory(gsize bytes) {
 Status no_memory(gsize bytes) {
   return Status::resource("no memory can be had for a summed-area table of " + std::to_string(bytes) + " bytes");
 }
+
+/// Memories of one size for results that are pushed with buffers. Large memories take long to allocate, so a memory is
+/// reused when nobody else holds it. For one thread. Memories may outlive this object.
+class Recycler {
+ public:
+  /// `allocate`: returns (transfer full) a new memory, or nullptr.
+  explicit Recycler(std::function<GstMemory*()> allocate) : allocate_(std::move(allocate)) {}
+  ~Recycler() {
+    for (GstMemory* memory : memories_) gst_memory_unref(memory);
+  }
+  Recycler(Recycler&& other) = default;
+  Recycler& operator=(Recycler&&) = delete;
+
+  /// (transfer full) A memory that nobody else holds; nullptr if none can be allocated.
+  GstMemory* take() {
+    constexpr int most_spare = 2;  // more are freed, after a downstream element that held many returned them
+    GstMemory* unused = nullptr;
+    int spare = 0;
+    memories_.erase(std::remove_if(memories_.begin(), memories_.end(),
+                                   [&](GstMemory* memory) {
+                                     // Only this list refers to a memory with one reference,
+                                     // so no other thread can take one.
+                                     if (GST_MINI_OBJECT_REFCOUNT_VALUE(memory) > 1) return false;
+                                     if (!unused) {
+                                       unused = memory;
+                                       return false;
+                                     }
+                                     if (++spare <= most_spare) return false;
+                                     gst_memory_unref(memory);
+                                     return true;
+                                   }),
+                    memories_.end());
+    if (!unused && (unused = allocate_())) memories_.push_back(unused);
+    return unused ? gst_memory_ref(unused) : nullptr;
+  }
+
+ private:
+  std::function<GstMemory*()> allocate_;
+  std::vector<GstMemory*> memories_;
+};
 
 /// What belongs to frames that were submitted and not reported yet.
 template <typename T>
