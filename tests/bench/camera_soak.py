@@ -141,8 +141,8 @@ def verdicts(watch, now, log):
             yield f"{name} was lost"
         if not now["frames_total", name]:
             yield f"no frame came from {name}"
-    if "Traceback" in log or "CRITICAL" in log:
-        yield "the service's log has an error of the program"
+    if found := re.search(r"^.*(Traceback|CRITICAL)(.*\n){1,20}", log, re.M):
+        yield f"the service's log has an error of the program:\n{found[0]}"
     settled = watch.memory[len(watch.memory) // 3:]
     if len(settled) > 1 and settled[-1] > GROWTH[0] * settled[0] + GROWTH[1]:
         yield f"memory grew from {settled[0]:.0f} to {settled[-1]:.0f} MiB"
