@@ -96,10 +96,13 @@ int ring_size(const Params& params) {
     case Reference::previous:
       return params.interval;
     case Reference::background:
-      return 0;
-    default:  // first: the first frame; mog2, pooled: the means of the model
+      break;
+    case Reference::first:   // the first frame
+    case Reference::mog2:    // the means of the model
+    case Reference::pooled:  // the same
       return 1;
   }
+  return 0;
 }
 
 int compared_channels(const Plan& plan) {
@@ -225,8 +228,7 @@ LooksJob looks_job(const Plan& plan, const Frame& frame) {
 }
 
 std::size_t Plan::model_bytes() const {
-  if (params.reference == Reference::pooled)
-    return pooled::state_bytes(analysis.width, analysis.height, pooled::device_places);
+  if (has_pooled()) return pooled::state_bytes(analysis.width, analysis.height, pooled::device_places);
   return mog2::state_bytes(analysis.width, analysis.height, compared_channels(*this));
 }
 
@@ -242,8 +244,7 @@ Result<Plan> resolve(const Params& params, const Geometry& geometry) {
   plan.params = params;
   if (params.reference == Reference::background && params.threshold == 0) plan.params.reference = Reference::pooled;
   plan.threshold = params.threshold << (format.depth - 8);
-  plan.difference_unit =
-      plan.params.reference == Reference::pooled ? pooled::fixed_step : std::ldexp(1, 8 - format.depth);
+  plan.difference_unit = plan.has_pooled() ? pooled::fixed_step : std::ldexp(1, 8 - format.depth);
   const bool squared = params.mode == Mode::squared;
   plan.show = {params.mode, params.gain == 1 && !squared, format.max_value(), format.neutral_chroma(),
                std::uint64_t(std::llround(squared ? std::ldexp(params.gain / format.max_value(), 32)
