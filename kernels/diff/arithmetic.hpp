@@ -67,14 +67,30 @@ CUDAVISION_HOST_DEVICE inline int background_sample(std::uint32_t background) {
   constexpr int bits = background_bits(sizeof(T));
   return int((background + (1u << (bits - 1))) >> bits);
 }
-/// The background after a sample v: bg + rate·(v − bg) / 2^15. The step is rounded away from zero, so the background
-/// reaches v at any rate above 0.
+/// How a background follows the frames.
+struct Follow {
+  int rate = 0;         ///< see background_step(); of a median: see median_step()
+  bool median = false;  ///< Reference::median
+};
+
+/// The running average after a sample v: bg + rate·(v − bg) / 2^15. The step is rounded away from zero, so the
+/// background reaches v at any rate above 0.
 template <typename T>
 CUDAVISION_HOST_DEVICE inline std::uint32_t background_step(std::uint32_t background, int v, int rate) {
   using Wide = typename std::conditional<sizeof(T) == 1, std::int32_t, std::int64_t>::type;
   const Wide away = (Wide(v) << background_bits(sizeof(T))) - Wide(background);
   const Wide round = away > 0 ? (1 << background_rate_bits) - 1 : 0;
   return std::uint32_t(Wide(background) + ((away * rate + round) >> background_rate_bits));
+}
+/// The approximate median after a sample v: it goes towards v by `step`, in the fixed point of the background, and not
+/// beyond v. (N. McFarlane, C. Schofield: Segmentation and tracking of piglets in images. Machine Vision and
+/// Applications 8 (1995), 187–193.) Where it rests, as many samples lie above it as below.
+template <typename T>
+CUDAVISION_HOST_DEVICE inline std::uint32_t median_step(std::uint32_t background, int v, int step) {
+  const std::uint32_t to = std::uint32_t(v) << background_bits(sizeof(T)), most = std::uint32_t(step);
+  const bool up = to > background;
+  const std::uint32_t away = up ? to - background : background - to, by = away < most ? away : most;
+  return up ? background + by : background - by;
 }
 
 }  // namespace cudavision::diff

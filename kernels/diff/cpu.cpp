@@ -226,7 +226,7 @@ class CpuDiff final : public Sequence {
       cpu::Scratch scratch;
       const cv::Mat v = values(i, frame.src, {0, 0, src.cols, src.rows}, scratch);
       cv::Mat was(v.size(), v.type());
-      step_background(v, background_[i], was, true, plan().rate);
+      step_background(v, background_[i], was, true, plan().follow);
     }
   }
 
@@ -266,7 +266,7 @@ class CpuDiff final : public Sequence {
       v[i] = r[i] = values(i, frame.src, rect, scratch[i]);
       if (plan().has_background()) {
         r[i] = cv::Mat(v[i].size(), v[i].type());
-        step_background(v[i], background_[i](rect), r[i], !frame.compared, plan().rate);
+        step_background(v[i], background_[i](rect), r[i], !frame.compared, plan().follow);
       } else if (frame.compared) {
         r[i] = values(i, frame.reference, rect, reference_scratch[i]);
       }

@@ -9,8 +9,9 @@
 namespace cudavision::diff {
 namespace {
 
-template <typename T, typename Fixed>
-void step(const cv::Mat& v, cv::Mat background, cv::Mat& was, bool begin, int rate) {
+/// next(background, v): the background after a sample v.
+template <typename T, typename Fixed, typename Next>
+void step_by(const cv::Mat& v, cv::Mat background, cv::Mat& was, bool begin, Next next) {
   for (int y = 0; y < v.rows; ++y) {
     const T* from = v.ptr<T>(y);
     auto* fixed = reinterpret_cast<Fixed*>(background.ptr(y));
@@ -18,9 +19,18 @@ void step(const cv::Mat& v, cv::Mat background, cv::Mat& was, bool begin, int ra
     for (int i = 0; i < v.cols * v.channels(); ++i) {
       const std::uint32_t before = begin ? std::uint32_t(from[i]) << background_bits(sizeof(T)) : fixed[i];
       to[i] = T(background_sample<T>(before));
-      fixed[i] = Fixed(background_step<T>(before, from[i], rate));
+      fixed[i] = Fixed(next(before, from[i]));
     }
   }
+}
+
+template <typename T, typename Fixed>
+void step(const cv::Mat& v, const cv::Mat& background, cv::Mat& was, bool begin, const Follow& follow) {
+  const int rate = follow.rate;
+  const auto average = [rate](std::uint32_t before, int sample) { return background_step<T>(before, sample, rate); };
+  const auto median = [rate](std::uint32_t before, int sample) { return median_step<T>(before, sample, rate); };
+  follow.median ? step_by<T, Fixed>(v, background, was, begin, median)
+                : step_by<T, Fixed>(v, background, was, begin, average);
 }
 
 template <typename T>
@@ -39,9 +49,9 @@ int sample_at(const cv::Mat& m, int y, int x, int c) {
 
 }  // namespace
 
-void step_background(const cv::Mat& v, const cv::Mat& background, cv::Mat& was, bool begin, int rate) {
-  v.depth() == CV_8U ? step<std::uint8_t, std::uint16_t>(v, background, was, begin, rate)
-                     : step<std::uint16_t, std::uint32_t>(v, background, was, begin, rate);
+void step_background(const cv::Mat& v, const cv::Mat& background, cv::Mat& was, bool begin, const Follow& follow) {
+  v.depth() == CV_8U ? step<std::uint8_t, std::uint16_t>(v, background, was, begin, follow)
+                     : step<std::uint16_t, std::uint32_t>(v, background, was, begin, follow);
 }
 
 void show_difference(const Show& show, const cv::Mat& v, const cv::Mat& r, cv::Mat& out, bool about_middle) {

@@ -95,7 +95,7 @@ KernelParams params_of(const Plan& plan, const Schedule& schedule) {
   p.interval = plan.keeps_previous() ? unsigned(params.interval) : 1;
   p.drops_shadows = plan.drops_shadows();
   p.shadow = plan.shadow;
-  p.rate = plan.rate;
+  p.follow = plan.follow;
   p.luma_of_rgb = plan.luma_of_rgb();
   p.reference_is_luma = p.luma_of_rgb && plan.has_mixture();
   p.luma_second = format.sets[0].roles[0] == Role::other;

@@ -96,6 +96,7 @@ int ring_size(const Params& params) {
     case Reference::previous:
       return params.interval;
     case Reference::background:
+    case Reference::median:
       break;
     case Reference::first:   // the first frame
     case Reference::mog2:    // the means of the model
@@ -232,6 +233,23 @@ std::size_t Plan::model_bytes() const {
   return mog2::state_bytes(analysis.width, analysis.height, compared_channels(*this));
 }
 
+namespace {
+
+/// At any learning rate above 0 the background moves.
+Follow follow_of(const Params& params, const FormatInfo& format) {
+  Follow follow;
+  follow.median = params.reference == Reference::median;
+  const double automatic = follow.median ? median_rate : background_rate;
+  const double rate = params.learning_rate < 0 ? automatic : params.learning_rate;
+  // An 8-bit step, in the fixed point of the background; or the share of the frame.
+  const int bits = follow.median ? format.depth - 8 + background_bits(format.sample_bytes()) : background_rate_bits;
+  follow.rate = int(std::lround(std::ldexp(rate, bits)));
+  if (follow.rate == 0 && rate > 0) follow.rate = 1;
+  return follow;
+}
+
+}  // namespace
+
 Result<Plan> resolve(const Params& params, const Geometry& geometry) {
   if (Status status = validate(params); !status.ok()) return status;
   const FormatInfo& format = info(geometry.format);
@@ -254,9 +272,7 @@ Result<Plan> resolve(const Params& params, const Geometry& geometry) {
     for (int c = 0; c < 3; ++c) plan.shadow.black[c] = c == 0 ? 16 << (format.depth - 8) : format.neutral_chroma();
   plan.shadow.threshold = plan.threshold;
   plan.shadow.least = int(std::lround(std::ldexp(params.shadow_threshold, shadow_bits)));
-  const double rate = params.learning_rate < 0 ? background_rate : params.learning_rate;
-  plan.rate = int(std::lround(std::ldexp(rate, background_rate_bits)));
-  if (plan.rate == 0 && rate > 0) plan.rate = 1;
+  plan.follow = follow_of(params, format);
   plan.cells = CellGrid(geometry.width, geometry.height, params.cell_size);
   plan.cells.analysis_scale = scale;
   for (const Rect& region : params.mask_regions)

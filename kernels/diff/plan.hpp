@@ -29,7 +29,7 @@ struct Plan {
   int threshold = 0;  ///< in sample values
   Show show;
   Shadow shadow;                  ///< of a background
-  int rate = 0;                   ///< of the background, see background_step()
+  Follow follow;                  ///< of the background
   CellGrid cells;                 ///< with `counted`; nothing changed
   std::uint64_t counted = 0;      ///< pixels of the frame
   std::uint64_t analysed = 0;     ///< pixels of the analysis that are counted
@@ -47,7 +47,9 @@ struct Plan {
   /// Whether only the luma of an RGB picture is compared.
   bool luma_of_rgb() const;
   /// Whether the reference is a background of one value for each sample, which follows the frames.
-  bool has_background() const { return params.reference == Reference::background; }
+  bool has_background() const {
+    return params.reference == Reference::background || params.reference == Reference::median;
+  }
   bool has_mixture() const { return params.reference == Reference::mog2; }
   bool has_pooled() const { return params.reference == Reference::pooled; }
   /// Whether a model finds the changed pixels, instead of a threshold, and makes the picture that is the reference.
