@@ -9,28 +9,26 @@
 namespace cudavision::diff {
 namespace {
 
-/// next(background, v): the background after a sample v.
-template <typename T, typename Fixed, typename Next>
-void step_by(const cv::Mat& v, cv::Mat background, cv::Mat& was, bool begin, Next next) {
+template <typename T, typename Fixed, bool limited>
+void step_rows(const cv::Mat& v, cv::Mat background, cv::Mat& was, bool begin, Follow follow) {
+  const int samples = v.cols * v.channels();
   for (int y = 0; y < v.rows; ++y) {
     const T* from = v.ptr<T>(y);
     auto* fixed = reinterpret_cast<Fixed*>(background.ptr(y));
     T* to = was.ptr<T>(y);
-    for (int i = 0; i < v.cols * v.channels(); ++i) {
+    for (int i = 0; i < samples; ++i) {
       const std::uint32_t before = begin ? std::uint32_t(from[i]) << background_bits(sizeof(T)) : fixed[i];
       to[i] = T(background_sample<T>(before));
-      fixed[i] = Fixed(next(before, from[i]));
+      fixed[i] = Fixed(background_step<T, limited>(before, from[i], follow));
     }
   }
 }
 
 template <typename T, typename Fixed>
 void step(const cv::Mat& v, const cv::Mat& background, cv::Mat& was, bool begin, const Follow& follow) {
-  const int rate = follow.rate;
-  const auto average = [rate](std::uint32_t before, int sample) { return background_step<T>(before, sample, rate); };
-  const auto median = [rate](std::uint32_t before, int sample) { return median_step<T>(before, sample, rate); };
-  follow.median ? step_by<T, Fixed>(v, background, was, begin, median)
-                : step_by<T, Fixed>(v, background, was, begin, average);
+  const bool limited = follow.most != any_way(sizeof(T));
+  limited ? step_rows<T, Fixed, true>(v, background, was, begin, follow)
+          : step_rows<T, Fixed, false>(v, background, was, begin, follow);
 }
 
 template <typename T>

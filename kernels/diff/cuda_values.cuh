@@ -139,10 +139,10 @@ __device__ __forceinline__ void greatest(const KernelParams& p, const Strip<S>& 
   }
 }
 
-/// See step_background(). next(background, v): the background after a sample v.
-template <typename T, int N, typename Next>
-__device__ __forceinline__ void step_by(bool begin, const std::uint32_t (&v)[N], std::uint32_t (&background)[2 * N],
-                                        std::uint32_t (&r)[N], Next next) {
+/// Updates the background of a row of words; r gets the background before the update, in sample values.
+template <typename T, int N>
+__device__ __forceinline__ void step_background(const KernelParams& p, const std::uint32_t (&v)[N],
+                                                std::uint32_t (&background)[2 * N], std::uint32_t (&r)[N]) {
   constexpr int per_word = 4 / int(sizeof(T)), bits = 8 * int(sizeof(T));
 #pragma unroll
   for (int i = 0; i < N; ++i) {
@@ -153,26 +153,12 @@ __device__ __forceinline__ void step_by(bool begin, const std::uint32_t (&v)[N],
       std::uint32_t& word = background[2 * i + j * int(sizeof(T)) / 2];
       const int at = sizeof(T) == 1 ? j % 2 * 16 : 0;
       const std::uint32_t mask = sizeof(T) == 1 ? 0xffffu << at : ~0u;
-      const std::uint32_t before = begin ? std::uint32_t(value) << bits : (word & mask) >> at;
+      const std::uint32_t before = p.begin ? std::uint32_t(value) << bits : (word & mask) >> at;
       was |= std::uint32_t(background_sample<T>(before)) << j * bits;
-      word = (word & ~mask) | next(before, value) << at;
+      word = (word & ~mask) | background_step<T>(before, value, p.follow) << at;
     }
     r[i] = was;
   }
-}
-
-/// Updates the background of a row of words; r gets the background before the update, in sample values. All threads
-/// take the same branch, once for all words, so that each rule costs what it would without the other.
-template <typename T, int N>
-__device__ __forceinline__ void step_background(const KernelParams& p, const std::uint32_t (&v)[N],
-                                                std::uint32_t (&background)[2 * N], std::uint32_t (&r)[N]) {
-  const int rate = p.follow.rate;
-  if (p.follow.median)
-    step_by<T>(p.begin, v, background, r,
-               [rate](std::uint32_t before, int value) { return median_step<T>(before, value, rate); });
-  else
-    step_by<T>(p.begin, v, background, r,
-               [rate](std::uint32_t before, int value) { return background_step<T>(before, value, rate); });
 }
 
 }  // namespace cudavision::diff

@@ -237,15 +237,16 @@ namespace {
 
 /// At any learning rate above 0 the background moves.
 Follow follow_of(const Params& params, const FormatInfo& format) {
-  Follow follow;
-  follow.median = params.reference == Reference::median;
-  const double automatic = follow.median ? median_rate : background_rate;
-  const double rate = params.learning_rate < 0 ? automatic : params.learning_rate;
-  // An 8-bit step, in the fixed point of the background; or the share of the frame.
-  const int bits = follow.median ? format.depth - 8 + background_bits(format.sample_bytes()) : background_rate_bits;
-  follow.rate = int(std::lround(std::ldexp(rate, bits)));
-  if (follow.rate == 0 && rate > 0) follow.rate = 1;
-  return follow;
+  const int bytes = format.sample_bytes();
+  const auto fixed = [](double value, int bits) {
+    const int rounded = int(std::lround(std::ldexp(value, bits)));
+    return value > 0 ? std::max(rounded, 1) : rounded;
+  };
+  const double given = params.learning_rate;
+  if (params.reference != Reference::median)
+    return {fixed(given < 0 ? background_rate : given, background_rate_bits), any_way(bytes)};
+  const int bits_of_step = format.depth - 8 + background_bits(bytes);  // an 8-bit step, in the fixed point
+  return {1 << background_rate_bits, std::uint32_t(fixed(given < 0 ? median_rate : given, bits_of_step))};
 }
 
 }  // namespace

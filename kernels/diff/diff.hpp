@@ -126,7 +126,7 @@ struct FrameResult {
 /// with it, and a previous frame is compared with again `interval` frames later.
 ///
 /// Reference::background and median are kept in fixed point: 8.8 bits for 8-bit samples, 16.16 bits for deeper ones
-/// (see background_step and median_step in arithmetic.hpp). Reference::mog2 is Z. Zivkovic's mixture of up to 5
+/// (see background_step in arithmetic.hpp). Reference::mog2 is Z. Zivkovic's mixture of up to 5
 /// Gaussians (see mog2.hpp), of luma or of all channels; the shown difference and its mean are then against the mean of
 /// the heaviest Gaussian of each pixel.
 class Diff {
