@@ -43,7 +43,7 @@ bool parse(Arguments& to, int argc, char** argv) {
        "Read files at playing speed instead of as fast as possible", nullptr},
       {"backend", 0, 0, G_OPTION_ARG_STRING, &to.backend, "Where to compute (auto)", "auto|cuda|cpu"},
       {"reference", 0, 0, G_OPTION_ARG_STRING, &to.reference, "The picture that frames are compared with (previous)",
-       "previous|first|background|mog2"},
+       "previous|first|background|mog2|median"},
       {"threshold", 't', 0, G_OPTION_ARG_STRING, &to.threshold,
        "Pixels that differ by more have changed, 0 to 255 (15)", "STEPS"},
       {"motion-threshold", 'm', 0, G_OPTION_ARG_STRING, &to.motion_threshold,

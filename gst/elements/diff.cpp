@@ -18,7 +18,9 @@ namespace {
 constexpr Choice references[] = {{"previous", "An earlier frame; interval is the distance"},
                                  {"first", "The first frame"},
                                  {"background", "The running average of the earlier frames, see learning-rate"},
-                                 {"mog2", "A mixture of Gaussians for each pixel"}};  // rows as diff::Reference
+                                 {"mog2", "A mixture of Gaussians for each pixel"},
+                                 {"median", "The running median of the earlier frames, see learning-rate"}};
+static_assert(std::size(references) == std::size_t(diff::Reference::pooled), "rows as diff::Reference");
 constexpr Choice outputs[] = {{"difference", "The difference from the reference"},
                               {"mask", "Changed pixels are white, others black"},
                               {"overlay", "The input with changed pixels tinted and a box around each moving region"},
@@ -108,8 +110,9 @@ struct DiffElement {
                        diff::max_interval, initial.interval),
          &Settings::interval},
         {double_property("learning-rate", "Learning rate",
-                         "Share of the new frame in the background, if reference is background or mog2; a negative "
-                         "value is automatic, {}",
+                         "Share of the new frame in the background, if reference is background or mog2; if it is "
+                         "median, how far the background moves in a frame at most, in 8-bit steps. A negative value "
+                         "is automatic, {}",
                          -1, 1, initial.learning_rate),
          &Settings::learning_rate},
         {uint_property("history", "History",
@@ -153,7 +156,7 @@ struct DiffElement {
              0, 255, initial.noise_limit),
          &Settings::noise_limit},
         {enum_property("shadows", "Shadows",
-                       "Whether pixels in shadow have changed, if reference is background or mog2",
+                       "Whether pixels in shadow have changed, if reference is background, mog2 or median",
                        enum_from_table("GstCudaDiffShadows", shadow_choices), initial.shadows),
          &Settings::shadows},
         {double_property(
@@ -290,7 +293,7 @@ struct DiffElement {
     using diff::Reference;
     const auto reference = Reference(settings.reference);
     const bool background = reference == Reference::background, mog2 = reference == Reference::mog2,
-               adapts = mog2 || background;
+               adapts = mog2 || background || reference == Reference::median;
     const Settings initial = preset_values(settings);
     // The setting that takes the effect away; empty: the property has its effect.
     const auto unless = [](bool effect, const std::string& why) { return effect ? std::string() : why; };

@@ -14,6 +14,7 @@ inline constexpr int max_side = 63;
 inline constexpr double max_number = 1e30;
 inline constexpr double max_bias = 1e6;  ///< absolute, in sample values
 
+/// Another preset comes last, because applications may use the numbers; its row is in presets().
 // clang-format off
 enum class Preset {
   custom, identity, box, sharpen, sharpen_5, unsharp, laplacian, laplacian_8, sobel_x, sobel_y,

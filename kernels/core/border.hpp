@@ -14,7 +14,8 @@
 
 namespace cudavision {
 
-/// The pixels beyond the edges of the frame. The first five have OpenCV's names and meaning (cv::BorderTypes).
+/// The pixels beyond the edges of the frame. The first five have OpenCV's names, numbers and meaning (cv::BorderTypes).
+/// What another border touches: "Four walks" in CONTRIBUTING.md.
 enum class Border : std::uint8_t {
   constant,     ///< iii|abcd|iii, i = the border value
   replicate,    ///< aaa|abcd|ddd

@@ -67,14 +67,32 @@ CUDAVISION_HOST_DEVICE inline int background_sample(std::uint32_t background) {
   constexpr int bits = background_bits(sizeof(T));
   return int((background + (1u << (bits - 1))) >> bits);
 }
-/// The background after a sample v: bg + rate·(v − bg) / 2^15. The step is rounded away from zero, so the background
-/// reaches v at any rate above 0.
-template <typename T>
-CUDAVISION_HOST_DEVICE inline std::uint32_t background_step(std::uint32_t background, int v, int rate) {
+/// How a background follows the frames, see background_step().
+struct Follow {
+  int rate = 0;            ///< share of the way to the sample, in steps of 2^−15
+  std::uint32_t most = 0;  ///< the longest way of a frame, in the fixed point of the background
+};
+/// Follow::most of a background that may go any way.
+CUDAVISION_HOST_DEVICE constexpr std::uint32_t any_way(int sample_bytes) { return sample_bytes == 1 ? 0xffff : ~0u; }
+
+/// The background after a sample v: bg + rate·way / 2^15. The way is v − bg, or `most` towards v if that is less. The
+/// step is rounded away from zero, so the background reaches v at any rate above 0.
+///
+/// Two references follow so. Reference::background, a running average, goes a share of any way. Reference::median goes
+/// the whole way, but at most `most`: where it rests, as many samples lie above it as below. (N. McFarlane,
+/// C. Schofield: Segmentation and tracking of piglets in images. Machine Vision and Applications 8 (1995), 187–193.)
+/// Both are one formula without a branch, so that the kernels need no more registers than for the average alone.
+/// limited: false if `most` is any_way().
+template <typename T, bool limited = true>
+CUDAVISION_HOST_DEVICE inline std::uint32_t background_step(std::uint32_t background, int v, const Follow& follow) {
   using Wide = typename std::conditional<sizeof(T) == 1, std::int32_t, std::int64_t>::type;
-  const Wide away = (Wide(v) << background_bits(sizeof(T))) - Wide(background);
-  const Wide round = away > 0 ? (1 << background_rate_bits) - 1 : 0;
-  return std::uint32_t(Wide(background) + ((away * rate + round) >> background_rate_bits));
+  Wide way = (Wide(v) << background_bits(sizeof(T))) - Wide(background);
+  if constexpr (limited) {
+    const Wide most = Wide(follow.most);
+    way = way < -most ? -most : way > most ? most : way;
+  }
+  const Wide round = way > 0 ? (1 << background_rate_bits) - 1 : 0;
+  return std::uint32_t(Wide(background) + ((way * follow.rate + round) >> background_rate_bits));
 }
 
 }  // namespace cudavision::diff

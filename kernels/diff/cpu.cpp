@@ -52,7 +52,7 @@ class CpuDiff final : public Sequence {
       black_[i] = scalar(set, black_values(format));
       tint_[i] = scalar(set, tint_values(format));
       const Rect grid = analysis().grid(set);
-      if (params.reference == Reference::background && compared_[i])
+      if (this->plan().has_background() && compared_[i])
         background_[i].create(grid.height, grid.width, CV_MAKETYPE(type, access_[i].channels()));
     }
     if (!this->plan().masked.empty()) {
@@ -61,9 +61,9 @@ class CpuDiff final : public Sequence {
       for (int i = 0; i < format.set_count; ++i)
         counted_[i] = any_of(counted, format.sets[i].shift_x, format.sets[i].shift_y);
     }
-    if (params.reference == Reference::mog2)
+    if (this->plan().has_mixture())
       model_.resize(mog2::row_state_bytes(analysis().width, analysis().height, compared_channels(this->plan())));
-    else if (this->plan().has_model())
+    else if (this->plan().has_pooled())
       model_.resize(pooled::state_bytes(analysis().width, analysis().height, pooled::cpu_places) + 64);
     if (ByteRows::fit(this->plan()) && !this->plan().drops_shadows()) bytes_.emplace(this->plan());
     changed_.create(analysis().height, analysis().width, CV_8U);
@@ -133,13 +133,12 @@ class CpuDiff final : public Sequence {
       frame.dst = small_difference_;
     }
     if (frame.number == 0) began_ = 0;
-    if (params.reference == Reference::previous && frame.number < began_ + std::uint64_t(params.interval))
-      frame.compared = false;
-    const bool is_pooled = params.reference == Reference::pooled;
+    if (plan().keeps_previous() && frame.number < began_ + std::uint64_t(params.interval)) frame.compared = false;
+    const bool is_pooled = plan().has_pooled();
     const std::uint64_t of_pooled =
         is_pooled ? steps_.update(pooled_work(frame), bytes(), began_, counted_[0], changed_) : 0;
     std::atomic<std::uint64_t> sum{0};
-    if (params.reference == Reference::mog2)
+    if (plan().has_mixture())
       update_mixture(frame, !frame.compared, [&](int begin, int end) { sum += compare(frame, begin, end); });
     else if (plan().compares_samples())
       for_strips(analysis(), [&](int begin, int end) { sum += compare(frame, begin, end); });
@@ -215,20 +214,19 @@ class CpuDiff final : public Sequence {
   /// Light was switched: nothing changed, and the reference begins with this frame.
   void begin_anew(const Frame& frame) {
     began_ = frame.number;
-    if (plan().params.reference == Reference::mog2) update_mixture(frame, true, [](int, int) {});
-    if (plan().params.reference == Reference::pooled) pooled::begin_anew(pooled_work(frame));
+    if (plan().has_mixture()) update_mixture(frame, true, [](int, int) {});
+    if (plan().has_pooled()) pooled::begin_anew(pooled_work(frame));
     changed_.setTo(0);
     for (int i = 0; i < info(geometry().format).set_count; ++i) {
       if (!compared_[i]) continue;
       const ChannelSet& set = info(geometry().format).sets[i];
       const cv::Mat src = cpu::set_mat(frame.src, set);
-      if (plan().params.reference == Reference::first && ring_[0].planes[set.plane].data)
-        access_[i].copy(src, cpu::set_mat(ring_[0], set));
+      if (plan().keeps_first() && ring_[0].planes[set.plane].data) access_[i].copy(src, cpu::set_mat(ring_[0], set));
       if (background_[i].empty()) continue;
       cpu::Scratch scratch;
       const cv::Mat v = values(i, frame.src, {0, 0, src.cols, src.rows}, scratch);
       cv::Mat was(v.size(), v.type());
-      step_background(v, background_[i], was, true, plan().rate);
+      step_background(v, background_[i], was, true, plan().follow);
     }
   }
 
@@ -266,15 +264,15 @@ class CpuDiff final : public Sequence {
       if (!compared_[i]) continue;
       const cv::Rect rect = strip_of(analysis(), i, begin, end);
       v[i] = r[i] = values(i, frame.src, rect, scratch[i]);
-      if (params.reference == Reference::background) {
+      if (plan().has_background()) {
         r[i] = cv::Mat(v[i].size(), v[i].type());
-        step_background(v[i], background_[i](rect), r[i], !frame.compared, plan().rate);
+        step_background(v[i], background_[i](rect), r[i], !frame.compared, plan().follow);
       } else if (frame.compared) {
         r[i] = values(i, frame.reference, rect, reference_scratch[i]);
       }
     }
     if (plan().luma_of_rgb()) {
-      const bool already = params.reference == Reference::mog2 && frame.compared;
+      const bool already = plan().has_mixture() && frame.compared;
       const cv::Mat luma = luma_of_sets(format, v, false), reference = luma_of_sets(format, r, already);
       for (int i = 0; i < format.set_count; ++i) {
         v[i] = repeated(luma, access_[i].channels());

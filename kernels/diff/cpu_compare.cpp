@@ -151,8 +151,8 @@ const std::uint8_t* row_of(const Image& image, std::size_t plane, int y) {
 
 bool ByteRows::fit(const Plan& plan) {
   const FormatInfo& format = info(plan.analysis.format);
-  if (format.sample_bytes() != 1 || plan.params.output == Output::difference ||
-      plan.params.reference == Reference::background || plan.luma_of_rgb() || !plan.compares_samples())
+  if (format.sample_bytes() != 1 || plan.params.output == Output::difference || plan.has_background() ||
+      plan.luma_of_rgb() || !plan.compares_samples())
     return false;
   for (int i = 0; i < format.set_count; ++i) {
     const ChannelSet& set = format.sets[i];

@@ -9,18 +9,26 @@
 namespace cudavision::diff {
 namespace {
 
-template <typename T, typename Fixed>
-void step(const cv::Mat& v, cv::Mat background, cv::Mat& was, bool begin, int rate) {
+template <typename T, typename Fixed, bool limited>
+void step_rows(const cv::Mat& v, cv::Mat background, cv::Mat& was, bool begin, Follow follow) {
+  const int samples = v.cols * v.channels();
   for (int y = 0; y < v.rows; ++y) {
     const T* from = v.ptr<T>(y);
     auto* fixed = reinterpret_cast<Fixed*>(background.ptr(y));
     T* to = was.ptr<T>(y);
-    for (int i = 0; i < v.cols * v.channels(); ++i) {
+    for (int i = 0; i < samples; ++i) {
       const std::uint32_t before = begin ? std::uint32_t(from[i]) << background_bits(sizeof(T)) : fixed[i];
       to[i] = T(background_sample<T>(before));
-      fixed[i] = Fixed(background_step<T>(before, from[i], rate));
+      fixed[i] = Fixed(background_step<T, limited>(before, from[i], follow));
     }
   }
+}
+
+template <typename T, typename Fixed>
+void step(const cv::Mat& v, const cv::Mat& background, cv::Mat& was, bool begin, const Follow& follow) {
+  const bool limited = follow.most != any_way(sizeof(T));
+  limited ? step_rows<T, Fixed, true>(v, background, was, begin, follow)
+          : step_rows<T, Fixed, false>(v, background, was, begin, follow);
 }
 
 template <typename T>
@@ -39,9 +47,9 @@ int sample_at(const cv::Mat& m, int y, int x, int c) {
 
 }  // namespace
 
-void step_background(const cv::Mat& v, const cv::Mat& background, cv::Mat& was, bool begin, int rate) {
-  v.depth() == CV_8U ? step<std::uint8_t, std::uint16_t>(v, background, was, begin, rate)
-                     : step<std::uint16_t, std::uint32_t>(v, background, was, begin, rate);
+void step_background(const cv::Mat& v, const cv::Mat& background, cv::Mat& was, bool begin, const Follow& follow) {
+  v.depth() == CV_8U ? step<std::uint8_t, std::uint16_t>(v, background, was, begin, follow)
+                     : step<std::uint16_t, std::uint32_t>(v, background, was, begin, follow);
 }
 
 void show_difference(const Show& show, const cv::Mat& v, const cv::Mat& r, cv::Mat& out, bool about_middle) {

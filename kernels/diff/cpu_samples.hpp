@@ -12,7 +12,7 @@
 namespace cudavision::diff {
 
 /// Updates the background; `was` gets the background before the update. `begin`: the background begins with v.
-void step_background(const cv::Mat& v, const cv::Mat& background, cv::Mat& was, bool begin, int rate);
+void step_background(const cv::Mat& v, const cv::Mat& background, cv::Mat& was, bool begin, const Follow& follow);
 /// Shows v − r.
 void show_difference(const Show& show, const cv::Mat& v, const cv::Mat& r, cv::Mat& out, bool about_middle);
 /// The luma of the sets of an RGB format. `already`: red holds the luma.

@@ -16,6 +16,8 @@
 // Where to change what:
 //   which kernels run, tiles, memory      cuda_schedule.cpp
 //   what the kernels are told             cuda_arguments.cpp; what happens to samples of a role: set_rules() there
+//   another reference                     the questions has_… and keeps_… of Plan (plan.hpp), which both backends ask;
+//                                         how a background follows the frames: arithmetic.hpp
 //   another sample type or block shape    see the list in cuda_compare.cu
 #include <algorithm>
 #include <cstring>
@@ -42,16 +44,18 @@ class CudaDiff final : public Sequence {
   explicit CudaDiff(Plan plan)
       : Sequence(std::move(plan), Backend::cuda),
         schedule_(make_schedule(this->plan())),
-        compare_(schedule_.compares ? compare_kernel(schedule_.layout, has_background(), schedule_.compare) : nullptr),
+        compare_(schedule_.compares ? compare_kernel(schedule_.layout, this->plan().has_background(), schedule_.compare)
+                                    : nullptr),
         open_(schedule_.opens ? open_kernel(schedule_.layout,
                                             this->plan().completes() ? Writes::nothing : schedule_.open, schedule_.wide)
                               : nullptr),
         show_(this->plan().completes() ? open_kernel(schedule_.layout, schedule_.open, schedule_.wide) : nullptr),
         restart_(schedule_.restarts ? restart_kernel(schedule_.layout.sample_bytes) : nullptr),
-        light_(has_pooled() ? pooled_light_kernel(schedule_.layout.sample_bytes, compared_channels(this->plan()),
-                                                  this->plan().log2_scale())
-                            : nullptr),
-        change_(has_pooled() ? pooled_change_kernel(compared_channels(this->plan())) : nullptr) {}
+        light_(this->plan().has_pooled()
+                   ? pooled_light_kernel(schedule_.layout.sample_bytes, compared_channels(this->plan()),
+                                         this->plan().log2_scale())
+                   : nullptr),
+        change_(this->plan().has_pooled() ? pooled_change_kernel(compared_channels(this->plan())) : nullptr) {}
 
   /// Allocates the memory and loads the kernels. With the context current.
   Status prepare() {
@@ -76,7 +80,7 @@ class CudaDiff final : public Sequence {
       if (Status status = load_enclosing(); !status.ok()) return status;
       if (Status status = load_outlining(schedule_.layout.sample_bytes == 1); !status.ok()) return status;
     }
-    if (has_mixture()) return load_mog2(schedule_.layout.sample_bytes, compared_channels(plan()));
+    if (plan().has_mixture()) return load_mog2(schedule_.layout.sample_bytes, compared_channels(plan()));
     return {};
   }
 
@@ -88,9 +92,6 @@ class CudaDiff final : public Sequence {
 
  private:
   std::size_t cell_count() const { return plan().cells.changed.size(); }
-  bool has_background() const { return plan().params.reference == Reference::background; }
-  bool has_mixture() const { return plan().params.reference == Reference::mog2; }
-  bool has_pooled() const { return plan().params.reference == Reference::pooled; }
 
   Status prepare_memory() {
     const Memory memory = memory_of(plan());
@@ -100,7 +101,7 @@ class CudaDiff final : public Sequence {
     ring_.resize(std::size_t(kept_frames(plan().params)));
     for (std::size_t i = 0; i < memory.ring.size(); ++i)
       ring_[i] = layout.at(plan().analysis, kept_.data() + memory.ring[i]);
-    if (plan().params.reference == Reference::background) {
+    if (plan().has_background()) {
       for (int plane = 0; plane < 3; ++plane) {
         if (layout.pitch[plane] > 0)
           params_.planes[plane].background = {kept_.data() + memory.model + 2 * layout.offset[plane],
@@ -164,7 +165,7 @@ class CudaDiff final : public Sequence {
     LooksArguments looks{looks_job(plan(), frame),  final_mask_,         std::ptrdiff_t(final_pitch(plan())),
                          plan().cells.width,        plan().cells.height, plan().params.cell_size,
                          place_of_looks(frame.slot)};
-    if (has_pooled()) looks.job.structure = structure_job(pooled_work(frame));
+    if (plan().has_pooled()) looks.job.structure = structure_job(pooled_work(frame));
     return launch_looks(looks, schedule_.layout.sample_bytes == 1, queue.stream);
   }
 
@@ -237,12 +238,12 @@ class CudaDiff final : public Sequence {
     p.sums = reinterpret_cast<std::uint32_t*>(p.records + schedule_.sums_offset());
     p.verdict = reinterpret_cast<Verdict*>(record(frame.slot) + schedule_.verdict_offset());
     set_planes(p, plan(), schedule_.layout, frame);
-    return has_pooled() ? update_pooled(frame, p, queue) : compare(frame, p, queue);
+    return plan().has_pooled() ? update_pooled(frame, p, queue) : compare(frame, p, queue);
   }
 
   /// Finds the changed pixels by comparison with the reference or a mixture.
   Status compare(const Frame& frame, KernelParams& p, Queue queue) const {
-    if (has_mixture()) {
+    if (plan().has_mixture()) {
       mog2::Job job = mixture_job(plan(), frame);
       if (Status status = update_mixture(job, false, queue); !status.ok()) return status;
       if (frame.compared) p.foreground = foreground_;
@@ -290,7 +291,7 @@ class CudaDiff final : public Sequence {
 
   /// The reference begins with this frame, if light was switched.
   Status begin_anew(const Frame& frame, Queue queue) const {
-    if (has_mixture()) {
+    if (plan().has_mixture()) {
       mog2::Job job = mixture_job(plan(), frame);
       job.begin = true;
       return update_mixture(job, true, queue);
@@ -301,7 +302,7 @@ class CudaDiff final : public Sequence {
     for (int plane = 0; plane < format.planes; ++plane) {
       const PlaneJob& job = params_.planes[plane];
       if (!job.any_compared) continue;
-      const View first = plan().params.reference == Reference::first ? view_of(ring_[0].planes[plane]) : View{};
+      const View first = plan().keeps_first() ? view_of(ring_[0].planes[plane]) : View{};
       restart.planes[plane] = {view_of(frame.src.planes[plane]), first, job.background,
                                job.row_bytes / format.sample_bytes(), extent(plan().analysis, plane).rows};
     }

@@ -92,12 +92,12 @@ KernelParams params_of(const Plan& plan, const Schedule& schedule) {
   p.detects_light = plan.detects_light();
   p.light_limit = plan.light_limit;
   p.light_age = unsigned(plan.light_age());
-  p.interval = params.reference == Reference::previous ? unsigned(params.interval) : 1;
+  p.interval = plan.keeps_previous() ? unsigned(params.interval) : 1;
   p.drops_shadows = plan.drops_shadows();
   p.shadow = plan.shadow;
-  p.rate = plan.rate;
+  p.follow = plan.follow;
   p.luma_of_rgb = plan.luma_of_rgb();
-  p.reference_is_luma = p.luma_of_rgb && (params.reference == Reference::mog2);
+  p.reference_is_luma = p.luma_of_rgb && plan.has_mixture();
   p.luma_second = format.sets[0].roles[0] == Role::other;
   p.bits_pitch = int(plan.mask_pitch());
   p.open_radius = std::uint8_t(params.open_radius);

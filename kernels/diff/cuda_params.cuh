@@ -78,7 +78,7 @@ struct KernelParams {
   /// lie in the frame and can be accessed as aligned words.
   int whole_width = 0, whole_rows = 0;
   PlaneJob planes[3];
-  int rate = 0;
+  Follow follow;  ///< of the background
   Show show;
   bool drops_shadows = false;
   Shadow shadow;

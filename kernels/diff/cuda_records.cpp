@@ -28,8 +28,7 @@ Found collect_records(const Plan& plan, const Schedule& s, const unsigned char* 
   const int cell = plan.params.cell_size;
   const int slots_x = s.frame.slots_x, slots_y = s.frame.slots / slots_x;
   Found found;
-  const bool pooled = plan.params.reference == Reference::pooled;
-  const bool waits = plan.params.reference == Reference::previous && plan.params.interval > 1;
+  const bool pooled = plan.has_pooled(), waits = plan.keeps_previous() && plan.params.interval > 1;
   if (plan.detects_light() || waits || pooled) {
     Verdict verdict;
     std::memcpy(&verdict, tile + s.verdict_offset(), sizeof verdict);

@@ -50,8 +50,7 @@ Schedule make_schedule(const Plan& plan) {
   schedule.compares = plan.compares_samples();
   schedule.scales = plan.scales();
   schedule.opens = plan.opens() || plan.scales();
-  schedule.restarts =
-      plan.detects_light() && (params.reference == Reference::first || params.reference == Reference::background);
+  schedule.restarts = plan.detects_light() && (plan.keeps_first() || plan.has_background());
   if (params.output == Output::difference) schedule.compare = Writes::difference;
   const bool shows_picture = params.output == Output::overlay || has_copied(info(plan.geometry.format));
   if (shows_changed && schedule.opens)
@@ -90,7 +89,7 @@ Memory memory_of(const Plan& plan) {
   const int frames = plan.borrows() ? 0 : kept_frames(params);
   for (int i = 0; i < frames; ++i) memory.ring.push_back(take(memory.kept_bytes, frame_bytes));
   if (plan.has_model()) memory.model = take(memory.kept_bytes, plan.model_bytes());
-  if (params.reference == Reference::background) memory.model = take(memory.kept_bytes, 2 * frame_bytes);
+  if (plan.has_background()) memory.model = take(memory.kept_bytes, 2 * frame_bytes);
   memory.state = take(memory.kept_bytes, 256);
   if (!plan.counted_bits.empty()) memory.counted = take(memory.bits_bytes, mask_bytes);
   const bool counts_later = plan.opens() || plan.scales();  // then what is compared is not the final mask
@@ -102,8 +101,8 @@ Memory memory_of(const Plan& plan) {
     memory.shown = take(memory.bits_bytes, final_pitch(plan) * plan.geometry.height);
     memory.spare_records = take(memory.bits_bytes, schedule.frame.count() * schedule.frame.record_bytes);
   }
-  if (params.reference == Reference::pooled) memory.learning = take(memory.bits_bytes, plan.cells.changed.size());
-  if (params.reference == Reference::mog2) memory.foreground = take(memory.bits_bytes, mask_bytes);
+  if (plan.has_pooled()) memory.learning = take(memory.bits_bytes, plan.cells.changed.size());
+  if (plan.has_mixture()) memory.foreground = take(memory.bits_bytes, mask_bytes);
   if (plan.scales() && plan.compares_samples()) memory.small = take(memory.bits_bytes, frame_bytes);
   if (plan.scales() && params.output == Output::difference)
     memory.small_difference = take(memory.bits_bytes, frame_bytes);

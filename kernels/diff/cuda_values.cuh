@@ -155,7 +155,7 @@ __device__ __forceinline__ void step_background(const KernelParams& p, const std
       const std::uint32_t mask = sizeof(T) == 1 ? 0xffffu << at : ~0u;
       const std::uint32_t before = p.begin ? std::uint32_t(value) << bits : (word & mask) >> at;
       was |= std::uint32_t(background_sample<T>(before)) << j * bits;
-      word = (word & ~mask) | background_step<T>(before, value, p.rate) << at;
+      word = (word & ~mask) | background_step<T>(before, value, p.follow) << at;
     }
     r[i] = was;
   }

@@ -96,10 +96,14 @@ int ring_size(const Params& params) {
     case Reference::previous:
       return params.interval;
     case Reference::background:
-      return 0;
-    default:  // first: the first frame; mog2, pooled: the means of the model
+    case Reference::median:
+      break;
+    case Reference::first:   // the first frame
+    case Reference::mog2:    // the means of the model
+    case Reference::pooled:  // the same
       return 1;
   }
+  return 0;
 }
 
 int compared_channels(const Plan& plan) {
@@ -225,10 +229,27 @@ LooksJob looks_job(const Plan& plan, const Frame& frame) {
 }
 
 std::size_t Plan::model_bytes() const {
-  if (params.reference == Reference::pooled)
-    return pooled::state_bytes(analysis.width, analysis.height, pooled::device_places);
+  if (has_pooled()) return pooled::state_bytes(analysis.width, analysis.height, pooled::device_places);
   return mog2::state_bytes(analysis.width, analysis.height, compared_channels(*this));
 }
+
+namespace {
+
+/// At any learning rate above 0 the background moves.
+Follow follow_of(const Params& params, const FormatInfo& format) {
+  const int bytes = format.sample_bytes();
+  const auto fixed = [](double value, int bits) {
+    const int rounded = int(std::lround(std::ldexp(value, bits)));
+    return value > 0 ? std::max(rounded, 1) : rounded;
+  };
+  const double given = params.learning_rate;
+  if (params.reference != Reference::median)
+    return {fixed(given < 0 ? background_rate : given, background_rate_bits), any_way(bytes)};
+  const int bits_of_step = format.depth - 8 + background_bits(bytes);  // an 8-bit step, in the fixed point
+  return {1 << background_rate_bits, std::uint32_t(fixed(given < 0 ? median_rate : given, bits_of_step))};
+}
+
+}  // namespace
 
 Result<Plan> resolve(const Params& params, const Geometry& geometry) {
   if (Status status = validate(params); !status.ok()) return status;
@@ -242,8 +263,7 @@ Result<Plan> resolve(const Params& params, const Geometry& geometry) {
   plan.params = params;
   if (params.reference == Reference::background && params.threshold == 0) plan.params.reference = Reference::pooled;
   plan.threshold = params.threshold << (format.depth - 8);
-  plan.difference_unit =
-      plan.params.reference == Reference::pooled ? pooled::fixed_step : std::ldexp(1, 8 - format.depth);
+  plan.difference_unit = plan.has_pooled() ? pooled::fixed_step : std::ldexp(1, 8 - format.depth);
   const bool squared = params.mode == Mode::squared;
   plan.show = {params.mode, params.gain == 1 && !squared, format.max_value(), format.neutral_chroma(),
                std::uint64_t(std::llround(squared ? std::ldexp(params.gain / format.max_value(), 32)
@@ -253,9 +273,7 @@ Result<Plan> resolve(const Params& params, const Geometry& geometry) {
     for (int c = 0; c < 3; ++c) plan.shadow.black[c] = c == 0 ? 16 << (format.depth - 8) : format.neutral_chroma();
   plan.shadow.threshold = plan.threshold;
   plan.shadow.least = int(std::lround(std::ldexp(params.shadow_threshold, shadow_bits)));
-  const double rate = params.learning_rate < 0 ? background_rate : params.learning_rate;
-  plan.rate = int(std::lround(std::ldexp(rate, background_rate_bits)));
-  if (plan.rate == 0 && rate > 0) plan.rate = 1;
+  plan.follow = follow_of(params, format);
   plan.cells = CellGrid(geometry.width, geometry.height, params.cell_size);
   plan.cells.analysis_scale = scale;
   for (const Rect& region : params.mask_regions)

@@ -15,13 +15,20 @@ inline constexpr int max_interval = 64, max_open_radius = 16, max_in_flight = 16
 inline constexpr int min_cell = 4, max_cell = 1024;
 inline constexpr int max_history = 1000000;
 inline constexpr double max_gain = 256, max_variance_threshold = 100000, background_rate = 0.02;
+/// The automatic step of Reference::median. Slow: what differs by 60 steps and stays is below the default threshold of
+/// 15 after 180 frames, and what is there for less than 60 frames leaves no mark. Fast: it follows light that changes
+/// by 6 steps a second, at 25 frames a second. In noise of a standard deviation of 2 steps it is off by about half a
+/// step.
+inline constexpr double median_rate = 0.25;
 
 enum class Reference : std::uint8_t {
   previous,    ///< the frame `interval` frames earlier
   first,       ///< the first frame
   background,  ///< the running average of the earlier frames
   mog2,        ///< a mixture of Gaussians for each pixel
-  pooled,      ///< what `background` with threshold 0 becomes: a running mean and variance, and light (see pooled.hpp)
+  median,      ///< the running approximate median of the earlier frames: each sample moves by at most a step a frame
+  // What follows is no choice of cudadiff.
+  pooled,  ///< what `background` with threshold 0 becomes: a running mean and variance, and light (see pooled.hpp)
 };
 /// How the difference is shown.
 enum class Mode : std::uint8_t {
@@ -44,7 +51,9 @@ struct Params {
   int interval = 1;  ///< for Reference::previous: 1–64 frames
   /// Of Reference::background and mog2: share of the new frame, 0–1, for a background in steps of 2^−15. −1 to below 0:
   /// automatic, that is background_rate for a background, 0.01 for a pooled one, and the larger of 1 / (2·frames) and 1
-  /// / history for a mixture.
+  /// / history for a mixture. Of Reference::median: by how many 8-bit steps a sample of the background moves in a frame
+  /// at most, 0–1, in steps of 2^−8 for 8-bit samples, and of 2^−16 of a sample for deeper ones; automatic:
+  /// median_rate. 0: the background stays.
   double learning_rate = -1;
   int history = 500;  ///< of Reference::mog2: frames, 1–1000000
   /// Of Reference::mog2: squared distance from which a pixel is foreground, in variances; 0–100000.
@@ -53,12 +62,12 @@ struct Params {
   Mode mode = Mode::absolute;
   int analysis_scale = 1;  ///< 1, 2, 4 or 8: frames are compared at this part of their size
   /// A pixel changed if its difference is greater; 0–255, in 8-bit steps. Not for Reference::mog2. 0 with
-  /// Reference::background: automatic, from the noise of each pixel.
+  /// Reference::background: automatic, from the noise of each pixel; with others: every difference counts.
   int threshold = 15;
   bool light_compensation = true;  ///< of Reference::pooled: whether changes of the light are no changes of pixels
   /// Of Reference::pooled: largest standard deviation of the noise of a pixel, 0–255 8-bit steps; 0: any.
   double noise_limit = 0;
-  bool drop_shadows = false;      ///< whether pixels in shadow have not changed; Reference::background and mog2
+  bool drop_shadows = false;      ///< whether pixels in shadow have not changed; Reference::background, mog2 and median
   double shadow_threshold = 0.5;  ///< least brightness of a shadow, as share of the background, 0–1
   /// Light was switched, or the scene cut, if more than this share of the counted pixels changed at once, before
   /// opening; 0–1, 0: off.
@@ -116,10 +125,10 @@ struct FrameResult {
 /// counts as changed, and the reference begins anew with it: it is the first frame, a background and a mixture begin
 /// with it, and a previous frame is compared with again `interval` frames later.
 ///
-/// Reference::background is kept in fixed point: 8.8 bits for 8-bit samples, 16.16 bits for deeper ones (see
-/// background_step in arithmetic.hpp). Reference::mog2 is Z. Zivkovic's mixture of up to 5 Gaussians (see mog2.hpp), of
-/// luma or of all channels; the shown difference and its mean are then against the mean of the
-/// heaviest Gaussian of each pixel.
+/// Reference::background and median are kept in fixed point: 8.8 bits for 8-bit samples, 16.16 bits for deeper ones
+/// (see background_step in arithmetic.hpp). Reference::mog2 is Z. Zivkovic's mixture of up to 5
+/// Gaussians (see mog2.hpp), of luma or of all channels; the shown difference and its mean are then against the mean of
+/// the heaviest Gaussian of each pixel.
 class Diff {
  public:
   Diff() = default;

@@ -29,7 +29,7 @@ struct Plan {
   int threshold = 0;  ///< in sample values
   Show show;
   Shadow shadow;                  ///< of a background
-  int rate = 0;                   ///< of the background, see background_step()
+  Follow follow;                  ///< of the background
   CellGrid cells;                 ///< with `counted`; nothing changed
   std::uint64_t counted = 0;      ///< pixels of the frame
   std::uint64_t analysed = 0;     ///< pixels of the analysis that are counted
@@ -46,33 +46,41 @@ struct Plan {
   bool compares_plane(int plane) const;
   /// Whether only the luma of an RGB picture is compared.
   bool luma_of_rgb() const;
+  /// Whether the reference is a background of one value for each sample, which follows the frames.
+  bool has_background() const {
+    return params.reference == Reference::background || params.reference == Reference::median;
+  }
+  bool has_mixture() const { return params.reference == Reference::mog2; }
+  bool has_pooled() const { return params.reference == Reference::pooled; }
   /// Whether a model finds the changed pixels, instead of a threshold, and makes the picture that is the reference.
-  bool has_model() const { return params.reference == Reference::mog2 || params.reference == Reference::pooled; }
+  bool has_model() const { return has_mixture() || has_pooled(); }
+  /// Whether the first frame is kept, and compared with all later ones.
+  bool keeps_first() const { return params.reference == Reference::first; }
+  /// Whether frames are kept, and compared with those that are `interval` later.
+  bool keeps_previous() const { return params.reference == Reference::previous; }
   std::size_t model_bytes() const;  ///< on the device
   bool scales() const { return params.analysis_scale > 1; }
   int log2_scale() const { return params.analysis_scale == 8 ? 3 : params.analysis_scale / 2; }
   /// Whether samples are compared with those of the reference.
   /// A pooled background does this only to show the difference.
-  bool compares_samples() const { return params.reference != Reference::pooled || params.output == Output::difference; }
+  bool compares_samples() const { return !has_pooled() || params.output == Output::difference; }
   /// Whether pixels in the shadow of a background have not changed.
-  bool drops_shadows() const { return params.drop_shadows && params.reference == Reference::background; }
+  bool drops_shadows() const { return params.drop_shadows && has_background(); }
   bool detects_light() const { return params.light_change_ratio > 0; }
   /// Whether the mask is opened, or waits for the decision about light; a pooled background always goes this way.
-  bool opens() const { return params.open_radius > 0 || detects_light() || params.reference == Reference::pooled; }
+  bool opens() const { return params.open_radius > 0 || detects_light() || has_pooled(); }
   bool shows_mask() const { return params.output == Output::mask || params.output == Output::overlay; }
   /// Whether the mask is shown filled (enclosed.hpp) and, if the analysis has a part of the size of the frame, with a
   /// finer outline (pooled_outline.hpp). What is counted stays as it is:
   /// if the mask between people is filled, they are one object.
-  bool completes() const { return params.reference == Reference::pooled && shows_mask(); }
+  bool completes() const { return has_pooled() && shows_mask(); }
   /// How far apart changed pixels enclose others: four cells, in pixels of the analysis.
   int reach() const { return std::min(4 * params.cell_size / params.analysis_scale, most_reach); }
   /// Frames that must follow the beginning of the reference before light is switched again.
-  std::uint64_t light_age() const { return params.reference == Reference::pooled ? pooled::least_age : 0; }
+  std::uint64_t light_age() const { return has_pooled() ? pooled::least_age : 0; }
   /// Whether references are frames of the caller. The first frame is kept if it can begin anew,
   /// which the host does not know.
-  bool borrows() const {
-    return params.borrow && !scales() && !has_model() && !(params.reference == Reference::first && detects_light());
-  }
+  bool borrows() const { return params.borrow && !scales() && !has_model() && !(keeps_first() && detects_light()); }
 };
 
 /// Sample values of a colour, by role.
@@ -100,7 +108,7 @@ struct Frame {
   /// False: nothing differs, and a background or mixture begins. If light was switched in the last frames, only the
   /// backend knows whether a frame is compared.
   bool compared = false;
-  /// To compare with; planes are null for Reference::background, and for planes that are not compared.
+  /// To compare with; planes are null if the plan has a background, and for planes that are not compared.
   Image reference;
   Image keep;                ///< where to copy src to; planes that are not kept are null
   std::uint64_t number = 0;  ///< of the frame since the last reset: 0, 1, …

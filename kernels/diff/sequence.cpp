@@ -14,7 +14,7 @@ Status Sequence::submit(const Image& src, const Image& dst, Queue queue) {
 
 Status Sequence::run(const Image& src, const Image& dst, Queue queue) {
   const Params& params = plan_.params;
-  const bool previous = params.reference == Reference::previous, background = params.reference == Reference::background;
+  const bool previous = plan_.keeps_previous(), background = plan_.has_background();
   Frame frame;
   const bool writes = params.output != Output::none;
   const auto from = src_.read(src, queue), to = writes ? dst_.write(dst) : Result<Image>(Image{});
@@ -36,7 +36,7 @@ Status Sequence::run(const Image& src, const Image& dst, Queue queue) {
     if (!reference.ok()) return reference.error();
     frame.reference = reference.value();
   }
-  const bool keep = previous || (params.reference == Reference::first && number_ == 0);
+  const bool keep = previous || (plan_.keeps_first() && number_ == 0);
   if (keep && !plan_.borrows()) frame.keep = *place;
 
   if (Status status = compute(frame, queue); !status.ok()) return status;

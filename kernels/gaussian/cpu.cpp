@@ -49,6 +49,7 @@ class CpuGaussian final : public cpu::CpuFilter {
   void filter_set(int index, const cv::Mat& frame, cv::Mat& out, const Rect& rect) override {
     const cpu::SetAccess& set = access(index);
     const bool whole = rect.width == frame.cols && rect.height == frame.rows;
+    // OpenCV gets the border's number, so this must be false for each border that cv::GaussianBlur lacks.
     const bool border_in_opencv =
         plan_.border == Border::constant ? set.border_value() == cv::Scalar() : plan_.border != Border::wrap;
     if (whole && border_in_opencv && in_opencv(index) && holds_values(index, frame)) {

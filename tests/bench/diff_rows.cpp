@@ -52,6 +52,7 @@ std::vector<Row> diff_rows() {
   const auto difference = [](diff::Params& p) { p.output = diff::Output::difference; };
   const auto passthrough = [](diff::Params& p) { p.output = diff::Output::none; };
   const auto background = [](diff::Params& p) { p.reference = diff::Reference::background; };
+  const auto median = [](diff::Params& p) { p.reference = diff::Reference::median; };
   const auto mog2 = [](diff::Params& p) { p.reference = diff::Reference::mog2; };
   const auto automatic = [](diff::Params& p) {
     p.reference = diff::Reference::background, p.threshold = 0, p.drop_shadows = true;
@@ -70,6 +71,7 @@ std::vector<Row> diff_rows() {
     list.push_back(diff("passthrough", format, 2, 1.3,
                         [=](diff::Params& p) { p.light_change_ratio = 0, p.borrow = true, passthrough(p); }));
     list.push_back(diff("background", format, 6, 1.1, [=](diff::Params& p) { bare(p), background(p); }));
+    list.push_back(diff("median", format, 6, 0, [=](diff::Params& p) { bare(p), median(p); }));
   }
   list.push_back(diff("mask", Format::P010_10LE, 3, 0, [](diff::Params& p) { bare(p), p.borrow = true; }));
   // A mode of one channel has 12 bytes, which are read and written. Each pixel uses 2 to 5 modes.

@@ -757,7 +757,7 @@ TEST(says_the_same_of_objects_on_every_backend, Each::run) {
     }
     return text;
   };
-  for (const char* reference : {"first", "previous", "background", "mog2"}) {
+  for (const char* reference : {"first", "previous", "background", "mog2", "median"}) {
     const std::string settings = std::string("reference=") + reference +
                                  " zones=\"door: 0,0 160,0 160,240 0,240\" lines=\"gate: 150,0 170,240\"";
     at(settings);

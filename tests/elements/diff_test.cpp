@@ -403,7 +403,7 @@ TEST(compares_only_luma_if_asked, Each::run) {
 }
 
 TEST(keeps_its_reference_when_settings_change, Each::run) {
-  for (const char* reference : {"previous", "first", "background", "mog2"}) {
+  for (const char* reference : {"previous", "first", "background", "mog2", "median"}) {
     at(reference);
     Player player(run, "output=mask reference=" + std::string(reference));
     for (int i = 0; i < 5; ++i) player.play(square(player.video()));
@@ -420,7 +420,7 @@ TEST(keeps_its_reference_when_settings_change, Each::run) {
 /// A queue that drops frames marks the next one as a discontinuity,
 /// and so does a source that lost packets. The scene is the same.
 TEST(goes_on_where_frames_are_missing, Each::run) {
-  for (const char* reference : {"previous", "first", "background", "mog2"})
+  for (const char* reference : {"previous", "first", "background", "mog2", "median"})
     for (const char* output : {"mask", "overlay", "passthrough"})
       for (guint missing : {0u, 3u, 59u * 25}) {
         at(reference + std::string(" ") + output + " " + std::to_string(missing));
@@ -466,7 +466,7 @@ TEST(begins_anew_when_the_stream_was_away, Each::run) {
 }
 
 TEST(restarts_at_interruptions, Each::run) {
-  for (const char* reference : {"previous", "first", "background", "mog2"})
+  for (const char* reference : {"previous", "first", "background", "mog2", "median"})
     for (const char* why : {"flush", "away", "caps", "eos", "stop"}) {
       at(reference + std::string(" ") + why);
       Player player(run, "output=mask reference=" + std::string(reference));
@@ -516,7 +516,7 @@ TEST(restarts_at_interruptions, Each::run) {
 // ---------------------------------------------------------------------------------------------------------------------
 
 TEST(finds_no_motion_in_a_still_clip, Each::run) {
-  for (const char* reference : {"previous", "first", "background", "mog2"}) {
+  for (const char* reference : {"previous", "first", "background", "mog2", "median"}) {
     at(reference);
     Player player(run, "reference=" + std::string(reference), "NV12");
     for (int i = 0; i < 10; ++i) EXPECT(rois(player.play(noise(player.video())).get()).empty());
@@ -531,7 +531,7 @@ TEST(finds_no_motion_in_a_still_clip, Each::run) {
 }
 
 TEST(follows_a_moving_square, Each::run) {
-  for (const char* reference : {"first", "background", "mog2"})
+  for (const char* reference : {"first", "background", "mog2", "median"})
     for (const char* format : {"GRAY8", "NV12", "RGBA"})
       for (int cell : {8, 16}) {
         at(reference + std::string(" ") + format + " cell-size=" + std::to_string(cell));
@@ -690,6 +690,10 @@ TEST(warns_of_properties_without_effect, Each::run) {
         {"reference=background learning-rate=0.5 threshold=3", ""},
         {"reference=mog2 learning-rate=0.5 variance-threshold=25", ""},
         {"reference=mog2 history=50", ""},
+        {"reference=median learning-rate=1 threshold=0 shadows=drop shadow-threshold=0.3", ""},
+        {"reference=median threshold=0 noise-limit=20 light-compensation=false absorb-time=3",
+         "light-compensation, noise-limit, absorb-time have no effect with reference=median"},
+        {"reference=median history=50 interval=2", "interval, history have no effect with reference=median"},
         {"learning-rate=-0.5", ""},
         {"learning-rate=0.5", "learning-rate has no effect with reference=previous"},
         {"reference=first interval=2", "interval has no effect with reference=first"},
@@ -831,7 +835,7 @@ TEST(presets_find_motion_of_any_size, Each::run) {
 
 TEST(drops_shadows, Each::run) {
   // The background is 60, 100, 140; part of it becomes darker, and keeps its hue or not.
-  for (const char* reference : {"background", "mog2"})
+  for (const char* reference : {"background", "mog2", "median"})
     for (const auto& [settings, colour, changed] : {std::tuple{"", std::vector<int>{36, 60, 84}, true},
                                                     {"shadows=drop", {36, 60, 84}, false},
                                                     {"shadows=drop", {24, 40, 56}, true},
@@ -844,6 +848,27 @@ TEST(drops_shadows, Each::run) {
       player.play(flat(player.video(), colour));
       EXPECT_EQ(player.changed_ratio(), changed ? 1.0 : 0.0);
     }
+}
+
+/// The square is there for 20 frames. Where it was, the running average still has it, but the median has not.
+TEST(a_median_keeps_no_trail, Each::run) {
+  for (const auto& [settings, trail] : {std::pair{"reference=background", true},
+                                        {"reference=median", false},
+                                        {"reference=median learning-rate=1", true},
+                                        {"reference=median learning-rate=1 threshold=30", false},
+                                        {"reference=median threshold=0", true},
+                                        {"reference=median threshold=0 learning-rate=0", false}}) {
+    at(settings);
+    Player player(run, std::string("output=mask ") + settings);
+    for (int i = 0; i < 5; ++i) player.play(square(player.video()));
+    EXPECT_EQ(player.changed_ratio(), 0.0);
+    for (int i = 0; i < 20; ++i) {
+      player.play(square(player.video(), {16, 16, 32, 32}, 220));
+      EXPECT(std::abs(player.changed_ratio() - 32.0 * 32 / (size.width * size.height)) < 1e-9);
+    }
+    player.play(square(player.video()));
+    EXPECT_EQ(player.changed_ratio() > 0, trail);
+  }
 }
 
 TEST(finds_changes_by_the_noise_and_under_other_light, Each::run) {
@@ -938,7 +963,7 @@ TEST(posts_the_begin_and_end_of_motion, Each::run) {
 }
 
 TEST(reports_a_switch_of_the_light, Each::run) {
-  for (const char* reference : {"previous", "first", "background", "mog2"})
+  for (const char* reference : {"previous", "first", "background", "mog2", "median"})
     for (const char* output : {"mask", "overlay", "passthrough"}) {
       at(reference + std::string(" output=") + output);
       Player player(run, "gap=0.1 light-change-ratio=0.6 message-interval=1000000000000 output=" + std::string(output) +
@@ -1289,7 +1314,7 @@ TEST(posts_the_same_on_every_backend, Each::run) {
     return result;
   };
   for (const char* format : {"GRAY8", "NV12", "RGBA", "I420", "YUY2"})
-    for (const char* reference : {"previous", "first", "background", "mog2"})
+    for (const char* reference : {"previous", "first", "background", "mog2", "median"})
       for (const char* output : {"difference", "mask", "overlay", "passthrough"}) {
         const std::string settings = "gap=0.1 cell-size=12 reference=" + std::string(reference) + " output=" + output;
         at(format + std::string(" ") + settings);

@@ -19,7 +19,7 @@ namespace {
 
 std::string describe(const diff::Params& p) {
   std::ostringstream text;
-  const char* references[] = {"previous", "first", "background", "mog2", "pooled"};
+  const char* references[] = {"previous", "first", "background", "mog2", "median", "pooled"};
   const char* outputs[] = {"difference", "mask", "overlay", "none"};
   const char* modes[] = {"absolute", "signed", "squared"};
   text << "diff reference=" << references[int(p.reference)] << " interval=" << p.interval << " rate=" << p.learning_rate
@@ -139,7 +139,8 @@ void expect_reference(Backend backend, const diff::Params& params, const Geometr
 
 diff::Params random_params(Random& random, int width, int height) {
   diff::Params params = reference::without_light();
-  params.reference = diff::Reference(random.below(3));
+  params.reference = random.pick<diff::Reference>(
+      {diff::Reference::previous, diff::Reference::first, diff::Reference::background, diff::Reference::median});
   params.interval = random.pick<int>({1, 1, 2, 3});
   params.learning_rate = random.pick<double>({-1, 0.5, 1, 0, 0.0001, 0.25});
   params.output = diff::Output(random.below(4));
@@ -182,7 +183,8 @@ TEST_P(DiffSweep, EqualsReference) {
 TEST_P(DiffSweep, CommonSettings) {
   const auto [backend, format] = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
-  for (diff::Reference reference : {diff::Reference::previous, diff::Reference::first, diff::Reference::background}) {
+  for (diff::Reference reference :
+       {diff::Reference::previous, diff::Reference::first, diff::Reference::background, diff::Reference::median}) {
     for (diff::Output output :
          {diff::Output::difference, diff::Output::mask, diff::Output::overlay, diff::Output::none}) {
       for (const auto& [radius, scale] : {std::pair{0, 1}, {1, 1}, {1, 2}, {0, 4}}) {
@@ -271,8 +273,8 @@ TEST_P(DiffPlans, LongIntervalAndReset) {
   params.interval = 64;
   expect_reference(backend, params, {Format::NV12, 50, 22}, 3, 140);
 
-  for (diff::Reference reference :
-       {diff::Reference::previous, diff::Reference::first, diff::Reference::background, diff::Reference::mog2}) {
+  for (diff::Reference reference : {diff::Reference::previous, diff::Reference::first, diff::Reference::background,
+                                    diff::Reference::mog2, diff::Reference::median}) {
     params = {};
     params.reference = reference;
     const Geometry geometry{Format::GRAY8, 70, 40};
@@ -308,8 +310,8 @@ TEST_P(DiffPlans, ContinuesFromAnother) {
                             {Format::P010_10LE, 70, 33}, {Format::YUY2, 65, 40},  {Format::GBR, 45, 33}};
   for (const Geometry& geometry : sizes) {
     const bool rgb = geometry.format == Format::RGBA || geometry.format == Format::GBR;
-    for (diff::Reference reference :
-         {diff::Reference::previous, diff::Reference::first, diff::Reference::background, diff::Reference::mog2}) {
+    for (diff::Reference reference : {diff::Reference::previous, diff::Reference::first, diff::Reference::background,
+                                      diff::Reference::mog2, diff::Reference::median}) {
       // Of the plan before: where it has compared none yet, there is the less to take over.
       for (int frames : {0, 1, 5}) {
         diff::Params before = random_params(random, geometry.width, geometry.height);
@@ -382,6 +384,105 @@ TEST_P(DiffPlans, ContinuesAtAnotherRate) {
   for (unsigned seed : {4, 5, 6}) EXPECT_TRUE(run(*plan, seed).bytes() == run(*slow, seed).bytes()) << seed;
 }
 
+/// A picture of these luma (or gray) samples, in 8-bit steps, and without colour.
+Picture plain(const Geometry& geometry, int value) {
+  Picture picture(geometry);
+  for (const reference::Component& c : picture.format().components) {
+    reference::Grid grid = picture.read(c);
+    const bool chroma = c.role == Role::cb || c.role == Role::cr;
+    std::fill(grid.values.begin(), grid.values.end(), (chroma ? 128 : value) << (picture.format().depth - 8));
+    picture.write(c, grid);
+  }
+  return picture;
+}
+
+/// What a median found in frames of these samples: the mean difference of each.
+std::vector<double> differences_from_median(Backend backend, diff::Params params, const Geometry& geometry,
+                                            const std::vector<int>& values) {
+  params.reference = diff::Reference::median;
+  params.output = diff::Output::none;
+  const auto plan = plan_for(backend, params, geometry);
+  std::vector<double> found;
+  for (int value : values) {
+    const Picture src = plain(geometry, value);
+    Job job(backend, src, src.inverted());
+    EXPECT_TRUE(job.submit(work_of(*plan)).ok());
+    job.finish();
+    found.push_back(plan->result().mean_difference);
+  }
+  return found;
+}
+
+/// An object of 20 frames moves the background by 20 steps, whatever it looks like; then it goes back as fast.
+TEST_P(DiffPlans, AMedianMovesByAStepInAFrame) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  for (Format format : {Format::GRAY8, Format::NV12, Format::P010_10LE, Format::GRAY16_LE, Format::RGBA64_LE})
+    for (const auto& [rate, step] : {std::pair{-1.0, 0.25}, {-0.5, 0.25}, {1.0, 1.0}, {0.5, 0.5}, {0.0, 0.0}})
+      for (int object : {20, 101, 255}) {
+        SCOPED_TRACE(info(format).name + (" " + std::to_string(rate)) + " " + std::to_string(object));
+        diff::Params params = reference::without_light();
+        params.learning_rate = rate;
+        std::vector<int> values(20, object);
+        values.insert(values.begin(), 100);
+        values.insert(values.end(), 24, 100);
+        const std::vector<double> found = differences_from_median(backend, params, {format, 70, 40}, values);
+        const double way = std::abs(object - 100), least = std::ldexp(1, 8 - info(format).depth);
+        for (int i = 1; i < 45; ++i) {
+          const double moved = std::min(way, step * std::min(i - 1, 20));
+          const double expected = i <= 20 ? way - moved : std::max(0.0, moved - step * (i - 21));
+          // The background is rounded to a sample.
+          ASSERT_NEAR(found[std::size_t(i)], expected, least / 2 + 1e-9) << i;
+        }
+      }
+}
+
+/// The smallest step is that of the fixed point: 256 frames for an 8-bit step of 8-bit samples.
+TEST_P(DiffPlans, AMedianMovesAtAnyRateAboveZero) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  diff::Params params = reference::without_light();
+  params.learning_rate = 1e-9;
+  std::vector<int> values(400, 103);
+  values[0] = 100;
+  const std::vector<double> found = differences_from_median(backend, params, {Format::GRAY8, 16, 16}, values);
+  EXPECT_EQ(found[128], 3);  // 127 steps of 1/256
+  EXPECT_EQ(found[129], 2);
+  EXPECT_EQ(found[384], 2);
+  EXPECT_EQ(found[385], 1);
+}
+
+/// Objects cover a pixel in four frames of ten. The mean is far from the wall then, the median is not.
+TEST_P(DiffPlans, AMedianIsTheMiddleOfTheSamples) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  Random random(12);
+  std::vector<int> values{100};
+  for (int i = 0; i < 300; ++i) values.push_back(i % 5 < 2 ? random.between(160, 250) : 100);
+  values.push_back(100);
+  diff::Params params = reference::without_light();
+  params.learning_rate = 1;
+  EXPECT_LE(differences_from_median(backend, params, {Format::NV12, 16, 16}, values).back(), 2);
+}
+
+/// A threshold of 0 is no other model: every difference counts.
+TEST_P(DiffPlans, AMedianWithoutThresholdSeesEveryDifference) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  diff::Params params = reference::without_light();
+  params.reference = diff::Reference::median;
+  params.threshold = 0;
+  const Geometry geometry{Format::GRAY8, 70, 40};
+  const auto plan = plan_for(backend, params, geometry);
+  for (const auto& [value, changed] : {std::pair{100, false}, {100, false}, {101, true}, {99, true}, {100, false}}) {
+    const Picture src = plain(geometry, value);
+    Job job(backend, src, src.inverted());
+    ASSERT_TRUE(job.submit(work_of(*plan)).ok());
+    job.finish();
+    EXPECT_EQ(plan->result().changed, changed ? 70u * 40u : 0u) << value;
+  }
+}
+
 /// A still picture with noise, which becomes brighter with frame `cut`.
 Picture before_and_after(const Geometry& geometry, int frame, int cut) {
   const Picture still = make_picture(geometry, 5, Data::checkerboard);
@@ -404,8 +505,8 @@ TEST_P(DiffPlans, BeginsAnewWhenLightIsSwitched) {
   constexpr int cut = 5;
   for (Format format :
        {Format::GRAY8, Format::NV12, Format::RGBA, Format::P010_10LE, Format::YUY2, Format::GBR, Format::RGBA64_LE}) {
-    for (diff::Reference reference :
-         {diff::Reference::previous, diff::Reference::first, diff::Reference::background, diff::Reference::mog2}) {
+    for (diff::Reference reference : {diff::Reference::previous, diff::Reference::first, diff::Reference::background,
+                                      diff::Reference::mog2, diff::Reference::median}) {
       for (diff::Output output :
            {diff::Output::mask, diff::Output::overlay, diff::Output::difference, diff::Output::none}) {
         for (int interval : {1, 3}) {
@@ -505,6 +606,8 @@ TEST_P(DiffPlans, DoesNotContinueFromAnUnlikePlan) {
        [](diff::Params& p, Geometry&) { p.reference = diff::Reference::first; }},
       {"model", nv12, diff::Reference::background,
        [](diff::Params& p, Geometry&) { p.reference = diff::Reference::mog2; }},
+      {"how the background follows", nv12, diff::Reference::background,
+       [](diff::Params& p, Geometry&) { p.reference = diff::Reference::median; }},
       {"interval", nv12, diff::Reference::previous, [](diff::Params& p, Geometry&) { p.interval = 2; }},
       {"scale", nv12, diff::Reference::background, [](diff::Params& p, Geometry&) { p.analysis_scale = 2; }},
       {"borrow", nv12, diff::Reference::first, [](diff::Params& p, Geometry&) { p.borrow = true; }},
@@ -695,7 +798,7 @@ TEST_P(DiffPlans, MovingSquareIsOneRegion) {
 TEST_P(DiffPlans, SameInputGivesTheSameBits) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
-  for (diff::Reference reference : {diff::Reference::background, diff::Reference::mog2}) {
+  for (diff::Reference reference : {diff::Reference::background, diff::Reference::mog2, diff::Reference::median}) {
     diff::Params params = reference::without_light();
     params.reference = reference;
     params.output = diff::Output::overlay;
@@ -717,13 +820,13 @@ TEST_P(DiffPlans, SameInputGivesTheSameBits) {
     }
   }
 }
-/// Shadows of a wall in any colour, on both models, and a dark object of another colour.
+/// Shadows of a wall in any colour, on all models, and a dark object of another colour.
 TEST_P(DiffPlans, DropsShadows) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   for (Format format :
        {Format::NV12, Format::RGBA, Format::Y444, Format::YUY2, Format::P010_10LE, Format::GBR, Format::UYVY}) {
-    for (diff::Reference reference : {diff::Reference::background, diff::Reference::mog2}) {
+    for (diff::Reference reference : {diff::Reference::background, diff::Reference::mog2, diff::Reference::median}) {
       for (int scale : {1, 2}) {
         diff::Params params = reference::without_light();
         params.reference = reference;
@@ -1207,7 +1310,7 @@ TEST(DiffSchedule, KernelsFollowFromTheOutput) {
       params.output = output;
       params.open_radius = radius;
       params.light_change_ratio = light;
-      params.reference = diff::Reference::background;
+      params.reference = radius > 0 ? diff::Reference::background : diff::Reference::median;
       const diff::Schedule s = diff::make_schedule(resolved(params, {Format::NV12, 64, 48}));
       const bool changed = output == diff::Output::mask || output == diff::Output::overlay;
       const bool opens = radius > 0 || light > 0;
@@ -1226,7 +1329,7 @@ TEST(DiffSchedule, MemoryDoesNotOverlap) {
   for (int round = 0; round < 500; ++round) {
     const Geometry geometry{random.pick(all_formats()), random.between(1, 700), random.between(1, 90)};
     diff::Params params = random_params(random, geometry.width, geometry.height);
-    params.reference = diff::Reference(random.below(4));
+    params.reference = diff::Reference(random.below(int(diff::Reference::pooled)));
     if (random.below(8) == 0) params.reference = diff::Reference::background, params.threshold = 0;
     const diff::Plan plan = resolved(params, geometry);
     const diff::Memory memory = diff::memory_of(plan);
@@ -1235,7 +1338,8 @@ TEST(DiffSchedule, MemoryDoesNotOverlap) {
                shows = params.output == diff::Output::difference;
     const bool opens = pooled || params.open_radius > 0 || params.light_change_ratio > 0,
                scales = params.analysis_scale > 1;
-    const bool model = plan.has_model(), background = plan.params.reference == diff::Reference::background;
+    const bool model = plan.has_model(), background = plan.params.reference == diff::Reference::background ||
+                                                      plan.params.reference == diff::Reference::median;
     EXPECT_EQ(memory.ring.size(), plan.borrows() ? 0u : std::size_t(diff::kept_frames(plan.params)));
     EXPECT_EQ(diff::kept_frames(plan.params),
               diff::ring_size(plan.params) + (params.reference == diff::Reference::previous));

@@ -241,6 +241,7 @@ std::vector<Operation> operations() {
       {"diff mask from borrowed", difference(diff::Reference::previous, diff::Output::mask, true)},
       {"diff overlay from first", difference(diff::Reference::first, diff::Output::overlay)},
       {"diff difference from background", difference(diff::Reference::background, diff::Output::difference)},
+      {"diff overlay from median", difference(diff::Reference::median, diff::Output::overlay)},
       {"diff overlay from automatic background",
        difference(diff::Reference::background, diff::Output::overlay, false, 0)},
       {"diff overlay from mixture", difference(diff::Reference::mog2, diff::Output::overlay)},

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 namespace cudavision::reference {
 namespace {
@@ -154,7 +155,28 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
       else
         past_.push_back(now);
       break;
-    default: {
+    case diff::Reference::median: {
+      step.compared = !background_.empty();
+      before = now;
+      const double steps = params_.learning_rate < 0 ? 0.25 : params_.learning_rate;  // of 8 bits
+      const std::int64_t most =
+          std::max<std::int64_t>(std::llround(steps * (1 << (format.depth - 8)) * double(one)), steps > 0);
+      for (auto& [role, grid] : before) {
+        std::vector<std::int64_t>& state = background_[role];
+        if (!step.compared)
+          for (int value : grid.values) state.push_back(value * one);
+        for (std::size_t i = 0; i < state.size(); ++i) {
+          const std::int64_t sample = grid.values[i] * one;
+          grid.values[i] = int(std::floor(double(state[i]) / double(one) + 0.5));
+          state[i] = std::max(state[i] - most, std::min(state[i] + most, sample));
+        }
+      }
+      break;
+    }
+    case diff::Reference::mog2:
+    case diff::Reference::pooled:
+      throw std::logic_error("this is no reference for models");
+    case diff::Reference::background: {
       step.compared = !background_.empty();
       before = now;
       const double learning_rate = params_.learning_rate < 0 ? 0.02 : params_.learning_rate;
@@ -231,7 +253,8 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
     step.sum += std::uint64_t(most[i]);
     step.analysed += counted[i];
   }
-  if (params_.drop_shadows && params_.reference == diff::Reference::background && step.compared) {
+  const bool follows = params_.reference == diff::Reference::background || params_.reference == diff::Reference::median;
+  if (params_.drop_shadows && follows && step.compared) {
     const bool yuv = !rgb(format) && format.components.size() > 1;
     for (std::size_t i = 0; i < step.mask.size(); ++i) {
       const int x = int(i) % width, y = int(i) / width;
@@ -259,7 +282,7 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
   }
   if (step.light) {
     std::fill(step.mask.begin(), step.mask.end(), std::uint8_t(0));
-    if (params_.reference != diff::Reference::background) past_ = {now};
+    if (!follows) past_ = {now};
     for (auto& [role, state] : background_)
       for (std::size_t i = 0; i < state.size(); ++i) state[i] = now.at(role).values[i] * one;
   }
