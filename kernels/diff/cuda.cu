@@ -20,7 +20,6 @@
 //                                         how a background follows the frames: arithmetic.hpp
 //   another sample type or block shape    see the list in cuda_compare.cu
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "kernels/cuda/device.hpp"
@@ -62,9 +61,9 @@ class CudaDiff final : public Sequence {
     params_ = params_of(plan(), schedule_);
     if (Status status = prepare_memory(); !status.ok()) return status;
     set_open_params();
-    const std::size_t looks_bytes = sizeof(CellLooks) * cell_count() * std::size_t(plan().params.in_flight);
-    if (Status status = looks_.allocate(looks_bytes); !status.ok()) return status;
-    std::memset(looks_.data(), 0, looks_bytes);
+    if (Status status = looks_.allocate(sizeof(CellLooks) * cell_count() * std::size_t(plan().params.in_flight));
+        !status.ok())
+      return status;
     if (Status status = records_.allocate(schedule_.frame_record_bytes() * plan().params.in_flight); !status.ok())
       return status;
     for (const void* kernel : {light_, change_, compare_, open_, show_, restart_}) {

@@ -11,8 +11,7 @@
 //                        | lane 0 | lane 1 | lane 2 | lane 3 |     a cell of 16 pixels
 //                        | lane 4 | lane 5 | lane 6 | lane 7 |     … then the next two rows
 //     3. Add up what the lanes of a group have. They store the sums in page-locked host memory, a word each, since
-//        neighbouring words cross the bus together. Cells without bits store nothing, and votes that nobody casts
-//        are not stored.
+//        neighbouring words cross the bus together. Cells without bits store nothing.
 //
 // Where to change what:
 //   what is measured of a pixel      looks.hpp and structure.hpp, for both backends
@@ -179,14 +178,14 @@ __global__ void __launch_bounds__(threads) measure_looks(const __grid_constant__
   __syncwarp();
   const CellLooks looks = share.sum<Lanes>(p.job.structure.frame);
   if (!mine) return;
-  constexpr int words = sizeof(CellLooks) / sizeof(std::uint64_t), votes = offsetof(CellLooks, structure) / 8;
+  constexpr int words = sizeof(CellLooks) / sizeof(std::uint64_t);
   std::uint64_t values[words], value = 0;
   memcpy(values, &looks, sizeof looks);
 #pragma unroll
   for (int i = 0; i < words; ++i)
     if (lane == i) value = values[i];
-  if (lane < (p.job.structure.frame ? words : votes))
-    reinterpret_cast<std::uint64_t*>(p.looks + std::size_t(y) * p.cells_x + x)[lane] = value;
+  // All words, also those of votes that nobody casts: the bus carries what has no gaps in half of the time.
+  if (lane < words) reinterpret_cast<std::uint64_t*>(p.looks + std::size_t(y) * p.cells_x + x)[lane] = value;
 }
 
 template <typename T>

@@ -16,7 +16,7 @@ struct LooksArguments {
   const unsigned char* mask;  ///< bits of the frame: 1 where a pixel changed
   std::ptrdiff_t mask_pitch;  ///< bytes
   int cells_x, cells_y, cell_size;
-  CellLooks* looks;    ///< for each cell, in page-locked host memory; all 0 at first
+  CellLooks* looks;    ///< for each cell, in page-locked host memory
   bool words = false;  ///< set by launch_looks(): the luma of 4 pixels is an aligned word of bytes
 };
 

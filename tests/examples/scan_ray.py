@@ -349,6 +349,15 @@ if any(each.endswith("analyse.py") for each in sys.orig_argv):
         rows = table("out/clips.parquet")
         self.assertEqual({row["frames"] for row in rows}, {FRAMES})
         self.assertEqual(sorted(row["attempts"] for row in rows), [1] * 7 + [2])
+        # All clips are the same: the one that was tried again has what the undisturbed ones have.
+        for name in ("seconds", "events", "objects"):
+            found = {row["clip"]: [] for row in rows}
+            for row in table(f"out/{name}.parquet"):
+                found[row["clip"]].append([value for column, value in row.items()
+                                           if column not in ("clip", "cut", "cut_remark", "picture")])
+            first, *others = found.values()
+            self.assertTrue(first, name)
+            self.assertEqual([first] * len(others), others, name)
         # The nodes wrote the clips of events into the folder that they share; what is no file cannot be cut.
         self.assertEqual(sorted(row["cuts"] for row in rows), [0] * 2 + [1] * 6)
         self.assertEqual([row["cut_remark"] for row in rows], ["it is no file"] * 2 + [None] * 6)
