@@ -67,9 +67,8 @@ Status load_enclosing() {
 Status launch_enclosing(const Enclosing& job, cudaStream_t stream) {
   Enclosing p = job;
   void* arguments[] = {&p};
-  const int words = (p.width + 31) / 32;
-  const dim3 grid(unsigned((words + words_of_block - 1) / words_of_block),
-                  unsigned((p.height + rows_of_block - 1) / rows_of_block));
+  const dim3 grid(unsigned(divide_up(divide_up(p.width, 32), words_of_block)),
+                  unsigned(divide_up(p.height, rows_of_block)));
   return cuda::check(cudaLaunchKernel(reinterpret_cast<const void*>(fill), grid, dim3(words_of_block, rows_of_block),
                                       arguments, 0, stream),
                      "cannot launch the filling");

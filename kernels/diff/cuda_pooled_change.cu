@@ -279,7 +279,7 @@ const void* pooled_change_kernel(int channels) {
 }
 
 dim3 pooled_tiles(const Job& job) {
-  return dim3(unsigned((job.width + tile_width - 1) / tile_width), unsigned((job.height + tile_rows - 1) / tile_rows));
+  return dim3(unsigned(divide_up(job.width, tile_width)), unsigned(divide_up(job.height, tile_rows)));
 }
 
 }  // namespace cudavision::diff

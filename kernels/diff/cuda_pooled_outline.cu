@@ -52,8 +52,7 @@ Status load_outlining(bool bytes) {
 Status launch_outlining(const Outlining& outlining, bool bytes, cudaStream_t stream) {
   Outlining p = outlining;
   void* arguments[] = {&p};
-  const dim3 grid(unsigned((p.job.whole_width + 31) / 32),
-                  unsigned((p.job.whole_height + rows_of_block - 1) / rows_of_block));
+  const dim3 grid(unsigned(divide_up(p.job.whole_width, 32)), unsigned(divide_up(p.job.whole_height, rows_of_block)));
   return cuda::check(cudaLaunchKernel(kernel_for(bytes), grid, dim3(32, rows_of_block), arguments, 0, stream),
                      "cannot launch the kernel of the outline");
 }

@@ -114,8 +114,7 @@ Status launch_scaling(const Scaling& job, int sample_bytes, bool shrinks, cudaSt
     width = std::max(width, job.channels[i].width);
     height = std::max(height, job.channels[i].height);
   }
-  const dim3 grid(unsigned((width + tuning.scale_threads - 1) / tuning.scale_threads), unsigned(height),
-                  unsigned(job.count));
+  const dim3 grid(unsigned(divide_up(width, tuning.scale_threads)), unsigned(height), unsigned(job.count));
   void* arguments[] = {const_cast<Scaling*>(&job)};
   return cuda::check(
       cudaLaunchKernel(kernel(sample_bytes, shrinks), grid, dim3(unsigned(tuning.scale_threads)), arguments, 0, stream),
