@@ -8,9 +8,10 @@
 //
 // Where to change what:
 //   another border            kernels/core/border.hpp: Border; the compiler then names each switch there that lacks it;
-//                             extrapolating_borders; its row in border.cpp. Tile::plain() (cuda_tile.cuh), if
-//                             near_border_index() cannot find the rows. CPU: border_in_opencv in cpu.cpp, because
-//                             OpenCV gets the enum's number. gaussian.cpp: the message that lists the borders
+//                             extrapolating_borders; its row in kernels/core/border.cpp. Tile::plain()
+//                             (cuda_tile.cuh), if near_border_index() cannot find the rows. CPU: border_in_opencv in
+//                             cpu.cpp, because OpenCV gets the enum's number. gaussian.cpp: the message that lists
+//                             the borders
 //   numbers for another GPU   choose_kernel() below knows the device: "Four walks" in CONTRIBUTING.md
 //   another depth or format   nothing, if core/format.cpp has it: sample_rules() reads depth and shift
 //   another sample type       only integers of 1 or 2 bytes, because products are of bytes: `sizeof(T)` and
