@@ -256,7 +256,9 @@ int extrapolate(int i, int n, Border border) {
         if (n == 1) return 0;
         i = before ? -i : 2 * (n - 1) - i;
         break;
-      default:
+      case Border::constant:
+      case Border::fill:
+      case Border::copy:
         return -1;
     }
   }
