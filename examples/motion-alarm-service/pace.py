@@ -32,10 +32,16 @@ def on_elements(pipeline, found):
     pipeline.iterate_recurse().foreach(found)
 
 
-def is_video_decoder(element):
-    factory = element.get_factory()
-    kind = factory.get_metadata("klass") if factory and not isinstance(element, Gst.Bin) else ""
-    return "Decoder" in kind and ("Video" in kind or "Image" in kind)
+def on_decoders(pipeline, found):
+    """Calls found(sink pad) for each video decoder that is in a pipeline, or is added to it."""
+
+    def on_element(element):
+        factory = element.get_factory()
+        kind = factory.get_metadata("klass") if factory and not isinstance(element, Gst.Bin) else ""
+        if "Decoder" in kind and ("Video" in kind or "Image" in kind) and (pad := element.get_static_pad("sink")):
+            found(pad)
+
+    on_elements(pipeline, on_element)
 
 
 class Pace:
@@ -59,12 +65,14 @@ class Pace:
         self.jitter_buffers, self.changed, self.flooded = [], [], False  # changed: those that drop now only
         self.last, self.step = 0, 0  # of dropped frames: the timestamp of the last one, and from one to the next
         queue.connect("overrun", self.on_overrun)
+        on_decoders(pipeline, self.on_decoder)
         on_elements(pipeline, self.on_element)
 
+    def on_decoder(self, pad):
+        self.pad = pad
+
     def on_element(self, element):
-        if is_video_decoder(element):
-            self.pad = element.get_static_pad("sink") or self.pad
-        elif element.find_property("drop-on-latency") and element.find_property("latency"):
+        if element.find_property("drop-on-latency") and element.find_property("latency"):
             self.jitter_buffers.append(element)
 
     def on_overrun(self, _):
