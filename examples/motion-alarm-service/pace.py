@@ -104,11 +104,11 @@ class Pace:
     def on_encoded(self, pad, info):
         buffer = info.get_buffer()
         behind = self.behind(pad, buffer.pts)
-        if not buffer.has_flags(Gst.BufferFlags.DELTA_UNIT):
-            if behind is None or behind - self.usual < LATE / 2:
-                self.resumed, self.resumed_at, self.dropping = buffer.pts, self.clock(), False
-                self.flood(False)
-                return Gst.PadProbeReturn.REMOVE
+        key = not buffer.has_flags(Gst.BufferFlags.DELTA_UNIT)
+        if key and (behind is None or behind - self.usual < LATE / 2):
+            self.resumed, self.resumed_at, self.dropping = buffer.pts, self.clock(), False
+            self.flood(False)
+            return Gst.PadProbeReturn.REMOVE
         if behind is not None and behind - self.usual > FLOODED:
             self.flood(True)
         self.dropped["encoded"] += self.steps_to(buffer.pts)

@@ -17,6 +17,7 @@ The plugin is found with GST_PLUGIN_PATH. Needs mosquitto, paho-mqtt, the RTSP s
 status 77 without."""
 import argparse
 import contextlib
+import functools
 import itertools
 import json
 import os
@@ -100,6 +101,7 @@ STREAM = ("appsrc name=source is-live=true format=time do-timestamp=true block=t
 PAY = "rtph264pay config-interval=-1 name=pay0"
 
 
+@functools.lru_cache(maxsize=None)  # several cameras send one file
 def frames_of(file):
     """The encoded frames of a stream of H.264: bytes, and whether it is a key frame."""
     pipeline = Gst.parse_launch(f"filesrc location={file} ! h264parse ! "

@@ -15,6 +15,8 @@ constexpr GstClockTime frame_time = 40 * GST_MSECOND;
 /// Resets the settings that the profile needs for the shared tests,
 /// and switches off what tests of whole frames would meet.
 const std::string defaults = "reference=previous attach-roi=true light-change-ratio=0 ";
+/// All choices of `reference`.
+constexpr const char* references[] = {"previous", "first", "background", "mog2", "median"};
 
 struct Found {
   int x = 0, y = 0, width = 0, height = 0;
@@ -403,7 +405,7 @@ TEST(compares_only_luma_if_asked, Each::run) {
 }
 
 TEST(keeps_its_reference_when_settings_change, Each::run) {
-  for (const char* reference : {"previous", "first", "background", "mog2", "median"}) {
+  for (const char* reference : references) {
     at(reference);
     Player player(run, "output=mask reference=" + std::string(reference));
     for (int i = 0; i < 5; ++i) player.play(square(player.video()));
@@ -420,7 +422,7 @@ TEST(keeps_its_reference_when_settings_change, Each::run) {
 /// A queue that drops frames marks the next one as a discontinuity,
 /// and so does a source that lost packets. The scene is the same.
 TEST(goes_on_where_frames_are_missing, Each::run) {
-  for (const char* reference : {"previous", "first", "background", "mog2", "median"})
+  for (const char* reference : references)
     for (const char* output : {"mask", "overlay", "passthrough"})
       for (guint missing : {0u, 3u, 59u * 25}) {
         at(reference + std::string(" ") + output + " " + std::to_string(missing));
@@ -466,7 +468,7 @@ TEST(begins_anew_when_the_stream_was_away, Each::run) {
 }
 
 TEST(restarts_at_interruptions, Each::run) {
-  for (const char* reference : {"previous", "first", "background", "mog2", "median"})
+  for (const char* reference : references)
     for (const char* why : {"flush", "away", "caps", "eos", "stop"}) {
       at(reference + std::string(" ") + why);
       Player player(run, "output=mask reference=" + std::string(reference));
@@ -516,7 +518,7 @@ TEST(restarts_at_interruptions, Each::run) {
 // ---------------------------------------------------------------------------------------------------------------------
 
 TEST(finds_no_motion_in_a_still_clip, Each::run) {
-  for (const char* reference : {"previous", "first", "background", "mog2", "median"}) {
+  for (const char* reference : references) {
     at(reference);
     Player player(run, "reference=" + std::string(reference), "NV12");
     for (int i = 0; i < 10; ++i) EXPECT(rois(player.play(noise(player.video())).get()).empty());
@@ -963,7 +965,7 @@ TEST(posts_the_begin_and_end_of_motion, Each::run) {
 }
 
 TEST(reports_a_switch_of_the_light, Each::run) {
-  for (const char* reference : {"previous", "first", "background", "mog2", "median"})
+  for (const char* reference : references)
     for (const char* output : {"mask", "overlay", "passthrough"}) {
       at(reference + std::string(" output=") + output);
       Player player(run, "gap=0.1 light-change-ratio=0.6 message-interval=1000000000000 output=" + std::string(output) +
@@ -1314,7 +1316,7 @@ TEST(posts_the_same_on_every_backend, Each::run) {
     return result;
   };
   for (const char* format : {"GRAY8", "NV12", "RGBA", "I420", "YUY2"})
-    for (const char* reference : {"previous", "first", "background", "mog2", "median"})
+    for (const char* reference : references)
       for (const char* output : {"difference", "mask", "overlay", "passthrough"}) {
         const std::string settings = "gap=0.1 cell-size=12 reference=" + std::string(reference) + " output=" + output;
         at(format + std::string(" ") + settings);
