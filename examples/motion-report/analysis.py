@@ -140,6 +140,18 @@ class Collector:
             self.on_motion(structure)
 
 
+def turn_if_asked(flip):
+    """Lets a videoflip turn frames that a tag says are not upright. If it watched for tags all the time, it would copy
+    the frames of all clips."""
+    def on_event(_, info):
+        event = info.get_event()
+        if event.type == Gst.EventType.TAG and event.parse_tag().get_string(Gst.TAG_IMAGE_ORIENTATION)[0]:
+            flip.set_property("video-direction", "auto")
+        return Gst.PadProbeReturn.OK
+
+    flip.get_static_pad("sink").add_probe(Gst.PadProbeType.EVENT_DOWNSTREAM, on_event)
+
+
 def build(args, encoding, video):
     """Makes the pipeline for a clip, or for the synthetic scene if there is no clip. `encoding` is the description of
     media.encoder() for the open file `video`, or empty."""
@@ -147,7 +159,7 @@ def build(args, encoding, video):
     encode = (f"tee name=split ! queue name=encoding ! {encoding} ! filesink name=out async=false split." if encoding
               else "identity silent=true")
     pipeline = common.parse(
-        f"""{source} ! queue name=decoded ! videoconvert ! videoflip video-direction=auto ! video/x-raw ! {encode} !
+        f"""{source} ! queue name=decoded ! videoconvert ! videoflip name=upright ! video/x-raw ! {encode} !
         queue name=analysis ! cudahistogram name=brightness interval={BRIGHTNESS} backend={args.backend} !
         cudadiff name=motion {SETTINGS[bool(args.clip)]} output=mask gap={GAP} backend={args.backend} !
         video/x-raw ! fakesink name=masks sync=false""",
@@ -156,6 +168,7 @@ def build(args, encoding, video):
     if encoding:
         media.begin_at_zero(pipeline.get_by_name("encoding"))
         media.end_quietly(pipeline.get_by_name("encoder"))
+    turn_if_asked(pipeline.get_by_name("upright"))
     pipeline.set_property("auto-flush-bus", False)  # the last messages come when the pipeline stops
     motion = pipeline.get_by_name("motion")
     for text in args.settings:

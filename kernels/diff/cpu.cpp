@@ -324,15 +324,21 @@ class CpuDiff final : public Sequence {
 
   void show_changed(const Frame& frame, int begin, int end) const {
     const FormatInfo& format = info(geometry().format);
+    const Params& params = plan().params;
     for (int i = 0; i < format.set_count; ++i) {
       const ChannelSet& set = format.sets[i];
       const cv::Rect rect = strip_of(geometry(), i, begin, end);
-      const cv::Mat changed = any_of(mask_.rowRange(begin, end), set.shift_x, set.shift_y);
+      const bool mask = params.output == Output::mask, uniform = mask && white_[i] == black_[i];  // chroma of YUV
+      const cv::Mat changed = uniform ? cv::Mat() : any_of(mask_.rowRange(begin, end), set.shift_x, set.shift_y);
       const cv::Mat in = cpu::set_mat(frame.src, set)(rect);
       cv::Mat out = cpu::set_mat(frame.dst, set)(rect);
       cpu::Scratch scratch, source_scratch;
       cv::Mat shown = access_[i].target(out, scratch);
-      if (plan().params.output == Output::mask) {
+      if (uniform) {
+        shown.setTo(black_[i]);
+      } else if (mask && shown.type() == CV_8UC1) {
+        show_mask(changed, uchar(black_[i][0]), uchar(white_[i][0]), shown);
+      } else if (mask) {
         shown.setTo(black_[i]);
         shown.setTo(white_[i], changed);
       } else {

@@ -49,6 +49,38 @@ void tint(const cv::Mat& changed, const cv::Scalar& colour, cv::Mat& shown) {
 
 namespace {
 
+/// show_mask() for a row.
+template <int N>
+CUDAVISION_INLINE void show_row(const std::uint8_t* mask, int width, std::uint8_t unset, std::uint8_t set,
+                                std::uint8_t* to) {
+  using Bytes = cpu::Lanes<std::uint8_t, 4 * N>;
+  int x = 0;
+  for (; x + 4 * N <= width; x += 4 * N) {
+    const Bytes here = Bytes::load(mask + x);
+    ((here & Bytes(set)) | (no(here) & Bytes(unset))).store(to + x);
+  }
+  for (; x < width; ++x) to[x] = mask[x] ? set : unset;
+}
+#ifdef CUDAVISION_AVX2
+CUDAVISION_AVX2 void show_row_wide(const std::uint8_t* mask, int width, std::uint8_t unset, std::uint8_t set,
+                                   std::uint8_t* to) {
+  show_row<8>(mask, width, unset, set, to);
+}
+#endif
+CUDAVISION_FLAT void show_row_narrow(const std::uint8_t* mask, int width, std::uint8_t unset, std::uint8_t set,
+                                     std::uint8_t* to) {
+  show_row<4>(mask, width, unset, set, to);
+}
+
+}  // namespace
+
+void show_mask(const cv::Mat& changed, std::uint8_t unchanged_sample, std::uint8_t changed_sample, cv::Mat& shown) {
+  const auto show = CUDAVISION_WIDEST(show_row_wide, show_row_narrow);
+  for (int y = 0; y < shown.rows; ++y) show(changed.ptr(y), shown.cols, unchanged_sample, changed_sample, shown.ptr(y));
+}
+
+namespace {
+
 /// Adds the set pixels of a row to the counts of the columns.
 template <int N>
 CUDAVISION_INLINE void add_set(const uchar* mask, int width, std::uint8_t* columns) {

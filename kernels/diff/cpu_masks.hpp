@@ -15,6 +15,8 @@ namespace cudavision::diff {
 cv::Mat any_of(const cv::Mat& mask, int shift_x, int shift_y);
 /// The same values for each of `channels` channels.
 cv::Mat repeated(const cv::Mat& one, int channels);
+/// Sets each byte to one of two numbers. cv::Mat::setTo() with a mask takes many times as long.
+void show_mask(const cv::Mat& changed, std::uint8_t unchanged_sample, std::uint8_t changed_sample, cv::Mat& shown);
 /// Mixes the samples of changed pixels with as much of a colour, rounded half up.
 void tint(const cv::Mat& changed, const cv::Scalar& colour, cv::Mat& shown);
 /// Counts the changed pixels of the frame in the cells of a grid. Each pixel of the mask stands for scale × scale

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <opencv2/imgproc.hpp>
 #include <vector>
 
@@ -30,6 +31,29 @@ void shrink_rows(const cv::Mat& values, int scale, cv::Mat& small, int begin, in
   }
 }
 
+/// Writes each byte of a row as all bytes of a word.
+template <typename Word>
+void repeat_bytes(const std::uint8_t* from, int count, std::uint8_t* to) {
+  constexpr Word ones = Word(~Word(0)) / 255;
+  for (int x = 0; x < count; ++x) {
+    const Word word = Word(from[x] * ones);
+    std::memcpy(to + std::size_t(x) * sizeof word, &word, sizeof word);
+  }
+}
+
+/// enlarged() for single bytes, about ten times as fast as cv::resize().
+void enlarge_bytes(const cv::Mat& small, int scale, cv::Mat& all) {
+  const auto repeat = scale == 2   ? repeat_bytes<std::uint16_t>
+                      : scale == 4 ? repeat_bytes<std::uint32_t>
+                                   : repeat_bytes<std::uint64_t>;
+  cv::parallel_for_({0, small.rows}, [&](const cv::Range& range) {
+    for (int y = range.start; y < range.end; ++y) {
+      repeat(small.ptr(y), small.cols, all.ptr(y * scale));
+      for (int i = 1; i < scale; ++i) std::memcpy(all.ptr(y * scale + i), all.ptr(y * scale), std::size_t(all.cols));
+    }
+  });
+}
+
 }  // namespace
 
 void shrink(const cv::Mat& values, int scale, cv::Mat& small) {
@@ -41,8 +65,11 @@ void shrink(const cv::Mat& values, int scale, cv::Mat& small) {
 }
 
 cv::Mat enlarged(const cv::Mat& small, int scale, cv::Size size) {
-  cv::Mat all;
-  cv::resize(small, all, {small.cols * scale, small.rows * scale}, 0, 0, cv::INTER_NEAREST);
+  cv::Mat all(small.rows * scale, small.cols * scale, small.type());
+  if (small.type() == CV_8UC1 && scale > 1)
+    enlarge_bytes(small, scale, all);
+  else
+    cv::resize(small, all, all.size(), 0, 0, cv::INTER_NEAREST);
   return all(cv::Rect({0, 0}, size));
 }
 

@@ -37,15 +37,36 @@ CUDAVISION_HOST_DEVICE inline float nearness(const Job& job, int pixel, int bloc
   return mul(near, near);
 }
 
+/// Loads the sample of pixel (x, y) of the frame, in 8-bit steps. T: the type of stored words.
+template <typename T>
+CUDAVISION_HOST_DEVICE void load_pixel(const Job& job, int x, int y, float (&value)[3]) {
+  for (int c = 0; c < 3; ++c)
+    value[c] = c < job.channels || job.rgb ? mul(mean_of_samples<T, 1>(job, job.inputs[c], x, y), sample_step(job)) : 0;
+}
+
+/// Makes samples such as the background has, in fixed point.
+template <typename F>
+CUDAVISION_FORMULA void to_frame(const Job& job, F (&value)[3], IntOf<F> (&fixed)[3]) {
+  to_background(job, value);
+  CUDAVISION_CHANNELS
+  for (int c = 0; c < 3; ++c) fixed[c] = to_fixed(value[c]);
+}
+
+/// The weight of the vote of a block. `near`: the product of its nearness across and down; `away`: the sum of the
+/// differences of its channels from the pixel's, in fixed point.
+template <typename F>
+CUDAVISION_FORMULA F vote_of(F near, IntOf<F> away) {
+  const F like = most(F(1), sub(F(unlike_look), from_fixed(away)));
+  return mul(near, mul(like, like));
+}
+
 /// Whether pixel (x, y) of the frame changed, by its sample. T: the type of stored words.
 template <typename T, typename Changed>
 CUDAVISION_HOST_DEVICE bool pixel_changed(const Job& job, int x, int y, Changed changed) {
-  float value[3] = {};
-  for (int c = 0; c < 3; ++c)
-    if (c < job.channels || job.rgb) value[c] = mul(mean_of_samples<T, 1>(job, job.inputs[c], x, y), sample_step(job));
-  to_background(job, value);
+  float value[3];
   int fixed[3];
-  for (int c = 0; c < 3; ++c) fixed[c] = to_fixed(value[c]);
+  load_pixel<T>(job, x, y, value);
+  to_frame(job, value, fixed);
   const int block_x = x >> job.log2_scale, block_y = y >> job.log2_scale;
   float votes = 0;
   for (int v = block_y > voters ? block_y - voters : 0; v <= block_y + voters && v < job.height; ++v) {
@@ -55,9 +76,8 @@ CUDAVISION_HOST_DEVICE bool pixel_changed(const Job& job, int x, int y, Changed 
         const int difference = fixed[c] - job.frame[c * job.pixels() + job.at(u, v)];
         away += difference < 0 ? -difference : difference;
       }
-      const float like = most(1, sub(unlike_look, from_fixed(away)));
-      const float weight = mul(mul(nearness(job, x, u), nearness(job, y, v)), mul(like, like));
-      votes = changed(u, v) ? add(votes, weight) : sub(votes, weight);
+      const float vote = vote_of(mul(nearness(job, x, u), nearness(job, y, v)), away);
+      votes = changed(u, v) ? add(votes, vote) : sub(votes, vote);
     }
   }
   return votes > 0;
