@@ -13,18 +13,20 @@ import collections
 import json
 import time
 
-from gi.repository import GObject
+import gi
+gi.require_version("GstBase", "1.0")
+from gi.repository import GObject, GstBase  # noqa: E402, F401: GstBase gives videoflip set_passthrough()
 
-import common
-import inputs
-import uris
-from common import Gst
+import common  # noqa: E402
+import inputs  # noqa: E402
+import uris  # noqa: E402
+from common import Gst  # noqa: E402
 
-import media
-import pictures
-import recording
-import tables
-from findings import Findings, Frame
+import media  # noqa: E402
+import pictures  # noqa: E402
+import recording  # noqa: E402
+import tables  # noqa: E402
+from findings import Findings, Frame  # noqa: E402
 
 GAP = 1  # seconds without motion after which motion ends
 
@@ -141,14 +143,16 @@ class Collector:
 
 
 def turn_if_asked(flip):
-    """Lets a videoflip turn frames that a tag says are not upright. If it watched for tags all the time, it would copy
-    the frames of all clips."""
+    """Lets a videoflip turn frames that a tag says are not upright. Otherwise frames pass through: it would copy them,
+    even for no turn."""
     def on_event(_, info):
         event = info.get_event()
         if event.type == Gst.EventType.TAG and event.parse_tag().get_string(Gst.TAG_IMAGE_ORIENTATION)[0]:
-            flip.set_property("video-direction", "auto")
+            flip.set_passthrough(False)
+            Gst.util_set_object_arg(flip, "video-direction", "auto")
         return Gst.PadProbeReturn.OK
 
+    flip.set_passthrough(True)
     flip.get_static_pad("sink").add_probe(Gst.PadProbeType.EVENT_DOWNSTREAM, on_event)
 
 
