@@ -21,6 +21,10 @@ while getopts b:o: option; do
 done
 shift $((OPTIND - 1))
 
+if grep -qs -- --Ofast-compile "$build/build.ninja"; then
+  echo "the kernels in $build are not optimized; first: meson configure $build -Dcuda-optimize=true && ninja -C $build" >&2
+  exit 1
+fi
 # shellcheck source=tests/prepare.sh
 . "$here/prepare.sh"
 install_packages xz-utils

@@ -52,9 +52,9 @@ machine 0 1
 expect laptop 0 0 -Dcuda=disabled
 touch "$work/laptop/build.ninja"
 expect laptop 0 0 -Dcuda=disabled
-expect laptop 1 0 '-Dcuda=auto -Dcuda-arch=90'  # the tests, in the same folder
+expect laptop 1 0 '-Dcuda=auto -Dcuda-arch=90 -Dcuda-optimize=false'  # the tests, in the same folder
 expect laptop 0 0 ''                            # quickstart again: the folder keeps its backends
-CUDA=1 expect other 0 0 '-Dcuda=enabled -Dcuda-arch=90'
+CUDA=1 expect other 0 0 '-Dcuda=enabled -Dcuda-arch=90 -Dcuda-optimize=true'
 CUDA=0 expect laptop 1 0 -Dcuda=disabled
 CUDA=yes expect laptop 1 1 ''
 says 'CUDA=yes is not known'
@@ -77,4 +77,12 @@ machine 12 0
 expect old-driver 1 0 -Dcuda=disabled
 says 'one for CUDA 13 (580 or newer)'
 CUDA=1 expect old-driver 1 1 ''
+
+# Kernels that are not optimized are for no GPU.
+echo 'command = nvcc --Ofast-compile=max' >"$work/laptop/build.ninja"
+if "$(dirname "${BASH_SOURCE[0]}")/gpu-bundle.sh" -b "$work/laptop" -o "$work/bundle.tar.gz" >"$work/out" 2>&1; then
+  echo 'gpu-bundle.sh packs kernels that are not optimized'
+  failures=$((failures + 1))
+fi
+says 'are not optimized'
 exit $((failures > 0))

@@ -24,7 +24,8 @@ test('inner', find_program('inner.sh'))
 # `meson test` begins its log anew, and then adds to it at the place that it has reached itself. So two that share a log
 # spoil it.
 # What tests/run.sh may set.
-OPTIONS = "option('cuda', type: 'feature')\noption('cuda-arch', type: 'string')\n"
+OPTIONS = "option('cuda', type: 'feature')\noption('cuda-arch', type: 'string')\n" \
+          "option('cuda-optimize', type: 'boolean')\n"
 OUTER = '#!/bin/sh\nset -e\n"$MESON" test -C "$BUILD" --no-rebuild inner\necho "3 passed, 0 failed, 0 skipped"\n'
 INNER = "#!/bin/sh\nseq 10000\n"
 
