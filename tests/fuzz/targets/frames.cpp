@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <gst/video/video.h>
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 #include <string>
@@ -57,7 +58,9 @@ GstCaps* raw_caps(Bytes& bytes, GstVideoInfo video) {
   if (has & 4) {
     const int number = bytes.around(1), divisor = bytes.around(1);
     const char* field = bytes.below(2) ? "framerate" : "pixel-aspect-ratio";
-    if (divisor != 0) gst_caps_set_simple(caps, field, GST_TYPE_FRACTION, number, divisor, nullptr);
+    // A GstFraction has neither a divisor of 0 nor the least int.
+    if (divisor != 0 && std::min(number, divisor) >= -G_MAXINT)
+      gst_caps_set_simple(caps, field, GST_TYPE_FRACTION, number, divisor, nullptr);
   }
   if (has & 8) {
     // Not multiview-mode: GStreamer warns about words that it does not know.
