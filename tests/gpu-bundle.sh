@@ -22,7 +22,8 @@ done
 shift $((OPTIND - 1))
 
 if grep -qs -- --Ofast-compile "$build/build.ninja"; then
-  echo "the kernels in $build are not optimized; first: meson configure $build -Dcuda-optimize=true && ninja -C $build" >&2
+  echo "the kernels in $build are not optimized; first:" >&2
+  echo "  meson configure $build -Dcuda-optimize=true && ninja -C $build" >&2
   exit 1
 fi
 # shellcheck source=tests/prepare.sh
