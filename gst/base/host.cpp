@@ -128,8 +128,7 @@ std::vector<Property<Host::Settings>> Host::new_properties() {
        &Settings::device_id},
       {uint_property("async-depth", "Async depth",
                      "Frames that wait in the element for the GPU, which copies and computes the next ones meanwhile, "
-                     "{}; each adds "
-                     "the duration of a frame to the latency. Frames that need not wait go on at once",
+                     "{}; each adds the duration of a frame to the latency. Frames that need not wait go on at once",
                      0, max_async_depth, Settings().async_depth),
        &Settings::async_depth},
   };

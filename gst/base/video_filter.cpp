@@ -47,8 +47,7 @@ const std::vector<Property<FilterSettings>>& properties() {
        &FilterSettings::region_shape},
       {g_param_spec_string("regions", "Regions",
                            "Shapes that count beside the regions of interest: rectangles x,y,width,height and polygons "
-                           "x,y x,y x,y, with "
-                           "; between them, in pixels of the frame or in shares of it (0.5)",
+                           "x,y x,y x,y, with ; between them, in pixels of the frame or in shares of it (0.5)",
                            nullptr, uncontrolled_property),
        &FilterSettings::regions},
   };

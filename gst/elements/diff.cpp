@@ -94,8 +94,7 @@ struct DiffElement {
   };
   using Readings = MotionReadings;
 
-  static std::vector<Property<Settings>> properties() {
-    const Settings initial;
+  static std::vector<Property<Settings>> reference_properties(const Settings& initial) {
     return {
         {enum_property(
              "preset", "Preset",
@@ -109,11 +108,11 @@ struct DiffElement {
                        "Compare with the frame this many frames earlier, {}, if reference=previous", 1,
                        diff::max_interval, initial.interval),
          &Settings::interval},
-        {double_property("learning-rate", "Learning rate",
-                         "Share of the new frame in the background, if reference is background or mog2; if it is "
-                         "median, how far the background moves in a frame at most, in 8-bit steps. A negative value "
-                         "is automatic, {}",
-                         -1, 1, initial.learning_rate),
+        {double_property(
+             "learning-rate", "Learning rate",
+             "Share of the new frame in the background, if reference is background or mog2; if it is median, how far "
+             "the background moves in a frame at most, in 8-bit steps. A negative value is automatic, {}",
+             -1, 1, initial.learning_rate),
          &Settings::learning_rate},
         {uint_property("history", "History",
                        "Number of frames that decide an automatic learning rate, {}, if reference=mog2", 1,
@@ -124,6 +123,11 @@ struct DiffElement {
              "Squared distance from the background from which a pixel has changed, in variances, {}, if reference=mog2",
              0, diff::max_variance_threshold, initial.variance_threshold),
          &Settings::variance_threshold},
+    };
+  }
+
+  static std::vector<Property<Settings>> comparison_properties(const Settings& initial) {
+    return {
         {enum_property("output", "Output", "The output picture", enum_from_table("GstCudaDiffOutput", outputs),
                        initial.output),
          &Settings::output},
@@ -132,28 +136,23 @@ struct DiffElement {
          &Settings::mode},
         {uint_property("analysis-scale", "Analysis scale",
                        "Compare frames at 1/2, 1/4 or 1/8 of their size: 1, 2, 4 or 8, others count as the next lower; "
-                       "0 follows the "
-                       "size. Outputs and boxes stay in pixels of the frame",
+                       "0 follows the size. Outputs and boxes stay in pixels of the frame",
                        0, 8, initial.analysis_scale),
          &Settings::analysis_scale},
-        {uint_property(
-             "threshold", "Threshold",
-             "A pixel has changed if its difference is greater, {} in 8-bit steps; 0 with reference=background is "
-             "automatic, from the "
-             "noise of each pixel; not used if reference=mog2",
-             0, 255, initial.threshold),
+        {uint_property("threshold", "Threshold",
+                       "A pixel has changed if its difference is greater, {} in 8-bit steps; 0 with "
+                       "reference=background is automatic, from the noise of each pixel; not used if reference=mog2",
+                       0, 255, initial.threshold),
          &Settings::threshold},
         {bool_property("light-compensation", "Light compensation",
                        "Take changes of the light, such as clouds and flicker, out of the difference, if "
-                       "reference=background and "
-                       "threshold=0",
+                       "reference=background and threshold=0",
                        initial.light_compensation),
          &Settings::light_compensation},
-        {double_property(
-             "noise-limit", "Noise limit",
-             "Largest standard deviation of the noise of a pixel, {} in 8-bit steps, if reference=background and "
-             "threshold=0; 0 is no limit",
-             0, 255, initial.noise_limit),
+        {double_property("noise-limit", "Noise limit",
+                         "Largest standard deviation of the noise of a pixel, {} in 8-bit steps, if "
+                         "reference=background and threshold=0; 0 is no limit",
+                         0, 255, initial.noise_limit),
          &Settings::noise_limit},
         {enum_property("shadows", "Shadows",
                        "Whether pixels in shadow have changed, if reference is background, mog2 or median",
@@ -164,11 +163,10 @@ struct DiffElement {
              "Least brightness of a shadow, as share of the brightness of the background, {}, if shadows=drop", 0, 1,
              initial.shadow_threshold),
          &Settings::shadow_threshold},
-        {double_property(
-             "light-change-ratio", "Light change ratio",
-             "Share of pixels that change at once if light is switched or the scene cuts: no motion, and the reference "
-             "begins anew; 0 is off, {}",
-             0, 1, initial.light_change_ratio),
+        {double_property("light-change-ratio", "Light change ratio",
+                         "Share of pixels that change at once if light is switched or the scene cuts: no motion, and "
+                         "the reference begins anew; 0 is off, {}",
+                         0, 1, initial.light_change_ratio),
          &Settings::light_change_ratio},
         {double_property("gain", "Gain", "Factor for the displayed difference, {}", 0, diff::max_gain, initial.gain),
          &Settings::gain},
@@ -176,14 +174,18 @@ struct DiffElement {
                        "Compare and display luma only; otherwise a pixel has changed if one of its channels has",
                        initial.luma_only),
          &Settings::luma_only},
+    };
+  }
+
+  static std::vector<Property<Settings>> region_properties(const Settings& initial) {
+    return {
         {uint_property("open-radius", "Open radius",
                        "Remove specks of up to twice this size from the mask by erosion and dilation, in pixels, {}", 0,
                        diff::max_open_radius, initial.open_radius),
          &Settings::open_radius},
         {uint_property("cell-size", "Cell size",
                        "Width and height of the cells in which changed pixels are counted, in pixels: 4 to 1024 (less "
-                       "counts as 4), "
-                       "or 0, which follows the size of the frame",
+                       "counts as 4), or 0, which follows the size of the frame",
                        0, diff::max_cell, initial.cell_size),
          &Settings::cell_size},
         {double_property("cell-threshold", "Cell threshold", "Share of changed pixels from which a cell moves, {}", 0,
@@ -202,8 +204,7 @@ struct DiffElement {
          &Settings::region_distance},
         {uint_property("max-regions", "Most regions",
                        "Number of regions of a frame that are reported, attached and drawn; larger regions come first, "
-                       "then those of higher "
-                       "score",
+                       "then those of higher score",
                        1, most_regions, initial.max_regions),
          &Settings::max_regions},
         {double_property("motion-threshold", "Motion threshold",
@@ -220,6 +221,11 @@ struct DiffElement {
                              "Parts that are ignored: rectangles and polygons, \"x,y,w,h;x,y x,y x,y\"", nullptr,
                              uncontrolled_property),
          &Settings::mask_regions},
+    };
+  }
+
+  static std::vector<Property<Settings>> object_properties(const Settings& initial) {
+    return {
         {bool_property("track", "Track",
                        "Follow objects from frame to frame: regions of interest and messages have their ids",
                        initial.track),
@@ -238,15 +244,13 @@ struct DiffElement {
          &Settings::still_time},
         {double_property("absorb-time", "Absorb time",
                          "Time for which an object stands still until it becomes background, in seconds, if "
-                         "reference=background and "
-                         "threshold=0; 0 is never",
+                         "reference=background and threshold=0; 0 is never",
                          0, 86400, initial.absorb_time),
          &Settings::absorb_time},
-        {double_property(
-             "forget-after", "Forget after",
-             "Time without frames, in seconds, after which background and objects begin anew with the next one; 0 is "
-             "never. After less, as when frames are lost, they go on",
-             0, 86400, initial.forget_after),
+        {double_property("forget-after", "Forget after",
+                         "Time without frames, in seconds, after which background and objects begin anew with the next "
+                         "one; 0 is never. After less, as when frames are lost, they go on",
+                         0, 86400, initial.forget_after),
          &Settings::forget_after},
         {g_param_spec_string("zones", "Zones", "Polygons that objects enter and leave: \"NAME: x,y x,y x,y; NAME: …\"",
                              nullptr, uncontrolled_property),
@@ -254,6 +258,11 @@ struct DiffElement {
         {g_param_spec_string("lines", "Lines", "Directed lines that objects cross: \"NAME: x,y x,y; NAME: …\"", nullptr,
                              uncontrolled_property),
          &Settings::lines},
+    };
+  }
+
+  static std::vector<Property<Settings>> message_properties(const Settings& initial) {
+    return {
         {bool_property("post-messages", "Post messages", "Post element messages on the bus", initial.post_messages),
          &Settings::post_messages},
         {g_param_spec_uint64("message-interval", "Message interval",
@@ -264,6 +273,15 @@ struct DiffElement {
                        "Attach a GstVideoRegionOfInterestMeta of type motion for each region", initial.attach_roi),
          &Settings::attach_roi},
     };
+  }
+
+  static std::vector<Property<Settings>> properties() {
+    const Settings initial;
+    std::vector<Property<Settings>> all;
+    for (const auto& part : {reference_properties(initial), comparison_properties(initial), region_properties(initial),
+                             object_properties(initial), message_properties(initial)})
+      all.insert(all.end(), part.begin(), part.end());
+    return all;
   }
 
   static std::vector<Property<Readings>> readings() {

@@ -186,8 +186,7 @@ struct HistogramElement {
   static constexpr const char* klass = "Filter/Analyzer/Video";
   static constexpr const char* description =
       "Computes histograms and statistics of video for messages and metas, draws and equalises histograms, on the GPU "
-      "or the "
-      "processor";
+      "or the processor";
 
   using Settings = HistogramSettings;
 

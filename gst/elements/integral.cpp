@@ -39,8 +39,7 @@ struct IntegralElement {
   static constexpr const char* klass = "Filter/Analyzer/Video";
   static constexpr const char* description =
       "Computes summed-area tables (integral images) of video, and filters that use them: box mean, mosaic, adaptive "
-      "threshold, "
-      "deviation, non-local means; on the GPU or the processor";
+      "threshold, deviation, non-local means; on the GPU or the processor";
 
   struct Settings {
     int output = OUTPUT_PASSTHROUGH, layout = int(integral::TableLayout::inclusive),
@@ -71,8 +70,7 @@ struct IntegralElement {
          &Settings::channel},
         {int_property("radius", "Radius",
                       "Radius of the window or block, which is 2·radius + 1 wide and high, in pixels, {}; for "
-                      "output=box-mean and "
-                      "pixelate, 0 "
+                      "output=box-mean and pixelate, 0 "
                       "means an eighth of the shorter side of each region; for output=nlm radius of a patch, at most " +
                           std::to_string(local::nlm_max_radius),
                       0, local::max_radius, initial.radius),

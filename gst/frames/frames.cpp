@@ -99,11 +99,10 @@ Status check_alone(GstBuffer* buffer, int most_refs) {
   const auto references = [&] { return GST_MINI_OBJECT_REFCOUNT_VALUE(buffer); };
   for (int waited = 0; references() > most_refs && waited < writable_wait_ms; ++waited) g_usleep(1000);
   if (references() > most_refs)
-    return Status::frame("the frame cannot be written, because others use its buffer too (it has " +
-                         std::to_string(references()) +
-                         " references): take samples with frames.pull(appsink), set enable-last-sample=false there, "
-                         "drop other frames and "
-                         "variables of this buffer, and put no tee before it; or write to a copy");
+    return Status::frame(
+        "the frame cannot be written, because others use its buffer too (it has " + std::to_string(references()) +
+        " references): take samples with frames.pull(appsink), set enable-last-sample=false there, drop other frames "
+        "and variables of this buffer, and put no tee before it; or write to a copy");
   for (guint i = 0; i < gst_buffer_n_memory(buffer); ++i) {
     // Not gst_memory_is_writable(), which asks whether the buffer has only one reference.
     GstMemory* memory = gst_buffer_peek_memory(buffer, i);

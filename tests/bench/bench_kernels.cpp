@@ -293,8 +293,7 @@ int run_all(int argc, char** argv) {
   std::printf("# %s: median time of one submit; copy: of the same bytes%s\n%-52s %9s %6s %7s%s\n",
               bench.runner->device().c_str(),
               cuda ? " (cudaMemcpyAsync; at 1080p a plain kernel); floor: multiply-adds at 33.5 T/s; peer: the fastest "
-                     "of NPP and "
-                     "CUB, its time ÷ ours (*: not as a graph); !> over the mark"
+                     "of NPP and CUB, its time ÷ ours (*: not as a graph); !> over the mark"
                    : " (memcpy)",
               "", "us", "equal", "/copy", cuda ? " /floor    peer" : "");
   Silent silent;
