@@ -27,7 +27,7 @@
 //   another sample type    cuda_matrix.cuh (halves_of), Strip::step and Strip::store; 16-bit samples run in
 //                          cuda_small.cu and cuda_tile.cu
 //   another block shape    cuda_tuning.hpp (strip_…), StripLayout and strip_place in cuda_schedule.hpp
-//   which groups are plain convolve_strip(), RowRing::plain, Units::plain
+//   which groups are plain find_plain_groups(), RowRing::plain, Units::plain
 //   which kernels run here cuda_schedule.cpp (make_schedule); another side: tuning.small_reach,
 //                          choose() below, MatrixStripParams
 #include "kernels/convolve/cuda_matrix.cuh"
@@ -130,6 +130,26 @@ struct Strip {
     for (int h = 0; h < 2; ++h) store<Plain>(values, 2 * h, to + 64 * C * h);
   }
 
+  /// Adds the rows of a group, as step() adds one. `from`: the lane's pixels of the first row, in shared memory.
+  template <bool Plain, typename Layout>
+  __device__ __forceinline__ void add_group(const unsigned char* from, unsigned char* to) {
+    // Here the next row is loaded before a row is stored (the compiler does not reorder them).
+    // Other cases have no registers for this.
+    constexpr bool early = C <= 2 || (Plain && K < 7);
+    constexpr int rows = Layout::group;
+    std::uint32_t words[early ? 2 : 1][2][C];
+    if constexpr (early) load(from, words[0]);
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+      if constexpr (early) {
+        if (r + 1 < rows) load(from + (r + 1) * Layout::pitch, words[(r + 1) % 2]);
+      } else {
+        load(from + r * Layout::pitch, words[0]);
+      }
+      step<Plain>(words[early ? r % 2 : 0], to + r * (128 * C));
+    }
+  }
+
  private:
   /// Adds a row of samples of channel c. `values`: of the row that it completes.
   __device__ __forceinline__ void multiply(int c, const std::uint32_t (&samples)[4], float (&values)[4]) {
@@ -183,6 +203,30 @@ struct Strip {
   }
 };
 
+/// The groups of a block that are plain, see above: from `begin` to `end`.
+struct PlainGroups {
+  int begin, end;
+  bool skips_first;  ///< they compute the last three of four channels
+};
+
+/// All threads of the block call it. `active`: the warp has columns in the rectangle.
+template <int C, typename Ring, typename Units>
+__device__ __forceinline__ PlainGroups find_plain_groups(const MatrixJob& job, const Ring& ring, const Units& units,
+                                                         bool active, int groups) {
+  constexpr int all = (1 << C) - 1;
+  const int filtered = job.view.filtered;
+  const bool all_filtered = C == 4 ? filtered == 7 || filtered == 14 : (filtered & all) == all;
+  const bool is_plain = __syncthreads_and(ring.plain() && (!active || units.plain()) && all_filtered && !job.absolute);
+  const int begin = units.whole_begin;
+  int end = is_plain ? min(units.whole_end, groups) : 0;
+  if (begin >= end) end = 0;
+  bool skips_first = C == 4 && end > 0 && filtered == 14;
+  // Plain groups that skip the first channel have the sums of channel c at c − 1, other groups at c:
+  // a block must not have both.
+  if (skips_first && (begin > 0 || end < groups)) skips_first = false, end = 0;
+  return {begin, end, skips_first};
+}
+
 /// The strip of a block: finds its position, and moves down.
 template <int C, int K, Matrix kind>
 __device__ __forceinline__ void convolve_strip(const MatrixStripParams& p, const MatrixJob& job,
@@ -204,20 +248,9 @@ __device__ __forceinline__ void convolve_strip(const MatrixStripParams& p, const
   unsigned char* const to = stage + (8 * g + 2 * t) * C;
   const bool active = own_x < view.x1, has_sides = ring.has_sides();
 
-  // The groups from plain_begin to plain_end are plain, see above.
-  constexpr int all = (1 << C) - 1;
-  const bool all_filtered = C == 4 ? view.filtered == 7 || view.filtered == 14 : (view.filtered & all) == all;
-  const bool is_plain = __syncthreads_and(ring.plain() && (!active || units.plain()) && all_filtered && !job.absolute);
-  const int plain_begin = units.whole_begin;
-  int plain_end = is_plain ? min(units.whole_end, groups) : 0;
-  if (plain_begin >= plain_end) plain_end = 0;
-  bool skips_first = C == 4 && plain_end > 0 && view.filtered == 14;
-  // Plain groups that skip the first channel have the sums of channel c at c − 1, other groups at c:
-  // a block must not have both.
-  if (skips_first && (plain_begin > 0 || plain_end < groups)) skips_first = false, plain_end = 0;
-
+  const PlainGroups plain = find_plain_groups<C>(job, ring, units, active, groups);
   if (has_sides) ring.make_map();
-  Strip<C, K, kind> strip(p, job, skips_first);
+  Strip<C, K, kind> strip(p, job, plain.skips_first);
   cuda::wait_for_previous();
 #pragma unroll
   for (int i = 0; i < Layout::ahead; ++i) {
@@ -226,8 +259,8 @@ __device__ __forceinline__ void convolve_strip(const MatrixStripParams& p, const
   }
 
   int group = 0, slot = 0, before = 0, next = Layout::ahead % slots;
-  const auto march = [&](auto plain, int end) {
-    constexpr bool Plain = decltype(plain)::value;
+  const auto march = [&](auto is_plain, int end) {
+    constexpr bool Plain = decltype(is_plain)::value;
 #pragma unroll 1
     for (; group < end; ++group) {
       cuda::wait<Layout::ahead - 1>();
@@ -240,21 +273,7 @@ __device__ __forceinline__ void convolve_strip(const MatrixStripParams& p, const
       cuda::commit();
       __syncwarp();
       if (active) {
-        const unsigned char* const at = from + slot * (rows * Layout::pitch);
-        // Here the next row is loaded before a row is stored (the compiler does not reorder them).
-        // Other cases have no registers for this.
-        constexpr bool early = C <= 2 || (Plain && K < 7);
-        std::uint32_t words[early ? 2 : 1][2][C];
-        if constexpr (early) strip.load(at, words[0]);
-#pragma unroll
-        for (int r = 0; r < rows; ++r) {
-          if constexpr (early) {
-            if (r + 1 < rows) strip.load(at + (r + 1) * Layout::pitch, words[(r + 1) % 2]);
-          } else {
-            strip.load(at + r * Layout::pitch, words[0]);
-          }
-          strip.template step<Plain>(words[early ? r % 2 : 0], to + r * (128 * C));
-        }
+        strip.template add_group<Plain, Layout>(from + slot * (rows * Layout::pitch), to);
         __syncwarp();
         units.template write<Plain>(group, slot, before, strip.merge);
         __syncwarp();
@@ -265,10 +284,10 @@ __device__ __forceinline__ void convolve_strip(const MatrixStripParams& p, const
     }
   };
   while (group < groups) {
-    if (group >= plain_begin && group < plain_end)
-      march(std::true_type{}, plain_end);
+    if (group >= plain.begin && group < plain.end)
+      march(std::true_type{}, plain.end);
     else
-      march(std::false_type{}, group < plain_end ? plain_begin : groups);
+      march(std::false_type{}, group < plain.end ? plain.begin : groups);
   }
 }
 

@@ -44,6 +44,75 @@ __device__ __forceinline__ void load_side(const cuda::SetView* views, int x, int
   for (int c = 0; c < 3; ++c) quad.plane[c].word[0] = cuda::load_quad<std::uint8_t, 1>(views[c], x, y).word[0][0];
 }
 
+/// The chunk at pixel x of row y, of a set or of three planes. `rows`: of the set, or of the first plane.
+template <typename T, int C>
+__device__ __forceinline__ void load_held(const PixelJob&, const Rows& rows, int x, int y, Chunk<T, C>& held) {
+  load_chunk(rows, x, y, held);
+}
+__device__ __forceinline__ void load_held(const PixelJob& job, const Rows&, int x, int y, PlaneChunks<>& held) {
+#pragma unroll
+  for (int c = 0; c < 3; ++c) load_chunk(Rows(job.views[c], job.access), x, y, held.plane[c]);
+}
+
+/// The counters of a block, and how samples become entries. C: channels of the set.
+template <typename T, int C>
+struct Counters {
+  unsigned entries, entry_bytes;               ///< that the block counts
+  unsigned base[C + 1], first_counter[C + 1];  ///< of the tables; [C]: of luma made of RGB
+  unsigned counted = 0;                        ///< bit c: channel c; bit C: luma made of RGB
+  int position[3];
+  LumaWeights weights;
+  std::uint32_t bins;
+  int shift;
+
+  /// The inner loop would read these from constant memory at every use. `first_entry`: the block's first.
+  __device__ __forceinline__ Counters(const PixelParams& params, const PixelTables& tables, unsigned first_entry,
+                                      unsigned number, const uint4* shared)
+      : entries(number), entry_bytes(tables.by_lane ? lane_entry_bytes : 4) {
+    const unsigned counters = unsigned(__cvta_generic_to_shared(shared)) + (tables.by_lane ? threadIdx.x % 32 * 4 : 0);
+#pragma unroll
+    for (int c = 0; c <= C; ++c) {
+      const int of_table = c < C ? tables.base[c] : tables.luma_base;
+      counted |= unsigned(of_table >= 0) << c;
+      base[c] = unsigned(of_table) - first_entry;
+      first_counter[c] = counters + base[c] * entry_bytes;
+    }
+    counted = cuda::warp_uniform(counted);
+#pragma unroll
+    for (int c = 0; c < 3; ++c) position[c] = cuda::warp_uniform(tables.position[c]);
+    weights = params.weights;
+    bins = params.bins;
+    shift = params.bin_shift;
+  }
+
+  /// Counts a sample of channel c, or luma (c = C). `all`: the block counts all entries.
+  template <typename All>
+  __device__ __forceinline__ void add(int c, std::uint32_t sample, All all) const {
+    // Bytes are always counted by value.
+    const std::uint32_t entry = sizeof(T) == 1 ? sample : sample * bins >> shift;
+    if (all || base[c] + entry < entries) increment_shared(entry * entry_bytes + first_counter[c]);
+  }
+
+  /// Counts the pixels of a chunk that `mask` selects.
+  template <typename Pixels, typename All>
+  __device__ __forceinline__ void count(const Pixels& chunk, unsigned mask, All all) const {
+    constexpr unsigned channels = (1u << C) - 1;
+#pragma unroll
+    for (int c = 0; c < C && (C < 3 || counted & channels); ++c) {
+      if (!(counted >> c & 1)) continue;
+#pragma unroll
+      for (int pixel = 0; pixel < chunk.pixels; ++pixel)
+        if (mask >> pixel & 1) add(c, chunk.sample(pixel, c), all);
+    }
+    if constexpr (C >= 3) {
+      if (!(counted >> C & 1)) return;
+#pragma unroll
+      for (int pixel = 0; pixel < chunk.pixels; ++pixel)
+        if (mask >> pixel & 1) add(C, luma_of_pixel(chunk, pixel, position, weights), all);
+    }
+  }
+};
+
 /// The part of a job that one block counts. C: channels of the set.
 template <typename T, int C, bool ThreePlanes>
 __device__ __forceinline__ void count_job(const PixelParams& params, const PixelJob& job, uint4* shared) {
@@ -56,78 +125,32 @@ __device__ __forceinline__ void count_job(const PixelParams& params, const Pixel
   const int pass = of_job - worker * tables.passes;
   const unsigned first_entry = unsigned(pass) * unsigned(tables.pass_entries);
   const unsigned entries = min(unsigned(tables.pass_entries), unsigned(tables.entries) - first_entry);
-  const unsigned entry_bytes = tables.by_lane ? lane_entry_bytes : 4;
+  const Counters<T, C> counters(params, tables, first_entry, entries, shared);
   bool cleared = false;
   const auto clear = [&] {
     if (cleared) return;
-    for (unsigned i = thread; i < (entries * entry_bytes + 15) / 16; i += threads) shared[i] = make_uint4(0, 0, 0, 0);
+    for (unsigned i = thread; i < (entries * counters.entry_bytes + 15) / 16; i += threads)
+      shared[i] = make_uint4(0, 0, 0, 0);
     __syncthreads();
     cleared = true;
   };
-
-  // The inner loop would read these from constant memory at every use. first_counter[C]: of luma made of RGB.
-  const unsigned counters = unsigned(__cvta_generic_to_shared(shared)) + (tables.by_lane ? thread % 32 * 4 : 0);
-  unsigned base[C + 1], first_counter[C + 1];  // relative to the first entry that the block counts
-  unsigned counted = 0;                        // bit c: channel c; bit C: luma made of RGB
-#pragma unroll
-  for (int c = 0; c <= C; ++c) {
-    const int of_table = c < C ? tables.base[c] : tables.luma_base;
-    counted |= unsigned(of_table >= 0) << c;
-    base[c] = unsigned(of_table) - first_entry;
-    first_counter[c] = counters + base[c] * entry_bytes;
-  }
-  counted = cuda::warp_uniform(counted);
-  const int position[3] = {cuda::warp_uniform(tables.position[0]), cuda::warp_uniform(tables.position[1]),
-                           cuda::warp_uniform(tables.position[2])};
-  const LumaWeights weights = params.weights;
-  const std::uint32_t bins = params.bins;
-  const int shift = params.bin_shift;
   const cuda::SetView& view = job.views[0];
   Rows rows(view, job.access);
   rows.hold_in_registers();
-
-  // Counts the pixels of a chunk that `mask` selects. `all`: the block counts all entries.
-  const auto count = [&](const auto& chunk, unsigned mask, auto all) {
-    const auto add = [&](int c, std::uint32_t sample, int pixel) {
-      // Bytes are always counted by value.
-      const std::uint32_t entry = sizeof(T) == 1 ? sample : sample * bins >> shift;
-      if ((mask >> pixel & 1) && (all || base[c] + entry < entries))
-        increment_shared(entry * entry_bytes + first_counter[c]);
-    };
-    constexpr unsigned channels = (1u << C) - 1;
-#pragma unroll
-    for (int c = 0; c < C && (C < 3 || counted & channels); ++c) {
-      if (!(counted >> c & 1)) continue;
-#pragma unroll
-      for (int pixel = 0; pixel < chunk.pixels; ++pixel) add(c, chunk.sample(pixel, c), pixel);
-    }
-    if constexpr (C >= 3) {
-      if (!(counted >> C & 1)) return;
-#pragma unroll
-      for (int pixel = 0; pixel < chunk.pixels; ++pixel) add(C, luma_of_pixel(chunk, pixel, position, weights), pixel);
-    }
-  };
   for (int r = 0; r < job.share.rect_count; ++r) {
     const Rect rect = job.share.rects[r];
-    const auto load = [&](int x, int y, Held& held) {
-      if constexpr (ThreePlanes) {
-#pragma unroll
-        for (int c = 0; c < 3; ++c) load_chunk(Rows(job.views[c], job.access), x, y, held.plane[c]);
-      } else {
-        load_chunk(rows, x, y, held);
-      }
-    };
+    const auto load = [&](int x, int y, Held& held) { load_held(job, rows, x, y, held); };
     const auto work = [&](Held& held, int, int) {
       held.to_samples(view);
       if (all_entries)
-        count(held, ~0u, std::true_type());
+        counters.count(held, ~0u, std::true_type());
       else
-        count(held, ~0u, std::false_type());
+        counters.count(held, ~0u, std::false_type());
     };
     const auto side = [&](int x, int y) {
       Side quad;
       load_side(job.views, x, y, quad);
-      count(quad, side_mask(rect, x), std::false_type());
+      counters.count(quad, side_mask(rect, x), std::false_type());
     };
     for_chunks<Held>(rect, unsigned(worker * threads + thread), unsigned(job.share.blocks * threads), job.access >= 4,
                      load, clear, work, side);

@@ -26,6 +26,19 @@ __device__ __forceinline__ std::uint32_t swizzled(std::uint32_t i) { return i ^ 
 /// The number to add to a word to count a value.
 __device__ __forceinline__ std::uint32_t one_of(std::uint32_t value) { return (value & 1) * 0xffffu + 1; }
 
+/// Adds the block's counters to the sums of its table. Blocks begin at different words, so that they add to different
+/// sums at a time.
+__device__ __forceinline__ void add_to_sums(const std::uint32_t* counters, std::uint32_t* sums, int block) {
+  const int threads = blockDim.x;
+  for (int k = threadIdx.x; k < word_values / 2; k += threads) {
+    const int i = (k + block * threads) % (word_values / 2);
+    const std::uint32_t both = counters[i];
+    if (both > 0)
+      atomicAdd(reinterpret_cast<unsigned long long*>(sums) + swizzled(i),
+                (unsigned long long)(both >> 16) << 32 | (both & 0xffff));
+  }
+}
+
 __global__ void __launch_bounds__(tuning.pixel_threads, 1) count_words(const __grid_constant__ WordParams params) {
   extern __shared__ uint4 shared[];
   std::uint32_t* const counters = reinterpret_cast<std::uint32_t*>(shared);
@@ -95,15 +108,7 @@ __global__ void __launch_bounds__(tuning.pixel_threads, 1) count_words(const __g
                            unsigned(job.share.blocks * threads), job.access >= 4, load, clear, work, side);
   }
   __syncthreads();
-
-  // Blocks begin at different words, so that they add to different sums at a time.
-  for (int k = thread; k < word_values / 2; k += threads) {
-    const int i = (k + block * threads) % (word_values / 2);
-    const std::uint32_t both = counters[i];
-    if (both > 0)
-      atomicAdd(reinterpret_cast<unsigned long long*>(sums) + swizzled(i),
-                (unsigned long long)(both >> 16) << 32 | (both & 0xffff));
-  }
+  add_to_sums(counters, sums, block);
   block_done(params.gather);
 }
 

@@ -50,61 +50,52 @@ __device__ __forceinline__ void for_rows(const Job& job, int rows, int warp, int
   }
 }
 
-// One long function, because the compiler orders instructions differently if it is split further.
-/// The samples of the tile, and the sums of its columns, are in shared memory. `together`:
-/// the block has summed the tile, too.
-template <bool together, typename T, bool squared, typename Sum, int R>
-__device__ __forceinline__ void write_tile(const KernelParams& p, const Job& job, const Tile& tile, std::uint32_t mark,
+/// The sums of the columns above each warp: each thread adds up one column downwards.
+template <typename T, bool squared, typename Sum, int R>
+__device__ __forceinline__ void sum_columns_above(Shared<T, squared, Sum, R>& shared) {
+  if (threadIdx.x >= tile_width) return;
+  const int quad = threadIdx.x / 4, column = threadIdx.x % 4;
+  typename SampleQuad<T, squared>::LineSum sum = 0;
+#pragma unroll
+  for (int w = 0; w < warps; ++w) sum += shared.above[w][quad].of[column];
+#pragma unroll
+  for (int w = 0; w < warps; ++w) {
+    shared.above[w][quad].of[column] = sum;
+    sum += shared.columns[w][quad].of[column];
+  }
+}
+
+/// The row of the table above the warp's first row, from the sums of the columns above it.
+template <typename T, bool squared, typename Sum, int R>
+__device__ __forceinline__ void load_row_above(const Job& job, int warp, int lane,
+                                               const Shared<T, squared, Sum, R>& shared, Sum (&sums)[8]) {
+#pragma unroll
+  for (int q = 0; q < 2; ++q) {
+    const auto quad = shared.above[warp][q * 32 + lane];
+#pragma unroll
+    for (int j = 0; j < 4; ++j) sums[4 * q + j] = quad.of[j];
+  }
+  Sum edge = 0;  // all samples left of the tile in the rows above this warp's first row
+  if (lane < warps) edge = shared.corners[lane] + (lane < warp ? shared.starts[lane] : Sum(0));
+  edge = cuda::warp_sum(edge);
+  // The sums of the columns become prefix sums: over each quad (i = 0 and 4 begin one), then over the lanes.
+#pragma unroll
+  for (int i = 1; i < 8; ++i)
+    if (i != 4) sums[i] += sums[i - 1];
+  const Sum quad_sums[2] = {sums[3], sums[7]};
+  Sum ends[2] = {quad_sums[0], quad_sums[1]};
+  cuda::warp_scan(ends, lane);
+  if (job.overlap) edge -= __shfl_sync(~0u, ends[0], tile_overlap / 4 - 1);
+  const Sum before[2] = {edge + ends[0] - quad_sums[0], edge + __shfl_sync(~0u, ends[0], 31) + ends[1] - quad_sums[1]};
+#pragma unroll
+  for (int i = 0; i < 8; ++i) sums[i] += before[i / 4];
+}
+
+/// Computes the rows of a warp downwards from the row above them (`sums`), and stores them, by the type and the
+/// alignment of the table. x, y: of the warp's first entry.
+template <typename T, bool squared, typename Sum, int R>
+__device__ __forceinline__ void store_rows(const Job& job, int x, int y, int warp, int lane, Sum (&sums)[8],
                                            Shared<T, squared, Sum, R>& shared) {
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const int x = tile.x * job.tile_step - job.overlap, y = (tile.y * warps + warp) * R;
-  // 2. Left, above, corner: the three parts of the drawing in cuda_add_up.cuh.
-  add_up<together>(job, tile, mark, shared);
-  __syncthreads();
-  if (together && threadIdx.x == 0) count_written(p);
-  if (together) cuda::let_next_start();
-
-  // 3. The row of the table above this warp's first row. First the sums of the columns above each warp: each thread
-  // adds up one column downwards.
-  if (threadIdx.x < tile_width) {
-    using LineSum = typename SampleQuad<T, squared>::LineSum;
-    const int quad = threadIdx.x / 4, column = threadIdx.x % 4;
-    LineSum sum = 0;
-#pragma unroll
-    for (int w = 0; w < warps; ++w) sum += shared.above[w][quad].of[column];
-#pragma unroll
-    for (int w = 0; w < warps; ++w) {
-      shared.above[w][quad].of[column] = sum;
-      sum += shared.columns[w][quad].of[column];
-    }
-  }
-  __syncthreads();
-  Sum sums[8];
-  {
-#pragma unroll
-    for (int q = 0; q < 2; ++q) {
-      const auto quad = shared.above[warp][q * 32 + lane];
-#pragma unroll
-      for (int j = 0; j < 4; ++j) sums[4 * q + j] = quad.of[j];
-    }
-    Sum edge = 0;  // all samples left of the tile in the rows above this warp's first row
-    if (lane < warps) edge = shared.corners[lane] + (lane < warp ? shared.starts[lane] : Sum(0));
-    edge = cuda::warp_sum(edge);
-    // The sums of the columns become prefix sums: over each quad (i = 0 and 4 begin one), then over the lanes.
-#pragma unroll
-    for (int i = 1; i < 8; ++i)
-      if (i != 4) sums[i] += sums[i - 1];
-    const Sum quad_sums[2] = {sums[3], sums[7]};
-    Sum ends[2] = {quad_sums[0], quad_sums[1]};
-    cuda::warp_scan(ends, lane);
-    if (job.overlap) edge -= __shfl_sync(~0u, ends[0], tile_overlap / 4 - 1);
-    const Sum before[2] = {edge + ends[0] - quad_sums[0],
-                           edge + __shfl_sync(~0u, ends[0], 31) + ends[1] - quad_sums[1]};
-#pragma unroll
-    for (int i = 0; i < 8; ++i) sums[i] += before[i / 4];
-  }
-
-  // 4. Compute the rows downwards and store them, by the type and the alignment of the table.
   const int rows = min(R, job.height + job.zero_line - y);
   constexpr bool wide = sizeof(Sum) == 8;
   const int entry_bytes = wide && job.type != SumType::f32 ? 8 : 4;
@@ -165,6 +156,27 @@ __device__ __forceinline__ void write_tile(const KernelParams& p, const Job& job
       if (inside) store_shifted(skipped(4), stored(skipped(4)), entries(), lane, sums);
     });
   }
+}
+
+/// The samples of the tile, and the sums of its columns, are in shared memory. `together`:
+/// the block has summed the tile, too.
+template <bool together, typename T, bool squared, typename Sum, int R>
+__device__ __forceinline__ void write_tile(const KernelParams& p, const Job& job, const Tile& tile, std::uint32_t mark,
+                                           Shared<T, squared, Sum, R>& shared) {
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const int x = tile.x * job.tile_step - job.overlap, y = (tile.y * warps + warp) * R;
+  // 2. Left, above, corner: the three parts of the drawing in cuda_add_up.cuh.
+  add_up<together>(job, tile, mark, shared);
+  __syncthreads();
+  if (together && threadIdx.x == 0) count_written(p);
+  if (together) cuda::let_next_start();
+  // 3. The row of the table above this warp's first row.
+  sum_columns_above(shared);
+  __syncthreads();
+  Sum sums[8];
+  load_row_above(job, warp, lane, shared, sums);
+  // 4. The rows below it.
+  store_rows(job, x, y, warp, lane, sums, shared);
 }
 
 }  // namespace cudavision::integral

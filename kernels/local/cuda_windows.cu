@@ -148,6 +148,27 @@ struct Windows {
     return xs + min(group * s.per_group, s.tiles - s.per_group) * window_tile;
   }
 
+  /// Four results from sample x on whose windows the frame cuts. `height`: rows of the windows; `columns_cut`: the
+  /// frame cuts columns, too, else all windows have `count` samples, and per_count = 1 / count.
+  __device__ __forceinline__ std::uint32_t cut_results(const int* sums, const std::uint32_t* squares, int x, int height,
+                                                       bool columns_cut, int count, float per_count) const {
+    const int width = job.view.width;
+    const float height_as_float = float(height);
+    int counts[4] = {count, count, count, count};
+    float per_counts[4] = {per_count, per_count, per_count, per_count};
+    if (columns_cut) {
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        const int pixel = min((x + k) / C, width - 1);
+        const int columns = min(pixel + job.radius_x + 1, width) - max(pixel - job.radius_x, 0);
+        counts[k] = columns * height;
+        // The bits of columns + 2^23 as a float: conversions are slow.
+        per_counts[k] = fast_reciprocal((__int_as_float(0x4b000000 | columns) - 0x1p23f) * height_as_float);
+      }
+    }
+    return results.cut(sums, squares, counts, per_counts);
+  }
+
   /// Steps 2 and 3 for the batch that begins with row y.
   template <int P>
   __device__ __forceinline__ void write(int y) const {
@@ -174,7 +195,7 @@ struct Windows {
       piece_y[i] = y + piece % batch;
     }
     const int cut_count = (2 * job.radius_x + 1) * height;
-    const float per_cut = reciprocal(cut_count), height_as_float = float(height);
+    const float per_cut = reciprocal(cut_count);
 #pragma unroll 1
     for (int tile = 0; tile < job.schedule.per_group; ++tile) {
       uint4 input[2];
@@ -198,21 +219,9 @@ struct Windows {
             for (int q = 0; q < 2; ++q) out[2 * h + q] = results.four(sum + 4 * q, square + 4 * q);
           } else {
 #pragma unroll
-            for (int q = 0; q < 2; ++q) {
-              int counts[4] = {cut_count, cut_count, cut_count, cut_count};
-              float per_count[4] = {per_cut, per_cut, per_cut, per_cut};
-              if (!whole_columns) {
-#pragma unroll
-                for (int k = 0; k < 4; ++k) {
-                  const int pixel = min((x + 8 * h + 4 * q + k) / C, width - 1);
-                  const int columns = min(pixel + job.radius_x + 1, width) - max(pixel - job.radius_x, 0);
-                  counts[k] = columns * height;
-                  // The bits of columns + 2^23 as a float: conversions are slow.
-                  per_count[k] = fast_reciprocal((__int_as_float(0x4b000000 | columns) - 0x1p23f) * height_as_float);
-                }
-              }
-              out[2 * h + q] = results.cut(sum + 4 * q, square + 4 * q, counts, per_count);
-            }
+            for (int q = 0; q < 2; ++q)
+              out[2 * h + q] = cut_results(sum + 4 * q, square + 4 * q, x + 8 * h + 4 * q, height, !whole_columns,
+                                           cut_count, per_cut);
           }
         }
         tiles[2 * lane + (c ^ (lane / 4 & 1))] = make_uint4(out[0], out[1], out[2], out[3]);
