@@ -133,6 +133,98 @@ Diff::Step Diff::submit_shrunk(const Picture& src, Layout layout) {
   return step;
 }
 
+/// The picture that the frame is compared with, if there is one, after which the frame becomes a part of it.
+std::optional<Diff::Values> Diff::follow(const Values& now, const Definition& format) {
+  const std::int64_t one = Diff::one(format);
+  // The background rounded to samples, and then moved towards the frame: state = moved(state, sample).
+  const auto background = [&](const auto& moved) -> std::optional<Values> {
+    const bool empty = background_.empty();
+    Values before = now;
+    for (auto& [role, grid] : before) {
+      std::vector<std::int64_t>& state = background_[role];
+      if (empty)
+        for (int value : grid.values) state.push_back(value * one);
+      for (std::size_t i = 0; i < state.size(); ++i) {
+        const std::int64_t sample = grid.values[i] * one;
+        grid.values[i] = int(std::floor(double(state[i]) / double(one) + 0.5));
+        state[i] = moved(state[i], sample);
+      }
+    }
+    return empty ? std::nullopt : std::optional(before);
+  };
+  switch (params_.reference) {
+    case diff::Reference::previous: {
+      std::optional<Values> before;
+      if (int(past_.size()) == params_.interval) before = past_.front(), past_.pop_front();
+      past_.push_back(now);
+      return before;
+    }
+    case diff::Reference::first:
+      if (!past_.empty()) return past_.front();
+      past_.push_back(now);
+      return std::nullopt;
+    case diff::Reference::median: {
+      const double steps = params_.learning_rate < 0 ? 0.25 : params_.learning_rate;  // of 8 bits
+      const std::int64_t most =
+          std::max<std::int64_t>(std::llround(steps * (1 << (format.depth - 8)) * double(one)), steps > 0);
+      return background([&](std::int64_t state, std::int64_t sample) {
+        return std::max(state - most, std::min(state + most, sample));
+      });
+    }
+    case diff::Reference::background: {
+      const double learning_rate = params_.learning_rate < 0 ? 0.02 : params_.learning_rate;
+      const std::int64_t rate = std::max<std::int64_t>(std::llround(learning_rate * 32768), learning_rate > 0);
+      return background([&](std::int64_t state, std::int64_t sample) {
+        const std::int64_t away = sample - state, size = (std::abs(away) * rate + 32767) / 32768;
+        return state + (away < 0 ? -size : size);
+      });
+    }
+    case diff::Reference::mog2:
+    case diff::Reference::pooled:
+      break;
+  }
+  throw std::logic_error("this is no reference for models");
+}
+
+/// Takes pixels out of the mask that are in shadow: a · background, with the threshold's tolerance. a, b: what is
+/// compared of the frame and of the background.
+void Diff::drop_shadows(Step& step, const Values& a, const Values& b, const Definition& format) const {
+  const int width = geometry_.width, max = format.max_value();
+  const bool yuv = !rgb(format) && format.components.size() > 1;
+  for (std::size_t i = 0; i < step.mask.size(); ++i) {
+    const int x = int(i) % width, y = int(i) / width;
+    std::vector<std::pair<long double, long double>> pairs;  // of the frame and of the background
+    for (const Component& c : format.components) {
+      if (carried(c.role) || (params_.luma_only && (chroma(c.role) || c.role == Role::green || c.role == Role::blue)))
+        continue;
+      const int black = !yuv ? 0 : chroma(c.role) ? (max + 1) / 2 : 16 << (format.depth - 8);
+      pairs.emplace_back(a.at(c.role).at(x >> c.shift_x, y >> c.shift_y) - black,
+                         b.at(c.role).at(x >> c.shift_x, y >> c.shift_y) - black);
+    }
+    long double along = 0, size = 0;
+    for (const auto& [sample, lit] : pairs) along += sample * lit, size += lit * lit;
+    bool shadow = size > 0 && along <= size && along * 32768 >= std::llround(params_.shadow_threshold * 32768) * size;
+    for (const auto& [sample, lit] : pairs)  // |a · lit − sample| ≤ threshold · a, times size
+      shadow = shadow && std::abs(along * lit - sample * size) <= (params_.threshold << (format.depth - 8)) * along;
+    if (shadow) step.mask[i] = 0;
+  }
+}
+
+/// What is shown of a difference d of a component. `sample`: of the frame.
+int Diff::shown(int d, int sample, Role role, int max) const {
+  if (carried(role)) return sample;
+  const int middle = (max + 1) / 2;
+  long double size = std::abs(d);
+  if (params_.mode == diff::Mode::squared)  // the gain in steps of 2^-32 for its division
+    size = std::floor(size * size * std::llround(params_.gain / max * 4294967296.0) / 4294967296.0L + 0.5L);
+  else
+    size = std::floor(size * std::llround(params_.gain * 65536) / 65536 + 0.5L);
+  const int limited = int(std::min<long double>(size, max));
+  if (chroma(role) || params_.mode == diff::Mode::signed_)
+    return std::clamp(middle + (d < 0 ? -limited : limited), 0, max);
+  return limited;
+}
+
 Diff::Step Diff::submit(const Picture& src, Layout layout) {
   if (params_.analysis_scale > 1) return submit_shrunk(src, layout);
   const Definition& format = src.format();
@@ -141,60 +233,8 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
   const Values now = read(src);
   const std::int64_t one = Diff::one(format);
 
-  Values before;
-  switch (params_.reference) {
-    case diff::Reference::previous:
-      step.compared = int(past_.size()) == params_.interval;
-      if (step.compared) before = past_.front(), past_.pop_front();
-      past_.push_back(now);
-      break;
-    case diff::Reference::first:
-      step.compared = !past_.empty();
-      if (step.compared)
-        before = past_.front();
-      else
-        past_.push_back(now);
-      break;
-    case diff::Reference::median: {
-      step.compared = !background_.empty();
-      before = now;
-      const double steps = params_.learning_rate < 0 ? 0.25 : params_.learning_rate;  // of 8 bits
-      const std::int64_t most =
-          std::max<std::int64_t>(std::llround(steps * (1 << (format.depth - 8)) * double(one)), steps > 0);
-      for (auto& [role, grid] : before) {
-        std::vector<std::int64_t>& state = background_[role];
-        if (!step.compared)
-          for (int value : grid.values) state.push_back(value * one);
-        for (std::size_t i = 0; i < state.size(); ++i) {
-          const std::int64_t sample = grid.values[i] * one;
-          grid.values[i] = int(std::floor(double(state[i]) / double(one) + 0.5));
-          state[i] = std::max(state[i] - most, std::min(state[i] + most, sample));
-        }
-      }
-      break;
-    }
-    case diff::Reference::mog2:
-    case diff::Reference::pooled:
-      throw std::logic_error("this is no reference for models");
-    case diff::Reference::background: {
-      step.compared = !background_.empty();
-      before = now;
-      const double learning_rate = params_.learning_rate < 0 ? 0.02 : params_.learning_rate;
-      const std::int64_t rate = std::max<std::int64_t>(std::llround(learning_rate * 32768), learning_rate > 0);
-      for (auto& [role, grid] : before) {
-        std::vector<std::int64_t>& state = background_[role];
-        if (!step.compared)
-          for (int value : grid.values) state.push_back(value * one);
-        for (std::size_t i = 0; i < state.size(); ++i) {
-          const std::int64_t away = grid.values[i] * one - state[i], product = std::abs(away) * rate;
-          grid.values[i] = int(std::floor(double(state[i]) / double(one) + 0.5));
-          const std::int64_t size = (product + 32767) / 32768;
-          state[i] += away < 0 ? -size : size;
-        }
-      }
-    }
-  }
-  if (!step.compared) before = now;
+  const std::optional<Values> reference = follow(now, format);
+  step.compared = reference.has_value();
 
   // Where pixels count, and chroma samples of which any pixel does.
   std::vector<std::uint8_t> counted(std::size_t(width) * height, 1);
@@ -203,7 +243,7 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
       for (int x = 0; x < width; ++x)
         if (x >= r.x && y >= r.y && x < long(r.x) + r.width && y < long(r.y) + r.height)
           counted[std::size_t(y) * width + x] = 0;
-  Values a = now, b = before;
+  Values a = now, b = reference.value_or(now);
   if (params_.luma_only && rgb(format)) {
     const auto luma = [](Values& v) {
       Grid &r = v.at(Role::red), &g = v.at(Role::green), &bl = v.at(Role::blue);
@@ -215,10 +255,9 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
 
   // A pixel's difference, and what is shown.
   std::vector<int> most(counted.size());
-  const int middle = (max + 1) / 2;
   for (const Component& c : format.components) {
     const Grid &from = a.at(c.role), &to = b.at(c.role);
-    Grid shown(from.width, from.height);
+    Grid picture(from.width, from.height);
     const bool looked_at = !carried(c.role) && !(params_.luma_only && chroma(c.role));
     for (int y = 0; y < height && looked_at; ++y) {
       for (int x = 0; x < width; ++x) {
@@ -230,21 +269,10 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
     for (int y = 0; y < from.height; ++y) {
       for (int x = 0; x < from.width; ++x) {
         const int d = looked_at && any_pixel(counted, width, c, x, y) ? from.at(x, y) - to.at(x, y) : 0;
-        long double size = std::abs(d);
-        if (params_.mode == diff::Mode::squared)  // the gain in steps of 2^-32 for its division
-          size = std::floor(size * size * std::llround(params_.gain / max * 4294967296.0) / 4294967296.0L + 0.5L);
-        else
-          size = std::floor(size * std::llround(params_.gain * 65536) / 65536 + 0.5L);
-        const int limited = int(std::min<long double>(size, max));
-        if (carried(c.role))
-          shown.at(x, y) = now.at(c.role).at(x, y);
-        else if (chroma(c.role) || params_.mode == diff::Mode::signed_)
-          shown.at(x, y) = std::clamp(middle + (d < 0 ? -limited : limited), 0, max);
-        else
-          shown.at(x, y) = limited;
+        picture.at(x, y) = shown(d, now.at(c.role).at(x, y), c.role, max);
       }
     }
-    if (params_.output == diff::Output::difference) step.out.write(c, shown);
+    if (params_.output == diff::Output::difference) step.out.write(c, picture);
   }
 
   step.mask.resize(most.size());
@@ -254,26 +282,7 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
     step.analysed += counted[i];
   }
   const bool follows = params_.reference == diff::Reference::background || params_.reference == diff::Reference::median;
-  if (params_.drop_shadows && follows && step.compared) {
-    const bool yuv = !rgb(format) && format.components.size() > 1;
-    for (std::size_t i = 0; i < step.mask.size(); ++i) {
-      const int x = int(i) % width, y = int(i) / width;
-      std::vector<std::pair<long double, long double>> pairs;  // of the frame and of the background
-      for (const Component& c : format.components) {
-        if (carried(c.role) || (params_.luma_only && (chroma(c.role) || c.role == Role::green || c.role == Role::blue)))
-          continue;
-        const int black = !yuv ? 0 : chroma(c.role) ? (max + 1) / 2 : 16 << (format.depth - 8);
-        pairs.emplace_back(a.at(c.role).at(x >> c.shift_x, y >> c.shift_y) - black,
-                           b.at(c.role).at(x >> c.shift_x, y >> c.shift_y) - black);
-      }
-      long double along = 0, size = 0;
-      for (const auto& [sample, lit] : pairs) along += sample * lit, size += lit * lit;
-      bool shadow = size > 0 && along <= size && along * 32768 >= std::llround(params_.shadow_threshold * 32768) * size;
-      for (const auto& [sample, lit] : pairs)  // |a · lit − sample| ≤ threshold · a, times size
-        shadow = shadow && std::abs(along * lit - sample * size) <= (params_.threshold << (format.depth - 8)) * along;
-      if (shadow) step.mask[i] = 0;
-    }
-  }
+  if (params_.drop_shadows && follows && step.compared) drop_shadows(step, a, b, format);
   if (params_.light_change_ratio > 0) {
     const auto total = [](const std::vector<std::uint8_t>& mask) {
       return double(std::count(mask.begin(), mask.end(), 1));
