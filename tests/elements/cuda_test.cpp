@@ -32,6 +32,19 @@ Picture expected_of(const Run& run, const GstVideoInfo& video, const Buffer& fra
   return picture(result.get(), video);
 }
 
+/// Runs a kernel that fails, after which CUDA answers each call in this context with an error.
+void lose_gpu(GstCudaContext* context) {
+  constexpr char ptx[] = ".version 6.4 .target sm_75 .address_size 64 .visible .entry fail() { trap; }";
+  CUmodule module;
+  CUfunction fail_at_once;
+  EXPECT(gst_cuda_context_push(context));
+  EXPECT_EQ(CuModuleLoadData(&module, ptx), CUDA_SUCCESS);
+  EXPECT_EQ(CuModuleGetFunction(&fail_at_once, module, "fail"), CUDA_SUCCESS);
+  EXPECT_EQ(CuLaunchKernel(fail_at_once, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr), CUDA_SUCCESS);
+  EXPECT(CuStreamSynchronize(nullptr) != CUDA_SUCCESS);
+  gst_cuda_context_pop(nullptr);
+}
+
 /// The pipeline `first ! second`, with access to the pad between them.
 struct Pair {
   GstElement *first, *second;
@@ -755,6 +768,27 @@ TEST(exchanges_frames_between_devices, Each::run) {
       EXPECT_SAME(picture(result.get(), pair.rig.video()), expected_of(run, pair.rig.video(), frame, 2));
     }
   }
+}
+
+// A kernel that fails ends a context for the rest of the process, as a GPU that falls off the bus does. No frame comes
+// out that is not right, nothing waits for ever, and the element says why and stops.
+TEST(says_that_the_gpu_is_lost, Each::run) {
+  if (!own_process()) return;
+  GstCudaContext* context = new_context();
+  GstElement* element = make_element(run);
+  give(element, context);
+  Rig rig(element);
+  rig.caps(caps_text("NV12", even));
+  const Buffer frame = noise(rig.video());
+  const Picture expected = rig.filter(frame);
+  if (!profile(run.element).remembers) EXPECT_SAME(rig.filter(frame), expected);
+  lose_gpu(context);
+  EXPECT_EQ(gst_harness_push(rig.harness(), gst_buffer_copy_deep(frame.get())), GST_FLOW_ERROR);
+  EXPECT_EQ(gst_harness_buffers_in_queue(rig.harness()), 0u);
+  const Message error = rig.error();
+  EXPECT_EQ(error.domain, GST_RESOURCE_ERROR);
+  EXPECT_CONTAINS(error.text, "cudaError");
+  gst_object_unref(context);
 }
 
 TEST(refuses_missing_devices, Each::run) {
