@@ -18,7 +18,7 @@ packages_fuzz=(clang llvm libclang-rt-dev python3-venv)  # tests/fuzz/fuzz.sh
 declare -A packages_with=(
   [browser]='chromium chromium-driver python3-selenium fonts-dejavu-core'
   [mqtt]="mosquitto mosquitto-clients python3-paho-mqtt python3-prometheus-client \
-    gir1.2-gst-rtsp-server-1.0 gstreamer1.0-x curl openssl"
+    gir1.2-gst-rtsp-server-1.0 gstreamer1.0-x curl openssl faketime"
   [mutants]=python3-pip  # and a package of PyPI: see install_mutator
   [packages]='debootstrap dpkg-dev python3-venv'  # also runs tests/packages.sh
   [ray]=python3-venv  # and a virtual environment: see make_ray_environment

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Cameras that send what they should not: garbage, another size, another format. docs/faults.md has a
-table of all faults and their tests."""
+"""Cameras that send what they should not: garbage, another size, another format; and a clock that is set.
+docs/faults.md has a table of all faults and their tests."""
 
+import datetime
+import glob
 import http.server
 import random
 import threading
@@ -117,6 +119,30 @@ uri = "test"
         begun = len([event for event in found.events("door") if event["event"] == "begin"])
         wait_for("motion in the last pictures", lambda: found.last.get("cudavision/door/motion") == b"ON" or begun)
         self.assertEqual((1, 0), (camera.connections, service.metrics()["camera_reconnects_total", "door"]))
+        self.assertEqual(0, service.stop())
+
+    def test_a_clock_that_is_set(self):
+        """The clock of the machine, one hour back and then 30 days forward: no frame is late, no camera is lost, and
+        events have the time of the clock."""
+        faketime = glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")
+        if not faketime:
+            self.skipTest("no faketime")
+        shift = self.folder / "shift"
+        shift.write_text("+0\n")
+        camera, found, service = self.watch(
+            [picture(self.folder)] * 20,
+            {"LD_PRELOAD": faketime[0], "FAKETIME_TIMESTAMP_FILE": str(shift), "FAKETIME_NO_CACHE": "1",
+             "FAKETIME_DONT_FAKE_MONOTONIC": "1"})
+        for text, moved in (("-1h", datetime.timedelta(hours=-1)), ("+30d", datetime.timedelta(days=30))):
+            shift.write_text(text + "\n")
+            seen = len(found.events("yard"))
+            self.goes_on(service, [])
+            wait_for(f"an event after {text}", lambda: len(found.events("yard")) > seen + 1)
+            at = datetime.datetime.fromisoformat(found.events("yard")[-1]["at"])
+            away = at - datetime.datetime.now(datetime.timezone.utc) - moved
+            self.assertLess(abs(away), datetime.timedelta(minutes=1), text)
+        self.assertEqual(0, service.metrics()["camera_reconnects_total", "door"])
+        self.assertEqual((1, b"online"), (camera.connections, found.last["cudavision/door/status"]))
         self.assertEqual(0, service.stop())
 
     def test_a_clip_that_was_cut_off(self):
