@@ -5,8 +5,8 @@
                                                                 the decoder makes them
 
 Messages of cudadiff are handled in the thread that posts them, before their frame comes to the appsink, so the frame
-after `begin` is the first snapshot of a motion. Better views follow (best.py): about ten times a second look() takes
-the newest frame. No other frame costs time in Python, unless the wall shows it or cudadiff draws into it."""
+after `begin` is the first snapshot of a motion. Better views follow (best_view.py): about ten times a second look()
+takes the newest frame. No other frame costs time in Python, unless the wall shows it or cudadiff draws into it."""
 
 import collections
 import datetime
@@ -19,12 +19,12 @@ import clip_facts
 import common
 import inputs
 import uris
-from best import Best, Inputs
+from best_view import BestView, Inputs
 from checks import text_of
 from common import Gst
-from kept import Kept
 from pace import Pace
 from recorder import Recorder
+from supervised import Supervised
 
 log = logging.getLogger("motion-alarm")
 SOURCE_DEFAULTS = {"rtspsrc": {"latency": 200}}  # milliseconds; GStreamer's default of 2000 delays an alarm
@@ -44,7 +44,7 @@ def last_motion(event) -> int:
     )
 
 
-class Camera(Kept):
+class Camera(Supervised):
     """`listener` has the methods event(camera, line), state(camera), snapshot(camera, sample) and clip(camera, row);
     `show` takes the name and the sample of each frame; `recording`: a config.Recording, or None."""
 
@@ -57,7 +57,7 @@ class Camera(Kept):
         )  # visits: (id, zone) of the objects that are in view; the zone is None without zones
         self.events = collections.Counter()  # by name, since the start of the service
         self.begins = self.ends = False  # whether motion begins or ended with the next frame
-        self.best, self.inputs = Best(lambda sample: listener.snapshot(self, sample)), None
+        self.best, self.inputs = BestView(lambda sample: listener.snapshot(self, sample)), None
         self.best_lock = threading.Lock()
         self.diff = self.sink = None
         self.counted, self.every = 0, False  # of this try: frames in self.frames; whether on_frame() gets every frame

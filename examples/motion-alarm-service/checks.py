@@ -3,7 +3,7 @@
 
 cudadiff gets caps, but no frame. Shapes in whole pixels need the size of the picture. That of a file and of `test` is
 known; for other inputs the size is as large as the shapes need, and what leaves the real picture is found when the
-camera is opened (kept.Wrong)."""
+camera is opened (supervised.Wrong)."""
 
 import re
 

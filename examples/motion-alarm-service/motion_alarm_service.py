@@ -18,12 +18,12 @@ import camera  # noqa: E402
 import checks  # noqa: E402
 import common  # noqa: E402
 import config  # noqa: E402
-import kept  # noqa: E402
 import metrics  # noqa: E402
 import mqtt  # noqa: E402
 import page  # noqa: E402
 import snapshot  # noqa: E402
 import wall  # noqa: E402
+from supervised import Supervised, gpu_contexts  # noqa: E402
 
 
 TIDY = 600  # seconds until clips that are too old are looked for again
@@ -50,7 +50,7 @@ def make(settings):
     cannot be made."""
     if settings.metrics:
         metrics.check()
-    publisher = mqtt.Publisher(settings.mqtt, snapshot.Encoder(lambda: kept.Kept.contexts)) if settings.mqtt else None
+    publisher = mqtt.Publisher(settings.mqtt, snapshot.Encoder(lambda: Supervised.contexts)) if settings.mqtt else None
     screen = (
         wall.Wall(
             settings.wall, [each for each in settings.cameras if each.wall], settings.reconnect, bool(settings.page)
@@ -78,7 +78,7 @@ def make(settings):
 def watch(cameras, screen, publisher, stop):
     """Runs until the event `stop`, and ends everything within eleven seconds: five for the pipelines, six for the
     publisher. systemd allows 15 (motion-alarm.service)."""
-    kept.Kept.contexts = kept.gpu_contexts()
+    Supervised.contexts = gpu_contexts()
     threads = [screen] * bool(screen) + cameras
     recorders = [each.recorder for each in cameras if each.recorder]
     for each in recorders:

@@ -23,14 +23,14 @@ import time
 
 import common
 from common import GLib, Gst
-from kept import Kept
+from supervised import Supervised
 
 
 PAGE = ("queue leaky=downstream max-size-buffers=1 ! valve name=valve drop=true drop-mode=forward-sticky-events ! "
         "jpegenc ! appsink name=page async=false sync=false max-buffers=2 drop=true emit-signals=true")
 
 
-class Wall(Kept):
+class Wall(Supervised):
     def __init__(self, settings, cameras, reconnect, page=False):
         """`cameras` is the list of the settings of those cameras that it shows. `page`: whether picture_after()
         gives pictures."""

@@ -39,7 +39,7 @@ except ModuleNotFoundError as error:
              f"apt-get install python3-{error.name}")
 import media  # noqa: E402
 import page  # noqa: E402
-import shown  # noqa: E402
+import page_video  # noqa: E402
 import tables  # noqa: E402
 
 INCOMPLETE = 3  # exit status
@@ -81,7 +81,7 @@ def report_into(args, folder):
     """As report(), into a folder that is there."""
     title, is_file = title_of(args.clip), bool(args.clip) and os.path.isfile(args.clip)
     facts = clip_facts.facts_of(args.clip) if is_file else None
-    encoding, suffix = media.encoder() if shown.needs_encoding(facts) else ("", "")
+    encoding, suffix = media.encoder() if page_video.needs_encoding(facts) else ("", "")
     try:
         unfinished = common.Unfinished(folder)
     except OSError as error:
@@ -92,7 +92,7 @@ def report_into(args, folder):
             judge(args, findings, facts)
             events.write(tables.last_event(findings))
         tables.write_objects(findings, folder)
-        video = shown.choose(args.clip, facts, findings, file, suffix)
+        video = page_video.choose(args.clip, facts, findings, file, suffix)
         if args.clips:
             try:
                 cut_events(args, findings, facts, video, folder)
@@ -104,9 +104,9 @@ def report_into(args, folder):
             with open(video.path, "rb") as stream:
                 data, video.path = stream.read(), None
         elif video.path:
-            shown.put_beside(video, file, folder)
+            page_video.put_beside(video, file, folder)
         page.write(findings, args, title, folder, video, data, facts)
-        shown.forget(folder, video.path, is_file and args.clip)
+        page_video.forget(folder, video.path, is_file and args.clip)
         if not args.clips:
             clips_of_events.forget_listed(folder / "clips", is_file and args.clip)
     return findings

@@ -32,7 +32,7 @@ import clips_of_events  # noqa: E402
 import findings  # noqa: E402
 import media  # noqa: E402
 import motion_report  # noqa: E402
-import shown  # noqa: E402
+import page_video  # noqa: E402
 
 Gst.init(None)
 H264 = "openh264enc gop-size=25 ! h264parse"
@@ -105,7 +105,7 @@ class Shown(Clips):
                 ("b.mkv", "vp9enc deadline=1 ! matroskamux", ("remux", "webm")),
                 ("a.avi", "jpegenc ! avimux", ("encode", None)), ("c.mkv", "jpegenc ! matroskamux", ("encode", None))):
             facts = clip_facts.facts_of(make(self.folder / name, encoder, 30))
-            how = "encode" if shown.needs_encoding(facts) else "as it is" if facts.as_it_is else "remux"
+            how = "encode" if page_video.needs_encoding(facts) else "as it is" if facts.as_it_is else "remux"
             self.assertEqual((how, None if how == "encode" else facts.suffix), expected, name)
             if how == "remux":
                 with open(self.folder / "remuxed", "w+b") as stream:
@@ -135,7 +135,7 @@ class Shown(Clips):
             facts, original = clip_facts.facts_of(clip), stream_times_of(clip)
             self.assertGreater(original[0], 0.9, name)
             with common.Unfinished(self.folder) as file:
-                video = shown.choose(clip, facts, findings.Findings(start=original[0]), file, "mp4")
+                video = page_video.choose(clip, facts, findings.Findings(start=original[0]), file, "mp4")
                 new = stream_times_of(video.path)
             self.assertGreaterEqual(len(new), 29, name)
             self.assertLess(max(abs(a - (b + video.begins)) for a, b in zip(original, new)), 0.002, name)
@@ -144,23 +144,23 @@ class Shown(Clips):
         clip = make(self.folder / "a.mkv", f"{H264} ! matroskamux", 5)
         with unittest.mock.patch.object(common, "play", return_value=True), common.Unfinished(self.folder) as file:
             with self.assertRaises(KeyboardInterrupt):
-                shown.choose(clip, clip_facts.facts_of(clip), findings.Findings(), file, "mp4")
+                page_video.choose(clip, clip_facts.facts_of(clip), findings.Findings(), file, "mp4")
 
     def test_a_profile_that_browsers_do_not_play(self):
         facts = clip_facts.facts_of(make(self.folder / "a.mp4", f"{H264} ! mp4mux", 5))
         facts.profile = "high-10"
-        self.assertTrue(shown.needs_encoding(facts))
+        self.assertTrue(page_video.needs_encoding(facts))
 
     def test_a_turned_clip_is_not_remuxed(self):
         facts = clip_facts.facts_of(make(self.folder / "a.mkv", f"{H264} ! matroskamux", 5))
-        self.assertFalse(shown.needs_encoding(facts))
+        self.assertFalse(page_video.needs_encoding(facts))
         facts.turned = True
-        self.assertTrue(shown.needs_encoding(facts))
+        self.assertTrue(page_video.needs_encoding(facts))
 
     def test_no_video(self):
         (self.folder / "text").write_text("no clip")
         self.assertIsNone(clip_facts.facts_of(str(self.folder / "text")))
-        self.assertTrue(shown.needs_encoding(None))
+        self.assertTrue(page_video.needs_encoding(None))
 
     def test_the_clip_itself_lies_beside_the_page(self):
         clip = make(self.folder / "a.mp4", f"{H264} ! mp4mux", 60)
@@ -184,10 +184,10 @@ class Shown(Clips):
     def test_a_copy_where_a_link_is_impossible(self):
         (self.folder / "a").write_bytes(b"video")
         with unittest.mock.patch.object(os, "link", side_effect=OSError):
-            shown.link(str(self.folder / "a"), self.folder / "b")
+            page_video.link(str(self.folder / "a"), self.folder / "b")
         self.assertEqual((self.folder / "b").read_bytes(), b"video")
         self.assertFalse(os.path.samefile(self.folder / "a", self.folder / "b"))
-        shown.link(str(self.folder / "a"), self.folder / "a")  # the clip is the file beside the page
+        page_video.link(str(self.folder / "a"), self.folder / "a")  # the clip is the file beside the page
         self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["a", "b"])
 
     def test_an_encoded_video_begins_at_zero_and_is_small(self):

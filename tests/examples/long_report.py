@@ -16,9 +16,9 @@ import numpy  # noqa: E402
 
 import common  # noqa: E402
 import page  # noqa: E402
+import page_video  # noqa: E402
 import pictures  # noqa: E402
 import recording  # noqa: E402
-import shown  # noqa: E402
 from findings import Findings, Frame  # noqa: E402
 
 STAY = 20  # seconds for which somebody is in the picture
@@ -74,7 +74,7 @@ def main():
     found.recording.finish()
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     page.write(found, argparse.Namespace(zones=None, lines=None, seconds=None), "hours of data", args.folder,
-               shown.Video(None, "mp4", 0, "there is no video"), b"", None)
+               page_video.Video(None, "mp4", 0, "there is no video"), b"", None)
     size = (args.folder / "report.html").stat().st_size
     print(f"{found.count} frames, {len(found.visits)} objects, page {size / 2 ** 20:.1f} MiB, "
           f"recording {found.recording.size / 2 ** 20:.1f} MiB, memory {memory / 1024:.0f} MiB before the page, "

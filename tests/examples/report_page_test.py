@@ -30,9 +30,9 @@ import analysis  # noqa: E402
 import findings as findings_module  # noqa: E402
 import motion_report  # noqa: E402
 import page  # noqa: E402
+import page_video  # noqa: E402
 import pictures  # noqa: E402
 import recording  # noqa: E402
-import shown  # noqa: E402
 import tables  # noqa: E402
 from findings import Findings, Frame  # noqa: E402
 
@@ -138,7 +138,7 @@ class PageTest(unittest.TestCase):
             old = pathlib.Path(folder, "pictures/object-9.jpg")
             old.parent.mkdir()
             old.touch()
-            page.write(found, args, bad, pathlib.Path(folder), shown.Video("x", "webm", 0, bad), b"WEBM", None)
+            page.write(found, args, bad, pathlib.Path(folder), page_video.Video("x", "webm", 0, bad), b"WEBM", None)
             entries = [page.Entry(bad, failure=bad), page.entry_of(bad, found)]
             page.write_index(entries, bad, pathlib.Path(folder), 2)
             text, index = (pathlib.Path(folder, name).read_text(encoding="utf-8")

@@ -19,15 +19,15 @@ from helpers import EXAMPLE, FOREVER, HANGS, PROGRAM, SECRET, Case, free_port, w
 
 sys.path[:0] = [str(EXAMPLE), str(EXAMPLE.parent)]
 import advice  # noqa: E402
-import best  # noqa: E402
+import best_view  # noqa: E402
 import camera  # noqa: E402
 import common  # noqa: E402
 import config  # noqa: E402
 import discovery  # noqa: E402
-import kept  # noqa: E402
 import motion_alarm_service  # noqa: E402
 import mqtt  # noqa: E402
 import snapshot  # noqa: E402
+import supervised  # noqa: E402
 import wall  # noqa: E402
 
 common.parse("cudadiff ! fakesink")
@@ -35,13 +35,13 @@ common.parse("cudadiff ! fakesink")
 
 class Units(unittest.TestCase):
     def test_waiting_times(self):
-        longest = kept.Backoff(1, 10, lambda least, most: most)
+        longest = supervised.Backoff(1, 10, lambda least, most: most)
         self.assertEqual([1, 2, 4, 8, 10, 10], [longest.after(0) for _ in range(6)])
         self.assertEqual(10, longest.after(9))  # it ran, but not for as long as the wait before
         self.assertEqual([1, 2], [longest.after(11), longest.after(0.5)])
-        shortest = kept.Backoff(1, 10, lambda least, most: least)
+        shortest = supervised.Backoff(1, 10, lambda least, most: least)
         self.assertEqual([0.5, 1, 2, 4, 5], [shortest.after(0) for _ in range(5)])
-        many = kept.Backoff(1, 60)
+        many = supervised.Backoff(1, 60)
         self.assertTrue(all(30 <= many.after(0) <= 60 for _ in range(2000) if many.tries > 10))
         self.assertGreater(len({many.after(0) for _ in range(10)}), 5)
 
@@ -144,7 +144,7 @@ class Units(unittest.TestCase):
         ]
         found = []
 
-        class Few(kept.Kept):
+        class Few(supervised.Supervised):
             def build(self):
                 description = descriptions[min(self.reconnects, len(descriptions) - 1)]
                 self.reconnect.timeout = 0.3 if description.startswith("appsrc") else FOREVER
@@ -250,7 +250,7 @@ class Units(unittest.TestCase):
 
     def test_snapshots_are_not_too_many(self):
         sent, now = [], [0.0]
-        each = best.Best(sent.append, lambda: now[0])
+        each = best_view.BestView(sent.append, lambda: now[0])
         with mock.patch.object(best, "score_of", lambda sample: sample):
             each.look(5, "before the motion")
             each.begin()

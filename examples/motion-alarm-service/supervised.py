@@ -50,7 +50,7 @@ class Wrong(common.Failure):
     """A setting of the configuration is wrong: it is not the camera that is lost."""
 
 
-class Kept(threading.Thread):
+class Supervised(threading.Thread):
     """Derive from it: `build` returns a pipeline, `seen` must be called when frames came."""
 
     contexts = []  # GstContexts that all pipelines share

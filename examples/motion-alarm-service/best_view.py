@@ -50,7 +50,7 @@ class Inputs:
         return found
 
 
-class Best:
+class BestView:
     """`send` takes the sample of each snapshot: the first frame of a motion, then better views, one a
     second at most."""
 
