@@ -36,6 +36,7 @@ if [[ -e $root/lib/ld-linux-aarch64.so.1 && $(uname -m) != aarch64 ]]; then
   mkdir -p "$root/cross/usr" "$root/lib64" "$root/usr/local/bin"
   mount --bind -o ro /usr "$root/cross/usr"
   ln -sfn /cross/usr/lib/x86_64-linux-gnu "$root/usr/lib/x86_64-linux-gnu"
+  ln -sfn /cross/usr/aarch64-linux-gnu "$root/usr/aarch64-linux-gnu"  # libc.so there names files by these paths
   ln -sfn /usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2 "$root/lib64/ld-linux-x86-64.so.2"
   for name in {,aarch64-linux-gnu-}{gcc,g++} cc c++; do
     language=gcc

@@ -94,7 +94,7 @@ struct Convolve {
   }
 
  private:
-  /// Whether preset=custom has no weights. The kernel is then the identity, for which sides and anchor have no effect.
+  /// Whether preset=custom has no weights. The kernel is then the identity, whose sides and anchor have no effect.
   static bool has_no_weights(const Settings& settings) {
     return convolve::Preset(settings.preset) == convolve::Preset::custom && settings.weights.values.empty();
   }

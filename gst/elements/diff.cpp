@@ -234,16 +234,16 @@ struct DiffElement {
                        "Number of consecutive frames in which an object is seen before it is confirmed", 1, G_MAXINT,
                        initial.track_min_frames),
          &Settings::track_min_frames},
-        {double_property("track-hold", "Hold of an object",
-                         "Time for which an object stays that is not seen, in seconds", 0, 1e6, initial.track_hold),
+        {double_property("track-hold", "Hold of an object", "Time that an object stays without being seen, in seconds",
+                         0, 1e6, initial.track_hold),
          &Settings::track_hold},
         {double_property(
              "still-time", "Still time",
-             "Time for which an object stands still until it has stopped, in seconds: the messages stopped and moving",
-             0, 86400, initial.still_time),
+             "Time that an object stands still until it has stopped, in seconds: the messages stopped and moving", 0,
+             86400, initial.still_time),
          &Settings::still_time},
         {double_property("absorb-time", "Absorb time",
-                         "Time for which an object stands still until it becomes background, in seconds, if "
+                         "Time that an object stands still until it becomes background, in seconds, if "
                          "reference=background and threshold=0; 0 is never",
                          0, 86400, initial.absorb_time),
          &Settings::absorb_time},

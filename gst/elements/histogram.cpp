@@ -118,7 +118,7 @@ class HistogramProcessor final : public Processor {
       sum_.add(*histogram_, age, luma ? &*luma : nullptr, report.times);
       if (intervals_.ends(report.times)) sum_.post(report.element);
     }
-    if (settings_.watch) watch_.look(*luma, video_, settings_.watch_time, report.times, report.element);
+    if (settings_.watch) watch_.update(*luma, video_, settings_.watch_time, report.times, report.element);
     // If it was on with earlier settings.
     else
       watch_.end(report.element);

@@ -77,8 +77,8 @@ GstStructure* HistogramSum::message() const {
   return structure;
 }
 
-void CameraWatch::look(const histogram::LumaSums& luma, const GstVideoInfo& video, double seconds,
-                       const FrameTimes& times, GstElement* element) {
+void CameraWatch::update(const histogram::LumaSums& luma, const GstVideoInfo& video, double seconds,
+                         const FrameTimes& times, GstElement* element) {
   if (luma.pixels == 0) return;  // a region without pixels says nothing
   const bool full = range_of(video) == GST_VIDEO_COLOR_RANGE_0_255;
   const double black = full ? 0 : 16, white = full ? 255 : 235;
@@ -95,7 +95,7 @@ void CameraWatch::look(const histogram::LumaSums& luma, const GstVideoInfo& vide
   else
     look.step = GST_CLOCK_TIME_IS_VALID(usual) ? usual : GST_SECOND / 25;
   look.time = now;
-  post(watch_.look(look, {seconds}), element);
+  post(watch_.update(look, {seconds}), element);
 }
 
 void CameraWatch::end(GstElement* element) {

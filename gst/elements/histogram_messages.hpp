@@ -89,9 +89,9 @@ class Intervals {
 /// A watch over the frames of a camera, which posts what begins and ends. A new plan takes it over.
 class CameraWatch {
  public:
-  /// Looks at the next frame. `seconds`: the property watch-time.
-  void look(const histogram::LumaSums& luma, const GstVideoInfo& video, double seconds, const FrameTimes& times,
-            GstElement* element);
+  /// Judges the next frame. `seconds`: the property watch-time.
+  void update(const histogram::LumaSums& luma, const GstVideoInfo& video, double seconds, const FrameTimes& times,
+              GstElement* element);
   /// Ends what is on, and forgets all frames.
   void end(GstElement* element);
 

@@ -20,7 +20,7 @@ void show_mask(const cv::Mat& changed, std::uint8_t unchanged_sample, std::uint8
 /// Mixes the samples of changed pixels with as much of a colour, rounded half up.
 void tint(const cv::Mat& changed, const cv::Scalar& colour, cv::Mat& shown);
 /// Counts the changed pixels of the frame in the cells of a grid. Each pixel of the mask stands for scale × scale
-/// pixels of the frame, of which those beyond its edge do not count. The size of cells is a multiple of `scale`.
+/// pixels of the frame; those beyond its edge do not count. The size of cells is a multiple of `scale`.
 void count(const cv::Mat& mask, int scale, const CellGrid& grid, std::vector<std::uint32_t>& cells);
 
 }  // namespace cudavision::diff

@@ -28,11 +28,13 @@ struct StripWork {
   const cv::Mat& counted;
   cv::Mat& changed;
 
-  static constexpr int kept(int y) { return y & (Strip::Rows::kept - 1); }
+  static constexpr int ring_index(int y) { return y & (Strip::Rows::kept - 1); }
   const std::int16_t* row(Strip::Rows& rows, int y) const {
     return y < 0 || y >= job.height ? rows.zeros() : rows.at(y);
   }
-  bool flag(const bool (&flags)[Strip::Rows::kept], int y) const { return y >= 0 && y < job.height && flags[kept(y)]; }
+  bool flag(const bool (&flags)[Strip::Rows::kept], int y) const {
+    return y >= 0 && y < job.height && flags[ring_index(y)];
+  }
   static CUDAVISION_INLINE Int as_ints(const std::int16_t* from) {
     return Words::load(from).template as<std::int32_t>();
   }
@@ -56,7 +58,7 @@ struct StripWork {
     for (int c = 0; c < channels; ++c) {
       row.value[c] = job.frame + c * job.pixels() + job.at(0, y);
       row.mean[c] = model(c, y), row.variance[c] = model(3 + c, y);
-      row.light[c] = &strip.light_[kept(y)][std::size_t(2 * c * (job.cells_x + 1))],
+      row.light[c] = &strip.light_[ring_index(y)][std::size_t(2 * c * (job.cells_x + 1))],
       row.rise[c] = row.light[c] + job.cells_x + 1;
     }
     return row;
@@ -76,7 +78,8 @@ struct StripWork {
     const Between down = between(y, job.cells_y);
     const int across = job.cells_x;
     for (int c = 0; c < channels; ++c) {
-      float *const light = &strip.light_[kept(y)][std::size_t(2 * c * (across + 1))], *const rise = light + across + 1;
+      float *const light = &strip.light_[ring_index(y)][std::size_t(2 * c * (across + 1))], *const rise =
+                                                                                                light + across + 1;
       if (job.compensates) {
         const float *const first = &cells[c][std::size_t(down.first * across)],
                            *const second = &cells[c][std::size_t(down.second * across)];
@@ -172,7 +175,7 @@ struct StripWork {
       any_above = any_above | over_threshold;
     }
     trim(levels), trim(is_above);
-    strip.any_above_[kept(y)] = cpu::any(any_above);
+    strip.any_above_[ring_index(y)] = cpu::any(any_above);
   }
 
   /// Whether pixels from x on or those beside them are set in row y or the rows beside it.
@@ -245,7 +248,7 @@ struct StripWork {
     std::int16_t* const found = strip.changed_.at(y);
     if (!flag(strip.any_above_, y)) {
       std::fill_n(found, job.width, std::int16_t(0));
-      strip.any_changed_[kept(y)] = false;
+      strip.any_changed_[ring_index(y)] = false;
       return;
     }
     const Int down(count_along(1, y, job.height));
@@ -263,7 +266,7 @@ struct StripWork {
         any_found = any_found | here;
       }
     }
-    strip.any_changed_[kept(y)] = cpu::any(any_found);
+    strip.any_changed_[ring_index(y)] = cpu::any(any_found);
   }
 
   CUDAVISION_INLINE void learn_pixels(const Source& row, float* const (&mean)[channels],

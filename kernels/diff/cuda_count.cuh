@@ -11,8 +11,8 @@ __device__ __forceinline__ int cell_of(const KernelParams& p, int at) {
   return int(__umulhi(unsigned(at), p.cell_reciprocal));
 }
 
-/// Counts the changed pixels of rows of `pixels` neighbours, the first of which begins at (x, y), in shared memory: one
-/// slot for each cell of the tile that begins at (x0, y0).
+/// Counts the changed pixels of rows of `pixels` neighbours in shared memory: one slot for each cell of the tile that
+/// begins at (x0, y0). The first row begins at (x, y).
 template <int pixels, int rows>
 __device__ __forceinline__ void count_bits(const KernelParams& p, int x0, int y0, int x, int y,
                                            const unsigned (&bits)[rows], std::uint32_t* slots) {

@@ -121,8 +121,8 @@ struct Share {
   }
 };
 
-/// Measures a cell by a group of lanes, of which this is number `lane`: they lie beside each other, in as many rows as
-/// there is room for.
+/// Measures a cell by a group of lanes, which lie beside each other, in as many rows as there is room for. `lane`: the
+/// number of this one in its group.
 template <typename T, int Lanes>
 __device__ __forceinline__ Share measure_cell(const LooksArguments& p, int x, int y, int lane) {
   const LooksJob& job = p.job;

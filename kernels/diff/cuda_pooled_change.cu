@@ -71,9 +71,9 @@ __device__ __forceinline__ void each_pixel(const Tile& tile, Work work) {
     work(i, x, y, tile.x0 - m + x, tile.y0 - m + y);
   }
 }
-/// The place in Area<to> of pixel (x, y) of Area<from>.
+/// The index in Area<to> of pixel (x, y) of Area<from>.
 template <int from, int to>
-__device__ __forceinline__ int place(int x, int y) {
+__device__ __forceinline__ int index_in_area(int x, int y) {
   return (y + to - from) * Area<to>::width + x + to - from;
 }
 
@@ -183,9 +183,10 @@ __device__ __forceinline__ void compare_with_shadow(const Job& job, const Tile& 
       for (int dx = 0; dx < 5; ++dx) sums += first[dy * Whole::width + dx];
       frame += int(sums & 0xffff), luma += int(sums >> 16);
     }
-    shared.unlike[i] = std::uint16_t(pooled::unlike_shadow(job, pooled::load<channels>(job, job.at(x, y)),
-                                                           expected_at<channels>(shared, place<2, margin>(at_x, at_y)),
-                                                           frame, luma, pooled::count_around(job, 2, x, y)));
+    shared.unlike[i] =
+        std::uint16_t(pooled::unlike_shadow(job, pooled::load<channels>(job, job.at(x, y)),
+                                            expected_at<channels>(shared, index_in_area<2, margin>(at_x, at_y)), frame,
+                                            luma, pooled::count_around(job, 2, x, y)));
   });
 }
 
@@ -212,7 +213,7 @@ __device__ __forceinline__ void finish(const PooledChange& p, const Tile& tile, 
     const int word = tile.x0 / 32;
     const unsigned counted =
         p.counted ? reinterpret_cast<const std::uint32_t*>(p.counted + y * p.bits_pitch)[word] : ~0u;
-    const unsigned bits = __ballot_sync(~0u, shared.changed[place<0, 1>(at_x, at_y)]) & counted;
+    const unsigned bits = __ballot_sync(~0u, shared.changed[index_in_area<0, 1>(at_x, at_y)]) & counted;
     if (at_x == 0) {
       reinterpret_cast<std::uint32_t*>(p.changed + y * p.bits_pitch)[word] = bits;
       changed_pixels += __popc(bits);
@@ -223,14 +224,14 @@ __device__ __forceinline__ void finish(const PooledChange& p, const Tile& tile, 
     if (counted >> at_x & 1) difference += unsigned(pooled::largest_difference(pixel));
     const float gain = light_at<1>(job, tile, shared, x, at_y + margin).gain;
     const Learning learning = job.learning.at(x, y);
-    const pooled::Seen<float> seen{shared.level[place<0, 1>(at_x, at_y)],
+    const pooled::Seen<float> seen{shared.level[index_in_area<0, 1>(at_x, at_y)],
                                    job.recent[at],
                                    any_around<0>(shared.above, at_x, at_y),
                                    any_around<0>(shared.changed, at_x, at_y),
                                    learning == Learning::hold,
                                    learning == Learning::take};
     job.recent[at] = std::uint8_t(pooled::recent_after(seen));
-    const auto expected = expected_at<channels>(shared, place<0, margin>(at_x, at_y));
+    const auto expected = expected_at<channels>(shared, index_in_area<0, margin>(at_x, at_y));
     job.expected[at] = std::uint8_t(pooled::expected_byte(expected.value[0]));
     pooled::learn(pixel, expected, gain, seen, rates);
     pooled::store(job, at, pixel);

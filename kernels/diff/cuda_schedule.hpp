@@ -32,8 +32,8 @@ constexpr int strip_rows(int channels0, int sample_bytes, int planes, int shift_
 constexpr int strip_alignment(int bytes) { return bytes % 16 == 0 ? 16 : bytes % 8 == 0 ? 8 : 4; }
 
 inline constexpr int compared_tile = 32 * tuning.strip_bytes;  ///< pixels of the widest tile that is compared
-/// The shape of a tile that is opened, in wide frames (tuning.wide_pixels) and in others: the words of 32 pixels in the
-/// row of a warp, besides which two lanes have the words at both sides, and how many warps are beside each other.
+/// The shape of a tile that is opened, in wide frames (tuning.wide_pixels) and in others. words: of 32 pixels in the
+/// row of a warp; two more lanes have the words at both sides. parts: warps beside each other.
 struct Opened {
   static constexpr int words(bool wide) { return wide ? 30 : 15; }
   static constexpr int parts(bool wide) { return wide ? 2 : 1; }

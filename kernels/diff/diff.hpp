@@ -121,9 +121,9 @@ struct FrameResult {
 ///
 /// Reference::pooled also shows what changed pixels enclose, without counting it: see enclosed.hpp.
 ///
-/// With light_change_ratio, the difference of a frame of which more pixels changed is shown, but none of its pixels
-/// counts as changed, and the reference begins anew with it: it is the first frame, a background and a mixture begin
-/// with it, and a previous frame is compared with again `interval` frames later.
+/// light_change_ratio: if more pixels of a frame changed, its difference is shown, but none of its pixels counts as
+/// changed, and the reference begins anew with it: it is the first frame, a background and a mixture begin with it, and
+/// a previous frame is compared with again `interval` frames later.
 ///
 /// Reference::background and median are kept in fixed point: 8.8 bits for 8-bit samples, 16.16 bits for deeper ones
 /// (see background_step in arithmetic.hpp). Reference::mog2 is Z. Zivkovic's mixture of up to 5

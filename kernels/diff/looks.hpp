@@ -3,7 +3,7 @@
 // and tells objects apart by it.
 //
 // The changed pixels are those of the final mask: pixels of the analysis that are counted, changed, and remain after
-// the opening. A pixel of the analysis belongs to every cell of which it covers pixels of the frame: to more than one
+// the opening. A pixel of the analysis belongs to every cell in which it covers pixels of the frame: to more than one
 // if the size of cells is no multiple of the scale of the analysis.
 //
 // A changed pixel looks like the pixel of the frame in its middle, whatever the frame is compared with and at any scale
@@ -108,7 +108,7 @@ struct LooksChannel {
   }
 };
 
-/// The frame of which looks are measured.
+/// The frame whose looks are measured.
 struct LooksJob {
   LooksChannel channels[3];                        ///< luma, Cb, Cr; red, green, blue; or luma
   int count = 3;                                   ///< of the channels, 1 or 3

@@ -94,14 +94,14 @@ inline std::size_t state_bytes(int width, int height, int places) {
 /// Places the arrays in the state.
 inline void set_state(Job& job, void* state, int places) {
   float* next = static_cast<float*>(state);
-  const auto take = [&](std::size_t count) { return next += count, next - count; };
+  const auto allocate = [&](std::size_t count) { return next += count, next - count; };
   const std::size_t n = job.pixels(), cells = std::size_t(job.cells_x) * job.cells_y;
-  float* const models[2] = {take(6 * n), places == 2 ? take(6 * n) : nullptr};
+  float* const models[2] = {allocate(6 * n), places == 2 ? allocate(6 * n) : nullptr};
   const int place = places == 2 ? int(job.number % 2) : 0;
   job.mean = models[place], job.variance = job.mean + 3 * n;
   job.next_mean = models[places == 2 ? 1 - place : 0], job.next_variance = job.next_mean + 3 * n;
-  for (float*& light : job.light) light = take(cells);
-  for (float*& spare : job.spare) spare = take(cells);
+  for (float*& light : job.light) light = allocate(cells);
+  for (float*& spare : job.spare) spare = allocate(cells);
   job.frame = static_cast<std::int16_t*>(static_cast<void*>(next));
   job.recent = reinterpret_cast<std::uint8_t*>(job.frame + 3 * n);
   job.expected = job.recent + n;

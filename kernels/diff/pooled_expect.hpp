@@ -83,7 +83,7 @@ CUDAVISION_FORMULA IntOf<F> largest_difference(const Pixel<channels, F>& pixel) 
   return to_int(add(mul(largest, F(128)), F(0.5f)));
 }
 
-/// Luma of the frame in steps of 1/32, of which 5 fit 16 bits.
+/// Luma of the frame in steps of 1/32: the sum of 5 fits 16 bits.
 template <typename Int>
 CUDAVISION_FORMULA Int coarse_luma_of(Int fixed) {
   return pick(fixed < Int(0), Int(0), fixed >> 2);

@@ -9,8 +9,8 @@ namespace cudavision::diff::pooled {
 inline constexpr int bins = 512;
 inline constexpr float empty = -1000;  ///< of a cell without enough pixels
 
-/// The median of `total` values in bins, of which `before` are in lower bins and `here` in this one;
-/// interpolated in the bin.
+/// The median of `total` values in bins, interpolated in the bin. `before` of them are in lower bins, and `here` in
+/// this one.
 CUDAVISION_HOST_DEVICE inline float median_in(int bin, unsigned before, unsigned here, unsigned total) {
   return add(float(bin), over(sub(mul(0.5f, float(total)), float(before)), float(here)));
 }
@@ -51,8 +51,8 @@ CUDAVISION_HOST_DEVICE inline bool enough_in_cell(unsigned total, unsigned pixel
 }
 CUDAVISION_HOST_DEVICE inline bool enough_in_frame(unsigned total, unsigned pixels) { return 8 * total > pixels; }
 
-/// The light of cell (x, y), of which `of(x, y)` gives what was measured; if it is empty,
-/// the mean of its neighbours that are not.
+/// The light of cell (x, y): what was measured, which `of(x, y)` gives; if that is empty, the mean of its neighbours
+/// that are not.
 template <typename Of>
 CUDAVISION_HOST_DEVICE float filled(const Job& job, int x, int y, Of of) {
   const float here = of(x, y);

@@ -87,8 +87,8 @@ struct StructureJob {
   CUDAVISION_HOST_DEVICE Gradient gradient(int x, int y, At at) const {
     const int left = x > 0 ? x - 1 : x, right = x + 1 < width ? x + 1 : x;
     const int top = y > 0 ? y - 1 : y, bottom = y + 1 < height ? y + 1 : y;
-    const auto place = [this](int u, int v) { return std::size_t(v) * pitch + u; };
-    return {at(place(right, y)) - at(place(left, y)), at(place(x, bottom)) - at(place(x, top))};
+    const auto index = [this](int u, int v) { return std::size_t(v) * pitch + u; };
+    return {at(index(right, y)) - at(index(left, y)), at(index(x, bottom)) - at(index(x, top))};
   }
 };
 

@@ -18,7 +18,7 @@ const char* name_of(Condition condition) {
   return names[std::size_t(condition)];
 }
 
-std::vector<Change> Watch::look(const Look& look, const WatchParams& params) {
+std::vector<Change> Watch::update(const Look& look, const WatchParams& params) {
   before_ = now_;
   label_before_ = label_;
   if (any_) now_ += look.step;

@@ -70,7 +70,7 @@ struct Change {
 class Watch {
  public:
   /// Reads the next frame; returns the conditions that begin and end.
-  std::vector<Change> look(const Look& look, const WatchParams& params);
+  std::vector<Change> update(const Look& look, const WatchParams& params);
   /// Ends the conditions that are on, and forgets all frames.
   std::vector<Change> end();
 

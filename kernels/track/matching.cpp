@@ -58,13 +58,13 @@ class Matching {
       else
         divide(part);
     }
-    look();
+    measure_appearances();
     find_fragments();
     return std::move(result_);
   }
 
  private:
-  /// A part of which cells are in the box of an object.
+  /// A part with cells in the box of an object.
   struct Inside {
     std::uint32_t part, object;
     int cells;
@@ -252,8 +252,8 @@ class Matching {
     return sums.result();
   }
 
-  /// Finds the looks of the objects that share no part.
-  void look() {
+  /// Measures the looks of the objects that share no part.
+  void measure_appearances() {
     std::vector<std::vector<const Part*>> parts(objects_.size());
     for (std::uint32_t part = 0; part < parts_.size(); ++part)
       for (std::uint32_t i : owners_[part]) parts[i].push_back(&parts_[part]);

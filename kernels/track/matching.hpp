@@ -50,8 +50,8 @@ struct Matches {
 ///      object was unseen or shared a part shortly before. An object may stay alone at a cost, which is lower if a part
 ///      of the same looks covers its box.
 ///   2. An object that stays alone joins the part of the largest intersection over union. Objects also take their
-///      fragments: parts of which at least half of the cells are in their box, and that no object that is confirmed, or
-///      older than an unconfirmed one, was assigned to. What stands beside() the object's own part is no fragment.
+///      fragments: parts with at least half of their cells in the object's box, to which no object was assigned that
+///      is confirmed, or older than an unconfirmed one. What stands beside() the object's own part is no fragment.
 ///   3. If several objects take a part, unconfirmed ones are dropped as pieces of the confirmed ones; the one that was
 ///      seen most often stays where none is confirmed.
 ///   4. If several are left, each gets the cells that are nearest to its box: those at the smallest distance from its

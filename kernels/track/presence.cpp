@@ -13,10 +13,10 @@ constexpr double clear = 0.25;  ///< the balance from which votes decide
 /// The same of a ghost for an object that came here: it hides edges of the background, too, if it has few of its own.
 constexpr double clear_after_way = 0.5;
 constexpr std::uint32_t least_votes = 8;             ///< in a frame; fewer say nothing
-constexpr std::uint64_t ghost_time = 400'000'000;    ///< ns for which a ghost must be one
+constexpr std::uint64_t ghost_time = 400'000'000;    ///< ns that a ghost must last
 constexpr double clear_light = 0.6;                  ///< the balance of votes for the structure of the background
 constexpr std::uint32_t least_structure = 4;         ///< votes of it in a frame; fewer say nothing
-constexpr std::uint64_t light_time = 1'000'000'000;  ///< ns for which light must be nothing else
+constexpr std::uint64_t light_time = 1'000'000'000;  ///< ns that light must last
 constexpr double near = 0.5;  ///< the distance up to which an object stands still, in its shorter sides
 
 }  // namespace
@@ -25,7 +25,7 @@ double Presence::Place::distance(const Place& other) const { return std::hypot(x
 
 bool Presence::certain() const { return travelled_ || balance_ > clear; }
 
-Presence::Change Presence::see(const Sighting& sighting, const PresenceRules& rules, const Moment& moment) {
+Presence::Change Presence::update(const Sighting& sighting, const PresenceRules& rules, const Moment& moment) {
   const std::uint64_t now = moment.now;
   const Rect& box = sighting.box;
   const Place here{box.x + box.width / 2.0, box.y + box.height / 2.0};

@@ -36,7 +36,7 @@ class Presence {
   enum class Change { none, stopped, moves, ghost, light, absorbed };
 
   /// Goes on to a frame in which the object is seen.
-  Change see(const Sighting& sighting, const PresenceRules& rules, const Moment& moment);
+  Change update(const Sighting& sighting, const PresenceRules& rules, const Moment& moment);
 
   /// Whether it certainly is an object, so that nothing may be learned from it.
   bool certain() const;

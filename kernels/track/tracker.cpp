@@ -32,7 +32,7 @@ constexpr std::uint64_t forget_time = 2'000'000'000;
 Tracker::Tracker(const TrackRules& rules, std::uint64_t last_id) : rules_(rules), last_id_(last_id) {}
 
 /// Takes what belongs to an object in this frame as a measurement.
-void Tracker::see(Track& track, const Match& match, std::uint64_t now) {
+void Tracker::apply_match(Track& track, const Match& match, std::uint64_t now) {
   const double n = ++track.frames, trust = match.shared ? shared_gain : 1;
   // Least squares over all frames so far.
   const double by_place = std::max(place_gain, 2 * (2 * n - 1) / (n * (n + 1)));
@@ -62,7 +62,7 @@ void Tracker::judge(Track& track, const diff::Structure& structure, const diff::
   using Change = Presence::Change;
   if (track.is_background) return;
   if (is_better(track.box, track.best.box, cells)) track.best = {track.box, moment};
-  const Change change = track.presence.see({track.box, structure, double(cells.cell_size)}, rules_.presence, moment);
+  const Change change = track.presence.update({track.box, structure, double(cells.cell_size)}, rules_.presence, moment);
   const auto tell = [&](Kind kind) {
     if (track.id > 0)
       events_.push_back(
@@ -117,7 +117,7 @@ void Tracker::advance(const diff::MotionRegions& found, const diff::Cells& cells
     track.seen = false;
     track.gone = matched.dropped;
     track.fragment = matched.fragment;
-    if (matched.found) see(track, matched, moment.now), judge(track, matched.structure, cells, moment);
+    if (matched.found) apply_match(track, matched, moment.now), judge(track, matched.structure, cells, moment);
   }
   for (const diff::MotionRegion& seen : matches.unmatched) {
     if (tracks_.size() >= max_objects) break;
@@ -133,13 +133,13 @@ void Tracker::advance(const diff::MotionRegions& found, const diff::Cells& cells
   }
   objects_.clear();
   const VisitRules rules{rules_.places, rules_.hold, cells.cell_size / 2.0};
-  for (Track& track : tracks_) look(track, cells, rules, moment);
+  for (Track& track : tracks_) report(track, cells, rules, moment);
   tracks_.erase(std::remove_if(tracks_.begin(), tracks_.end(), [](const Track& track) { return track.gone; }),
                 tracks_.end());
 }
 
 /// Finds out whether an object is still there, what it visits, and what is known of it in this frame.
-void Tracker::look(Track& track, const diff::Cells& cells, const VisitRules& rules, const Moment& moment) {
+void Tracker::report(Track& track, const diff::Cells& cells, const VisitRules& rules, const Moment& moment) {
   if (track.is_background) {
     track.gone = track.gone || !track.seen || moment.now - track.taken >= forget_time;
     return;

@@ -21,7 +21,7 @@ namespace cudavision::track {
 
 struct TrackRules {
   int min_frames = 3;  ///< an object is confirmed when it was seen in this many frames in a row, 1 or more
-  std::uint64_t hold = 1'000'000'000;  ///< ns for which a confirmed object stays that is not seen
+  std::uint64_t hold = 1'000'000'000;  ///< ns that a confirmed object stays without being seen
   Places places;                       ///< that objects visit
   PresenceRules presence{};
 };
@@ -99,8 +99,8 @@ class Tracker {
   };
 
   void judge(Track& track, const diff::Structure& structure, const diff::Cells& cells, const Moment& moment);
-  static void see(Track& track, const Match& match, std::uint64_t now);
-  void look(Track& track, const diff::Cells& cells, const VisitRules& rules, const Moment& moment);
+  static void apply_match(Track& track, const Match& match, std::uint64_t now);
+  void report(Track& track, const diff::Cells& cells, const VisitRules& rules, const Moment& moment);
 
   const TrackRules rules_;
   std::uint64_t last_id_;

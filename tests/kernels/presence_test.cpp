@@ -26,7 +26,7 @@ class Watched {
   std::vector<std::pair<Change, int>> stand(int x, int y, const Structure& structure, double seconds) {
     std::vector<std::pair<Change, int>> changes;
     for (const std::uint64_t end = now_ + std::uint64_t(seconds * 10 + 0.5) * step; now_ < end; now_ += step)
-      if (const Change change = presence.see({{x, y, 40, 100}, structure, 8}, rules_, {now_, now_ + 7});
+      if (const Change change = presence.update({{x, y, 40, 100}, structure, 8}, rules_, {now_, now_ + 7});
           change != Change::none)
         changes.emplace_back(change, int(now_ / step));
     return changes;

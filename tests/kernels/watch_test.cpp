@@ -49,7 +49,7 @@ struct Feed {
     look.step = first ? 0 : step * 1'000'000;
     look.time = time;
     first = false;
-    std::string text = of(watch.look(look, params));
+    std::string text = of(watch.update(look, params));
     if (!text.empty()) text = std::to_string(time) + ": " + text;
     time += step;
     return text;

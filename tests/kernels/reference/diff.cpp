@@ -304,7 +304,7 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
 }
 
 /// Adds each changed pixel of the analysis to the cells of all its pixels of the frame.
-void Diff::look(Step& step, const Values& now) const {
+void Diff::measure_looks(Step& step, const Values& now) const {
   const Definition& format = step.out.format();
   const int s = params_.analysis_scale, width = geometry_.width, height = geometry_.height, cell = params_.cell_size;
   step.cells_looks.assign(step.cells_changed.size(), {});
@@ -356,7 +356,7 @@ void Diff::count_and_show(Step& step, const Values& now, const std::vector<std::
     }
   }
 
-  look(step, now);
+  measure_looks(step, now);
   if (params_.output == diff::Output::mask || params_.output == diff::Output::overlay) {
     for (const Component& c : format.components) {
       Grid shown = now.at(c.role);

@@ -54,7 +54,7 @@ class Diff {
   std::optional<Values> follow(const Values& now, const Definition& format);
   void drop_shadows(Step& step, const Values& a, const Values& b, const Definition& format) const;
   int shown(int d, int sample, Role role, int max) const;
-  void look(Step& step, const Values& now) const;
+  void measure_looks(Step& step, const Values& now) const;
   void count_and_show(Step& step, const Values& now, const std::vector<std::uint8_t>& counted) const;
   static std::int64_t one(const Definition& format) { return format.depth == 8 ? 256 : 65536; }  ///< of the background
   Values read(const Picture& picture) const;

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The schedule of the CUDA kernels of differences (kernels/diff/cuda_schedule.hpp). No device is needed.
+#include <map>
+
+#include "kernels/diff/cuda_schedule.hpp"
+#include "tests/kernels/diff_params.hpp"
+
+namespace cudavision::test {
+namespace {
+
+diff::Plan resolved(const diff::Params& params, const Geometry& geometry) {
+  const auto plan = diff::resolve(params, geometry);
+  EXPECT_TRUE(plan.ok()) << plan.error().message();
+  return plan.value();
+}
+
+TEST(DiffSchedule, EveryPixelIsInOneTile) {
+  for (Format format : all_formats()) {
+    for (int width : {1, 3, 16, 127, 128, 129, 511, 512, 513, 1920, 7680, 16384}) {
+      for (int height : {1, 2, 15, 16, 17, 1080, 4320, 16384}) {
+        for (int radius : {0, 1, 2}) {
+          diff::Params params = reference::without_light();
+          params.open_radius = radius;
+          const diff::Schedule s = diff::make_schedule(resolved(params, {format, width, height}));
+          const diff::Layout& l = s.layout;
+          const int pixels = diff::strip_pixels(l.channels0, l.sample_bytes);
+          const int rows = diff::strip_rows(l.channels0, l.sample_bytes, l.planes, l.shift_y);
+          EXPECT_EQ(s.analysis.width, 32 * pixels);
+          EXPECT_EQ(s.frame.width, radius ? diff::Opened::width(s.wide) : s.analysis.width);
+          EXPECT_LE(s.analysis.width, diff::compared_tile);
+          EXPECT_EQ(s.threads / 32 * rows, diff::tuning.tile_rows) << "warps of a tile";
+          EXPECT_LE(s.threads, 1024);
+          for (const diff::Tiles& tiles : {s.frame, s.analysis}) {
+            EXPECT_LE(tiles.width * tiles.rows, 0xffff) << "a count of a tile is a word of 16 bits";
+            EXPECT_GE(tiles.x * tiles.width, width);
+            EXPECT_LT((tiles.x - 1) * tiles.width, width);
+            EXPECT_GE(tiles.y * tiles.rows, height);
+            EXPECT_LT((tiles.y - 1) * tiles.rows, height);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(DiffSchedule, LayoutIsThatOfTheFormat) {
+  for (Format format : all_formats()) {
+    const FormatInfo& f = info(format);
+    const diff::Layout l = diff::layout_of(f);
+    EXPECT_EQ(l.planes, f.planes) << f.name;
+    EXPECT_EQ(l.channels0, f.sets[0].channels) << f.name;
+    if (f.planes > 1) {
+      EXPECT_EQ(l.channels1, f.sets[1].channels) << f.name;
+      EXPECT_EQ(l.shift_x, f.sets[1].shift_x) << f.name;
+      EXPECT_EQ(l.shift_y, f.sets[1].shift_y) << f.name;
+    }
+  }
+}
+
+TEST(DiffSchedule, TilesHaveSlotsForTheirCells) {
+  for (Format format : {Format::GRAY8, Format::YUY2, Format::RGBA}) {
+    for (int cell = diff::min_cell; cell <= diff::max_cell; ++cell) {
+      for (int radius : {0, 1, 2}) {
+        diff::Params params = reference::without_light();
+        params.cell_size = cell;
+        params.open_radius = radius;
+        const int width = 5000, height = 300;
+        const diff::Schedule s = diff::make_schedule(resolved(params, {format, width, height}));
+        const diff::Tiles& tiles = s.frame;
+        if (!s.opens) {
+          ASSERT_LE(tiles.slots, diff::max_slots(diff::compared_tile));
+        }
+        ASSERT_LE(s.open_shared, 48u << 10);
+        ASSERT_GE(tiles.record_bytes, 2 * tiles.slots);
+        ASSERT_EQ(tiles.record_bytes % 32, 0);
+        for (int x = 0; x < width; ++x) {
+          const int slot = x / cell - diff::Schedule::first_cell(x / tiles.width, tiles.width, cell);
+          ASSERT_TRUE(slot >= 0 && slot < tiles.slots_x) << "cell size " << cell << ", x " << x;
+        }
+        for (int y = 0; y < height; ++y) {
+          const int rows = tiles.rows, slot = y / cell - diff::Schedule::first_cell(y / rows, rows, cell);
+          ASSERT_TRUE(slot >= 0 && slot < tiles.slots / tiles.slots_x) << "cell size " << cell << ", y " << y;
+        }
+      }
+    }
+  }
+}
+
+TEST(DiffSchedule, ReciprocalOfTheCellSizeIsExact) {
+  for (std::uint32_t cell = diff::min_cell; cell <= std::uint32_t(diff::max_cell); ++cell) {
+    const std::uint64_t reciprocal = diff::cell_reciprocal(cell);
+    bool exact = true;
+    for (std::uint32_t at = 0; at <= 1 << 14; ++at) exact = exact && std::uint32_t(at * reciprocal >> 32) == at / cell;
+    EXPECT_TRUE(exact) << cell;
+  }
+}
+
+TEST(DiffSchedule, KernelsFollowFromTheOutput) {
+  for (diff::Output output :
+       {diff::Output::difference, diff::Output::mask, diff::Output::overlay, diff::Output::none}) {
+    for (const auto& [radius, light] : {std::pair{0, 0.0}, {3, 0.0}, {0, 0.6}, {3, 0.6}}) {
+      diff::Params params = reference::without_light();
+      params.output = output;
+      params.open_radius = radius;
+      params.light_change_ratio = light;
+      params.reference = radius > 0 ? diff::Reference::background : diff::Reference::median;
+      const diff::Schedule s = diff::make_schedule(resolved(params, {Format::NV12, 64, 48}));
+      const bool changed = output == diff::Output::mask || output == diff::Output::overlay;
+      const bool opens = radius > 0 || light > 0;
+      EXPECT_EQ(s.opens, opens);
+      EXPECT_EQ(s.restarts, light > 0);
+      EXPECT_EQ(s.compare == diff::Writes::difference, output == diff::Output::difference);
+      EXPECT_EQ(s.compare == diff::Writes::changed, changed && !opens);
+      EXPECT_EQ(s.open == diff::Writes::mask, output == diff::Output::mask && opens);
+      EXPECT_EQ(s.open == diff::Writes::changed, output == diff::Output::overlay && opens);
+    }
+  }
+}
+
+TEST(DiffSchedule, MemoryDoesNotOverlap) {
+  Random random(5);
+  for (int round = 0; round < 500; ++round) {
+    const Geometry geometry{random.pick(all_formats()), random.between(1, 700), random.between(1, 90)};
+    diff::Params params = random_params(random, geometry.width, geometry.height);
+    params.reference = diff::Reference(random.below(int(diff::Reference::pooled)));
+    if (random.below(8) == 0) params.reference = diff::Reference::background, params.threshold = 0;
+    const diff::Plan plan = resolved(params, geometry);
+    const diff::Memory memory = diff::memory_of(plan);
+    const std::size_t frame = diff::frame_layout(plan).bytes, bits = plan.mask_pitch() * plan.analysis.height;
+    const bool pooled = plan.params.reference == diff::Reference::pooled,
+               shows = params.output == diff::Output::difference;
+    const bool opens = pooled || params.open_radius > 0 || params.light_change_ratio > 0,
+               scales = params.analysis_scale > 1;
+    const bool model = plan.has_model(), background = plan.params.reference == diff::Reference::background ||
+                                                      plan.params.reference == diff::Reference::median;
+    EXPECT_EQ(memory.ring.size(), plan.borrows() ? 0u : std::size_t(diff::kept_frames(plan.params)));
+    EXPECT_EQ(diff::kept_frames(plan.params),
+              diff::ring_size(plan.params) + (params.reference == diff::Reference::previous));
+    EXPECT_EQ(memory.model != diff::Memory::none, model || background);
+    EXPECT_EQ(memory.counted != diff::Memory::none, !plan.counted_bits.empty());
+    EXPECT_NE(memory.changed, diff::Memory::none);
+    EXPECT_EQ(memory.final_mask == memory.changed, !opens && !scales);  // nothing follows the comparison
+    EXPECT_EQ(memory.learning != diff::Memory::none, pooled);
+    const bool completes = pooled && (params.output == diff::Output::mask || params.output == diff::Output::overlay);
+    EXPECT_EQ(memory.filled != diff::Memory::none, completes && scales);
+    EXPECT_EQ(memory.shown != diff::Memory::none, completes);
+    EXPECT_EQ(memory.spare_records != diff::Memory::none, completes);
+    const std::size_t mask = diff::final_pitch(plan) * std::size_t(geometry.height);
+    const diff::Tiles tiles = diff::make_schedule(plan).frame;
+    EXPECT_EQ(memory.small != diff::Memory::none, scales && (!pooled || shows));
+    EXPECT_EQ(memory.small_difference != diff::Memory::none, scales && shows);
+    EXPECT_EQ(memory.foreground != diff::Memory::none, model && !pooled);
+    const std::size_t model_bytes = model ? plan.model_bytes() : 2 * frame;
+    const auto expect_apart = [](const std::vector<std::pair<std::size_t, std::size_t>>& parts, std::size_t end) {
+      std::size_t at = 0;  // parts are in order
+      for (const auto& [offset, bytes] : parts) {
+        if (offset == diff::Memory::none) continue;
+        EXPECT_GE(offset, at);
+        EXPECT_EQ(offset % 256, 0u);
+        at = offset + bytes;
+      }
+      EXPECT_GE(end, at);
+    };
+    std::vector<std::pair<std::size_t, std::size_t>> kept;
+    for (std::size_t offset : memory.ring) kept.emplace_back(offset, frame);
+    kept.emplace_back(memory.model, model_bytes);
+    kept.emplace_back(memory.state, 256);
+    expect_apart(kept, memory.kept_bytes);
+    expect_apart({{memory.counted, bits},
+                  {memory.changed, bits},
+                  {opens || scales ? memory.final_mask : diff::Memory::none, mask},
+                  {memory.filled, bits},
+                  {memory.shown, mask},
+                  {memory.spare_records, tiles.count() * tiles.record_bytes},
+                  {memory.learning, plan.cells.changed.size()},
+                  {memory.foreground, bits},
+                  {memory.small, frame},
+                  {memory.small_difference, frame}},
+                 memory.bits_bytes);
+  }
+}
+
+}  // namespace
+}  // namespace cudavision::test
