@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Runs every test that works on this machine:
-#   tests/run.sh [MESON_TEST_ARGUMENT]…      (such as --suite=kernels, or a test's name)
+#   tests/run.sh [MESON_TEST_ARGUMENT]…      (such as --suite=kernels, a test's name, or --list)
 # Installs missing Debian packages, builds, runs `meson test` and the examples, and prints a table. The last line counts
 # the test cases: N passed, N failed, N skipped. Exit status 0 only if none failed. With arguments the examples are not
 # run. SANITIZE=address,undefined or SANITIZE=thread builds the CPU backend with these sanitizers in a folder of its own
@@ -73,6 +73,9 @@ if ! { choose_backends "$BUILD_DIR" "$cuda" &&
   build_project "$root" "$BUILD_DIR" "${backend_options[@]}" "${options[@]}" && make_ray_environment "$BUILD_DIR" &&
   install_mutator "$BUILD_DIR" && { [[ ! $sanitizers ]] || prepare_sanitizers; }; }; then
   row FAIL build 0 0 1 0 'nothing was tested'
+elif [[ " $* " == *' --list '* ]]; then  # leaves no log
+  meson test -C "$BUILD_DIR" --no-rebuild "${suites[@]}" "$@"
+  exit
 else
   status=0
   # A log of its own, because another `meson test` in this folder writes to testlog.json. Those of earlier runs stay
