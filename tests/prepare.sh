@@ -202,14 +202,19 @@ install_for_build() {
 }
 
 # build_project SOURCE_FOLDER BUILD_FOLDER [MESON_OPTION | TARGET]…: configures and builds. Always configures again,
-# since packages may have been installed.
+# since packages may have been installed. A new folder gets no debug information, unless asked for (-Ddebug=true): C++
+# then compiles in two thirds of the time.
 build_project() {
   local source=$1 build=$2 argument options=() targets=()
   shift 2
   for argument in "$@"; do
     if [[ $argument == -* ]]; then options+=("$argument"); else targets+=("$argument"); fi
   done
-  if [[ -f $build/build.ninja ]]; then options+=(--reconfigure); fi
+  if [[ -f $build/build.ninja ]]; then
+    options+=(--reconfigure)
+  else
+    options=(-Ddebug=false "${options[@]}")
+  fi
   mkdir -p "$build"
   if ! meson setup "${options[@]}" "$build" "$source" >"$build/setup.log" 2>&1; then
     cat "$build/setup.log" >&2

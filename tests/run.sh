@@ -20,7 +20,7 @@ export BUILD_DIR
 options=() suites=()
 if [[ ${WERROR:-} ]]; then options+=(-Dwerror=true); fi
 if [[ $sanitizers ]]; then
-  options+=(-Dbenchmarks=disabled -Db_sanitize="$sanitizers" -Db_lundef=false)
+  options+=(-Ddebug=true -Dbenchmarks=disabled -Db_sanitize="$sanitizers" -Db_lundef=false)
   suites=(--suite=kernels --suite=elements)
 fi
 work=$(mktemp -d)

@@ -46,7 +46,7 @@ for program in clang++ llvm-cov llvm-profdata; do
 done
 mkdir -p "$build"
 if [[ ! -f $build/build.ninja ]]; then export CC=clang CXX=clang++; fi
-build_project "$root" "$build" -Dfuzzers=enabled -Dcuda=disabled -Dtests=disabled -Dbenchmarks=disabled \
+build_project "$root" "$build" -Ddebug=true -Dfuzzers=enabled -Dcuda=disabled -Dtests=disabled -Dbenchmarks=disabled \
   -Db_lundef=false fuzzers >"$build/build.log" 2>&1 ||
   { tail -40 "$build/build.log" >&2; exit 1; }
 findings=$build/findings logs=$build/fuzz-logs
