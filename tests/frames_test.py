@@ -251,8 +251,8 @@ class Lifetimes(unittest.TestCase):
         self.assertEqual([array.astype(int).sum() for array in arrays], sums)
 
     def test_capsule_without_consumer(self):
-        buffer, _, frame = new_frame("GRAY8", 8, 4)
         for options in ({}, {"max_version": (1, 0)}, {"max_version": (0, 8)}):
+            buffer, _, frame = new_frame("GRAY8", 8, 4)
             capsule = frame.__dlpack__(**options)
             self.assertEqual(references(buffer), 2)  # the owner has one reference to the buffer
             self.assertIn("dltensor_versioned" if options.get("max_version") == (1, 0) else '"dltensor"', repr(capsule))
@@ -262,7 +262,6 @@ class Lifetimes(unittest.TestCase):
             del capsule
             gc.collect()
             self.assertEqual(references(buffer), 1)
-            frame = frames.Frame(buffer, caps_of("GRAY8", 8, 4))
 
     def test_capsule_is_consumed_once(self):
         class Once:
@@ -291,7 +290,7 @@ class Lifetimes(unittest.TestCase):
 
         def work():
             for _ in range(200):
-                sums.append(int(numpy.from_dlpack(frame).sum()))
+                sums.append(int(numpy.from_dlpack(frame).sum()))  # noqa: F821: deleted below, when all have ended
 
         threads = [threading.Thread(target=work) for _ in range(4)]
         for thread in threads:

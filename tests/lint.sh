@@ -1,15 +1,22 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Checks the sources without running them:   tests/lint.sh format | cppcheck | shell | columns
+# Checks the sources without running them:   tests/lint.sh format | cppcheck | shell | python | columns
 #   format    .clang-format, with clang-format 14, since other versions break lines differently; and who asks for a
 #             backend includes backends.h
 #   cppcheck  cppcheck's warnings for kernels, gst and examples
 #   shell     shellcheck's warnings for all scripts
+#   python    flake8's errors for all Python: names that do not exist, and what is imported or set and never used
 #   columns   lines of more than 120 characters in programs, scripts, styles, pages of HTML and settings
 # Exit status: 0; 1 if there are warnings; 77 if the tool is missing.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 skip() { echo "skipped: $*"; exit 77; }
+files() { git -c safe.directory="$PWD" ls-files -z "$@" 2>/dev/null; }
+in_clone() { files >/dev/null || skip 'this is no clone'; }
+# programs [NAME]: the files whose first line asks for an interpreter, such as python3.
+programs() {
+  files | xargs -0 awk "FNR == 1 && /^#!.*${1:-}/ "'{ printf "%s%c", FILENAME, 0 } { nextfile }'
+}
 sources() { find "$@" -regex '.*\.\(cpp\|hpp\|cu\|cuh\|h\)' -not -path './build*' -print0; }
 
 case ${1:-} in
@@ -39,13 +46,16 @@ case ${1:-} in
     shellcheck --external-sources .ci/run release/*.sh tests/*.sh tests/*/*.sh examples/*.sh examples/*/*.sh docs/*.sh \
       gst/packaging/*.sh
     ;;
+  python)
+    command -v flake8 >/dev/null || skip 'there is no flake8'
+    in_clone
+    { files -- '*.py'; programs python; } | sort -zu | xargs -0 flake8 --isolated --select=E9,F
+    ;;
   columns)
-    files() { git -c safe.directory="$PWD" ls-files -z "$@" 2>/dev/null; }
-    files >/dev/null || skip 'this is no clone'
+    in_clone
     # Left out are C++, whose lines clang-format breaks, as far as they can be broken; pages, whose tables need long
     # lines; and what is compared or read line by line: the corpora, cpp.rules, filters.validatetest.in, Dockerfile.
     kinds=('*.py' '*.sh' '*.js' '*.css' '*.html' '*.yml' '*.yaml' '*.toml' '*meson.build' meson_options.txt)
-    programs() { files | xargs -0 awk 'FNR == 1 && /^#!/ { printf "%s%c", FILENAME, 0 } { nextfile }'; }
     long=$({ files -- "${kinds[@]}"; programs; } | sort -zu | LC_ALL=C.UTF-8 xargs -0 grep -asHnE '.{121}' || true)
     if [[ $long ]]; then
       echo "these lines have more than 120 characters:" >&2
@@ -54,7 +64,7 @@ case ${1:-} in
     fi
     ;;
   *)
-    echo "usage: tests/lint.sh format | cppcheck | shell | columns" >&2
+    echo "usage: tests/lint.sh format | cppcheck | shell | python | columns" >&2
     exit 1
     ;;
 esac

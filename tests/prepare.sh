@@ -11,7 +11,7 @@ packages_cuda=(libgstreamer-plugins-bad1.0-dev)  # GStreamer's CUDA library; on 
 packages_run=(gstreamer1.0-tools gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-plugins-bad
   gstreamer1.0-libav)
 packages_report=(python3-gi python3-gst-1.0 python3-numpy gir1.2-gst-plugins-base-1.0)  # the examples in Python
-packages_test=(libgtest-dev libbenchmark-dev valgrind python3 python3-numpy cppcheck shellcheck)
+packages_test=(libgtest-dev libbenchmark-dev valgrind python3 python3-numpy cppcheck flake8 shellcheck)
 packages_fuzz=(clang llvm libclang-rt-dev python3-venv)  # tests/fuzz/fuzz.sh
 # Large programs that single tests use, by the word that asks for them (WITH='mqtt browser' tests/run.sh). Tests skip
 # without them.

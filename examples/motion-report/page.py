@@ -18,7 +18,6 @@ import numpy
 
 import common
 
-import recording
 import tables
 
 HERE = pathlib.Path(__file__).resolve().parent

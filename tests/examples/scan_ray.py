@@ -293,7 +293,7 @@ if any(each.endswith("analyse.py") for each in sys.orig_argv):
         self.assertEqual({row["clip"]: (row["cpu_seconds"], row["frames"]) for row in rows}, before)
         self.assertFalse([row for row in table("out/events.parquet") if row["cut"]])
         cut = [row["cut"] for row in table("out/objects.parquet")]
-        self.assertTrue(cut and all(f"_object-" in file and pathlib.Path("out", file).is_file() for file in cut), cut)
+        self.assertTrue(cut and all("_object-" in file and pathlib.Path("out", file).is_file() for file in cut), cut)
         self.assertEqual(len(cut), len(list(self.folder.glob("out/clips/*/*.mkv"))))
         # A run without --clips leaves them.
         out, err = self.finish(self.start("clips", "--out=out"), 0)

@@ -247,9 +247,9 @@ class Rows(unittest.TestCase):
         for duration, count, end in ((common.Gst.CLOCK_TIME_NONE, 1, 30), (common.Gst.CLOCK_TIME_NONE, 2, 25),
                                      (10**9, 1, 21)):
             rows = recorder.Recorder(None)
-            for time, event in (0, "none"), (10, "none"), (20, "light"), (20, "none"):
+            for seconds, event in (0, "none"), (10, "none"), (20, "light"), (20, "none"):
                 rows.on_motion(common.Gst.Structure.from_string(
-                    f"cudadiff, event=(string){event}, stream-time=(guint64){time * 10**9}, "
+                    f"cudadiff, event=(string){event}, stream-time=(guint64){seconds * 10**9}, "
                     f"duration=(guint64){duration}, frames=(guint64){count}, motion-frames=(guint64)0, "
                     "changed-ratio=(double)0, changed-mean=(double)0, changed-max=(double)0")[0])
             self.assertEqual(rows.result()["duration"], end)

@@ -428,7 +428,7 @@ class Making(Case):
     def test_wrapped_or_copied(self):
         """Arrays whose kernels are late become buffers; their memory is not written again before it was read."""
         for library in ("torch", "cupy"):
-            maker, stream, buffers = frames.BufferMaker("RGBA", WIDTH, HEIGHT), new_stream(), []
+            maker, stream = frames.BufferMaker("RGBA", WIDTH, HEIGHT), new_stream()
             with gst.pipeline(
                 f'appsrc name=source format=time caps="{maker.caps}" ! cudagaussian backend=cuda ! '
                 'video/x-raw,format=RGBA ! '

@@ -7,7 +7,6 @@ import os
 import shlex
 import shutil
 import subprocess
-from pathlib import Path
 
 OPTIONS = ['-Db_coverage=true', '-Doptimization=1', '-Ddebug=false']
 

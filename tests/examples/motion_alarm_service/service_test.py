@@ -251,7 +251,7 @@ class Units(unittest.TestCase):
     def test_snapshots_are_not_too_many(self):
         sent, now = [], [0.0]
         each = best_view.BestView(sent.append, lambda: now[0])
-        with mock.patch.object(best, "score_of", lambda sample: sample):
+        with mock.patch.object(best_view, "score_of", lambda sample: sample):
             each.look(5, "before the motion")
             each.begin()
             for score in (10, 11, 13, 12, 20, 19):
