@@ -196,6 +196,106 @@ void lay_over(Pixel& below, Triple s, double own, double k, const blend::Pad& pa
   below.alpha = pad.op == blend::Operator::add ? std::min(m, under + over) : sum;
 }
 
+/// The background at x, y.
+Pixel background_at(const blend::Background& background, const Scale& scale, int x, int y) {
+  using Kind = blend::Background::Kind;
+  const auto of_rgb = [&](double r, double g, double b) {
+    Triple samples = scale.from_rgb({r, g, b});
+    for (double& v : samples) v = std::clamp(std::nearbyint(v), 0.0, scale.max);
+    return samples;
+  };
+  const auto byte = [&](int shift) { return (background.argb >> shift & 255) / 255.0; };
+  const double gray = ((x / 8 + y / 8) % 2 ? 160 : 80) * scale.step;
+  const double chroma = scale.family == Family::rgb ? gray : scale.middle;
+  switch (background.kind) {
+    case Kind::checker:
+      return {{gray, chroma, chroma}, scale.max};
+    case Kind::white:
+      return {of_rgb(1, 1, 1), scale.max};
+    case Kind::color:
+      return {of_rgb(byte(16), byte(8), byte(0)), std::nearbyint(byte(24) * scale.max)};
+    default:
+      return {of_rgb(0, 0, 0), background.kind == Kind::transparent ? 0 : scale.max};
+  }
+}
+
+/// A pad's picture at its place in the output.
+class Placed {
+ public:
+  using Samples = std::array<double, 4>;  // as in Source; those that the format lacks are black, gray and opaque
+
+  explicit Placed(const Pad& pad)
+      : scale(pad.picture.format(), pad.params.color), params_(pad.params), source_(pad.picture) {
+    const Geometry& size = pad.picture.geometry();
+    crop_ = params_.crop.empty() ? Rect{0, 0, size.width, size.height} : params_.crop;
+    key_ = params_.key.color;
+    if (params_.key.mode == blend::Key::Mode::first_pixel) {
+      const Samples first = read([&](int c) { return double(source_.grids[c]->at(0, 0)); });
+      key_ = scale.to_rgb({first[0], first[1], first[2]});
+    }
+  }
+
+  Samples at(int x, int y) {
+    return read([&](int c) {
+      const Component& component = source_.components[c];
+      auto& across = columns_[{x, component.shift_x}];
+      auto& down = rows_[{y, component.shift_y}];
+      const Rect& place = params_.place;
+      if (across.empty())
+        across = axis(params_.interpolation, x - place.x, place.width, crop_.x, crop_.width, component.shift_x);
+      if (down.empty())
+        down = axis(params_.interpolation, y - place.y, place.height, crop_.y, crop_.height, component.shift_y);
+      double sum = 0;
+      for (const auto& [row, down_weight] : down)
+        for (const auto& [column, weight] : across) sum += down_weight * weight * source_.grids[c]->at(column, row);
+      return sum;
+    });
+  }
+
+  /// The share of a pixel that the key leaves.
+  double kept(const Triple& samples) const {
+    const blend::Key& key = params_.key;
+    if (key.mode == blend::Key::Mode::none) return 1;
+    const double beyond = key_distance(scale.to_rgb(samples), key_) - key.tolerance;
+    return key.softness > 0 ? std::clamp(beyond / key.softness, 0.0, 1.0) : beyond > 0.001;
+  }
+
+  const Scale scale;
+
+ private:
+  template <typename Of>
+  Samples read(Of&& of) const {
+    Samples samples{0, scale.middle, scale.middle, scale.max};
+    for (int c = 0; c < 4; ++c)
+      if (source_.grids[c]) samples[c] = of(c);
+    return samples;
+  }
+
+  const blend::Pad& params_;
+  const Source source_;
+  Rect crop_;
+  Triple key_;
+  std::map<std::pair<int, int>, std::map<int, double>> columns_, rows_;  // by coordinate and shift
+};
+
+double sample_of(const Pixel& pixel, Role role, double max) {
+  switch (role) {
+    case Role::luma:
+    case Role::red:
+      return pixel.color[0];
+    case Role::cb:
+    case Role::green:
+      return pixel.color[1];
+    case Role::cr:
+    case Role::blue:
+      return pixel.color[2];
+    case Role::alpha:
+      return pixel.alpha;
+    default:
+      return max;
+  }
+}
+
 }  // namespace
 
 Picture blend(const Geometry& geometry, const blend::Color& color, const blend::Background& background,
@@ -208,75 +308,21 @@ Picture blend(const Geometry& geometry, const blend::Color& color, const blend::
              background.kind != Kind::transparent && (background.kind != Kind::color || background.argb >> 24 == 255),
              division};
   for (const Component& c : format.components) out.alpha = out.alpha || c.role == Role::alpha;
-  const double m = out.scale.max;
   std::vector<Pixel> pixels(std::size_t(geometry.width) * geometry.height);
-  for (int y = 0; y < geometry.height; ++y) {
-    for (int x = 0; x < geometry.width; ++x) {
-      Pixel& pixel = pixels[std::size_t(y) * geometry.width + x];
-      const double gray = ((x / 8 + y / 8) % 2 ? 160 : 80) * out.scale.step;
-      const bool rgb = out.scale.family == Family::rgb;
-      const auto of_rgb = [&](double r, double g, double b) {
-        Triple samples = out.scale.from_rgb({r, g, b});
-        for (double& v : samples) v = std::clamp(std::nearbyint(v), 0.0, m);
-        return samples;
-      };
-      const auto byte = [&](int shift) { return (background.argb >> shift & 255) / 255.0; };
-      switch (background.kind) {
-        case Kind::checker:
-          pixel = {{gray, rgb ? gray : out.scale.middle, rgb ? gray : out.scale.middle}, m};
-          break;
-        case Kind::white:
-          pixel = {of_rgb(1, 1, 1), m};
-          break;
-        case Kind::color:
-          pixel = {of_rgb(byte(16), byte(8), byte(0)), std::nearbyint(byte(24) * m)};
-          break;
-        default:
-          pixel = {of_rgb(0, 0, 0), background.kind == Kind::transparent ? 0 : m};
-      }
-    }
-  }
+  const auto pixel_at = [&](int x, int y) -> Pixel& { return pixels[std::size_t(y) * geometry.width + x]; };
+  for (int y = 0; y < geometry.height; ++y)
+    for (int x = 0; x < geometry.width; ++x) pixel_at(x, y) = background_at(background, out.scale, x, y);
 
   for (const Pad& pad : pads) {
-    const blend::Pad& p = pad.params;
-    if (p.alpha == 0 || p.place.empty()) continue;
-    const Source source(pad.picture);
-    const Scale in(pad.picture.format(), p.color);
-    const Geometry& size = pad.picture.geometry();
-    const Rect crop = p.crop.empty() ? Rect{0, 0, size.width, size.height} : p.crop;
-    const auto read = [&](auto&& of) {
-      std::array<double, 4> s{0, in.middle, in.middle, in.max};
-      for (int c = 0; c < 4; ++c)
-        if (source.grids[c]) s[c] = of(c);
-      return s;
-    };
-    const std::array<double, 4> first = read([&](int c) { return double(source.grids[c]->at(0, 0)); });
-    const Triple key =
-        p.key.mode == blend::Key::Mode::first_pixel ? in.to_rgb({first[0], first[1], first[2]}) : p.key.color;
-    std::map<std::pair<int, int>, std::map<int, double>> columns, rows;  // by coordinate and shift
-    for (int y = std::max(0, p.place.y); y < std::min(geometry.height, p.place.y + p.place.height); ++y) {
-      for (int x = std::max(0, p.place.x); x < std::min(geometry.width, p.place.x + p.place.width); ++x) {
-        const std::array<double, 4> s = read([&](int c) {
-          const Component& component = source.components[c];
-          auto& across = columns[{x, component.shift_x}];
-          auto& down = rows[{y, component.shift_y}];
-          if (across.empty())
-            across = axis(p.interpolation, x - p.place.x, p.place.width, crop.x, crop.width, component.shift_x);
-          if (down.empty())
-            down = axis(p.interpolation, y - p.place.y, p.place.height, crop.y, crop.height, component.shift_y);
-          double sum = 0;
-          for (const auto& [row, down_weight] : down)
-            for (const auto& [column, weight] : across) sum += down_weight * weight * source.grids[c]->at(column, row);
-          return sum;
-        });
+    const Rect& place = pad.params.place;
+    if (pad.params.alpha == 0 || place.empty()) continue;
+    Placed placed(pad);
+    for (int y = std::max(0, place.y); y < std::min(geometry.height, place.y + place.height); ++y) {
+      for (int x = std::max(0, place.x); x < std::min(geometry.width, place.x + place.width); ++x) {
+        const Placed::Samples s = placed.at(x, y);
         const Triple samples{s[0], s[1], s[2]};
-        double k = 1;
-        if (p.key.mode != blend::Key::Mode::none) {
-          const double beyond = key_distance(in.to_rgb(samples), key) - p.key.tolerance;
-          k = p.key.softness > 0 ? std::clamp(beyond / p.key.softness, 0.0, 1.0) : beyond > 0.001;
-        }
-        lay_over(pixels[std::size_t(y) * geometry.width + x], convert(samples, in, out.scale), s[3] / in.max * m, k, p,
-                 out);
+        lay_over(pixel_at(x, y), convert(samples, placed.scale, out.scale), s[3] / placed.scale.max * out.scale.max,
+                 placed.kept(samples), pad.params, out);
       }
     }
   }
@@ -287,30 +333,9 @@ Picture blend(const Geometry& geometry, const blend::Color& color, const blend::
       for (int x = 0; x < grid.width; ++x) {
         double sum = 0;
         int count = 0;
-        for (int py = y << c.shift_y; py < std::min((y + 1) << c.shift_y, geometry.height); ++py) {
-          for (int px = x << c.shift_x; px < std::min((x + 1) << c.shift_x, geometry.width); ++px, ++count) {
-            const Pixel& pixel = pixels[std::size_t(py) * geometry.width + px];
-            switch (c.role) {
-              case Role::luma:
-              case Role::red:
-                sum += pixel.color[0];
-                break;
-              case Role::cb:
-              case Role::green:
-                sum += pixel.color[1];
-                break;
-              case Role::cr:
-              case Role::blue:
-                sum += pixel.color[2];
-                break;
-              case Role::alpha:
-                sum += pixel.alpha;
-                break;
-              default:
-                sum += m;
-            }
-          }
-        }
+        for (int py = y << c.shift_y; py < std::min((y + 1) << c.shift_y, geometry.height); ++py)
+          for (int px = x << c.shift_x; px < std::min((x + 1) << c.shift_x, geometry.width); ++px, ++count)
+            sum += sample_of(pixel_at(px, py), c.role, out.scale.max);
         grid.at(x, y) = int(std::nearbyint(sum / count));
       }
     }

@@ -178,7 +178,7 @@ double Pooled::around(int radius, int x, int y, Of of) const {
 double Pooled::spread(int channel, std::size_t i) const { return std::max(6.0, variance_[std::size_t(channel)][i]); }
 
 /// Adds the pixels that have a changed pixel on each side, up to four cells (at most 32 pixels) away.
-std::vector<std::uint8_t> Pooled::with_enclosed(const std::vector<std::uint8_t>& changed) const {
+Pooled::Mask Pooled::with_enclosed(const std::vector<std::uint8_t>& changed) const {
   const int reach = std::min(32, 4 * params_.cell_size);
   const auto seen = [&](int x, int y, int dx, int dy) {
     for (int away = 1; away <= reach; ++away) {
@@ -196,8 +196,8 @@ std::vector<std::uint8_t> Pooled::with_enclosed(const std::vector<std::uint8_t>&
   return all;
 }
 
-std::vector<std::uint8_t> Pooled::refined(const Picture& src, int scale, const std::vector<std::uint8_t>& changed,
-                                          const std::vector<std::uint8_t>& counted) const {
+Pooled::Mask Pooled::refined(const Picture& src, int scale, const std::vector<std::uint8_t>& changed,
+                             const std::vector<std::uint8_t>& counted) const {
   const std::vector<Values> frame = read(src);
   const int across = (width_ + scale - 1) / scale, down = (height_ + scale - 1) / scale;
   const auto each_near = [&](int block, int radius, auto work) {
@@ -241,91 +241,125 @@ std::vector<std::uint8_t> Pooled::refined(const Picture& src, int scale, const s
   return mask;
 }
 
-std::vector<std::uint8_t> Pooled::submit(const Picture& src) {
-  const std::vector<Values> frame = read(src);
+void Pooled::start(const std::vector<Values>& frame) {
+  const std::size_t pixels = frame[0].size();
+  mean_ = frame;
+  for (std::size_t k = 0; k < frame.size(); ++k) variance_.emplace_back(pixels, k ? 4 : 9);
+  above_.assign(pixels, 0);
+  above_before_ = strong_ = above_;
+}
+
+/// What the background looks like in the light of this frame.
+Pooled::Expected Pooled::expect(const std::vector<Values>& frame) const {
   const int channels = int(frame.size());
-  const std::size_t pixels = std::size_t(width_) * height_;
-  std::vector<std::uint8_t> changed(pixels, 0);
+  std::vector<Values> cells{Values(std::size_t(across_) * down_, 1)};
+  for (int k = 1; k < channels; ++k) cells.emplace_back(cells[0].size(), 0);
+  if (params_.light_compensation) {
+    const Values gains = measured(frame, 0, {});
+    const Values all_gains = filled(gains, gain_of(frame[0]));
+    cells[0] = medians(all_gains);
+    for (int k = 1; k < channels; ++k)
+      cells[std::size_t(k)] = smooth_offsets(filled(measured(frame, k, gains), 0), all_gains, cells[0]);
+  }
+  Expected expected{frame, Values(frame[0].size())};
+  for (std::size_t i = 0; i < frame[0].size(); ++i) {
+    const int x = int(i) % width_, y = int(i) / width_;
+    expected.gain[i] = field(cells[0], x, y);
+    const double luma = expected.gain[i] * (mean_[0][i] + 4) - 4;
+    if (luma > 203 && frame[0][i] > 203) continue;
+    expected.values[0][i] = luma;
+    for (std::size_t k = 1; k < frame.size(); ++k)
+      expected.values[k][i] = expected.gain[i] * mean_[k][i] + field(cells[k], x, y);
+  }
+  return expected;
+}
+
+/// How unlike a shadow pixel i is, whose light is `dark` of the expected one: 10 at most.
+double Pooled::unlike_shadow(const std::vector<Values>& frame, const Expected& expected, double dark,
+                             std::size_t i) const {
+  double sum = 0;
+  for (std::size_t k = 0; k < frame.size(); ++k) {
+    const double off = frame[k][i] - dark * expected.values[k][i];
+    const double low = k == 0 ? -0.04 * expected.values[0][i] : k == 1 ? 0 : -16 * (1 - dark);
+    const double high = k == 0 ? 0.04 * expected.values[0][i] : k == 1 ? 16 * (1 - dark) : 0;
+    const double away = off - std::clamp(off, low, high);
+    sum += away * away / std::max(6.0, dark * dark * spread(int(k), i));
+  }
+  return std::min(sum, 10.0);
+}
+
+Pooled::Marks Pooled::mark(const std::vector<Values>& frame, const Expected& expected) {
+  const std::size_t pixels = frame[0].size();
+  Values evidence(pixels), unlike(pixels, 10);
+  for (std::size_t i = 0; i < pixels; ++i) {
+    double sum = 0;
+    for (std::size_t k = 0; k < frame.size(); ++k) {
+      const double away = frame[k][i] - expected.values[k][i];
+      sum += away * away / spread(int(k), i);
+    }
+    evidence[i] = std::min(sum, 11.0);
+  }
+  Marks marks{Mask(pixels), Mask(pixels), Mask(pixels)};
+  const double noise = 1 + 1.0 / frame_;  // of the mean of so many frames, too
+  const auto of = [](const Values& values) { return [&values](std::size_t i) { return values[i]; }; };
+  for (std::size_t i = 0; i < pixels; ++i) {
+    const int x = int(i) % width_, y = int(i) / width_;
+    const double near = around(2, x, y, of(evidence));
+    marks.above[i] = near > 6 * noise;
+    marks.raised[i] = near > 4 * noise;
+    strong_[i] = near > 8 * noise;
+    const double dark = (around(2, x, y, of(frame[0])) + 1) / (around(2, x, y, of(expected.values[0])) + 1);
+    if (dark >= params_.shadow_threshold && dark < 0.97 && expected.values[0][i] > 30)
+      unlike[i] = unlike_shadow(frame, expected, dark, i);
+  }
+  for (std::size_t i = 0; i < pixels; ++i)
+    marks.changed[i] =
+        marks.above[i] && !(params_.drop_shadows && around(1, int(i) % width_, int(i) / width_, of(unlike)) <= 4);
+  return marks;
+}
+
+/// Lets the means and variances follow the frame.
+void Pooled::learn(const std::vector<Values>& frame, const Expected& expected, const Marks& marks) {
+  const auto any_near = [&](const Mask& mask, std::size_t i) {
+    return around(1, int(i) % width_, int(i) / width_, [&](std::size_t j) { return mask[j]; }) > 0;
+  };
+  for (std::size_t i = 0; i < frame[0].size(); ++i) {
+    const bool near_above = any_near(marks.above, i);
+    const bool blinked = frame_ >= 50 && !near_above && above_[i] && !above_before_[i];
+    above_before_[i] = above_[i], above_[i] = near_above;
+    const double usual = std::max(1.0 / (frame_ + 1), params_.learning_rate < 0 ? 0.01 : params_.learning_rate);
+    const bool slow = frame_ >= 50 && any_near(marks.changed, i);
+    const double rate = slow ? 0.001 : usual;
+    const double of_variance = slow ? 0.0001 : frame_ >= 50 ? usual : std::max(usual, 0.05);
+    for (std::size_t k = 0; k < frame.size(); ++k) {
+      double& variance = variance_[k][i];
+      const double away = frame[k][i] - expected.values[k][i];
+      const double square = frame_ >= 50 ? std::min(away * away, 16 * spread(int(k), i)) : away * away;
+      mean_[k][i] += rate * away / std::max(expected.gain[i], 0.25);
+      const bool grows = marks.raised[i] && !near_above && square > variance;
+      if (blinked)
+        variance = 4 * spread(int(k), i);
+      else
+        variance += (grows ? std::max(of_variance, 0.2) : of_variance) * (square - variance);
+      if (params_.noise_limit > 0) variance = std::min(variance, params_.noise_limit * params_.noise_limit);
+    }
+    mean_[0][i] = std::max(mean_[0][i], -3.0);
+  }
+}
+
+Pooled::Mask Pooled::submit(const Picture& src) {
+  const std::vector<Values> frame = read(src);
+  Marks marks;
+  marks.changed.assign(frame[0].size(), 0);
   if (frame_ == 0) {
-    mean_ = frame;
-    for (int k = 0; k < channels; ++k) variance_.emplace_back(pixels, k ? 4 : 9);
-    above_.assign(pixels, 0);
-    above_before_ = strong_ = above_;
+    start(frame);
   } else {
-    std::vector<Values> cells{Values(std::size_t(across_) * down_, 1)}, expected = frame;
-    for (int k = 1; k < channels; ++k) cells.emplace_back(cells[0].size(), 0);
-    if (params_.light_compensation) {
-      const Values gains = measured(frame, 0, {});
-      const Values all_gains = filled(gains, gain_of(frame[0]));
-      cells[0] = medians(all_gains);
-      for (int k = 1; k < channels; ++k)
-        cells[std::size_t(k)] = smooth_offsets(filled(measured(frame, k, gains), 0), all_gains, cells[0]);
-    }
-    Values evidence(pixels), unlike(pixels, 10), gain(pixels);
-    for (std::size_t i = 0; i < pixels; ++i) {
-      const int x = int(i) % width_, y = int(i) / width_;
-      gain[i] = field(cells[0], x, y);
-      const double luma = gain[i] * (mean_[0][i] + 4) - 4;
-      double sum = 0;
-      for (int k = 0; k < channels; ++k) {
-        if (luma > 203 && frame[0][i] > 203) continue;
-        expected[std::size_t(k)][i] =
-            k == 0 ? luma : gain[i] * mean_[std::size_t(k)][i] + field(cells[std::size_t(k)], x, y);
-        const double away = frame[std::size_t(k)][i] - expected[std::size_t(k)][i];
-        sum += away * away / spread(k, i);
-      }
-      evidence[i] = std::min(sum, 11.0);
-    }
-    std::vector<std::uint8_t> above(pixels), raised(pixels), strong(pixels);
-    const double noise = 1 + 1.0 / frame_;  // of the mean of so many frames, too
-    const auto of = [](const Values& values) { return [&values](std::size_t i) { return values[i]; }; };
-    for (std::size_t i = 0; i < pixels; ++i) {
-      const int x = int(i) % width_, y = int(i) / width_;
-      above[i] = around(2, x, y, of(evidence)) > 6 * noise;
-      raised[i] = around(2, x, y, of(evidence)) > 4 * noise;
-      strong[i] = around(2, x, y, of(evidence)) > 8 * noise;
-      const double dark = (around(2, x, y, of(frame[0])) + 1) / (around(2, x, y, of(expected[0])) + 1);
-      if (dark < params_.shadow_threshold || dark >= 0.97 || expected[0][i] <= 30) continue;
-      double sum = 0;
-      for (int k = 0; k < channels; ++k) {
-        const double off = frame[std::size_t(k)][i] - dark * expected[std::size_t(k)][i];
-        const double low = k == 0 ? -0.04 * expected[0][i] : k == 1 ? 0 : -16 * (1 - dark);
-        const double high = k == 0 ? 0.04 * expected[0][i] : k == 1 ? 16 * (1 - dark) : 0;
-        const double away = off - std::clamp(off, low, high);
-        sum += away * away / std::max(6.0, dark * dark * spread(k, i));
-      }
-      unlike[i] = std::min(sum, 10.0);
-    }
-    strong_ = strong;
-    for (std::size_t i = 0; i < pixels; ++i)
-      changed[i] = above[i] && !(params_.drop_shadows && around(1, int(i) % width_, int(i) / width_, of(unlike)) <= 4);
-    for (std::size_t i = 0; i < pixels; ++i) {
-      const bool near = around(1, int(i) % width_, int(i) / width_, [&](std::size_t j) { return changed[j]; }) > 0;
-      const bool near_above = around(1, int(i) % width_, int(i) / width_, [&](std::size_t j) { return above[j]; }) > 0;
-      const bool blinked = frame_ >= 50 && !near_above && above_[i] && !above_before_[i];
-      above_before_[i] = above_[i], above_[i] = near_above;
-      const double usual = std::max(1.0 / (frame_ + 1), params_.learning_rate < 0 ? 0.01 : params_.learning_rate);
-      const bool slow = near && frame_ >= 50;
-      const double rate = slow ? 0.001 : usual, of_variance = slow           ? 0.0001
-                                                              : frame_ >= 50 ? usual
-                                                                             : std::max(usual, 0.05);
-      for (std::size_t k = 0; k < std::size_t(channels); ++k) {
-        const double away = frame[k][i] - expected[k][i];
-        const double square = frame_ >= 50 ? std::min(away * away, 16 * spread(int(k), i)) : away * away;
-        mean_[k][i] += rate * away / std::max(gain[i], 0.25);
-        const bool grows = raised[i] && !near_above && square > variance_[k][i];
-        if (blinked)
-          variance_[k][i] = 4 * spread(int(k), i);
-        else
-          variance_[k][i] += (grows ? std::max(of_variance, 0.2) : of_variance) * (square - variance_[k][i]);
-        if (params_.noise_limit > 0)
-          variance_[k][i] = std::min(variance_[k][i], params_.noise_limit * params_.noise_limit);
-      }
-      mean_[0][i] = std::max(mean_[0][i], -3.0);
-    }
+    const Expected expected = expect(frame);
+    marks = mark(frame, expected);
+    learn(frame, expected, marks);
   }
   ++frame_;
-  return with_enclosed(changed);
+  return with_enclosed(marks.changed);
 }
 
 }  // namespace cudavision::reference

@@ -12,17 +12,26 @@ namespace cudavision::reference {
 /// What a diff plan for the background with threshold 0 must find, in double precision; without opening and scale.
 class Pooled {
  public:
+  using Mask = std::vector<std::uint8_t>;  ///< 0 or 1 for each pixel
+
   Pooled(const diff::Params& params, const Geometry& geometry);
 
-  /// The changed pixels, 0 or 1 for each.
-  std::vector<std::uint8_t> submit(const Picture& src);
+  /// The changed pixels.
+  Mask submit(const Picture& src);
   /// The changed pixels of a frame whose blocks of scale × scale pixels changed or did not (row-major): pixels of the
   /// blocks at the outline follow the blocks around them that look like them. Where `counted` is 0, nothing changed.
-  std::vector<std::uint8_t> refined(const Picture& src, int scale, const std::vector<std::uint8_t>& changed,
-                                    const std::vector<std::uint8_t>& counted) const;
+  Mask refined(const Picture& src, int scale, const Mask& changed, const Mask& counted) const;
 
  private:
   using Values = std::vector<double>;
+  struct Expected {
+    std::vector<Values> values;  ///< of each channel
+    Values gain;
+  };
+  struct Marks {
+    Mask above, raised;  ///< whose neighbourhood differs much, and somewhat
+    Mask changed;        ///< what is above and no shadow
+  };
   std::vector<Values> read(const Picture& src) const;
   Values measured(const std::vector<Values>& frame, int channel, const Values& gains) const;
   double gain_of(const Values& luma) const;
@@ -33,16 +42,20 @@ class Pooled {
   template <typename Of>
   double around(int radius, int x, int y, Of of) const;
   double spread(int channel, std::size_t i) const;
-
-  std::vector<std::uint8_t> with_enclosed(const std::vector<std::uint8_t>& changed) const;
+  void start(const std::vector<Values>& frame);
+  Expected expect(const std::vector<Values>& frame) const;
+  double unlike_shadow(const std::vector<Values>& frame, const Expected& expected, double dark, std::size_t i) const;
+  Marks mark(const std::vector<Values>& frame, const Expected& expected);
+  void learn(const std::vector<Values>& frame, const Expected& expected, const Marks& marks);
+  Mask with_enclosed(const Mask& changed) const;
 
   const diff::Params params_;
   const int width_, height_, across_, down_;
   int frame_ = 0;
   std::vector<Values> mean_, variance_;
   /// The pixel or one beside it, in the last frame and in the frame before.
-  std::vector<std::uint8_t> above_, above_before_;
-  std::vector<std::uint8_t> strong_;  ///< in the last frame
+  Mask above_, above_before_;
+  Mask strong_;  ///< in the last frame
 };
 
 }  // namespace cudavision::reference
