@@ -17,6 +17,8 @@ for pair in ${MOUNT:-}; do
   mount --rbind -o ro "${pair%%:*}" "$root/${pair#*:}"
 done
 cp /etc/resolv.conf "$root/etc/"
+# debootstrap makes none, and nothing else there knows localhost.
+[[ -e $root/etc/hosts ]] || printf '127.0.0.1 localhost\n::1 localhost\n' >"$root/etc/hosts"
 if [[ ${PIP_CERT:-} ]]; then  # a network may have a certificate of its own
   cp "$PIP_CERT" "$root/pip.crt"
   set -- "$@" PIP_CERT=/pip.crt

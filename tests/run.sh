@@ -42,6 +42,7 @@ check() {
     *)
       row FAIL "$name" "$seconds" 0 1 0 "exit status $status"
       printf '%s failed:\n' "$name"
+      grep -aE -A20 '^(FAIL|ERROR):' "$work/log" | head -100 || true  # of unittest, wherever they are
       tail -50 "$work/log"
       ;;
   esac

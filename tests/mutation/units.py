@@ -43,7 +43,7 @@ def execute(unit, cpu_limit=1800, wall_limit=3600, environment=None, keep_output
     """Runs a unit. It ends after so many seconds of processor time, or, if it waits for something, of time."""
     def limits():
         resource.setrlimit(resource.RLIMIT_CPU, (int(cpu_limit) + 1, int(cpu_limit) + 5))
-        resource.setrlimit(resource.RLIMIT_DATA, (6 * GIB, 6 * GIB))
+        resource.setrlimit(resource.RLIMIT_DATA, (12 * GIB, 12 * GIB))  # tests with far rows reserve 7
         resource.setrlimit(resource.RLIMIT_FSIZE, (GIB, GIB))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     full = {**os.environ, **NO_COUNTERS, 'CUDAVISION_TEST_ROUNDS': '1',
