@@ -10,8 +10,10 @@ import os
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
 from pathlib import Path
+from unittest import mock
 
 TESTS = Path(__file__).resolve().parent
 sys.path.insert(0, str(TESTS))
@@ -162,6 +164,25 @@ class Parts(unittest.TestCase):
                 "Passed\na/b.cpp:12:F:waits:waits:1: why: no\n")
         self.assertEqual([part.environment for part in units.cases_of(unit, said)],
                          [{"CK_RUN_CASE": "keeps_metas"}, {"CK_RUN_CASE": "waits"}])
+
+    def test_measuring_goes_on_where_it_was_stopped(self):
+        program = units.Unit("tests", ["/bin/sh", "-c", "printf 'One.\\n  a\\nTwo.\\n  b\\n'", "sh"], {}, [])
+        said = []
+
+        def say(text):
+            said.append(text.split(":")[0])
+            if len(said) == 2:
+                raise KeyboardInterrupt
+
+        programs = mock.patch.object(units, "programs", lambda *_: [(program, True)])
+        with tempfile.TemporaryDirectory() as folder, programs:
+            build = types.SimpleNamespace(scratch=Path(folder), source=Path(folder), folder=Path(folder), sources={},
+                                          outputs={}, ninja=lambda *_: None)
+            with self.assertRaises(KeyboardInterrupt):
+                units.Coverage(build, []).measure([], [], say)
+            units.Coverage(build, []).measure([], [], say)
+            units.Coverage(build, []).measure([], [], say)
+        self.assertEqual(said, ["sh One", "sh Two", "sh Two"])
 
     def test_ends_what_hangs(self):
         for script, limits in {"while :; do :; done": {"cpu_limit": 1}, "sleep 1000": {"wall_limit": 1}}.items():

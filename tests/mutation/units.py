@@ -116,7 +116,7 @@ class Coverage:
         self.build, self.folders = build, folders
         self.path = build.scratch / 'coverage.json'
         kept = json.loads(self.path.read_text()) if self.path.exists() else {}
-        self.stamp = kept.get('stamp', {})  # program: state of its sources
+        self.stamp = kept.get('stamp', {})  # program, or part of it: state of its sources
         self.units = {name: Unit(**fields) for name, fields in kept.get('units', {}).items()}
         self.lines = kept.get('lines', {})  # unit: {file: its lines that run}
         # file: the lines that have code.
@@ -149,13 +149,17 @@ class Coverage:
             if self.stamp.get(unit.name) == state:
                 continue
             for name in [name for name in self.units if name.split(' ')[0] in (unit.name, Path(unit.command[0]).name)]:
-                self.units.pop(name), self.lines.pop(name, None)
+                if self.stamp.get(name) != state:
+                    self.units.pop(name), self.lines.pop(name, None)
             parts = list(suites_of(unit)) if gtest else []
             if not gtest:
                 said = self.measure_one(unit, say)
                 parts = list(cases_of(unit, said)) if unit.seconds >= LARGE else []
             for part in parts:
-                self.measure_one(part, say)
+                if self.stamp.get(part.name) != state:  # else it was measured by a run that was stopped
+                    self.measure_one(part, say)
+                    self.stamp[part.name] = state
+                    self.save()
             if len(parts) > 1:
                 self.units.pop(unit.name, None), self.lines.pop(unit.name, None)
             self.stamp[unit.name] = state
