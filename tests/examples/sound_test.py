@@ -37,6 +37,13 @@ def make_with_sound(path, video, muxer, *sounds, seconds=8, begin=0, end=8):
     return str(path)
 
 
+def one_thread(_, __, element):
+    """avdec_h265 of GStreamer 1.26 loses frames of a file whose first picture is a CRA if threads share its frames
+    ("Couldn't get codec frame"); the same file gives all frames with one thread, and with libde265dec."""
+    if element.find_property("max-threads") and element.get_factory().get_name().startswith("avdec"):
+        element.set_property("max-threads", 1)
+
+
 def decoded(path, kind):
     """Pairs of the stream time in seconds and the data of each sample of the first stream of a kind, `audio`
     or `video`."""
@@ -45,6 +52,7 @@ def decoded(path, kind):
     pipeline = common.parse(f"uridecodebin name=clip caps={kind}/x-raw(ANY) expose-all-streams=false ! {convert} ! "
                             "appsink name=sink sync=false",
                             clip={"uri": common.uri_of(path)})
+    pipeline.connect("deep-element-added", one_thread)
     return [(clips_of_events.stream_time(sample, sample.get_buffer().pts) / Gst.SECOND, numpy.frombuffer(
         sample.get_buffer().extract_dup(0, sample.get_buffer().get_size()),
         numpy.float32 if kind == "audio" else numpy.uint8))

@@ -34,7 +34,7 @@ class Build:
         self.tests = json.loads(run('meson', 'introspect', folder, '--tests'))
         targets = json.loads(run('meson', 'introspect', folder, '--targets'))
         self.outputs = {target['id']: [self.relative(name) for name in target['filename']] for target in targets}
-        self.sources = {target['id']: [name for group in target['target_sources'] for name in group['sources']]
+        self.sources = {target['id']: [name for group in target['target_sources'] for name in group.get('sources', [])]
                         for target in targets}
         self.commands = {entry['output']: entry for entry in json.loads((folder / 'compile_commands.json').read_text())}
         self.last = None  # the last object that was compiled without a change: (what it is made of, its bytes)

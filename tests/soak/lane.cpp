@@ -164,8 +164,10 @@ std::string Lane::choose_any() {
 void Lane::perform_any(const std::string& name, std::istream& numbers) {
   if (name == "null" || name == "ready") return stop_and_play(name == "null" ? GST_STATE_NULL : GST_STATE_READY);
   if (name == "pause") return pause_and_play(numbers);
-  if (name == "restart") ended_ = false;
-  if (name == "seek" || name == "restart") return seek(next(numbers, length()));
+  if (name == "seek" || name == "restart") {
+    ended_ = false;  // also a seek goes on, where a replay is faster than the recorded run and has ended before it
+    return seek(next(numbers, length()));
+  }
   if (name == "memory") {
     const std::size_t filter = std::size_t(next(numbers, memory_filters_.size()));
     const bool cuda = next(numbers, 2) != 0;
