@@ -281,6 +281,34 @@ TEST_P(DiffPooled, LimitsTheNoise) {
   EXPECT_GT(changed(17), 500u);
 }
 
+/// Bars over more than half of each cell, and then more light. No cell has enough pixels to measure it, but the frame
+/// has.
+TEST_P(DiffPooled, TakesTheGainOfTheFrameWhereNoCellHasOne) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  const diff::Params params = automatic();
+  const Geometry geometry{Format::GRAY8, 160, 96};
+  const auto plan = plan_for(backend, params, geometry);
+  reference::Pooled expected(params, geometry);
+  const auto bar = [](int x) { return x % 16 >= 2 && x % 16 < 14; };
+  const Scene scene{[](int frame, int, int) { return frame < 62 ? 1.0 : 1.3; }, 1, {}, {}};
+  for (int frame = 30; frame < 64; ++frame) {
+    Picture src = picture_of(scene, geometry, frame);
+    const reference::Component& gray = src.format().components[0];
+    reference::Grid grid = src.read(gray);
+    for (int y = 0; y < geometry.height; ++y)
+      for (int x = 0; x < geometry.width && frame >= 60; ++x)
+        if (bar(x)) grid.at(x, y) = (x + y) % 2 ? 20 : 230;
+    src.write(gray, grid);
+    const std::vector<std::uint8_t> mask = expected.submit(src), got = mask_in(run(backend, *plan, src));
+    std::size_t changed = 0, unlike = 0;
+    for (std::size_t i = 0; i < mask.size(); ++i) changed += got[i], unlike += mask[i] != got[i];
+    EXPECT_LE(unlike, mask.size() / 500) << frame;
+    EXPECT_EQ(changed > 0, frame >= 60) << frame;
+    EXPECT_LT(changed, mask.size() * 31 / 32) << frame << ": what is between bars is as before";
+  }
+}
+
 /// Where only light changed, the structure is that of the background.
 TEST_P(DiffPooled, KnowsTheStructureOfLight) {
   const Backend backend = GetParam();
