@@ -518,6 +518,33 @@ TEST(seeks_like_compositor, Each::run) {
   }
 }
 
+/// The base class would divide by the framerate of the output, which is not known yet.
+TEST(takes_lateness_before_its_caps_are_known, Each::run) {
+  Mixer mixer(run, "", "");
+  mixer.add(caps_text("RGB", {32, 24}));
+  mixer.play();
+  GstPad* src = gst_element_get_static_pad(mixer.element(), "src");
+  EXPECT(gst_pad_send_event(src, gst_event_new_qos(GST_QOS_TYPE_UNDERFLOW, 0.5, GST_MSECOND, GST_SECOND)));
+  gst_object_unref(src);
+  mixer.push(0, noise(mixer.video(0)));
+  mixer.end(0);
+  EXPECT_EQ(mixer.rest().size(), 1u);
+}
+
+/// The base class would make a segment that ends before it begins, which GStreamer answers with an assertion.
+TEST(refuses_a_seek_past_its_stop, Each::run) {
+  Mixer mixer(run, "", caps_text("RGB", {32, 24}));
+  mixer.add(caps_text("RGB", {32, 24}));
+  mixer.play();
+  mixer.push(0, noise(mixer.video(0)));
+  GstPad* src = gst_element_get_static_pad(mixer.element(), "src");
+  EXPECT(!gst_pad_send_event(src, gst_event_new_seek(1, GST_FORMAT_TIME, GST_SEEK_FLAG_NONE, GST_SEEK_TYPE_SET,
+                                                     5 * GST_SECOND, GST_SEEK_TYPE_SET, 2 * GST_SECOND)));
+  gst_object_unref(src);
+  mixer.end(0);
+  EXPECT_EQ(mixer.rest().size(), 1u);
+}
+
 /// A pad gets the navigation events over its picture, in coordinates of that picture.
 TEST(passes_navigation_to_the_pad_below_the_pointer, Each::run) {
   Mixer mixer(run, "", caps_text("RGB", {100, 80}));
