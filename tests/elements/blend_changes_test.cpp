@@ -101,6 +101,8 @@ TEST(answers_the_first_allocation_query, Each::run) {
       gst_query_parse_nth_allocation_pool(query.get(), 0, &pool, &bytes, nullptr, nullptr);
       EXPECT(pool && bytes >= 64 * 48 * 3 / 2);
       gst_object_unref(pool);
+      const Query without_caps(gst_query_new_allocation(nullptr, TRUE));
+      EXPECT(!gst_pad_query(pad, without_caps.get()));
     }
   }
 }
