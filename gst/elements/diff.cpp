@@ -32,11 +32,13 @@ constexpr Choice modes[] = {
 constexpr Choice shadow_choices[] = {{"keep", "A pixel in shadow has changed"},
                                      {"drop", "A pixel in shadow has not changed"}};
 
+enum class Preset { custom, indoor, outdoor, low_light, road };
 constexpr Choice presets[] = {{"custom", "The defaults of all properties"},
                               {"indoor", "Rooms: lamps that are switched and flicker, shadows, people near the camera"},
                               {"outdoor", "Yards and streets: clouds, swaying trees, rain, shaking masts"},
                               {"low-light", "Dark scenes with faint objects and noise of the sensor"},
-                              {"road", "Lanes on which vehicles follow each other all the time"}};
+                              {"road", "Lanes on which vehicles follow each other all the time"}};  // rows as Preset
+static_assert(std::size(presets) == std::size_t(Preset::road) + 1);
 
 constexpr guint most_regions = 65536;  // the largest max-regions
 
@@ -370,15 +372,15 @@ struct DiffElement {
   static Settings preset_values(const Settings& settings) {
     Settings values;
     values.preset = settings.preset;
-    if (settings.preset == 0) return values;
-    const bool indoor = settings.preset == 1, outdoor = settings.preset == 2, dark = settings.preset == 3,
-               road = settings.preset == 4;
+    const auto preset = Preset(settings.preset);
+    if (preset == Preset::custom) return values;
+    const bool indoor = preset == Preset::indoor, road = preset == Preset::road;
     values.reference = int(diff::Reference::background);
     values.threshold = values.analysis_scale = values.cell_size = 0;
     values.shadows = 1;
-    values.cell_threshold = dark ? 0.35 : 0.5;
+    values.cell_threshold = preset == Preset::low_light ? 0.35 : 0.5;
     values.min_area = 3;
-    values.min_motion_frames = outdoor || road ? 2 : 1;
+    values.min_motion_frames = preset == Preset::outdoor || road ? 2 : 1;
     values.gap = indoor ? 2 : road ? 1 : values.gap;
     // Vehicles on every second frame of a pixel are no noise.
     values.noise_limit = road ? 17 : values.noise_limit;

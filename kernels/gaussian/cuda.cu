@@ -12,7 +12,7 @@
 //                             (cuda_tile.cuh), if near_border_index() cannot find the rows. CPU: border_in_opencv in
 //                             cpu.cpp, because OpenCV gets the enum's number. gaussian.cpp: the message that lists
 //                             the borders
-//   numbers for another GPU   choose_kernel() below knows the device: "Four walks" in CONTRIBUTING.md
+//   numbers for another GPU   choose_kernel() below knows the device: "Walks" in CONTRIBUTING.md
 //   another depth or format   nothing, if core/format.cpp has it: sample_rules() reads depth and shift
 //   another sample type       only integers of 1 or 2 bytes, because products are of bytes: `sizeof(T)` and
 //                             `sample_bytes == 1` decide in Arithmetic, strip_blocks(), Samples and Large. float32
