@@ -229,7 +229,7 @@ TEST(equals_compositor_in_the_size_of_the_output, Each::run) {
   for (const char* pad : {"", "width=60 height=40 sizing-policy=keep-aspect-ratio", "width=60 height=40"})
     expect_compositor(run, "background=black", caps_text("RGB", {96, 64}, ",pixel-aspect-ratio=1/1"),
                       {{caps_text("RGB", {20, 20}, wide), pad, {255, 0, 0}}});
-  // Downstream wants pixels of a shape, of which the size follows.
+  // Downstream wants pixels of a shape. The size follows from it.
   for (const char* shape : {"2/1", "1/3", "[2/1,4/1]", "{4/3,16/15}"}) {
     at(shape);
     expect_compositor(

@@ -165,7 +165,7 @@ void Lane::perform_any(const std::string& name, std::istream& numbers) {
   if (name == "null" || name == "ready") return stop_and_play(name == "null" ? GST_STATE_NULL : GST_STATE_READY);
   if (name == "pause") return pause_and_play(numbers);
   if (name == "seek" || name == "restart") {
-    ended_ = false;  // also a seek goes on, where a replay is faster than the recorded run and has ended before it
+    ended_ = false;  // frames come again, also where a replay is so fast that it had ended before this seek
     return seek(next(numbers, length()));
   }
   if (name == "memory") {
