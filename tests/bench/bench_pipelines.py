@@ -471,6 +471,9 @@ def main():
         failures += failed
     else:
         print('skipped: start and latency: no program', options.timing)
+    if not rows:
+        print(f'nothing was measured: no case that runs here has a name with {options.only!r}')
+        return 1
     marks = [row['mark']['verdict'] for row in rows if 'mark' in row]
     if marks:
         print(f"limits: {marks.count('aim reached')} with the aim reached, {marks.count('must reached')} reached, "

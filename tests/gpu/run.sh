@@ -176,7 +176,7 @@ mode_sanitize() {
     filter=$(some_tests "$program" "${SANITIZE_TESTS:-16}")
     [[ -n $filter ]] || continue
     for tool in memcheck racecheck initcheck; do
-      run "$tool/${program##*/}" 90 "${bundled[@]}" compute-sanitizer --tool "$tool" \
+      run "$tool/${program##*/}" 500 "${bundled[@]}" compute-sanitizer --tool "$tool" \
         --error-exitcode 9 "$program" "--gtest_filter=$filter"
     done
   done

@@ -132,10 +132,7 @@ TEST_P(MixtureRows, EqualPixels) {
       EXPECT_LT(share, 0.9);
     }
 }
-INSTANTIATE_TEST_SUITE_P(All, MixtureRows, testing::ValuesIn(all_formats()),
-                         [](const testing::TestParamInfo<Format>& item) {
-                           return std::string(reference::definition(item.param).name);
-                         });
+INSTANTIATE_FOR_EACH_FORMAT(MixtureRows);
 
 TEST(MixtureRowsSettings, EqualPixels) {
   for (Format format : {Format::GRAY8, Format::RGB, Format::NV12, Format::P010_10LE})

@@ -176,43 +176,45 @@ TEST_P(DiffPooled, OddSizes) {
 }
 
 /// The same masks and counts on both backends.
-TEST(DiffPooledBackends, CudaEqualsCpu) {
+class DiffPooledBackends : public testing::TestWithParam<Format> {};
+
+TEST_P(DiffPooledBackends, CudaEqualsCpu) {
   SKIP_UNLESS_AVAILABLE(Backend::cpu);
   SKIP_UNLESS_AVAILABLE(Backend::cuda);
-  for (Format format : all_formats()) {
-    for (int scale : {1, 4}) {
-      for (diff::Output output : {diff::Output::mask, diff::Output::difference}) {
-        diff::Params params = automatic();
-        params.output = output;
-        params.analysis_scale = scale;
-        params.drop_shadows = scale == 1;
-        params.noise_limit = scale == 4 ? 2.5 : 0;
-        params.light_change_ratio = 0.6;
-        params.mask_regions = {{4, 5, 20, 30}};
-        const Geometry geometry{format, 203, 117};
-        const auto cpu = plan_for(Backend::cpu, params, geometry), cuda = plan_for(Backend::cuda, params, geometry);
-        std::vector<diff::Learning> decisions;
-        for (std::size_t i = 0; i < cpu->result().cells.changed.size(); ++i) decisions.push_back(diff::Learning(i % 3));
-        for (int frame = 45; frame < 70; ++frame) {
-          if (frame == 62) cpu->steer(decisions), cuda->steer(decisions);
-          if (frame == 66) cpu->steer({}), cuda->steer({});
-          const Picture src = frame == 67 ? make_picture(geometry, 3) : picture_of(everything, geometry, frame);
-          ASSERT_EQ(run(Backend::cpu, *cpu, src).sample_difference(run(Backend::cuda, *cuda, src), 0), "")
-              << info(format).name << " frame " << frame;
-          const diff::FrameResult x = cpu->result(), y = cuda->result();
-          ASSERT_EQ(x.cells.changed, y.cells.changed);
-          for (std::size_t i = 0; i < x.cells.changed.size(); ++i) {
-            if (x.cells.changed[i] == 0) continue;
-            ASSERT_EQ(std::memcmp(&x.cells.looks.at(i), &y.cells.looks.at(i), sizeof(diff::CellLooks)), 0)
-                << "cell " << i;
-          }
-          ASSERT_EQ(x.mean_difference, y.mean_difference);
-          ASSERT_EQ(x.light, y.light);
+  for (int scale : {1, 4}) {
+    for (diff::Output output : {diff::Output::mask, diff::Output::difference}) {
+      diff::Params params = automatic();
+      params.output = output;
+      params.analysis_scale = scale;
+      params.drop_shadows = scale == 1;
+      params.noise_limit = scale == 4 ? 2.5 : 0;
+      params.light_change_ratio = 0.6;
+      params.mask_regions = {{4, 5, 20, 30}};
+      const Geometry geometry{GetParam(), 203, 117};
+      const auto cpu = plan_for(Backend::cpu, params, geometry), cuda = plan_for(Backend::cuda, params, geometry);
+      std::vector<diff::Learning> decisions;
+      for (std::size_t i = 0; i < cpu->result().cells.changed.size(); ++i) decisions.push_back(diff::Learning(i % 3));
+      for (int frame = 45; frame < 70; ++frame) {
+        if (frame == 62) cpu->steer(decisions), cuda->steer(decisions);
+        if (frame == 66) cpu->steer({}), cuda->steer({});
+        const Picture src = frame == 67 ? make_picture(geometry, 3) : picture_of(everything, geometry, frame);
+        ASSERT_EQ(run(Backend::cpu, *cpu, src).sample_difference(run(Backend::cuda, *cuda, src), 0), "")
+            << "frame " << frame;
+        const diff::FrameResult x = cpu->result(), y = cuda->result();
+        ASSERT_EQ(x.cells.changed, y.cells.changed);
+        for (std::size_t i = 0; i < x.cells.changed.size(); ++i) {
+          if (x.cells.changed[i] == 0) continue;
+          ASSERT_EQ(std::memcmp(&x.cells.looks.at(i), &y.cells.looks.at(i), sizeof(diff::CellLooks)), 0)
+              << "cell " << i;
         }
+        ASSERT_EQ(x.mean_difference, y.mean_difference);
+        ASSERT_EQ(x.light, y.light);
       }
     }
   }
 }
+
+INSTANTIATE_FOR_EACH_FORMAT(DiffPooledBackends);
 
 /// A wall, before which something stands still.
 Picture standing(const Geometry& geometry, bool stands) {

@@ -910,10 +910,7 @@ TEST_P(MixtureBackends, CudaEqualsCpu) {
     }
   }
 }
-INSTANTIATE_TEST_SUITE_P(All, MixtureBackends, testing::ValuesIn(all_formats()),
-                         [](const testing::TestParamInfo<Format>& item) {
-                           return std::string(reference::definition(item.param).name);
-                         });
+INSTANTIATE_FOR_EACH_FORMAT(MixtureBackends);
 
 class Mixture : public testing::TestWithParam<Backend> {};
 

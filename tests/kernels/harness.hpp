@@ -168,6 +168,12 @@ inline std::string format_name(const ::testing::TestParamInfo<BackendAnd<Format>
                            format_name);                                                                              \
   INSTANTIATE_TEST_SUITE_P(Cuda, suite, testing::Combine(testing::Values(Backend::cuda), testing::ValuesIn(formats)), \
                            format_name)
+/// An instance for each format, for tests that compare two runs themselves.
+inline std::string name_of_format(const ::testing::TestParamInfo<Format>& item) {
+  return reference::definition(item.param).name;
+}
+#define INSTANTIATE_FOR_EACH_FORMAT(suite) \
+  INSTANTIATE_TEST_SUITE_P(All, suite, testing::ValuesIn(all_formats()), name_of_format)
 #define INSTANTIATE_FOR_BACKENDS(suite)                                \
   INSTANTIATE_TEST_SUITE_P(Cpu, suite, testing::Values(Backend::cpu)); \
   INSTANTIATE_TEST_SUITE_P(Cuda, suite, testing::Values(Backend::cuda))
