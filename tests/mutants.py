@@ -21,7 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from mutation import sample, units  # noqa: E402
-from mutation.build import Broken, Build  # noqa: E402
+from mutation.build import COUNTERS, OPTIONS, Broken, Build  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 REASONS = Path(__file__).with_name('mutation') / 'reasons.txt'
@@ -61,15 +61,16 @@ def reasons(path):
     return found
 
 
-def judge(mutant, outputs, build, coverage, patience):
+def judge(mutant, outputs, trials, patience):
     """Tries one change. Returns the fields for the journal."""
+    build = trials.build
     try:
         changed = build.changed(mutant, outputs)
     except Broken:
         return {'result': 'invalid'}
     if not changed:
         return {'result': 'same'}
-    tests = coverage.covering(mutant.file, mutant.line, map(build.compiled, outputs))
+    tests = trials.covering(mutant.file, mutant.line, map(build.compiled, outputs))
     built, spent = set(), 0
     with build.with_objects(changed):
         for number, unit in enumerate(tests):
@@ -126,12 +127,16 @@ def print_result(entries, known):
     return share
 
 
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--count', type=int, default=300, help='changes that count')
     parser.add_argument('--folder', action='append', help='gst/base, gst/elements and kernels; may be repeated')
-    parser.add_argument('--build', type=Path, default=ROOT / 'build-mutants', help='build folder of its own')
+    parser.add_argument('--build', type=Path, default=ROOT / 'build-mutants', help='its two builds, and the journal')
     parser.add_argument('--again', action='store_true', help='try the survivors in the journal again')
     parser.add_argument('--coverage', action='store_true', help='only print the line coverage')
     parser.add_argument('--must', type=float, default=0, help='per cent that must be noticed')
@@ -159,21 +164,24 @@ def main():
 
     own = source == ROOT
     folders = options.folder or ['gst/base', 'gst/elements', 'kernels']
-    build = Build(source, folder, ['-Dcuda=disabled', '-Dbenchmarks=disabled'] if own else [])
-    coverage = units.Coverage(build, folders)
-    coverage.measure(options.suites.split(','), SKIP, say=lambda text: print(text, file=sys.stderr, flush=True))
+    backend = ['-Dcuda=disabled', '-Dbenchmarks=disabled'] if own else []
+    coverage = units.Coverage(Build(source, folder / 'counters', COUNTERS + backend), folders)
+    coverage.measure(options.suites.split(','), SKIP, say)
     for each in folders:
         run, known = coverage.share(each)
         print(f'{each}: {run} of {known} lines run ({100 * run / max(known, 1):.1f} %)')
     if options.coverage:
         return 0
 
+    build = Build(source, folder / 'trials', OPTIONS + backend)
+    trials = units.Trials(build, coverage)
+    trials.measure(say)
     files, left_out = eligible(build, folders, options.objects)
     changes = sample.in_order([mutant for file in files for mutant in sample.mutants_of(mutator, source, file)],
                               options.seed)
     print(f'{len(changes)} changes in {len(files)} files; {len(left_out)} headers with more than {options.objects} '
           'objects are left out', flush=True)
-    journal, end = Journal(build.scratch / 'journal.jsonl'), time.monotonic() + 60 * (options.minutes or 1e9)
+    journal, end = Journal(folder / 'journal.jsonl'), time.monotonic() + 60 * (options.minutes or 1e9)
     entries, counted = [], 0
     for mutant in changes:
         if counted >= options.count:
@@ -184,9 +192,8 @@ def main():
                 if entry is None:
                     break
             else:
-                entry = journal.add(mutant, **judge(mutant, files[mutant.file], build, coverage, options.patience))
-                print(f'{counted + 1}: {entry["result"]} {mutant.file}:{mutant.line} {entry.get("by", "")}',
-                      file=sys.stderr, flush=True)
+                entry = journal.add(mutant, **judge(mutant, files[mutant.file], trials, options.patience))
+                say(f'{counted + 1}: {entry["result"]} {mutant.file}:{mutant.line} {entry.get("by", "")}')
         entries.append(entry)
         counted += entry['result'] in ('noticed', 'survived')
     share = print_result(entries, reasons(REASONS))

@@ -73,7 +73,7 @@ class Mutants(unittest.TestCase):
 
     def journal(self):
         return [json.loads(line)
-                for line in (self.build / "mutants/journal.jsonl").read_text(encoding="utf-8").splitlines()]
+                for line in (self.build / "journal.jsonl").read_text(encoding="utf-8").splitlines()]
 
     def test_notices_and_lists(self):
         said = self.run_tool()
@@ -98,7 +98,7 @@ class Mutants(unittest.TestCase):
         self.assertEqual({entry["tests"] for entry in self.journal() if entry["line"] == 10}, {0})
         # The source tree is as before, and so is what the build folder has.
         self.assertEqual((self.source / "code/ages.cpp").read_text(encoding="utf-8"), AGES)
-        subprocess.run(["meson", "test", "-C", self.build, "ages"], check=True, capture_output=True)
+        subprocess.run(["meson", "test", "-C", self.build / "trials", "ages"], check=True, capture_output=True)
 
         before = len(self.journal())
         self.assertEqual(self.run_tool().split("code: ")[1], said.split("code: ")[1])  # all of it from the journal
@@ -114,16 +114,16 @@ class Mutants(unittest.TestCase):
     def test_goes_on(self):
         self.run_tool("--count", "2")
         first = self.journal()
-        with (self.build / "mutants/journal.jsonl").open("a", encoding="utf-8") as file:
+        with (self.build / "journal.jsonl").open("a", encoding="utf-8") as file:
             file.write('\n{"key": "code/ag')  # killed while it wrote
         self.run_tool("--count", "3")
-        lines = (self.build / "mutants/journal.jsonl").read_text(encoding="utf-8").splitlines()
+        lines = (self.build / "journal.jsonl").read_text(encoding="utf-8").splitlines()
         self.assertEqual([json.loads(line) for line in lines[:len(first)]], first)
         self.assertEqual(sum(json.loads(line)["result"] != "same" for line in lines if line != '{"key": "code/ag'), 3)
 
     def test_restores_what_a_killed_run_left(self):
-        self.run_tool("--coverage")
         build = Build(self.source, self.build)
+        self.assertIsNone(build.ninja())
         library = next(name for name in build.files() if name.endswith(".a"))
         change = sample.Mutant("code/ages.cpp", 4, "  return age < legal;", "  return age > legal;")
         output = build.objects()[change.file][0]
@@ -183,6 +183,24 @@ class Parts(unittest.TestCase):
             units.Coverage(build, []).measure([], [], say)
             units.Coverage(build, []).measure([], [], say)
         self.assertEqual(said, ["sh One", "sh Two", "sh Two"])
+
+    def test_runs_units_in_the_build_without_counters(self):
+        with tempfile.TemporaryDirectory() as folder:
+            builds = [types.SimpleNamespace(folder=Path(folder) / name, scratch=Path(folder), outputs={},
+                                            ninja=lambda *_: None) for name in ("counters", "trials")]
+            passes, fails = (units.Unit(name, ["/bin/sh", "-c", f"test $FOLDER {sign} {builds[1].folder}"],
+                                        {"FOLDER": str(builds[0].folder)}, [], seconds=900)
+                             for name, sign in (("passes", "="), ("fails", "!=")))
+            both = {"passes": passes, "fails": fails}
+            coverage = types.SimpleNamespace(build=builds[0], units=both, stamp=dict.fromkeys(both, "1"),
+                                             covering=lambda *_: list(both))
+            said = []
+            for _ in range(2):  # the second time from the file
+                trials = units.Trials(builds[1], coverage)
+                trials.measure(said.append)
+                self.assertEqual([unit.name for unit in trials.covering("a.cpp", 1, [])], ["passes"])
+                self.assertLess(trials.units["passes"].seconds, 900)
+            self.assertEqual([text.split(":")[0] for text in said], ["passes", "fails"])
 
     def test_ends_what_hangs(self):
         for script, limits in {"while :; do :; done": {"cpu_limit": 1}, "sleep 1000": {"wall_limit": 1}}.items():

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The tests of a build in units that tests/mutants.py can run one by one, their times, and the lines that each of
-them runs."""
+"""The tests of a build in units that tests/mutants.py can run one by one, the lines that each of them runs, and
+their times."""
 import collections
 import dataclasses
 import hashlib
@@ -109,6 +109,12 @@ def cases_of(unit, said):
                                   environment={**unit.environment, 'CK_RUN_CASE': case})
 
 
+def build_needs(build, units):
+    failed = build.ninja(*sorted({output for unit in units for need in unit.needs for output in build.outputs[need]}))
+    if failed:
+        raise RuntimeError(failed)
+
+
 class Coverage:
     """Which unit runs which line, kept in a file of the build folder. Measures only what is new or changed there."""
 
@@ -139,11 +145,7 @@ class Coverage:
 
     def measure(self, suites, skip, say):
         wanted = programs(self.build, suites, skip)
-        outputs = sorted({output for unit, _ in wanted for need in unit.needs
-                          for output in self.build.outputs.get(need, [])})
-        failed = self.build.ninja(*outputs)
-        if failed:
-            raise RuntimeError(failed)
+        build_needs(self.build, [unit for unit, _ in wanted])
         for unit, gtest in wanted:
             state = self.state(unit)
             if self.stamp.get(unit.name) == state:
@@ -202,19 +204,11 @@ class Coverage:
         return {name: sorted(lines) for name, lines in ran.items() if lines}
 
     def covering(self, file, line, compiled):
-        """The units that run a line, quickest first, those of the file's operation ahead. A line without code of its
-        own (a constant, a table, the rest of a statement) counts as run by all units that run a line of its file, or of
-        those that are compiled with it."""
+        """The names of the units that run a line. A line without code of its own (a constant, a table, the rest of a
+        statement) counts as run by all units that run a line of its file, or of those that are compiled with it."""
         own = line in self.known.get(file, ())
-        names = [name for name, files in self.lines.items() if self.units[name].passes and
-                 (line in files.get(file, ()) if own else not files.keys().isdisjoint({file, *compiled}))]
-        words = [word for word in re.split(r'[/_.]', file.lower())
-                 if len(word) > 3 and word not in ('kernels', 'elements', 'base', 'video')]
-
-        def rank(name):
-            known = any(word in name.lower() for word in words)
-            return self.units[name].seconds * (0.1 if known else 1)
-        return [self.units[name] for name in sorted(names, key=rank)]
+        return [name for name, files in self.lines.items() if self.units[name].passes and
+                (line in files.get(file, ()) if own else not files.keys().isdisjoint({file, *compiled}))]
 
     def share(self, folder):
         """(lines that a unit runs, lines with code) below a folder."""
@@ -224,3 +218,46 @@ class Coverage:
                 all_of += len(known)
                 run += len(known & set().union(*(files.get(file, ()) for files in self.lines.values())))
         return run, all_of
+
+
+class Trials:
+    """The units that pass in the build where changes are tried, which has no counters, and their times there. Kept in
+    a file of the build folder, and measured again after a change of their sources."""
+
+    def __init__(self, build, coverage):
+        self.build, self.coverage = build, coverage
+        self.path = build.scratch / 'times.json'
+        self.kept = json.loads(self.path.read_text()) if self.path.exists() else {}  # unit: [state, seconds, passes]
+        self.units = {}
+
+    def measure(self, say):
+        wanted = [self.moved(unit) for unit in self.coverage.units.values() if unit.passes]
+        build_needs(self.build, wanted)
+        for unit in wanted:
+            state = self.coverage.stamp[unit.name]
+            if self.kept.get(unit.name, [None])[0] != state:
+                result = execute(unit)
+                self.kept[unit.name] = [state, round(result.seconds, 2), result.status == 0]
+                self.path.write_text(json.dumps(self.kept))
+                say(f'{unit.name}: {result.seconds:.1f} s' + (', left out: it fails' if result.status else ''))
+            _, unit.seconds, unit.passes = self.kept[unit.name]
+            if unit.passes:
+                self.units[unit.name] = unit
+
+    def moved(self, unit):
+        """A unit of the build with counters as it is in this build."""
+        def here(text):
+            return text.replace(str(self.coverage.build.folder), str(self.build.folder))
+        return dataclasses.replace(unit, command=[here(word) for word in unit.command],
+                                   environment={name: here(value) for name, value in unit.environment.items()})
+
+    def covering(self, file, line, compiled):
+        """The units that run a line, quickest first, those of the file's operation ahead."""
+        words = [word for word in re.split(r'[/_.]', file.lower())
+                 if len(word) > 3 and word not in ('kernels', 'elements', 'base', 'video')]
+
+        def rank(unit):
+            known = any(word in unit.name.lower() for word in words)
+            return unit.seconds * (0.1 if known else 1)
+        return sorted((self.units[name] for name in self.coverage.covering(file, line, compiled) if name in self.units),
+                      key=rank)
