@@ -4,9 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <functional>
 #include <map>
+#include <random>
 #include <set>
 
 #include "kernels/track/assignment.hpp"
@@ -248,90 +250,120 @@ struct Slow {
   }
 };
 
+int below(std::mt19937& random, int n) { return int(random() % unsigned(n)); }
+
+/// Noise without looks, noise with them, and figures, in turn.
+CellGrid any_grid(std::mt19937& random, int round, int cell) {
+  if (round % 3 < 2) {
+    CellGrid grid = noise(random, 300, 200, cell, below(random, 8));
+    if (round % 3 == 1) add_looks(random, grid);
+    return grid;
+  }
+  std::vector<Figure> figures;
+  for (int i = below(random, 6); i > 0; --i) {
+    const Rect box{below(random, 260), below(random, 150), 10 + below(random, 40), 20 + below(random, 80)};
+    figures.push_back({box, {below(random, 2) ? 42 : 182, below(random, 12), 0}});
+  }
+  return painted(300, 200, cell, figures);
+}
+
+/// Up to six objects, some beyond the frame, each with one of the portraits or none.
+std::vector<Expected> any_objects(std::mt19937& random, const std::array<Portrait, 2>& portraits) {
+  std::vector<Expected> objects;
+  for (int i = below(random, 7); i > 0; --i) {
+    const double left = below(random, 330) - 30 + 0.25 + i * 0.01, top = below(random, 230) - 30 + 0.25 + i * 0.003;
+    const double right = left + 1 + below(random, 120), bottom = top + 1 + below(random, 120);
+    const int frames = 1 + below(random, 5), portrait = below(random, 3);
+    const bool confirmed = below(random, 2) == 0, was_seen = below(random, 2) == 0;
+    const double unseen = below(random, 10) * 0.1, apart = below(random, 10) * 0.1;
+    objects.push_back({left, top, right, bottom, frames, confirmed, was_seen, unseen, apart,
+                       portrait < 2 ? &portraits[std::size_t(portrait)] : nullptr});
+  }
+  return objects;
+}
+
+/// Whether an object that is not confirmed lies above, below or on one that is.
+bool is_fragment(const std::vector<Expected>& objects, const Slow& slow, std::size_t i, int cell) {
+  if (objects[i].confirmed) return false;
+  for (std::size_t k = 0; k < objects.size(); ++k) {
+    if (!objects[k].confirmed || slow.got[k].empty()) continue;
+    const Rect &a = slow.boxes[i], &b = slow.boxes[k];
+    const Rect taller{b.x, b.y - cell, b.width, b.height + 2 * cell};
+    const bool near = a.y <= taller.y + taller.height && taller.y <= a.y + a.height;
+    if (near && 2 * (std::min(a.x + a.width, b.x + b.width) - std::max(a.x, b.x)) >= std::min(a.width, b.width))
+      return true;
+  }
+  return false;
+}
+
+/// How often the rules were needed, so that the rounds test all of them.
+struct Counts {
+  int shared = 0, dropped = 0, paired = 0, fragments = 0;
+};
+
+void expect_equal(const Match& match, const std::vector<Expected>& objects, const Slow& slow, std::size_t i, int cell,
+                  Counts& counts) {
+  ASSERT_EQ(match.dropped, bool(slow.dropped[i]));
+  int area = 0;
+  bool scored = false, alone = true;
+  for (const auto& [part, cells] : slow.got[i]) {
+    area += int(cells.size());
+    scored |= match.score == slow.parts[part].score;
+    alone = alone && !slow.shared[part];
+  }
+  ASSERT_EQ(match.found, area > 0);
+  counts.dropped += match.dropped;
+  if (!match.found) return;
+  counts.shared += !alone;
+  EXPECT_EQ(match.area, area);
+  EXPECT_EQ(match.shared, !alone);
+  EXPECT_TRUE(scored);
+  ASSERT_TRUE(equal(match.box, slow.boxes[i]));
+  EXPECT_EQ(match.fragment, is_fragment(objects, slow, i, cell));
+  counts.fragments += match.fragment;
+}
+
+void expect_unmatched(const Matches& matches, const Slow& slow) {
+  std::size_t unmatched = 0;
+  for (std::size_t p = 0; p < slow.parts.size(); ++p) {
+    if (slow.taken[p]) continue;
+    ASSERT_LT(unmatched, matches.unmatched.size());
+    EXPECT_TRUE(equal(matches.unmatched[unmatched++].box, slow.parts[p].box));
+  }
+  EXPECT_EQ(unmatched, matches.unmatched.size());
+}
+
 TEST(Matching, GivesRegionsToObjectsAsTheRulesSay) {
   std::mt19937 random(1);
-  const auto below = [&](int n) { return int(random() % unsigned(n)); };
-  int shared = 0, dropped = 0, paired = 0, fragments = 0;
-  Portrait dark, bright;
+  std::array<Portrait, 2> portraits;  // of something dark, and of something bright
   const Rect some{100, 100, 40, 80};
   for (int i = 0; i < 5; ++i) {
-    dark.learn(appearance_of(painted(300, 200, 10, {{some, {40 + i, 0, 0}}}), some));
-    bright.learn(appearance_of(painted(300, 200, 10, {{some, {180 + i, 10, 0}}}), some));
+    portraits[0].learn(appearance_of(painted(300, 200, 10, {{some, {40 + i, 0, 0}}}), some));
+    portraits[1].learn(appearance_of(painted(300, 200, 10, {{some, {180 + i, 10, 0}}}), some));
   }
+  Counts counts;
   for (int round = 0; round < 3000; ++round) {
     SCOPED_TRACE("round " + std::to_string(round));
-    const int cell = 4 + below(20);
-    CellGrid grid(300, 200, cell);
-    if (round % 3 == 0) {
-      grid = noise(random, 300, 200, cell, below(8));
-    } else if (round % 3 == 1) {
-      grid = noise(random, 300, 200, cell, below(8));
-      add_looks(random, grid);
-    } else {
-      std::vector<Figure> figures;
-      for (int i = below(6); i > 0; --i)
-        figures.push_back(
-            {{below(260), below(150), 10 + below(40), 20 + below(80)}, {below(2) ? 42 : 182, below(12), 0}});
-      grid = painted(300, 200, cell, figures);
-    }
+    const int cell = 4 + below(random, 20);
+    const CellGrid grid = any_grid(random, round, cell);
     RegionRules rules;
-    rules.distance = 1 + below(2);
+    rules.distance = 1 + below(random, 2);
     const MotionRegions found = find_regions(grid, rules);
-    std::vector<Expected> objects;
-    for (int i = below(7); i > 0; --i) {
-      const double left = below(330) - 30 + 0.25 + i * 0.01, top = below(230) - 30 + 0.25 + i * 0.003;
-      objects.push_back({left, top, left + 1 + below(120), top + 1 + below(120), 1 + below(5), below(2) == 0,
-                         below(2) == 0, below(10) * 0.1, below(10) * 0.1,
-                         below(3) ? below(2) ? &dark : &bright : nullptr});
-    }
+    const std::vector<Expected> objects = any_objects(random, portraits);
     const Matches matches = match(objects, found, grid, found.kept.size());
     const Slow slow(objects, found, grid);
     ASSERT_EQ(matches.objects.size(), objects.size());
     for (std::size_t i = 0; i < objects.size(); ++i) {
       SCOPED_TRACE("object " + std::to_string(i));
-      const Match& mine = matches.objects[i];
-      ASSERT_EQ(mine.dropped, bool(slow.dropped[i]));
-      int area = 0;
-      bool scored = false, shares = false, alone = true;
-      for (const auto& [part, cells] : slow.got[i]) {
-        area += int(cells.size());
-        scored |= mine.score == slow.parts[part].score;
-        for (std::size_t k = 0; k < objects.size(); ++k) shares |= k != i && slow.got[k].count(part);
-        alone = alone && !slow.shared[part];
-      }
-      shared += shares;
-      ASSERT_EQ(mine.found, area > 0);
-      dropped += mine.dropped;
-      if (!mine.found) continue;
-      EXPECT_EQ(mine.area, area);
-      EXPECT_EQ(mine.shared, !alone);
-      EXPECT_TRUE(scored);
-      ASSERT_TRUE(equal(mine.box, slow.boxes[i]));
-      bool fragment = false;  // above, below or on a confirmed one
-      for (std::size_t k = 0; k < objects.size() && !objects[i].confirmed; ++k) {
-        if (!objects[k].confirmed || slow.got[k].empty()) continue;
-        const Rect &a = slow.boxes[i], &b = slow.boxes[k];
-        const Rect taller{b.x, b.y - cell, b.width, b.height + 2 * cell};
-        const bool near = a.y <= taller.y + taller.height && taller.y <= a.y + a.height;
-        fragment |=
-            near && 2 * (std::min(a.x + a.width, b.x + b.width) - std::max(a.x, b.x)) >= std::min(a.width, b.width);
-      }
-      EXPECT_EQ(mine.fragment, fragment);
-      fragments += fragment;
+      ASSERT_NO_FATAL_FAILURE(expect_equal(matches.objects[i], objects, slow, i, cell, counts));
     }
-    std::size_t unmatched = 0;
-    for (std::size_t p = 0; p < slow.parts.size(); ++p) {
-      if (slow.taken[p]) continue;
-      ASSERT_LT(unmatched, matches.unmatched.size());
-      EXPECT_TRUE(equal(matches.unmatched[unmatched++].box, slow.parts[p].box));
-    }
-    EXPECT_EQ(unmatched, matches.unmatched.size());
-    paired += int(slow.parts.size() - unmatched);
+    ASSERT_NO_FATAL_FAILURE(expect_unmatched(matches, slow));
+    counts.paired += int(slow.parts.size() - matches.unmatched.size());
   }
-  EXPECT_GT(shared, 100);
-  EXPECT_GT(dropped, 100);
-  EXPECT_GT(paired, 1000);
-  EXPECT_GT(fragments, 10);
+  EXPECT_GT(counts.shared, 100);
+  EXPECT_GT(counts.dropped, 100);
+  EXPECT_GT(counts.paired, 1000);
+  EXPECT_GT(counts.fragments, 10);
 }
 
 }  // namespace
