@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Draws over the clip: what moves, the heat map, ways, boxes with numbers, and the histogram. Coordinates are
+// Draws over the clip: what moves, the heat map, tracks, boxes with numbers, and the histogram. Coordinates are
 // pixels of the clip.
 "use strict";
 
@@ -14,8 +14,8 @@ const boxAt = (track, time, last) => {
   return [1, 2, 3, 4].map((k) => a[k] + (linked ? share * (b[k] - a[k]) : 0));
 };
 
-/** The way of the feet of an object. Boxes move by whole cells, so the way is averaged over nine places. */
-const wayOf = (track) => track.map((_, i) => {
+/** The path of the feet of an object. Boxes move by whole cells, so the path is averaged over nine places. */
+const pathOf = (track) => track.map((_, i) => {
   const near = track.slice(Math.max(0, i - 4), i + 5);
   const mean = (value) => near.reduce((sum, place) => sum + value(place), 0) / near.length;
   return [mean(([, x, , w]) => x + w / 2), mean(([, , y, , h]) => y + h)];
@@ -26,7 +26,7 @@ const wayOf = (track) => track.map((_, i) => {
 const makeLayer = (canvas, size, recording, shows, heat) => {
   const [width, height] = size, pen = canvas.getContext("2d");
   const small = document.createElement("canvas");
-  let chosen = null, chosenWay = [];
+  let chosen = null, chosenPath = [];
 
   /** Draws cells in one colour over the whole clip; `strength` gives the opacity (0 to 255) of a cell. */
   const cells = (columns, rows, [red, green, blue], strength, smooth) => {
@@ -50,10 +50,10 @@ const makeLayer = (canvas, size, recording, shows, heat) => {
     if (mask) cells(mask.width, mask.height, [255, 40, 30], opacity, false);
   };
 
-  const stroke = (way, colour, thick) => {
-    if (way.length < 2) return;
+  const stroke = (path, colour, thick) => {
+    if (path.length < 2) return;
     pen.beginPath();
-    for (const [x, y] of way) pen.lineTo(x, y);
+    for (const [x, y] of path) pen.lineTo(x, y);
     pen.lineWidth = thick;
     pen.strokeStyle = colour;
     pen.stroke();
@@ -101,11 +101,11 @@ const makeLayer = (canvas, size, recording, shows, heat) => {
       const box = boxAt(track, time, recording.last);
       if (box) boxes.set(id, box);
     }
-    if (shows("ways")) {
+    if (shows("tracks")) {
       for (const id of boxes.keys()) {
-        if (id !== chosen) stroke(wayOf(tracks.get(id).filter(([when]) => when <= time)), colourOf(id), 2 * unit);
+        if (id !== chosen) stroke(pathOf(tracks.get(id).filter(([when]) => when <= time)), colourOf(id), 2 * unit);
       }
-      stroke(chosenWay, colourOf(chosen), 3.5 * unit);
+      stroke(chosenPath, colourOf(chosen), 3.5 * unit);
     }
     if (shows("boxes")) for (const [id, box] of boxes) drawBox(id, box, unit);
     if (shows("histogram")) drawHistogram(time);
@@ -114,13 +114,13 @@ const makeLayer = (canvas, size, recording, shows, heat) => {
 
   return {
     draw,
-    /** Draws the whole way of this object (or of none: null) and calls `done` when it is known. */
+    /** Draws the whole track of this object (or of none: null) and calls `done` when it is known. */
     choose: async (object, done) => {
       chosen = object?.id ?? null;
-      chosenWay = [];
+      chosenPath = [];
       if (!object) return;
-      const way = await recording.way(object.id, object.entered - 2, object.left + 2);
-      if (chosen === object.id) chosenWay = wayOf(way);
+      const track = await recording.track(object.id, object.entered - 2, object.left + 2);
+      if (chosen === object.id) chosenPath = pathOf(track);
       done();
     },
   };

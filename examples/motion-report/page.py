@@ -24,7 +24,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 # In this order they become one script.
 SCRIPTS = "recording.js", "layer.js", "timeline.js", "list.js", "zones.js", "report.js"
 INLINE = 12 * 2 ** 20  # bytes of pictures that are a part of the page; if there are more, they lie beside it
-STILL = 1  # an object whose way is shorter than this many lengths of its box was still
+STILL = 1  # an object whose track is shorter than this many lengths of its box was still
 
 
 @dataclass
@@ -105,7 +105,7 @@ def shapes_of(text, size):
 
 
 def is_still(visits):
-    """Whether an object hardly moved: its way is shorter than the diagonal of its box."""
+    """Whether an object hardly moved: its track is shorter than the diagonal of its box."""
     best = visits[-1].get("best_box", (0, 0, 0, 0))
     return sum(visit["path_length"] for visit in visits) < STILL * math.hypot(*best[2:])
 

@@ -96,7 +96,7 @@ const makeRecording = (text, index, keep, loaded) => {
     /** The histogram that is shown at a time: {value: bars of 0 to 255}, or null. */
     histogram: (time) => sample(time, 2.5, "barTimes", "bars"),
     /** All places of one object, also if that takes a while. Only the first hour of its stay. */
-    way: async (id, from, to) => {
+    track: async (id, from, to) => {
       let found = [];
       const end = Math.min(to, from + 3600) / MINUTE;
       for (let minute = Math.max(0, Math.floor(from / MINUTE)); minute <= end; ++minute) {

@@ -99,7 +99,7 @@
   element("before").addEventListener("click", () => go(list.before(time)));
   element("after").addEventListener("click", () => go(list.next(time)));
   element("speed").addEventListener("change", (event) => { video.playbackRate = Number(event.target.value); });
-  for (const name of ["boxes", "ways", "tint", "heat", "histogram"]) {
+  for (const name of ["boxes", "tracks", "tint", "heat", "histogram"]) {
     element(name).addEventListener("change", () => show(time));
   }
   for (const [name, group] of [["zones", zones], ["lines", lines]]) {
@@ -108,7 +108,7 @@
     element(`${name}-label`).hidden = !data[name].length;
   }
 
-  const layers = {b: "boxes", w: "ways", t: "tint", m: "heat", g: "histogram", z: "zones", l: "lines"};
+  const layers = {b: "boxes", t: "tracks", w: "tint", m: "heat", g: "histogram", z: "zones", l: "lines"};
   const frameTime = Math.max((data.end - data.start) / Math.max(data.count, 1), .01);
   const moves = {ArrowLeft: -1, ArrowRight: 1, ",": -frameTime, ".": frameTime};
   document.addEventListener("keydown", (event) => {

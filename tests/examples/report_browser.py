@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Opens a report of examples/motion-report in a headless Chromium:  report_browser.py [PICTURE]
 
-The video plays, and seeks by clicks on the time line, on an event and by keys; boxes, ways, the tint, the heat map and
+The video plays, and seeks by clicks on the time line, on an event and by keys; boxes, tracks, the tint, the heat map and
 the histogram are drawn over it and can be switched off; events can be filtered; zones can be drawn; the console stays
 empty; nothing is loaded from elsewhere; the page fits a phone, and is dark if that is asked for. A page of an hour of
 made-up data works, too. PICTURE is a PNG to write.
@@ -152,7 +152,7 @@ class Report:
 
     def only(self, *names):
         """Switches these layers on, and all others off."""
-        for name in "boxes", "ways", "tint", "heat", "histogram":
+        for name in "boxes", "tracks", "tint", "heat", "histogram":
             self.browser.execute_script("const box = document.getElementById(arguments[0]); if (box.checked "
                                         "!== arguments[1]) box.click()",
                                         name, name in names)
@@ -174,7 +174,7 @@ class Report:
               "an object has its box")
         self.only()
         until(lambda: self.painted() == 0, "all layers can be switched off")
-        for layer in "boxes", "ways", "tint", "heat", "histogram":
+        for layer in "boxes", "tracks", "tint", "heat", "histogram":
             self.only(layer)
             until(lambda: self.painted() > 0, f"something is drawn: {layer}")
         self.only("tint")
@@ -184,7 +184,7 @@ class Report:
             return layer.getContext("2d").getImageData((x + w / 2) * scale, (y + h / 2) * scale, 1, 1).data[0];""",
             x, y, w, h)
         assert inside > 200, f"what moves is red at its best time, not {inside}"
-        self.only("boxes", "ways", "tint")
+        self.only("boxes", "tracks", "tint")
         assert (self.count("#timeline .changed") == self.count("#timeline .mean") == 1
                 and self.count("#timeline .object") > 0)
         for key, group in ("z", "zones"), ("l", "lines"):
