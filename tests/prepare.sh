@@ -33,8 +33,8 @@ fi
 packages_nvcc=('nvidia-cuda-nvcc==13.0.*' 'nvidia-nvvm==13.0.*' 'nvidia-cuda-crt==13.0.*' 'nvidia-cuda-runtime==13.0.*'
   'nvidia-cuda-cccl==13.0.*')
 
-# Prints the path of nvcc, found like in meson.build. Status 1 if there is none.
-find_nvcc() { command -v nvcc || command -v "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc"; }
+# Prints the path of an nvcc that is new enough. Status 1 if there is none.
+find_nvcc() { "$(dirname "${BASH_SOURCE[0]}")/../kernels/find_nvcc.sh"; }
 
 # Whether this machine has an NVIDIA GPU and its driver.
 has_gpu() { [[ $(nvidia-smi -L 2>/dev/null) == GPU* ]]; }
@@ -53,14 +53,14 @@ get_nvcc() {
   local driver
   driver=$(driver_version)
   if [[ ${INSTALL:-1} == 0 ]]; then
-    echo 'there is no CUDA compiler (nvcc), and INSTALL=0 installs none' >&2
+    echo 'there is no CUDA compiler (nvcc from 12.1 on), and INSTALL=0 installs none' >&2
     return 1
   elif [[ $driver ]] && ((driver < 13)); then
     echo "the driver is for CUDA $driver, and the compiler from PyPI needs one for CUDA 13 (580 or newer);" \
       'or install a CUDA toolkit from 12.1 on' >&2
     return 1
   fi
-  echo "no CUDA compiler (nvcc) here: installing NVIDIA's from PyPI into $1/nvcc"
+  echo "no CUDA compiler (nvcc from 12.1 on) here: installing NVIDIA's from PyPI into $1/nvcc"
   install_nvcc "$1/nvcc" && use_nvcc_of "$1"
 }
 # install_nvcc FOLDER: installs it there; CUDA_HOME is then FOLDER/nvidia/cu13.

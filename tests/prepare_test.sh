@@ -11,7 +11,12 @@ mkdir "$work/tools" "$work/empty"
 export PATH=$work/tools:$PATH CUDA_HOME=$work/empty
 failures=0
 
-# machine DRIVER NVCC: the CUDA version of the driver, or 0 without a GPU; whether there is a compiler (1 or 0).
+# make_nvcc FILE VERSION
+make_nvcc() {
+  printf '#!/bin/sh\necho "Cuda compilation tools, release %s, V%s.99"\n' "$2" "$2" >"$1"
+  chmod +x "$1"
+}
+# machine DRIVER NVCC: the CUDA versions of the driver, or 0 without a GPU, and of the compiler, or 0 without one.
 machine() {
   rm -f "$work"/tools/*
   if (($1)); then
@@ -22,13 +27,12 @@ machine() {
     printf '#!/bin/sh\nexit 9\n' >"$work/tools/nvidia-smi"
   fi
   chmod +x "$work/tools/nvidia-smi"
-  nvcc=$2
+  make_nvcc "$work/tools/nvcc" "$2"  # 0: so that none of this machine is found
 }
-find_nvcc() { ((nvcc)) || [[ -x $CUDA_HOME/bin/nvcc ]]; }
 # In place of PyPI: a folder that looks like the one that pip makes.
 install_nvcc() {
   mkdir -p "$1/nvidia/cu13/bin"
-  install -m 755 /bin/true "$1/nvidia/cu13/bin/nvcc"
+  make_nvcc "$1/nvidia/cu13/bin/nvcc" 13.0
 }
 
 # expect BUILD DEFAULT STATUS OPTIONS: what choose_backends says. OPTIONS has the words, or the status is that of
@@ -48,7 +52,7 @@ says() {
     { echo "line ${BASH_LINENO[0]}: \"$1\" is not in: $(<"$work/out")"; failures=$((failures + 1)); }
 }
 
-machine 0 1
+machine 0 12.1
 expect laptop 0 0 -Dcuda=disabled
 touch "$work/laptop/build.ninja"
 expect laptop 0 0 -Dcuda=disabled
@@ -59,7 +63,7 @@ CUDA=0 expect laptop 1 0 -Dcuda=disabled
 CUDA=yes expect laptop 1 1 ''
 says 'CUDA=yes is not known'
 
-machine 13 1
+machine 13 13.0
 expect workstation 1 0 -Dcuda=auto
 expect laptop 1 0 -Dcuda=auto
 
@@ -72,6 +76,10 @@ expect gpu 1 0 ''  # and the compiler is found again
 [[ $CUDA_HOME == "$work"/gpu/* ]] || { echo "CUDA_HOME is $CUDA_HOME"; failures=$((failures + 1)); }
 INSTALL=0 expect no-network 1 0 -Dcuda=disabled
 says 'INSTALL=0 installs none'
+
+machine 13 11.8  # Debian's is too old
+expect old-toolkit 1 0 -Dcuda=auto
+says "installing NVIDIA's from PyPI"
 
 machine 12 0
 expect old-driver 1 0 -Dcuda=disabled
