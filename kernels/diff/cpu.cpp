@@ -372,9 +372,9 @@ class CpuDiff final : public Sequence {
           for (int c = 0; c < set.channels; ++c) {
             if (set.roles[c] == Role::other) continue;
             const std::uint16_t word = std::uint16_t(colour[std::size_t(set.roles[c])] << format.shift);
+            // Little-endian: the first bytes of the word are its low ones.
             std::memcpy(
                 static_cast<char*>(plane.data) + y * plane.pitch + (std::ptrdiff_t(x) * set.channels + c) * bytes,
-                // little-endian.
                 &word, std::size_t(bytes));
           }
     }

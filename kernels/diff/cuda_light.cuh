@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Whether light was switched, or the scene cut: decided on the device, in the middle of a frame, without the host.
 //
-//   compare   every block: adds its changed pixels to State::above the last block: above > light_limit, and the
-//             reference not too young?  ->  State::light, State::began, Verdict (for the host); clears the sums
+//   compare   every block: adds its changed pixels to State::above
+//             the last block: above > light_limit, and the reference not too young?
+//                 ->  State::light, State::began, Verdict (for the host); clears the sums
 //   restart   if light: the frame becomes the reference (cuda_light.cu; of a mixture: cuda_mog2.cu runs again)
 //   open      if light: nothing changed
 //

@@ -46,11 +46,9 @@ static_assert(Opened::width(true) * tuning.tile_rows <= 0xffff, "a count of a ti
 /// What a kernel writes, besides counts.
 enum class Writes {
   nothing,
-  /// The mask or the overlay.
-  /// Of an opening: the mask of a format without copied channels.
   difference,
-  changed,
-  mask,
+  changed,  ///< the mask or the overlay
+  mask,     ///< of an opening: the mask of a format without copied channels
 };
 
 /// The tiles of a picture. A tile is the work of a block.

@@ -32,11 +32,9 @@ enum class Reference : std::uint8_t {
 };
 /// How the difference is shown.
 enum class Mode : std::uint8_t {
-  /// About mid-gray.
-  /// d² over the greatest sample, so that the greatest difference stays what it is.
-  absolute,
-  signed_,
-  squared,
+  absolute,  ///< |d|
+  signed_,   ///< d about mid-gray
+  squared,   ///< d² over the greatest sample, so that the greatest difference stays what it is
 };
 enum class Output : std::uint8_t {
   difference,  ///< the difference between samples and reference

@@ -25,12 +25,13 @@ Status Sequence::run(const Image& src, const Image& dst, Queue queue) {
   frame.number = number_;
   frame.compared = number_ >= (previous ? std::uint64_t(params.interval) : 1);
   frame.slot = int(ticket_ % std::uint64_t(params.in_flight));
-  // The frames go round the ring; that of `interval` frames earlier may lie where this one will, or be the next one.
+  // The frames go round the ring, which has `interval` places on the CPU and one more on CUDA: the frame of `interval`
+  // frames earlier lies where this one will, or in the next place.
   const auto in_ring = [&](std::uint64_t number) {
     return background ? nullptr : &ring_[previous ? number % ring_.size() : 0];
   };
-  Image *const place = in_ring(number_), *const earlier =
-                                             in_ring(number_ + ring_.size() - std::uint64_t(params.interval));
+  Image* const place = in_ring(number_);
+  Image* const earlier = in_ring(number_ + ring_.size() - std::uint64_t(params.interval));
   if (earlier && (frame.compared || plan_.has_model())) {
     const auto reference = reference_.read(*earlier, queue);  // a borrowed frame may lie at any address
     if (!reference.ok()) return reference.error();

@@ -148,7 +148,7 @@ struct SetWork {
   int steps() const { return (y1 - y0 + step_rows - 1) / step_rows; }
 };
 
-/// The kernel that computes it, and the device.
+/// What make_schedule() knows of the kernel and of the device.
 struct Workers {
   int warps = 1;           ///< of a block, each with a strip of its own
   int window = 0;          ///< bytes of a row that a warp loads for a strip

@@ -2,8 +2,9 @@
 // The numbers that decide the speed of the CUDA kernels but not their results.
 // Times were measured on an H200. Unless a comment names another case, the case is GRAY8, 7680 × 4320, 7 taps; a copy
 // of this frame takes 18.0 µs.
-// All GPUs have the same numbers. Only those of "Segments of strips" can differ by the device as they are:
-// cuda.cu hands them over in Workers, but for start_steps. The others shape the kernels when they are compiled.
+// All GPUs have the same numbers. Only those below "Segments of strips" can differ between GPUs without new kernels:
+// cuda.cu passes them in Workers, except start_steps, which make_schedule() reads itself. The others shape the kernels
+// when they are compiled.
 #pragma once
 
 namespace cudavision::gaussian {
