@@ -5,7 +5,8 @@ least=12.1
 for nvcc in nvcc "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc"; do
   version=$("$nvcc" --version 2>/dev/null | sed -n 's/.*, release \([0-9.]*\),.*/\1/p')
   if [ "$(printf '%s\n' "$least" "$version" | sort -V | head -1)" = "$least" ]; then
-    exec sh -c 'command -v "$0"' "$nvcc"
+    command -v "$nvcc"
+    exit
   fi
 done
 exit 1

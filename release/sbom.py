@@ -5,7 +5,7 @@
 Each file with its checksums; each dependency with its version and licence: the shared libraries that the plugin loads,
 as the packages that the installed system has for them; what a Debian package depends on; and the CUDA runtime, if it is
 linked in. A dependency whose licence is not in LICENSES is an error. The date is SOURCE_DATE_EPOCH, or that of
-debian/changelog. CUDA's version is that of nvcc on PATH, in CUDA_HOME or in /usr/local/cuda, which built it.
+debian/changelog. CUDA's version is that of the nvcc that kernels/find_nvcc.sh finds, which built it.
 """
 import datetime
 import email.utils
@@ -97,8 +97,7 @@ def version_of(package):
 
 
 def cuda_version():
-    home = os.environ.get("CUDA_HOME", "/usr/local/cuda")
-    nvcc = shutil.which("nvcc") or shutil.which("nvcc", path=f"{home}/bin")
+    nvcc = subprocess.run([ROOT / "kernels/find_nvcc.sh"], capture_output=True, text=True).stdout.strip()
     found = (nvcc
              and re.search(r"V([0-9.]+)", subprocess.run([nvcc, "--version"], capture_output=True, text=True).stdout))
     return found[1] if found else ""

@@ -9,6 +9,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/tools" "$work/empty"
 export PATH=$work/tools:$PATH CUDA_HOME=$work/empty
+unset CUDA INSTALL
 failures=0
 
 # make_nvcc FILE VERSION

@@ -305,16 +305,17 @@ void expect_equal(const Match& match, const std::vector<Expected>& objects, cons
                   Counts& counts) {
   ASSERT_EQ(match.dropped, bool(slow.dropped[i]));
   int area = 0;
-  bool scored = false, alone = true;
+  bool scored = false, shares = false, alone = true;
   for (const auto& [part, cells] : slow.got[i]) {
     area += int(cells.size());
     scored |= match.score == slow.parts[part].score;
+    for (std::size_t k = 0; k < objects.size(); ++k) shares |= k != i && slow.got[k].count(part);
     alone = alone && !slow.shared[part];
   }
   ASSERT_EQ(match.found, area > 0);
   counts.dropped += match.dropped;
   if (!match.found) return;
-  counts.shared += !alone;
+  counts.shared += shares;
   EXPECT_EQ(match.area, area);
   EXPECT_EQ(match.shared, !alone);
   EXPECT_TRUE(scored);

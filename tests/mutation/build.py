@@ -29,6 +29,7 @@ class Build:
         self.source, self.folder = source, folder
         if not (folder / 'build.ninja').exists():
             run('meson', 'setup', folder, source, *options)
+        run('ninja', '-C', folder, 'build.ninja')  # configures again after a change of the build files
         self.scratch = folder / 'mutants'
         self.overlay = self.scratch / 'source'
         self.scratch.mkdir(exist_ok=True)
