@@ -15,9 +15,8 @@ trap 'rm -rf "$work"' EXIT
 export CCACHE_DISABLE=1
 # Whether there is a compiler whose objects can be the same: from CUDA 12.9 on.
 knows_seed() {
-  local nvcc version
-  nvcc=$(find_nvcc) || return 1
-  version=$("$nvcc" --version | sed -n 's/.*release \([0-9.]*\).*/\1/p')
+  local version
+  version=$("$root/kernels/find_nvcc.sh" --version) || return 1
   [[ $(printf '%s\n' 12.9 "$version" | sort -V | head -1) == 12.9 ]]
 }
 objects() {  # SOURCE BUILD

@@ -111,6 +111,19 @@ class Mutants(unittest.TestCase):
         said = self.run_tool("--again")
         self.assertIn("7 changes: 5 noticed (71.4 %), 2 survived", said)
 
+    def test_follows_tests_that_come_and_go(self):
+        project, more = self.source / "meson.build", "test('more', executable('more', 'ages_test.cpp', link_with: " \
+            "code), suite: 'elements')\n"
+        self.run_tool("--count", "1")
+        project.write_text(PROJECT + more, encoding="utf-8")
+        self.run_tool("--coverage")  # a run that is stopped before it comes to the second build
+        self.run_tool("--count", "2")
+        kept = self.build / "counters/mutants/coverage.json"
+        self.assertIn("more", json.loads(kept.read_text(encoding="utf-8"))["units"])
+        project.write_text(PROJECT, encoding="utf-8")
+        self.run_tool("--count", "3")
+        self.assertNotIn("more", json.loads(kept.read_text(encoding="utf-8"))["units"])
+
     def test_goes_on(self):
         self.run_tool("--count", "2")
         first = self.journal()

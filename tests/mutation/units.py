@@ -146,6 +146,7 @@ class Coverage:
     def measure(self, suites, skip, say):
         wanted = programs(self.build, suites, skip)
         build_needs(self.build, [unit for unit, _ in wanted])
+        self.forget_removed()
         for unit, gtest in wanted:
             state = self.state(unit)
             if self.stamp.get(unit.name) == state:
@@ -166,6 +167,13 @@ class Coverage:
                 self.units.pop(unit.name, None), self.lines.pop(unit.name, None)
             self.stamp[unit.name] = state
             self.save()
+
+    def forget_removed(self):
+        """Forgets the units of tests that the project has no more."""
+        for name, unit in list(self.units.items()):
+            if not set(unit.needs) <= self.build.outputs.keys():
+                self.units.pop(name), self.lines.pop(name, None), self.stamp.pop(name, None)
+        self.save()
 
     def measure_one(self, unit, say):
         counters = self.build.scratch / 'counters'
@@ -231,9 +239,7 @@ class Trials:
         self.units = {}
 
     def measure(self, say):
-        # A test that is gone stays in the file of the coverage.
-        wanted = [self.moved(unit) for unit in self.coverage.units.values()
-                  if unit.passes and all(need in self.build.outputs for need in unit.needs)]
+        wanted = [self.moved(unit) for unit in self.coverage.units.values() if unit.passes]
         build_needs(self.build, wanted)
         for unit in wanted:
             state = self.coverage.stamp[unit.name]
