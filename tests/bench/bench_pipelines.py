@@ -7,7 +7,7 @@ and medians count. Needs gst-launch-1.0 and gst-inspect-1.0; the rows of start a
 pipeline_timing.
 
   bench_pipelines.py [--backend=cuda|cpu] [--plugin=DIR] [--frames=N] [--turns=N] [--json=FILE] [--clip=FILE.mp4]
-                     [--only=REGEX] [--timing=PROGRAM]
+                     [--only=REGEX] [--timing=PROGRAM] [--check]
 
 The source is one picture that imagefreeze repeats, so that the pipelines measure the elements and not videotestsrc. On
 CUDA an element of the plugin first puts that picture into the memory that a neighbour would use: pinned system memory
@@ -26,7 +26,8 @@ The peers are GStreamer's own elements, measured in the same turns where they ex
 nvcodec compiles the kernels of cudaconvertscale and cudacompositor when it starts, and registers them only with an
 NVRTC of CUDA 12 (not 13). Where the host has none, PyPI's wheel nvidia-cuda-nvrtc-cu12 contains one (unzip it): add its
 folder nvidia/cuda_nvrtc/lib to LD_LIBRARY_PATH and set GST_CUDA_NVRTC_LIBNAME=libnvrtc.so.12.
-Exit status: 0; 1 if a pipeline failed or an element has no case; 77 if elements are missing.
+--check measures nothing: it only checks that each element has a case.
+Exit status: 0; 1 if a pipeline failed, an element has no case, or nothing was measured; 77 if elements are missing.
 """
 import argparse
 import dataclasses
@@ -407,6 +408,7 @@ def main():
     parser.add_argument('--timing', default=os.path.join(os.path.dirname(os.path.abspath(__file__)), 'pipeline_timing'),
                         help='the program pipeline_timing, for the rows of start and latency (beside this script)')
     parser.add_argument('--only', default='', help='a regular expression for the names of the cases to run')
+    parser.add_argument('--check', action='store_true', help='only check that each element has a case')
     options = parser.parse_args()
     if options.plugin:
         os.environ['GST_PLUGIN_PATH_1_0'] = os.path.abspath(options.plugin)
@@ -418,6 +420,8 @@ def main():
     for element in unlisted():
         print(f'{element} has no case in bench_pipelines.py')
         return 1
+    if options.check:
+        return 0
 
     cases = [case for case in CASES if options.backend in case.backends]
     if options.backend == 'cuda':
