@@ -124,6 +124,13 @@ class Mutants(unittest.TestCase):
         self.run_tool("--count", "3")
         self.assertNotIn("more", json.loads(kept.read_text(encoding="utf-8"))["units"])
 
+    def test_leaves_out_what_is_not_built(self):
+        (self.source / "meson.build").write_text(
+            PROJECT + "executable('unused', 'code/unused.cpp', build_by_default: false)\n", encoding="utf-8")
+        (self.source / "code/unused.cpp").write_text("int main() {\n  return 7;\n}\n", encoding="utf-8")
+        self.run_tool()
+        self.assertEqual({entry["file"] for entry in self.journal()}, {"code/ages.cpp", "code/ages.hpp"})
+
     def test_goes_on(self):
         self.run_tool("--count", "2")
         first = self.journal()
@@ -208,12 +215,12 @@ class Parts(unittest.TestCase):
             coverage = types.SimpleNamespace(build=builds[0], units=both, stamp=dict.fromkeys(both, "1"),
                                              covering=lambda *_: list(both))
             said = []
-            for _ in range(2):  # the second time from the file
+            for _ in range(2):  # the second time from the file, and what failed again
                 trials = units.Trials(builds[1], coverage)
                 trials.measure(said.append)
                 self.assertEqual([unit.name for unit in trials.covering("a.cpp", 1, [])], ["passes"])
                 self.assertLess(trials.units["passes"].seconds, 900)
-            self.assertEqual([text.split(":")[0] for text in said], ["passes", "fails"])
+            self.assertEqual([text.split(":")[0] for text in said], ["passes", "fails", "fails"])
 
     def test_ends_what_hangs(self):
         for script, limits in {"while :; do :; done": {"cpu_limit": 1}, "sleep 1000": {"wall_limit": 1}}.items():

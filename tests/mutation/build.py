@@ -56,15 +56,16 @@ class Build:
         return done.stdout if done.returncode else None
 
     def objects(self):
-        """The objects that each file of the source tree is compiled into, itself or as a header. Needs a
-        finished build."""
+        """The objects that each file of the source tree is compiled into, itself or as a header. What is
+        not built yet is in no test, and left out."""
         found, output = collections.defaultdict(list), None
-        for each in self.commands:
+        built = {each for each in self.commands if (self.folder / each).exists()}
+        for each in sorted(built):
             found[self.compiled(each)].append(each)
         for line in run('ninja', '-C', self.folder, '-t', 'deps').splitlines():
             if not line.startswith(' '):
                 output = line.split(': ')[0]
-            elif output in self.commands and line.strip().startswith('..'):
+            elif output in built and line.strip().startswith('..'):
                 name = os.path.relpath(self.folder / line.strip(), self.source)
                 if output not in found[name]:
                     found[name].append(output)

@@ -230,7 +230,7 @@ class Coverage:
 
 class Trials:
     """The units that pass in the build where changes are tried, which has no counters, and their times there. Kept in
-    a file of the build folder, and measured again after a change of their sources."""
+    a file of the build folder, and measured again after a change of their sources, or if they failed."""
 
     def __init__(self, build, coverage):
         self.build, self.coverage = build, coverage
@@ -243,7 +243,7 @@ class Trials:
         build_needs(self.build, wanted)
         for unit in wanted:
             state = self.coverage.stamp[unit.name]
-            if self.kept.get(unit.name, [None])[0] != state:
+            if self.kept.get(unit.name, [None])[0] != state or not self.kept[unit.name][2]:
                 result = execute(unit)
                 self.kept[unit.name] = [state, round(result.seconds, 2), result.status == 0]
                 part = self.path.with_suffix('.part')
