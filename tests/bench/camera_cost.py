@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Measures what motion-alarm-service costs for each camera of 1080p25 H.264 by RTSP, beside the decoder alone in
-the same run.
+"""Measures what motion-alarm-service costs for each camera of 25 frames a second, H.264, by RTSP, beside the decoder
+alone in the same run.
 
-  camera_cost.py CLIP [--cameras=1,4] [--seconds=30] [--preset=outdoor] [--recording]
+  camera_cost.py CLIP [--cameras=1,4] [--width=1920] [--seconds=30] [--preset=outdoor] [--recording]
 
-CLIP is scaled and encoded to 1920×1080, 25 frames a second, H.264 of 4 Mbit/s, with a white square that comes each two
-seconds, at another place. A server of its own sends it in a loop. For each number of cameras one process only decodes
-them (uridecodebin ! fakesink), then the service watches them, and a table is printed:
+CLIP is scaled and encoded to `width` × 9/16 of it, 25 frames a second, H.264 (of 4 Mbit/s for 1080p), with a white
+square that comes each two seconds, at another place. A server of its own sends it in a loop. For each number of
+cameras one process only decodes them (uridecodebin ! fakesink), then the service watches them, and a table is printed:
 - CPU time (user and system) of the process, a frame that came; and what the service adds, as a share of the decoder's;
 - memory: the proportional set size at the end, what a camera adds to that of the process with the fewest cameras;
 - latency: from the server's hand-over of a frame to RTP until the MQTT client has the message about it (the object
@@ -17,6 +17,7 @@ The plugin is found with GST_PLUGIN_PATH. Needs mosquitto, paho-mqtt, the RTSP s
 status 77 without."""
 import argparse
 import contextlib
+import dataclasses
 import functools
 import itertools
 import json
@@ -44,27 +45,51 @@ except (ImportError, ValueError) as error:
     sys.exit(77)
 
 SERVICE = pathlib.Path(__file__).resolve().parents[2] / "examples" / "motion-alarm-service" / "motion_alarm_service.py"
-CAPS = "video/x-raw,format=I420,width=1920,height=1080,framerate=25/1,pixel-aspect-ratio=1/1"
 SOURCE = {"protocols": "tcp", "latency": 0}
-SIDE, TOP = 160, 40  # of the white square, in pixels
 SETTLE = 8  # seconds until all decode, and until the background is known
 
 
-def square_at(number):
-    """The left edge of the square in a frame, or None: each two seconds it comes at another place, and goes to the
-    right for a second."""
-    period, step = divmod(number, 50)
-    return None if step < 25 else 60 + 140 * (period % 12) + 4 * (step - 25)
+@dataclasses.dataclass(frozen=True)
+class Scene:
+    """The frames of a camera, and the white square in them; lengths are pixels."""
+    width: int = 1920
+
+    def scaled(self, length):
+        """A length in a frame of 1920 × 1080."""
+        return length * self.width // 1920
+
+    @property
+    def height(self):
+        return self.scaled(1080)
+
+    @property
+    def side(self):
+        return self.scaled(160)
+
+    @property
+    def top(self):
+        return self.scaled(40)
+
+    @property
+    def caps(self):
+        return (f"video/x-raw,format=I420,width={self.width},height={self.height},framerate=25/1,"
+                "pixel-aspect-ratio=1/1")
+
+    def left(self, number):
+        """The left edge of the square in a frame, or None: each two seconds it comes at another place, and goes to the
+        right for a second."""
+        period, step = divmod(number, 50)
+        return None if step < 25 else self.scaled(60 + 140 * (period % 12) + 4 * (step - 25))
 
 
-def make(clip, file, seconds=24):
+def make(clip, file, scene=Scene(), seconds=24):
     """Encodes the clip with the square. Returns the numbers of the frames in which the square is new."""
-    count, white = 25 * seconds, b"\xeb" * SIDE
+    count, white, width = 25 * seconds, b"\xeb" * scene.side, scene.width
     source = Gst.parse_launch(f"uridecodebin uri={pathlib.Path(clip).absolute().as_uri()} caps=video/x-raw ! "
                               "videoconvert ! videoscale "
-                              f"! videorate ! {CAPS} ! appsink name=sink sync=false max-buffers=4")
-    encoder = Gst.parse_launch(f"appsrc name=in format=time block=true max-buffers=4 caps={CAPS} ! "
-                               "openh264enc bitrate=4000000 gop-size=50 complexity=low "
+                              f"! videorate ! {scene.caps} ! appsink name=sink sync=false max-buffers=4")
+    encoder = Gst.parse_launch(f"appsrc name=in format=time block=true max-buffers=4 caps={scene.caps} ! "
+                               f"openh264enc bitrate={scene.scaled(scene.scaled(4000000))} gop-size=50 complexity=low "
                                "! h264parse ! video/x-h264,stream-format=byte-stream,alignment=au ! "
                                f"filesink location={file}")
     for each in (source, encoder):
@@ -74,9 +99,9 @@ def make(clip, file, seconds=24):
         if not sample:
             sys.exit(f"{clip} is shorter than {seconds} s")
         frame = bytearray(sample.get_buffer().extract_dup(0, sample.get_buffer().get_size()))
-        if (left := square_at(number)) is not None:
-            for row in range(TOP, TOP + SIDE):
-                frame[1920 * row + left : 1920 * row + left + SIDE] = white
+        if (left := scene.left(number)) is not None:
+            for row in range(scene.top, scene.top + scene.side):
+                frame[width * row + left : width * row + left + scene.side] = white
         buffer = Gst.Buffer.new_wrapped(bytes(frame))
         buffer.pts = number * Gst.SECOND // 25
         encoder.get_by_name("in").emit("push-buffer", buffer)
@@ -90,8 +115,8 @@ def make(clip, file, seconds=24):
     decoder.set_state(Gst.State.PLAYING)
     there = []
     while sample := decoder.get_by_name("sink").emit("pull-sample"):
-        row = sample.get_buffer().extract_dup(1920 * (TOP + SIDE // 2), 1920)
-        there.append(sum(each > 225 for each in row) > SIDE * 3 // 4)
+        row = sample.get_buffer().extract_dup(width * (scene.top + scene.side // 2), width)
+        there.append(sum(each > 225 for each in row) > scene.side * 3 // 4)
     decoder.set_state(Gst.State.NULL)
     return [index for index in range(len(there)) if there[index] and not there[index - 1]]
 
@@ -243,8 +268,8 @@ def servers(broker, folder, port, command):
 class Latencies:
     """Of messages about the square, from the times at which the server (a process) sent its first frames."""
 
-    def __init__(self, port, server):
-        self.sent, self.found = [], []
+    def __init__(self, port, server, scene=Scene()):
+        self.scene, self.sent, self.found = scene, [], []
         threading.Thread(target=lambda: [self.sent.append(float(line)) for line in server.stdout], daemon=True).start()
         version = (paho.CallbackAPIVersion.VERSION2,) if hasattr(paho, "CallbackAPIVersion") else ()
         self.client = paho.Client(*version)
@@ -254,9 +279,9 @@ class Latencies:
         self.client.loop_start()
 
     def on_message(self, _, __, message):
-        now, event = time.monotonic(), json.loads(message.payload)
-        if (event["event"] == "enter" and self.sent and abs(event["y"] - TOP) < 24
-            and abs(event["width"] - SIDE) < 48 > abs(event["height"] - SIDE)):
+        now, event, side = time.monotonic(), json.loads(message.payload), self.scene.side
+        if (event["event"] == "enter" and self.sent and abs(event["y"] - self.scene.top) < 0.15 * side
+            and abs(event["width"] - side) < 0.3 * side > abs(event["height"] - side)):
             self.found.append(now - self.sent[-1])
 
     def stop(self):
@@ -312,14 +337,14 @@ def can_run(clip):
 
 
 @contextlib.contextmanager
-def cameras_of(clip):
-    """A server that sends the clip, and a broker: yields the URI, a folder for files, the port of the broker, and the
-    Latencies."""
+def cameras_of(clip, scene=Scene()):
+    """A server that sends the clip in frames of a scene, and a broker: yields the URI, a folder for files, the port of
+    the broker, and the Latencies."""
     with tempfile.TemporaryDirectory() as folder:
         file, port, broker = os.path.join(folder, "clip.h264"), free_port(), free_port()
-        new = make(clip, file)
+        new = make(clip, file, scene)
         with servers(mosquitto(), folder, broker, [__file__, "--serve", file, str(port), json.dumps(new)]) as server:
-            latencies = Latencies(broker, server)
+            latencies = Latencies(broker, server, scene)
             yield f"rtsp://127.0.0.1:{port}/camera", folder, broker, latencies
             latencies.stop()
 
@@ -328,6 +353,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("clip", nargs="?")
     parser.add_argument("--cameras", default="1,4")
+    parser.add_argument("--width", default=1920, type=int, help="of the frames, a multiple of 32")
     parser.add_argument("--seconds", default=30, type=int)
     parser.add_argument("--preset", default="outdoor")
     parser.add_argument("--recording", action="store_true")
@@ -341,7 +367,7 @@ def main():
         return serve(*arguments.serve[:2], json.loads(arguments.serve[2]))
     if not can_run(arguments.clip):
         return 77
-    with cameras_of(arguments.clip) as (uri, folder, broker, latencies):
+    with cameras_of(arguments.clip, Scene(arguments.width)) as (uri, folder, broker, latencies):
         compare(uri, folder, broker, latencies, arguments)
     return 0
 

@@ -3,14 +3,15 @@
 """Measures how long people wait for elements and for the camera service: median, 99 %, 99.9 % and worst, and how many
 frames are lost.
 
-  latencies.py CLIP [--cameras=16] [--seconds=3600] [--backend=cpu] [--preset=outdoor]
-               [--timing=build/tests/bench/pipeline_timing]
+  latencies.py CLIP [--cameras=16] [--width=1920] [--seconds=3600] [--backend=cpu] [--preset=outdoor]
+               [--only=service] [--timing=build/tests/bench/pipeline_timing]
 
-One row each, one after the other, for `seconds`:
+One row each, one after the other, for `seconds`; --only leaves the others out:
 - element: from a frame's entry into cudagaussian and cudadiff to its exit; live 1080p at 25 frames a second;
 - motion to message: from the entry of the frame in which something moves first into cudadiff to its message on the bus;
 - service: from a frame's hand-over to RTP by a server to the MQTT message about it, with so many cameras
-  (camera_cost.py has them: 1080p25, H.264, CLIP with a square that comes each two seconds).
+  (camera_cost.py has them: `width` × 9/16 of it, 25 frames a second, H.264, CLIP with a square that comes each two
+  seconds).
 Lost: of the frames that the source sent in this time, those that did not leave the element, or that the service did not
 analyse. The plugin is found with GST_PLUGIN_PATH. Exit status 77 if something is missing (see camera_cost.py)."""
 import argparse
@@ -88,20 +89,22 @@ def message_row(backend, preset, seconds):
 
 
 def service_row(arguments):
-    with camera_cost.cameras_of(arguments.clip) as (uri, folder, broker, latencies):
+    with camera_cost.cameras_of(arguments.clip, camera_cost.Scene(arguments.width)) as (uri, folder, broker, latencies):
         _, rate, _ = camera_cost.run_service(uri, arguments.cameras, arguments.seconds, folder, broker,
                                              latencies, arguments)
         expected = RATE * arguments.cameras
         lost = max(0, round((expected - rate) * arguments.seconds))
-        row(f"motion-alarm-service, {arguments.cameras} cameras, frame to MQTT", latencies.found,
-            f"{lost} of {expected * arguments.seconds}")
+        row(f"motion-alarm-service, {arguments.cameras} cameras of {arguments.width} pixels, frame to MQTT",
+            latencies.found, f"{lost} of {expected * arguments.seconds}")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("clip", nargs="?")
     parser.add_argument("--cameras", default=16, type=int)
+    parser.add_argument("--width", default=1920, type=int, help="of the frames of the cameras, a multiple of 32")
     parser.add_argument("--seconds", default=3600, type=int)
+    parser.add_argument("--only", choices=("elements", "service"))
     parser.add_argument("--backend", default="cpu")
     parser.add_argument("--preset", default="outdoor")
     parser.add_argument("--timing",
@@ -115,10 +118,12 @@ def main():
           f"backend={arguments.backend}\n")
     print("| milliseconds | frames or messages | median | 99 % | 99.9 % | worst | frames lost | load |\n| --- | --- | "
           "--- | --- | --- | --- | --- | --- |")
-    for element in ("cudagaussian", f"cudadiff preset={arguments.preset} output=passthrough"):
-        element_row(arguments.timing, f"{element} backend={arguments.backend}", arguments.seconds)
-    message_row(arguments.backend, arguments.preset, arguments.seconds)
-    service_row(arguments)
+    if arguments.only != "service":
+        for element in ("cudagaussian", f"cudadiff preset={arguments.preset} output=passthrough"):
+            element_row(arguments.timing, f"{element} backend={arguments.backend}", arguments.seconds)
+        message_row(arguments.backend, arguments.preset, arguments.seconds)
+    if arguments.only != "elements":
+        service_row(arguments)
     return 0
 
 
