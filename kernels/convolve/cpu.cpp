@@ -127,10 +127,13 @@ class CpuConvolve final : public cpu::CpuFilter {
     if (sum_depth_ == CV_32F) {
       sums.convertTo(result, result.depth(), scale, offset);
     } else {
-      // In two steps: convertTo() to integers would compute in float32, and values above 32 bits would not saturate.
+      // In steps: convertTo() to integers would compute in float32, values above 32 bits would not saturate, and OpenCV
+      // before 4.9 rounds doubles on arm64 with ties away from zero (its issue 24213). Adding 2⁵² rounds ties to even.
       sums.convertTo(sums, CV_64F, scale, offset);
       cv::min(sums, max_, sums);
       cv::max(sums, 0, sums);
+      sums.convertTo(sums, CV_64F, 1, 0x1p52);
+      sums.convertTo(sums, CV_64F, 1, -0x1p52);
       sums.convertTo(result, result.depth());
     }
     if (max_ != 255 && max_ != 65535) cv::min(result, max_, result);
