@@ -74,6 +74,8 @@ make_toolkit() {  # FOLDER
     others+=("--platform=${platform}_aarch64")
   done
   "${pip[@]}" --target="$1/arm64" "${others[@]}" --only-binary=:all: --no-deps "${packages_nvcc[@]:2}"
+  # The compiler's own header is the same for all processors.
+  mv "$1/nvidia/cu13/include/fatbinary_section.h" "$1/arm64/nvidia/cu13/include/"
   rm -r "$1"/nvidia/cu13/{include,lib}
   ln -s ../../arm64/nvidia/cu13/{include,lib} "$1/nvidia/cu13/"
   mkdir "$1/nvidia/cu13/targets"
