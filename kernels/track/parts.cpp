@@ -100,8 +100,8 @@ class Divider {
     int at = -1;
     for (int x = part.first; x <= part.last; ++x) {
       const std::size_t i = std::size_t(x - part.first);
-      if (x - part.first < narrow_ || part.last - x < narrow_ || rows(x) > valley * std::min(left[i], right[i]))
-        continue;
+      const int sides = std::min(left[i], right[i]);  // 0 in an empty margin, which a wide valley leaves to its parts
+      if (x - part.first < narrow_ || part.last - x < narrow_ || sides == 0 || rows(x) > valley * sides) continue;
       if (at < 0 || rows(x) < rows(at)) at = x;
     }
     if (at < 0) {

@@ -42,6 +42,7 @@ TEST(Parts, ArePeopleSideBySide) {
   EXPECT_EQ(parts_of({one, two, three}), "100,100 30x80; 136,98 28x82; 168,98 30x82; ");
   EXPECT_EQ(parts_of({one, two}, 8), "100,100 30x80; 136,104 28x76; ");
   EXPECT_EQ(parts_of({one, two}, 200), "100,100 32x80; 136,100 28x80; ");  // a bit for four columns
+  EXPECT_EQ(parts_of({{{100, 100, 20, 40}}, {{140, 100, 20, 40}}}), "100,100 20x40; 140,100 20x40; ");  // far apart
   // They hold hands.
   EXPECT_EQ(parts_of({one, two, {{120, 140, 30, 6}}}), "100,100 33x80; 133,100 31x80; ");
 }
@@ -57,6 +58,14 @@ TEST(Parts, AreNotPiecesOfOneThing) {
   EXPECT_EQ(parts_of({{{100, 100, 30, 80}}, {{134, 100, 8, 80}}}), "100,100 42x80; ");
   // Legs apart.
   EXPECT_EQ(parts_of({{{100, 100, 44, 40}}, {{100, 140, 18, 40}}, {{126, 140, 18, 40}}}), "100,100 44x80; ");
+}
+
+/// A wide gap in a single row of cells makes no part without changed pixels.
+TEST(Parts, AreNotGaps) {
+  for (int gap = 3; gap < 18; ++gap) {
+    const std::string parts = parts_of({{{98, 97, 4, 14}}, {{102 + gap, 97, 4, 14}}});
+    EXPECT_EQ(parts.find(" 0x0"), std::string::npos) << gap << ": " << parts;
+  }
 }
 
 /// Each cell of a region is in one part, and the boxes of the parts cover the changed pixels.
@@ -117,8 +126,8 @@ TEST(Appearances, AreMeansAndSpreadsOfTheHalves) {
 }
 
 TEST(Appearances, DifferInUnitsOfTheirSpread) {
-  const auto looks = [](int luma, int cb) {
-    return appearance_of(painted(300, 200, 10, {{{100, 100, 40, 80}, {luma, cb, 0}}}), {100, 100, 40, 80});
+  const auto looks = [](int luma, int cb, int cr = 0) {
+    return appearance_of(painted(300, 200, 10, {{{100, 100, 40, 80}, {luma, cb, cr}}}), {100, 100, 40, 80});
   };
   Portrait steady, restless;
   EXPECT_FALSE(steady.known());
@@ -130,7 +139,8 @@ TEST(Appearances, DifferInUnitsOfTheirSpread) {
   EXPECT_NEAR(steady.unlikeness(looks(100, 0)), 0, 1e-9);
   // 8 steps of luma in both halves are one unit each.
   EXPECT_NEAR(steady.unlikeness(looks(108, 0)), 2 * 1 / 8.0, 1e-9);
-  EXPECT_NEAR(steady.unlikeness(looks(100, 2)), 2 * 1 / 8.0, 1e-9);     // and 2 steps of chroma
+  EXPECT_NEAR(steady.unlikeness(looks(100, 2)), 2 * 1 / 8.0, 1e-9);  // and 2 steps of chroma
+  EXPECT_NEAR(steady.unlikeness(looks(100, 0, -2)), 2 * 1 / 8.0, 1e-9);
   EXPECT_NEAR(steady.unlikeness(looks(255, 100)), 4 * 16 / 8.0, 1e-9);  // limited
   EXPECT_LT(restless.unlikeness(looks(130, 0)), 0.5);
   EXPECT_GT(steady.unlikeness(looks(130, 0)), 2);
