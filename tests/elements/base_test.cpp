@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Tests parts of gst/base: the base class of filters, with an element that looks at what the base class does while it
-// calls the element; Deadline.
+// calls the element; caps, also in builds without CUDA; Deadline; Polled.
 #include <atomic>
+#include <memory>
+#include <string>
 #include <thread>
+#include <utility>
 
+#include "gst/base/caps.hpp"
 #include "gst/base/deadline.hpp"
 #include "gst/base/filter_element.hpp"
+#include "gst/base/poller.hpp"
 #include "tests/elements/expect.hpp"
 
 // Included last, because its macro fail() breaks C++ headers.
@@ -78,6 +83,65 @@ void makes_plans_without_the_object_lock() {
   expect(size == 3, "the last change stays");
   gst_harness_teardown(harness);
   gst_object_unref(element);
+}
+
+struct Unref {
+  void operator()(GstCaps* caps) const { gst_caps_unref(caps); }
+};
+using Caps = std::unique_ptr<GstCaps, Unref>;
+
+void leaves_out_memory_that_it_cannot_use() {
+  for (bool with_cuda : {true, false})
+    for (const auto& [memory, usable] : {std::pair{"", true},
+                                         {"(ANY)", true},
+                                         {"(memory:CUDAMemory)", with_cuda},
+                                         {"(memory:CUDAMemory, meta:GstVideoOverlayComposition)", false},
+                                         {"(memory:GLMemory)", false}}) {
+      const std::string text = std::string("video/x-raw") + memory + ",format=NV12,width=64,height=48";
+      const Caps caps(gst_caps_from_string(text.c_str())), left(usable_caps(caps.get(), with_cuda));
+      expect(!gst_caps_is_empty(left.get()) == usable, text + (with_cuda ? " with" : " without") + " CUDA");
+    }
+}
+
+/// Whether the element `last` of a pipeline would answer a caps query with CUDA memory alone.
+bool insists(GstElement* pipeline) {
+  GstElement* last = gst_bin_get_by_name(GST_BIN(pipeline), "last");
+  GstPad* sink = gst_element_get_static_pad(last, "sink");
+  const Caps answer(
+      insist_on_cuda(gst_caps_from_string("video/x-raw(memory:CUDAMemory),format=NV12;video/x-raw,format=NV12"), sink));
+  gst_object_unref(sink);
+  gst_object_unref(last);
+  return gst_caps_get_size(answer.get()) == 1 && is_cuda_caps(answer.get());
+}
+
+void asks_other_branches_each_time() {
+  for (const auto& [branch, takes_cuda] :
+       {std::pair{"fakesink", true}, {"video/x-raw ! fakesink", false}, {"fakesink", true}}) {
+    GstElement* pipeline =
+        gst_parse_launch((std::string("tee name=t ! fakesink name=last  t. ! ") + branch).c_str(), nullptr);
+    expect(insists(pipeline) == takes_cuda, std::string("beside ") + branch);
+    gst_object_unref(pipeline);
+  }
+}
+
+/// An element with several inputs may mix memories, also if another input comes while its pads are looked at.
+void notices_an_input_that_comes_meanwhile() {
+  for (bool comes : {false, true}) {
+    GstElement* pipeline = gst_parse_launch("identity ! funnel name=f ! fakesink name=last", nullptr);
+    GstElement* funnel = gst_bin_get_by_name(GST_BIN(pipeline), "f");
+    GstPad* src = gst_element_get_static_pad(funnel, "src");
+    if (comes)
+      gst_pad_set_iterate_internal_links_function(
+          src, +[](GstPad* pad, GstObject* parent) {
+            GstIterator* links = gst_pad_iterate_internal_links_default(pad, parent);
+            gst_object_unref(gst_element_request_pad_simple(GST_ELEMENT(parent), "sink_%u"));
+            return links;
+          });
+    expect(insists(pipeline) != comes, comes ? "another input comes" : "there is one input");
+    gst_object_unref(src);
+    gst_object_unref(funnel);
+    gst_object_unref(pipeline);
+  }
 }
 
 using namespace std::chrono_literals;
@@ -155,15 +219,29 @@ void ends_in_the_function() {
   expect(comes_true([&] { return ended.load(); }), "the function can end the deadline");
 }
 
+void polls_while_an_object_is_busy() {
+  std::atomic<int> polls{0};
+  Polled polled(Polled::Purpose::reports, [&] { return ++polls < 3; });
+  expect(polls == 0, "an object that is not busy is not polled");
+  for (int expected : {3, 4}) {
+    polled.wake();
+    expect(comes_true([&] { return polls == expected; }), "a busy object is polled until it is not busy any more");
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   gst_check_init(&argc, &argv);
   FilterElement<WatchingElement>::register_in(nullptr);
   makes_plans_without_the_object_lock();
+  leaves_out_memory_that_it_cannot_use();
+  asks_other_branches_each_time();
+  notices_an_input_that_comes_meanwhile();
   calls_at_the_deadline();
   sets_deadlines_from_the_function();
   ends_after_the_function();
   ends_in_the_function();
+  polls_while_an_object_is_busy();
   return cudavision::test::exit_status();
 }

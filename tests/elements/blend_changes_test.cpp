@@ -547,37 +547,70 @@ TEST(refuses_a_seek_past_its_stop, Each::run) {
   EXPECT_EQ(mixer.rest().size(), 1u);
 }
 
-/// A pad gets the navigation events over its picture, in coordinates of that picture.
-TEST(passes_navigation_to_the_pad_below_the_pointer, Each::run) {
-  Mixer mixer(run, "", caps_text("RGB", {100, 80}));
-  mixer.add(caps_text("RGB", {30, 20}), "xpos=0 ypos=0");
-  mixer.add(caps_text("RGB", {40, 20}), "xpos=40 ypos=30 width=20 height=10");
-  using Heard = std::vector<std::pair<double, double>>;
-  Heard heard[2];
-  for (int i = 0; i < 2; ++i)
-    gst_pad_add_probe(
-        mixer.pad(i), GST_PAD_PROBE_TYPE_EVENT_UPSTREAM,
-        [](GstPad*, GstPadProbeInfo* info, gpointer data) {
-          const GstStructure* structure = gst_event_get_structure(GST_PAD_PROBE_INFO_EVENT(info));
-          double x, y;
-          if (GST_EVENT_TYPE(GST_PAD_PROBE_INFO_EVENT(info)) == GST_EVENT_NAVIGATION &&
-              gst_structure_get(structure, "pointer_x", G_TYPE_DOUBLE, &x, "pointer_y", G_TYPE_DOUBLE, &y, nullptr))
-            static_cast<Heard*>(data)->emplace_back(x, y);
-          return GST_PAD_PROBE_OK;
-        },
-        &heard[i], nullptr);
-  mixer.play();
-  for (int i = 0; i < 2; ++i) mixer.push(i, noise(mixer.video(i)));
-  for (int i = 0; i < 2; ++i) mixer.end(i);
-  EXPECT_EQ(mixer.rest().size(), 1u);
-  for (const auto& [x, y] : {std::pair{45.0, 32.0}, {10.0, 5.0}, {90.0, 70.0}}) {
+namespace {
+
+/// Coordinates of navigation events.
+using Heard = std::vector<std::pair<double, double>>;
+
+/// Collects the navigation events that a pad sends upstream.
+void hear(GstPad* pad, Heard& heard) {
+  gst_pad_add_probe(
+      pad, GST_PAD_PROBE_TYPE_EVENT_UPSTREAM,
+      [](GstPad*, GstPadProbeInfo* info, gpointer data) {
+        const GstStructure* structure = gst_event_get_structure(GST_PAD_PROBE_INFO_EVENT(info));
+        double x, y;
+        if (GST_EVENT_TYPE(GST_PAD_PROBE_INFO_EVENT(info)) == GST_EVENT_NAVIGATION &&
+            gst_structure_get(structure, "pointer_x", G_TYPE_DOUBLE, &x, "pointer_y", G_TYPE_DOUBLE, &y, nullptr))
+          static_cast<Heard*>(data)->emplace_back(x, y);
+        return GST_PAD_PROBE_OK;
+      },
+      &heard, nullptr);
+}
+
+/// Moves the pointer over the output.
+void point(const Mixer& mixer, const Heard& places) {
+  for (const auto& [x, y] : places) {
     GstStructure* structure =
         gst_structure_new("application/x-gst-navigation", "event", G_TYPE_STRING, "mouse-move", "button", G_TYPE_INT, 0,
                           "pointer_x", G_TYPE_DOUBLE, x, "pointer_y", G_TYPE_DOUBLE, y, nullptr);
     gst_element_send_event(mixer.element(), gst_event_new_navigation(structure));
   }
-  EXPECT((heard[1] == Heard{{10.0, 4.0}}));
-  EXPECT((heard[0] == Heard{{10.0, 5.0}}));
+}
+
+}  // namespace
+
+/// A pad gets the navigation events over its picture, in coordinates of that picture.
+TEST(passes_navigation_to_the_pad_below_the_pointer, Each::run) {
+  Mixer mixer(run, "", caps_text("RGB", {100, 80}));
+  mixer.add(caps_text("RGB", {30, 20}), "xpos=0 ypos=0");
+  mixer.add(caps_text("RGB", {40, 20}), "xpos=40 ypos=30 width=20 height=10");
+  Heard heard[2];
+  for (int i = 0; i < 2; ++i) hear(mixer.pad(i), heard[i]);
+  mixer.play();
+  for (int i = 0; i < 2; ++i) mixer.push(i, noise(mixer.video(i)));
+  for (int i = 0; i < 2; ++i) mixer.end(i);
+  EXPECT_EQ(mixer.rest().size(), 1u);
+  point(mixer, {{45, 32}, {10, 5}, {90, 70}});
+  EXPECT((heard[1] == Heard{{10, 4}}));
+  EXPECT((heard[0] == Heard{{10, 5}}));
+}
+
+/// A pad that ended before its caps came keeps its cell of the grid, but has no picture.
+TEST(passes_no_navigation_to_an_empty_cell, Each::run) {
+  Mixer mixer(run, "layout=grid columns=2", caps_text("RGB", {100, 40}));
+  for (int i = 0; i < 2; ++i) mixer.add(caps_text("RGB", {50, 40}));
+  GstPad* const empty = mixer.without_source(0);
+  Heard heard[2];
+  for (int i = 0; i < 2; ++i) hear(mixer.pad(i), heard[i]);
+  mixer.play();
+  for (GstEvent* event : {gst_event_new_stream_start("empty"), gst_event_new_eos()})
+    EXPECT(gst_pad_send_event(empty, event));
+  mixer.push(1, noise(mixer.video(1)));
+  mixer.end(1);
+  EXPECT_EQ(mixer.rest().size(), 1u);
+  point(mixer, {{10, 20}, {60, 20}});
+  EXPECT(heard[0].empty());
+  EXPECT((heard[1] == Heard{{10, 20}}));
 }
 
 TEST(survives_settings_from_other_threads, Each::run) {

@@ -408,6 +408,41 @@ TEST(drops_frames_that_do_not_fit_their_caps, Each::run) {
   EXPECT(mixer.error(0).text.empty());
 }
 
+/// A frame that is hidden is not read, so nobody is told that it does not fit its caps.
+TEST(does_not_read_hidden_frames, Each::run) {
+  struct Case {
+    const char *format, *pad;
+    bool hides;
+  };
+  for (const Case& above : {Case{"RGB", "", true},
+                            {"RGB", "operator=add", true},
+                            {"RGB", "operator=source", true},
+                            {"RGB", "operator=average", true},
+                            {"RGB", "width=40 height=30 xpos=-4 ypos=-6", true},
+                            {"RGBA", "operator=source", true},
+                            {"RGBA", "operator=average", true},
+                            {"RGBA", "", false},
+                            {"RGBA", "operator=add", false},
+                            {"RGB", "alpha=0.9", false},
+                            {"RGB", "operator=multiply", false},
+                            {"RGB", "key=color", false},
+                            {"RGB", "width=31", false},
+                            {"RGB", "ypos=1", false}}) {
+    at(above.format + std::string(" ") + above.pad);
+    Mixer mixer(run, "background=black", caps_text("RGB", {32, 20}));
+    mixer.add(caps_text("RGB", {32, 20}));
+    mixer.add(caps_text(above.format, {32, 20}), above.pad);
+    mixer.play();
+    mixer.push(0, Buffer(gst_buffer_new_allocate(nullptr, 100, nullptr)));  // too small
+    mixer.push(1, noise(mixer.video(1)));
+    for (int i = 0; i < 2; ++i) mixer.end(i);
+    EXPECT_EQ(mixer.rest().size(), 1u);
+    const std::string text = mixer.warning(0).text;
+    if (!above.hides) EXPECT_CONTAINS(text, "sink_0");
+    EXPECT_EQ(text.empty(), above.hides);
+  }
+}
+
 // Backgrounds, scaling, layouts
 // -------------------------------------------------------------------------------------------------
 

@@ -93,6 +93,19 @@ TEST(does_the_classic_sharpening, Each::run) {
   expect_formula(run, "preset=sharpen-5 border=fill border-value=140", five);
 }
 
+/// What gst-inspect gives as an example of weights can be used as it is.
+TEST(accepts_the_weights_of_its_description, Each::run) {
+  Rig rig(run);
+  const std::string text =
+      g_param_spec_get_blurb(g_object_class_find_property(G_OBJECT_GET_CLASS(rig.element()), "weights"));
+  const std::size_t begin = text.find('<'), end = text.find('>');
+  EXPECT(end != std::string::npos);
+  set(rig.element(), "weights=" + text.substr(begin, end + 1 - begin));
+  rig.caps(caps_text("GRAY8", size));
+  const Buffer frame = noise(rig.video());
+  EXPECT_SAME(rig.filter(frame), all(picture(frame.get(), rig.video()), {{0, -1, 0, -1, 5, -1, 0, -1, 0}, 3, 3}));
+}
+
 TEST(accepts_weights_in_every_form, Each::run) {
   const GstVideoInfo video = video_info("GRAY8", size);
   const Buffer frame = noise(video);
@@ -145,6 +158,13 @@ TEST(refuses_weights_that_are_not_numbers, Each::run) {
     set_weights<double>(rig.element(), G_TYPE_DOUBLE, {1, 2, 3, bad}, g_value_set_double);
     EXPECT_SAME(rig.filter(frame), good);
     EXPECT_CONTAINS(rig.warning().text, "weight 4 of weights");
+  }
+  for (const auto& [weights, wrong] : {std::pair{"<one,2,3,4>", "weight 1 of weights is \"one\": every"},
+                                       {"<1,2,three,four>", "weight 3 of weights is \"three\": every"}}) {
+    at(weights);
+    set(rig.element(), "weights=" + std::string(weights));
+    EXPECT_SAME(rig.filter(frame), good);
+    EXPECT_CONTAINS(rig.warning().text, wrong);
   }
 }
 

@@ -697,6 +697,7 @@ TEST(warns_of_properties_without_effect, Each::run) {
          "light-compensation, noise-limit, absorb-time have no effect with reference=median"},
         {"reference=median history=50 interval=2", "interval, history have no effect with reference=median"},
         {"learning-rate=-0.5", ""},
+        {"learning-rate=0", "learning-rate has no effect with reference=previous"},
         {"learning-rate=0.5", "learning-rate has no effect with reference=previous"},
         {"reference=first interval=2", "interval has no effect with reference=first"},
         {"reference=background shadows=drop shadow-threshold=0.3", ""},

@@ -721,6 +721,27 @@ TEST_P(BlendPlans, WhatIsHiddenLeavesNothing) {
   }
 }
 
+/// An average of weight 1 is the pad itself: the fractions of its alpha, between its pixels, are rounded to nearest,
+/// also where compositor divides by rounding down.
+TEST_P(BlendPlans, WholeAveragesRoundAlphaToNearest) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  for (blend::Division division : divisions) {
+    Pad pad{make_picture({Format::RGBA, 2, 1}, 1, Data::flat), {}};
+    const auto& components = pad.picture.format().components;
+    const auto& alpha = *std::find_if(components.begin(), components.end(),
+                                      [](const reference::Component& c) { return c.role == Role::alpha; });
+    reference::Grid grid = pad.picture.read(alpha);
+    grid.values = {100, 101};
+    pad.picture.write(alpha, grid);
+    pad.params.place = {0, 0, 8, 1};
+    pad.params.op = blend::Operator::average;
+    const Scene scene{{Format::RGBA, 8, 1}, {}, {}, {pad}, {}, division};
+    EXPECT_EQ(compose(backend, scene).read(alpha).values, std::vector<int>({100, 100, 100, 100, 101, 101, 101, 101}))
+        << describe(scene);
+  }
+}
+
 /// All paths give the same bits: adding a pad does not change rows that it does not touch.
 TEST_P(BlendPlans, OthersChangeNothingBeside) {
   const Backend backend = GetParam();
@@ -919,6 +940,8 @@ TEST(BlendLayout, FitKeepsTheAspectRatio) {
   expect_rect(place(400, 100, 1, blend::SizingPolicy::fill), box);
   expect_rect(crop(400, 100, 1, blend::SizingPolicy::fill), {111, 0, 178, 100});
   expect_rect(crop(90, 160, 1, blend::SizingPolicy::fill), {0, 54, 90, 51});
+  expect_rect(crop(3, 16384, 1, blend::SizingPolicy::fill), {0, 8191, 3, 2});
+  expect_rect(crop(1, 16384, 1, blend::SizingPolicy::fill), {0, 8191, 1, 1});  // at least one row
   expect_rect(place(16384, 1, 1, blend::SizingPolicy::keep_aspect_ratio), {10, 64, 160, 1});
   expect_rect(place(100, 80, 1, blend::SizingPolicy::keep_aspect_ratio), {34, 20, 112, 90});  // rounded down
   expect_rect(fit({0, 0, 80, 20}, 32, 24, 1, blend::SizingPolicy::keep_aspect_ratio).place, {27, 0, 26, 20});
@@ -1011,6 +1034,19 @@ TEST(BlendSchedule, TilesOfDirectLayers) {
     launch = scene.schedule_tiles();
     EXPECT_EQ(launch.direct.across, 0);
     EXPECT_GT(launch.pixels.across, 0);
+  }
+  // A faded pad is only for formats with an alpha of their own; chroma in pairs has to be aligned.
+  for (Format format : {Format::GRAY8, Format::NV12, Format::I420, Format::BGRx, Format::RGBA}) {
+    PairScene faded(format, 1920, 1080);
+    faded.pads[1].place = {100, 100, 640, 360};
+    faded.pads[1].alpha = 0.5;
+    EXPECT_EQ(faded.schedule_tiles().pixels.across > 0, format != Format::RGBA) << info(format).name;
+  }
+  for (int odd : {0, 1}) {
+    PairScene pairs(Format::NV12, 1920, 1080);
+    pairs.pads[1].place = {100, 100, 640, 360};
+    pairs.pads[1].src.planes[1].pitch += odd;
+    EXPECT_EQ(pairs.schedule_tiles().pixels.across > 0, odd);
   }
   PairScene deep(Format::GRAY16_LE, 1920, 1080);  // the upper pad is scaled: not for 16 bits
   deep.pads[1].place = {100, 100, 640, 360};

@@ -160,8 +160,8 @@ TEST_P(ConvolveSweep, BordersWithoutRowsEqualReference) {
         }
 }
 
-/// Separable 3×3 kernels of integers with sums up to both sides of 2^15, in rows of any length: the CPU backend
-/// computes the smaller ones in 16 bits.
+/// Separable kernels of integers, 3×3 and one column wider, with sums up to both sides of 2^15, in rows of any length:
+/// the CPU backend computes the smaller ones of 3×3 in 16 bits.
 TEST_P(ConvolveSweep, SmallIntegersEqualReference) {
   const auto [backend, format] = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -172,9 +172,11 @@ TEST_P(ConvolveSweep, SmallIntegersEqualReference) {
     const std::vector<std::vector<double>> columns = {{1, 2, 1},       {3, 10, 3},   {-1, 0, 1},
                                                       {-32, -64, -32}, {32, 65, 31}, {127, 1, 0}};
     const std::vector<double>& column = columns[std::size_t(random.below(6))];
-    for (double y : column)
+    params.kernel_width = i % 4 == 3 ? 4 : 3, params.kernel_height = 3;
+    for (double y : column) {
       for (double x : {-1, random.between(-1, 1), 1}) params.weights.push_back(x * y);
-    params.kernel_width = params.kernel_height = 3;
+      if (params.kernel_width == 4) params.weights.push_back(2 * y);
+    }
     params.divisor = 1;
     params.bias = random.pick<double>({0, 0, -20, 127, 0.5, -600});
     params.absolute = i % 2;

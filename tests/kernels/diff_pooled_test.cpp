@@ -141,11 +141,14 @@ TEST_P(DiffPooled, OddSizes) {
       params.mask_regions = {{0, 0, width / 3, height / 2}};
       const Geometry geometry{Format::NV12, width, height};
       const auto plan = plan_for(backend, params, geometry);
-      for (int frame = 58; frame < 66; ++frame) {
+      for (int frame = 52; frame < 66; ++frame) {
         const Picture out = run(backend, *plan, picture_of({flickering, 2, {0, 0, 5, 5}, {}}, geometry, frame));
-        EXPECT_EQ(plan->result().compared, frame > 58);
+        EXPECT_EQ(plan->result().compared, frame > 52);
         const auto mask = mask_in(out);
         const diff::FrameResult& result = plan->result();
+        if (frame < 60) {
+          EXPECT_EQ(result.changed, 0u) << width << "x" << height << " " << frame << ": only the light changed";
+        }
         if (scale == 1) {
           EXPECT_EQ(result.changed, std::uint64_t(std::count(mask.begin(), mask.end(), 1)));
         }
@@ -309,6 +312,89 @@ TEST_P(DiffPooled, TakesTheGainOfTheFrameWhereNoCellHasOne) {
     EXPECT_EQ(changed > 0, frame >= 60) << frame;
     EXPECT_LT(changed, mask.size() * 31 / 32) << frame << ": what is between bars is as before";
   }
+}
+
+/// The same in colour: then nothing is known of the light's colour, and it has no offset.
+TEST_P(DiffPooled, TakesNoOffsetsWhereNoCellHasAGain) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  const Geometry geometry{Format::Y444, 64, 48};
+  const auto plan = plan_for(backend, automatic(), geometry);
+  for (int frame = 0; frame < 63; ++frame) {
+    Picture src(geometry);
+    for (const reference::Component& c : src.format().components) {
+      const bool luma = c.role == Role::luma;
+      reference::Grid grid = src.read(c);
+      for (int y = 0; y < geometry.height; ++y)
+        for (int x = 0; x < geometry.width; ++x) {
+          const bool bar = frame >= 60 && x % 16 >= 5;
+          // At last there is much more light, which is a little greener.
+          grid.at(x, y) = frame == 62 ? (luma ? 196 : 126) : (luma ? 76 : 128);
+          if (bar && luma) grid.at(x, y) = (x + y) % 2 ? 20 : 230;
+        }
+      src.write(c, grid);
+    }
+    const std::vector<std::uint8_t> mask = mask_in(run(backend, *plan, src));
+    std::size_t between = 0, bars = 0;  // in the middle of both
+    for (std::size_t i = 0; i < mask.size(); ++i) between += mask[i] && i % 16 == 2, bars += mask[i] && i % 16 == 10;
+    EXPECT_EQ(between, 0u) << frame;
+    EXPECT_EQ(bars, frame < 60 ? 0 : mask.size() / 16) << frame;
+  }
+}
+
+/// A gray picture of these values, in 8-bit steps.
+Picture gray_of(const Geometry& geometry, double (*value)(int x, int y)) {
+  Picture src(geometry);
+  const reference::Component& gray = src.format().components[0];
+  reference::Grid grid = src.read(gray);
+  for (int y = 0; y < geometry.height; ++y)
+    for (int x = 0; x < geometry.width; ++x)
+      grid.at(x, y) = int(std::lround(value(x, y) * (1 << (src.format().depth - 8))));
+  src.write(gray, grid);
+  return src;
+}
+
+/// Light that grows evenly across the frame. The light of a pixel lies evenly between that of the middles of cells:
+/// what differs by a bit less than the threshold is found nowhere in a cell, and by a bit more everywhere in it.
+TEST_P(DiffPooled, MixesTheLightOfCellsEvenly) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  const Geometry geometry{Format::GRAY16_LE, 80, 80};  // exact to 1/256 of a step
+  static double darker;                                // a cell in the middle, by so many steps
+  const auto changed = [&](double by) {
+    const auto plan = plan_for(backend, automatic(), geometry);
+    for (int frame = 0; frame < 40; ++frame) run(backend, *plan, gray_of(geometry, [](int, int) { return 100.0; }));
+    darker = by;
+    const Picture lit = gray_of(geometry, [](int x, int y) {
+      const double gain = 0.2 + 0.4 * (x + 0.5) / 16;
+      return gain * 104 - 4 - (x / 16 == 2 && y / 16 == 2 ? darker : 0);
+    });
+    const std::vector<std::uint8_t> mask = mask_in(run(backend, *plan, lit));
+    std::size_t inside = 0;
+    for (int y = 34; y < 46; ++y)
+      for (int x = 34; x < 46; ++x) inside += mask[std::size_t(y) * 80 + x];
+    return inside;
+  };
+  EXPECT_EQ(changed(6.7), 0u);
+  EXPECT_EQ(changed(7.5), 12 * 12u);
+}
+
+/// A shadow around something black. How dark a shadow is, is measured in 5 × 5 pixels: the two rows beside the black
+/// look darker than a shadow of their light.
+TEST_P(DiffPooled, LooksForShadowsInFiveRows) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  diff::Params params = automatic();
+  params.drop_shadows = true;
+  params.light_compensation = false;
+  const Geometry geometry{Format::GRAY8, 96, 96};
+  const auto plan = plan_for(backend, params, geometry);
+  for (int frame = 0; frame < 40; ++frame) run(backend, *plan, gray_of(geometry, [](int, int) { return 100.0; }));
+  const std::vector<std::uint8_t> mask =
+      mask_in(run(backend, *plan, gray_of(geometry, [](int, int y) {
+                    return y < 20 || y >= 80 ? 100.0 : y < 40 || y >= 60 ? 65.0 : 0.0;
+                  })));
+  for (int y = 22; y < 78; ++y) EXPECT_EQ(mask[std::size_t(y) * 96 + 48], y >= 38 && y < 62) << y;
 }
 
 /// Where only light changed, the structure is that of the background.
@@ -478,6 +564,25 @@ TEST_P(DiffPooled, ShowsAFinerOutline) {
   }
 }
 
+/// A pixel goes with blocks up to two away: those farther away look like it, but do not count.
+TEST_P(DiffPooled, AsksNearBlocksForTheOutline) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  diff::Params params = automatic();
+  params.light_compensation = false;
+  params.analysis_scale = params.cell_size = 8;
+  const Geometry geometry{Format::GRAY8, 160, 160};
+  const auto plan = plan_for(backend, params, geometry);
+  for (int frame = 0; frame < 40; ++frame) run(backend, *plan, gray_of(geometry, [](int, int) { return 100.0; }));
+  // Something black with a bright margin of two blocks, and single pixels beside it: bright and black in turn.
+  const std::vector<std::uint8_t> mask =
+      mask_in(run(backend, *plan, gray_of(geometry, [](int x, int y) {
+                    if (x == 44 && y % 8 == 4) return y / 8 % 2 ? 0.0 : 200.0;
+                    return x < 48 || x >= 136 || y < 32 || y >= 128 ? 100.0 : x < 64 ? 200.0 : 0.0;
+                  })));
+  for (int y = 68; y < 92; y += 8) EXPECT_EQ(mask[std::size_t(y) * 160 + 44], y / 8 % 2 ? 0 : 1) << y;
+}
+
 /// Picks frames by their number.
 using Frames = bool (*)(int frame);
 
@@ -573,27 +678,32 @@ TEST_P(DiffPooled, ComparesMeansAtAPartOfTheSize) {
   EXPECT_GT(changed, 10000u);
 }
 
-/// The difference that is shown, and its mean, are from the mean of each pixel.
+/// The difference that is shown, and its mean, are from the mean of each pixel that is not masked.
 TEST_P(DiffPooled, ShowsTheDifferenceFromTheMean) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   for (int scale : {1, 2}) {
-    diff::Params params = automatic();
-    params.output = diff::Output::difference;
-    params.light_compensation = false;
-    params.analysis_scale = scale;
-    const Geometry geometry{Format::GRAY8, 90, 50};
-    const auto plan = plan_for(backend, params, geometry);
-    for (int frame = 0; frame < 4; ++frame) {
-      Picture src(geometry);
-      const reference::Component& gray = src.format().components[0];
-      reference::Grid grid = src.read(gray);
-      std::fill(grid.values.begin(), grid.values.end(), frame < 3 ? 100 : 140);
-      src.write(gray, grid);
-      const std::vector<int> shown = run(backend, *plan, src).read(gray).values;
-      EXPECT_EQ(std::count(shown.begin(), shown.end(), frame < 3 ? 0 : 40), 90 * 50) << scale << ", frame " << frame;
-      EXPECT_EQ(plan->result().mean_difference, frame < 3 ? 0 : 40);
-      EXPECT_EQ(plan->result().changed, frame < 3 ? 0u : 90 * 50u);
+    for (int masked : {0, 30}) {  // columns, which change more
+      diff::Params params = automatic();
+      params.output = diff::Output::difference;
+      params.light_compensation = false;
+      params.analysis_scale = scale;
+      if (masked > 0) params.mask_regions = {{0, 0, masked, 50}};
+      const Geometry geometry{Format::GRAY8, 90, 50};
+      const auto plan = plan_for(backend, params, geometry);
+      const int counted = (90 - masked) * 50;
+      for (int frame = 0; frame < 4; ++frame) {
+        Picture src(geometry);
+        const reference::Component& gray = src.format().components[0];
+        reference::Grid grid = src.read(gray);
+        for (int i = 0; i < 90 * 50; ++i) grid.values[std::size_t(i)] = frame < 3 ? 100 : i % 90 < masked ? 240 : 140;
+        src.write(gray, grid);
+        const std::vector<int> shown = run(backend, *plan, src).read(gray).values;
+        EXPECT_EQ(std::count(shown.begin(), shown.end(), 0), frame < 3 ? 90 * 50 : masked * 50) << scale << frame;
+        EXPECT_EQ(std::count(shown.begin(), shown.end(), 40), frame < 3 ? 0 : counted) << scale << ", frame " << frame;
+        EXPECT_EQ(plan->result().mean_difference, frame < 3 ? 0 : 40) << masked;
+        EXPECT_EQ(plan->result().changed, frame < 3 ? 0u : unsigned(counted)) << masked;
+      }
     }
   }
 }
@@ -618,6 +728,29 @@ TEST_P(DiffPooled, BeginsAnewWhenLightIsSwitched) {
     EXPECT_EQ(plan->result().light, frame == 60) << frame;
     EXPECT_EQ(plan->result().changed, 0u) << frame;
   }
+}
+
+/// The switch itself is no disturbance of single frames, which would be taken for noise: something faint is found soon.
+TEST_P(DiffPooled, FindsFaintThingsAfterASwitchOfTheLight) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  const Geometry geometry{Format::NV12, 160, 96};
+  const auto plan = plan_for(backend, noticing_light(), geometry);
+  const Scene switched{[](int frame, int, int) { return frame < 60 ? 0.6 : 1.0; }, 2, {}, {}};
+  for (int frame = 0; frame < 63; ++frame) {
+    Picture src = picture_of(switched, geometry, frame);
+    const reference::Component& luma = src.format().components[0];
+    reference::Grid grid = src.read(luma);
+    for (int y = 30; y < 60 && frame == 62; ++y)
+      for (int x = 50; x < 90; ++x) grid.at(x, y) += 12;
+    src.write(luma, grid);
+    run(backend, *plan, src);
+    EXPECT_EQ(plan->result().light, frame == 60) << frame;
+    if (frame < 62) {
+      EXPECT_EQ(plan->result().changed, 0u) << frame;
+    }
+  }
+  EXPECT_NEAR(double(plan->result().changed), 30 * 40, 300);
 }
 
 /// Means that began less than 3 frames ago do not begin anew: what differs changed,

@@ -150,7 +150,11 @@ TEST(DiffSchedule, MemoryDoesNotOverlap) {
     EXPECT_EQ(memory.small != diff::Memory::none, scales && (!pooled || shows));
     EXPECT_EQ(memory.small_difference != diff::Memory::none, scales && shows);
     EXPECT_EQ(memory.foreground != diff::Memory::none, model && !pooled);
-    const std::size_t model_bytes = model ? plan.model_bytes() : 2 * frame;
+    const std::size_t width = plan.analysis.width, height = plan.analysis.height;
+    const std::size_t model_bytes =
+        pooled  ? diff::pooled::state_bytes(int(width), int(height), diff::pooled::device_places)
+        : model ? diff::mog2::state_bytes(int(width), int(height), diff::compared_channels(plan))
+                : 2 * frame;
     const auto expect_apart = [](const std::vector<std::pair<std::size_t, std::size_t>>& parts, std::size_t end) {
       std::size_t at = 0;  // parts are in order
       for (const auto& [offset, bytes] : parts) {

@@ -588,6 +588,18 @@ TEST(HistogramStatistics, EqualThoseOfTheSamples) {
   }
 }
 
+/// One pixel of a bright 4K picture of 16 bits is a step brighter. The sum of the squares of all values has more bits
+/// than a double.
+TEST(HistogramStatistics, DeviationOfANearlyFlatPicture) {
+  const std::uint64_t count = 3840 * 2160;
+  std::vector<std::uint64_t> counts(65536);
+  counts[60000] = count - 1;
+  counts[60001] = 1;
+  const histogram::Statistics found = histogram::statistics(counts, 16);
+  EXPECT_NEAR(found.mean, 60000 + 1.0 / double(count), 1e-9);
+  EXPECT_NEAR(found.deviation, std::sqrt(double(count - 1)) / double(count), 1e-6);
+}
+
 TEST(HistogramErrors, NameThePropertyAndItsRange) {
   for (int bins : {-1, 0, 1, 65537}) {
     histogram::Params params;

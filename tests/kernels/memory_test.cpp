@@ -180,6 +180,9 @@ std::vector<Operation> operations() {
   inside.mode = Region::Mode::inside;
   outside.mode = Region::Mode::outside;
   inside.rects = outside.rects = {{3, 2, 11, 9}, {8, 5, 40, 7}};
+  Region to_edges;  // its window ends with the picture
+  to_edges.mode = Region::Mode::inside;
+  to_edges.rects = {{20, 10, 16, 10}};
   Region shapes = inside, no_shapes = outside;
   shapes.ellipses = no_shapes.ellipses = {{-4, 1, 21, 12}, {9, 9, 30, 20}};
   shapes.polygons = no_shapes.polygons = {{{0, 0}, {30, 3}, {12, 25}}};
@@ -221,6 +224,7 @@ std::vector<Operation> operations() {
       {"gaussian in shapes", filter(gaussian(5), shapes)},
       {"gaussian around shapes", filter(gaussian(31), no_shapes)},
       {"convolve 3x3", filter(convolve(convolve::Preset::sharpen))},
+      {"convolve sobel-x up to the edges", filter(convolve(convolve::Preset::sobel_x), to_edges)},
       {"convolve 5x5 inside", filter(convolve(convolve::Preset::unsharp), inside)},
       {"convolve 9x9 outside", filter(convolve(convolve::Preset::custom), outside)},
       {"convolve gradient", filter(convolve(convolve::Preset::gradient))},

@@ -274,6 +274,28 @@ TEST(Tracker, KeepsIdsByLooksWhenPeopleTurnBack) {
   EXPECT_EQ(clip.tracker.last_id(), 2u);
 }
 
+/// Two people meet, and then stand apart; suddenly each looks like the other. Shortly after the meeting this says that
+/// they were mixed up; later, that the light changed.
+TEST(Tracker, TrustsPlacesAgainSomeTimeAfterPeopleMet) {
+  for (const bool late : {false, true}) {
+    Clip clip;
+    std::uint64_t left = 0, right = 0;
+    Rect first, second;
+    const int apart = late ? 60 : 38;  // of the frames, the last before they change their looks
+    for (int i = 0; i <= apart + 5; ++i) {
+      const int step = i < 30 ? i : std::max(60 - i, 25);
+      first = {100 + 6 * step, 100, 40, 100}, second = {500 - 6 * step, 100, 40, 100};
+      const bool swapped = i > apart;
+      clip.paint({{first, swapped ? bright : dark}, {second, swapped ? dark : bright}});
+      if (i == 10) left = clip.id_at(first), right = clip.id_at(second);
+    }
+    EXPECT_TRUE(left > 0 && right > 0 && left != right);
+    EXPECT_EQ(clip.id_at(first), late ? left : right) << late;
+    EXPECT_EQ(clip.id_at(second), late ? right : left) << late;
+    EXPECT_EQ(clip.tracker.last_id(), 2u);
+  }
+}
+
 /// Somebody is hidden for half a second, and comes out of it elsewhere.
 TEST(Tracker, KnowsAnObjectAgainByItsLooks) {
   for (const bool same : {true, false}) {

@@ -164,6 +164,14 @@ TEST(Watch, TakesDimLightForFocused) {
   EXPECT_EQ(feed.frames(ordinary, 10000), "");
 }
 
+/// The contrast rises, and the detail stays: a bright lamp comes into view. The lens is in focus.
+TEST(Watch, TakesMoreContrastForFocused) {
+  Feed feed;
+  feed.frames(ordinary, 10000);
+  EXPECT_EQ(feed.frames(with(ordinary, 0.5, 45 * 3, 5, 2.0), 30000), "");
+  EXPECT_EQ(feed.frames(ordinary, 10000), "");
+}
+
 /// Caps of a frame every 68 years: the sum of the times passes 2^63 ns, and then 2^64.
 TEST(Watch, GoesOnWhereTheTimesPassTheirLargestValue) {
   Feed feed;
