@@ -12,7 +12,6 @@ void Gpu::offer_context(GstElement*, GstContext*, int) {}
 bool Gpu::answer_context_query(GstElement*, GstQuery*) const { return false; }
 Status Gpu::open(GstElement*, int) { return Status::resource("this build has no CUDA backend"); }
 void Gpu::close() {}
-bool Gpu::open_stream() { return false; }
 bool Gpu::is_open() const { return false; }
 Gpu::Scope::Scope(const Gpu&) : pushed_(false), failed_(false) {}
 Gpu::Scope::~Scope() = default;
