@@ -4,7 +4,7 @@
 them fails, nobody noticed the change: it survived.
 
     tests/mutants.py --seed 1 --count 300            # a sample of changes in gst/base, gst/elements and kernels
-    tests/mutants.py --seed 1 --count 300 --again    # tries the survivors again, after tests were added
+    tests/mutants.py --seed 1 --count 300 --again    # tries survivors without a reason again, after tests were added
     tests/mutants.py --coverage                      # the share of lines that the tests run
 
 The changes are made by universalmutator with the rules in tests/mutation/cpp.rules. Those that do not compile, or whose
@@ -61,6 +61,11 @@ def reasons(path):
     return found
 
 
+def reason_of(mutant, known):
+    """Why no test can notice a change, or None."""
+    return known.get((mutant.file, mutant.before.strip(), mutant.after.strip()))
+
+
 def judge(mutant, outputs, trials, patience):
     """Tries one change. Returns the fields for the journal."""
     build = trials.build
@@ -112,7 +117,7 @@ def print_result(entries, known):
     without = 0
     for entry in survivors:
         mutant = sample.Mutant(entry['file'], entry['line'], entry['before'], entry['after'])
-        reason = known.get((mutant.file, mutant.before.strip(), mutant.after.strip()))
+        reason = reason_of(mutant, known)
         without += reason is None
         print(f'survived: {mutant}')
         print(f'  {reason or "no test runs this line" if not entry["tests"] else reason or "no reason is known"}' +
@@ -137,7 +142,7 @@ def main():
     parser.add_argument('--count', type=int, default=300, help='changes that count')
     parser.add_argument('--folder', action='append', help='gst/base, gst/elements and kernels; may be repeated')
     parser.add_argument('--build', type=Path, default=ROOT / 'build-mutants', help='its two builds, and the journal')
-    parser.add_argument('--again', action='store_true', help='try the survivors in the journal again')
+    parser.add_argument('--again', action='store_true', help='try the survivors without a reason again')
     parser.add_argument('--coverage', action='store_true', help='only print the line coverage')
     parser.add_argument('--must', type=float, default=0, help='per cent that must be noticed')
     parser.add_argument('--patience', type=float, default=120,
@@ -181,13 +186,14 @@ def main():
                               options.seed)
     print(f'{len(changes)} changes in {len(files)} files; {len(left_out)} headers with more than {options.objects} '
           'objects are left out', flush=True)
+    known = reasons(REASONS)
     journal, end = Journal(folder / 'journal.jsonl'), time.monotonic() + 60 * (options.minutes or 1e9)
     entries, counted = [], 0
     for mutant in changes:
         if counted >= options.count:
             break
         entry = journal.entries.get(mutant.key)
-        if entry is None or (options.again and entry['result'] == 'survived'):
+        if entry is None or (options.again and entry['result'] == 'survived' and not reason_of(mutant, known)):
             if time.monotonic() > end:
                 if entry is None:
                     break
@@ -196,7 +202,7 @@ def main():
                 say(f'{counted + 1}: {entry["result"]} {mutant.file}:{mutant.line} {entry.get("by", "")}')
         entries.append(entry)
         counted += entry['result'] in ('noticed', 'survived')
-    share = print_result(entries, reasons(REASONS))
+    share = print_result(entries, known)
     return 1 if share < options.must else 0
 
 
