@@ -56,8 +56,8 @@ GstBusSyncReply Lane::message(GstBus*, GstMessage* message, gpointer data) {
   Lane& self = *static_cast<Lane*>(data);
   const GstMessageType type = GST_MESSAGE_TYPE(message);
   if (type == GST_MESSAGE_NEED_CONTEXT || type == GST_MESSAGE_HAVE_CONTEXT) share_context(message);
-  if ((type == GST_MESSAGE_ERROR || type == GST_MESSAGE_WARNING) && !self.interrupted_ &&
-      GST_MESSAGE_SRC(message) != GST_OBJECT(self.dismissed_.load())) {
+  if (type == GST_MESSAGE_ERROR && self.interrupted_) self.erred_ = true;
+  if ((type == GST_MESSAGE_ERROR || type == GST_MESSAGE_WARNING) && !self.interrupted_) {
     GError* error = nullptr;
     gchar* details = nullptr;
     (type == GST_MESSAGE_ERROR ? gst_message_parse_error : gst_message_parse_warning)(message, &error, &details);
@@ -79,13 +79,15 @@ void Lane::reach(GstState state) {
 
 void Lane::settle(GstState state) {
   bool may_be_stuck = std::exchange(flushed_twice_, false) && state == GST_STATE_PLAYING;
+  if (erred_.exchange(false)) gst_element_set_state(pipeline(), state);  // or it would not follow the next flush
   const double begin = fair_time();
   for (;;) {
     // Looks at the elements too: a bin that is set to the state in which it is says SUCCESS while its sink
     // is still on its way there.
     const bool waits = gst_element_get_state(pipeline(), nullptr, nullptr, GST_SECOND / 5) == GST_STATE_CHANGE_ASYNC;
-    const bool rests = is_resting(pipeline());  // asked first, because the last change may end right now
+    bool rests = is_resting(pipeline());  // asked first, because the last change may end right now,
     const std::string other = element_not_in(pipeline(), state);
+    rests = rests && is_resting(pipeline());  // and again, because another one may begin
     if (!waits && other.empty()) return report_.note('=', gst_element_state_get_name(state));
     if (!waits && rests) {
       if (!std::exchange(may_be_stuck, false)) return fail_state(state, "does not become");

@@ -83,8 +83,6 @@ class Lane {
    private:
     Lane& lane_;
   };
-  /// Errors of this element are no failures from now on.
-  void dismiss(GstElement* element) { dismissed_ = element; }
 
   const Options options_;
   fuzz::Random random_;
@@ -103,8 +101,8 @@ class Lane {
   void reach(GstState state);
   /// Waits for the end of a change of state, and checks that the pipeline and each element of it are in this state. A
   /// flush begins a change, which ends in a thread of the pipeline. Another flush during this time can leave the sink
-  /// in PAUSED while the pipeline says that it plays; then this does what an application would,
-  /// and sets the state again.
+  /// in PAUSED while the pipeline says that it plays; then this does what an application would, and sets the state
+  /// again. So it does after an error.
   void settle(GstState state);
   void fail_state(GstState state, const char* what);
 
@@ -117,7 +115,7 @@ class Lane {
   std::unique_ptr<GstElement, Stop> pipeline_;
   std::vector<std::pair<GstElement*, std::string>> memory_filters_;  // and the fields of their caps
   std::atomic<bool> ended_{false}, interrupted_{false};
-  std::atomic<GstElement*> dismissed_{nullptr};
+  std::atomic<bool> erred_{false};  // an element posted an error during an interruption
   bool flushed_twice_ = false;
   int faulty_ = 0;  // actions of the name that the fault follows
   std::atomic<int> times_freed_{0};

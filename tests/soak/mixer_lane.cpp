@@ -147,7 +147,8 @@ class MixerLane : public Lane {
     Scene scene = scenes_.back();
     scene.pads.erase(input.stream);
     change(scene, [&](guint64& shown) {
-      dismiss(input.source);  // it may push into the pad that goes
+      // It may push into the pad that goes, and post an error: after that the pipeline would not follow flushes.
+      gst_element_set_bus(input.source, nullptr);
       gst_element_release_request_pad(mixer_, input.pad);
       shown = sent();
       inputs_.erase(inputs_.begin() + std::ptrdiff_t(index));
@@ -157,7 +158,6 @@ class MixerLane : public Lane {
       gst_element_set_state(input.source, GST_STATE_NULL);
       gst_bin_remove(GST_BIN(pipeline()), input.source);
       gst_object_unref(input.pad);
-      dismiss(nullptr);
     });
   }
 
