@@ -33,14 +33,23 @@ fi
 packages_nvcc=('nvidia-cuda-nvcc==13.0.*' 'nvidia-nvvm==13.0.*' 'nvidia-cuda-crt==13.0.*' 'nvidia-cuda-runtime==13.0.*'
   'nvidia-cuda-cccl==13.0.*')
 
-# Prints the path of an nvcc that is new enough. Status 1 if there is none.
-find_nvcc() { "$(dirname "${BASH_SOURCE[0]}")/../kernels/find_nvcc.sh"; }
+# find_nvcc [--version]: prints the path, or the version, of an nvcc that is new enough. Status 1 if there is none.
+find_nvcc() { "$(dirname "${BASH_SOURCE[0]}")/../kernels/find_nvcc.sh" "$@"; }
 
 # Whether this machine has an NVIDIA GPU and its driver.
 has_gpu() { [[ $(nvidia-smi -L 2>/dev/null) == GPU* ]]; }
 
 # Prints the CUDA version of the driver, such as 13. Nothing if it is not known.
 driver_version() { nvidia-smi 2>/dev/null | sed -n 's/.*CUDA Version: *\([0-9]*\).*/\1/p' | head -1; }
+
+# Whether the driver cannot run what the nvcc that is found compiles. Prints why on stderr.
+driver_is_too_old() {
+  local driver version
+  driver=$(driver_version) version=$(find_nvcc --version) || return 1
+  [[ $driver ]] && ((driver < ${version%%.*})) || return 1
+  echo "the driver is for CUDA $driver, and the compiler $(find_nvcc) is for CUDA $version: it makes nothing that" \
+    'runs here; install a newer driver or an older toolkit (12.1 is enough)' >&2
+}
 
 # use_nvcc_of BUILD_FOLDER: sets CUDA_HOME to the compiler that get_nvcc put there. Status 1 if there is none.
 use_nvcc_of() {
@@ -57,7 +66,7 @@ get_nvcc() {
     return 1
   elif [[ $driver ]] && ((driver < 13)); then
     echo "the driver is for CUDA $driver, and the compiler from PyPI needs one for CUDA 13 (580 or newer);" \
-      'or install a CUDA toolkit from 12.1 on' >&2
+      'or install a toolkit from CUDA 12.1 on that is not newer than the driver (on Debian 13 nvidia-cuda-toolkit)' >&2
     return 1
   fi
   echo "no CUDA compiler (nvcc from 12.1 on) here: installing NVIDIA's from PyPI into $1/nvcc"
@@ -92,6 +101,16 @@ copy_source() {
     meson.build meson_options.txt pyproject.toml LICENSE ./*.md) | tar -C "$1" -xf -
 }
 
+# has_compiler BUILD_FOLDER auto|enabled: whether there is a compiler, or one could be installed; with auto, one that
+# makes what this machine can run.
+has_compiler() {
+  if find_nvcc >/dev/null; then
+    if [[ $2 == auto ]] && driver_is_too_old; then return 1; fi
+  else
+    get_nvcc "$1"
+  fi
+}
+
 # choose_backends BUILD_FOLDER 0|1: sets backend_options to meson's options for a build with the CUDA backend (1) or
 # without it. CUDA has precedence. A build folder that exists keeps its backends, unless it was made without CUDA here
 # and now gets it. Gets the compiler if there is none.
@@ -109,7 +128,7 @@ choose_backends() {
     if find_nvcc >/dev/null; then with_cuda=1; fi
     return
   fi
-  if ((wanted)) && ! find_nvcc >/dev/null && ! get_nvcc "$build"; then
+  if ((wanted)) && ! has_compiler "$build" "$asked"; then
     if [[ $asked == enabled ]]; then return 1; fi
     echo 'building the CPU backend alone' >&2
     wanted=0

@@ -87,6 +87,13 @@ expect old-driver 1 0 -Dcuda=disabled
 says 'one for CUDA 13 (580 or newer)'
 CUDA=1 expect old-driver 1 1 ''
 
+machine 12 13.0
+expect new-toolkit 1 0 -Dcuda=disabled
+says 'is for CUDA 13.0: it makes nothing that runs here'
+CUDA=1 expect new-toolkit 1 0 -Dcuda=enabled  # for another machine
+machine 12 12.9  # every driver for CUDA 12 runs it
+expect minor 1 0 -Dcuda=auto
+
 # Kernels that are not optimized are for no GPU.
 echo 'command = nvcc --Ofast-compile=max' >"$work/laptop/build.ninja"
 if "$(dirname "${BASH_SOURCE[0]}")/gpu-bundle.sh" -b "$work/laptop" -o "$work/bundle.tar.gz" >"$work/out" 2>&1; then
