@@ -300,6 +300,7 @@ track-hold = 0.2
 
 
 def run_service(uri, cameras, seconds, folder, broker, latencies, arguments):
+    """Watches cameras. Returns what measure() does, and the number of frames that were left out in this time."""
     port = free_port()
     text = f"[mqtt]\nport = {broker}\ndiscovery = \"\"\n[metrics]\nport = {port}\n"
     if arguments.recording:
@@ -315,15 +316,21 @@ recording = {str(arguments.recording).lower()}
     file.write_text(text)
     process = subprocess.Popen([sys.executable, SERVICE, file])
 
-    def frames():
+    def total(name):
         lines = subprocess.run(["curl", "-s", f"http://127.0.0.1:{port}/metrics"], capture_output=True, text=True,
                                check=True).stdout
         return int(sum(float(line.split()[1])
-                       for line in lines.splitlines() if line.startswith("cudavision_camera_frames_total{")))
+                       for line in lines.splitlines() if line.startswith(f"cudavision_camera_{name}_total{{")))
+
+    dropped = []
+
+    def begin():
+        latencies.found.clear()
+        dropped.append(total("dropped"))
 
     try:
-        threading.Timer(SETTLE, latencies.found.clear).start()
-        return measure(process, frames, seconds)
+        threading.Timer(SETTLE, begin).start()
+        return *measure(process, lambda: total("frames"), seconds), total("dropped") - dropped[0]
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait()

@@ -12,8 +12,9 @@ One row each, one after the other, for `seconds`; --only leaves the others out:
 - service: from a frame's hand-over to RTP by a server to the MQTT message about it, with so many cameras
   (camera_cost.py has them: `width` × 9/16 of it, 25 frames a second, H.264, CLIP with a square that comes each two
   seconds).
-Lost: of the frames that the source sent in this time, those that did not leave the element, or that the service did not
-analyse. The plugin is found with GST_PLUGIN_PATH. Exit status 77 if something is missing (see camera_cost.py)."""
+Lost: of the frames that the source sent in this time, those that did not leave the element; of those that the service
+received, those that it left out. The plugin is found with GST_PLUGIN_PATH. Exit status 77 if something is missing (see
+camera_cost.py)."""
 import argparse
 import json
 import os
@@ -90,12 +91,10 @@ def message_row(backend, preset, seconds):
 
 def service_row(arguments):
     with camera_cost.cameras_of(arguments.clip, camera_cost.Scene(arguments.width)) as (uri, folder, broker, latencies):
-        _, rate, _ = camera_cost.run_service(uri, arguments.cameras, arguments.seconds, folder, broker,
-                                             latencies, arguments)
-        expected = RATE * arguments.cameras
-        lost = max(0, round((expected - rate) * arguments.seconds))
+        _, rate, _, lost = camera_cost.run_service(uri, arguments.cameras, arguments.seconds, folder, broker, latencies,
+                                                   arguments)
         row(f"motion-alarm-service, {arguments.cameras} cameras of {arguments.width} pixels, frame to MQTT",
-            latencies.found, f"{lost} of {expected * arguments.seconds}")
+            latencies.found, f"{lost} of {lost + round(rate * arguments.seconds)}")
 
 
 def main():
