@@ -150,6 +150,7 @@ def main():
     parser.add_argument('--objects', type=int, default=3, help='headers that more objects include are left out')
     parser.add_argument('--minutes', type=float, help='stop after this time')
     parser.add_argument('--suites', default='kernels,elements', help="meson's suites of the tests")
+    parser.add_argument('--reasons', type=Path, default=REASONS, help='why no test can notice some changes')
     parser.add_argument('--source', type=Path, default=ROOT, help='the source tree')
     parser.add_argument('--install', type=Path, metavar='FOLDER', help='only install universalmutator there')
     options = parser.parse_args()
@@ -186,7 +187,7 @@ def main():
                               options.seed)
     print(f'{len(changes)} changes in {len(files)} files; {len(left_out)} headers with more than {options.objects} '
           'objects are left out', flush=True)
-    known = reasons(REASONS)
+    known = reasons(options.reasons)
     journal, end = Journal(folder / 'journal.jsonl'), time.monotonic() + 60 * (options.minutes or 1e9)
     entries, counted = [], 0
     for mutant in changes:

@@ -108,8 +108,15 @@ class Mutants(unittest.TestCase):
         # A better test, and the survivors again.
         (self.source / "ages_test.cpp").write_text(TEST.replace("is_old(500)", "is_old(101) && !is_old(100)"),
                                                    encoding="utf-8")
-        said = self.run_tool("--again")
-        self.assertIn("7 changes: 5 noticed (71.4 %), 2 survived", said)
+        reasons = self.source / "reasons.txt"
+        reasons.write_text("code/ages.cpp\n- return age + 7;\n+ return age - 7;\nIt is never called.\n",
+                           encoding="utf-8")
+        said = self.run_tool("--again", "--reasons", reasons)
+        self.assertIn("7 changes: 5 noticed (71.4 %), 2 survived, 1 of them with a reason", said)
+        self.assertIn("\n  It is never called.\n", said)
+        # Tried again, but for the one with a reason.
+        self.assertEqual(sorted(entry["after"].strip() for entry in self.journal()[before:]),
+                         ["return age + (7 + 1);", "return age > (100 + 1);", "return age >= 100;"])
 
     def test_follows_tests_that_come_and_go(self):
         project, more = self.source / "meson.build", "test('more', executable('more', 'ages_test.cpp', link_with: " \

@@ -101,8 +101,8 @@ copy_source() {
     meson.build meson_options.txt pyproject.toml LICENSE ./*.md) | tar -C "$1" -xf -
 }
 
-# has_compiler BUILD_FOLDER auto|enabled: whether there is a compiler, or one could be installed; with auto, one that
-# makes what this machine can run.
+# has_compiler BUILD_FOLDER auto|enabled: whether there is a compiler; installs one if there is none. With auto it must
+# make what this machine can run.
 has_compiler() {
   if find_nvcc >/dev/null; then
     if [[ $2 == auto ]] && driver_is_too_old; then return 1; fi

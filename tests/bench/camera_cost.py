@@ -316,21 +316,22 @@ recording = {str(arguments.recording).lower()}
     file.write_text(text)
     process = subprocess.Popen([sys.executable, SERVICE, file])
 
-    def total(name):
-        lines = subprocess.run(["curl", "-s", f"http://127.0.0.1:{port}/metrics"], capture_output=True, text=True,
-                               check=True).stdout
-        return int(sum(float(line.split()[1])
-                       for line in lines.splitlines() if line.startswith(f"cudavision_camera_{name}_total{{")))
-
     dropped = []
 
-    def begin():
-        latencies.found.clear()
-        dropped.append(total("dropped"))
+    def frames():
+        """Called at the beginning and at the end of what is measured."""
+        lines = subprocess.run(["curl", "-s", f"http://127.0.0.1:{port}/metrics"], capture_output=True, text=True,
+                               check=True).stdout.splitlines()
+        came, left_out = (int(sum(float(line.split()[1]) for line in lines
+                                  if line.startswith(f"cudavision_camera_{name}_total{{"))) for name in
+                          ("frames", "dropped"))
+        if not dropped:
+            latencies.found.clear()
+        dropped.append(left_out)
+        return came
 
     try:
-        threading.Timer(SETTLE, begin).start()
-        return *measure(process, lambda: total("frames"), seconds), total("dropped") - dropped[0]
+        return *measure(process, frames, seconds), dropped[-1] - dropped[0]
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait()

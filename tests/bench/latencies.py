@@ -12,9 +12,9 @@ One row each, one after the other, for `seconds`; --only leaves the others out:
 - service: from a frame's hand-over to RTP by a server to the MQTT message about it, with so many cameras
   (camera_cost.py has them: `width` × 9/16 of it, 25 frames a second, H.264, CLIP with a square that comes each two
   seconds).
-Lost: of the frames that the source sent in this time, those that did not leave the element; of those that the service
-received, those that it left out. The plugin is found with GST_PLUGIN_PATH. Exit status 77 if something is missing (see
-camera_cost.py)."""
+Lost: of the frames that the source sent in this time, those that did not leave the element; of the service, those that
+it left out by its own metrics, and what is missing of 25 a second for each camera: a few of these, at the ends, are
+not lost. The plugin is found with GST_PLUGIN_PATH. Exit status 77 if something is missing (see camera_cost.py)."""
 import argparse
 import json
 import os
@@ -91,10 +91,12 @@ def message_row(backend, preset, seconds):
 
 def service_row(arguments):
     with camera_cost.cameras_of(arguments.clip, camera_cost.Scene(arguments.width)) as (uri, folder, broker, latencies):
-        _, rate, _, lost = camera_cost.run_service(uri, arguments.cameras, arguments.seconds, folder, broker, latencies,
-                                                   arguments)
+        _, rate, _, left_out = camera_cost.run_service(uri, arguments.cameras, arguments.seconds, folder, broker,
+                                                       latencies, arguments)
+        sent = RATE * arguments.cameras * arguments.seconds
+        missing = sent - round(rate * arguments.seconds)
         row(f"motion-alarm-service, {arguments.cameras} cameras of {arguments.width} pixels, frame to MQTT",
-            latencies.found, f"{lost} of {lost + round(rate * arguments.seconds)}")
+            latencies.found, f"{left_out} left out; {missing} of {sent} missing")
 
 
 def main():

@@ -227,6 +227,8 @@ void polls_while_an_object_is_busy() {
     polled.wake();
     expect(comes_true([&] { return polls == expected; }), "a busy object is polled until it is not busy any more");
   }
+  g_usleep(50'000);
+  expect(polls == 4, "and no longer");
 }
 
 }  // namespace

@@ -56,8 +56,9 @@ GstBusSyncReply Lane::message(GstBus*, GstMessage* message, gpointer data) {
   Lane& self = *static_cast<Lane*>(data);
   const GstMessageType type = GST_MESSAGE_TYPE(message);
   if (type == GST_MESSAGE_NEED_CONTEXT || type == GST_MESSAGE_HAVE_CONTEXT) share_context(message);
-  if (type == GST_MESSAGE_ERROR && self.interrupted_) self.erred_ = true;
-  if ((type == GST_MESSAGE_ERROR || type == GST_MESSAGE_WARNING) && !self.interrupted_) {
+  const bool interrupted = self.interrupted_;
+  if (type == GST_MESSAGE_ERROR && interrupted) self.erred_ = true;
+  if ((type == GST_MESSAGE_ERROR || type == GST_MESSAGE_WARNING) && !interrupted) {
     GError* error = nullptr;
     gchar* details = nullptr;
     (type == GST_MESSAGE_ERROR ? gst_message_parse_error : gst_message_parse_warning)(message, &error, &details);
@@ -79,7 +80,10 @@ void Lane::reach(GstState state) {
 
 void Lane::settle(GstState state) {
   bool may_be_stuck = std::exchange(flushed_twice_, false) && state == GST_STATE_PLAYING;
-  if (erred_.exchange(false)) gst_element_set_state(pipeline(), state);  // or it would not follow the next flush
+  if (erred_.exchange(false)) {  // or the pipeline would not follow the next flush
+    report_.act(std::string(gst_element_state_get_name(state)) + " once more, because of an error");
+    if (gst_element_set_state(pipeline(), state) == GST_STATE_CHANGE_FAILURE) return fail_state(state, "cannot become");
+  }
   const double begin = fair_time();
   for (;;) {
     // Looks at the elements too: a bin that is set to the state in which it is says SUCCESS while its sink
