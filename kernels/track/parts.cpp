@@ -91,7 +91,9 @@ class Divider {
     return box;
   }
 
-  void divide(const Columns& part, std::vector<Columns>& parts) const {
+  void divide(Columns part, std::vector<Columns>& parts) const {
+    while (part.first < part.last && rows(part.first) == 0) ++part.first;  // the margin that a wide gap left
+    while (part.first < part.last && rows(part.last) == 0) --part.last;
     // The most rows up to each column, from the left and from the right.
     std::vector<int> left, right;
     for (int x = part.first; x <= part.last; ++x) left.push_back(std::max(left.empty() ? 0 : left.back(), rows(x)));
@@ -100,8 +102,8 @@ class Divider {
     int at = -1;
     for (int x = part.first; x <= part.last; ++x) {
       const std::size_t i = std::size_t(x - part.first);
-      const int sides = std::min(left[i], right[i]);  // 0 in an empty margin, which a wide valley leaves to its parts
-      if (x - part.first < narrow_ || part.last - x < narrow_ || sides == 0 || rows(x) > valley * sides) continue;
+      if (x - part.first < narrow_ || part.last - x < narrow_ || rows(x) > valley * std::min(left[i], right[i]))
+        continue;
       if (at < 0 || rows(x) < rows(at)) at = x;
     }
     if (at < 0) {
