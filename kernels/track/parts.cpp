@@ -41,7 +41,7 @@ class Divider {
     if (parts.size() < 2) return {};
     const double tall = as_tall * (all_.back().y - all_.front().y + 1);
     for (const Columns& part : parts)
-      if (most_rows(part) < tall) return {};
+      if (most_rows(part) < tall || changed_columns(part) < narrow_ / 2) return {};
     parts.front().first = 0, parts.back().last = max_frame_side;  // with what lies beside the cells
     for (const Columns& part : parts)
       if (!upright(box_of(part))) return {};
@@ -80,6 +80,11 @@ class Divider {
   }
 
   int rows(int x) const { return rows_[std::size_t(x - first_)]; }
+  int changed_columns(const Columns& part) const {
+    int count = 0;
+    for (int x = part.first; x <= part.last; ++x) count += rows(x) > 0;
+    return count;
+  }
   int most_rows(const Columns& part) const {
     int most = 0;
     for (int x = part.first; x <= part.last; ++x) most = std::max(most, rows(x));
@@ -91,9 +96,7 @@ class Divider {
     return box;
   }
 
-  void divide(Columns part, std::vector<Columns>& parts) const {
-    while (part.first < part.last && rows(part.first) == 0) ++part.first;  // the margin that a wide gap left
-    while (part.first < part.last && rows(part.last) == 0) --part.last;
+  void divide(const Columns& part, std::vector<Columns>& parts) const {
     // The most rows up to each column, from the left and from the right.
     std::vector<int> left, right;
     for (int x = part.first; x <= part.last; ++x) left.push_back(std::max(left.empty() ? 0 : left.back(), rows(x)));
@@ -102,8 +105,8 @@ class Divider {
     int at = -1;
     for (int x = part.first; x <= part.last; ++x) {
       const std::size_t i = std::size_t(x - part.first);
-      if (x - part.first < narrow_ || part.last - x < narrow_ || rows(x) > valley * std::min(left[i], right[i]))
-        continue;
+      const int sides = std::min(left[i], right[i]);  // 0 in the margin that a wide gap left
+      if (x - part.first < narrow_ || part.last - x < narrow_ || sides == 0 || rows(x) > valley * sides) continue;
       if (at < 0 || rows(x) < rows(at)) at = x;
     }
     if (at < 0) {
