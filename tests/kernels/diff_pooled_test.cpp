@@ -342,8 +342,9 @@ TEST_P(DiffPooled, TakesNoOffsetsWhereNoCellHasAGain) {
   }
 }
 
-/// A gray picture of these values, in 8-bit steps.
-Picture gray_of(const Geometry& geometry, double (*value)(int x, int y)) {
+/// A gray picture of the values value(x, y), in 8-bit steps.
+template <typename Value>
+Picture gray_of(const Geometry& geometry, Value value) {
   Picture src(geometry);
   const reference::Component& gray = src.format().components[0];
   reference::Grid grid = src.read(gray);
@@ -360,12 +361,10 @@ TEST_P(DiffPooled, MixesTheLightOfCellsEvenly) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   const Geometry geometry{Format::GRAY16_LE, 80, 80};  // exact to 1/256 of a step
-  static double darker;                                // a cell in the middle, by so many steps
-  const auto changed = [&](double by) {
+  const auto changed = [&](double darker) {            // a cell in the middle, by so many steps
     const auto plan = plan_for(backend, automatic(), geometry);
     for (int frame = 0; frame < 40; ++frame) run(backend, *plan, gray_of(geometry, [](int, int) { return 100.0; }));
-    darker = by;
-    const Picture lit = gray_of(geometry, [](int x, int y) {
+    const Picture lit = gray_of(geometry, [&](int x, int y) {
       const double gain = 0.2 + 0.4 * (x + 0.5) / 16;
       return gain * 104 - 4 - (x / 16 == 2 && y / 16 == 2 ? darker : 0);
     });
@@ -693,11 +692,8 @@ TEST_P(DiffPooled, ShowsTheDifferenceFromTheMean) {
       const auto plan = plan_for(backend, params, geometry);
       const int counted = (90 - masked) * 50;
       for (int frame = 0; frame < 4; ++frame) {
-        Picture src(geometry);
+        const Picture src = gray_of(geometry, [&](int x, int) { return frame < 3 ? 100 : x < masked ? 240 : 140; });
         const reference::Component& gray = src.format().components[0];
-        reference::Grid grid = src.read(gray);
-        for (int i = 0; i < 90 * 50; ++i) grid.values[std::size_t(i)] = frame < 3 ? 100 : i % 90 < masked ? 240 : 140;
-        src.write(gray, grid);
         const std::vector<int> shown = run(backend, *plan, src).read(gray).values;
         EXPECT_EQ(std::count(shown.begin(), shown.end(), 0), frame < 3 ? 90 * 50 : masked * 50) << scale << frame;
         EXPECT_EQ(std::count(shown.begin(), shown.end(), 40), frame < 3 ? 0 : counted) << scale << ", frame " << frame;

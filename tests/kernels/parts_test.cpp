@@ -76,7 +76,7 @@ TEST(Parts, HaveAllCells) {
   std::mt19937 random(5);
   const auto below = [&](int n) { return int(random() % unsigned(n)); };
   int divided = 0;
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < 400; ++round) {
     std::vector<Figure> figures;
     for (int i = below(8); i > 0; --i) figures.push_back({{below(250), below(150), 10 + below(40), 20 + below(90)}});
     const int cell = 4 + below(30);
@@ -107,7 +107,7 @@ TEST(Parts, HaveAllCells) {
             return !intersection(part.box, {x, y, 1, 1}).empty();
           }));
   }
-  EXPECT_GT(divided, 15);
+  EXPECT_GT(divided, 20);
 }
 
 // Appearance

@@ -56,8 +56,8 @@ class Build:
         return done.stdout if done.returncode else None
 
     def objects(self):
-        """The objects that each file of the source tree is compiled into, itself or as a header. What is
-        not built yet is in no test, and left out."""
+        """The objects that each file of the source tree is compiled into, itself or as a header. What is not built yet
+        is in no test, and left out."""
         found, output = collections.defaultdict(list), None
         built = {each for each in self.commands if (self.folder / each).exists()}
         for each in sorted(built):
