@@ -20,8 +20,9 @@ namespace cudavision {
 namespace {
 
 enum BackendChoice { BACKEND_AUTO, BACKEND_CUDA, BACKEND_CPU };
-constexpr Choice backend_choices[] = {
-    {"auto", "CUDA if a device can be opened, else the CPU"}, {"cuda", "CUDA"}, {"cpu", "CPU (OpenCV)"}};
+constexpr Choice backend_choices[] = {{BACKEND_AUTO, "auto", "CUDA if a device can be opened, else the CPU"},
+                                      {BACKEND_CUDA, "cuda", "CUDA"},
+                                      {BACKEND_CPU, "cpu", "CPU (OpenCV)"}};
 
 GType backend_type() {
   static const GType type = enum_from_table("GstCudaVisionBackend", backend_choices);

@@ -91,7 +91,7 @@ class Host {
   bool open();
   void close();
   struct Settings {
-    int backend = 0;  // a row of backend_choices
+    int backend = 0;  // a value of backend_choices
     int device_id = -1;
     guint async_depth = 0;
   };

@@ -122,18 +122,30 @@ Status check_ranges(const S& settings, const std::vector<Property<S>>& table) {
   return {};
 }
 
-/// A value of an enum property. Its number is the index in the table.
+/// A value of an enum property: an enumerator, or a number.
 struct Choice {
+  template <typename Value>
+  constexpr Choice(Value value_, const char* nick_, const char* blurb_)
+      : value(int(value_)), nick(nick_), blurb(blurb_) {}
+
+  int value;
   const char* nick;
   const char* blurb;
 };
 
-/// Registers an enum with the first `count` rows of a table, which have `nick` and `blurb`.
-/// Values are the indices of rows.
+/// The nick of a value that is in the table.
+template <typename Value, std::size_t N>
+const char* nick_of(Value value, const Choice (&table)[N]) {
+  const Choice* row = table;
+  while (row->value != int(value)) ++row;
+  return row->nick;
+}
+
+/// Registers an enum with the first `count` rows of a table, which have `value`, `nick` and `blurb`.
 template <typename Table>
 GType enum_from_table(const char* name, const Table& table, std::size_t count) {
   auto* values = g_new0(GEnumValue, count + 1);  // GType keeps a pointer to it
-  for (std::size_t i = 0; i < count; ++i) values[i] = {gint(i), table[i].blurb, table[i].nick};
+  for (std::size_t i = 0; i < count; ++i) values[i] = {gint(table[i].value), table[i].blurb, table[i].nick};
   return g_enum_register_static(name, values);
 }
 template <std::size_t N>

@@ -19,11 +19,12 @@ GObjectClass* object_class() { return G_OBJECT_CLASS(cudavision_filter_parent_cl
 GstElementClass* element_class() { return GST_ELEMENT_CLASS(cudavision_filter_parent_class); }
 
 constexpr Choice region_choices[] = {
-    {"frame", "The whole frame"},
-    {"roi", "Only inside the regions of interest that come with the buffer, and the shapes in regions"},
-    {"outside-roi", "Only outside all of these"}};  // rows as Region::Mode
-constexpr Choice shape_choices[] = {{"rectangle", "The box itself"},
-                                    {"ellipse", "The ellipse that fills the box"}};  // rows as RegionShape
+    {Region::Mode::frame, "frame", "The whole frame"},
+    {Region::Mode::inside, "roi",
+     "Only inside the regions of interest that come with the buffer, and the shapes in regions"},
+    {Region::Mode::outside, "outside-roi", "Only outside all of these"}};
+constexpr Choice shape_choices[] = {{RegionShape::rectangle, "rectangle", "The box itself"},
+                                    {RegionShape::ellipse, "ellipse", "The ellipse that fills the box"}};
 
 enum { PROP_HOST = 1, PROP_OWN = PROP_HOST + Host::property_count };
 
@@ -291,7 +292,7 @@ void class_init(GstCudaVisionFilterClass* klass) {
 }  // namespace
 }  // namespace video_filter
 
-const char* region_name(Region::Mode mode) { return video_filter::region_choices[int(mode)].nick; }
+const char* region_name(Region::Mode mode) { return nick_of(mode, video_filter::region_choices); }
 
 void add_data_template(GstElementClass* klass, const std::string& text) {
   GstCaps *data = gst_caps_from_string(text.c_str()), *caps = video_template_caps();

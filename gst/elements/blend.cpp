@@ -10,40 +10,40 @@
 namespace cudavision {
 namespace {
 
-constexpr Choice background_choices[] = {{"checker", "Gray squares"},
-                                         {"black", "Black"},
-                                         {"white", "White"},
-                                         // Rows as blend::Background::Kind.
-                                         {"transparent", "Transparent, or black if the output has no alpha"},
-                                         {"color", "The colour of background-color"}};
+constexpr Choice background_choices[] = {
+    {blend::Background::Kind::checker, "checker", "Gray squares"},
+    {blend::Background::Kind::black, "black", "Black"},
+    {blend::Background::Kind::white, "white", "White"},
+    {blend::Background::Kind::transparent, "transparent", "Transparent, or black if the output has no alpha"},
+    {blend::Background::Kind::color, "color", "The colour of background-color"}};
 enum Layout { LAYOUT_MANUAL, LAYOUT_GRID };
-constexpr Choice layout_choices[] = {{"manual", "Each pad has a position and a size of its own"},
-                                     {"grid", "Pads fill cells of equal size in order, row by row"}};
+constexpr Choice layout_choices[] = {{LAYOUT_MANUAL, "manual", "Each pad has a position and a size of its own"},
+                                     {LAYOUT_GRID, "grid", "Pads fill cells of equal size in order, row by row"}};
 constexpr Choice interpolation_choices[] = {
-    {"nearest", "The nearest pixel"},
-    {"bilinear", "Interpolates between the nearest pixels"},
-    // Rows as blend::Interpolation.
-    {"area", "The mean of the pixels that an output pixel covers; bilinear when enlarging"}};
+    {blend::Interpolation::nearest, "nearest", "The nearest pixel"},
+    {blend::Interpolation::bilinear, "bilinear", "Interpolates between the nearest pixels"},
+    {blend::Interpolation::area, "area",
+     "The mean of the pixels that an output pixel covers; bilinear when enlarging"}};
 constexpr Choice operator_choices[] = {
-    {"source", "The pad replaces colour and alpha of the picture below"},
-    {"over", "The pad lies over the picture below"},
-    {"add", "As over, but the alpha of both is added"},
-    {"subtract", "The picture below minus the pad"},
-    {"multiply", "The product of both, which is darker than both"},
-    {"screen", "The inverse of the product of the inverses, which is lighter than both"},
-    {"difference", "The absolute difference of both"},
-    {"min", "The darker of both"},
-    // Rows as blend::Operator.
-    {"max", "The lighter of both"},
-    {"average", "The mean of both, weighted with alpha and 1 - alpha"}};
+    {blend::Operator::source, "source", "The pad replaces colour and alpha of the picture below"},
+    {blend::Operator::over, "over", "The pad lies over the picture below"},
+    {blend::Operator::add, "add", "As over, but the alpha of both is added"},
+    {blend::Operator::subtract, "subtract", "The picture below minus the pad"},
+    {blend::Operator::multiply, "multiply", "The product of both, which is darker than both"},
+    {blend::Operator::screen, "screen", "The inverse of the product of the inverses, which is lighter than both"},
+    {blend::Operator::difference, "difference", "The absolute difference of both"},
+    {blend::Operator::min, "min", "The darker of both"},
+    {blend::Operator::max, "max", "The lighter of both"},
+    {blend::Operator::average, "average", "The mean of both, weighted with alpha and 1 - alpha"}};
 constexpr Choice sizing_choices[] = {
-    {"none", "The picture is stretched to the box"},
-    {"keep-aspect-ratio", "The picture is as large as fits into the box, in its middle"},
-    {"fill", "The picture fills the box, and is cropped at two sides"}};  // rows as blend::SizingPolicy
+    {blend::SizingPolicy::none, "none", "The picture is stretched to the box"},
+    {blend::SizingPolicy::keep_aspect_ratio, "keep-aspect-ratio",
+     "The picture is as large as fits into the box, in its middle"},
+    {blend::SizingPolicy::fill, "fill", "The picture fills the box, and is cropped at two sides"}};
 constexpr Choice key_choices[] = {
-    {"none", "All pixels of the pad show"},
-    {"color", "Pixels like key-color are transparent"},
-    {"first-pixel", "Pixels like the top left pixel of the picture are transparent"}};  // rows as blend::Key::Mode
+    {blend::Key::Mode::none, "none", "All pixels of the pad show"},
+    {blend::Key::Mode::color, "color", "Pixels like key-color are transparent"},
+    {blend::Key::Mode::first_pixel, "first-pixel", "Pixels like the top left pixel of the picture are transparent"}};
 
 // GObject refuses values outside of the ranges of these properties, and all combinations of values are valid.
 

@@ -15,30 +15,31 @@
 namespace cudavision {
 namespace {
 
-constexpr Choice references[] = {{"previous", "An earlier frame; interval is the distance"},
-                                 {"first", "The first frame"},
-                                 {"background", "The running average of the earlier frames, see learning-rate"},
-                                 {"mog2", "A mixture of Gaussians for each pixel"},
-                                 {"median", "The running median of the earlier frames, see learning-rate"}};
-static_assert(std::size(references) == std::size_t(diff::Reference::pooled), "rows as diff::Reference");
-constexpr Choice outputs[] = {{"difference", "The difference from the reference"},
-                              {"mask", "Changed pixels are white, others black"},
-                              {"overlay", "The input with changed pixels tinted and a box around each moving region"},
-                              {"passthrough", "The unchanged input"}};  // rows as diff::Output
+constexpr Choice references[] = {
+    {diff::Reference::previous, "previous", "An earlier frame; interval is the distance"},
+    {diff::Reference::first, "first", "The first frame"},
+    {diff::Reference::background, "background", "The running average of the earlier frames, see learning-rate"},
+    {diff::Reference::mog2, "mog2", "A mixture of Gaussians for each pixel"},
+    {diff::Reference::median, "median", "The running median of the earlier frames, see learning-rate"}};
+constexpr Choice outputs[] = {
+    {diff::Output::difference, "difference", "The difference from the reference"},
+    {diff::Output::mask, "mask", "Changed pixels are white, others black"},
+    {diff::Output::overlay, "overlay", "The input with changed pixels tinted and a box around each moving region"},
+    {diff::Output::none, "passthrough", "The unchanged input"}};
 constexpr Choice modes[] = {
-    {"absolute", "The absolute difference"},
-    {"signed", "The signed difference, added to mid-gray"},
-    {"squared", "The square of the difference, divided by the largest sample value"}};  // rows as diff::Mode
-constexpr Choice shadow_choices[] = {{"keep", "A pixel in shadow has changed"},
-                                     {"drop", "A pixel in shadow has not changed"}};
+    {diff::Mode::absolute, "absolute", "The absolute difference"},
+    {diff::Mode::signed_, "signed", "The signed difference, added to mid-gray"},
+    {diff::Mode::squared, "squared", "The square of the difference, divided by the largest sample value"}};
+constexpr Choice shadow_choices[] = {{false, "keep", "A pixel in shadow has changed"},
+                                     {true, "drop", "A pixel in shadow has not changed"}};
 
 enum class Preset { custom, indoor, outdoor, low_light, road };
-constexpr Choice presets[] = {{"custom", "The defaults of all properties"},
-                              {"indoor", "Rooms: lamps that are switched and flicker, shadows, people near the camera"},
-                              {"outdoor", "Yards and streets: clouds, swaying trees, rain, shaking masts"},
-                              {"low-light", "Dark scenes with faint objects and noise of the sensor"},
-                              {"road", "Lanes on which vehicles follow each other all the time"}};  // rows as Preset
-static_assert(std::size(presets) == std::size_t(Preset::road) + 1);
+constexpr Choice presets[] = {
+    {Preset::custom, "custom", "The defaults of all properties"},
+    {Preset::indoor, "indoor", "Rooms: lamps that are switched and flicker, shadows, people near the camera"},
+    {Preset::outdoor, "outdoor", "Yards and streets: clouds, swaying trees, rain, shaking masts"},
+    {Preset::low_light, "low-light", "Dark scenes with faint objects and noise of the sensor"},
+    {Preset::road, "road", "Lanes on which vehicles follow each other all the time"}};
 
 constexpr guint most_regions = 65536;  // the largest max-regions
 
@@ -321,7 +322,7 @@ struct DiffElement {
     const std::string compared = std::string("reference=") + references[settings.reference].nick;
     const std::string without_model = unless(adapts, compared), without_mixture = unless(mog2, compared);
     const std::string not_shown = unless(settings.output == int(diff::Output::difference),
-                                         std::string("output=") + outputs[settings.output].nick);
+                                         std::string("output=") + nick_of(settings.output, outputs));
     const std::string not_automatic =
         first_of(unless(background, compared),
                  unless(settings.threshold == 0, "threshold=" + std::to_string(settings.threshold)));

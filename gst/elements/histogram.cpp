@@ -12,15 +12,16 @@
 namespace cudavision {
 namespace {
 
-constexpr Choice channel_choices[] = {{"luma", "Luma"},
-                                      {"components", "R, G and B, or Y, Cb and Cr"},
-                                      {"all", "Luma and each component"}};  // rows as histogram::Channels
-constexpr Choice luma_choices[] = {{"auto", "The matrix of the colorimetry in the caps"},
-                                   {"bt601", "0.299 R + 0.587 G + 0.114 B"},
-                                   {"bt709", "0.2126 R + 0.7152 G + 0.0722 B"},
-                                   // Rows as LumaMatrix, after the first.
-                                   {"bt2020", "0.2627 R + 0.678 G + 0.0593 B"},
-                                   {"smpte240m", "0.212 R + 0.701 G + 0.087 B"}};
+constexpr Choice channel_choices[] = {{histogram::Channels::luma, "luma", "Luma"},
+                                      {histogram::Channels::components, "components", "R, G and B, or Y, Cb and Cr"},
+                                      {histogram::Channels::all, "all", "Luma and each component"}};
+enum Luma { LUMA_AUTO, LUMA_MATRIX };  // from LUMA_MATRIX on: plus a LumaMatrix
+constexpr Choice luma_choices[] = {
+    {LUMA_AUTO, "auto", "The matrix of the colorimetry in the caps"},
+    {LUMA_MATRIX + int(LumaMatrix::bt601), "bt601", "0.299 R + 0.587 G + 0.114 B"},
+    {LUMA_MATRIX + int(LumaMatrix::bt709), "bt709", "0.2126 R + 0.7152 G + 0.0722 B"},
+    {LUMA_MATRIX + int(LumaMatrix::bt2020), "bt2020", "0.2627 R + 0.678 G + 0.0593 B"},
+    {LUMA_MATRIX + int(LumaMatrix::smpte240m), "smpte240m", "0.212 R + 0.701 G + 0.087 B"}};
 
 /// The matrix for converting RGB of this colorimetry to YUV. The colorimetry's own matrix is always "RGB", so primaries
 /// and transfer determine it. sRGB determines none.
@@ -34,7 +35,7 @@ LumaMatrix matrix_of(const GstVideoColorimetry& colorimetry) {
 
 struct HistogramSettings {
   guint bins = 256;
-  int channels = int(histogram::Channels::luma), luma = 0;
+  int channels = int(histogram::Channels::luma), luma = LUMA_AUTO;
   guint64 interval = 0;
   bool post_messages = true, add_meta = false, overlay = false;
   std::string overlay_position = "16,16,256,100";
@@ -247,7 +248,8 @@ struct HistogramElement {
     params.bins = int(settings.bins);
     params.channels = histogram::Channels(settings.channels);
     params.history = results_in_flight;
-    params.luma = settings.luma ? LumaMatrix(settings.luma - 1) : matrix_of(context.video.colorimetry);
+    params.luma =
+        settings.luma >= LUMA_MATRIX ? LumaMatrix(settings.luma - LUMA_MATRIX) : matrix_of(context.video.colorimetry);
     auto processor = HistogramProcessor::make(settings, params, overlay_of(settings).value(), context);
     if (!processor.ok()) return processor.error();
     return FilterPlan{std::move(processor.value()), {}};

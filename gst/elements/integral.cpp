@@ -16,21 +16,23 @@
 namespace cudavision {
 namespace {
 
-enum Output { OUTPUT_PASSTHROUGH, OUTPUT_LOCAL };  // rows as local::Operation, from OUTPUT_LOCAL on
-constexpr Choice outputs[] = {{"passthrough", "The unchanged frame, with its tables in a GstCudaVisionIntegralMeta"},
-                              {"box-mean", "The mean of the window around each pixel"},
-                              {"threshold", "Black and white, by Bradley's adaptive threshold"},
-                              {"deviation", "The standard deviation in the window around each pixel"},
-                              {"nlm", "The frame denoised by non-local means"},
-                              {"pixelate", "A mosaic: each block gets its mean"}};
-constexpr Choice sum_types[] = {{"auto", "u32 if no sum over the frame can overflow, else u64"},
-                                {"u32", "32-bit whole numbers, modulo 2^32"},
-                                {"u64", "64-bit whole numbers"},
-                                // Rows as integral::SumType.
-                                {"f32", "32-bit floating point"},
-                                {"f64", "64-bit floating point"}};
-// Rows as integral::TableChannel.
-constexpr Choice channels[] = {{"luma", "Luma (from RGB by BT.601)"}, {"all", "Each component, in a table of its own"}};
+enum Output { OUTPUT_PASSTHROUGH, OUTPUT_LOCAL };  // from OUTPUT_LOCAL on: plus a local::Operation
+constexpr Choice outputs[] = {
+    {OUTPUT_PASSTHROUGH, "passthrough", "The unchanged frame, with its tables in a GstCudaVisionIntegralMeta"},
+    {OUTPUT_LOCAL + int(local::Operation::box_mean), "box-mean", "The mean of the window around each pixel"},
+    {OUTPUT_LOCAL + int(local::Operation::threshold), "threshold", "Black and white, by Bradley's adaptive threshold"},
+    {OUTPUT_LOCAL + int(local::Operation::deviation), "deviation",
+     "The standard deviation in the window around each pixel"},
+    {OUTPUT_LOCAL + int(local::Operation::nlm), "nlm", "The frame denoised by non-local means"},
+    {OUTPUT_LOCAL + int(local::Operation::pixelate), "pixelate", "A mosaic: each block gets its mean"}};
+constexpr Choice sum_types[] = {
+    {integral::SumType::automatic, "auto", "u32 if no sum over the frame can overflow, else u64"},
+    {integral::SumType::u32, "u32", "32-bit whole numbers, modulo 2^32"},
+    {integral::SumType::u64, "u64", "64-bit whole numbers"},
+    {integral::SumType::f32, "f32", "32-bit floating point"},
+    {integral::SumType::f64, "f64", "64-bit floating point"}};
+constexpr Choice channels[] = {{integral::TableChannel::luma, "luma", "Luma (from RGB by BT.601)"},
+                               {integral::TableChannel::all, "all", "Each component, in a table of its own"}};
 
 struct IntegralElement {
   static constexpr const char* type_name = "GstCudaIntegral";
@@ -109,7 +111,7 @@ struct IntegralElement {
   static Result<FilterPlan> make_plan(const Settings& settings, const PlanContext& context) {
     if (settings.output == OUTPUT_PASSTHROUGH) return make_tables(settings, context);
     if (context.data)
-      return Status::settings("output is " + std::string(outputs[settings.output].nick) +
+      return Status::settings("output is " + std::string(nick_of(settings.output, outputs)) +
                               ": video/x-integral, which is asked for, needs output=passthrough");
     return make_filter(settings, context);
   }

@@ -111,7 +111,7 @@ GstStructure* related(const GstStructure* from, const char* media, int more) {
 GstStructure* tables_of_video(const GstStructure* video, integral::TableLayout layout) {
   GstStructure* tables = related(video, table_media, int(layout));
   set_choices(tables, "format", table_formats, [](const TableFormat& format) { return format.name; });
-  gst_structure_set(tables, "layout", G_TYPE_STRING, table_layouts[int(layout)].nick, nullptr);
+  gst_structure_set(tables, "layout", G_TYPE_STRING, nick_of(layout, table_layouts), nullptr);
   const char* name = gst_structure_get_string(video, "format");
   const FormatInfo* format = name ? find_format(name) : nullptr;
   set_choices(tables, "channels", format ? channel_counts(*format) : std::vector<int>{1, 3, 4},
@@ -155,7 +155,7 @@ GstCaps* transform_table_caps(GstPadDirection direction, GstCaps* caps) {
     for (integral::TableLayout layout : {integral::TableLayout::inclusive, integral::TableLayout::padded})
       if (to_tables)
         gst_caps_append_structure(result, tables_of_video(structure, layout));
-      else if (allows(structure, "layout", table_layouts[int(layout)].nick))
+      else if (allows(structure, "layout", nick_of(layout, table_layouts)))
         gst_caps_append_structure(result, video_of_tables(structure, layout));
   }
   return result;
@@ -164,7 +164,7 @@ GstCaps* transform_table_caps(GstPadDirection direction, GstCaps* caps) {
 GstCaps* fixate_table_caps(GstCaps* choices, const TableCaps& wanted) {
   guint chosen = 0;
   for (guint i = gst_caps_get_size(choices); i-- > 0;)
-    if (allows(gst_caps_get_structure(choices, i), "layout", table_layouts[int(wanted.layout)].nick)) chosen = i;
+    if (allows(gst_caps_get_structure(choices, i), "layout", nick_of(wanted.layout, table_layouts))) chosen = i;
   GstCaps* result = gst_caps_copy_nth(choices, chosen);
   gst_caps_unref(choices);
   GstStructure* structure = gst_caps_get_structure(result, 0);
@@ -186,7 +186,7 @@ TableCaps read_table_caps(GstCaps* caps) {
   for (const TableFormat& row : table_formats)
     if (g_strcmp0(gst_structure_get_string(structure, "format"), row.name) == 0) read.type = row.type;
   for (integral::TableLayout layout : {integral::TableLayout::inclusive, integral::TableLayout::padded})
-    if (g_strcmp0(gst_structure_get_string(structure, "layout"), table_layouts[int(layout)].nick) == 0)
+    if (g_strcmp0(gst_structure_get_string(structure, "layout"), nick_of(layout, table_layouts)) == 0)
       read.layout = layout;
   gst_structure_get_int(structure, "channels", &read.channels);
   return read;

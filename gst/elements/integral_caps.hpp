@@ -12,8 +12,8 @@
 namespace cudavision {
 
 inline constexpr Choice table_layouts[] = {
-    {"inclusive", "W×H entries: (x, y) sums columns 0 to x, rows 0 to y"},
-    {"padded", "(W+1)×(H+1) entries, the first row and column zero, as in OpenCV"}};  // rows as integral::TableLayout
+    {integral::TableLayout::inclusive, "inclusive", "W×H entries: (x, y) sums columns 0 to x, rows 0 to y"},
+    {integral::TableLayout::padded, "padded", "(W+1)×(H+1) entries, the first row and column zero, as in OpenCV"}};
 
 /// The tables in one buffer. All are of one type and size, and follow each other.
 struct TableCaps {

@@ -109,9 +109,13 @@ CUDAVISION_HOST_DEVICE inline float operate(float d, float s) {
       return lesser(d, s);
     case Operator::max:
       return greater(d, s);
-    default:
-      return s;
+    case Operator::source:
+    case Operator::over:
+    case Operator::add:
+    case Operator::average:  // these mix the pad as it is
+      break;
   }
+  return s;
 }
 
 /// Properties of the matrices between the output's samples and R', G', B'.

@@ -173,9 +173,15 @@ InPlace find_in_place(const FormatInfo& format, const Target& target, const Laye
       return target.alpha ? InPlace::no : InPlace::last;
     case Operator::average:
       return copies_samples(target, layer) ? InPlace::yes : InPlace::last;
-    default:
-      return InPlace::no;
+    case Operator::subtract:
+    case Operator::multiply:
+    case Operator::screen:
+    case Operator::difference:
+    case Operator::min:
+    case Operator::max:
+      break;
   }
+  return InPlace::no;
 }
 
 void lay_in_place(const FormatInfo& format, const Target& target, const Layer& layer, const Layer* base,

@@ -41,9 +41,11 @@ constexpr int component_of(Role role) {
       return 2;
     case Role::alpha:
       return 3;
-    default:
-      return -1;
+    case Role::padding:
+    case Role::other:
+      break;
   }
+  return -1;
 }
 
 /// An Affine in float32, for the backends.

@@ -23,7 +23,7 @@ enum class Preset {
 // clang-format on
 
 struct PresetInfo {
-  Preset preset;
+  Preset value;
   const char* nick;  ///< the name in settings
   const char* blurb;
   int width, height;

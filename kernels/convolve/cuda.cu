@@ -281,10 +281,11 @@ Result<std::unique_ptr<Filter>> make_cuda(Plan plan) {
     case Family::two_pass:
       return schedule.wide ? plan_of(tile_kernel(format, true, true), two_pass_params<double>(plan))
                            : plan_of(tile_kernel(format, true, false), two_pass_params<float>(plan));
-    default:
-      return schedule.wide ? plan_of(tile_kernel(format, false, true), direct_params<double>(plan))
-                           : plan_of(tile_kernel(format, false, false), direct_params<float>(plan));
+    case Family::direct:
+      break;
   }
+  return schedule.wide ? plan_of(tile_kernel(format, false, true), direct_params<double>(plan))
+                       : plan_of(tile_kernel(format, false, false), direct_params<float>(plan));
 }
 
 }  // namespace cudavision::convolve

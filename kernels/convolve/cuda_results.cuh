@@ -27,9 +27,8 @@ __device__ __forceinline__ std::uint32_t to_sample(double value, int max_value) 
 }
 
 /// Samples of N sums of channel c. Without `absolute`, `before` already includes `after`.
-template <typename T, int N, typename P, typename Acc>
-__device__ __forceinline__ void finish(const P& p, const Job<Acc>& job, int c, const Acc (&sums)[N],
-                                       std::uint32_t (&samples)[N]) {
+template <typename T, int N, typename Acc>
+__device__ __forceinline__ void finish(const Job<Acc>& job, int c, const Acc (&sums)[N], std::uint32_t (&samples)[N]) {
   Acc values[N];
 #pragma unroll
   for (int j = 0; j < N; ++j) values[j] = multiply_add(sums[j], job.scale, job.before[c]);

@@ -173,7 +173,8 @@ Cut cut(const Schedule& schedule, const FormatInfo& format, int channels, const 
     case Family::matrix_tile:
       cut.rows = matrix_tile_rows(channels) * strip.rows;
       break;
-    default:
+    case Family::two_pass:
+    case Family::direct:
       cut.rows = tile_rows(schedule.wide);
   }
   cut.tiles_x = divide_up(rect.x + rect.width - (rect.x & -block_alignment(schedule)), block_width(schedule));

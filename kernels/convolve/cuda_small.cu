@@ -209,7 +209,7 @@ __device__ __forceinline__ void convolve_channel(const SmallParams& p, const Sma
       }
     }
     std::uint32_t samples[S::pixels];
-    finish<T>(p, job, c, sums[r], samples);
+    finish<T>(job, c, sums[r], samples);
 #pragma unroll
     for (int j = 0; j < S::pixels; ++j) insert<C>(out[r], j, c, samples[j]);
   }

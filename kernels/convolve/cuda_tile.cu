@@ -216,7 +216,7 @@ __global__ void __launch_bounds__(32 * tuning.tile_warps, 16 / tuning.tile_warps
 #pragma unroll
     for (int r = 0; r < R; ++r) {
       std::uint32_t samples[4];
-      finish<T>(p, job, c, sums[r], samples);
+      finish<T>(job, c, sums[r], samples);
       if constexpr (n == 1) {
         packed[c][r][0] = samples[0] | samples[1] << 8 | samples[2] << 16 | samples[3] << 24;
       } else {

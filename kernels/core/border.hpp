@@ -27,7 +27,7 @@ enum class Border : std::uint8_t {
 };
 
 struct BorderInfo {
-  Border border;
+  Border value;
   const char* nick;  ///< the name in properties
   const char* blurb;
 };
@@ -80,8 +80,8 @@ CUDAVISION_HOST_DEVICE inline int near_border_index(int i, int n, Border border)
   return -1;
 }
 
-/// Maps any index to an index inside [0, n), n ≥ 1, or to −1 for the border value. Gives the same result as
-/// cv::borderInterpolate, also far outside the frame.
+/// Maps any index to an index inside [0, n), n ≥ 1, or to −1 for the border value. For OpenCV's
+/// borders it gives the same as cv::borderInterpolate, also far outside the frame.
 CUDAVISION_HOST_DEVICE inline int border_index(int i, int n, Border border) {
   const bool is_near = unsigned(i) + unsigned(n - 1) < 3 * unsigned(n) - 2;
   if (const int period = is_near ? 0 : border_period(n, border)) {

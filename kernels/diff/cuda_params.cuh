@@ -44,8 +44,7 @@ struct PlaneJob {
   Rule rules[8];  ///< for the words of a quad; they repeat along the row
 };
 
-/// Parameters of the comparing and the opening kernel. Fields that all threads need come first, in few cache lines. The
-/// order of the fields decides the machine code.
+/// Parameters of the comparing and the opening kernel. Fields that all threads need come first, in few cache lines.
 struct KernelParams {
   int width = 0, height = 0;
   std::uint32_t threshold = 0;  ///< in every sample of a word

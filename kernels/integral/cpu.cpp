@@ -103,7 +103,8 @@ class CpuIntegral final : public Integral {
         return add_rows<Sum, float>(sums, work.carry64, out, pitch);
       case SumType::f64:
         return add_rows<Sum, double>(sums, work.carry64, out, pitch);
-      default:
+      case SumType::u64:
+      case SumType::automatic:  // the plan has another type
         return add_rows<Sum, std::uint64_t>(sums, work.carry64, out, pitch);
     }
   }

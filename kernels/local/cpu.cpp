@@ -108,7 +108,9 @@ class CpuBox final : public CpuLocal {
           return cvRound(std::sqrt(std::max(squares / count - mean * mean, 0.0)));
         });
       }
-      default:
+      case Operation::box_mean:
+      case Operation::pixelate:
+      case Operation::nlm:  // CpuNlm
         return each([](int, int, int, Sum sum, int count) { return cvRound(double(sum) / count); });
     }
   }

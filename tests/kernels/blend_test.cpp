@@ -827,13 +827,14 @@ TEST_P(BlendPlans, OperatorsOnTwoPicturesGiveTheSameBits) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   for (Format format : all_formats())
-    for (int op = int(blend::Operator::subtract); op <= int(blend::Operator::max); ++op)
+    for (const blend::Operator op : {blend::Operator::subtract, blend::Operator::multiply, blend::Operator::screen,
+                                     blend::Operator::difference, blend::Operator::min, blend::Operator::max})
       for (const double alpha : {1.0, 0.6}) {
-        const Geometry geometry{format, op % 2 ? 218 : 64, 100};
+        const Geometry geometry{format, int(op) % 2 ? 218 : 64, 100};
         Scene scene{geometry, {}, {}, {{make_picture(geometry, 1), {}}, {make_picture(geometry, 2), {}}}, {}};
         for (Pad& pad : scene.pads) pad.params.place = {0, 0, geometry.width, geometry.height};
         scene.pads[0].params.op = blend::Operator::source;
-        scene.pads[1].params.op = blend::Operator(op);
+        scene.pads[1].params.op = op;
         scene.pads[1].params.alpha = alpha;
         const Picture two = compose(backend, scene);
         Pad small{make_picture({format, 3, 5}, 3), {}};

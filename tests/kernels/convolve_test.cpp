@@ -91,7 +91,7 @@ TEST_P(ConvolveSweep, SizesEqualReference) {
   for (int i = 0; i < rounds() * int(sizes.size()); ++i) {
     convolve::Params params =
         random_kernel(random, Weights((i + f) % weights_count), small_kernels[(i * 2 + i / 9 + f) % 9], format);
-    params.border = Border((i + f) % borders.size());
+    params.border = borders[(i + i / weights_count + f) % borders.size()].value;
     Case c = random_case(random, format, sizes[i % sizes.size()]);
     if (random.below(3) == 0) c.data = random.pick<Data>({Data::flat, Data::faint});
     expect_reference(backend, params, c, unsigned(i));
@@ -106,7 +106,7 @@ TEST_P(ConvolveSweep, KernelsEqualReference) {
   for (int i = 0; i < rounds() * int(kernels.size()); ++i) {
     convolve::Params params =
         random_kernel(random, Weights((i * 3 + i / 12 + f) % weights_count), kernels[i % kernels.size()], format);
-    params.border = Border((i * 2 + f) % borders.size());
+    params.border = borders[(i + i / weights_count + f) % borders.size()].value;
     Case c = random_case(random, format, small_sizes[(i * 2 + i / 9 + f) % 9]);
     if (random.below(3) == 0) c.data = random.pick<Data>({Data::flat, Data::faint});
     expect_reference(backend, params, c, unsigned(i));
@@ -118,12 +118,12 @@ TEST_P(ConvolveSweep, PresetsEqualReference) {
   SKIP_UNLESS_AVAILABLE(backend);
   Random random(unsigned(format) + 500);
   for (const convolve::PresetInfo& preset : convolve::presets()) {
-    if (preset.preset == convolve::Preset::custom) continue;
+    if (preset.value == convolve::Preset::custom) continue;
     convolve::Params params;
-    params.preset = preset.preset;
+    params.preset = preset.value;
     if (random.below(2)) randomise_options(random, params, format, preset.width, preset.height);
-    params.border = Border(random.below(int(borders.size())));
-    expect_reference(backend, params, random_case(random, format, random.pick(small_sizes)), unsigned(preset.preset));
+    params.border = borders[random.below(int(borders.size()))].value;
+    expect_reference(backend, params, random_case(random, format, random.pick(small_sizes)), unsigned(preset.value));
   }
 }
 
@@ -136,7 +136,7 @@ TEST_P(ConvolveSweep, WideFramesEqualReference) {
   for (int i = 0; i < 2 * rounds(); ++i) {
     const int side = 3 + 2 * ((i + f) % 3);
     convolve::Params params = random_kernel(random, Weights((i + f) % weights_count), {side, side}, format);
-    params.border = Border((i + i / 2 + f) % borders.size());
+    params.border = borders[(i + i / 2 + f) % borders.size()].value;
     if (i % 3) params.absolute = params.filter_alpha = false;
     const Case c{{format, 1600, 40}, {0, 0, 256}, {0, 0, 256}, {}, Data::random};
     expect_reference(backend, params, c, unsigned(i));
@@ -182,7 +182,7 @@ TEST_P(ConvolveSweep, SmallIntegersEqualReference) {
     params.absolute = i % 2;
     params.flip = random.below(2);
     params.anchor_x = random.between(-1, 2), params.anchor_y = random.between(-1, 2);
-    params.border = Border(random.below(int(borders.size())));
+    params.border = borders[random.below(int(borders.size()))].value;
     params.border_value = random_border_value(random, format);
     params.filter_alpha = random.below(2);
     Case c = random_case(random, format, rows[std::size_t(i) % rows.size()]);
@@ -312,7 +312,7 @@ TEST(ConvolvePresets, TableIsAsSpecified) {
   EXPECT_EQ(specified.size() + 1, convolve::presets().size()) << "all but `custom` are here";
   for (const auto& [preset, nick, divisor, weights] : specified) {
     const convolve::PresetInfo& row = convolve::presets().at(std::size_t(preset));
-    EXPECT_EQ(row.preset, preset);
+    EXPECT_EQ(row.value, preset);
     EXPECT_STREQ(row.nick, nick);
     EXPECT_EQ(row.divisor, divisor) << nick;
     EXPECT_TRUE(weights.empty() || row.weights == weights) << nick;
@@ -321,7 +321,7 @@ TEST(ConvolvePresets, TableIsAsSpecified) {
             convolve::presets().at(std::size_t(convolve::Preset::sobel_y)).weights);
   for (const convolve::PresetInfo& row : convolve::presets()) {
     EXPECT_EQ(row.weights.size(), std::size_t(row.width) * row.height) << row.nick;
-    EXPECT_EQ(row.vertical.empty(), row.preset != convolve::Preset::gradient) << row.nick;
+    EXPECT_EQ(row.vertical.empty(), row.value != convolve::Preset::gradient) << row.nick;
   }
   for (convolve::Preset preset :
        {convolve::Preset::identity, convolve::Preset::box, convolve::Preset::unsharp}) {  // these keep the brightness

@@ -13,8 +13,9 @@ inline diff::Params random_params(Random& random, int width, int height) {
       {diff::Reference::previous, diff::Reference::first, diff::Reference::background, diff::Reference::median});
   params.interval = random.pick<int>({1, 1, 2, 3});
   params.learning_rate = random.pick<double>({-1, 0.5, 1, 0, 0.0001, 0.25});
-  params.output = diff::Output(random.below(4));
-  params.mode = diff::Mode(random.below(3));
+  params.output = random.pick<diff::Output>(
+      {diff::Output::difference, diff::Output::mask, diff::Output::overlay, diff::Output::none});
+  params.mode = random.pick<diff::Mode>({diff::Mode::absolute, diff::Mode::signed_, diff::Mode::squared});
   params.analysis_scale = random.pick<int>({1, 1, 1, 2, 4, 8});
   params.threshold = random.pick<int>({15, 0, 3, 60, 254, 255});
   // 0 is another model.

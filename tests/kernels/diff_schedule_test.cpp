@@ -122,7 +122,9 @@ TEST(DiffSchedule, MemoryDoesNotOverlap) {
   for (int round = 0; round < 500; ++round) {
     const Geometry geometry{random.pick(all_formats()), random.between(1, 700), random.between(1, 90)};
     diff::Params params = random_params(random, geometry.width, geometry.height);
-    params.reference = diff::Reference(random.below(int(diff::Reference::pooled)));
+    params.reference =
+        random.pick<diff::Reference>({diff::Reference::previous, diff::Reference::first, diff::Reference::background,
+                                      diff::Reference::mog2, diff::Reference::median});
     if (random.below(8) == 0) params.reference = diff::Reference::background, params.threshold = 0;
     const diff::Plan plan = resolved(params, geometry);
     const diff::Memory memory = diff::memory_of(plan);

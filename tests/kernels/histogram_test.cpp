@@ -27,7 +27,8 @@ std::string describe(const histogram::Params& params) {
 histogram::Params random_params(Random& random) {
   histogram::Params params;
   params.bins = random.pick(bin_numbers);
-  params.channels = histogram::Channels(random.below(3));
+  params.channels = random.pick<histogram::Channels>(
+      {histogram::Channels::luma, histogram::Channels::components, histogram::Channels::all});
   params.luma = luma_matrices[random.below(int(std::size(luma_matrices)))];
   return params;
 }
