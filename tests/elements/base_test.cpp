@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Tests parts of gst/base: the base class of filters, with an element that looks at what the base class does while it
-// calls the element; caps, also in builds without CUDA; Deadline; Polled.
+// calls the element; caps, also in builds without CUDA; Deadline; Polled; the time between frames.
 #include <atomic>
 #include <memory>
 #include <string>
@@ -10,6 +10,7 @@
 #include "gst/base/caps.hpp"
 #include "gst/base/deadline.hpp"
 #include "gst/base/filter_element.hpp"
+#include "gst/base/frame.hpp"
 #include "gst/base/poller.hpp"
 #include "tests/elements/expect.hpp"
 
@@ -219,6 +220,19 @@ void ends_in_the_function() {
   expect(comes_true([&] { return ended.load(); }), "the function can end the deadline");
 }
 
+void knows_the_time_between_frames() {
+  const auto time_of = [](int rate_n, int rate_d) {
+    GstVideoInfo video;
+    gst_video_info_set_format(&video, GST_VIDEO_FORMAT_GRAY8, 16, 16);
+    video.fps_n = rate_n, video.fps_d = rate_d;
+    return time_between_frames(video);
+  };
+  expect(time_of(30000, 1001) == 33'366'666, "the time is 1 s ÷ the rate, rounded down");
+  expect(time_of(1, 60) == 60 * GST_SECOND, "a frame a minute is a rate");
+  for (const auto& [n, d] : {std::pair{1, 61}, {0, 1}, {-1, 1}, {1, -1}})
+    expect(time_of(n, d) == GST_CLOCK_TIME_NONE, "rarer frames, and rates that are none, have no time");
+}
+
 void polls_while_an_object_is_busy() {
   std::atomic<int> polls{0};
   Polled polled(Polled::Purpose::reports, [&] { return ++polls < 3; });
@@ -244,6 +258,7 @@ int main(int argc, char** argv) {
   sets_deadlines_from_the_function();
   ends_after_the_function();
   ends_in_the_function();
+  knows_the_time_between_frames();
   polls_while_an_object_is_busy();
   return cudavision::test::exit_status();
 }

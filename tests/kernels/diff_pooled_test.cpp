@@ -195,8 +195,9 @@ TEST_P(DiffPooledBackends, CudaEqualsCpu) {
       params.mask_regions = {{4, 5, 20, 30}};
       const Geometry geometry{GetParam(), 203, 117};
       const auto cpu = plan_for(Backend::cpu, params, geometry), cuda = plan_for(Backend::cuda, params, geometry);
+      constexpr diff::Learning choices[] = {diff::Learning::usual, diff::Learning::hold, diff::Learning::take};
       std::vector<diff::Learning> decisions;
-      for (std::size_t i = 0; i < cpu->result().cells.changed.size(); ++i) decisions.push_back(diff::Learning(i % 3));
+      for (std::size_t i = 0; i < cpu->result().cells.changed.size(); ++i) decisions.push_back(choices[i % 3]);
       for (int frame = 45; frame < 70; ++frame) {
         if (frame == 62) cpu->steer(decisions), cuda->steer(decisions);
         if (frame == 66) cpu->steer({}), cuda->steer({});
@@ -394,6 +395,37 @@ TEST_P(DiffPooled, LooksForShadowsInFiveRows) {
                     return y < 20 || y >= 80 ? 100.0 : y < 40 || y >= 60 ? 65.0 : 0.0;
                   })));
   for (int y = 22; y < 78; ++y) EXPECT_EQ(mask[std::size_t(y) * 96 + 48], y >= 38 && y < 62) << y;
+}
+
+/// A picture that stands on its head has its mask on its head: what is above a change is treated as what is below.
+TEST_P(DiffPooled, KnowsNeitherUpNorDown) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  const auto on_its_head = [](const Picture& picture) {
+    Picture out(picture.geometry());
+    for (const reference::Component& c : picture.format().components) {
+      const reference::Grid from = picture.read(c);
+      reference::Grid to = from;
+      for (int y = 0; y < from.height; ++y)
+        for (int x = 0; x < from.width; ++x) to.at(x, y) = from.at(x, from.height - 1 - y);
+      out.write(c, to);
+    }
+    return out;
+  };
+  for (Format format : {Format::GRAY8, Format::NV12}) {
+    const Geometry geometry{format, 150, 96};
+    diff::Params params = automatic();
+    params.drop_shadows = true;
+    const auto upright = plan_for(backend, params, geometry), other = plan_for(backend, params, geometry);
+    std::size_t changed = 0;
+    for (int frame = 40; frame < 100; ++frame) {
+      const Picture src = picture_of(everything, geometry, frame);
+      const Picture mask = run(backend, *upright, src), turned = run(backend, *other, on_its_head(src));
+      ASSERT_EQ(mask.sample_difference(on_its_head(turned), 0), "") << info(format).name << " frame " << frame;
+      changed += upright->result().changed;
+    }
+    EXPECT_GT(changed, 5000u) << info(format).name;
+  }
 }
 
 /// Where only light changed, the structure is that of the background.
