@@ -62,6 +62,7 @@ std::vector<Row> diff_rows() {
     list.push_back(several_steps(diff("mask", format, 4, 0)));
     list.push_back(several_steps(diff("passthrough", format, 3, 0, passthrough)));
     list.push_back(several_steps(diff("background", format, 6, 0, background)));
+    list.push_back(several_steps(diff("median", format, 6, 0, median)));
     // The parts of that work.
     list.push_back(
         diff("difference", format, 3, 1.1, [=](diff::Params& p) { bare(p), difference(p), p.borrow = true; }));
@@ -71,7 +72,6 @@ std::vector<Row> diff_rows() {
     list.push_back(diff("passthrough", format, 2, 1.3,
                         [=](diff::Params& p) { p.light_change_ratio = 0, p.borrow = true, passthrough(p); }));
     list.push_back(diff("background", format, 6, 1.1, [=](diff::Params& p) { bare(p), background(p); }));
-    list.push_back(diff("median", format, 6, 0, [=](diff::Params& p) { bare(p), median(p); }));
   }
   list.push_back(diff("mask", Format::P010_10LE, 3, 0, [](diff::Params& p) { bare(p), p.borrow = true; }));
   // A mode of one channel has 12 bytes, which are read and written. Each pixel uses 2 to 5 modes.
