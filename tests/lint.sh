@@ -6,7 +6,7 @@
 #   cppcheck  cppcheck's warnings for kernels, gst and examples
 #   shell     shellcheck's warnings for all scripts
 #   python    flake8's errors for all Python: names that do not exist, and what is imported or set and never used
-#   columns   lines of more than 120 characters in programs, scripts, styles, pages of HTML and settings
+#   columns   lines of more than 120 characters in programs, scripts, styles, pages and settings
 # Exit status: 0; 1 if there are warnings; 77 if the tool is missing.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -53,10 +53,15 @@ case ${1:-} in
     ;;
   columns)
     in_clone
-    # Left out are C++, whose lines clang-format breaks, as far as they can be broken; pages, whose tables need long
-    # lines; and what is compared or read line by line: the corpora, cpp.rules, filters.validatetest.in, Dockerfile.
+    # Left out are C++, whose lines clang-format breaks, as far as they can be broken; of pages what cannot be broken:
+    # tables, commands, pictures, tags; and what is compared or read line by line: the corpora, cpp.rules,
+    # filters.validatetest.in, Dockerfile.
     kinds=('*.py' '*.sh' '*.js' '*.css' '*.html' '*.yml' '*.yaml' '*.toml' '*meson.build' meson_options.txt)
-    long=$({ files -- "${kinds[@]}"; programs; } | sort -zu | LC_ALL=C.UTF-8 xargs -0 grep -asHnE '.{121}' || true)
+    # shellcheck disable=SC2016  # $0 is awk's
+    long=$({ files -- "${kinds[@]}"; programs; } | sort -zu | LC_ALL=C.UTF-8 xargs -0 grep -asHnE '.{121}' || true
+      files -- '*.md' | xargs -0 awk 'FNR == 1 { code = 0 } /^ *\140\140\140/ { code = !code }
+        !code && !/^ *([|<\140]|!?\[)/ { print FILENAME ":" FNR ":" $0 }' |
+        LC_ALL=C.UTF-8 grep -E '^[^:]+:[0-9]+:.{121}' || true)
     if [[ $long ]]; then
       echo "these lines have more than 120 characters:" >&2
       cut -c1-160 <<<"$long" >&2
