@@ -133,13 +133,13 @@ struct Bench {
 
   /// Measures a row, fills in its counters and prints its line.
   Status measure(const Row& row, const Size& size, const std::string& name, benchmark::State& state,
-                 double& random_us) {
+                 double& measured_us) {
     const Geometry geometry{row.format, size.width, size.height};
     auto operation = row.make(geometry, backend);
     if (!operation.ok()) return operation.error();
-    Timing ours[2];
-    std::pair<const char*, Timing> peers_of[2];
-    for (Data data : {Data::equal, Data::random}) {
+    Timing ours, ours_equal;
+    std::pair<const char*, Timing> peer_of{}, peer_of_equal{};
+    for (Data data : {Data::equal, row.data}) {
       // Room for one more row, which padded tables have, and for padding at the end of each row.
       const std::size_t room = std::size_t(row.table_bytes) * (geometry.width + 256) * (geometry.height + 1);
       if (Status status = runner->prepare(geometry, data, room); !status.ok()) return status;
@@ -147,52 +147,52 @@ struct Bench {
       auto timing = runner->time([&](int i, Queue queue) { return operation.value()(slots[i], queue); },
                                  int(slots.size()), runner->budget());
       if (!timing.ok()) return timing.error();
-      ours[int(data)] = timing.value();
-      if (data == Data::random || row.peer.equal_too)
-        peers_of[int(data)] = fastest_peer(row, geometry, data == Data::random ? "_us" : "_equal_us", state);
+      (data == Data::equal ? ours_equal : ours) = timing.value();
+      if (data != Data::equal)
+        peer_of = fastest_peer(row, geometry, "_us", state);
+      else if (row.peer.equal_too)
+        peer_of_equal = fastest_peer(row, geometry, "_equal_us", state);
     }
-    const Timing& random = ours[int(Data::random)];
-    random_us = random.us;
-    const double equal_us = ours[int(Data::equal)].us;
+    measured_us = ours.us;
+    const double equal_us = ours_equal.us;
     auto copy = copy_of(std::size_t(double(payload(geometry)) * row.moved / 2));
     if (!copy.ok()) return copy.error();
     // A system copy of a small frame is mostly start-up time, so small frames are compared with the plain copy kernel.
     const bool small = size.height <= 1080;
     const double copy_us = small ? copy.value().second : copy.value().first;
-    const auto [peer_name, peer] = peers_of[int(Data::random)];
-    const auto [equal_name, equal_peer] = peers_of[int(Data::equal)];
+    const auto [peer_name, peer] = peer_of;
+    const auto [equal_name, equal_peer] = peer_of_equal;
     const double floor_us = row.multiplies * filtered_samples(geometry) / fma_rate * 1e6;
 
     state.counters["pixels"] = double(size.width) * size.height;
-    state.counters["samples"] = random.samples;
-    state.counters["graph"] = random.graph;
+    state.counters["samples"] = ours.samples;
+    state.counters["graph"] = ours.graph;
     state.counters["equal_us"] = equal_us;
     state.counters["copy_us"] = copy.value().first;
     state.counters["copy_kernel_us"] = copy.value().second;
-    state.counters["over_copy"] = random.us / copy_us;
-    if (floor_us > 0 && backend == Backend::cuda) state.counters["over_floor"] = random.us / floor_us;
+    state.counters["over_copy"] = ours.us / copy_us;
+    if (floor_us > 0 && backend == Backend::cuda) state.counters["over_floor"] = ours.us / floor_us;
     if (peer_name) state.counters["peer_us"] = peer.us;
-    if (peer_name) state.counters["peer_over_ours"] = peer.us / random.us;
+    if (peer_name) state.counters["peer_over_ours"] = peer.us / ours.us;
     if (equal_name) state.counters["peer_over_ours_equal"] = equal_peer.us / equal_us;
 
-    std::printf("%-52s %9.2f %6.2f %7.2f", name.c_str(), random.us, equal_us / random.us, random.us / copy_us);
+    std::printf("%-52s %9.2f %6.2f %7.2f", name.c_str(), ours.us, equal_us / ours.us, ours.us / copy_us);
     ++measured;
     if (backend == Backend::cuda) {
       if (floor_us > 0)
-        std::printf(" %6.2f", random.us / floor_us);
+        std::printf(" %6.2f", ours.us / floor_us);
       else
         std::printf(" %6s", "");
       if (peer_name) {
-        std::printf(" %7.2f %s%s", peer.us / random.us, peer_name, peer.graph || peer.per_sample == 1 ? "" : "*");
+        std::printf(" %7.2f %s%s", peer.us / ours.us, peer_name, peer.graph || peer.per_sample == 1 ? "" : "*");
         if (equal_name) std::printf(" (equal %.2f %s)", equal_peer.us / equal_us, equal_name);
         ++with_peer;
-        peer_logs += std::log(peer.us / random.us);
-        slower_than_peer += peer.us < random.us;
+        peer_logs += std::log(peer.us / ours.us);
+        slower_than_peer += peer.us < ours.us;
       }
       const bool largest = &size == &sizes[0];
-      if (largest) compare("must", floor_us > 0 ? random.us / floor_us : random.us / copy_us, row.must, state);
-      if (largest || size.height == 1080)
-        compare("must_us", random.us, largest ? row.must_us : row.must_us_1080p, state);
+      if (largest) compare("must", floor_us > 0 ? ours.us / floor_us : ours.us / copy_us, row.must, state);
+      if (largest || size.height == 1080) compare("must_us", ours.us, largest ? row.must_us : row.must_us_1080p, state);
     }
     std::printf("\n");
     std::fflush(stdout);

@@ -15,16 +15,10 @@ constexpr std::size_t pool_bytes = 288u << 20;  // several times the 60 MB of L2
 constexpr double sample_us = 300;               // minimum duration of a graph's replay, which hides its launch
 constexpr int graph_most = 512;                 // most nodes in a graph, unless the ring is longer
 
-__device__ std::uint32_t hash(std::uint32_t x) {  // Chris Wellons' lowbias32
-  x = (x ^ (x >> 16)) * 0x7feb352du;
-  x = (x ^ (x >> 15)) * 0x846ca68bu;
-  return x ^ (x >> 16);
-}
-
-__global__ void fill_words(std::uint32_t* words, std::size_t count, std::uint32_t mask, bool random) {
+__global__ void fill_words(std::uint32_t* words, std::size_t count, std::uint32_t mask, Data data, std::size_t period) {
   for (std::size_t i = blockIdx.x * std::size_t(blockDim.x) + threadIdx.x; i < count;
        i += std::size_t(gridDim.x) * blockDim.x)
-    words[i] = (random ? hash(std::uint32_t(i) + 1) : 0x77777777u) & mask;
+    words[i] = word_of(data, i, period) & mask;
 }
 
 __global__ void copy_words(const uint4* src, uint4* dst, std::size_t count) {
@@ -68,10 +62,10 @@ class CudaRunner : public Runner {
   Status prepare(const Geometry& geometry, Data data, std::size_t dst_bytes) override {
     const FormatInfo& format = info(geometry.format);
     const std::uint32_t bits = format.depth > 8 ? std::uint32_t(format.max_value()) << format.shift : 0xffffu;
+    RETURN_IF_ERROR(lay_out(geometry, src_, dst_, pool_bytes, dst_bytes));
     fill_words<<<4096, 256, 0, stream_>>>(reinterpret_cast<std::uint32_t*>(src_), pool_bytes / 4, bits << 16 | bits,
-                                          data == Data::random);
-    RETURN_IF_ERROR(check(cudaGetLastError(), "filling the pictures"));
-    return lay_out(geometry, src_, dst_, pool_bytes, dst_bytes);
+                                          data, picture_bytes_ / 4);
+    return check(cudaGetLastError(), "filling the pictures");
   }
 
   Result<Timing> time(const Work& work, int ring, const Budget& budget) override {

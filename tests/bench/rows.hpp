@@ -30,6 +30,7 @@ struct Row {
   std::string name;
   Format format;
   Operation make;
+  Data data = Data::random;
   double moved = 2;          ///< bytes read and written for each byte of the picture
   double must = 0;           ///< the limit at 8K for time ÷ copy, or for time ÷ floor if there is a floor; 0: none
   double must_us = 0;        ///< the limit at 8K in µs; 0: none

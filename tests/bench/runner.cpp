@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstring>
 #include <fstream>
-#include <random>
 
 namespace cudavision::bench {
 namespace {
@@ -44,12 +43,13 @@ class CpuRunner : public Runner {
  public:
   Status prepare(const Geometry& geometry, Data data, std::size_t dst_bytes) override {
     const FormatInfo& format = info(geometry.format);
-    const auto mask = std::uint16_t(format.max_value() << format.shift);
-    std::mt19937 random(1);
-    auto* words = reinterpret_cast<std::uint16_t*>(src_.data());
-    const std::uint16_t bits = format.depth > 8 ? mask : 0xffff;
-    for (std::size_t i = 0; i < src_.size() / 2; ++i) words[i] = (data == Data::random ? random() : 0x7777) & bits;
-    return lay_out(geometry, src_.data(), dst_.data(), src_.size(), dst_bytes);
+    const std::uint32_t bits = format.depth > 8 ? std::uint32_t(format.max_value()) << format.shift : 0xffffu;
+    if (Status status = lay_out(geometry, src_.data(), dst_.data(), src_.size(), dst_bytes); !status.ok())
+      return status;
+    auto* words = reinterpret_cast<std::uint32_t*>(src_.data());
+    for (std::size_t i = 0; i < src_.size() / 4; ++i)
+      words[i] = word_of(data, i, picture_bytes_ / 4) & (bits << 16 | bits);
+    return {};
   }
 
   Result<Timing> time(const Work& work, int ring, const Budget& budget) override {
@@ -114,6 +114,7 @@ Status Runner::lay_out(const Geometry& geometry, std::byte* src, std::byte* dst,
                        std::size_t dst_bytes) {
   std::size_t bytes = 0;
   for (const PlaneSize& size : plane_sizes(geometry)) bytes += align(size.row_bytes) * size.height;
+  picture_bytes_ = bytes;
   dst_bytes = std::max(bytes, align(dst_bytes));
   slots_.clear();
   for (std::size_t i = 0; (i + 1) * dst_bytes <= pool_bytes; ++i)

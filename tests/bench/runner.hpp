@@ -2,20 +2,34 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "kernels/core/backend.hpp"
+#include "kernels/core/border.hpp"
 #include "kernels/core/image.hpp"
 #include "kernels/core/queue.hpp"
 #include "kernels/core/status.hpp"
 
 namespace cudavision::bench {
 
-/// The contents of the pictures: random samples, or all samples equal (the worst case for histograms).
-enum class Data { random, equal };
+/// The contents of the pictures of the ring: random samples; all samples equal (the worst case for histograms); one
+/// random picture, of which each slot changes one band of `motion_bands`.
+enum class Data { random, equal, motion };
+constexpr int motion_bands = 32;
+/// Word i of all pictures, one of which has `period` words. The hash is Chris Wellons' lowbias32.
+CUDAVISION_HOST_DEVICE inline std::uint32_t word_of(Data data, std::size_t i, std::size_t period) {
+  if (data == Data::equal) return 0x77777777u;
+  const std::size_t slot = i / period, at = i % period, band = at * motion_bands / period;
+  const bool own = data == Data::random || band == slot * 5 % motion_bands;
+  std::uint32_t x = std::uint32_t(own ? i : at) + 1;
+  x = (x ^ (x >> 16)) * 0x7feb352du;
+  x = (x ^ (x >> 15)) * 0x846ca68bu;
+  return x ^ (x >> 16);
+}
 
 /// The pictures in one slot of the ring.
 struct Slot {
@@ -69,6 +83,7 @@ class Runner {
                  std::size_t dst_bytes);
 
   std::vector<Slot> slots_;
+  std::size_t picture_bytes_ = 0;  ///< from the source of a slot to the next one's, a multiple of 512
 };
 
 /// Bytes of a picture's samples, without row padding.
