@@ -94,6 +94,12 @@ CUDA=1 expect new-toolkit 1 0 -Dcuda=enabled  # for another machine
 machine 12 12.9  # every driver for CUDA 12 runs it
 expect minor 1 0 -Dcuda=auto
 
+# The build runs in another folder.
+machine 0 12.1
+finder=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../kernels/find_nvcc.sh")
+path=$(cd "$work" && PATH=tools:$PATH "$finder")
+[[ $path == "$work/tools/nvcc" ]] || { echo "find_nvcc says $path"; failures=$((failures + 1)); }
+
 # Kernels that are not optimized are for no GPU.
 echo 'command = nvcc --Ofast-compile=max' >"$work/laptop/build.ninja"
 if "$(dirname "${BASH_SOURCE[0]}")/gpu-bundle.sh" -b "$work/laptop" -o "$work/bundle.tar.gz" >"$work/out" 2>&1; then
