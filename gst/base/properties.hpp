@@ -133,12 +133,12 @@ struct Choice {
   const char* blurb;
 };
 
-/// The nick of a value that is in the table.
+/// The nick of a value; "?" if the table does not have it.
 template <typename Value, std::size_t N>
 const char* nick_of(Value value, const Choice (&table)[N]) {
-  const Choice* row = table;
-  while (row->value != int(value)) ++row;
-  return row->nick;
+  for (const Choice& row : table)
+    if (row.value == int(value)) return row.nick;
+  return "?";
 }
 
 /// Registers an enum with the first `count` rows of a table, which have `value`, `nick` and `blurb`.

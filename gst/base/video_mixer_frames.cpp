@@ -20,13 +20,9 @@ LumaMatrix matrix_of(GstVideoColorMatrix matrix) {
       return LumaMatrix::smpte240m;
     case GST_VIDEO_COLOR_MATRIX_BT2020:
       return LumaMatrix::bt2020;
-    case GST_VIDEO_COLOR_MATRIX_UNKNOWN:
-    case GST_VIDEO_COLOR_MATRIX_RGB:
-    case GST_VIDEO_COLOR_MATRIX_FCC:  // its weights differ from BT.601's by less than 0.005
-    case GST_VIDEO_COLOR_MATRIX_BT601:
-      break;
+    default:  // also FCC, whose weights differ from BT.601's by less than 0.005
+      return LumaMatrix::bt601;
   }
-  return LumaMatrix::bt601;
 }
 
 }  // namespace

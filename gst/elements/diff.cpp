@@ -319,7 +319,7 @@ struct DiffElement {
     // The setting that takes the effect away; empty: the property has its effect.
     const auto unless = [](bool effect, const std::string& why) { return effect ? std::string() : why; };
     const auto first_of = [](const std::string& a, const std::string& b) { return a.empty() ? b : a; };
-    const std::string compared = std::string("reference=") + references[settings.reference].nick;
+    const std::string compared = std::string("reference=") + nick_of(settings.reference, references);
     const std::string without_model = unless(adapts, compared), without_mixture = unless(mog2, compared);
     const std::string not_shown = unless(settings.output == int(diff::Output::difference),
                                          std::string("output=") + nick_of(settings.output, outputs));
