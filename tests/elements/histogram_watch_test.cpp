@@ -248,12 +248,16 @@ TEST(reports_each_condition, Each::run) {
 }
 
 TEST(tells_value_and_limit, Each::run) {
-  Camera camera(run, "", "GRAY8");
-  camera.play([](unsigned) { return plain(5); }, 2);
-  camera.end();
-  EXPECT_EQ(camera.told(), "1.0: dark begin since 0.0; 1.8: dark end since 0.0");
-  expect_near(camera.value, 5 / 255.0);
-  expect_near(camera.limit, 0.09);
+  // Luma of limited range is black at 16.
+  for (const auto& [format, level, brightness] : {std::tuple("GRAY8", 5, 5 / 255.0), {"NV12", 20, (20 - 16) / 219.0}}) {
+    at(format);
+    Camera camera(run, "", format);
+    camera.play([level = level](unsigned) { return plain(level); }, 2);
+    camera.end();
+    EXPECT_EQ(camera.told(), "1.0: dark begin since 0.0; 1.8: dark end since 0.0");
+    expect_near(camera.value, brightness);
+    expect_near(camera.limit, 0.09);
+  }
 }
 
 TEST(follows_watch_time, Each::run) {

@@ -19,10 +19,12 @@ using Cell = std::pair<int, int>;  // x, y
 // Parts
 // ---------------------------------------------------------------------------------------------------------------------
 
-/// The boxes of the parts as text: "x,y w×h; ".
-std::string parts_of(const std::vector<Figure>& figures, int cell = 16, bool looks = true) {
+/// The boxes of the parts as text: "x,y w×h; ". scale: pixels of the frame for one of the analysis, in which the
+/// figures and the side of a cell are.
+std::string parts_of(const std::vector<Figure>& figures, int cell = 16, bool looks = true, int scale = 1) {
   CellGrid grid = painted(640, 480, cell, figures);
   if (!looks) grid.looks.clear();
+  grid.frame_width *= scale, grid.frame_height *= scale, grid.cell_size *= scale, grid.analysis_scale = scale;
   std::string text;
   RegionRules rules;
   rules.cell_threshold = 0.1;
@@ -41,6 +43,7 @@ TEST(Parts, ArePeopleSideBySide) {
   EXPECT_EQ(parts_of({one, two}, 16, false), "96,96 80x96; ");  // whole cells
   EXPECT_EQ(parts_of({one, two, three}), "100,100 30x80; 136,98 28x82; 168,98 30x82; ");
   EXPECT_EQ(parts_of({one, two}, 8), "100,100 30x80; 136,104 28x76; ");
+  EXPECT_EQ(parts_of({one, two}, 8, true, 4), "400,400 120x320; 544,416 112x304; ");
   EXPECT_EQ(parts_of({one, two}, 200), "100,100 32x80; 136,100 28x80; ");  // a bit for four columns
   EXPECT_EQ(parts_of({{{100, 100, 20, 40}}, {{140, 100, 20, 40}}}), "100,100 20x40; 140,100 20x40; ");  // far apart
   // They hold hands.
