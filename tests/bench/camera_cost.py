@@ -108,10 +108,12 @@ def make(clip, file, scene=Scene(), seconds=24):
     encoder.get_by_name("in").emit("end-of-stream")
     there = []  # of each encoded frame; the encoder may leave frames out
     with open(file, "wb") as output:
-        while sample := encoder.get_by_name("out").emit("pull-sample"):
+        while sample := encoder.get_by_name("out").emit("try-pull-sample", 10 * Gst.SECOND):
             buffer = sample.get_buffer()
             output.write(buffer.extract_dup(0, buffer.get_size()))
             there.append(scene.left(round(buffer.pts * 25 / Gst.SECOND)) is not None)
+    if not encoder.get_by_name("out").get_property("eos"):
+        sys.exit("the encoder failed, or gave nothing for 10 s")
     for each in (source, encoder):
         each.set_state(Gst.State.NULL)
     return [index for index in range(len(there)) if there[index] and not there[index - 1]]

@@ -7,10 +7,12 @@ command -v gst-validate-1.0 >/dev/null || { echo 'skipped: no gst-validate-1.0';
 here=$(cd "$(dirname "$0")" && pwd)
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-# run NAME ELEMENT PIPELINE: runs NAME.validatetest.in with @ELEMENT@ in the pipeline.
+# run NAME ELEMENT PIPELINE [GENERATE]: runs NAME.validatetest.in with @ELEMENT@ in the pipeline. GENERATE: true writes
+# the expectations, false needs them.
 run() {
   pipeline=$(printf '%s' "$3" | sed "s/@ELEMENT@/$2/g")
-  sed "s|@PIPELINE@|$pipeline|; s|@FOLDER@|$folder/flow|g" "$here/$1.validatetest.in" >"$folder/$1.validatetest"
+  sed "s|@PIPELINE@|$pipeline|; s|@FOLDER@|$folder/flow|g; s|@GENERATE@|${4:-false}|" "$here/$1.validatetest.in" \
+    >"$folder/$1.validatetest"
   echo "$1: $2"
   gst-validate-1.0 --set-test-file "$folder/$1.validatetest"
 }
@@ -19,7 +21,8 @@ flow_as() {
   twin=$1 line=$2
   shift 2
   rm -rf "$folder/flow"
-  run flow "$twin" "$line"  # writes the expectations
+  run flow "$twin" "$line" true
+  grep -q '^buffer' "$folder/flow/expected/log-sink-sink-expected"
   for element; do run flow "$element" "$line"; done
 }
 caps=video/x-raw,format=NV12,width=64,height=48,framerate=25/1
