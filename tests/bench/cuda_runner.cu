@@ -12,13 +12,16 @@ namespace cudavision::bench {
 namespace {
 
 constexpr std::size_t pool_bytes = 288u << 20;  // several times the 60 MB of L2; holds two RGBA pictures of 8K
-constexpr double sample_us = 300;               // minimum duration of a graph's replay, which hides its launch
-constexpr int graph_most = 512;                 // most nodes in a graph, unless the ring is longer
+constexpr std::size_t motion_bytes = 1200u
+                                     << 20;  // of Data::motion: nine, so that each one is a small part of the mean
+constexpr double sample_us = 300;            // minimum duration of a graph's replay, which hides its launch
+constexpr int graph_most = 512;              // most nodes in a graph, unless the ring is longer
 
-__global__ void fill_words(std::uint32_t* words, std::size_t count, std::uint32_t mask, Data data, std::size_t period) {
+__global__ void fill_words(std::uint32_t* words, std::size_t count, std::uint32_t mask, Data data, std::size_t period,
+                           int sample_bytes) {
   for (std::size_t i = blockIdx.x * std::size_t(blockDim.x) + threadIdx.x; i < count;
        i += std::size_t(gridDim.x) * blockDim.x)
-    words[i] = word_of(data, i, period) & mask;
+    words[i] = word_of(data, i, period, sample_bytes) & mask;
 }
 
 __global__ void copy_words(const uint4* src, uint4* dst, std::size_t count) {
@@ -51,8 +54,8 @@ class CudaRunner : public Runner {
 
   Status open() {
     RETURN_IF_ERROR(check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate"));
-    RETURN_IF_ERROR(check(cudaMalloc(&src_, pool_bytes), "cudaMalloc"));
-    RETURN_IF_ERROR(check(cudaMalloc(&dst_, pool_bytes), "cudaMalloc"));
+    RETURN_IF_ERROR(check(cudaMalloc(&src_, motion_bytes), "cudaMalloc"));
+    RETURN_IF_ERROR(check(cudaMalloc(&dst_, motion_bytes), "cudaMalloc"));
     RETURN_IF_ERROR(check(cudaMalloc(&values_, values_most * sizeof(float)), "cudaMalloc"));
     events_.resize(budget().most + 1);
     for (cudaEvent_t& event : events_) RETURN_IF_ERROR(check(cudaEventCreate(&event), "cudaEventCreate"));
@@ -62,9 +65,10 @@ class CudaRunner : public Runner {
   Status prepare(const Geometry& geometry, Data data, std::size_t dst_bytes) override {
     const FormatInfo& format = info(geometry.format);
     const std::uint32_t bits = format.depth > 8 ? std::uint32_t(format.max_value()) << format.shift : 0xffffu;
-    RETURN_IF_ERROR(lay_out(geometry, src_, dst_, pool_bytes, dst_bytes));
-    fill_words<<<4096, 256, 0, stream_>>>(reinterpret_cast<std::uint32_t*>(src_), pool_bytes / 4, bits << 16 | bits,
-                                          data, picture_bytes_ / 4);
+    const std::size_t bytes = data == Data::motion ? motion_bytes : pool_bytes;
+    RETURN_IF_ERROR(lay_out(geometry, src_, dst_, bytes, dst_bytes));
+    fill_words<<<4096, 256, 0, stream_>>>(reinterpret_cast<std::uint32_t*>(src_), bytes / 4, bits << 16 | bits, data,
+                                          picture_bytes_ / 4, format.sample_bytes());
     return check(cudaGetLastError(), "filling the pictures");
   }
 

@@ -17,8 +17,9 @@ std::string left_out(const diff::Params& params) {
 /// Comparing alone.
 void bare(diff::Params& params) { params.open_radius = 0, params.light_change_ratio = 0; }
 
-/// With the defaults of cudadiff, a mask as the output, and what `set` changes. A sixteenth of the samples changes from
-/// frame to frame (Data::motion). `moved`: bytes read and written for each byte of the picture.
+/// With the defaults of cudadiff, a mask as the output, and what `set` changes. A sixteenth of the samples differs
+/// from the frame before, and half of that from a background (Data::motion). `moved`: bytes read and written for each
+/// byte of the picture.
 Row diff(const std::string& name, Format format, double moved, double must,
          std::function<void(diff::Params&)> set = {}) {
   diff::Params params;
@@ -72,7 +73,7 @@ std::vector<Row> diff_rows() {
     list.push_back(diff("background", format, 6, 1.1, [=](diff::Params& p) { bare(p), background(p); }));
   }
   list.push_back(diff("mask", Format::P010_10LE, 3, 0, [](diff::Params& p) { bare(p), p.borrow = true; }));
-  // A mode of one channel has 12 bytes, which are read and written. Each pixel uses 2 to 5 modes.
+  // A mode of one channel has 12 bytes, which are read and written. Each pixel uses one or two modes.
   list.push_back(diff("mog2", Format::GRAY8, 3, 0, mog2));
   list.push_back(diff("mog2", Format::GRAY8, 3, 40, [=](diff::Params& p) { bare(p), mog2(p); }));
   list.push_back(several_steps(diff("automatic-shadows", Format::NV12, 2, 0, automatic)));

@@ -48,7 +48,7 @@ class CpuRunner : public Runner {
       return status;
     auto* words = reinterpret_cast<std::uint32_t*>(src_.data());
     for (std::size_t i = 0; i < src_.size() / 4; ++i)
-      words[i] = word_of(data, i, picture_bytes_ / 4) & (bits << 16 | bits);
+      words[i] = word_of(data, i, picture_bytes_ / 4, format.sample_bytes()) & (bits << 16 | bits);
     return {};
   }
 

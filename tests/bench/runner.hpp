@@ -17,18 +17,21 @@
 namespace cudavision::bench {
 
 /// The contents of the pictures of the ring: random samples; all samples equal (the worst case for histograms); one
-/// random picture, of which each slot changes one band of `motion_bands`.
+/// random picture, of which each slot changes one band of `motion_bands` by 32 in 8-bit steps. So a sixteenth of the
+/// samples differs between two slots, and the mean of the ring is near the picture.
 enum class Data { random, equal, motion };
 constexpr int motion_bands = 32;
-/// Word i of all pictures, one of which has `period` words. The hash is Chris Wellons' lowbias32.
-CUDAVISION_HOST_DEVICE inline std::uint32_t word_of(Data data, std::size_t i, std::size_t period) {
+/// Word i of all pictures, one of which has `period` words of samples of `sample_bytes`. The hash is Chris Wellons'
+/// lowbias32.
+CUDAVISION_HOST_DEVICE inline std::uint32_t word_of(Data data, std::size_t i, std::size_t period, int sample_bytes) {
   if (data == Data::equal) return 0x77777777u;
   const std::size_t slot = i / period, at = i % period, band = at * motion_bands / period;
-  const bool own = data == Data::random || band == slot * 5 % motion_bands;
-  std::uint32_t x = std::uint32_t(own ? i : at) + 1;
+  std::uint32_t x = std::uint32_t(data == Data::random ? i : at) + 1;
   x = (x ^ (x >> 16)) * 0x7feb352du;
   x = (x ^ (x >> 15)) * 0x846ca68bu;
-  return x ^ (x >> 16);
+  x ^= x >> 16;
+  if (data == Data::motion && band == slot * 5 % motion_bands) x ^= sample_bytes == 1 ? 0x20202020u : 0x20002000u;
+  return x;
 }
 
 /// The pictures in one slot of the ring.
