@@ -2,8 +2,11 @@
 #include "gst/base/frame.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
+
+#include "kernels/core/packed.hpp"
 
 namespace cudavision {
 
@@ -94,7 +97,10 @@ MappedFrame::MappedFrame(GstBuffer* buffer, const GstVideoInfo& video, GstMapFla
   }
   image_.geometry = geometry_of(video);
   status_ = find_planes(origin);
-  for (int i = 0; i < info(image_.geometry.format).planes && status_.ok(); ++i) status_ = straighten(i, flags);
+  if (status_.ok() && shifted_)
+    status_ = align_groups(flags);
+  else
+    for (int i = 0; i < info(image_.geometry.format).planes && status_.ok(); ++i) status_ = straighten(i, flags);
 }
 
 MappedFrame::~MappedFrame() {
@@ -108,28 +114,42 @@ MappedFrame::~MappedFrame() {
 /// checks the strides and offsets of a GstVideoMeta only in part.
 Status MappedFrame::find_planes(CropOrigin origin) {
   const FormatInfo& format = info(image_.geometry.format);
-  for (int i = 0; i < format.set_count; ++i) {
-    // If sets share a plane, the last one is the coarsest, and determines where a whole group of pixels begins.
-    const ChannelSet& set = format.sets[i];
-    const GstMapInfo& map = frame_.map[frame_.meta ? set.plane : 0];
-    const gint64 pitch = GST_VIDEO_FRAME_PLANE_STRIDE(&frame_, set.plane);
-    const PlaneExtent bytes = extent(image_.geometry, set.plane);
-    const gint64 base = static_cast<guint8*>(GST_VIDEO_FRAME_PLANE_DATA(&frame_, set.plane)) - map.data;
+  shifted_ = is_packed_422(format) && origin.x % 2 == 1;
+  // If sets share a plane, the last one is the coarsest, and determines where a whole group of pixels begins.
+  std::array<const ChannelSet*, 3> coarsest{};
+  for (int i = 0; i < format.set_count; ++i) coarsest[format.sets[i].plane] = &format.sets[i];
+  for (int i = 0; i < format.planes; ++i) {
+    const ChannelSet& set = *coarsest[std::size_t(i)];
+    const GstMapInfo& map = frame_.map[frame_.meta ? i : 0];
+    const gint64 pitch = GST_VIDEO_FRAME_PLANE_STRIDE(&frame_, i);
+    PlaneExtent bytes = extent(image_.geometry, i);
+    if (shifted_ && image_.geometry.width % 2 == 0) bytes.row_bytes += group_bytes;  // the group of the last pixel
+    const gint64 base = static_cast<guint8*>(GST_VIDEO_FRAME_PLANE_DATA(&frame_, i)) - map.data;
     const gint64 first = base + gint64(origin.y >> set.shift_y) * pitch +
                          gint64(origin.x >> set.shift_x) * set.channels * format.sample_bytes();
     const gint64 last = first + gint64(bytes.rows - 1) * pitch;
     if (std::min(first, last) < 0 || std::max(first, last) + gint64(bytes.row_bytes) > gint64(map.size))
-      return Status::frame("a video frame does not fit its caps: plane " + std::to_string(set.plane) + " (offset " +
+      return Status::frame("a video frame does not fit its caps: plane " + std::to_string(i) + " (offset " +
                            std::to_string(base) + ", stride " + std::to_string(pitch) +
                            ") reaches beyond its memory of " + std::to_string(map.size) + " bytes");
-    image_.planes[set.plane] = {map.data + first, std::ptrdiff_t(pitch)};
+    image_.planes[std::size_t(i)] = {map.data + first, std::ptrdiff_t(pitch)};
   }
   return {};
 }
 
+/// Replaces a plane by memory of this object; returns the original. Nothing is copied yet.
+Plane MappedFrame::copy_plane(int index, const PlaneExtent& bytes) {
+  Plane& plane = image_.planes[std::size_t(index)];
+  const Plane original = plane;
+  Copy copy{index, original, bytes, std::vector<guint8>(bytes.row_bytes * std::size_t(bytes.rows))};
+  plane = {copy.bytes.data(), std::ptrdiff_t(bytes.row_bytes)};
+  copies_.push_back(std::move(copy));
+  return original;
+}
+
 /// Gives a plane the layout that kernels need: rows in order that do not overlap.
 Status MappedFrame::straighten(int index, GstMapFlags flags) {
-  Plane& plane = image_.planes[index];
+  Plane& plane = image_.planes[std::size_t(index)];
   const PlaneExtent bytes = extent(image_.geometry, index);
   if (plane.pitch >= std::ptrdiff_t(bytes.row_bytes)) return {};
   if (bytes.rows == 1) {
@@ -142,11 +162,17 @@ Status MappedFrame::straighten(int index, GstMapFlags flags) {
     return Status::frame(layout + ": rows that overlap cannot be written");
   if (flags & ~(GST_MAP_READ | GST_MAP_WRITE))
     return Status::frame(layout + ": in CUDA memory it must be at least a row");
-  Copy copy{index, plane, bytes, std::vector<guint8>(bytes.row_bytes * std::size_t(bytes.rows))};
-  plane = {copy.bytes.data(), std::ptrdiff_t(bytes.row_bytes)};
-  copy_rows(copy.original, plane, bytes.row_bytes, bytes.rows);
-  copies_.push_back(std::move(copy));
+  copy_rows(copy_plane(index, bytes), plane, bytes.row_bytes, bytes.rows);
   return {};
+}
+
+/// Copies packed 4:2:2 in system memory that begins at the second pixel of a group, so that it begins with a group.
+Status MappedFrame::align_groups(GstMapFlags flags) {
+  if (writes_) return Status::frame("a frame whose crop begins inside a pair of pixels cannot be written");
+  if (flags & ~GST_MAP_READ) return {};  // in device memory
+  shifted_ = false;
+  const Image original{image_.geometry, {copy_plane(0, extent(image_.geometry, 0))}};
+  return shift_groups(Backend::cpu, original, image_, {});
 }
 
 }  // namespace cudavision

@@ -45,12 +45,12 @@ inline void copy_rows(const Plane& from, const Plane& to, std::size_t row_bytes,
 }
 
 /// A buffer that is mapped as long as this object lives, as the picture that the caps describe, with the layout of its
-/// GstVideoMeta and the crop of its GstVideoCropMeta. A crop that begins inside a group of subsampled pixels is moved
-/// to the first pixel of the group.
+/// GstVideoMeta and the crop of its GstVideoCropMeta. Where a crop begins inside a group of subsampled pixels, luma
+/// begins at the crop and chroma at the group, as in GStreamer's videocrop.
 ///
 /// The rows of image() never overlap, and their pitch is positive. Planes with another layout (rows that share memory,
-/// rows from the bottom up) are copied if they are in system memory: before reading, or after writing. In device memory
-/// such planes are refused.
+/// rows from the bottom up, packed 4:2:2 from the second pixel of a group on) are copied if they are in system memory:
+/// before reading, or after writing. In device memory such rows are refused; for packed 4:2:2 see shifted().
 class MappedFrame {
  public:
   /// `flags`: GST_MAP_READ or GST_MAP_WRITE, with Gpu::map_flag() for a device pointer. Check status() before use.
@@ -64,6 +64,9 @@ class MappedFrame {
   const Image& image() const { return image_; }
   /// Whether planes of image() are copies.
   bool has_copies() const { return !copies_.empty(); }
+  /// Whether the picture begins at the second pixel of the group at which image() begins: it has to be copied by
+  /// shift_groups(). Only in device memory.
+  bool shifted() const { return shifted_; }
 
  private:
   /// A copy that replaces a plane of another layout.
@@ -76,11 +79,14 @@ class MappedFrame {
 
   Status find_planes(CropOrigin origin);
   Status straighten(int plane, GstMapFlags flags);
+  Status align_groups(GstMapFlags flags);
+  Plane copy_plane(int plane, const PlaneExtent& bytes);
 
   GstVideoFrame frame_;
   Status status_;
   bool mapped_ = false;
   bool writes_ = false;
+  bool shifted_ = false;
   Image image_;
   std::vector<Copy> copies_;
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "gst/base/transfer.hpp"
 
+#include "kernels/core/packed.hpp"
+
 namespace cudavision {
 
 Result<const Image*> Staging::next(const Gpu& gpu, const Geometry& geometry) {
@@ -27,7 +29,10 @@ FrameBuffer::FrameBuffer(const Transfer& transfer, GstBuffer* buffer, const GstV
       on_device_(transfer.is_on_device(buffer)),
       on_peer_(access == GST_MAP_READ && transfer.is_on_peer(buffer)),
       mapped_(transfer.prepared(buffer, access), video,
-              on_device_ || on_peer_ ? GstMapFlags(access | Gpu::map_flag()) : access) {}
+              on_device_ || on_peer_ ? GstMapFlags(access | Gpu::map_flag()) : access),
+      status_(on_peer_ && shifted() ? Status::frame("the crop of a frame in another CUDA context begins inside a pair of "
+                                                    "pixels: crop it in the context of this element")
+                                    : mapped_.status()) {}
 
 /// Prepares a buffer for being mapped. Returns it.
 GstBuffer* Transfer::prepared(GstBuffer* buffer, GstMapFlags access) const {
@@ -41,12 +46,13 @@ Result<const Image*> Transfer::fetch(const FrameBuffer& from, Staging& staging) 
   if (!copies(from)) return &from.image();
   auto picture = staging.next(*gpu_, from.image().geometry);
   if (!picture.ok()) return picture;
-  if (from.on_peer_)
+  if (from.on_device_ || from.on_peer_)
     gpu_->acquire_staging();  // carried-over frames are downloaded from there
   else
     uploaded_.push_back(&from);
-  const Status copied = from.on_peer_ ? gpu_->copy_from_peer(from.buffer_, from.image(), *picture.value())
-                                      : gpu_->upload(from.image(), *picture.value());
+  const Status copied = from.on_peer_     ? gpu_->copy_from_peer(from.buffer_, from.image(), *picture.value())
+                        : from.on_device_ ? shift_groups(Backend::cuda, from.image(), *picture.value(), queue())
+                                          : gpu_->upload(from.image(), *picture.value());
   if (!copied.ok()) return copied;
   return picture;
 }

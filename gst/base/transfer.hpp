@@ -36,23 +36,26 @@ class FrameBuffer {
   FrameBuffer(const Transfer& transfer, GstBuffer* buffer, const GstVideoInfo& video, GstMapFlags access);
 
   /// Errors: frame, if the buffer does not hold the picture that the caps describe.
-  const Status& status() const { return mapped_.status(); }
+  const Status& status() const { return status_; }
 
  private:
   friend class Transfer;
 
   const Image& image() const { return mapped_.image(); }
+  bool shifted() const { return mapped_.shifted(); }
 
   GstBuffer* const buffer_;
   const bool on_device_;  // kernels can use it directly
   const bool on_peer_;    // it is in another CUDA context, and copied from there
   const MappedFrame mapped_;
+  const Status status_;
 };
 
 /// The bridge between buffers and the backend for one frame, for filters and mixers.
 ///
 ///  system memory:   buffer ──fetch(): upload──▶ Staging ─▶ kernels ─▶ Staging ──run(): download──▶ buffer
 ///  CUDA memory:     buffer ──fetch()──────────────────────▶ kernels ────────────────────target()─▶ buffer
+///   (shifted)       buffer ──fetch(): copy────▶ Staging ─▶ kernels     (MappedFrame::shifted())
 ///  a peer's memory: buffer ──fetch(): copy────▶ Staging ─▶ kernels     (another CUDA context, often of another device)
 ///
 /// run() submits all work to the queue and to the copies beside it. It does not wait if the frame can be pushed before
@@ -67,7 +70,7 @@ class Transfer {
   Transfer& operator=(const Transfer&) = delete;
 
   /// Whether fetch() copies a frame to Staging.
-  bool copies(const FrameBuffer& frame) const { return gpu_ && !frame.on_device_; }
+  bool copies(const FrameBuffer& frame) const { return gpu_ && (!frame.on_device_ || frame.shifted()); }
 
   /// The needs of a frame.
   struct Frame {

@@ -2,6 +2,7 @@
 #include "kernels/core/aligned.hpp"
 
 #include "kernels/core/backend.hpp"
+#include "kernels/core/packed.hpp"
 
 namespace cudavision {
 namespace {
@@ -65,10 +66,12 @@ Result<Image> AlignedPicture::read(const Image& image, Queue queue) {
 }
 
 Status AlignedPicture::finish(const Image& image, Queue queue) {
-  if (!at_odd_addresses(image)) return {};
-  Image copy{image.geometry, {}};
-  lay_out(copy, memory_.get());
-  return copy_picture(backend_, copy, image, queue);
+  if (at_odd_addresses(image)) {
+    Image copy{image.geometry, {}};
+    lay_out(copy, memory_.get());
+    if (Status status = copy_picture(backend_, copy, image, queue); !status.ok()) return status;
+  }
+  return fill_padding(backend_, image, queue);
 }
 
 Status copy_picture(Backend backend, const Image& from, const Image& to, Queue queue) {

@@ -187,6 +187,9 @@ std::string Picture::difference(const Picture& actual, int tolerance) const {
   for (const Component& c : format().components) {
     const bool packed_422 = c.role == Role::luma && c.step == 2 * format().sample_bytes();
     const int columns = packed_422 ? (width(c) + 1) / 2 * 2 : width(c);
+    for (int y = 0; columns > width(c) && y < height(c); ++y)
+      if (actual.word(c, width(c), y) != actual.word(c, width(c) - 1, y))
+        return "the padding of row " + std::to_string(y) + " is not the last luma sample";
     for (int y = 0; y < height(c); ++y)
       for (int x = 0; x < columns; ++x)
         for (int i = 0; i < format().sample_bytes(); ++i) ours[address(c, x, y) + i] = true;

@@ -75,7 +75,7 @@ class Picture {
   Picture inverted() const;
   /// Compares `actual` with this picture. Samples may differ by `tolerance` steps, unused low bits must be equal, and
   /// all other bytes must still be those of inverted(). Returns a description of the first difference, or an empty
-  /// string. Ignores the last luma byte in rows of packed 4:2:2 with an odd width, which is outside the picture.
+  /// string. The padding of packed 4:2:2 of odd width must repeat the last luma sample.
   std::string difference(const Picture& actual, int tolerance) const;
   /// Like difference(), for the samples only.
   std::string sample_difference(const Picture& actual, int tolerance) const;
