@@ -10,6 +10,10 @@ namespace cudavision {
 namespace detail {
 
 template <typename E, typename = void>
+struct Examines : std::false_type {};
+template <typename E>
+struct Examines<E, std::enable_if_t<E::examines>> : std::true_type {};
+template <typename E, typename = void>
 struct SendsData : std::false_type {};
 template <typename E>
 struct SendsData<E, std::void_t<decltype(E::data_caps)>> : std::true_type {};
@@ -21,6 +25,8 @@ struct SendsData<E, std::void_t<decltype(E::data_caps)>> : std::true_type {};
 ///   static constexpr const char* element_name;
 ///   static Status check(const Settings&);                 checks settings in range that do not depend on the format
 ///   static Result<FilterPlan> make_plan(const Settings&, const PlanContext&);
+/// and, if it looks at each frame and posts what it found,
+///   static constexpr bool examines = true;
 /// and, if it can send data other than video (see GstCudaVisionFilterClass),
 ///   static std::string data_caps();                       for the pad template
 ///   static GstCaps* transform_data_caps(GstPadDirection, GstCaps*);
@@ -54,6 +60,7 @@ class FilterElement {
     Object::init_properties(klass);
     set_metadata<E>(klass);
     GstCudaVisionFilterClass* filter = as_filter_class(klass);
+    filter->examines = detail::Examines<E>::value;
     filter->settings = [](GstCudaVisionFilter* self) -> SettingsMachine& { return Object::settings(self); };
     filter->check = check;
     filter->make_plan = make_plan;

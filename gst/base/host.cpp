@@ -63,6 +63,8 @@ bool configure(GstBufferPool* pool, GstCaps* caps, guint size, guint min_buffers
 void post_error(GstElement* element, const Status& status) {
   if (status.code() == Status::Code::settings)
     GST_ELEMENT_ERROR(element, LIBRARY, SETTINGS, ("%s", message_text(status).c_str()), (nullptr));
+  else if (status.code() == Status::Code::frame)
+    GST_ELEMENT_ERROR(element, STREAM, FORMAT, ("%s", message_text(status).c_str()), (nullptr));
   else
     GST_ELEMENT_ERROR(element, RESOURCE, FAILED, ("%s", message_text(status).c_str()), (nullptr));
 }

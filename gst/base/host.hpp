@@ -28,6 +28,9 @@ class ObjectLock {
   GstObject* object_;
 };
 
+/// So many frames in a row that do not fit their caps end a stream with an error. Fewer are dropped with a warning.
+inline constexpr guint most_misfits = 30;
+
 /// Posts an error message.
 void post_error(GstElement* element, const Status& status);
 /// The text of a status as valid UTF-8. A status may quote a property that is not valid UTF-8.

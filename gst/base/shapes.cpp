@@ -156,6 +156,33 @@ Result<std::vector<Shape>> parse_shapes(const char* property, ShapeKind kind, co
   }
 }
 
+Result<std::vector<Shape>> ShapeFitting::accept(const char* property, const std::vector<Shape>& shapes) {
+  std::vector<Shape> accepted;
+  for (const Shape& shape : shapes) {
+    const std::string key = std::string(property) + " " + shape.text;
+    bool fits;
+    if (shape.rectangle) {
+      fits = !intersection(rect_in(shape, width_, height_), {0, 0, width_, height_}).empty();
+    } else {
+      const auto points = points_in(property, shape, width_, height_);
+      fits = points.ok();
+      if (!fits && fitted_.count(key) == 0) return points.error();
+    }
+    if (fits && !shape.shares) fitted_.insert(key);
+    if (!fits && fitted_.count(key) > 0)
+      names_.push_back(named(property, shape));
+    else
+      accepted.push_back(shape);
+  }
+  return accepted;
+}
+
+std::string ShapeFitting::left_out() const {
+  std::string text;
+  for (const std::string& name : names_) text += (text.empty() ? "" : ", ") + name;
+  return text.empty() ? text : text + ", outside of the frame of " + size_text(width_, height_);
+}
+
 Result<Polygon> points_in(const char* property, const Shape& shape, int frame_width, int frame_height) {
   Polygon points;
   for (std::size_t i = 0; i + 1 < shape.numbers.size(); i += 2) {

@@ -9,6 +9,7 @@
 // of the width and the height of the frame. Polygons and lines lie in the frame: 0 to its width and its height.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,28 @@ struct Shape {
 /// Reads the shapes in the text of a property; an empty text has none. Errors: settings, with one sentence; only what
 /// does not depend on the frame is checked: the syntax, names, too few corners, polygons that cross themselves.
 Result<std::vector<Shape>> parse_shapes(const char* property, ShapeKind kind, const std::string& text);
+
+/// Decides which shapes have an effect in frames whose size may change. A shape in pixels that fitted an earlier frame
+/// and does not fit this one is left out: it has no effect until it fits again. A polygon or a line fits the frame in
+/// which it lies, a rectangle the frame of which it covers a part.
+class ShapeFitting {
+ public:
+  /// `fitted`: the shapes in pixels that fitted a frame so far; accept() adds to them.
+  ShapeFitting(std::set<std::string>& fitted, int frame_width, int frame_height)
+      : fitted_(fitted), width_(frame_width), height_(frame_height) {}
+
+  /// The shapes that have an effect. Errors: settings, if one does not fit and did not fit earlier (a rectangle is
+  /// accepted anywhere).
+  Result<std::vector<Shape>> accept(const char* property, const std::vector<Shape>& shapes);
+  /// The beginning of a sentence about the shapes that were left out; empty if there are none. `shares_fit` ends it.
+  std::string left_out() const;
+
+ private:
+  std::set<std::string>& fitted_;
+  const int width_, height_;
+  std::vector<std::string> names_;  ///< of the shapes that were left out
+};
+inline constexpr const char* shares_fit = "; coordinates as shares of the frame, such as 0.5, fit every size";
 
 /// The points of a polygon or a line in a frame; shares are rounded to whole pixels. Errors: settings,
 /// if a point is not in the frame.

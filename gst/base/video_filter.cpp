@@ -112,10 +112,12 @@ Status make_plan(GstCudaVisionFilter* self) {
   if (Status status = complete_until(self, 0); !status.ok()) return status;
   if (Status status = take_settings(self); !status.ok()) return status;
   const FilterSettings& settings = state.settings.taken();
-  auto shapes = own_shapes(settings, state.video);
+  std::string left_out;
+  auto shapes = own_shapes(settings, state.video, !class_of(self)->examines, state.fitted, left_out);
   if (!shapes.ok()) return shapes.error();
-  auto plan = class_of(self)->make_plan(self, {state.video, state.host.backend(), Region::Mode(settings.region),
-                                               state.processor.get(), state.host.gpu, state.data.get(), state.kept});
+  auto plan = class_of(self)->make_plan(
+      self, {state.video, state.host.backend(), Region::Mode(settings.region), state.processor.get(), state.host.gpu,
+             state.data.get(), state.kept, state.fitted});
   if (!plan.ok()) return plan.error();
   if (Status status = state.host.finish_work(); !status.ok()) return status;  // before the former plan ends
   state.processor = std::move(plan.value().processor);
@@ -128,6 +130,7 @@ Status make_plan(GstCudaVisionFilter* self) {
   }
   advise(self, std::move(plan.value().advice), state.advice);
   advise(self, unused_shapes(state.in_use), state.unused);
+  advise(self, std::move(left_out), state.left_out);
   update_passthrough(self);
   return {};
 }
@@ -138,9 +141,10 @@ Status renew_plan(GstCudaVisionFilter* self) {
   FilterState& state = *self->state;
   Status status;
   do {  // again if other settings were committed meanwhile
-    state.changed = false;
+    const bool changed = state.changed.exchange(false);
     status = make_plan(self);
     if (status.code() != Status::Code::settings || !state.has_worked) return status;
+    if (!changed) return status;  // the frame changed, and these are the last good settings
     GST_ELEMENT_WARNING(self, LIBRARY, SETTINGS, ("%s", message_text(status).c_str()),
                         ("the last good settings stay in use"));
     {
@@ -178,8 +182,11 @@ gboolean start(GstBaseTransform* trans) {
   state.has_worked = false;
   state.advice.clear();
   state.unused.clear();
+  state.left_out.clear();
+  state.fitted.clear();
   state.renewed = Status();
-  state.dropped = false;
+  state.dropped = 0;
+  state.fitted_one = false;
   const Status status = take_settings(self);
   if (status.ok()) return TRUE;
   state.host.post_error(status);
@@ -241,6 +248,12 @@ void get_property(GObject* object, guint id, GValue* value, GParamSpec*) {
   state.host.get_property(id - PROP_HOST, value);
 }
 
+/// The default of qos, which the properties of g_object_new() then overrule.
+void constructed(GObject* object) {
+  gst_base_transform_set_qos_enabled(GST_BASE_TRANSFORM(object), !class_of(object)->examines);
+  object_class()->constructed(object);
+}
+
 void finalize(GObject* object) {
   delete as_filter(object)->state;
   object_class()->finalize(object);
@@ -256,6 +269,7 @@ void class_init(GstCudaVisionFilterClass* klass) {
   object->dispatch_properties_changed = vfunc<dispatch_properties_changed>;
   object->set_property = vfunc<set_property>;
   object->get_property = vfunc<get_property>;
+  object->constructed = vfunc<constructed>;
   object->finalize = finalize;
   Host::install_properties(object, PROP_HOST);
   guint id = PROP_OWN;

@@ -5,6 +5,7 @@
 #include <gst/video/video.h>
 
 #include <memory>
+#include <set>
 #include <string>
 
 #include "gst/base/processor.hpp"
@@ -28,6 +29,7 @@ struct PlanContext {
   const Gpu& gpu;               ///< for Backend::cuda; outlives the processor
   GstCaps* data;                ///< fixed caps of the data that are sent instead of video; or nullptr
   std::shared_ptr<void>& kept;  ///< data that the processors of an element share until it stops; empty at its start
+  std::set<std::string>& fitted;  ///< for ShapeFitting
 };
 
 /// How an element processes frames of one geometry.
@@ -53,6 +55,9 @@ struct GstCudaVisionFilter {
 struct GstCudaVisionFilterClass {
   GstBaseTransformClass parent_class;
 
+  /// Whether it looks at each frame and posts what it found; otherwise it makes pictures. Then qos is on by default, so
+  /// that frames which are late are left out, and a shape of regions that leaves the frame ends the stream.
+  bool examines;
   /// The subclass's settings.
   SettingsMachine& (*settings)(GstCudaVisionFilter* self);
   /// Checks what does not depend on the format in the taken settings.

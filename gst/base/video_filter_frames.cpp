@@ -96,7 +96,7 @@ void before_transform(GstBaseTransform* trans, GstBuffer* buffer) {
   GstCudaVisionFilter* self = as_filter(trans);
   FilterState& state = *self->state;
   // The frames that wait come before one that is marked as a discontinuity.
-  state.at_discont = std::exchange(state.skipped, true) || state.dropped || GST_BUFFER_IS_DISCONT(buffer);
+  state.at_discont = std::exchange(state.skipped, true) || state.dropped > 0 || GST_BUFFER_IS_DISCONT(buffer);
   if (state.at_discont) push_held(self);
   const std::lock_guard lock(state.processing);
   const GstClockTime time = times_of(trans, buffer).stream_time;
@@ -105,6 +105,27 @@ void before_transform(GstBaseTransform* trans, GstBuffer* buffer) {
   if (GST_BUFFER_IS_DISCONT(buffer)) interrupt(self, Interruption::discont);
   if (state.changed) state.renewed = renew_plan(self);
 }
+
+namespace {
+
+void post_misfits(GstCudaVisionFilter* self) {
+  const FilterState& state = *self->state;
+  GST_ELEMENT_ERROR(self, STREAM, FORMAT, ("%u frames in a row do not fit their caps: %s", state.dropped,
+                                           state.misfit.c_str()), (nullptr));
+}
+
+/// Drops a frame that does not fit its caps. Warns at the first one in a row; a stream of such frames is an error.
+GstFlowReturn drop(GstCudaVisionFilter* self, const Status& status) {
+  FilterState& state = *self->state;
+  state.misfit = status.message();
+  if (++state.dropped == 1)
+    GST_ELEMENT_WARNING(self, STREAM, FORMAT, ("%s", status.message().c_str()), ("frames are dropped until one fits"));
+  if (state.dropped < most_misfits) return GST_BASE_TRANSFORM_FLOW_DROPPED;
+  post_misfits(self);
+  return GST_FLOW_ERROR;
+}
+
+}  // namespace
 
 GstFlowReturn transform(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* outbuf) {
   GstCudaVisionFilter* self = as_filter(trans);
@@ -120,13 +141,9 @@ GstFlowReturn transform(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* ou
       status = processed.ok() ? report_or_hold(self, std::move(processed.value()), outbuf, times) : processed.error();
     }
   }
-  const bool first_dropped = !std::exchange(state.dropped, status.code() == Status::Code::frame);
-  if (state.dropped) {
-    if (first_dropped)
-      GST_ELEMENT_WARNING(self, STREAM, FORMAT, ("%s", status.message().c_str()),
-                          ("frames are dropped until one fits"));
-    return GST_BASE_TRANSFORM_FLOW_DROPPED;
-  }
+  if (status.code() == Status::Code::frame) return drop(self, status);
+  state.dropped = 0;
+  state.fitted_one = true;
   if (status.ok()) return GST_FLOW_OK;
   state.host.post_error(status);
   return GST_FLOW_ERROR;
@@ -165,6 +182,8 @@ gboolean sink_event(GstBaseTransform* trans, GstEvent* event) {
   if (GST_EVENT_TYPE(event) == GST_EVENT_EOS) {
     interrupt(as_filter(trans), Interruption::eos);
     finish_work(as_filter(trans));
+    const FilterState& state = state_of(trans);
+    if (state.dropped > 0 && !state.fitted_one) post_misfits(as_filter(trans));  // else a short stream ends in silence
   }
   return base_class()->sink_event(trans, event);
 }

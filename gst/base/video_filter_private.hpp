@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "gst/base/deadline.hpp"
@@ -64,15 +65,18 @@ struct FilterState {
   FilterSettings in_use;       // the settings of the base class when `processor` was made
   std::string advice;          // the advice of the plan in use
   Status renewed;              // the result of making a plan for the frame that is being processed
-  bool dropped = false;        // the last frame was dropped, because it did not fit its caps
+  guint dropped = 0;           // the last frames that were dropped, because they did not fit their caps
+  bool fitted_one = false;     // a frame fitted its caps since the start
+  std::string misfit;          // why the last one was dropped
   Staging input_staging, output_staging;
   std::uint64_t frames = 0;  // that were submitted
   std::deque<PendingFrame> pending;
   std::optional<Polled> reporter;  // reports frames if no frame follows; made when the first frame goes on early
 
   // The region (video_filter_regions.cpp):
-  Region own_shapes;   // of the property regions; without a mode
-  std::string unused;  // the warning about settings of the region that have no effect
+  Region own_shapes;             // of the property regions; without a mode
+  std::string unused, left_out;  // the warnings about settings of the region that have no effect, and about shapes
+  std::set<std::string> fitted;  // see ShapeFitting
 
   // Frames that wait in this element (async-depth):
   std::deque<HeldFrame> held;            // the oldest first
@@ -151,9 +155,11 @@ gboolean transform_meta(GstBaseTransform* trans, GstBuffer* outbuf, GstMeta* met
 gboolean copy_metadata(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* outbuf);
 /// The part of a frame to process, by the settings in use.
 Region region_of(const FilterState& state, GstBuffer* buffer);
-/// The shapes of the property regions in a frame; none with region=frame. Errors: settings,
-/// if a polygon leaves the frame.
-Result<Region> own_shapes(const FilterSettings& settings, const GstVideoInfo& video);
+/// The shapes of the property regions in a frame; none with region=frame. `left_out` becomes a warning about those that
+/// have no effect since the size changed. Errors: settings, if a polygon leaves the frame; with `closed` also if a shape
+/// has no effect, because something that should be hidden would show.
+Result<Region> own_shapes(const FilterSettings& settings, const GstVideoInfo& video, bool closed,
+                          std::set<std::string>& fitted, std::string& left_out);
 /// Checks what does not depend on the frame in the property regions. Errors: settings.
 Status check_shapes(const FilterSettings& settings);
 /// A sentence about settings of the region that have no effect; else empty.

@@ -34,8 +34,9 @@ Rect in_picture(gint64 x, gint64 y, gint64 width, gint64 height, CropOrigin orig
   const int left = limited(x - origin.x), top = limited(y - origin.y);
   return {left, top, limited(x - origin.x + width) - left, limited(y - origin.y + height) - top};
 }
+/// Detectors write a box that begins left of or above the frame with a negative number, which the meta holds modulo 2³².
 Rect in_picture(const GstVideoRegionOfInterestMeta* roi, CropOrigin origin) {
-  return in_picture(roi->x, roi->y, roi->w, roi->h, origin);
+  return in_picture(gint(roi->x), gint(roi->y), roi->w, roi->h, origin);
 }
 
 /// Calls f(type, box) with the boxes that the metas of a buffer hold, in pixels of its picture. A detector that adds
@@ -147,15 +148,29 @@ gboolean transform_meta(GstBaseTransform* trans, GstBuffer* outbuf, GstMeta* met
   return TRUE;
 }
 
+namespace {
+
+/// Moves regions of interest with the crop at `origin` into a picture. Removes those that the crop excludes.
+void move_rois(GstBuffer* buffer, CropOrigin origin, const GstVideoInfo& video) {
+  const Rect picture{0, 0, GST_VIDEO_INFO_WIDTH(&video), GST_VIDEO_INFO_HEIGHT(&video)};
+  std::vector<GstMeta*> excluded;
+  for_each_roi(buffer, [&](GstVideoRegionOfInterestMeta* roi) {
+    const Rect box = in_picture(roi, origin);
+    if (intersection(box, picture).empty()) {
+      excluded.push_back(&roi->meta);
+      return;
+    }
+    const Rect rect = intersection(box, {0, 0, 1 << 20, 1 << 20});
+    roi->x = guint(rect.x), roi->y = guint(rect.y), roi->w = guint(rect.width), roi->h = guint(rect.height);
+  });
+  for (GstMeta* meta : excluded) gst_buffer_remove_meta(buffer, meta);
+}
+
+}  // namespace
+
 gboolean copy_metadata(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* outbuf) {
   if (!base_class()->copy_metadata(trans, inbuf, outbuf)) return FALSE;
-  if (gst_buffer_get_video_crop_meta(inbuf)) {
-    const CropOrigin origin = crop_origin(inbuf);
-    for_each_roi(outbuf, [&](GstVideoRegionOfInterestMeta* roi) {
-      const Rect rect = intersection(in_picture(roi, origin), {0, 0, 1 << 20, 1 << 20});
-      roi->x = rect.x, roi->y = rect.y, roi->w = rect.width, roi->h = rect.height;
-    });
-  }
+  if (gst_buffer_get_video_crop_meta(inbuf)) move_rois(outbuf, crop_origin(inbuf), state_of(trans).video);
   return TRUE;
 }
 
@@ -175,12 +190,21 @@ Region region_of(const FilterState& state, GstBuffer* buffer) {
   return region;
 }
 
-Result<Region> own_shapes(const FilterSettings& settings, const GstVideoInfo& video) {
+Result<Region> own_shapes(const FilterSettings& settings, const GstVideoInfo& video, bool closed,
+                          std::set<std::string>& fitted, std::string& left_out) {
   Region result;
+  left_out.clear();
   if (settings.region == int(Region::Mode::frame)) return result;
-  const auto shapes = parse_shapes("regions", ShapeKind::areas, settings.regions);
-  if (!shapes.ok()) return shapes.error();
+  const auto written = parse_shapes("regions", ShapeKind::areas, settings.regions);
+  if (!written.ok()) return written.error();
   const int width = GST_VIDEO_INFO_WIDTH(&video), height = GST_VIDEO_INFO_HEIGHT(&video);
+  ShapeFitting fitting(fitted, width, height);
+  const auto shapes = fitting.accept("regions", written.value());
+  if (!shapes.ok()) return shapes.error();
+  left_out = fitting.left_out();
+  if (!left_out.empty() && closed)
+    return Status::settings(left_out + ": the frame changed its size, and what this covers would show" + shares_fit);
+  if (!left_out.empty()) left_out += std::string(": it has no effect until it fits") + shares_fit;
   for (const Shape& shape : shapes.value()) {
     if (shape.rectangle) {
       result.rects.push_back(rect_in(shape, width, height));

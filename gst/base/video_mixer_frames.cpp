@@ -125,15 +125,19 @@ class Composition {
     if (pad.uploaded == buffer) return &pad.staging.image();
     pad.forget_uploaded();
     const FrameBuffer& frame = mapped_.emplace_back(transfer_, buffer, input.video, GST_MAP_READ);
-    const bool warned = std::exchange(pad.misfits, !frame.status().ok());
     if (!frame.status().ok()) {
-      if (!warned)  // one warning for a series of such frames
-        GST_ELEMENT_WARNING(
-            self_, STREAM, FORMAT,
-            ("%s: a frame is left out: %s", GST_OBJECT_NAME(input.pad), frame.status().message().c_str()), (nullptr));
+      const std::string name = GST_OBJECT_NAME(input.pad), why = frame.status().message();
       mapped_.pop_back();
-      return nullptr;
+      if (std::exchange(pad.misfit, {buffer, GST_BUFFER_PTS(buffer)}) == std::pair(buffer, GST_BUFFER_PTS(buffer)) &&
+          pad.misfits > 0)
+        return nullptr;  // a frame that stays
+      if (++pad.misfits == 1)  // one warning for a series of such frames
+        GST_ELEMENT_WARNING(self_, STREAM, FORMAT, ("%s: a frame is left out: %s", name.c_str(), why.c_str()),
+                            (nullptr));
+      if (pad.misfits < most_misfits) return nullptr;
+      return Status::frame(name + ": " + std::to_string(pad.misfits) + " frames in a row do not fit their caps: " + why);
     }
+    pad.misfits = 0;
     auto fetched = transfer_.fetch(frame, pad.staging);
     if (fetched.ok() && transfer_.copies(frame)) pad.uploaded = gst_buffer_ref(buffer);
     return fetched;

@@ -54,11 +54,14 @@ std::string outside_frame(const std::vector<Shape>& mask_regions, const Geometry
 }
 
 /// Zones and lines in a frame. Errors: settings.
-Result<NamedPlaces> places_in(const std::string& zones, const std::string& lines, const Geometry& frame) {
+Result<NamedPlaces> places_in(const std::string& zones, const std::string& lines, const Geometry& frame,
+                              ShapeFitting& fitting) {
   NamedPlaces result;
   for (const auto& [property, kind, text] :
        {std::tuple("zones", ShapeKind::zones, &zones), {"lines", ShapeKind::lines, &lines}}) {
-    const auto shapes = parse_shapes(property, kind, *text);
+    const auto written = parse_shapes(property, kind, *text);
+    if (!written.ok()) return written.error();
+    const auto shapes = fitting.accept(property, written.value());
     if (!shapes.ok()) return shapes.error();
     for (const Shape& shape : shapes.value()) {
       auto points = points_in(property, shape, frame.width, frame.height);
@@ -80,6 +83,7 @@ struct DiffElement {
   static constexpr const char* element_name = "cudadiff";
   static constexpr const char* long_name = "Frame difference and motion";
   static constexpr const char* klass = "Filter/Analyzer/Video";
+  static constexpr bool examines = true;
   static constexpr const char* description =
       "Compares video frames with earlier ones and finds moving regions, on the GPU or the processor";
 
@@ -433,12 +437,15 @@ Result<FilterPlan> DiffElement::make_plan(const Settings& settings, const PlanCo
                             ": cudadiff looks at the whole frame; use mask-regions to leave parts out");
   const Geometry geometry = geometry_of(context.video);
   diff::Params params = params_of(settings, geometry.width);
-  const auto masked = parse_shapes("mask-regions", ShapeKind::areas, settings.mask_regions);
+  ShapeFitting fitting(context.fitted, geometry.width, geometry.height);
+  const auto written = parse_shapes("mask-regions", ShapeKind::areas, settings.mask_regions);
+  if (!written.ok()) return written.error();
+  const auto masked = fitting.accept("mask-regions", written.value());
   if (!masked.ok()) return masked.error();
   auto pixels = pixels_in("mask-regions", masked.value(), geometry.width, geometry.height);
   if (!pixels.ok()) return pixels.error();
   params.mask_regions = std::move(pixels.value());
-  auto places = places_in(settings.zones, settings.lines, geometry);
+  auto places = places_in(settings.zones, settings.lines, geometry, fitting);
   if (!places.ok()) return places.error();
   auto diff = diff::make(params, geometry, context.backend);
   if (!diff.ok()) return diff.error();
@@ -447,8 +454,11 @@ Result<FilterPlan> DiffElement::make_plan(const Settings& settings, const PlanCo
   motion.absorbs = params.reference == diff::Reference::background && params.threshold == 0;
   DiffContext rest{motion, std::move(places.value()), context.video, std::static_pointer_cast<RunCounts>(context.kept),
                    context.previous};
-  std::string advice = outside_frame(masked.value(), geometry);
-  if (const std::string text = without_effect(settings); !text.empty()) advice += (advice.empty() ? "" : "; ") + text;
+  std::string advice;
+  const std::string left_out = fitting.left_out();
+  for (const std::string& text : {left_out.empty() ? left_out : left_out + ": it has no effect until it fits" + shares_fit,
+                                  outside_frame(masked.value(), geometry), without_effect(settings)})
+    if (!text.empty()) advice += (advice.empty() ? "" : "; ") + text;
   return FilterPlan{diff_processor(std::move(diff.value()), std::move(rest)), std::move(advice)};
 }
 

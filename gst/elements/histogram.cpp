@@ -185,6 +185,7 @@ struct HistogramElement {
   static constexpr const char* element_name = "cudahistogram";
   static constexpr const char* long_name = "Histogram";
   static constexpr const char* klass = "Filter/Analyzer/Video";
+  static constexpr bool examines = true;
   static constexpr const char* description =
       "Computes histograms and statistics of video for messages and metas, draws and equalises histograms, on the GPU "
       "or the processor";

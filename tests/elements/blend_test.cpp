@@ -329,8 +329,7 @@ TEST(honours_crop, Each::run) {
     layer.draw = [&](const GstVideoInfo&, int) {
       Buffer copy(gst_buffer_copy_deep(frame.get()));
       gst_buffer_add_video_meta(copy.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(&whole), 64, 48);
-      GstVideoCropMeta* crop = gst_buffer_add_video_crop_meta(copy.get());
-      crop->x = 6, crop->y = 4, crop->width = 32, crop->height = 20;
+      add_crop(copy.get(), {6, 4, 32, 20});
       gst_buffer_add_video_region_of_interest_meta(copy.get(), "inside", 16, 10, 8, 6);
       return copy;
     };
@@ -359,8 +358,7 @@ TEST(scales_the_cropped_part, Each::run) {
       cropped.draw = [&](const GstVideoInfo&, int n) {
         Buffer frame = noise(whole, 3);
         gst_buffer_add_video_meta(frame.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(&whole), 64, 48);
-        GstVideoCropMeta* crop = gst_buffer_add_video_crop_meta(frame.get());
-        crop->x = guint(part(n).x), crop->y = guint(part(n).y), crop->width = 32, crop->height = 20;
+        add_crop(frame.get(), part(n));
         return frame;
       };
       cut_out.draw = [&](const GstVideoInfo&, int n) {
@@ -374,6 +372,29 @@ TEST(scales_the_cropped_part, Each::run) {
     }
 }
 
+/// Crops that begin inside of groups of subsampled pixels.
+TEST(honours_crops_of_each_parity, Each::run) {
+  for (const char* format : {"YUY2", "UYVY", "NV12", "Y42B"})
+    for (int parity = 0; parity < 16; ++parity) {
+      const GstVideoRectangle part{(parity & 1) + 2, (parity >> 1 & 1) + 2, 32 + (parity >> 2 & 1),
+                                   20 + (parity >> 3 & 1)};
+      const Size size{part.w, part.h};
+      at(format + std::string(" ") + std::to_string(parity));
+      const GstVideoInfo whole = video_info(format, {40, 28});
+      const Buffer frame = noise(whole, 3), cropped = cut(whole, frame.get(), part);
+      Layer layer(caps_text(format, size), "operator=source");
+      layer.draw = [&](const GstVideoInfo&, int) {
+        Buffer copy(gst_buffer_copy_deep(frame.get()));
+        gst_buffer_add_video_meta(copy.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(&whole), 40, 28);
+        add_crop(copy.get(), part);
+        return copy;
+      };
+      const std::vector<Output> all = play(run, "", caps_text(format, size), {layer});
+      EXPECT_EQ(all.size(), 1u);
+      EXPECT_SAME(all[0].shown(), picture(cropped.get(), video_info(format, size)));
+    }
+}
+
 /// Drops these frames as compositor does, with one warning for consecutive ones.
 TEST(drops_frames_that_do_not_fit_their_caps, Each::run) {
   const Size size{32, 20};
@@ -381,8 +402,7 @@ TEST(drops_frames_that_do_not_fit_their_caps, Each::run) {
   const auto crop_that_leaves_its_frame = [&] {
     Buffer frame = noise(whole);
     gst_buffer_add_video_meta(frame.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(&whole), 64, 48);
-    GstVideoCropMeta* crop = gst_buffer_add_video_crop_meta(frame.get());
-    crop->x = 40, crop->y = 4, crop->width = 32, crop->height = 20;
+    add_crop(frame.get(), {40, 4, 32, 20});
     return frame;
   };
   const auto too_small = [] { return Buffer(gst_buffer_new_allocate(nullptr, 100, nullptr)); };

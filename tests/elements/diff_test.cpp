@@ -740,6 +740,48 @@ guint number(gpointer object, const char* property) {
   return value;
 }
 
+/// The frame becomes smaller than places in pixels: they have no effect until they fit again; a warning names them. Other
+/// settings can change meanwhile, and a place that never fitted is refused.
+TEST(survives_a_change_of_size_with_places_in_pixels, Each::run) {
+  const std::string large = caps_text("NV12", {320, 240}), little = caps_text("NV12", {160, 120});
+  const std::string end =
+      ", outside of the frame of 160×120: it has no effect until it fits; coordinates as shares of the frame, such as "
+      "0.5, fit every size";
+  for (const auto& [settings, text] : std::vector<std::pair<const char*, std::string>>{
+           {"zones=\"door: 200,0 320,0 320,240; all: 0.0,0.0 1.0,0.0 1.0,1.0\"",
+            "zones has door (200,0 320,0 320,240)" + end},
+           {"lines=\"gate: 10,200 300,200; near: 1,1 100,100\"", "lines has gate (10,200 300,200)" + end},
+           {"zones=\"door: 200,0 320,0 320,240\" lines=\"gate: 10,200 300,200\"",
+            "zones has door (200,0 320,0 320,240), lines has gate (10,200 300,200)" + end},
+           {"mask-regions=\"0,0 320,0 320,240; 8,8,16,16\"", "mask-regions has 0,0 320,0 320,240" + end},
+           {"mask-regions=200,150,50,50", "mask-regions has 200,150,50,50" + end},
+           {"zones=\"door: 1,1 160,1 160,120\" mask-regions=100,100,100,100", ""}}) {
+    at(settings);
+    Rig rig(run, settings);
+    rig.caps(large);
+    rig.push(noise(rig.video()));
+    EXPECT_EQ(rig.warning().text, "");
+    rig.caps(little);
+    rig.push(noise(rig.video()));
+    EXPECT_EQ(rig.warning().text, text);
+    EXPECT_EQ(rig.warning().text, "");
+
+    set(rig.element(), "min-motion-frames=3");
+    rig.push(noise(rig.video()));
+    EXPECT_EQ(rig.warning().text, "");
+    EXPECT_EQ(number(rig.element(), "min-motion-frames"), 3u);
+    set(rig.element(), "lines=\"new: 0,0 161,0\"");
+    rig.push(noise(rig.video()));
+    EXPECT_CONTAINS(rig.warning().text, "lines has new (0,0 161,0), which leaves the frame of 160×120 at 161,0");
+
+    rig.caps(large);
+    rig.push(noise(rig.video()));
+    EXPECT_EQ(rig.warning().text, "");
+    EXPECT_EQ(rig.error().text, "");
+  }
+}
+
+
 TEST(presets_leave_what_is_set_by_hand, Each::run) {
   for (const char* settings :
        {"threshold=20 preset=outdoor", "preset=outdoor threshold=20", "preset=low-light threshold=20 preset=outdoor"}) {
@@ -1283,8 +1325,7 @@ TEST(places_regions_in_cropped_frames, Each::run) {
       Buffer frame = square(whole, rect);
       gst_buffer_add_video_meta(frame.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(&whole),
                                 guint(size.width), guint(size.height));
-      GstVideoCropMeta* crop = gst_buffer_add_video_crop_meta(frame.get());
-      crop->x = 16, crop->y = 8, crop->width = 64, crop->height = 48;
+      add_crop(frame.get(), {16, 8, 64, 48});
       out = rig.push(std::move(frame));
     }
     const bool passed = output == std::string("passthrough");

@@ -290,6 +290,11 @@ Buffer cut(const GstVideoInfo& video, GstBuffer* frame, const GstVideoRectangle&
   return buffer;
 }
 
+void add_crop(GstBuffer* frame, const GstVideoRectangle& part) {
+  GstVideoCropMeta* crop = gst_buffer_add_video_crop_meta(frame);
+  crop->x = guint(part.x), crop->y = guint(part.y), crop->width = guint(part.w), crop->height = guint(part.h);
+}
+
 Buffer spread(const GstVideoInfo& video, GstBuffer* frame, guint8 poison) {
   const int odd = bytes_of(video) == 1 ? 5 : 6;  // 16-bit samples stay aligned
   gsize offset[GST_VIDEO_MAX_PLANES] = {}, end = 0;

@@ -146,6 +146,8 @@ Buffer flat(const GstVideoInfo& video, const std::vector<int>& values);
 Buffer black(const GstVideoInfo& video);
 /// Makes a frame from a rectangle of `frame`.
 Buffer cut(const GstVideoInfo& video, GstBuffer* frame, const GstVideoRectangle& rectangle);
+/// Adds a GstVideoCropMeta.
+void add_crop(GstBuffer* frame, const GstVideoRectangle& part);
 /// Copies a frame with padding between rows and planes, filled with `poison`. The copy has a matching GstVideoMeta.
 Buffer spread(const GstVideoInfo& video, GstBuffer* frame, guint8 poison);
 

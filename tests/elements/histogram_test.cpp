@@ -353,8 +353,7 @@ TEST(counts_only_the_cropped_part, Each::run) {
   const GstVideoRectangle part{6, 4, 37, 29};
   const Buffer cropped = cut(whole, frame.get(), part);
   gst_buffer_add_video_meta(frame.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_FORMAT_NV12, 64, 48);
-  GstVideoCropMeta* crop = gst_buffer_add_video_crop_meta(frame.get());
-  crop->x = guint(part.x), crop->y = guint(part.y), crop->width = guint(part.w), crop->height = guint(part.h);
+  add_crop(frame.get(), part);
   // In coordinates of the uncropped frame.
   gst_buffer_add_video_region_of_interest_meta(frame.get(), "face", 16, 10, 8, 6);
   const Buffer again(gst_buffer_copy_deep(frame.get()));

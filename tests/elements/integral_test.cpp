@@ -301,8 +301,7 @@ TEST(makes_tables_of_the_cropped_picture, Each::run) {
   Buffer frame = noise(whole);
   const Buffer cropped = cut(whole, frame.get(), {6, 4, 37, 29});
   gst_buffer_add_video_meta(frame.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_FORMAT_RGB, 64, 48);
-  GstVideoCropMeta* crop = gst_buffer_add_video_crop_meta(frame.get());
-  crop->x = 6, crop->y = 4, crop->width = 37, crop->height = 29;
+  add_crop(frame.get(), {6, 4, 37, 29});
   Rig rig(run, tables);
   rig.caps(caps_text("RGB", {37, 29}));
   const Buffer result = rig.push(std::move(frame));

@@ -74,8 +74,7 @@ std::pair<Buffer, Buffer> cropped_frame() {
   Buffer frame = noise(whole);
   Buffer cropped = cut(whole, frame.get(), {6, 4, size.width, size.height});
   gst_buffer_add_video_meta(frame.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(&whole), 64, 48);
-  GstVideoCropMeta* crop = gst_buffer_add_video_crop_meta(frame.get());
-  crop->x = 6, crop->y = 4, crop->width = guint(size.width), crop->height = guint(size.height);
+  add_crop(frame.get(), {6, 4, size.width, size.height});
   return {std::move(frame), std::move(cropped)};
 }
 
@@ -137,6 +136,107 @@ TEST(changes_the_shapes_alone, Each::run) {
         const Buffer frame = frame_with_regions(video);
         expect_region(run, video, frame, with(run, settings, video, frame), mode.shapes, inside);
       }
+}
+
+/// Detectors write a box that begins left of or above the frame with a negative number.
+TEST(takes_boxes_that_begin_outside, Each::run) {
+  if (profile(run.element).whole_frame) return;
+  const guint most = G_MAXUINT;
+  const std::vector<std::pair<cv::Rect_<gint64>, Shape>> boxes = {
+      {{-10, 6, 20, 8}, box(-10, 6, 20, 8)},
+      {{4, -7, 12, 20}, box(4, -7, 12, 20)},
+      {{-5, -5, 60, 60}, box(0, 0, 45, 37)},
+      {{-10, -10, most, most}, box(0, 0, 45, 37)},
+      {{20, 10, most, 9}, box(20, 10, 25, 9)},
+      {{-30, 5, 20, 8}, box(0, 0, 0, 0)},                // left of the frame
+      {{G_MININT32, G_MININT32, 9, 9}, box(0, 0, 0, 0)},
+      {{3000000000, 5, 9, 9}, box(0, 0, 0, 0)},          // right of it, or far left
+      {{5, 5, 0, 9}, box(0, 0, 0, 0)},
+      {{5, 5, 9, 0}, box(0, 0, 0, 0)},
+  };
+  for (const char* format : {"I420", "RGB"}) {
+    const GstVideoInfo video = video_info(format, size);
+    for (const auto& [rect, shape] : boxes)
+      for (bool inside : {true, false}) {
+        at(std::string(format) + " " + show(rect));
+        Buffer frame = noise(video);
+        gst_buffer_add_video_region_of_interest_meta(frame.get(), "face", guint(rect.x), guint(rect.y),
+                                                     guint(rect.width), guint(rect.height));
+        expect_region(run, video, frame, with(run, inside ? "region=roi" : "region=outside-roi", video, frame), {shape},
+                      inside);
+      }
+    at("margin and ellipse");
+    Buffer frame = noise(video);
+    gst_buffer_add_video_region_of_interest_meta(frame.get(), "face", guint(-10), guint(-4), 20, 16);
+    expect_region(run, video, frame, with(run, "region=roi region-margin=0.25 region-shape=ellipse", video, frame),
+                  {ellipse(-15, -8, 30, 24)}, true);
+  }
+}
+
+/// A box that the crop excludes would have no size in the picture.
+TEST(removes_boxes_that_the_crop_excludes, Each::run) {
+  auto [frame, cropped] = cropped_frame();
+  for (const cv::Rect& box : {cv::Rect(0, 0, 6, 40), {10, 0, 9, 4}, {51, 10, 9, 9}, {10, 41, 9, 6}, {20, 20, 9, 9}})
+    gst_buffer_add_video_region_of_interest_meta(frame.get(), "face", guint(box.x), guint(box.y), guint(box.width),
+                                                 guint(box.height));
+  Rig rig(run);
+  rig.caps(caps_of(video_info("I420", size)));
+  const Buffer result = rig.push(std::move(frame));
+  std::vector<cv::Rect> left;
+  gpointer cursor = nullptr;
+  while (GstMeta* meta =
+             gst_buffer_iterate_meta_filtered(result.get(), &cursor, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE)) {
+    const auto* roi = reinterpret_cast<GstVideoRegionOfInterestMeta*>(meta);
+    if (g_quark_from_string("face") == roi->roi_type)
+      left.emplace_back(int(roi->x), int(roi->y), int(roi->w), int(roi->h));
+  }
+  if (gst_buffer_get_video_crop_meta(result.get())) return;  // the frame passed with its crop
+  EXPECT_EQ(left.size(), 1u);
+  EXPECT_EQ(left[0], cv::Rect(14, 16, 9, 9));
+}
+
+/// The frame becomes smaller than shapes in pixels: what hides something ends the stream, what counts goes on without
+/// the shape until it fits again.
+TEST(survives_a_change_of_size_with_shapes_in_pixels, Each::run) {
+  if (profile(run.element).whole_frame) return;
+  const GstVideoInfo large = video_info("I420", {90, 74}), little = video_info("I420", size);
+  const struct {
+    const char *regions, *named;
+    bool fits;
+  } rows[] = {{"50,40 80,40 80,70", "50,40 80,40 80,70", false},
+              {"60,50,20,20", "60,50,20,20", false},
+              {"5,5,20,20;60,50,20,20", "60,50,20,20", false},
+              {"30,30,40,40", "", true},
+              {"0.5,0.5,0.4,0.4", "", true},
+              {"1,1 40,3 20,30", "", true}};
+  for (const auto& row : rows) {
+    at(row.regions);
+    Rig rig(run, std::string("region=roi roi-type=none regions=\"") + row.regions + "\"");
+    rig.caps(caps_of(large));
+    const Picture first = rig.filter(noise(large));
+    if (row.fits || run.element == "cudahistogram") {  // which counts, and hides nothing
+      rig.caps(caps_of(little));
+      rig.filter(noise(little));
+      if (row.fits) {
+        EXPECT_EQ(rig.warning().text, "");
+      } else {
+        const std::string text = rig.warning().text;
+        EXPECT_CONTAINS(text, std::string("regions has ") + row.named + ", outside of the frame of 45×37");
+        EXPECT_CONTAINS(text, "no effect until it fits");
+        EXPECT_EQ(rig.warning().text, "");
+      }
+      rig.caps(caps_of(large));
+      EXPECT_SAME(rig.filter(noise(large)), first);
+      EXPECT_EQ(rig.warning().text, "");
+    } else {
+      const Caps smaller(gst_caps_from_string(caps_of(little).c_str()));
+      gst_harness_push_event(rig.harness(), gst_event_new_caps(smaller.get()));
+      EXPECT(gst_harness_push(rig.harness(), noise(little).release()) != GST_FLOW_OK);
+      const std::string text = rig.error().text;
+      EXPECT_CONTAINS(text, std::string("regions has ") + row.named + ", outside of the frame of 45×37");
+      EXPECT_CONTAINS(text, "coordinates as shares of the frame, such as 0.5, fit every size");
+    }
+  }
 }
 
 /// Regions move with every frame, and the properties change while frames flow.

@@ -177,6 +177,12 @@ void expect_dropped(const Run& run, const std::string& format, const std::functi
   EXPECT_EQ(rig.error().text, "");
 }
 
+Buffer too_small(const Rig& rig) {
+  Buffer frame = noise(rig.video());
+  gst_buffer_set_size(frame.get(), gssize(gst_buffer_get_size(frame.get()) / 2));
+  return frame;
+}
+
 GstVideoMeta* add_meta(Buffer& frame, const GstVideoInfo& video) {
   gsize offset[GST_VIDEO_MAX_PLANES];
   gint stride[GST_VIDEO_MAX_PLANES];
@@ -202,10 +208,36 @@ TEST(drops_buffers_smaller_than_their_caps, Each::run) {
       frame.reset(gst_buffer_new());
       GST_BUFFER_PTS(frame.get()) = pts;
     });
-    expect_dropped(run, format, [](Buffer& frame) {  // a crop that begins inside the frame and ends outside
-      GstVideoCropMeta* crop = gst_buffer_add_video_crop_meta(frame.get());
-      crop->x = 16, crop->y = 8, crop->width = 64, crop->height = 48;
-    });
+    // A crop that begins inside the frame and ends outside.
+    expect_dropped(run, format, [](Buffer& frame) { add_crop(frame.get(), {16, 8, 64, 48}); });
+  }
+}
+
+TEST(ends_a_stream_of_frames_that_do_not_fit, Each::run) {
+  Rig rig(run);
+  rig.caps(caps_text("NV12", {64, 48}));
+  const auto push = [&](Buffer frame) { return gst_harness_push(rig.harness(), frame.release()); };
+  for (int i = 0; i < 29; ++i) EXPECT_EQ(push(too_small(rig)), GST_FLOW_OK);
+  rig.filter(noise(rig.video()));
+  for (int i = 0; i < 29; ++i) EXPECT_EQ(push(too_small(rig)), GST_FLOW_OK);
+  EXPECT_EQ(rig.error().text, "");
+  EXPECT_EQ(push(too_small(rig)), GST_FLOW_ERROR);
+  const Message error = rig.error();
+  EXPECT_EQ(error.domain, GST_STREAM_ERROR);
+  EXPECT_CONTAINS(error.text, "30 frames in a row do not fit their caps: ");
+}
+
+/// A short stream ends before so many frames have come.
+TEST(says_at_the_end_that_no_frame_fitted, Each::run) {
+  for (bool one_fits : {false, true}) {
+    Rig rig(run);
+    rig.caps_alone(caps_text("NV12", {64, 48}));
+    for (int i = 0; i < 4; ++i)
+      EXPECT_EQ(gst_harness_push(rig.harness(),
+                                 (one_fits && i == 1 ? noise(rig.video()) : too_small(rig)).release()),
+                GST_FLOW_OK);
+    EXPECT(gst_harness_push_event(rig.harness(), gst_event_new_eos()));
+    EXPECT_EQ(rig.error().text.empty(), one_fits);
   }
 }
 
@@ -603,6 +635,28 @@ TEST(passes_events_and_latency, Each::run) {
   EXPECT_EQ(gst_harness_buffers_received(h), before);
 }
 
+/// As stock video filters do, what makes pictures leaves out frames that are late. What reports on each frame does not.
+TEST(leaves_out_late_frames_by_default, Each::run) {
+  const bool reports = run.element == "cudadiff" || run.element == "cudahistogram";
+  for (const char* settings : {"", "qos=true", "qos=false"}) {
+    at(settings);
+    Rig rig(run, settings);
+    rig.caps(caps_text("GRAY8", small));
+    rig.filter(noise(rig.video()));
+    // The frames until now + 2 · 400 ms come too late.
+    gst_harness_push_upstream_event(rig.harness(),
+                                    gst_event_new_qos(GST_QOS_TYPE_UNDERFLOW, 2.0, 400 * GST_MSECOND, GST_SECOND));
+    const guint before = gst_harness_buffers_received(rig.harness());
+    for (GstClockTime time : {GST_SECOND, 3 * GST_SECOND}) {
+      Buffer frame = noise(rig.video());
+      GST_BUFFER_PTS(frame.get()) = time;
+      EXPECT_EQ(gst_harness_push(rig.harness(), frame.release()), GST_FLOW_OK);
+    }
+    const bool on = *settings ? g_str_equal(settings, "qos=true") : !reports;
+    EXPECT_EQ(gst_harness_buffers_received(rig.harness()) - before, on ? 1u : 2u);
+  }
+}
+
 TEST(works_with_segments_in_other_formats, Each::run) {
   const GstVideoInfo video = video_info("NV12", small);
   const Buffer frame = noise(video);
@@ -709,6 +763,54 @@ TEST(honours_strides_and_offsets, Each::run) {
   }
 }
 
+/// Crops of each parity on each side, which begin and end inside of groups of subsampled pixels.
+TEST(honours_crops_of_each_parity, Each::run) {
+  for (const std::string& format : formats(run)) {
+    const GstVideoInfo whole = video_info(format, {44, 36});
+    for (int parity = 0; parity < 16; ++parity) {
+      const GstVideoRectangle part{(parity & 1) + 2, (parity >> 1 & 1) + 2, 36 + (parity >> 2 & 1),
+                                   28 + (parity >> 3 & 1)};
+      for (bool spread_out : {false, true}) {
+        at(format + " at " + std::to_string(part.x) + "," + std::to_string(part.y) + " of " + std::to_string(part.w) +
+           "x" + std::to_string(part.h) + (spread_out ? " spread out" : ""));
+        Buffer frame = noise(whole);
+        const Buffer cropped = cut(whole, frame.get(), part);
+        if (spread_out)
+          frame = spread(whole, frame.get(), 0xee);
+        else
+          add_meta(frame, whole);
+        add_crop(frame.get(), part);
+        Rig rig(run);
+        rig.caps(caps_text(format, {part.w, part.h}));
+        const Picture expected = rig.filter(cropped);
+        EXPECT_SAME(picture(rig.push(std::move(frame)).get(), rig.video()), expected);
+        EXPECT_EQ(rig.warning().text, "");
+      }
+    }
+  }
+}
+
+/// A crop that moves from frame to frame, at one size: up to the last pixel of the frame.
+TEST(follows_a_crop_that_moves, Each::run) {
+  for (const char* format : {"YUY2", "UYVY", "NV12", "RGB"}) {
+    const GstVideoInfo whole = video_info(format, {43, 35});
+    Rig rig(run), still(run);
+    rig.caps(caps_text(format, {37, 29}));
+    still.caps(caps_text(format, {37, 29}));
+    for (int i = 0; i <= 6; ++i) {
+      at(std::string(format) + " " + std::to_string(i));
+      Buffer frame = noise(whole, unsigned(i));
+      add_meta(frame, whole);
+      const GstVideoRectangle part{i, 6 - i, 37, 29};
+      const Buffer cropped = cut(whole, frame.get(), part);
+      add_crop(frame.get(), part);
+      GST_BUFFER_PTS(frame.get()) = GST_BUFFER_PTS(cropped.get()) = GstClockTime(i) * 40 * GST_MSECOND;
+      const Picture expected = still.filter(cropped);
+      EXPECT_SAME(rig.filter(frame), expected);
+    }
+  }
+}
+
 TEST(honours_crop, Each::run) {
   for (const std::string& format : formats(run))
     for (bool spread_out : {false, true}) {
@@ -720,8 +822,7 @@ TEST(honours_crop, Each::run) {
         frame = spread(whole, frame.get(), 0xee);
       else
         gst_buffer_add_video_meta(frame.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(&whole), 64, 48);
-      GstVideoCropMeta* crop = gst_buffer_add_video_crop_meta(frame.get());
-      crop->x = 6, crop->y = 4, crop->width = guint(small.width), crop->height = guint(small.height);
+      add_crop(frame.get(), {6, 4, small.width, small.height});
       gst_buffer_add_video_region_of_interest_meta(frame.get(), "inside", 16, 10, 8, 6);
       gst_buffer_add_video_region_of_interest_meta(frame.get(), "across", 2, 2, 8, 8);
 
