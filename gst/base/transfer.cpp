@@ -30,9 +30,10 @@ FrameBuffer::FrameBuffer(const Transfer& transfer, GstBuffer* buffer, const GstV
       on_peer_(access == GST_MAP_READ && transfer.is_on_peer(buffer)),
       mapped_(transfer.prepared(buffer, access), video,
               on_device_ || on_peer_ ? GstMapFlags(access | Gpu::map_flag()) : access),
-      status_(on_peer_ && shifted() ? Status::frame("the crop of a frame in another CUDA context begins inside a pair of "
-                                                    "pixels: crop it in the context of this element")
-                                    : mapped_.status()) {}
+      status_(on_peer_ && shifted()
+                  ? Status::frame("the crop of a frame in another CUDA context begins inside a pair of "
+                                  "pixels: crop it in the context of this element")
+                  : mapped_.status()) {}
 
 /// Prepares a buffer for being mapped. Returns it.
 GstBuffer* Transfer::prepared(GstBuffer* buffer, GstMapFlags access) const {

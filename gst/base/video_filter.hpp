@@ -26,9 +26,9 @@ struct PlanContext {
   Region::Mode region;
   /// The processor in use until now, if video and backend are the same, to take its state over; or nullptr.
   Processor* previous;
-  const Gpu& gpu;               ///< for Backend::cuda; outlives the processor
-  GstCaps* data;                ///< fixed caps of the data that are sent instead of video; or nullptr
-  std::shared_ptr<void>& kept;  ///< data that the processors of an element share until it stops; empty at its start
+  const Gpu& gpu;                 ///< for Backend::cuda; outlives the processor
+  GstCaps* data;                  ///< fixed caps of the data that are sent instead of video; or nullptr
+  std::shared_ptr<void>& kept;    ///< data that the processors of an element share until it stops; empty at its start
   std::set<std::string>& fitted;  ///< for ShapeFitting
 };
 

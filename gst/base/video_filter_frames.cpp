@@ -110,8 +110,8 @@ namespace {
 
 void post_misfits(GstCudaVisionFilter* self) {
   const FilterState& state = *self->state;
-  GST_ELEMENT_ERROR(self, STREAM, FORMAT, ("%u frames in a row do not fit their caps: %s", state.dropped,
-                                           state.misfit.c_str()), (nullptr));
+  GST_ELEMENT_ERROR(self, STREAM, FORMAT,
+                    ("%u frames in a row do not fit their caps: %s", state.dropped, state.misfit.c_str()), (nullptr));
 }
 
 /// Drops a frame that does not fit its caps. Warns at the first one in a row; a stream of such frames is an error.

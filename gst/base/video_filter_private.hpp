@@ -156,8 +156,8 @@ gboolean copy_metadata(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* out
 /// The part of a frame to process, by the settings in use.
 Region region_of(const FilterState& state, GstBuffer* buffer);
 /// The shapes of the property regions in a frame; none with region=frame. `left_out` becomes a warning about those that
-/// have no effect since the size changed. Errors: settings, if a polygon leaves the frame; with `closed` also if a shape
-/// has no effect, because something that should be hidden would show.
+/// have no effect since the size changed. Errors: settings, if a polygon leaves the frame; with `closed` also if a
+/// shape has no effect, because something that should be hidden would show.
 Result<Region> own_shapes(const FilterSettings& settings, const GstVideoInfo& video, bool closed,
                           std::set<std::string>& fitted, std::string& left_out);
 /// Checks what does not depend on the frame in the property regions. Errors: settings.

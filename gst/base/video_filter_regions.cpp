@@ -34,7 +34,8 @@ Rect in_picture(gint64 x, gint64 y, gint64 width, gint64 height, CropOrigin orig
   const int left = limited(x - origin.x), top = limited(y - origin.y);
   return {left, top, limited(x - origin.x + width) - left, limited(y - origin.y + height) - top};
 }
-/// Detectors write a box that begins left of or above the frame with a negative number, which the meta holds modulo 2³².
+/// Detectors write a box that begins left of or above the frame with a negative number, which the meta holds modulo
+/// 2³².
 Rect in_picture(const GstVideoRegionOfInterestMeta* roi, CropOrigin origin) {
   return in_picture(gint(roi->x), gint(roi->y), roi->w, roi->h, origin);
 }

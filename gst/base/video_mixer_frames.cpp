@@ -130,12 +130,13 @@ class Composition {
       mapped_.pop_back();
       if (std::exchange(pad.misfit, {buffer, GST_BUFFER_PTS(buffer)}) == std::pair(buffer, GST_BUFFER_PTS(buffer)) &&
           pad.misfits > 0)
-        return nullptr;  // a frame that stays
+        return nullptr;        // a frame that stays
       if (++pad.misfits == 1)  // one warning for a series of such frames
         GST_ELEMENT_WARNING(self_, STREAM, FORMAT, ("%s: a frame is left out: %s", name.c_str(), why.c_str()),
                             (nullptr));
       if (pad.misfits < most_misfits) return nullptr;
-      return Status::frame(name + ": " + std::to_string(pad.misfits) + " frames in a row do not fit their caps: " + why);
+      return Status::frame(name + ": " + std::to_string(pad.misfits) +
+                           " frames in a row do not fit their caps: " + why);
     }
     pad.misfits = 0;
     auto fetched = transfer_.fetch(frame, pad.staging);

@@ -40,9 +40,9 @@ struct MixerPadState {
   // For the streaming thread only:
   Staging staging;
   GstBuffer* uploaded = nullptr;  // the frame that `staging` holds a copy of; not copied again while it is shown
-  guint misfits = 0;                                        // the last frames, which did not fit their caps
+  guint misfits = 0;              // the last frames, which did not fit their caps
   std::pair<GstBuffer*, GstClockTime> misfit{nullptr, 0};  // the last one of them and its time, to know it again
-  bool new_caps = false;          // more caps came after the first ones; the base class may not have applied them yet
+  bool new_caps = false;  // more caps came after the first ones; the base class may not have applied them yet
   // Set by the upstream thread: the streaming thread must drop the frame that is shown.
   std::atomic<bool> flushed{false};
   // For the upstream thread only:

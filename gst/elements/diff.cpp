@@ -456,8 +456,9 @@ Result<FilterPlan> DiffElement::make_plan(const Settings& settings, const PlanCo
                    context.previous};
   std::string advice;
   const std::string left_out = fitting.left_out();
-  for (const std::string& text : {left_out.empty() ? left_out : left_out + ": it has no effect until it fits" + shares_fit,
-                                  outside_frame(masked.value(), geometry), without_effect(settings)})
+  for (const std::string& text :
+       {left_out.empty() ? left_out : left_out + ": it has no effect until it fits" + shares_fit,
+        outside_frame(masked.value(), geometry), without_effect(settings)})
     if (!text.empty()) advice += (advice.empty() ? "" : "; ") + text;
   return FilterPlan{diff_processor(std::move(diff.value()), std::move(rest)), std::move(advice)};
 }

@@ -152,10 +152,12 @@ Result<Owner*> open_frame(GstBuffer* buffer, const GstCaps* caps, int most_refs,
       buffer, video, GstMapFlags(GST_MAP_READ | (is_cuda_memory(memory) ? cuda_map_flag() : GstMapFlags(0))));
   if (!mapping->mapped.status().ok()) return mapping->mapped.status();
   if (most_refs && mapping->mapped.has_copies())
-    return Status::frame("the frame cannot be written, because its rows overlap or run backwards, or its crop begins "
-                         "inside a pair of pixels: write to a copy");
+    return Status::frame(
+        "the frame cannot be written, because its rows overlap or run backwards, or its crop begins "
+        "inside a pair of pixels: write to a copy");
   if (mapping->mapped.shifted())
-    return Status::frame("the crop of the frame in CUDA memory begins inside a pair of pixels: convert the frame first");
+    return Status::frame(
+        "the crop of the frame in CUDA memory begins inside a pair of pixels: convert the frame first");
 
   const Image& image = mapping->mapped.image();
   const FormatInfo& format = info(image.geometry.format);

@@ -18,8 +18,8 @@ class AlignedPicture {
 
   /// The picture to read from. Errors: resource.
   Result<Image> read(const Image& image, Queue queue);
-  /// The picture to write all samples to; finish() then completes `image`: it copies them there if needed, and fills the
-  /// padding of packed 4:2:2. Errors: resource.
+  /// The picture to write all samples to; finish() then completes `image`: it copies them there if needed, and fills
+  /// the padding of packed 4:2:2. Errors: resource.
   Result<Image> write(const Image& image);
   Status finish(const Image& image, Queue queue);
   /// A picture in this memory, for use besides the frames. Errors: resource.

@@ -49,10 +49,10 @@ class Filter {
 
   const Geometry& geometry() const { return geometry_; }
 
-  /// Reads `src` and writes every sample of `dst`, and its padding (see fill_padding). Both have the plan's geometry, lie
-  /// in the backend's memory, and do not overlap. Does not wait for CUDA. Where shapes of a region overlap and a filter
-  /// depends on their boxes (see box()), the box with the longest shorter side wins.
-  /// Errors: resource (out of memory, or a launch fails), settings (a polygon with too many corners).
+  /// Reads `src` and writes every sample of `dst`, and its padding (see fill_padding). Both have the plan's geometry,
+  /// lie in the backend's memory, and do not overlap. Does not wait for CUDA. Where shapes of a region overlap and a
+  /// filter depends on their boxes (see box()), the box with the longest shorter side wins. Errors: resource (out of
+  /// memory, or a launch fails), settings (a polygon with too many corners).
   Status submit(const Image& src, const Image& dst, const Region& region, Queue queue);
 
  protected:

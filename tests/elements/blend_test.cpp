@@ -372,6 +372,25 @@ TEST(scales_the_cropped_part, Each::run) {
     }
 }
 
+/// A frame that stays counts once, however long it is shown.
+TEST(ends_a_stream_of_frames_that_do_not_fit, Each::run) {
+  const std::string caps = caps_text("RGB", {32, 20});
+  const auto too_small = [] { return Buffer(gst_buffer_new_allocate(nullptr, 100, nullptr)); };
+  Mixer mixer(run, "background=black", caps);
+  mixer.add(caps);
+  mixer.add(caps);
+  mixer.play();
+  for (int n = 0; n < 29; ++n) {
+    mixer.push(0, flat(mixer.video(0), {90}));
+    mixer.push(1, too_small());
+    mixer.pull();
+  }
+  EXPECT_EQ(mixer.error().text, "");
+  mixer.push(0, flat(mixer.video(0), {90}));
+  mixer.push(1, too_small());
+  EXPECT_CONTAINS(mixer.error(5 * GST_SECOND).text, "sink_1: 30 frames in a row do not fit their caps: ");
+}
+
 /// Crops that begin inside of groups of subsampled pixels.
 TEST(honours_crops_of_each_parity, Each::run) {
   for (const char* format : {"YUY2", "UYVY", "NV12", "Y42B"})

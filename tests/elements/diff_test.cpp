@@ -740,8 +740,8 @@ guint number(gpointer object, const char* property) {
   return value;
 }
 
-/// The frame becomes smaller than places in pixels: they have no effect until they fit again; a warning names them. Other
-/// settings can change meanwhile, and a place that never fitted is refused.
+/// The frame becomes smaller than places in pixels: they have no effect until they fit again; a warning names them.
+/// Other settings can change meanwhile, and a place that never fitted is refused.
 TEST(survives_a_change_of_size_with_places_in_pixels, Each::run) {
   const std::string large = caps_text("NV12", {320, 240}), little = caps_text("NV12", {160, 120});
   const std::string end =
@@ -780,7 +780,6 @@ TEST(survives_a_change_of_size_with_places_in_pixels, Each::run) {
     EXPECT_EQ(rig.error().text, "");
   }
 }
-
 
 TEST(presets_leave_what_is_set_by_hand, Each::run) {
   for (const char* settings :

@@ -148,9 +148,9 @@ TEST(takes_boxes_that_begin_outside, Each::run) {
       {{-5, -5, 60, 60}, box(0, 0, 45, 37)},
       {{-10, -10, most, most}, box(0, 0, 45, 37)},
       {{20, 10, most, 9}, box(20, 10, 25, 9)},
-      {{-30, 5, 20, 8}, box(0, 0, 0, 0)},                // left of the frame
+      {{-30, 5, 20, 8}, box(0, 0, 0, 0)},  // left of the frame
       {{G_MININT32, G_MININT32, 9, 9}, box(0, 0, 0, 0)},
-      {{3000000000, 5, 9, 9}, box(0, 0, 0, 0)},          // right of it, or far left
+      {{3000000000, 5, 9, 9}, box(0, 0, 0, 0)},  // right of it, or far left
       {{5, 5, 0, 9}, box(0, 0, 0, 0)},
       {{5, 5, 9, 0}, box(0, 0, 0, 0)},
   };

@@ -233,8 +233,7 @@ TEST(says_at_the_end_that_no_frame_fitted, Each::run) {
     Rig rig(run);
     rig.caps_alone(caps_text("NV12", {64, 48}));
     for (int i = 0; i < 4; ++i)
-      EXPECT_EQ(gst_harness_push(rig.harness(),
-                                 (one_fits && i == 1 ? noise(rig.video()) : too_small(rig)).release()),
+      EXPECT_EQ(gst_harness_push(rig.harness(), (one_fits && i == 1 ? noise(rig.video()) : too_small(rig)).release()),
                 GST_FLOW_OK);
     EXPECT(gst_harness_push_event(rig.harness(), gst_event_new_eos()));
     EXPECT_EQ(rig.error().text.empty(), one_fits);
