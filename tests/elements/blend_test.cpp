@@ -385,7 +385,7 @@ TEST(ends_a_stream_of_frames_that_do_not_fit, Each::run) {
     mixer.push(1, too_small());
     mixer.pull();
   }
-  EXPECT_EQ(mixer.error().text, "");
+  EXPECT_EQ(mixer.error(0).text, "");
   mixer.push(0, flat(mixer.video(0), {90}));
   mixer.push(1, too_small());
   EXPECT_CONTAINS(mixer.error(5 * GST_SECOND).text, "sink_1: 30 frames in a row do not fit their caps: ");
