@@ -633,6 +633,40 @@ TEST(changes_only_the_region_on_the_device, Each::run) {
   gst_object_unref(context);
 }
 
+/// Crops of frames in CUDA memory that begin inside of groups of pixels. What passes has its crop applied where it
+/// leaves in system memory.
+TEST(honours_crops_of_each_parity_on_the_device, Each::run) {
+  GstCudaContext* context = new_context();
+  const std::string& passing = profile(run.element).passing;
+  for (const char* format : {"YUY2", "UYVY", "NV12", "Y42B", "RGB"}) {
+    const GstVideoInfo whole = video_info(format, even);
+    for (int parity = 0; parity < 16; ++parity) {
+      const GstVideoRectangle part{(parity & 1) + 2, (parity >> 1 & 1) + 2, 36 + (parity >> 2 & 1),
+                                   28 + (parity >> 3 & 1)};
+      at(std::string(format) + " " + std::to_string(parity));
+      const Buffer frame = noise(whole), cropped = cut(whole, frame.get(), part);
+      const auto push = [&](const std::string& settings) {
+        Rig rig(run, settings);
+        gst_harness_set_sink_caps_str(rig.harness(), "video/x-raw");
+        rig.caps_alone(caps_text(format, {part.w, part.h}, "", cuda_memory));
+        if (profile(run.element).remembers) {
+          Buffer first = uploaded(context, whole, black(whole));
+          add_crop(first.get(), part);
+          rig.push(std::move(first));
+        }
+        Buffer device = uploaded(context, whole, frame);
+        add_crop(device.get(), part);
+        const Buffer result = rig.push(std::move(device));
+        EXPECT(!in_cuda_memory(result.get()));
+        return picture(result.get(), rig.video());
+      };
+      EXPECT_SAME(push(""), expected_of(run, video_info(format, {part.w, part.h}), cropped));
+      if (!passing.empty()) EXPECT_SAME(push(passing), picture(cropped.get(), video_info(format, {part.w, part.h})));
+    }
+  }
+  gst_object_unref(context);
+}
+
 TEST(passes_frames_in_any_memory, Each::run) {
   const std::string& passing = profile(run.element).passing;
   if (passing.empty()) return;
