@@ -2,6 +2,10 @@
 // cudagaussian: Gaussian blur (docs/elements/cudagaussian.md).
 #include "kernels/gaussian/gaussian.hpp"
 
+#include <cmath>
+#include <string>
+#include <utility>
+
 #include "gst/base/filter_element.hpp"
 #include "gst/base/frame.hpp"
 #include "gst/elements/elements.hpp"
@@ -16,9 +20,14 @@ struct Gaussian {
   static constexpr const char* klass = "Filter/Effect/Video";
   static constexpr const char* description = "Blurs video with a Gaussian kernel, on the GPU or the processor";
 
+  static constexpr guint default_size = 5;
+  /// A blur that holds less than this share of its Gaussian is not the one that sigma asks for.
+  static constexpr double enough = 0.95;
+
   struct Settings : EdgeSettings {
-    guint kernel_size = 5, kernel_width = 0, kernel_height = 0;
+    guint kernel_size = default_size, kernel_width = 0, kernel_height = 0;
     double sigma = 0, sigma_x = 0, sigma_y = 0;
+    bool size_is_set = false;  ///< whether kernel_size was set; if not, it follows sigma, as its property shows
   };
 
   static std::vector<Property<Settings>> properties() {
@@ -30,19 +39,19 @@ struct Gaussian {
       return double_property(name, nick, blurb, 0, gaussian::max_sigma, 0);
     };
     std::vector<Property<Settings>> table{
-        {taps("kernel-size", "Kernel size", 5, "Number of taps in both directions",
-              "0 chooses it from sigma, or does not blur if sigma is 0 too"),
-         &Settings::kernel_size},
+        {taps("kernel-size", "Kernel size", default_size, "Number of taps in both directions",
+              "0 chooses it from sigma, or does not blur if sigma is 0 too; becomes 0 if sigma is set and it is not"),
+         &Settings::kernel_size, [](Settings& settings) { settings.size_is_set = true; }},
         {taps("kernel-width", "Kernel width", 0, "Number of taps in horizontal direction", "0 uses kernel-size"),
          &Settings::kernel_width},
         {taps("kernel-height", "Kernel height", 0, "Number of taps in vertical direction", "0 uses kernel-size"),
          &Settings::kernel_height},
         {sigma("sigma", "Sigma", "Standard deviation in pixels, {}; 0 chooses it from the kernel size"),
-         &Settings::sigma},
+         &Settings::sigma, nullptr, nullptr, with_size},
         {sigma("sigma-x", "Sigma X", "Standard deviation in horizontal direction, in pixels, {}; 0 uses sigma"),
-         &Settings::sigma_x},
+         &Settings::sigma_x, nullptr, nullptr, with_size},
         {sigma("sigma-y", "Sigma Y", "Standard deviation in vertical direction, in pixels, {}; 0 uses sigma"),
-         &Settings::sigma_y},
+         &Settings::sigma_y, nullptr, nullptr, with_size},
     };
     append_properties(table, edge_properties("GstCudaGaussianBorder", extrapolating_borders));
     return table;
@@ -59,22 +68,66 @@ struct Gaussian {
   static Result<FilterPlan> make_plan(const Settings& settings, const PlanContext& context) {
     gaussian::Params params = params_of(settings);
     params.border_value = border_samples(settings.border_value, context.video);
-    auto filter = gaussian::make(params, geometry_of(context.video), context.backend);
+    const Geometry geometry = geometry_of(context.video);
+    auto filter = gaussian::make(params, geometry, context.backend);
     if (!filter.ok()) return filter.error();
-    return FilterPlan{filter_processor(std::move(filter.value())),
-                      larger_than_frame(params.kernel_width, params.kernel_height, context.video)};
+    std::string advice = cut_short(settings, params, info(geometry.format).depth);
+    if (advice.empty()) advice = larger_than_frame(params.kernel_width, params.kernel_height, context.video);
+    return FilterPlan{filter_processor(std::move(filter.value())), std::move(advice)};
   }
 
  private:
+  /// For sigma's properties: kernel-size becomes 0 where sigma is set, unless kernel-size was set itself.
+  static Settings with_size(const Settings& settings) {
+    Settings values = settings;
+    values.kernel_size = settings.sigma > 0 || settings.sigma_x > 0 || settings.sigma_y > 0 ? 0 : default_size;
+    return values;
+  }
+
+  /// The number of taps in a direction, where `own` is the size that was set for it; 0: follows sigma.
+  static int taps_of(const Settings& settings, guint own, double sigma) {
+    if (own == 0 && !settings.size_is_set) return sigma > 0 ? 0 : default_size;
+    const guint taps = own > 0 ? own : settings.kernel_size;
+    return taps == 0 && sigma == 0 ? 1 : int(taps);  // a sigma of 0 needs one tap
+  }
+
+  /// A sentence about each direction in which the kernel leaves out much of what sigma asks for; empty if none does.
+  static std::string cut_short(const Settings& settings, const gaussian::Params& params, int depth) {
+    const auto percent = [](double share) {
+      const double value = share * 100;
+      return number_text(value < 10 || value > 99 ? std::round(value * 10) / 10 : std::round(value)) + " %";
+    };
+    const auto sentence = [&](const char* size, int taps, const char* name, double sigma) -> std::string {
+      if (sigma <= 0) return {};
+      const int used = gaussian::taps_for(taps, sigma, depth);
+      if (gaussian::held_weight(used, sigma) >= enough) return {};
+      // A controller may drive sigma through all values above the limit, so this sentence is the same for all.
+      if (taps == 0)
+        return std::string(name) + " is so great that even " + std::to_string(used) +
+               " taps, the most there are, hold less than " + percent(enough) + " of its weight";
+      const int better = gaussian::taps_for(0, sigma, depth);
+      std::string text = std::string(size) + "=" + std::to_string(used) + " holds " +
+                         percent(gaussian::held_weight(used, sigma)) + " of the weight of " + name + "=" +
+                         number_text(sigma);
+      if (better > used)
+        text += ": " + std::to_string(better) + " taps" +
+                (better == gaussian::max_taps ? ", the most there are," : "") + " hold " +
+                percent(gaussian::held_weight(better, sigma));
+      return text;
+    };
+    const std::string across = sentence(settings.kernel_width ? "kernel-width" : "kernel-size", params.kernel_width,
+                                        settings.sigma_x > 0 ? "sigma-x" : "sigma", params.sigma_x);
+    const std::string down = sentence(settings.kernel_height ? "kernel-height" : "kernel-size", params.kernel_height,
+                                      settings.sigma_y > 0 ? "sigma-y" : "sigma", params.sigma_y);
+    return across.empty() || across == down ? down : down.empty() ? across : across + "; " + down;
+  }
+
   static gaussian::Params params_of(const Settings& settings) {
     gaussian::Params params;
-    params.kernel_width = int(settings.kernel_width ? settings.kernel_width : settings.kernel_size);
-    params.kernel_height = int(settings.kernel_height ? settings.kernel_height : settings.kernel_size);
     params.sigma_x = settings.sigma_x > 0 ? settings.sigma_x : settings.sigma;
     params.sigma_y = settings.sigma_y > 0 ? settings.sigma_y : settings.sigma;
-    // Without a size the kernel follows sigma; a sigma of 0 needs one tap.
-    if (params.kernel_width == 0 && params.sigma_x == 0) params.kernel_width = 1;
-    if (params.kernel_height == 0 && params.sigma_y == 0) params.kernel_height = 1;
+    params.kernel_width = taps_of(settings, settings.kernel_width, params.sigma_x);
+    params.kernel_height = taps_of(settings, settings.kernel_height, params.sigma_y);
     params.border = Border(settings.border);
     params.filter_alpha = settings.filter_alpha;
     return params;

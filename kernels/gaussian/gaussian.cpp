@@ -12,13 +12,6 @@
 namespace cudavision::gaussian {
 namespace {
 
-/// The number of taps in the full-size planes. OpenCV's rule reaches 3 sigma for 8-bit samples and 4 sigma for deeper
-/// ones; here it ends with the largest kernel.
-int resolve_taps(int taps, double sigma, bool deep) {
-  if (taps > 0) return taps;
-  return std::min(int(std::nearbyint(sigma * (deep ? 4 : 3) * 2 + 1)) | 1, max_taps);
-}
-
 /// Sigma by OpenCV's rule where it follows the taps.
 double sigma_of(int taps, double sigma) { return sigma > 0 ? sigma : 0.15 * taps + 0.35; }
 
@@ -53,6 +46,13 @@ std::vector<double> half_weights(int taps, double sigma) {
 
 }  // namespace
 
+int taps_for(int taps, double sigma, int depth) {
+  if (taps > 0) return taps;
+  return std::min(int(std::nearbyint(sigma * (depth > 8 ? 4 : 3) * 2 + 1)) | 1, max_taps);
+}
+
+double held_weight(int taps, double sigma) { return std::erf(taps / 2.0 / (sigma * std::sqrt(2.0))); }
+
 Axis make_axis(int taps, double sigma, int fraction_bits) {
   const int radius = taps / 2;
   const std::vector<double> half = half_weights(taps, sigma);
@@ -81,8 +81,8 @@ Result<Plan> resolve(const Params& params, const Geometry& geometry) {
   if (Status status = validate(params); !status.ok()) return status;
   const FormatInfo& format = info(geometry.format);
   const bool deep = format.depth > 8;
-  const int width = resolve_taps(params.kernel_width, params.sigma_x, deep);
-  const int height = resolve_taps(params.kernel_height, params.sigma_y, deep);
+  const int width = taps_for(params.kernel_width, params.sigma_x, format.depth);
+  const int height = taps_for(params.kernel_height, params.sigma_y, format.depth);
 
   Plan plan;
   plan.geometry = geometry;

@@ -22,6 +22,12 @@ struct Params {
   bool filter_alpha = false;            ///< true: alpha and padding are blurred; false: they are copied
 };
 
+/// The number of taps in the full-size planes: `taps`, or if that is 0 OpenCV's rule for this sigma, which reaches 3
+/// sigma for 8-bit samples and 4 sigma for deeper ones, up to max_taps.
+int taps_for(int taps, double sigma, int depth);
+/// The share of a Gaussian that lies over so many taps, 0 to 1. `sigma`: in pixels, greater than 0.
+double held_weight(int taps, double sigma);
+
 /// Checks a number of taps. `name` is the name that users know, for the message. Errors: settings.
 Status check_taps(const char* name, std::int64_t taps);
 /// Checks the parameters that do not depend on the format. Errors: settings.

@@ -47,7 +47,7 @@ TEST(equals_opencv, Each::run) {
   };
   for (const Case& c :
        {Case{"", {}}, Case{"kernel-size=1", {1, 1}}, Case{"kernel-size=9", {9, 9}}, Case{"kernel-size=31", {31, 31}},
-        Case{"sigma=2.5", {5, 5, 2.5, 2.5}}, Case{"kernel-size=0 sigma=1.7", {0, 0, 1.7, 1.7}},
+        Case{"kernel-size=5 sigma=2.5", {5, 5, 2.5, 2.5}}, Case{"kernel-size=0 sigma=1.7", {0, 0, 1.7, 1.7}},
         Case{"kernel-width=3 kernel-height=11", {3, 11}}, Case{"kernel-width=7", {7, 5}},
         Case{"kernel-height=7", {5, 7}}, Case{"kernel-size=9 sigma-x=0.8 sigma-y=3", {9, 9, 0.8, 3}},
         Case{"kernel-size=9 sigma=2 sigma-y=0.6", {9, 9, 2, 0.6}}})
@@ -61,6 +61,102 @@ TEST(equals_opencv, Each::run) {
       actual.resize(count), input.resize(count);
       EXPECT_SAME(actual, each(input, [&](const cv::Mat& m) { return blurred(m, c.kernel); }));
     }
+}
+
+TEST(follows_sigma_where_no_size_is_set, Each::run) {
+  // As OpenCV with a size of 0, and for each direction; a size that is set stays, whatever comes first.
+  struct Case {
+    const char* settings;
+    Kernel kernel;
+  };
+  for (const Case& c : {Case{"sigma=5", {0, 0, 5, 5}}, Case{"sigma=0.4", {0, 0, 0.4, 0.4}},
+
+                        Case{"sigma=3 sigma-y=1", {0, 0, 3, 1}}, Case{"sigma=2 kernel-width=9", {9, 0, 2, 2}},
+                        Case{"kernel-height=9 sigma=2", {0, 9, 2, 2}}, Case{"sigma=2 kernel-size=9", {9, 9, 2, 2}},
+                        Case{"kernel-size=9 sigma=2", {9, 9, 2, 2}}, Case{"sigma=2 kernel-size=5", {5, 5, 2, 2}},
+                        Case{"kernel-size=0 sigma-x=2", {0, 1, 2, 0}}}) {
+    at(c.settings);
+    const GstVideoInfo video = video_info("GRAY8", size);
+    const Buffer frame = noise(video);
+    EXPECT_SAME(filtered(run, c.settings, video, frame),
+                each(picture(frame.get(), video), [&](const cv::Mat& m) { return blurred(m, c.kernel); }));
+  }
+  at("a direction without a sigma keeps 5 taps");
+  const GstVideoInfo video = video_info("GRAY8", size);
+  const Buffer frame = noise(video);
+  EXPECT_SAME(filtered(run, "sigma-x=3", video, frame),
+              filtered(run, "sigma-x=3 kernel-width=19 kernel-height=5", video, frame));
+  EXPECT_SAME(filtered(run, "sigma-y=3", video, frame),
+              filtered(run, "sigma-y=3 kernel-width=5 kernel-height=19", video, frame));
+}
+
+TEST(kernel_size_says_what_it_follows, Each::run) {
+  Rig rig(run, "");
+  const auto kernel_size = [&rig] {
+    guint value = 0;
+    g_object_get(rig.element(), "kernel-size", &value, nullptr);
+    return int(value);
+  };
+  EXPECT_EQ(kernel_size(), 5);
+  set(rig.element(), "sigma=3");
+  EXPECT_EQ(kernel_size(), 0);
+  set(rig.element(), "sigma=0");
+  EXPECT_EQ(kernel_size(), 5);
+  set(rig.element(), "sigma-y=1");
+  EXPECT_EQ(kernel_size(), 0);
+  set(rig.element(), "kernel-size=7");
+  set(rig.element(), "sigma=9");
+  EXPECT_EQ(kernel_size(), 7);
+}
+
+TEST(warns_of_kernels_that_cut_sigma_short, Each::run) {
+  struct Case {
+    const char *settings, *format;
+    std::string warning;  ///< empty: none
+  };
+  for (const Case& c :
+       {Case{"kernel-size=5 sigma=15", "GRAY8",
+             "kernel-size=5 holds 13 % of the weight of sigma=15: 91 taps hold 99.8 %"},
+        Case{"sigma=15 kernel-size=5", "NV12",
+             "kernel-size=5 holds 13 % of the weight of sigma=15: 91 taps hold 99.8 %"},
+        Case{"kernel-size=5 sigma=15", "GRAY16_LE",
+             "kernel-size=5 holds 13 % of the weight of sigma=15: 121 taps hold 100 %"},
+        Case{"kernel-size=5 sigma=1000", "GRAY8",
+             "kernel-size=5 holds 0.2 % of the weight of sigma=1000: 255 taps, the most there are, hold 10 %"},
+        Case{"kernel-size=255 sigma=1000", "GRAY8", "kernel-size=255 holds 10 % of the weight of sigma=1000"},
+        Case{"sigma=1000", "GRAY8",
+             "sigma is so great that even 255 taps, the most there are, hold less than 95 % of its weight"},
+        Case{"kernel-size=0 sigma=66", "GRAY8",
+             "sigma is so great that even 255 taps, the most there are, hold less than 95 % of its weight"},
+        Case{"sigma-x=70 kernel-height=3", "GRAY8",
+             "sigma-x is so great that even 255 taps, the most there are, hold less than 95 % of its weight"},
+        Case{"sigma=3 kernel-width=3", "GRAY8",
+             "kernel-width=3 holds 38 % of the weight of sigma=3: 19 taps hold 99.8 %"},
+        Case{"kernel-size=9 sigma=1 sigma-y=5 kernel-width=1", "GRAY8",
+             "kernel-width=1 holds 38 % of the weight of sigma=1: 7 taps hold 100 %; kernel-size=9 holds 63 % of the "
+             "weight of sigma-y=5: 31 taps hold 99.8 %"},
+        // Nothing is cut short.
+        Case{"", "GRAY8", ""}, Case{"sigma=64", "GRAY8", ""}, Case{"sigma=5", "NV12", ""},
+        Case{"kernel-size=9 sigma=2", "GRAY8", ""}, Case{"kernel-size=31", "GRAY8", ""},
+        Case{"kernel-size=31 sigma=0.5", "I420", ""}}) {
+    at(c.format + std::string(" ") + c.settings);
+    Rig rig(run, c.settings);
+    rig.caps(caps_text(c.format, {320, 320}));
+    rig.filter(noise(rig.video()));
+    EXPECT_EQ(rig.warning().text, c.warning);
+    rig.filter(noise(rig.video()));
+    EXPECT_EQ(rig.warning().text, "");  // posted only once
+  }
+  at("a change");
+  Rig rig(run, "sigma=2");
+  rig.caps(caps_text("GRAY8", {320, 320}));
+  rig.filter(noise(rig.video()));
+  EXPECT_EQ(rig.warning().text, "");
+  for (const char* value : {"70", "80"}) {  // as a controller may drive it
+    set(rig.element(), std::string("sigma=") + value);
+    rig.filter(noise(rig.video()));
+    EXPECT_EQ(rig.warning().text.empty(), std::string(value) == "80");
+  }
 }
 
 TEST(copies_the_frame_at_sigma_0, Each::run) {
