@@ -2,6 +2,9 @@
 // GstCudaVisionMixer: the object, its pads, its backend and its plan.
 #include "gst/base/video_mixer.hpp"
 
+#include <algorithm>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "gst/base/caps.hpp"
@@ -116,16 +119,56 @@ GstPadProbeReturn drop_endless(GstPad* pad, GstPadProbeInfo* info, gpointer) {
   return endless ? GST_PAD_PROBE_DROP : GST_PAD_PROBE_OK;
 }
 
+/// The numbers of sink pads that exist or are being added, under the object lock.
+bool has_number(GstElement* element, guint number) {
+  const std::string name = "sink_" + std::to_string(number);
+  const auto same = [&](gconstpointer pad) { return name == GST_OBJECT_NAME(pad); };
+  for (GList* item = element->sinkpads; item; item = item->next)
+    if (same(item->data)) return true;
+  return state_of(element).requested.count(number) > 0;
+}
+
+/// The number in the name of a pad, as the base class reads it; none: the element chooses it.
+std::optional<guint> number_in(const gchar* name) {
+  if (!name || !g_str_has_prefix(name, "sink_") || !g_ascii_isdigit(name[5])) return {};
+  gchar* end;
+  const guint64 number = g_ascii_strtoull(name + 5, &end, 10);
+  return *end == 0 ? std::optional(guint(number)) : std::nullopt;
+}
+
+/// Takes a free number for a new pad, which `number` asks for if it has a value. Errors: settings.
+Result<guint> take_number(GstElement* element, std::optional<guint> number) {
+  MixerState& state = state_of(element);
+  const ObjectLock lock(element);
+  const int count = element->numsinkpads + int(state.requested.size());
+  if (count >= blend::max_pads)
+    return Status::settings("no sink pad is added to the " + std::to_string(count) + " there are: at most " +
+                            std::to_string(blend::max_pads) + " make a picture");
+  if (number && has_number(element, *number))
+    return Status::settings("sink_" + std::to_string(*number) +
+                            " is the name of a pad that the element already has: request another name, or sink_%u");
+  if (!number) {
+    number = state.next_number;
+    while (has_number(element, *number)) ++*number;
+  }
+  state.next_number = std::max(state.next_number, *number + 1);
+  state.requested.insert(*number);
+  return *number;
+}
+
+/// The base class would go on with a pad that cannot be added because its name is taken, after it was freed.
 GstPad* request_new_pad(GstElement* element, GstPadTemplate* templ, const gchar* name, const GstCaps* caps) {
-  int count = 0;
-  for_each_sink_pad(as_mixer(element), [&](GstCudaVisionMixerPad*) { ++count; });
-  if (count >= blend::max_pads) {
-    GST_ELEMENT_WARNING(element, CORE, PAD,
-                        ("no sink pad is added to the %d there are: at most %d make a picture", count, blend::max_pads),
-                        (nullptr));
+  const auto number = take_number(element, number_in(name));
+  if (!number.ok()) {
+    GST_ELEMENT_WARNING(element, CORE, PAD, ("%s", number.error().message().c_str()), (nullptr));
     return nullptr;
   }
-  GstPad* pad = element_class()->request_new_pad(element, templ, name, caps);
+  const std::string own_name = "sink_" + std::to_string(number.value());
+  GstPad* pad = element_class()->request_new_pad(element, templ, own_name.c_str(), caps);
+  {
+    const ObjectLock lock(element);
+    state_of(element).requested.erase(number.value());
+  }
   if (!pad) return nullptr;
   gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, drop_endless, nullptr, nullptr);
   gst_child_proxy_child_added(GST_CHILD_PROXY(element), G_OBJECT(pad), GST_OBJECT_NAME(pad));

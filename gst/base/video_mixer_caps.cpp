@@ -198,6 +198,7 @@ void choose_src_caps(GstCudaVisionMixer* self, GstCaps*& caps) {
   PictureSize size = inputs.settings().natural_size(par_n, par_d);
   if (size.width <= 0 || size.height <= 0) size = {320, 240};
   const auto [fps_n, fps_d] = best_framerate(inputs.list());
+  prefer(caps, "framerate", GST_TYPE_FRACTION_RANGE, 1, G_MAXINT, G_MAXINT, 1);  // not variable
   prefer(caps, "width", G_TYPE_INT, size.width);
   prefer(caps, "height", G_TYPE_INT, size.height);
   prefer(caps, "framerate", GST_TYPE_FRACTION, fps_n, fps_d);
@@ -231,6 +232,12 @@ GstCaps* fixate_src_caps(GstAggregator* agg, GstCaps* caps) {
 gboolean negotiated_src_caps(GstAggregator* agg, GstCaps* caps) {
   GstVideoInfo video;
   if (!video_from_caps(video, caps)) return FALSE;
+  if (GST_VIDEO_INFO_FPS_N(&video) == 0) {  // the base class would compose the first moment again and again
+    state_of(agg).host.post_error(
+        Status::settings("the framerate downstream is 0/1 (variable): it must be a fixed one, because all pads are "
+                         "composed at its frames"));
+    return FALSE;
+  }
   if (push_held(agg) == GST_FLOW_ERROR) return FALSE;  // before the new caps are sent
   state_of(agg).host.note_copies(agg->srcpad, caps);
   const Status status = make_plan(as_mixer(agg), video);

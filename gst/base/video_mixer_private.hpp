@@ -5,6 +5,7 @@
 #include <atomic>
 #include <deque>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "gst/base/transfer.hpp"
@@ -24,6 +25,9 @@ struct MixerState {
 
   Host host;
   std::atomic<bool> some_flushed{false};  // `flushed` of a pad may be set
+  // Under the object lock of the element:
+  std::set<guint> requested;  // the numbers of the pads that are being added
+  guint next_number = 0;      // that the next pad gets if no name is asked for
   // For the streaming thread only:
   std::unique_ptr<blend::Blend> plan;  // for the negotiated output
   Staging output_staging;

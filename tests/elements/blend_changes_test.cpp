@@ -828,6 +828,109 @@ TEST(reports_that_65_pads_are_too_many, Each::run) {
   EXPECT_CONTAINS(mixer.warning(patience).text, "64");
 }
 
+/// The base class frees a pad whose name is taken, and goes on with it.
+TEST(refuses_the_name_of_a_pad_that_exists, Each::run) {
+  Mixer mixer(run), other(run);
+  const auto request = [](const Mixer& from, const char* name) {
+    GstElementClass* klass = GST_ELEMENT_GET_CLASS(from.element());
+    GstPadTemplate* templ = gst_element_class_get_pad_template(klass, "sink_%u");
+    return gst_element_request_pad(from.element(), templ, name, nullptr);
+  };
+  const auto expect = [&](const char* name, const std::string& expected) {
+    at(name ? name : "no name");
+    GstPad* pad = request(mixer, name);
+    EXPECT(pad);
+    EXPECT_EQ(std::string(GST_OBJECT_NAME(pad)), expected);
+    EXPECT_EQ(mixer.warning(0).text, "");
+    return pad;
+  };
+  std::vector<GstPad*> pads{expect("sink_3", "sink_3"),
+                            expect(nullptr, "sink_4"),
+                            expect("sink_0", "sink_0"),
+                            expect(nullptr, "sink_5"),
+                            expect("sink_4294967295", "sink_4294967295"),
+                            expect(nullptr, "sink_6"),
+                            expect("sink_2", "sink_2"),
+                            expect(nullptr, "sink_7")};
+  for (const char* name : {"sink_03", "sink_00", "sink_0000000006"}) {
+    at(name);
+    EXPECT(!request(mixer, name));
+    EXPECT_CONTAINS(mixer.warning(0).text, "is the name of a pad that the element already has");
+  }
+  at("the same name");
+  GstPad* second = nullptr;
+  ASSERT_CRITICAL(second = request(mixer, "sink_3"));  // GStreamer itself says that this is undefined
+  EXPECT(!second);
+  EXPECT_CONTAINS(mixer.warning(0).text, "sink_3 is the name of a pad that the element already has");
+  EXPECT_EQ(GST_ELEMENT(mixer.element())->numsinkpads, 8);
+  at("a pad of another element");
+  GstPad* same = request(other, "sink_3");
+  EXPECT(same);
+  gst_element_release_request_pad(other.element(), same);
+  gst_object_unref(same);
+  at("a name that was released");
+  gst_element_release_request_pad(mixer.element(), pads[0]);
+  gst_object_unref(pads[0]);
+  pads[0] = expect("sink_3", "sink_3");
+  for (GstPad* pad : pads) gst_element_release_request_pad(mixer.element(), pad), gst_object_unref(pad);
+}
+
+TEST(refuses_a_variable_framerate_downstream, Each::run) {
+  const Size size{16, 8};
+  const std::string source = rated("GRAY8", size, 25), still = rated("GRAY8", size, 0),
+                    sentence = "the framerate downstream is 0/1";
+  for (const std::string& second : {source, still}) {
+    at("with " + second);
+    Mixer mixer(run, "", "video/x-raw,framerate=0/1");
+    mixer.add(source), mixer.add(second);
+    mixer.play();
+    for (int input : {0, 1}) mixer.push(input, noise(mixer.video(input))), mixer.end(input);
+    EXPECT_CONTAINS(mixer.error(patience).text, sentence);
+  }
+  at("in the middle of a stream");
+  Mixer mixer(run, "", "video/x-raw,framerate=25/1");
+  const int input = mixer.add(source);
+  mixer.play();
+  mixer.push(input, noise(mixer.video(input))), mixer.push(input, noise(mixer.video(input)));
+  mixer.next();
+  mixer.want("video/x-raw,framerate=0/1");
+  std::string text;
+  for (int i = 0; i < 100 && text.empty(); ++i) {
+    GstFlowReturn flow;
+    Buffer frame = noise(mixer.video(input));
+    GST_BUFFER_PTS(frame.get()) = GstClockTime(i + 2) * frame_time, GST_BUFFER_DURATION(frame.get()) = frame_time;
+    g_signal_emit_by_name(mixer.source(input), "push-buffer", frame.get(), &flow);
+    text = mixer.error(patience / 100).text;
+  }
+  EXPECT_CONTAINS(text, sentence);
+}
+
+/// Stills, of which jpegdec and imagefreeze say 0/1, and cameras of variable rate.
+TEST(composes_variable_framerates_at_a_fixed_one, Each::run) {
+  struct Case {
+    std::vector<int> rates;
+    const char* out;
+    int rate;
+  };
+  for (const Case& c : {Case{{0, 0}, "", 25},
+                        {{0, 10}, "", 10},
+                        {{0, 10}, "video/x-raw,framerate=0/1,max-framerate=30/1", 30},
+                        {{10, 0}, "video/x-raw,framerate=[0/1,30/1]", 10},
+                        {{0, 0}, "video/x-raw,framerate={(fraction)0/1,(fraction)5/1}", 5},
+                        {{0}, "video/x-raw,framerate=[0/1,5/1]", 5},
+                        {{1}, "video/x-raw,framerate={(fraction)0/1,(fraction)50/1}", 50}}) {
+    at(std::to_string(c.rates[0]) + " to " + c.out);
+    std::vector<Layer> layers;
+    for (int rate : c.rates) layers.emplace_back(rated("GRAY8", {16, 8}, rate), "", 2);
+    const std::vector<Output> outputs = play(run, "", c.out, layers);
+    EXPECT(!outputs.empty());
+    for (const Output& output : outputs) {
+      EXPECT_EQ(output.video.fps_n, c.rate);
+      EXPECT_EQ(output.video.fps_d, 1);
+    }
+  }
+}
+
 TEST(accepts_live_and_other_sources, Each::run) {
   at("live and not live");
   GError* error = nullptr;

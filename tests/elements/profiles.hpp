@@ -98,7 +98,7 @@ inline const std::vector<Profile>& profiles() {
       {"cudagaussian",
        "",
        "kernel-size=3 sigma=0.5",
-       "kernel-size=15 sigma=4",
+       "kernel-size=15 sigma=3",
        "sigma",
        0.5,
        3,
