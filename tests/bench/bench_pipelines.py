@@ -17,7 +17,11 @@ goes round.
 Elements run with their defaults; the name of a row says what else it sets or leaves out.
 
 Rows "scan, N at a time" decode a --clip N times in one process, with what motion-scan has behind each decoder,
-and without.
+and without. On CUDA nvh264dec decodes, on the CPU avdec_h264.
+
+The row "identity, the host alone" is a chain of GStreamer's element that does nothing. Its time is the host's alone, so
+figures of two hosts can be compared: a row of elements in CUDA memory says how many times an identity each of them
+takes, if that row was measured in the same run (--only='identity|difference').
 
 A row with a limit shows the measured value, `must` and `aim`, and whether they are reached.
 
@@ -35,6 +39,7 @@ import functools
 import json
 import os
 import re
+import shlex
 import statistics
 import subprocess
 import sys
@@ -96,6 +101,12 @@ class Case:
         memory = '' if elements and '/' in elements[-1].split(' ! ')[-1] else f'! {self.memory} '
         return f'{source} {chain}{memory}! fakesink sync=false ' * self.side_by_side
 
+    def lacking(self, backend):
+        """What the pipeline needs and does not exist here, or None; see lacking()."""
+        loader = self.loader.format(memory=self.memory) if backend == 'cuda' else ''
+        chains = [self.source, loader, *(element.format(b=backend) for element in self.elements)]
+        return next(filter(None, map(lacking, filter(None, chains))), None)
+
 
 GAUSSIAN = 'cudagaussian kernel-size=5 backend={b}'
 SHARPEN = 'cudaconvolve preset=sharpen backend={b}'
@@ -113,7 +124,10 @@ SHARE = Mark('share_of_source', 0.6, 0.85)
 # What examples/motion-scan has behind a decoder.
 SCAN = ['cudahistogram post-messages=false backend={b}',
         'cudadiff preset=outdoor output=passthrough attach-roi=false gap=1 message-interval=1000000000 backend={b}']
+IDENTITY = 'identity, the host alone'
 CASES = [
+    Case(IDENTITY, 'NV12', CUDA, ['identity'] * 16),
+    Case(IDENTITY, 'NV12', SYSTEM, ['identity'] * 16, ('cpu',)),
     Case('gaussian-5 system', 'RGBA', SYSTEM, [GAUSSIAN], mark=PCIE),
     Case('gaussian-5 system, async-depth=2', 'RGBA', SYSTEM, [GAUSSIAN + ' async-depth=2'], mark=PCIE),
     Case('gaussian-5 pageable', 'RGBA', SYSTEM, [GAUSSIAN], peer=ROUND_TRIP, loader='', mark=PAGEABLE),
@@ -171,6 +185,18 @@ CASES = [
 ]
 
 
+def cases_of(clip, backend):
+    """The cases that decode an MP4 file with H.264."""
+    decoder, pixels, memory = ('nvh264dec', 'NV12', CUDA) if backend == 'cuda' else ('avdec_h264', 'I420', SYSTEM)
+    source = f'filesrc {shlex.quote("location=" + clip)} ! qtdemux ! h264parse ! {decoder}'
+    name = f'decode {os.path.basename(clip)}'
+    behind = [('', []), (', blur, sharpen', [GAUSSIAN, SHARPEN]), (', motion, no metas', [MOTION])]
+    scans = [(f', scan, {count} at a time', count) for count in (1, 4, 16)]
+    return [*(Case(name + suffix, pixels, memory, elements, (backend,), source=source) for suffix, elements in behind),
+            *(Case(name + suffix, pixels, memory, SCAN, (backend,), source=source, side_by_side=count, shares=True,
+                   mark=SHARE) for suffix, count in scans)]
+
+
 class Failed(Exception):
     """An error message of gst-launch-1.0."""
 
@@ -209,13 +235,15 @@ def lacking(chain):
     return None
 
 
-def seconds(pipeline):
+def seconds(case, backend, frames, elements):
     """The seconds from PLAYING to end of stream, as gst-launch-1.0 prints them: without the start."""
+    limit = 120 if backend == 'cuda' else 120 * case.side_by_side
+    pipeline = case.pipeline(backend, frames, elements)
     try:
-        done = subprocess.run(['gst-launch-1.0', *pipeline.split()], capture_output=True, text=True, timeout=120,
-                              env={**os.environ, 'LC_ALL': 'C'})
+        done = subprocess.run(['gst-launch-1.0', *shlex.split(pipeline)], capture_output=True, text=True,
+                              timeout=limit, env={**os.environ, 'LC_ALL': 'C'})
     except subprocess.TimeoutExpired:
-        raise Failed('no end of stream in 120 s') from None
+        raise Failed(f'no end of stream in {limit} s') from None
     ended = re.search(r'Execution ended after (\d+):(\d+):([\d.]+)', done.stdout)
     if done.returncode != 0 or not ended:
         lines = ([line for line in (done.stderr + done.stdout).splitlines() if re.search('ERROR|erroneous', line)]
@@ -229,7 +257,7 @@ def frames_enough(case, backend, least):
     """So many frames that the pipeline takes more than half a second: `least` or more."""
     if case.source:
         return least  # the clip decides
-    taken = seconds(case.pipeline(backend, least, case.elements))
+    taken = seconds(case, backend, least, case.elements)
     return least * max(1, min(100, round(0.7 / max(taken, 0.001))))
 
 
@@ -244,7 +272,7 @@ def measure(case, backend, frames, turns):
     times = {variant: [] for variant in variants}
     for _ in range(turns):
         for variant, elements in variants.items():
-            times[variant].append(seconds(case.pipeline(backend, frames, elements)))
+            times[variant].append(seconds(case, backend, frames, elements))
     medians = {variant: statistics.median(values) for variant, values in times.items()}
     total = frames * case.side_by_side
     row = {'name': case.name, 'format': case.format, 'memory': case.memory, 'backend': backend, 'frames': total,
@@ -289,6 +317,10 @@ def remarks(row, case, done):
         yield f"{case.peer.split()[0]} ÷ ours {row['peer_over_ours']:.2f}"
     elif case.peer:
         yield f'no {lacking(case.peer) or case.peer} here'
+    host = next((other for other in done if other['name'] == IDENTITY), None)
+    if case.memory == CUDA and host and host['us_per_element'] > 0 and 'us_per_element' in row:
+        row['over_identity'] = row['us_per_element'] / host['us_per_element']
+        yield f"{row['over_identity']:.1f} × identity"
     if case.side_by_side > 1:
         alone = next((other for other in done if case.name.startswith(other['name'] + ',')), None)
         if alone:
@@ -404,7 +436,7 @@ def main():
     parser.add_argument('--turns', type=int, default=3)
     parser.add_argument('--json', help='file to write')
     parser.add_argument('--clip', action='append', default=[],
-                        help='an MP4 file with H.264, which is decoded on the GPU')
+                        help='an MP4 file with H.264; may be given several times')
     parser.add_argument('--timing', default=os.path.join(os.path.dirname(os.path.abspath(__file__)), 'pipeline_timing'),
                         help='the program pipeline_timing, for the rows of start and latency (beside this script)')
     parser.add_argument('--only', default='', help='a regular expression for the names of the cases to run')
@@ -424,27 +456,14 @@ def main():
         return 0
 
     cases = [case for case in CASES if options.backend in case.backends]
-    if options.backend == 'cuda':
-        for clip in options.clip:
-            name = f'decode {os.path.basename(clip)}'
-            source = f'filesrc location={clip} ! qtdemux ! h264parse ! nvh264dec'
-            if not has('nvh264dec'):
-                print(f'skipped: {name}: no element nvh264dec')
-                continue
-            cases += [Case(name + suffix, 'NV12', CUDA, elements, source=source)
-                      for suffix, elements in (('', []), (', blur, sharpen', [GAUSSIAN, SHARPEN]),
-                                               (', motion, no metas', [MOTION]))]
-            cases += [Case(f'{name}, scan, {count} at a time', 'NV12', CUDA, SCAN, source=source, side_by_side=count,
-                           shares=True, mark=SHARE)
-                      for count in (1, 4, 16)]
+    cases += [case for clip in options.clip for case in cases_of(clip, options.backend)]
     failures, rows = 0, []
     print(f"# {options.backend}, 1080p, medians of {options.turns} turns\n"
           f"{'':61} {'memory':6} {'fps':>8} {'without':>9} {'µs/frame':>9} {'µs/element':>10}")
     for case in cases:
         if not re.search(options.only, case.name):
             continue
-        missing = lacking(' ! '.join(element.format(b=options.backend) for element in case.elements)) or \
-            (lacking(case.loader.format(memory=case.memory)) if case.loader and options.backend == 'cuda' else None)
+        missing = case.lacking(options.backend)
         if missing:
             print(f'skipped: {case.name}: no {missing} here')
             continue
