@@ -14,12 +14,15 @@ packages_report=(python3-gi python3-gst-1.0 python3-numpy gir1.2-gst-plugins-bas
 packages_test=(libgtest-dev libbenchmark-dev valgrind python3 python3-numpy cppcheck flake8 shellcheck)
 packages_fuzz=(clang llvm libclang-rt-dev python3-venv)  # tests/fuzz/fuzz.sh
 # Large programs that single tests use, by the word that asks for them (WITH='mqtt browser' tests/run.sh). Tests skip
-# without them.
+# without them. Debian's OpenCV for Python is 2 MB where GStreamer's CUDA library is, which has all of OpenCV, and else 81
+# MB (Debian 12); PyPI's needs 60 MB and a Python without Debian's bindings.
 declare -A packages_with=(
   [browser]='chromium chromium-driver python3-selenium fonts-dejavu-core'
+  [mkdocs]=mkdocs
   [mqtt]="mosquitto mosquitto-clients python3-paho-mqtt python3-prometheus-client \
     gir1.2-gst-rtsp-server-1.0 gstreamer1.0-x curl openssl faketime"
   [mutants]=python3-pip  # and a package of PyPI: see install_mutator
+  [opencv]=python3-opencv
   [packages]='debootstrap dpkg-dev python3-venv'  # also runs tests/packages.sh
   [ray]=python3-venv  # and a virtual environment: see make_ray_environment
 )

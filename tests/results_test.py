@@ -52,8 +52,32 @@ class Results(unittest.TestCase):
         result = self.results(line() + line(name="small / b", result="SKIP", stdout="no GPU\n") +
                               line(name="small / c", result="FAIL", returncode=1, stdout=""))
         self.assertEqual(result.stderr, "")
-        self.assertEqual(result.stdout, "PASS\ta\t1.5\t2\t0\t0\t\nSKIP\tb\t1.5\t0\t0\t1\tno GPU\n"
+        self.assertEqual(result.stdout, "PASS\ta\t1.5\t2\t0\t0\t\nSKIP\tb\t1.5\t0\t0\t1\tno GPU\t1 no GPU\n"
                          "FAIL\tc\t1.5\t0\t1\t0\tfail, exit status 1\n")
+
+    def test_counts_cases_and_reasons(self):
+        google = "".join(f"a.cpp:{i}: Skipped\n{why}\n\n[  SKIPPED ] A.b\n"
+                         for i, why in enumerate(["no GPU", "no NPP", "no GPU"]))
+        unit = ("test_a (m.T.test_a) ... ok\ntest_b (m.T.test_b)\nIts text. ... skipped 'no encoder'\n"
+                'test_c (m.T.test_c) ... a warning\nskipped "there\'s no clip"\n\n---\nRan 3 tests in 0.001s\n\nOK '
+                "(skipped=2)\n")
+        for result, output, counts in [
+                ("OK", google + "4 passed, 0 failed, 3 skipped\n", "4 0 3 no GPU|2 no GPU|1 no NPP"),
+                ("OK", google + "4 passed, 0 failed, 9 skipped\n",
+                 "4 0 9 says no reason|2 no GPU|1 no NPP|6 says no reason"),
+                ("OK", unit, "1 0 2 no encoder|1 no encoder|1 there's no clip"),
+                ("OK", unit + unit.replace("encoder", "broker"),
+                 "2 0 4 there's no clip|1 no encoder|2 there's no clip|1 no broker"),
+                ("OK", "..s\n---\nRan 3 tests in 0.001s\n\nOK (skipped=1)\n", "2 0 1 says no reason|1 says no reason"),
+                ("OK", "---\nRan 3 tests in 0.001s\n\nOK\n", "3 0 0 "),
+                ("FAIL", "---\nRan 9 tests in 0.001s\n\nFAILED (failures=1, errors=2, skipped=1, expected failures=1, "
+                 "unexpected successes=1)\n", "4 4 1 fail, exit status 0|1 says no reason"),
+                ("SKIP", "---\nRan 2 tests in 0.001s\n\nOK\nskipped: no Ray\n", "2 0 1 no Ray|1 no Ray"),
+                ("SKIP", "skipped: no cv2\n", "0 0 1 no cv2|1 no cv2"),
+                ("SKIP", "", "0 0 1 says no reason|1 says no reason")]:
+            with self.subTest(output=output):
+                row = self.results(line(result=result, stdout="", stderr=output)).stdout.rstrip("\n").split("\t")[3:]
+                self.assertEqual(" ".join(row[:3]) + " " + "|".join(row[3:]), counts)
 
     def test_names_failed_cases(self):
         for output, remark in [
@@ -81,15 +105,15 @@ class Results(unittest.TestCase):
                 self.assertIn(words, result.stderr)
                 self.assertIn("log.json", result.stderr)
 
-    def small_project(self):
-        (self.root / "tests").mkdir()
+    def small_project(self, inner=INNER):
+        (self.root / "tests").mkdir(exist_ok=True)
         for name in ["run.sh", "results.py", "prepare.sh"]:
             shutil.copy(TESTS / name, self.root / "tests")
-        (self.root / "kernels").mkdir()
+        (self.root / "kernels").mkdir(exist_ok=True)
         shutil.copy(TESTS.parent / "kernels/find_nvcc.sh", self.root / "kernels")
         (self.root / "meson.build").write_text(PROJECT)
         (self.root / "meson_options.txt").write_text(OPTIONS)
-        for name, text in [("outer.sh", OUTER), ("inner.sh", INNER)]:
+        for name, text in [("outer.sh", OUTER), ("inner.sh", inner)]:
             (self.root / name).write_text(text)
             (self.root / name).chmod(0o755)
 
@@ -110,6 +134,41 @@ class Results(unittest.TestCase):
             self.assertEqual(result.returncode, 0)
             logs.append({path.name for path in (self.root / "build/meson-logs").glob("run-*.json")})
         self.assertLess(logs[0], logs[1])  # each run has a log of its own
+
+    def test_says_why_tests_were_skipped(self):
+        """Programs that ran nothing, and cases of others by their reason; the count stays the last line."""
+        log = self.root / "rows"
+        log.write_text("PASS\tkernels_a\t1.0\t5\t0\t3\tno GPU\t2 no GPU\t1 no NPP\n"
+                       "SKIP\tmqtt\t0.1\t0\t0\t1\tno broker\t1 no broker\n" + "".join(f"PASS\tk{i}\t1.0\t5\t0\t2\tno GPU\t2 no GPU\n" for i in range(4))
+                       + "FAIL\tf\t1.0\t0\t1\t1\texit status 1\t1 no NPP\n")
+        result = subprocess.run([sys.executable, TESTS / "results.py", "--table", log], capture_output=True, text=True)
+        self.assertEqual((result.returncode, result.stderr), (1, ""))
+        self.assertEqual(result.stdout.splitlines()[-6:],
+                         ["skipped, and why:", "     1  mqtt: no broker",
+                          "    10  no GPU (in kernels_a, k0, k1 and 2 more)", "     2  no NPP (in kernels_a, f)", "",
+                          "25 passed, 1 failed, 13 skipped"])
+
+    def test_run_sh_says_why(self):
+        self.small_project("#!/bin/sh\necho 'skipped: no inner thing'\nexit 77\n")
+        result = self.run_sh("inner")
+        self.assertEqual(result.stdout.splitlines()[-4:],
+                         ["skipped, and why:", "     1  inner: no inner thing", "", "0 passed, 0 failed, 1 skipped"],
+                         result.stdout + result.stderr)
+        self.assertEqual(result.returncode, 0)
+        self.small_project("#!/bin/sh\n")
+        self.assertNotIn("skipped, and why", self.run_sh("inner").stdout)
+
+    def test_the_row_of_a_command(self):
+        log = self.root / "log"
+        for status, said, row in [
+                ("0", "", "PASS\ta b\t2.5\t1\t0\t0\t"), ("77", "no Ray\n", "SKIP\ta b\t2.5\t0\t0\t1\tno Ray\t1 no Ray"),
+                ("124", "FAIL: test_a (m.T)\n\n", "FAIL\ta b\t2.5\t0\t1\t0\texit status 124; test_a (m.T)"),
+                ("0", "Ran 2 tests in 1s\n\nOK\n\nRan 3 tests in 1s\n\nOK\n", "PASS\ta b\t2.5\t5\t0\t0\t")]:
+            with self.subTest(status=status, said=said):
+                log.write_text(said)
+                done = subprocess.run([sys.executable, TESTS / "results.py", "--row", "a b", status, "2.5", log],
+                                      capture_output=True, text=True)
+                self.assertEqual((done.stdout, done.stderr), (row + "\n", ""))
 
     def test_a_missing_log_is_a_failure(self):
         self.small_project()

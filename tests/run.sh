@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Runs every test that works on this machine:
 #   tests/run.sh [MESON_TEST_ARGUMENT]…      (such as --suite=kernels, a test's name, or --list)
-# Installs missing Debian packages, builds, runs `meson test` and the examples, and prints a table. The last line counts
-# the test cases: N passed, N failed, N skipped. Exit status 0 only if none failed. With arguments the examples are not
-# run. SANITIZE=address,undefined or SANITIZE=thread builds the CPU backend with these sanitizers in a folder of its own
-# (build-address, build-thread), and runs the tests of the kernels and the elements there.
+# Installs missing Debian packages, builds, runs `meson test` and the examples, and prints a table and why tests were
+# skipped. The last line counts the test cases: N passed, N failed, N skipped. Exit status 0 only if none failed. With
+# arguments the examples are not run. SANITIZE=address,undefined or SANITIZE=thread builds the CPU backend with these
+# sanitizers in a folder of its own (build-address, build-thread), and runs the tests of the kernels and the elements
+# there.
 # WITH='WORD…' also installs the large programs that single tests need (see packages_with in tests/prepare.sh); without
 # them these skip. BUILD_DIR is the build folder (build); it uses what examples/quickstart.sh compiled there. Where
 # there is a GPU or a CUDA compiler the CUDA backend is built, for this GPU or for one architecture; CUDA=0 never builds
@@ -25,27 +26,23 @@ if [[ $sanitizers ]]; then
 fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-results=$work/results  # a line each: result, name, seconds, passed, failed, skipped, remark
+results=$work/results  # rows of tests/results.py
 : >"$results"
 row() { local IFS=$'\t'; echo "$*" >>"$results"; }
 
-# check NAME COMMAND…: runs a command as one test case. Its exit status is 0, 77 (skipped; the last line is the reason),
-# or a failure.
+# check NAME COMMAND…: runs a command as a test. Its exit status is 0, 77 (skipped; the last line is the reason), or a
+# failure.
 check() {
   local name=$1 began=$EPOCHREALTIME status=0 seconds
   shift
   timeout --kill-after=10 "${LIMIT:-1500}" "$@" >"$work/log" 2>&1 </dev/null || status=$?
   seconds=$(awk -v a="$began" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }')
-  case $status in
-    0) row PASS "$name" "$seconds" 1 0 0 '' ;;
-    77) row SKIP "$name" "$seconds" 0 0 1 "$(tail -1 "$work/log")" ;;
-    *)
-      row FAIL "$name" "$seconds" 0 1 0 "exit status $status"
-      printf '%s failed:\n' "$name"
-      grep -aE -A20 '^(FAIL|ERROR):' "$work/log" | head -100 || true  # of unittest, wherever they are
-      tail -50 "$work/log"
-      ;;
-  esac
+  python3 "$root/tests/results.py" --row "$name" "$status" "$seconds" "$work/log" >>"$results"
+  if ((status != 0 && status != 77)); then
+    printf '%s failed:\n' "$name"
+    grep -aE -A20 '^(FAIL|ERROR):' "$work/log" | head -100 || true  # of unittest, wherever they are
+    tail -50 "$work/log"
+  fi
 }
 
 # prepare_sanitizers: sets the sanitizers' options and makes the GStreamer registry that the tests share. GStreamer's
@@ -116,7 +113,4 @@ else
 fi
 
 echo
-awk -F '\t' '
-  BEGIN { line = "%-6s%-28s%9s%9s%9s%9s  %s\n"; printf line, "", "test", "passed", "failed", "skipped", "seconds", "" }
-  { printf line, $1, $2, $4, $5, $6, $3, $7; passed += $4; failed += $5; skipped += $6 }
-  END { printf "\n%d passed, %d failed, %d skipped\n", passed, failed, skipped; exit failed > 0 }' "$results"
+python3 "$root/tests/results.py" --table "$results"
