@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "gst/elements/diff_processor.hpp"
 
+#include <algorithm>
+#include <array>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -25,6 +27,47 @@ struct Clock {
     now += step;
     return step;
   }
+};
+
+/// The usual time between the frames of a stream, and whether the stream was away.
+class Pace {
+ public:
+  /// `interval`: the time between frames that the caps declare; none: they do not say.
+  explicit Pace(GstClockTime interval = GST_CLOCK_TIME_NONE) : declared_(interval) {}
+
+  /// Takes over what was seen of the stream.
+  void continue_from(const Pace& previous) {
+    const GstClockTime declared = declared_;
+    *this = previous;
+    declared_ = declared;
+  }
+
+  /// Another stream begins, or another part of it.
+  void forget() { *this = Pace(declared_); }
+
+  /// Goes on to a frame. Returns whether the time since the last one is more than `seconds`, and more than three usual
+  /// times: otherwise the pictures of a time-lapse would never be compared. 0 seconds: never.
+  bool was_away(GstClockTime time, double seconds) {
+    const GstClockTime last = std::exchange(last_, time);
+    if (!GST_CLOCK_TIME_IS_VALID(time) || !GST_CLOCK_TIME_IS_VALID(last) || time <= last) return false;
+    const GstClockTime step = time - last, usual = usual_or(step);
+    steps_[seen_++ % steps_.size()] = step;
+    return seconds > 0 && double(step) > seconds * GST_SECOND && step / 3 > usual;
+  }
+
+ private:
+  /// The median of the last steps; before the first one, what the caps declare, or else this step.
+  GstClockTime usual_or(GstClockTime step) const {
+    if (seen_ == 0) return GST_CLOCK_TIME_IS_VALID(declared_) ? declared_ : step;
+    auto sorted = steps_;
+    const std::size_t count = std::min(seen_, steps_.size());
+    std::sort(sorted.begin(), sorted.begin() + std::ptrdiff_t(count));
+    return sorted[count / 2];
+  }
+
+  GstClockTime declared_, last_ = GST_CLOCK_TIME_NONE;  ///< last_: running time of the last frame
+  std::array<GstClockTime, 5> steps_{};
+  std::size_t seen_ = 0;
 };
 
 /// Finds which frames have a message, because they are the last ones of an interval.
@@ -79,14 +122,15 @@ class DiffProcessor : public Processor {
         settings_(context.settings),
         objects_(settings_, std::move(context.places), std::move(context.counts)) {
     const int rate_n = GST_VIDEO_INFO_FPS_N(&context.video), rate_d = GST_VIDEO_INFO_FPS_D(&context.video);
-    frame_duration_ =
-        rate_n > 0 ? gst_util_uint64_scale(GST_SECOND, guint64(rate_d), guint64(rate_n)) : GST_SECOND / 25;
+    const bool has_rate = rate_n > 0 && rate_d > 0;
+    frame_duration_ = has_rate ? gst_util_uint64_scale(GST_SECOND, guint64(rate_d), guint64(rate_n)) : GST_SECOND / 25;
+    pace_ = Pace(has_rate ? frame_duration_ : GST_CLOCK_TIME_NONE);
   }
 
   /// Takes over the reference, if possible, the state of motion and the objects.
   void continue_from(DiffProcessor& previous) {
     diff_->continue_from(*previous.diff_);
-    submitted_ = previous.submitted_;
+    pace_.continue_from(previous.pace_);
     clock_ = previous.clock_;
     objects_.continue_from(previous.objects_);
     motion_ = previous.motion_;
@@ -102,7 +146,7 @@ class DiffProcessor : public Processor {
 
   Status submit(const FrameJob& job) override {
     Submitted& frame = frames_[job.number % results_in_flight];
-    frame.begins_anew = was_away(job.times);
+    frame.begins_anew = pace_.was_away(job.times.running_time, settings_.forget_after);
     if (frame.begins_anew) diff_->reset();
     if (first_ == 0 || frame.begins_anew) first_ = job.number;
     // Only frames of this run decide what may be learned in it.
@@ -150,7 +194,7 @@ class DiffProcessor : public Processor {
     if (why == Interruption::discont) return;
     diff_->reset();
     first_ = 0;
-    submitted_ = GST_CLOCK_TIME_NONE;
+    pace_.forget();
     end_run(element);
   }
 
@@ -162,13 +206,6 @@ class DiffProcessor : public Processor {
   };
 
   diff::Output output() const { return diff::Output(settings_.output); }
-
-  /// Whether more than forget-after has passed since the last frame.
-  bool was_away(const FrameTimes& times) {
-    const GstClockTime last = std::exchange(submitted_, times.running_time);
-    return settings_.forget_after > 0 && GST_CLOCK_TIME_IS_VALID(last) && GST_CLOCK_TIME_IS_VALID(submitted_) &&
-           submitted_ > last && double(submitted_ - last) > settings_.forget_after * GST_SECOND;
-  }
 
   /// When a frame ends, in running time; a sixteenth of it is added, because containers round times.
   GstClockTime end_of(const FrameTimes& times) const {
@@ -258,10 +295,10 @@ class DiffProcessor : public Processor {
   Intervals intervals_;
   FrameSums sums_;
   Objects objects_;
-  Finding found_;                                 ///< the result for the last frame that was reported
-  Finding before_;                                ///< for the frame before it
-  GstClockTime submitted_ = GST_CLOCK_TIME_NONE;  ///< running time of the last frame that was submitted
-  Submitted frames_[results_in_flight];           ///< the last ones, by their numbers
+  Pace pace_;                            ///< of the frames that were submitted
+  Finding found_;                        ///< the result for the last frame that was reported
+  Finding before_;                       ///< for the frame before it
+  Submitted frames_[results_in_flight];  ///< the last ones, by their numbers
   /// What may be learned, by the number of the frame that decided it. Its results are known when the frame that takes
   /// its place is submitted, whatever async-depth is, so that the same frames always give the same results.
   std::vector<diff::Learning> learning_[results_in_flight];

@@ -467,6 +467,42 @@ TEST(begins_anew_when_the_stream_was_away, Each::run) {
     }
 }
 
+/// The frames of a time-lapse are not missing: only what is longer than its own interval is.
+TEST(compares_the_pictures_of_a_time_lapse, Each::run) {
+  for (const char* rate : {"0/1", "1/120", "1/3600", "25/1"})  // what the caps say, which may be wrong
+    for (const GstClockTime interval : {120 * GST_SECOND, 3600 * GST_SECOND})
+      for (const char* output : {"mask", "overlay", "passthrough"}) {
+        at(std::string(rate) + " " + output + " " + std::to_string(interval / GST_SECOND));
+        Player player(run, "gap=1000000 reference=first output=" + std::string(output));
+        player.caps_alone(caps_text("GRAY8", size, ",framerate=" + std::string(rate)));
+        GstClockTime now = 0;
+        const auto after = [&](GstClockTime step, Buffer frame) {
+          now += step;
+          player.play(std::move(frame), now);
+          return player.events();
+        };
+        for (int i = 0; i < 6; ++i)  // pictures come a little early or late
+          EXPECT_EQ(after(interval + (i % 3) * 10 * GST_SECOND, square(player.video())), "none");
+        EXPECT_EQ(after(interval, square(player.video(), {0, 0, 24, 24})), "begin");
+        EXPECT_EQ(after(2 * interval, square(player.video(), {40, 0, 24, 24})), "motion");  // one is missing
+        EXPECT_EQ(after(5 * GST_SECOND, square(player.video(), {40, 0, 24, 24})), "motion");
+        EXPECT_EQ(after(interval, square(player.video(), {40, 0, 24, 24})), "motion");
+        EXPECT_EQ(after(4 * interval, square(player.video(), {40, 0, 24, 24})), "end none");
+      }
+}
+
+TEST(compares_the_second_picture_of_a_time_lapse, Each::run) {
+  for (const auto& [rate, expected] :
+       {std::pair{"0/1", "none begin"}, {"1/120", "none begin"}, {"25/1", "none none"}}) {
+    at(rate);
+    Player player(run, "reference=previous");
+    player.caps_alone(caps_text("GRAY8", size, ",framerate=" + std::string(rate)));
+    player.play(square(player.video()), 0);
+    player.play(square(player.video(), {0, 0, 24, 24}), 120 * GST_SECOND);
+    EXPECT_EQ(player.events(), expected);
+  }
+}
+
 TEST(restarts_at_interruptions, Each::run) {
   for (const char* reference : references)
     for (const char* why : {"flush", "away", "caps", "eos", "stop"}) {
