@@ -234,16 +234,16 @@ class Interrupts:
             signal.signal(signal.SIGINT, self.before)
 
 
-def play(pipeline, on_message=None, progress=None, on_error=None):
-    """Runs a pipeline to its end. Ctrl-C sends EOS, so the output file is complete. Returns whether that happened. An
-    error raises a Failure, unless on_error(message) returns True: then the pipeline must come to its end
-    nevertheless."""
+def play(pipeline, on_message=None, progress=None, on_error=None, end=None):
+    """Runs a pipeline to its end. Ctrl-C calls end(), or sends EOS to the sources, so the output file is complete.
+    Returns whether that happened. An error raises a Failure, unless on_error(message) returns True: then the pipeline
+    must come to its end nevertheless."""
     with Interrupts() as interrupts:
-        _play(pipeline, on_message, progress, on_error, interrupts)
+        _play(pipeline, on_message, progress, on_error, end, interrupts)
         return interrupts.count > 0
 
 
-def _play(pipeline, on_message, progress, on_error, interrupts):
+def _play(pipeline, on_message, progress, on_error, end, interrupts):
     bus = pipeline.get_bus()
     kinds = Gst.MessageType.ELEMENT | Gst.MessageType.WARNING | Gst.MessageType.ERROR | Gst.MessageType.EOS
     pipeline.set_state(Gst.State.PLAYING)
@@ -253,7 +253,7 @@ def _play(pipeline, on_message, progress, on_error, interrupts):
             message = bus.timed_pop_filtered(Gst.SECOND // 10, kinds)
             if interrupts.count and not stopped:
                 stopped = True
-                pipeline.send_event(Gst.Event.new_eos())
+                end() if end else pipeline.send_event(Gst.Event.new_eos())
             if progress and time.monotonic() - reported >= 1:
                 reported = time.monotonic()
                 progress(pipeline)

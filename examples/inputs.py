@@ -9,11 +9,13 @@ import stat
 import common
 import uris
 from common import Gst
+from web_pictures import WebPictures
 
 
 def source_of(name):
     """Returns an element for a pipeline's description, and its properties. `name` is a file, a URI, a camera
-    (/dev/video0), `test` (a live picture) or `test:FRAMES`. Raises a Failure if it is a file that cannot be read."""
+    (/dev/video0), `test` (a live picture) or `test:FRAMES`. Raises a Failure if it is a file that cannot be read, or a
+    URI with a wrong option."""
     if re.fullmatch(r"test(:\d{1,9})?", name):
         return "videotestsrc name=source pattern=ball", (
             {"num-buffers": int(name[5:])} if name[4:] else {"is-live": True}
@@ -21,7 +23,50 @@ def source_of(name):
     if name.startswith("/dev/") and os.path.exists(name) and stat.S_ISCHR(os.stat(name).st_mode):
         return "v4l2src name=source ! decodebin", {"device": name}
     path = uris.path_of(name)
+    options_of(name)
     return f"{common.DECODER} name=source", {"uri": uris.opened(name) if path is None else common.uri_of(path)}
+
+
+def options_of(name):
+    """The options at the end of a URI: `every`, the seconds from one picture to the next of a snapshot URL, a number or
+    None, and `certificate`, whether that of the server may be any. Raises a Failure if one of them is wrong."""
+    options = uris.options_of(name)
+    every, certificate = options.get("every"), options.get("certificate", "any")
+    if every is not None:
+        every = float(every) if re.fullmatch(r"\d{1,5}(\.\d{1,9})?", every) else 0
+        if not 0.04 <= every <= 86400:
+            raise common.Failure("#every= must be 0.04 to 86400 seconds")
+    if certificate != "any":
+        raise common.Failure("#certificate= must be any; without it the certificate is checked")
+    return every, "certificate" in options
+
+
+def interval_of(name):
+    """The seconds from one picture to the next that were chosen for a snapshot URL, or 0."""
+    return options_of(name)[0] or 0
+
+
+def prepare(pipeline, name, live=lambda: None):
+    """Lets a pipeline with the element of source_of() read this input as cameras need it. `live` is called, perhaps in
+    a streaming thread, if what comes by HTTP are pictures of now, and no file."""
+    (every, any_certificate), found = options_of(name), []
+    source = pipeline.get_by_name("source")
+
+    def on_source(_, element):
+        if any_certificate:
+            for key, value in {"tls-validation-flags": 0, "ssl-strict": False}.items():
+                if element.find_property(key):
+                    element.set_property(key, value)
+        if re.match("https?:", name, re.I) and element.find_property("do-timestamp"):
+            found.append(WebPictures(element, every, live))
+
+    def on_element(_, __, element):
+        if found and element.get_factory().get_name() == "multipartdemux":
+            found[0].on_demuxer(element)
+
+    if source and source.find_property("uri"):
+        source.connect("source-setup", on_source)
+        pipeline.connect("deep-element-added", on_element)
 
 
 def set_property(element, text):

@@ -20,6 +20,7 @@ class Input:
         self.pipeline = common.parse(f"{source} ! queue ! videoconvert ! cudadiff name=diff output=passthrough "
                                      f"message-interval={2**63} ! video/x-raw "
                                      "! appsink name=sink sync=false max-buffers=1 emit-signals=true", source=values)
+        inputs.prepare(self.pipeline, self.location, self.on_live)
         for text in properties:
             inputs.set_property(self.pipeline.get_by_name("diff"), text)
         self.pipeline.get_by_name("sink").connect("new-sample", self.on_frame)
@@ -27,8 +28,12 @@ class Input:
         bus.enable_sync_message_emission()
         bus.connect("sync-message::element", self.on_event)
         bus.add_watch(GLib.PRIORITY_DEFAULT, self.on_message)
-        self.live = self.pipeline.set_state(Gst.State.PAUSED) == Gst.StateChangeReturn.NO_PREROLL
+        if self.pipeline.set_state(Gst.State.PAUSED) == Gst.StateChangeReturn.NO_PREROLL:
+            self.on_live()
         self.pipeline.set_state(Gst.State.PLAYING)
+
+    def on_live(self):
+        self.live = True
 
     def on_event(self, _, message):  # in the streaming thread, like on_frame; a frame's message comes before the frame
         event = message.get_structure()

@@ -17,6 +17,8 @@ HARMLESS = frozenset("cam camera ch channel codec format fps height id profile q
 USER = re.compile(r"(?!\[[^\]/?#@]*\](?::[0-9]*)?(?:[/?#]|$))(?=[^/?#]*[:@])(.*)@([^@]*)", re.S)
 # Where some recorders have the password.
 IN_PATH = re.compile("[^/?#]*(?:user|pass|pwd|token|key)[^/?#=]*=[^/?#]*", re.I)
+# How a program reads an input: a fragment, which no server gets. That of other names belongs to the URI.
+OPTIONS = re.compile("#((?:every|certificate)=[^&#/?@]*(?:&(?:every|certificate)=[^&#/?@]*)*)$")
 HOST_AND_PORT = re.compile("[^/?#@]*:[0-9]+[/?#]")
 
 
@@ -34,14 +36,22 @@ def user_of(location):
     return match[1] if match and not HOST_AND_PORT.match(match[1]) else ""
 
 
+def options_of(location):
+    """The options at the end of a URI, by name: #every=2&certificate=any."""
+    match = OPTIONS.search(location) if path_of(location) is None else None
+    return dict(each.split("=", 1) for each in match[1].split("&")) if match else {}
+
+
 def opened(location):
-    """A URI as elements get it: characters of the user that would end the host for them are escaped."""
+    """A URI as elements get it, without options: characters of the user that would end the host for them are escaped,
+    and so is a % that begins no escape."""
+    if options_of(location):
+        location = OPTIONS.sub("", location)
     user = user_of(location)
-    return (
-        location.replace(user, urllib.parse.quote(user, safe="%:!$&'()*+,;=", errors="surrogateescape"), 1)
-        if user
-        else location
-    )
+    if not user:
+        return location
+    whole = re.sub("%(?![0-9A-Fa-f]{2})", "%25", user)
+    return location.replace(user, urllib.parse.quote(whole, safe="%:!$&'()*+,;=", errors="surrogateescape"), 1)
 
 
 def _shown_parameter(text):

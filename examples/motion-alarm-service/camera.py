@@ -63,6 +63,7 @@ class Camera(Supervised):
         self.counted, self.every = 0, False  # of this try: frames in self.frames; whether on_frame() gets every frame
         self.live, self.last_pts, self.gap = False, Gst.CLOCK_TIME_NONE, None  # gap: the thread that sends a GAP event
         self.pace = Pace(self.name, lambda: listener.state(self))
+        self.interval = inputs.interval_of(settings.uri)
         self.recorder = Recorder(self.name, recording, self.on_clip) if settings.recording else None
 
     @property
@@ -109,6 +110,7 @@ class Camera(Supervised):
             source.connect("source-setup", lambda _, element: self.set_up(element))
         else:
             self.set_up(source)
+        inputs.prepare(pipeline, self.settings.uri, lambda: self.is_live(pipeline))
         if self.recorder:
             self.recorder.attach(pipeline)  # before the pace, so that it gets what is left out
         self.pace.attach(pipeline, pipeline.get_by_name("queue"), self.diff.get_static_pad("src"))

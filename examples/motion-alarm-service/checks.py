@@ -42,6 +42,10 @@ def size_of(settings):
 def check_source(settings):
     """Raises a Failure if the element that reads the input has no such property or value, or if there is no such
     element. Never names a value: it may be a password."""
+    try:
+        inputs.options_of(settings.uri)
+    except common.Failure as error:
+        raise common.Failure(f"uri in [camera.{settings.key}]: {error}") from error
     description, values = inputs.source_of(settings.uri)
     if "uri" in values:
         try:

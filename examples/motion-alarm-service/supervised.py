@@ -62,6 +62,7 @@ class Supervised(threading.Thread):
         self.frames = self.reconnects = 0  # since the start of the service
         self.fps, self.up = 0.0, False  # up: frames come
         self.problem = ""  # why no frames come, and what a person can do; without secrets
+        self.interval = 0.0  # seconds between frames that nobody asks for sooner
         self.first_frame = self.last_frame = 0.0  # of this try, in seconds on the monotonic clock
 
     def build(self) -> Gst.Pipeline:
@@ -143,7 +144,7 @@ class Supervised(threading.Thread):
         elif message:
             kind, text = "end", "the stream ended"
         else:
-            kind, text = "silence", f"no frame came for {self.reconnect.timeout:g} s"
+            kind, text = "silence", f"no frame came for {self.reconnect.timeout + self.interval:g} s"
         hint = self.advice_about(kind, self.up)
         return f"{text.rstrip('.')}: {hint}" if hint else text
 
@@ -165,7 +166,7 @@ class Supervised(threading.Thread):
                 if message:
                     return self.why(message)
                 now = time.monotonic()
-                if now - self.last_frame > self.reconnect.timeout:
+                if now - self.last_frame > self.reconnect.timeout + self.interval:
                     return self.why(None)
                 if self.up and now - self.last_frame > SILENCE:
                     self.is_silent(now - self.last_frame)

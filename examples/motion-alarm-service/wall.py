@@ -22,6 +22,7 @@ import threading
 import time
 
 import common
+import inputs
 from common import GLib, Gst
 from supervised import Supervised
 
@@ -94,7 +95,7 @@ class Wall(Supervised):
                 "width": width,
                 "height": height,
                 "sizing-policy": "keep-aspect-ratio",
-                "max-last-buffer-repeat": int(settings.hold * Gst.SECOND),
+                "max-last-buffer-repeat": int((settings.hold + inputs.interval_of(self.shown[index].uri)) * Gst.SECOND),
             }.items():
                 Gst.util_set_object_arg(pad, name, str(value))
         self.mix.get_static_pad("src").add_probe(Gst.PadProbeType.BUFFER, self.on_frame)

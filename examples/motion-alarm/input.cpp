@@ -98,6 +98,7 @@ Input::~Input() { close(); }
 void Input::close() {
   if (std::exchange(done_, true)) return;
   gst_element_set_state(pipeline_.get(), GST_STATE_NULL);
+  pictures_.reset();
   if (const std::string error = moments_ ? write(moments_->rest()) : ""; !error.empty() && !failed_.exchange(true))
     complain(error);
   GstBus* bus = gst_element_get_bus(pipeline_.get());
@@ -158,8 +159,49 @@ GstElement* Input::add_source() {
     gst_element_link(source, decoder);
     return decoder;
   }
-  g_object_set(decoder, "uri", opened_uri(location_).c_str(), nullptr);
+  add_uri(decoder);
   return decoder;
+}
+
+/// Lets a uridecodebin read the location as cameras need it.
+void Input::add_uri(GstElement* decoder) {
+  for (const auto& [name, value] : options_of(location_)) {
+    gchar* end = nullptr;
+    if (name == "every")
+      every_ = g_ascii_isdigit(value[0]) ? g_ascii_strtod(value.c_str(), &end) : 0;
+    else
+      any_certificate_ = true;
+    if (name == "every" && (!end || *end || !(every_ >= 0.04 && every_ <= 86400)))
+      return fail("#every= must be 0.04 to 86400 seconds");
+    if (name != "every" && value != "any")
+      return fail("#certificate= must be any; without it the certificate is checked");
+  }
+  g_object_set(decoder, "uri", opened_uri(location_).c_str(), nullptr);
+  g_signal_connect_swapped(decoder, "source-setup",
+                           G_CALLBACK(+[](Input* self, GstElement* source) { self->on_source(source); }), this);
+  g_signal_connect_swapped(decoder, "deep-element-added", G_CALLBACK(+[](Input* self, GstBin*, GstElement* element) {
+                             GstElementFactory* factory = gst_element_get_factory(element);
+                             if (self->pictures_ && g_str_equal(GST_OBJECT_NAME(factory), "multipartdemux"))
+                               self->pictures_->watch_demuxer(element);
+                           }),
+                           this);
+}
+
+void Input::on_source(GstElement* source) {
+  const auto has = [source](const char* name) {
+    return g_object_class_find_property(G_OBJECT_GET_CLASS(source), name) != nullptr;
+  };
+  if (any_certificate_ && has("tls-validation-flags")) g_object_set(source, "tls-validation-flags", 0, nullptr);
+  if (any_certificate_ && has("ssl-strict")) g_object_set(source, "ssl-strict", FALSE, nullptr);
+  const bool http = g_ascii_strncasecmp(location_.c_str(), "http", 4) == 0;
+  if (http && has("do-timestamp")) pictures_ = std::make_unique<WebPictures>(source, every_, [this] { become_live(); });
+}
+
+void Input::become_live() {
+  live_ = true;
+  gst_util_set_object_arg(G_OBJECT(queue_), "leaky", "downstream");
+  g_object_set(queue_, "max-size-buffers", 2, nullptr);
+  g_object_set(sink_, "sync", FALSE, nullptr);
 }
 
 void Input::start() {
@@ -169,7 +211,7 @@ void Input::start() {
   queue_ = add("queue");
   GstElement* convert = add("videoconvert");  // passes frames through if cudadiff supports their format
   diff_ = add("cudadiff");
-  GstElement* sink = add("appsink");
+  sink_ = add("appsink");
   for (const auto& [name, value] : settings_.properties) {
     set_property(diff_, name, value);
     with_objects_ |= name == "preset" || name == "zones" || name == "lines";
@@ -177,8 +219,8 @@ void Input::start() {
   gboolean metas;
   g_object_get(diff_, "attach-roi", &metas, nullptr);
   moments_ = std::make_unique<Moments>(!settings_.snapshots.empty(), !metas);
-  g_object_set(sink, "sync", settings_.realtime, "max-buffers", 1, nullptr);
-  gst_element_link_many(queue_, convert, diff_, sink, nullptr);
+  g_object_set(sink_, "sync", settings_.realtime, "max-buffers", 1, nullptr);
+  gst_element_link_many(queue_, convert, diff_, sink_, nullptr);
 
   if (!gst_element_link(source, queue_)) {  // the pad appears later
     g_signal_connect_swapped(source, "pad-added", G_CALLBACK(+[](Input* self, GstPad* pad) { self->on_pad(pad); }),
@@ -200,15 +242,10 @@ void Input::start() {
     auto* input = static_cast<Input*>(self);
     input->write_now(input->moments_->rest());
   };
-  gst_app_sink_set_callbacks(GST_APP_SINK(sink), &callbacks, this, nullptr);
+  gst_app_sink_set_callbacks(GST_APP_SINK(sink_), &callbacks, this, nullptr);
 
   GstStateChangeReturn change = gst_element_set_state(pipeline_.get(), GST_STATE_PAUSED);
-  if (change == GST_STATE_CHANGE_NO_PREROLL) {  // drop frames instead of falling behind, and do not delay them
-    live_ = true;                               // no frame flows yet
-    gst_util_set_object_arg(G_OBJECT(queue_), "leaky", "downstream");
-    g_object_set(queue_, "max-size-buffers", 2, nullptr);
-    g_object_set(sink, "sync", FALSE, nullptr);
-  }
+  if (change == GST_STATE_CHANGE_NO_PREROLL) become_live();
   if (change != GST_STATE_CHANGE_FAILURE) change = gst_element_set_state(pipeline_.get(), GST_STATE_PLAYING);
   // The cause is usually on the bus before this message.
   if (change == GST_STATE_CHANGE_FAILURE)

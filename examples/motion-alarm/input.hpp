@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "moments.hpp"
+#include "web_pictures.hpp"
 
 /// The settings of all inputs.
 struct Settings {
@@ -53,8 +54,14 @@ class Input {
   void stop();
   GstElement* add(const char* factory);
   GstElement* add_source();
+  void add_uri(GstElement* decoder);
   void complain(const std::string& text);
   void fail(const std::string& text);
+
+  /// What comes are pictures of now: frames are dropped instead of falling behind, and are not delayed. Called before
+  /// the first one goes on, in the main loop or in a streaming thread.
+  void become_live();
+  void on_source(GstElement* source);
 
   // Called in the main loop.
   void on_bus(GstMessage* message);
@@ -75,12 +82,14 @@ class Input {
   const std::function<void()> ended_;
   std::unique_ptr<GstElement, Unref> pipeline_;
   // Set before frames flow.
-  GstElement *queue_ = nullptr, *diff_ = nullptr;
-  bool live_ = false;
+  GstElement *queue_ = nullptr, *diff_ = nullptr, *sink_ = nullptr;
+  double every_ = 1;              ///< seconds between two requests of a snapshot URL
+  bool any_certificate_ = false;  ///< do not check the one of the server
+  std::unique_ptr<WebPictures> pictures_;
   bool with_objects_ = false;         ///< also print events of objects: a preset, zones or lines are set
   std::unique_ptr<Moments> moments_;  ///< what goes from on_event() to the sink
   // Shared.
-  std::atomic<bool> flowing_ = false, failed_ = false;
+  std::atomic<bool> live_ = false, flowing_ = false, failed_ = false;
   bool done_ = false;  ///< of the main loop
   // Of the thread that writes.
   std::set<std::string> names_;  ///< names of the snapshots so far

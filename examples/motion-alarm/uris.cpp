@@ -131,6 +131,23 @@ void replace_all(std::string& text, const std::string& part, const std::string& 
     text.replace(found, part.size(), by);
 }
 
+/// Where the options of a URI begin: a fragment, which no server gets. That of other names belongs to the URI.
+std::size_t options_begin(const std::string& location) {
+  const auto hash = location.rfind('#');
+  if (!is_remote(location) || hash == npos) return npos;
+  const char* const pattern = "^(every|certificate)=[^&#/?@]*(&(every|certificate)=[^&#/?@]*)*$";
+  const bool known = g_regex_match_simple(pattern, location.c_str() + hash + 1, G_REGEX_RAW, GRegexMatchFlags(0));
+  return known ? hash : npos;
+}
+
+/// A text in which each % that begins no escape is %25.
+std::string with_whole_escapes(std::string text) {
+  const auto is_digit = [&](std::size_t at) { return at < text.size() && g_ascii_isxdigit(text[at]); };
+  for (std::size_t found = 0; (found = text.find('%', found)) != npos; ++found)
+    if (!is_digit(found + 1) || !is_digit(found + 2)) text.insert(found + 1, "25");
+  return text;
+}
+
 /// Replaces each URI in a text by what people may see of it.
 void show_uris(std::string& text) {
   for (std::size_t colon = 0; (colon = text.find("://", colon)) != npos;) {
@@ -145,13 +162,22 @@ void show_uris(std::string& text) {
 
 }  // namespace
 
-std::string opened_uri(const std::string& location) {
-  const std::string user = user_of(location);
+std::map<std::string, std::string> options_of(const std::string& location) {
+  std::map<std::string, std::string> options;
+  const auto begin = options_begin(location);
+  if (begin == npos) return options;
+  for (const std::string& option : split(location.substr(begin + 1), "&"))
+    options[option.substr(0, option.find('='))] = option.substr(option.find('=') + 1);
+  return options;
+}
+
+std::string opened_uri(const std::string& text) {
+  const std::string location = text.substr(0, options_begin(text)), user = user_of(location);
   if (user.empty() && gst_uri_is_valid(location.c_str()) && location.find("://") == location.find(':')) return location;
-  gchar* text = user.empty() ? gst_filename_to_uri(location.c_str(), nullptr)
-                             : g_uri_escape_string(user.c_str(), "%:!$&'()*+,;=", FALSE);
-  const std::string uri = text ? text : "";
-  g_free(text);
+  gchar* part = user.empty() ? gst_filename_to_uri(location.c_str(), nullptr)
+                             : g_uri_escape_string(with_whole_escapes(user).c_str(), "%:!$&'()*+,;=", FALSE);
+  const std::string uri = part ? part : "";
+  g_free(part);
   return user.empty() ? uri : std::string(location).replace(location.find("://") + 3, user.size(), uri);
 }
 

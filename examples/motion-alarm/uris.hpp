@@ -3,10 +3,14 @@
 // secrets, which must not come into lines, names of files and errors.
 #pragma once
 
+#include <map>
 #include <string>
 
-/// A location as a URI. Characters of the user that would end the host for elements are escaped.
-/// Empty if it is no URI and no file name.
+/// The options at the end of a URI, by name: #every=2&certificate=any.
+std::map<std::string, std::string> options_of(const std::string& location);
+
+/// A location as a URI without options. Characters of the user that would end the host for elements are escaped, and so
+/// is a % that begins no escape. Empty if it is no URI and no file name.
 std::string opened_uri(const std::string& location);
 
 /// A location for people: a file as it is; a URI without user, password and fragment, and with *** for the values of

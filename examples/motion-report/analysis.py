@@ -169,6 +169,8 @@ def build(args, encoding, video):
         video/x-raw ! fakesink name=masks sync=false""",
         **({"out": {"location": common.location_of(video)}} if encoding else {}),
         **({"source": values} if values else {}))
+    if args.clip:
+        inputs.prepare(pipeline, args.clip)
     if encoding:
         media.begin_at_zero(pipeline.get_by_name("encoding"))
         media.end_quietly(pipeline.get_by_name("encoder"))
@@ -229,6 +231,9 @@ def analyse(args, encoding, video, folder, events, frames):
     if args.seconds:
         end_after(pipeline, args.seconds)
 
+    def end():  # at the decoder, because a source may wait for a camera
+        pipeline.get_by_name("decoded").get_static_pad("sink").send_event(Gst.Event.new_eos())
+
     def progress(_):
         if findings.incomplete:  # see on_error
             pipeline.set_state(Gst.State.PLAYING)
@@ -241,7 +246,7 @@ def analyse(args, encoding, video, folder, events, frames):
         structure = message.get_structure()
         findings.backend = findings.backend or motion.get_property("active-backend").value_nick
         if structure.get_name() == FULL:
-            pipeline.send_event(Gst.Event.new_eos())
+            end()
         else:
             collector.on_message(structure)
 
@@ -253,7 +258,7 @@ def analyse(args, encoding, video, folder, events, frames):
             return False
         if not findings.incomplete:  # otherwise it follows from the first error
             findings.incomplete = f"it cannot be read to its end: {uris.hide(common.text_of(message))}"
-            pipeline.get_by_name("decoded").get_static_pad("sink").send_event(Gst.Event.new_eos())
+            end()
         pipeline.set_state(Gst.State.PLAYING)  # again: an error during preroll ends the change of state
         return True
 
@@ -261,7 +266,7 @@ def analyse(args, encoding, video, folder, events, frames):
     pads = (pipeline.get_by_name("brightness").get_static_pad("sink"),
             pipeline.get_by_name("masks").get_static_pad("sink"))
     with pictures.Tracker(pads[0], motion, pads[1], findings.recording, folder) as tracker:
-        findings.stopped = common.play(pipeline, on_message, progress, on_error)
+        findings.stopped = common.play(pipeline, on_message, progress, on_error, end)
         while message := pipeline.get_bus().pop_filtered(Gst.MessageType.ELEMENT):
             on_message(message)
         collector.finish_frames()

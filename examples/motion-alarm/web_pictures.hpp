@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Pictures of cameras that come by HTTP, in a uridecodebin: Motion JPEG, and snapshot URLs, which answer each request
+// with one JPEG.
+//
+//     http source ─┬─ multipart ─→ multipartdemux ─→ …    the first picture goes on at once: no other pad is waited for
+//                  ├─ a JPEG ────→ one buffer ───→ …      and the source is started again for the next one
+//                  └─ anything else passes
+//
+// Frames get the time at which they came.
+#pragma once
+
+#include <gst/gst.h>
+
+#include <atomic>
+#include <functional>
+#include <string>
+
+/// Of one source element. Lives from before the source starts until it has stopped.
+class WebPictures {
+ public:
+  /// every: seconds from the begin of a request to the begin of the next one. live: called once, in the streaming
+  /// thread, if what comes are pictures of now, and no file.
+  WebPictures(GstElement* source, double every, std::function<void()> live);
+  ~WebPictures();
+  WebPictures(const WebPictures&) = delete;
+  WebPictures& operator=(const WebPictures&) = delete;
+
+  /// Of a multipartdemux that the pipeline gets.
+  void watch_demuxer(GstElement* demuxer);
+
+ private:
+  GstPadProbeReturn on_source(GstPad* pad, GstPadProbeInfo* info);
+  GstPadProbeReturn on_data(GstPadProbeInfo* info);
+  GstPadProbeReturn on_end(GstPad* pad);
+  void on_part(GstPad* pad);
+  void begin();
+  GstBuffer* stamped(GstBuffer* buffer) const;
+  void ask();
+
+  GstElement* const source_;
+  const double every_;
+  const std::function<void()> live_;
+  std::atomic<guint> timer_ = 0;
+  // Of the streaming thread.
+  std::string data_;              ///< of a picture; empty: nothing came yet
+  int joints_ = 0;                ///< how often one picture ended in it and another one began
+  bool endless_ = false;          ///< pictures follow each other in one answer
+  gint64 asked_ = 0, began_ = 0;  ///< when the request and the first picture came, in µs of the monotonic clock
+};

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Pictures of cameras that come by HTTP, in a uridecodebin: Motion JPEG, and snapshot URLs, which answer each request
+with one JPEG.
+
+    http source ─┬─ multipart ─→ multipartdemux ─→ …    the first picture goes on at once: no other pad is waited for
+                 ├─ a JPEG ────→ one buffer ───→ …      and the source is started again for the next one
+                 └─ anything else passes
+
+Frames get the time at which they came."""
+import re
+import threading
+import time
+
+from common import Gst
+
+PICTURES = b"\xff\xd8\xff", b"\x89PNG"  # how JPEG and PNG begin
+NEXT, MOST = b"\xff\xd9\xff\xd8", 1  # one JPEG ends and another one begins; more often: a stream without an end
+LARGEST = 64 * 2**20  # bytes of a picture
+EVERY = 1.0  # seconds between two requests
+
+
+class WebPictures:
+    """Of a source element, in a pipeline that has not started. `every`: seconds from the begin of a request to that of
+    the next one. `live` is called, in the streaming thread, if what comes are pictures of now, and no file."""
+
+    def __init__(self, source, every=None, live=lambda: None):
+        self.source, self.every, self.live = source, every or EVERY, live
+        self.data, self.joints, self.asked = None, 0, 0.0  # data: of a picture; None: nothing came yet
+        self.began = None  # when the first picture came, in seconds on the monotonic clock
+        self.pushing = self.endless = False
+        kinds = Gst.PadProbeType.BUFFER | Gst.PadProbeType.EVENT_DOWNSTREAM
+        source.get_static_pad("src").add_probe(kinds, self.on_source)
+
+    def begin(self):
+        if self.began is None:
+            self.began = time.monotonic()
+            self.live()
+
+    def stamped(self, buffer):
+        """A buffer with the time at which it came. (That of the pipeline's clock is not known before the first picture,
+        and wrong while the pipeline starts.)"""
+        buffer.pts = int((time.monotonic() - self.began) * Gst.SECOND)
+        return buffer
+
+    def push(self, pad, buffer):
+        """Instead of a buffer that a probe drops."""
+        self.pushing = True
+        pad.push(self.stamped(buffer))
+        self.pushing = False
+        return Gst.PadProbeReturn.DROP
+
+    # Snapshots --------------------------------------------------------------------------------------------------------
+
+    def on_source(self, pad, info):
+        if self.pushing:
+            return Gst.PadProbeReturn.OK
+        if not info.type & Gst.PadProbeType.BUFFER:
+            kind = info.get_event().type
+            if kind == Gst.EventType.STREAM_START:
+                self.data, self.joints, self.asked = None, 0, time.monotonic()
+            return self.on_end(pad) if kind == Gst.EventType.EOS and self.data else Gst.PadProbeReturn.OK
+        data = info.get_buffer().extract_dup(0, info.get_buffer().get_size())
+        if self.endless:
+            return self.push(pad, Gst.Buffer.new_wrapped(data))
+        if self.data is None:
+            if not data.startswith(PICTURES):
+                return Gst.PadProbeReturn.OK if self.began else Gst.PadProbeReturn.REMOVE
+            self.data = bytearray()
+            self.begin()
+        self.data += data
+        self.joints += NEXT in self.data[-len(data) - len(NEXT) + 1:]
+        if self.joints > MOST or len(self.data) > LARGEST:
+            self.endless, data, self.data = True, bytes(self.data), None
+            return self.push(pad, Gst.Buffer.new_wrapped(data))
+        return Gst.PadProbeReturn.DROP
+
+    def on_end(self, pad):
+        """A picture is there. The stream does not end: the next one is asked for when it is due."""
+        picture = self.stamped(Gst.Buffer.new_wrapped(bytes(self.data)))
+        # The pad itself is at its end.
+        if pad.get_peer().chain(picture) not in (Gst.FlowReturn.FLUSHING, Gst.FlowReturn.EOS):
+            timer = threading.Timer(max(0, self.asked + self.every - time.monotonic()), self.ask)
+            timer.daemon = True
+            timer.start()
+        return Gst.PadProbeReturn.DROP
+
+    def ask(self):
+        """Starts the source again, unless the pipeline stops meanwhile."""
+        if self.stops():
+            return
+        self.source.set_state(Gst.State.READY)
+        self.source.sync_state_with_parent()
+        if self.stops():
+            self.source.set_state(Gst.State.NULL)
+
+    def stops(self):
+        parent = self.source.get_parent()
+        return not parent or min(parent.current_state, parent.pending_state or parent.current_state) < Gst.State.PAUSED
+
+    # Motion JPEG ------------------------------------------------------------------------------------------------------
+
+    def on_demuxer(self, demuxer):
+        """Of a multipartdemux that the pipeline gets. By itself it says that more pads may come, and decodebin waits
+        seconds for them."""
+        demuxer.connect("pad-added", self.on_part)
+        demuxer.connect_after("pad-added", lambda _, pad: is_picture(pad) and demuxer.no_more_pads())
+
+    def on_part(self, _, pad):
+        if is_picture(pad):
+            self.begin()
+            pad.add_probe(Gst.PadProbeType.BUFFER, self.on_picture)
+        else:  # sound: nobody takes it
+            pad.add_probe(Gst.PadProbeType.BUFFER, lambda *_: Gst.PadProbeReturn.DROP)
+
+    def on_picture(self, pad, info):
+        buffer = info.get_buffer()
+        if self.pushing or buffer.pts != Gst.CLOCK_TIME_NONE:  # its source gives times, if do-timestamp is set
+            return Gst.PadProbeReturn.OK
+        flags = Gst.BufferCopyFlags.FLAGS | Gst.BufferCopyFlags.META | Gst.BufferCopyFlags.MEMORY
+        return self.push(pad, buffer.copy_region(flags, 0, buffer.get_size()))  # shares the memory
+
+
+def is_picture(pad):
+    """Whether a part is a picture. The names of JPEG that cameras have become that of GStreamer."""
+    name = pad.get_current_caps().to_string().partition(",")[0]
+    if re.search("jpe?g$", name) and name != "image/jpeg":
+        pad.set_caps(Gst.Caps.from_string("image/jpeg"))
+    return bool(re.match("image/|video/", name) or re.search("jpe?g$", name))

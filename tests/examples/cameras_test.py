@@ -1,0 +1,192 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Tests how motion-alarm, motion_alarm.py and motion-report read cameras: cameras_test.py MOTION_ALARM. The cameras are
+on 127.0.0.1 and ::1. Exit status 77 without the bindings of GStreamer or NumPy.
+
+No test measures time. A camera sends a few pictures and then nothing, so that a program that waits for more never says
+what the test waits for."""
+import json
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
+sys.dont_write_bytecode = True
+sys.path[:0] = [str(EXAMPLES)]
+try:
+    import numpy  # noqa: F401: the report needs it
+    import common  # noqa: F401
+except (ImportError, ValueError) as error:
+    print(f"skipped: no Python bindings of GStreamer, or no NumPy ({error})")
+    sys.exit(77)
+from web_camera import WebCamera, pictures  # noqa: E402
+
+HANGS = 900  # seconds that nothing needs, however busy the machine is
+ALARM = [sys.argv.pop(1) if len(sys.argv) > 1 else shutil.which("motion-alarm")]
+ALARM_PY = [sys.executable, str(EXAMPLES / "motion_alarm.py")]
+REPORT = [sys.executable, str(EXAMPLES / "motion-report" / "motion_report.py")]
+PASSWORD = "a#%&1@*b"
+
+
+class Case(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.files = pictures()
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def camera(self, **options):
+        camera = WebCamera(self.files, **options)
+        self.addCleanup(camera.close)
+        return camera
+
+    def start(self, program, *arguments):
+        errors = open(self.folder / "errors", "w+", encoding="utf-8")
+        self.addCleanup(errors.close)
+        process = subprocess.Popen([*program, *arguments], text=True, stdout=subprocess.PIPE, stderr=errors,
+                                   cwd=self.folder)
+        process.errors = errors
+        watchdog = threading.Timer(HANGS, process.kill)
+        watchdog.start()
+        self.addCleanup(watchdog.cancel)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def lines(self, process, count):
+        """The first lines with JSON that a program prints. Fails if it ends before."""
+        found = []
+        while len(found) < count:
+            line = process.stdout.readline()
+            if not line:
+                process.errors.seek(0)
+                self.fail(f"it ended with {process.wait(HANGS)}: {process.errors.read()}")
+            found.append(json.loads(line))
+        return found
+
+    def ends(self, process):
+        """Ctrl-C ends it cleanly."""
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(0, process.wait(HANGS))
+
+    def says(self, program, *arguments):
+        """What a program that fails says."""
+        done = subprocess.run([*program, *arguments], text=True, capture_output=True, timeout=HANGS, cwd=self.folder)
+        self.assertEqual(1, done.returncode, done.stderr)
+        self.assertEqual(1, done.stderr.count("\n"), done.stderr)
+        return done.stderr
+
+
+class MotionJpeg(Case):
+    """The first picture is there at once, whatever comes beside it."""
+
+    def test_the_first_picture(self):
+        camera = self.camera()
+        for how in ("", "&sound=before", "&sound=after", "&length=no", "&times=yes", "&type=image/jpg",
+                    "&sound=before&length=no"):
+            with self.subTest(how):
+                process = self.start([*ALARM, "--every=0"], camera.uri(f"/video?pictures=1{how}"))
+                line = self.lines(process, 1)[0]
+                self.assertEqual(("none", True), (line["event"], line["time"] is not None and "at" in line))
+                self.ends(process)
+
+    def test_motion(self):
+        camera = self.camera()
+        for program in (ALARM, ALARM_PY):
+            for how in ("", "&sound=before", "&rate=5"):
+                with self.subTest(program=program[-1], how=how):
+                    process = self.start(program, camera.uri(f"/video?pictures=3{how}"))
+                    self.assertEqual("begin", self.lines(process, 1)[0]["event"])
+                    self.ends(process)
+
+    def test_pictures_in_a_row(self):
+        camera = self.camera()
+        process = self.start([*ALARM, "--every=0"], camera.uri("/row?pictures=5"))
+        self.assertEqual(["none", "begin"], [line["event"] for line in self.lines(process, 2)])
+        self.ends(process)
+
+    def test_a_report(self):
+        camera = self.camera()
+        for how in ("", "&sound=before", "&length=no"):
+            with self.subTest(how):
+                subprocess.run([*REPORT, f"--clip={camera.uri(f'/video?pictures=8&rate=10{how}')}",
+                                f"--out={self.folder}", "--seconds=0.3"], check=True, timeout=HANGS,
+                               stdout=subprocess.DEVNULL)
+                self.assertGreaterEqual(len((self.folder / "frames.csv").read_text().splitlines()), 3)
+
+    def test_passwords(self):
+        """Basic and Digest, with any characters, and with the same ones escaped."""
+        for scheme in ("Basic", "Digest"):
+            camera = self.camera(password=PASSWORD, scheme=scheme)
+            for password in (PASSWORD, "a%23%25&1%40*b"):
+                for program in ([*ALARM, "--every=0"], ALARM_PY):
+                    with self.subTest(scheme=scheme, password=password, program=program[0]):
+                        process = self.start(program, camera.uri("/video?pictures=3", f"me:{password}"))
+                        self.lines(process, 1)
+                        self.ends(process)
+
+
+class Snapshots(Case):
+    """A URL that answers with one picture is asked again."""
+
+    def test_motion(self):
+        camera = self.camera()
+        for program in (ALARM, ALARM_PY):
+            for how in ("#every=0.1", "?length=no#every=0.1", ""):
+                with self.subTest(program=program[-1], how=how):
+                    process = self.start(program, camera.uri(f"/snapshot{how}"))
+                    self.assertEqual("begin", self.lines(process, 1)[0]["event"])
+                    self.ends(process)
+        self.assertEqual({"/snapshot", "/snapshot?length=no"}, set(camera.asked))  # the option is not for the server
+
+    def test_the_chosen_rate(self):
+        camera = self.camera()
+        process = self.start([*ALARM, "--every=0"], camera.uri("/snapshot#every=0.5"))
+        times = [line["time"] for line in self.lines(process, 4)]
+        self.ends(process)
+        self.assertGreater(times[3] - times[0], 1.4)
+
+    def test_a_report(self):
+        camera = self.camera()
+        subprocess.run([*REPORT, f"--clip={camera.uri('/snapshot#every=0.1')}", f"--out={self.folder}",
+                        "--seconds=0.5"], check=True, timeout=HANGS, stdout=subprocess.DEVNULL)
+        self.assertGreaterEqual(len((self.folder / "frames.csv").read_text().splitlines()), 4)
+
+    def test_passwords(self):
+        camera = self.camera(password=PASSWORD, scheme="Digest")
+        process = self.start([*ALARM, "--every=0"], camera.uri("/snapshot#every=0.1", f"me:{PASSWORD}"))
+        self.lines(process, 3)
+        self.ends(process)
+
+    def test_a_camera_that_fails_later(self):
+        camera = self.camera()
+        for program in (ALARM, ALARM_PY):
+            with self.subTest(program=program[-1]):
+                camera.status = 200
+                process = self.start(program, camera.uri("/snapshot#every=0.1"))
+                self.lines(process, 1)
+                camera.status = 500
+                self.assertEqual(1, process.wait(HANGS))
+
+    def test_wrong_options(self):
+        for option, sentence in (("every=x", "#every= must be 0.04 to 86400 seconds"),
+                                 ("every=0", "#every= must be 0.04 to 86400 seconds"),
+                                 ("every=1e9", "#every= must be 0.04 to 86400 seconds"),
+                                 ("every=-1", "#every= must be 0.04 to 86400 seconds"),
+                                 ("certificate=none",
+                                  "#certificate= must be any; without it the certificate is checked")):
+            for program in (ALARM, ALARM_PY, [*REPORT, "--clip"]):
+                with self.subTest(option=option, program=program):
+                    self.assertIn(sentence, self.says(program, f"http://127.0.0.1:9/x#{option}"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A camera with HTTP on a free port of 127.0.0.1 or ::1, for tests: Motion JPEG at /video, single pictures at /snapshot,
+pictures in a row without parts at /row. The query says how: pictures=2 (then it sends nothing more, and does not end
+the answer), rate=25 a second, sound=before or after each picture, length=no, times=yes, type=image/jpg."""
+
+import base64
+import hashlib
+import http.server
+import pathlib
+import socket
+import ssl
+import subprocess
+import tempfile
+import threading
+import urllib.parse
+import urllib.request
+
+USER, REALM = "me", "camera"
+
+
+def pictures(count=12):
+    """JPEG files: black, and then a ball that moves on black. Each has a comment, because files of less than 2 KiB, of
+    which a real camera has none, wait for what follows before GStreamer looks at them."""
+    comment = b"\xff\xfe\x10\x02" + bytes(4096)
+    caps = "video/x-raw,format=I420,width=320,height=240,framerate=25/1"
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(["gst-launch-1.0", "-q", "concat", "name=all", "!", "jpegenc", "!", "multifilesink",
+                        f"location={folder}/%03d.jpg", "videotestsrc", "pattern=black", "num-buffers=1", "!", caps,
+                        "!", "all.", "videotestsrc", "pattern=ball", f"num-buffers={count - 1}", "!", caps, "!",
+                        "all."], check=True)
+        files = [file.read_bytes() for file in sorted(pathlib.Path(folder).iterdir())]
+    return [file[:2] + comment + file[2:] for file in files]
+
+
+class WebCamera:
+    """`password`: asked for as `scheme` (Basic or Digest) says; empty: it asks for none. `status`: of each answer.
+    `certificate`: a PEM file with a key, for TLS. `viewers`: more get the status 503."""
+
+    def __init__(self, files, password="", scheme="Basic", host="127.0.0.1", certificate=None, viewers=99):
+        self.files, self.password, self.scheme, self.viewers = files, password, scheme, viewers
+        self.status, self.asked, self.refused, self.watching = 200, [], 0, 0
+        self.stopping, self.lock = threading.Event(), threading.Lock()
+        camera = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                camera.answer(self)
+
+            def log_message(self, *_):
+                pass
+
+        class Server(http.server.ThreadingHTTPServer):
+            address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            daemon_threads = True
+
+            def handle_error(self, *_):  # who watches goes away
+                pass
+
+        self.server = Server((host, 0), Handler)
+        if certificate:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.place = f"{f'[{host}]' if ':' in host else host}:{self.server.server_port}"
+        self.scheme_of_uri = "https" if certificate else "http"
+
+    def uri(self, path="/video", user=""):
+        return f"{self.scheme_of_uri}://{user}{'@' * bool(user)}{self.place}{path}"
+
+    def close(self):
+        self.stopping.set()
+        self.server.shutdown()
+        self.server.server_close()
+
+    def allowed(self, request):
+        given = request.headers.get("Authorization", "")
+        if not self.password:
+            return True
+        if self.scheme == "Basic":
+            return given == "Basic " + base64.b64encode(f"{USER}:{self.password}".encode()).decode()
+        if not given.startswith("Digest "):
+            return False
+        fields = urllib.request.parse_keqv_list(urllib.request.parse_http_list(given.removeprefix("Digest ")))
+
+        def digest(*texts):
+            return hashlib.md5(":".join(texts).encode()).hexdigest()
+
+        return fields["response"] == digest(
+            digest(USER, REALM, self.password), fields["nonce"], fields["nc"], fields["cnonce"], fields["qop"],
+            digest("GET", fields["uri"]))
+
+    def answer(self, request):
+        parts = urllib.parse.urlsplit(request.path)
+        how = dict(urllib.parse.parse_qsl(parts.query))
+        if not self.allowed(request):
+            request.send_response(401)
+            more = ', nonce="abc", qop="auth", algorithm=MD5' if self.scheme == "Digest" else ""
+            request.send_header("WWW-Authenticate", f'{self.scheme} realm="{REALM}"{more}')
+            request.send_header("Content-Length", "0")
+            request.end_headers()
+            return
+        with self.lock:
+            self.asked.append(request.path)
+            full = self.watching >= self.viewers
+            self.watching += not full
+            self.refused += full
+        if full or self.status != 200:
+            request.send_error(503 if full else self.status)
+        if full:
+            return
+        try:
+            if self.status == 200:
+                getattr(self, "send_" + parts.path.strip("/"))(request, how)
+        finally:
+            with self.lock:
+                self.watching -= 1
+
+    def send_snapshot(self, request, how):
+        picture = self.files[len(self.asked) % len(self.files)]
+        request.send_response(200)
+        request.send_header("Content-Type", "image/jpeg")
+        if how.get("length") != "no":
+            request.send_header("Content-Length", str(len(picture)))
+        request.end_headers()
+        request.wfile.write(picture)
+
+    def send_row(self, request, how):
+        request.send_response(200)
+        request.end_headers()
+        self.send(request, how, lambda picture: [picture])
+
+    def send_video(self, request, how):
+        request.send_response(200)
+        request.send_header("Content-Type", "multipart/x-mixed-replace;boundary=part")
+        request.end_headers()
+        sound = [self.part("audio/basic", b"\xff" * 800, how)]
+
+        def parts(picture):
+            return [*(sound if how.get("sound") == "before" else []),
+                    self.part(how.get("type", "image/jpeg"), picture, how),
+                    *(sound if how.get("sound") == "after" else [])]
+
+        self.send(request, how, parts)
+
+    def part(self, kind, data, how):
+        length = "" if how.get("length") == "no" else f"Content-Length: {len(data)}\r\n"
+        times = "X-Timestamp: 1764301200.040000\r\n" if how.get("times") else ""
+        return f"--part\r\nContent-Type: {kind}\r\n{length}{times}\r\n".encode() + data + b"\r\n"
+
+    def send(self, request, how, parts):
+        """`pictures` and, if nothing else says where the last one ends, the begin of another one."""
+        count, rate = int(how.get("pictures", 0)), float(how.get("rate", 25))
+        number = 0
+        while not self.stopping.is_set() and (not count or number < count):
+            for part in parts(self.files[number % len(self.files)]):
+                request.wfile.write(part)
+            number += 1
+            self.stopping.wait(1 / rate if number < count or not count else 0)
+        if how.get("length") == "no":
+            request.wfile.write(b"--part\r\n")
+        if how.get("end") != "yes":
+            self.stopping.wait()
