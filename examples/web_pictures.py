@@ -95,7 +95,7 @@ class WebPictures:
 
     def stops(self):
         parent = self.source.get_parent()
-        return not parent or min(parent.current_state, parent.pending_state or parent.current_state) < Gst.State.PAUSED
+        return not parent or parent.target_state < Gst.State.PAUSED
 
     # Motion JPEG ------------------------------------------------------------------------------------------------------
 
