@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "tests/soak/late_caps.hpp"
 #include "tests/soak/reference.hpp"
 
 namespace cudavision::soak {
@@ -58,7 +59,10 @@ GstBusSyncReply Lane::message(GstBus*, GstMessage* message, gpointer data) {
   if (type == GST_MESSAGE_NEED_CONTEXT || type == GST_MESSAGE_HAVE_CONTEXT) share_context(message);
   const bool interrupted = self.interrupted_;
   if (type == GST_MESSAGE_ERROR && interrupted) self.erred_ = true;
-  if ((type == GST_MESSAGE_ERROR || type == GST_MESSAGE_WARNING) && !interrupted) {
+  if (!interrupted && warns_of_late_caps(message)) {
+    ++self.late_caps_;
+    self.report_.note('#', std::string("GStreamer has kept new caps from ") + GST_MESSAGE_SRC_NAME(message));
+  } else if ((type == GST_MESSAGE_ERROR || type == GST_MESSAGE_WARNING) && !interrupted) {
     GError* error = nullptr;
     gchar* details = nullptr;
     (type == GST_MESSAGE_ERROR ? gst_message_parse_error : gst_message_parse_warning)(message, &error, &details);

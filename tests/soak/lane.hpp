@@ -39,6 +39,8 @@ class Lane {
   /// How often GStreamer left the sink of a playing pipeline in PAUSED,
   /// so that the state had to be set again (UPSTREAM.md).
   int times_freed() const { return times_freed_; }
+  /// How often a capsfilter warned because a flush had kept new caps from it (UPSTREAM.md).
+  int late_caps() const { return late_caps_; }
   /// Plays and disturbs the pipeline until `stop` becomes true or so many actions are done, and stops it.
   void run(const std::atomic<bool>& stop, long actions);
   /// Does the same with the actions of a journal.
@@ -118,7 +120,7 @@ class Lane {
   std::atomic<bool> erred_{false};  // an element posted an error during an interruption
   bool flushed_twice_ = false;
   int faulty_ = 0;  // actions of the name that the fault follows
-  std::atomic<int> times_freed_{0};
+  std::atomic<int> times_freed_{0}, late_caps_{0};
 };
 
 /// Shape number `index` of the pipelines of filters.

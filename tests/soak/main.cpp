@@ -167,12 +167,13 @@ int main(int argc, char** argv) {
   run(lanes, arguments, process, heap, device);
 
   int passed = 0, failed = 0;
-  long frames = 0, actions = 0, freed = 0;
+  long frames = 0, actions = 0, freed = 0, late_caps = 0;
   for (auto& lane : lanes) {
     ++(lane->report().failures() ? failed : passed);
     frames += lane->report().frames();
     actions += lane->report().actions();
     freed += lane->times_freed();
+    late_caps += lane->late_caps();
   }
   compare_with_twins(lanes, arguments);
   if (arguments.options.twin) return failed ? 1 : 0;
@@ -184,6 +185,9 @@ int main(int argc, char** argv) {
   std::printf("%ld frames compared, %ld actions\n", frames, actions);
   if (freed)
     std::printf("%ld times GStreamer left a sink in PAUSED after two flushes (tests/soak/UPSTREAM.md)\n", freed);
+  if (late_caps)
+    std::printf("%ld times GStreamer kept new caps from a capsfilter after a flush (tests/soak/UPSTREAM.md)\n",
+                late_caps);
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   process.check(1e6);  // a sanitizer keeps freed memory
 #else

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What the soak judges with: the states of a pipeline's elements, and time as a busy machine gives it.
+// What the soak judges with: the states of a pipeline's elements, time as a busy machine gives it, and the warnings
+// that it tolerates.
 #include <time.h>
 
 #include <fstream>
 
 #include "tests/elements/expect.hpp"
 #include "tests/soak/fair_time.hpp"
+#include "tests/soak/late_caps.hpp"
 #include "tests/soak/states.hpp"
 
 using cudavision::test::expect;
@@ -62,11 +64,90 @@ void counts_time_by_what_threads_get() {
   expect(fair_time() > begin, "the time runs backwards");
 }
 
+constexpr Version with_fault{1, 22, 0};
+
+/// A capsfilter below a pad, as the fault of GStreamer leaves them: the capsfilter's caps have changed, the pad has the
+/// new ones, and its peer the old ones. Each member changes this.
+struct Below {
+  const char* element = "capsfilter";
+  const char* wanted = "video/x-raw,format=I420";  ///< by the capsfilter
+  const char* sent = "video/x-raw,format=I420,width=4,height=4,framerate=1/1";
+  bool linked = true, segment = false;
+  Version version = with_fault;
+  bool error = false;
+  GQuark domain = GST_STREAM_ERROR;
+  gint code = GST_STREAM_ERROR_FORMAT;
+  const char* text = "not negotiated";
+};
+
+bool tolerates(const Below& below) {
+  GstElement* filter = gst_element_factory_make(below.element, "filter");
+  GstPad* sink = gst_element_get_static_pad(filter, "sink");
+  GstPad* above = gst_pad_new("above", GST_PAD_SRC);
+  gst_element_set_state(filter, GST_STATE_PAUSED);
+  gst_pad_set_active(above, TRUE);
+  gst_pad_link(above, sink);
+  gst_pad_push_event(above, gst_event_new_stream_start("stream"));
+  const auto new_caps = [](const char* text) {
+    GstCaps* caps = gst_caps_from_string(text);
+    GstEvent* event = gst_event_new_caps(caps);
+    gst_caps_unref(caps);
+    return event;
+  };
+  gst_pad_push_event(above, new_caps("video/x-raw,format=RGBA,width=4,height=4,framerate=1/1"));
+  GstSegment segment;
+  gst_segment_init(&segment, GST_FORMAT_TIME);
+  if (below.segment) gst_pad_push_event(above, gst_event_new_segment(&segment));
+  if (g_strcmp0(below.element, "capsfilter") == 0) gst_util_set_object_arg(G_OBJECT(filter), "caps", below.wanted);
+  GstEvent* sent = new_caps(below.sent);
+  gst_pad_store_sticky_event(above, sent);  // does not push it
+  gst_event_unref(sent);
+  if (!below.linked) gst_pad_unlink(above, sink);
+
+  GError* error = g_error_new_literal(below.domain, below.code, below.text);
+  GstMessage* message =
+      (below.error ? gst_message_new_error : gst_message_new_warning)(GST_OBJECT(filter), error, "details");
+  const bool tolerated = warns_of_late_caps(message, below.version);
+  gst_message_unref(message);
+  g_error_free(error);
+  gst_element_set_state(filter, GST_STATE_NULL);
+  for (gpointer each : {gpointer(above), gpointer(sink), gpointer(filter)}) gst_object_unref(each);
+  return tolerated;
+}
+
+/// `change`: of one thing that makes the warning another one.
+template <typename F>
+void tolerates_not(const char* what, F&& change) {
+  Below below;
+  change(below);
+  expect(!tolerates(below), std::string("a warning is tolerated although ") + what);
+}
+
+void tolerates_only_the_warning_of_late_caps() {
+  expect(tolerates({}), "the warning of a capsfilter that awaits its new caps");
+  tolerates_not("a segment has come", [](Below& below) { below.segment = true; });
+  tolerates_not("the old caps fit", [](Below& below) { below.wanted = "video/x-raw"; });
+  tolerates_not("the pad above has the old caps, too",
+                [](Below& below) { below.sent = "video/x-raw,format=RGBA,width=4,height=4,framerate=1/1"; });
+  tolerates_not("no pad is above", [](Below& below) { below.linked = false; });
+  tolerates_not("it is of another element", [](Below& below) { below.element = "identity"; });
+  tolerates_not("it is an error", [](Below& below) { below.error = true; });
+  tolerates_not("its domain is another one", [](Below& below) { below.domain = GST_CORE_ERROR; });
+  tolerates_not("its code is another one", [](Below& below) { below.code = GST_STREAM_ERROR_DECODE; });
+  tolerates_not("it says something else", [](Below& below) { below.text = "no buffers"; });
+  for (const Version fixed : {Version{1, 24, 10}, Version{1, 26, 0}, Version{2, 0, 0}})
+    tolerates_not("GStreamer does not have the fault", [&](Below& below) { below.version = fixed; });
+  for (const Version faulty : {Version{1, 24, 9}, Version{1, 23, 99}, Version{1, 20, 3}})
+    expect(forgets_caps(faulty), "1." + std::to_string(faulty.minor) + " has the fault");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   gst_init(&argc, &argv);
+  g_log_set_always_fatal(GLogLevelFlags(G_LOG_LEVEL_CRITICAL | G_LOG_LEVEL_WARNING));
   finds_an_element_in_another_state();
   counts_time_by_what_threads_get();
+  tolerates_only_the_warning_of_late_caps();
   return cudavision::test::exit_status();
 }
