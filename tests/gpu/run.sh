@@ -20,7 +20,8 @@
 # frames     frames in CUDA memory as arrays of PyTorch, CuPy, Numba and JAX, and arrays as frames: needs a python3 with
 #            PyTorch and CuPy. FRAMES_TESTS='-k late' selects tests
 # soak       16 pipelines side by side, disturbed at random, for SOAK_SECONDS=600 (SOAK_SEED=1); every frame is
-#            compared, memory stays flat
+#            compared, memory stays flat. After a failure its journal is beside its log. SOAK_ARGS='--only 15' adds
+#            arguments, such as --replay JOURNAL
 # all        all but the soak
 # Logs and JSON files go to $OUT, or to ./logs. The last line is the count. The exit status is 0 only if nothing failed.
 # Tests that need something the host lacks are skipped and give the reason.
@@ -156,14 +157,17 @@ elements_and_fuzz() {
 }
 
 mode_soak() {
-  local seconds=${SOAK_SECONDS:-600} log=$logs/soak.log
+  local seconds=${SOAK_SECONDS:-600} log=$logs/soak.log journal=$logs/soak.journal
   if [[ ! -x $here/tests/soak/soak ]]; then
     report SKIP soak 'not in the bundle'
     return
   fi
+  # shellcheck disable=SC2086
   run soak $((seconds + 120)) "${bundled[@]}" "$here/tests/soak/soak" --backend cuda --seconds "$seconds" \
-    --seed "${SOAK_SEED:-1}"
-  grep -aE '^(FAILED: )?(process|device):|frames compared' "$log" | sed 's/^/      | /'
+    --seed "${SOAK_SEED:-1}" --journal "$journal" ${SOAK_ARGS:-}
+  grep -aE '^(FAILED: )?(process|device):|frames compared|GStreamer (left|kept)|without our elements' "$log" |
+    sed 's/^/      | /'
+  [[ ! -e $journal ]] || echo "      | the journal: $journal"
 }
 
 mode_sanitize() {
@@ -442,7 +446,7 @@ mode_pipelines() {
 for mode in "$@"; do
   case $mode in
     tests | late | neighbours | sanitize | bench | pipelines | frames | soak) ;;
-    *) sed -n '4,25p' "$0" >&2; exit 2 ;;
+    *) sed -n '4,27p' "$0" >&2; exit 2 ;;
   esac
 done
 printf '# cudavision %s on %s\n' "$(cat "$here/VERSION")" \

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <sstream>
 #include <stdexcept>
 
@@ -65,6 +66,8 @@ Arguments parse_arguments(int argc, char** argv) {
   }
   if (!replay.empty()) {
     arguments.replays = true;
+    if (std::error_code none; std::filesystem::equivalent(arguments.journal, replay, none))
+      throw std::runtime_error("--journal names the file that --replay reads: name another one");
     arguments.recorded = read_journal(replay);
     arguments.run = arguments.recorded.run;
     arguments.seconds = std::numeric_limits<double>::infinity();

@@ -1,18 +1,19 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The soak's journal: a fault that is put in is found, and found again from the journal; the twins tell whose
-fault it is.
+fault it is; run.sh keeps the journal beside its log.
 
-  journal_test.py SOAK"""
+  journal_test.py SOAK RUN.SH"""
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
 
-SOAK = sys.argv.pop(1)
+SOAK, RUN_SH = (os.path.abspath(sys.argv.pop(1)) for _ in range(2))
 FAILED = re.compile(
     r"FAILED: ([^,]+), seed (\d+), frame \d+, action \d+ .*: frame \d+ is wrong: the fault that was put in")
 
@@ -82,6 +83,49 @@ class JournalTest(unittest.TestCase):
         done = soak("--backend", "cpu", "--pipelines", 1, "--actions", 3, "--journal", self.journal)
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertFalse(self.journal.exists())
+
+    def test_a_run_that_is_skipped_leaves_no_journal(self):
+        without_plugin = {**os.environ, "GST_PLUGIN_PATH_1_0": "", "GST_REGISTRY": f"{self.folder.name}/registry"}
+        done = subprocess.run([SOAK, "--backend", "cpu", "--journal", self.journal], capture_output=True, text=True,
+                              check=False, env=without_plugin)
+        self.assertEqual(done.returncode, 77, done.stdout + done.stderr)
+        self.assertFalse(self.journal.exists())
+
+    def test_run_sh_keeps_the_journal_of_a_failure_beside_its_log(self):
+        bundle = pathlib.Path(self.folder.name) / "bundle"
+        (bundle / "tests/soak").mkdir(parents=True)
+        shutil.copy(RUN_SH, bundle)
+        (bundle / "VERSION").write_text("1")
+        (bundle / "tests/soak/soak").symlink_to(SOAK)
+        (bundle / "plugin").symlink_to(os.environ["GST_PLUGIN_PATH_1_0"])
+        (bundle / "gst").symlink_to(subprocess.run(["pkg-config", "--variable=pluginsdir", "gstreamer-1.0"], check=True,
+                                                   capture_output=True, text=True).stdout.strip())
+        logs = bundle / "the logs"
+
+        def run(arguments):
+            # The arguments replace those of run.sh.
+            return subprocess.run([bundle / "run.sh", "soak"], capture_output=True, text=True, check=False, env={
+                **os.environ, "OUT": str(logs),
+                "SOAK_ARGS": f"--backend cpu --pipelines 1 --patience 20 --actions 30 {arguments}"})
+
+        failed = run("--fault set")
+        self.assertEqual(failed.returncode, 1, failed.stdout + failed.stderr)
+        self.assertIn("the fault that was put in", (logs / "soak.log").read_text())
+        self.assertIn("the fault that was put in", (logs / "soak.journal").read_text())
+        self.assertIn(f"the journal: {logs}/soak.journal", failed.stdout)
+        passed = run("")
+        self.assertEqual(passed.returncode, 0, passed.stdout + passed.stderr)
+        self.assertFalse((logs / "soak.journal").exists())
+        self.assertNotIn("the journal", passed.stdout)
+
+    def test_a_replay_does_not_overwrite_its_journal(self):
+        text = "soak-journal 1 backend=cpu seed=1 pipelines=1\n0\t0.1\t0\t> play\n"
+        self.journal.write_text(text)
+        (self.journal.parent / "same").symlink_to(self.journal)
+        for name in (self.journal, self.journal.parent / "same"):
+            done = soak("--replay", self.journal, "--journal", name)
+            self.assertEqual((done.returncode, "--journal names the file" in done.stderr), (1, True), done.stderr)
+            self.assertEqual(self.journal.read_text(), text)
 
     def test_what_is_no_journal(self):
         head = "soak-journal 1 backend=cpu seed=1 pipelines=1\n"

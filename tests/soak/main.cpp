@@ -150,6 +150,7 @@ int main(int argc, char** argv) {
   gst_init(nullptr, nullptr);
   if (!works(arguments.run.backend)) {
     std::printf("skipped: backend=%s does not work here\n", arguments.run.backend.c_str());
+    if (!arguments.journal.empty()) std::remove(arguments.journal.c_str());
     return 77;
   }
   fuzz::watch_log();
