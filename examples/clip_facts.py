@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Optional
 
 import common
+import part
 from common import Gst
 
 import gi
@@ -60,9 +61,10 @@ class Facts:
         """Whether browsers play the file itself."""
         return self.played and self.container == {"mp4": "video/quicktime,iso", "webm": "video/webm"}[self.suffix]
 
-    def missing(self, end):
-        """A sentence if pictures end at `end` (seconds), well before the declared length; otherwise an empty text."""
-        if not self.duration or end >= self.duration - LATE:
+    def missing(self, end, wanted=None):
+        """A sentence if pictures end at `end` (seconds), well before the declared length, or before the part that ends
+        at `wanted`; otherwise an empty text."""
+        if not self.duration or end >= min(self.duration, wanted or self.duration) - LATE:
             return ""
         return f"its pictures end at {end:.1f} s, but its container declares {self.duration:.1f} s"
 
@@ -101,13 +103,21 @@ def facts_of(path):
 
 
 def remux(path, facts, stream):
-    """Writes the video of a file to an open file, in the container that browsers play, so that it begins at 0. Raises a
-    Failure if that is impossible.
+    """Writes the video of a file to an open file, in the container that browsers play, so that it begins at 0. Returns
+    the stream time in seconds at which it begins in the file. Raises a Failure if that is impossible.
     The last frame of MPEG-TS may be lost, because it has no duration."""
     parser, muxer, _ = PLAYED[facts.codec]
     pipeline = common.parse(
-        f"uridecodebin name=clip caps={facts.codec} expose-all-streams=false ! {parser} ! queue ! {muxer} ! "
+        f"uridecodebin name=clip caps={facts.codec} expose-all-streams=false ! {parser} ! queue name=queue ! {muxer} ! "
         "filesink name=out",
         clip={"uri": common.uri_of(path)}, out={"location": common.location_of(stream)})
+    begins = []
+
+    def on_buffer(pad, info):
+        begins.append(part.stream_time_of(pad, info.get_buffer()) or 0)
+        return Gst.PadProbeReturn.REMOVE
+
+    pipeline.get_by_name("queue").get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, on_buffer)
     if common.play(pipeline):
         raise KeyboardInterrupt  # the file ends somewhere
+    return max(begins[0], 0) / Gst.SECOND if begins else 0

@@ -4,7 +4,8 @@
 zones=… or lines=… events of objects (enter, leave, stopped, cross …) are printed too.
 Needs python3-gi and gir1.2-gst-plugins-base-1.0."""
 import datetime, json, os, re, signal, sys, warnings
-import common, inputs, uris
+import common, inputs, part, uris
+from shortest import Shortest
 from common import GLib, Gst
 import gi
 gi.require_version("GstVideo", "1.0")
@@ -14,15 +15,20 @@ class Input:
     def __init__(self, number, location, name):
         self.number, self.location, self.name = number, location, name
         self.begin, self.pipeline, self.live, self.flowing, self.files = None, None, False, False, set()
+        self.gate = self.shortest = None
 
     def start(self):
         source, values = inputs.source_of(self.location)
-        self.pipeline = common.parse(f"{source} ! queue ! videoconvert ! cudadiff name=diff output=passthrough "
-                                     f"message-interval={2**63} ! video/x-raw "
+        interval = 0 if options.min_event else 2**63
+        self.pipeline = common.parse(f"{source} ! queue name=in ! videoconvert ! cudadiff name=diff output=passthrough "
+                                     f"message-interval={interval} ! video/x-raw "
                                      "! appsink name=sink sync=false max-buffers=1 emit-signals=true", source=values)
         inputs.prepare(self.pipeline, self.location, self.on_live)
+        self.gate = part.Gate(self.pipeline.get_by_name("in").get_static_pad("sink"), chosen)
         for text in properties:
             inputs.set_property(self.pipeline.get_by_name("diff"), text)
+        hold = self.pipeline.get_by_name("diff").get_property("track-hold")
+        self.shortest = Shortest(options.min_event, hold)
         self.pipeline.get_by_name("sink").connect("new-sample", self.on_frame)
         bus = self.pipeline.get_bus()
         bus.enable_sync_message_emission()
@@ -39,7 +45,8 @@ class Input:
         event = message.get_structure()
         if event.get_name() == "cudadiff" and event.get_value("event") == "begin":
             self.begin = event.copy()
-        elif event.get_name() == "cudadiff" and event.get_value("event") == "end":
+        elif event.get_name() == "cudadiff" and (event.get_value("event") == "end" or
+                                                 (options.min_event and event.get_value("event") == "motion")):
             self.say(event)
         elif (event.get_name() == "cudadiff" and event.has_field("id")
               and any(re.match("(preset|zones|lines)=", text) for text in properties)):
@@ -68,9 +75,12 @@ class Input:
 
     def say(self, event, **more):
         line = {"input": self.name, **inputs.line_of(event), **more}
+        told = self.shortest.add(line, inputs.seconds_of(event.get_value("duration")), line.get("began"),
+                                 line.get("last_motion"))
         try:
-            # In one write, since other inputs write in their own threads.
-            os.write(sys.stdout.fileno(), json.dumps(line).encode() + b"\n")
+            for each in told:  # in one write, since other inputs write in their own threads
+                if each["event"] != "motion":
+                    os.write(sys.stdout.fileno(), json.dumps(each).encode() + b"\n")
         except OSError as error:
             failure = GLib.Error.new_literal(Gst.resource_error_quark(), f"cannot write an event: {error.strerror}",
                                              Gst.ResourceError.WRITE)
@@ -83,6 +93,8 @@ class Input:
     def on_message(self, _, message):
         if message.type == Gst.MessageType.ERROR:
             self.complain(common.text_of(message))
+        elif message.type == Gst.MessageType.EOS and (sentence := self.gate.why_nothing()):
+            self.complain(sentence)
         if message.type in (Gst.MessageType.ERROR, Gst.MessageType.EOS):
             self.stop()
         return self in running
@@ -104,11 +116,14 @@ def on_signal():  # called once: a second Ctrl-C stops the process at once
         each.drain()
 
 def run():
-    parser = common.Parser(description=__doc__, usage="%(prog)s INPUT… [PROPERTY=VALUE …]")
+    global chosen, options
+    parser = common.Parser(description=__doc__, usage="%(prog)s INPUT… [PROPERTY=VALUE …] [OPTION …]")
     parser.add_argument("input", nargs="+",
                         help="a file, a URI, a camera (/dev/video0), `test` (a live picture) or `test:FRAMES`, or "
                         "a property of cudadiff; a file with a = in its name needs a folder: ./a=b.avi")
-    arguments = parser.parse_args().input
+    part.add_options(parser)
+    options = parser.parse_intermixed_args()
+    chosen, arguments = part.of_options(parser, options), options.input
     for number in (signal.SIGINT, signal.SIGTERM):  # before the loop runs, a signal ends the program at once
         signal.signal(number, signal.SIG_DFL)
     diff = common.parse("cudadiff name=diff ! fakesink").get_by_name("diff")

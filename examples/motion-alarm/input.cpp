@@ -209,6 +209,9 @@ void Input::start() {
   if (failed_) return;
   if (!source) return fail("an element to read it is missing: install GStreamer's base and good plugins");
   queue_ = add("queue");
+  GstPad* entrance = gst_element_get_static_pad(queue_, "sink");
+  gate_ = std::make_unique<Gate>(entrance, settings_.part);
+  gst_object_unref(entrance);
   GstElement* convert = add("videoconvert");  // passes frames through if cudadiff supports their format
   diff_ = add("cudadiff");
   sink_ = add("appsink");
@@ -217,7 +220,9 @@ void Input::start() {
     with_objects_ |= name == "preset" || name == "zones" || name == "lines";
   }
   gboolean metas;
-  g_object_get(diff_, "attach-roi", &metas, nullptr);
+  gdouble hold;
+  g_object_get(diff_, "attach-roi", &metas, "track-hold", &hold, nullptr);
+  shortest_ = std::make_unique<Shortest>(settings_.shortest, hold);
   moments_ = std::make_unique<Moments>(!settings_.snapshots.empty(), !metas);
   g_object_set(sink_, "sync", settings_.realtime, "max-buffers", 1, nullptr);
   gst_element_link_many(queue_, convert, diff_, sink_, nullptr);
@@ -274,6 +279,7 @@ void Input::on_bus(GstMessage* message) {
     case GST_MESSAGE_WARNING:
       return complain(text_of(message));
     case GST_MESSAGE_EOS:
+      if (const std::string error = gate_->why_nothing(); !error.empty()) return fail(error);
       return stop();
     default:
       return;
@@ -296,7 +302,9 @@ void Input::on_no_more_pads() {
 void Input::on_event(const GstStructure* event) {
   const std::string kind = gst_structure_get_string(event, "event");
   const bool of_object = gst_structure_has_field(event, "id");  // enter, leave and cross
-  if (of_object ? !with_objects_ : kind != "begin" && kind != "end" && !settings_.progress) return;
+  const bool needed =
+      kind == "begin" || kind == "end" || settings_.progress || (settings_.shortest && kind == "motion");
+  if (of_object ? !with_objects_ : !needed) return;
   Event line(gst_structure_copy(event));
   if (live_) gst_structure_set(line.get(), "at", G_TYPE_STRING, time_now(nullptr).c_str(), nullptr);
   moments_->add(std::move(line));
@@ -308,7 +316,8 @@ void Input::write_now(std::vector<Moments::Moment> moments) {
 }
 
 std::string Input::write(std::vector<Moments::Moment> moments) {
-  for (const auto& [event, frame] : moments) {
+  for (const auto& [event, frame] : shortest_->pass(std::move(moments))) {
+    if (!settings_.progress && !std::strcmp(gst_structure_get_string(event.get(), "event"), "motion")) continue;
     const std::string file = frame ? save(frame.get(), *event) : "";
     if (!file.empty()) gst_structure_set(event.get(), "snapshot", G_TYPE_STRING, file.c_str(), nullptr);
     const std::string line = json_line(name_, event.get());

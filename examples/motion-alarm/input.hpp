@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "moments.hpp"
+#include "part.hpp"
+#include "shortest.hpp"
 #include "web_pictures.hpp"
 
 /// The settings of all inputs.
@@ -21,6 +23,8 @@ struct Settings {
   std::string snapshots;                                        ///< the folder for snapshots; empty: none are saved
   bool progress = false;                                        ///< also print events between begin and end
   bool realtime = false;                                        ///< read files at playing speed
+  Part part;                                                    ///< of each clip
+  std::optional<Time> shortest;                                 ///< motion and visit that is printed
 };
 
 /// Sets a property from text. Returns false and sets nothing if there is no such property or the text is
@@ -88,10 +92,12 @@ class Input {
   std::unique_ptr<WebPictures> pictures_;
   bool with_objects_ = false;         ///< also print events of objects: a preset, zones or lines are set
   std::unique_ptr<Moments> moments_;  ///< what goes from on_event() to the sink
+  std::unique_ptr<Gate> gate_;
   // Shared.
   std::atomic<bool> live_ = false, flowing_ = false, failed_ = false;
   bool done_ = false;  ///< of the main loop
   // Of the thread that writes.
+  std::unique_ptr<Shortest> shortest_;
   std::set<std::string> names_;  ///< names of the snapshots so far
   int repeated_ = 1;
 };

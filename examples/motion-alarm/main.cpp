@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include "input.hpp"
 #include "uris.hpp"
@@ -23,12 +24,16 @@ struct Arguments {
   gchar** set = nullptr;
   gchar* snapshots = nullptr;
   gchar *backend = nullptr, *reference = nullptr, *threshold = nullptr, *motion_threshold = nullptr, *gap = nullptr;
+  gchar *start = nullptr, *end = nullptr, *duration = nullptr, *shortest = nullptr;
+  gint skip = 0;
   gboolean boxes = FALSE, realtime = FALSE;
   gdouble every = NAN;
 
   ~Arguments() {
     for (gchar** list : {inputs, set}) g_strfreev(list);
-    for (gchar* text : {snapshots, backend, reference, threshold, motion_threshold, gap}) g_free(text);
+    for (gchar* text :
+         {snapshots, backend, reference, threshold, motion_threshold, gap, start, end, duration, shortest})
+      g_free(text);
   }
 };
 
@@ -49,6 +54,16 @@ bool parse(Arguments& to, int argc, char** argv) {
       {"motion-threshold", 'm', 0, G_OPTION_ARG_STRING, &to.motion_threshold,
        "Least share of changed pixels that counts as motion, 0 to 1 (0)", "SHARE"},
       {"gap", 'g', 0, G_OPTION_ARG_STRING, &to.gap, "Motion ends after this time without any (5)", "SECONDS"},
+      {"start", 0, 0, G_OPTION_ARG_STRING, &to.start, "Where in a clip to begin, in frames, seconds or hh:mm:ss",
+       "TIME"},
+      {"end", 0, 0, G_OPTION_ARG_STRING, &to.end, "Where in a clip to end, in the same forms", "TIME"},
+      {"duration", 0, 0, G_OPTION_ARG_STRING, &to.duration, "Or how much of it to look at", "TIME"},
+      {"frame-skip", 0, 0, G_OPTION_ARG_INT, &to.skip, "Leave out frames after each one that is looked at (0)", "N"},
+      {"min-event", 0, 0, G_OPTION_ARG_STRING, &to.shortest, "Leave out motions and visits that are shorter", "TIME"},
+      // What other programs call them.
+      {"start-time", 0, G_OPTION_FLAG_HIDDEN, G_OPTION_ARG_STRING, &to.start, nullptr, "TIME"},
+      {"end-time", 0, G_OPTION_FLAG_HIDDEN, G_OPTION_ARG_STRING, &to.end, nullptr, "TIME"},
+      {"min-event-length", 0, G_OPTION_FLAG_HIDDEN, G_OPTION_ARG_STRING, &to.shortest, nullptr, "TIME"},
       {"set", 0, 0, G_OPTION_ARG_STRING_ARRAY, &to.set, "Set any other property of cudadiff; may be repeated",
        "NAME=VALUE"},
       {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &to.inputs, nullptr, "INPUT…"},
@@ -68,6 +83,26 @@ bool parse(Arguments& to, int argc, char** argv) {
   return good;
 }
 
+/// Reads what of each clip is looked at. Prints an error and returns false if that is wrong.
+bool read_part(const Arguments& arguments, Settings& to) {
+  for (const auto& [name, text, time] : {std::tuple{"start", arguments.start, &to.part.start},
+                                         {"end", arguments.end, &to.part.end},
+                                         {"duration", arguments.duration, &to.part.duration},
+                                         {"min-event", arguments.shortest, &to.shortest}})
+    if (text && !(*time = time_of(text))) {
+      g_printerr("motion-alarm: --%s: %s is not a time: it must be %s\n", name, text, time_forms);
+      return false;
+    }
+  if (arguments.skip < 0 || arguments.skip > 10000) {
+    g_printerr("motion-alarm: --frame-skip is %d: it must be 0 to 10000\n", arguments.skip);
+    return false;
+  }
+  to.part.skip = guint64(arguments.skip);
+  const std::string error = error_of(to.part);
+  if (!error.empty()) g_printerr("motion-alarm: %s\n", error.c_str());
+  return error.empty();
+}
+
 /// Converts the arguments to settings and tries them on an element.
 /// Prints an error and returns nothing if they are wrong.
 std::optional<Settings> settings_of(const Arguments& arguments, GstElement* diff) {
@@ -79,10 +114,13 @@ std::optional<Settings> settings_of(const Arguments& arguments, GstElement* diff
     g_printerr("motion-alarm: --every is %g: it must be 0 to 1e9 seconds\n", arguments.every);
     return {};
   }
+  if (!read_part(arguments, settings)) return {};
   auto& properties = settings.properties;
   properties.emplace_back("output", arguments.boxes ? "overlay" : "passthrough");
   // Without --every, nobody reads the messages of frames between begin and end.
-  const guint64 interval = settings.progress ? guint64(arguments.every * GST_SECOND) : G_MAXUINT64;
+  const guint64 interval = settings.progress   ? guint64(arguments.every * GST_SECOND)
+                           : settings.shortest ? 0  // which need to know how long a motion lasts
+                                               : G_MAXUINT64;
   properties.emplace_back("message-interval", std::to_string(interval));
   for (const auto& [name, value] : {std::pair{"backend", arguments.backend},
                                     {"reference", arguments.reference},

@@ -23,10 +23,12 @@ import uris  # noqa: E402
 from common import Gst  # noqa: E402
 
 import media  # noqa: E402
+import part  # noqa: E402
 import pictures  # noqa: E402
 import recording  # noqa: E402
 import tables  # noqa: E402
 from findings import Findings, Frame  # noqa: E402
+from shortest import Shortest, lasts  # noqa: E402
 
 GAP = 1  # seconds without motion after which motion ends
 
@@ -44,13 +46,12 @@ SYNTHETIC = """
   compositor name=scene sink_2::xpos=360 sink_2::ypos=60 ! videoconvert ! video/x-raw,format=I420"""
 
 OBJECT_FIELDS = "id", "x", "y", "width", "height", "zone", "line", "direction", "crossed-left", "crossed-right"
+END = {"began": "began", "last": "last-motion"}  # arguments of Shortest.add(), and fields of `end`
 REGION_FIELDS = "x", "y", "width", "height", "area", "score"
 
 BRIGHTNESS = Gst.SECOND // 10  # time over which cudahistogram sums up
 
 HIDDEN = "name", "parent", "backend", "output", "post-messages", "attach-roi"  # that are no settings of the analysis
-
-FULL = "motion-report-full"  # the message that ends the analysis after --seconds
 
 
 def seconds_of(structure, name):
@@ -65,14 +66,16 @@ class Collector:
     """Turns the messages of a pipeline into Findings, and writes events as JSON lines and frames as CSV lines to
     open files."""
 
-    def __init__(self, events, frames, findings):
-        self.events, self.frames, self.findings = events, frames, findings
+    def __init__(self, events, frames, findings, least=None, hold=1.0):
+        self.events, self.frames, self.findings, self.least = events, frames, findings, least
+        self.shortest = Shortest(least, hold)
         self.waiting = collections.deque()  # frames whose brightness is not known yet
         self.light, self.drawn, self.last = (0, 0, 0), None, None
         self.frames.write(tables.line_of(tables.FRAMES))
 
-    def write(self, event):
-        self.events.write((json.dumps(event) + "\n").encode())
+    def write(self, event, **times):
+        for each in self.shortest.add(event, self.findings.frame_time, **times):
+            self.events.write((json.dumps(each) + "\n").encode())
 
     def finish_frames(self, until=None):
         """The brightness of the frames before this time is known; of all, without a time."""
@@ -102,7 +105,8 @@ class Collector:
             event.update(seconds=round(structure["seconds"], 3), path_length=round(structure["path-length"], 1),
                          best_time=seconds_of(structure, "best-time"),
                          best_box=[structure[f"best-{key}"] for key in ("x", "y", "width", "height")])
-            self.findings.visits.append(event)
+            if lasts(event["seconds"], self.least, self.findings.frame_time):
+                self.findings.visits.append(event)
         elif event["event"] == "cross":
             self.findings.crossings.append(event)
         elif event["event"] != "enter":
@@ -131,7 +135,9 @@ class Collector:
         if event != "none":
             self.write({"event": event, "time": when, "changed_ratio": round(ratio, 6),
                         "mean_difference": round(structure["mean-difference"], 4),
-                        "regions": [{key: region[key] for key in REGION_FIELDS} for region in regions]})
+                        "regions": [{key: region[key] for key in REGION_FIELDS} for region in regions]},
+                       **{name: seconds_of(structure, key) for name, key in END.items()
+                          if event == "end" and structure[key] not in (None, Gst.CLOCK_TIME_NONE)})
 
     def on_message(self, structure):
         if structure.get_name() == "cudahistogram":
@@ -204,32 +210,16 @@ def is_of(element, name):
     return bool(element)
 
 
-def end_after(pipeline, seconds):
-    """Lets frames pass up to this stream time only, and then posts the message FULL."""
-    pad, posted = (pipeline.get_by_name("split") or pipeline.get_by_name("analysis")).get_static_pad("sink"), []
-
-    def on_buffer(pad, info):
-        segment = pad.get_sticky_event(Gst.EventType.SEGMENT, 0).parse_segment()
-        when = segment.to_stream_time(Gst.Format.TIME, info.get_buffer().pts)
-        if when == Gst.CLOCK_TIME_NONE or when < seconds * Gst.SECOND:
-            return Gst.PadProbeReturn.OK
-        if not posted:
-            posted.append(True)
-            pipeline.post_message(Gst.Message.new_element(pipeline, Gst.Structure.new_empty(FULL)))
-        return Gst.PadProbeReturn.DROP
-
-    pad.add_probe(Gst.PadProbeType.BUFFER, on_buffer)
-
-
 def analyse(args, encoding, video, folder, events, frames):
     """Analyses one clip: writes the video, events and frames to these open files, and what the page needs to files
     without names in `folder`. Returns the Findings. A clip that ends with an error after its first frames is
     incomplete."""
     pipeline = build(args, encoding, video)
     findings = Findings(recording=recording.Recorder(folder))
-    motion, collector = pipeline.get_by_name("motion"), Collector(events, frames, findings)
-    if args.seconds:
-        end_after(pipeline, args.seconds)
+    motion = pipeline.get_by_name("motion")
+    collector = Collector(events, frames, findings, args.min_event, motion.get_property("track-hold"))
+    gate = part.Gate(pipeline.get_by_name("decoded").get_static_pad("sink"), args.part, skip=False)
+    part.skip_frames(pipeline.get_by_name("analysis").get_static_pad("sink"), args.part.skip)
 
     def end():  # at the decoder, because a source may wait for a camera
         pipeline.get_by_name("decoded").get_static_pad("sink").send_event(Gst.Event.new_eos())
@@ -239,16 +229,13 @@ def analyse(args, encoding, video, folder, events, frames):
             pipeline.set_state(Gst.State.PLAYING)
         position = max(pipeline.query_position(Gst.Format.TIME)[1], 0) / Gst.SECOND
         findings.declared = pipeline.query_duration(Gst.Format.TIME)[1] / Gst.SECOND
-        share = f" of {min(findings.declared, args.seconds or findings.declared):.1f}" if findings.declared > 0 else ""
+        most = min(findings.declared, args.part.until or findings.declared)
+        share = f" of {most:.1f}" if findings.declared > 0 else ""
         print(f"  {position:.1f}{share} s, {findings.count} frames, motion in {findings.moving}", flush=True)
 
     def on_message(message):
-        structure = message.get_structure()
         findings.backend = findings.backend or motion.get_property("active-backend").value_nick
-        if structure.get_name() == FULL:
-            end()
-        else:
-            collector.on_message(structure)
+        collector.on_message(message.get_structure())
 
     def on_error(message):
         """After an error of the source, the frames that it gave are analysed. Its own thread sets these caps before the
@@ -273,7 +260,9 @@ def analyse(args, encoding, video, folder, events, frames):
         tracker.develop()
         findings.poster, findings.size, findings.pictures = tracker.poster(), tracker.size, tracker.pictures
     if not findings.count:
-        raise common.Failure(findings.incomplete or "there is no frame in the clip")
+        raise common.Failure(findings.incomplete or gate.why_nothing() or "there is no frame in the clip")
+    findings.runs = [run for run in findings.runs if run[0] not in collector.shortest.dropped]
+    findings.reached, findings.at_end = max(gate.reached, findings.end + findings.frame_time), gate.ended
     findings.recording.finish()
     findings.seconds, findings.settings = time.monotonic() - began, settings_of(motion)
     findings.visits.sort(key=lambda visit: (visit["entered"], visit["id"]))

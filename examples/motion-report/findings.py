@@ -80,6 +80,8 @@ class Findings:
     clips: dict = field(default_factory=dict)
     cut: str = ""  # how many clips of events there are, and where
     seconds: float = 0  # that the analysis took
+    reached: float = 0  # the time until which frames came, those before and after the analysed part, too
+    at_end: bool = False  # whether the clip goes on after the analysed part
     was_moving: bool = False
 
     def add(self, frame):

@@ -31,6 +31,7 @@ import clips_of_events  # noqa: E402
 import common  # noqa: E402
 import inputs  # noqa: E402
 import uris  # noqa: E402
+from common import Gst  # noqa: E402
 
 try:
     import analysis  # noqa: E402
@@ -40,6 +41,7 @@ except ModuleNotFoundError as error:
 import media  # noqa: E402
 import page  # noqa: E402
 import page_video  # noqa: E402
+import part  # noqa: E402
 import tables  # noqa: E402
 
 INCOMPLETE = 3  # exit status
@@ -116,8 +118,8 @@ def judge(args, findings, facts):
     """Says in the findings whether the clip was analysed to its end."""
     if findings.stopped and (facts or not args.clip or findings.declared > 0):
         findings.incomplete = "it was stopped by Ctrl-C"
-    elif facts and not findings.incomplete and not args.seconds:
-        findings.incomplete = facts.missing(findings.end + findings.frame_time)
+    elif facts and not findings.incomplete and not findings.at_end:
+        findings.incomplete = facts.missing(findings.reached, args.part.until)
 
 
 def cut_events(args, findings, facts, video, folder):
@@ -209,8 +211,9 @@ def parse_arguments():
     parser.add_argument("--out", default="out", help="the folder to write into (out)")
     parser.add_argument("--backend", default="auto", choices=("auto", "cuda", "cpu"))
     parser.add_argument("--frames", type=common.number(int, 1), default=300, help="length of the synthetic scene (300)")
+    part.add_options(parser)
     parser.add_argument("--seconds", type=common.number(float, 0, above=True),
-                        help="analyse only the beginning of each clip")
+                        help="the same as --duration, in seconds")
     parser.add_argument("--zones", type=utf8,
                         help='polygons that objects enter: "NAME: x,y x,y x,y; NAME: …", in pixels or in shares (0.5)')
     parser.add_argument("--lines", type=utf8, help='lines that objects cross: "NAME: x,y x,y; NAME: …"')
@@ -227,6 +230,11 @@ def parse_arguments():
     args = parser.parse_args(clips_of_events.with_kinds(sys.argv[1:]))
     if args.file and args.clip:
         parser.error(f"there is more than one clip: {args.clip} and {args.file}; a folder with both of them would do")
+    if args.seconds and (args.end or args.duration):
+        parser.error("--seconds excludes --end and --duration")
+    if args.seconds:
+        args.duration = part.Time(time=round(args.seconds * Gst.SECOND))
+    args.part = part.of_options(parser, args)
     args.clip = args.clip or args.file
     if args.clip:
         path = uris.path_of(args.clip)

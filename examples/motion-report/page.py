@@ -202,8 +202,10 @@ def about(findings, args, video, facts):
                      + (f", declared length {duration(facts.duration)}" if facts.duration else "")))
     if facts and facts.began:
         rows.append(("clock time of the beginning, as the clip has it", facts.began.isoformat(sep=" ")))
-    if args.seconds:
-        rows.append(("analysed part", f"the first {duration(args.seconds)}"))
+    if args.part.words:
+        rows.append(("analysed part", args.part.words))
+    if args.min_event:
+        rows.append(("shortest event", args.min_event.length))
     if findings.recording.keep > 1:
         rows.append(("mask", "in this long clip, not every sample of the mask is kept"))
     return "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in rows)

@@ -81,8 +81,8 @@ def choose(path, facts, findings, unfinished, suffix):
     if facts.as_it_is:
         return Video(path, facts.suffix, 0, "the clip itself")
     try:
-        clip_facts.remux(path, facts, unfinished.stream)
+        begins = clip_facts.remux(path, facts, unfinished.stream)
     except common.Failure as failure:
         return Video(None, suffix, 0, f"there is no video: {failure}")
-    return Video(unfinished.path, facts.suffix, findings.start,
+    return Video(unfinished.path, facts.suffix, min(begins, findings.start),
                  f"the clip itself, in a container that browsers know ({facts.suffix})")

@@ -88,6 +88,8 @@
     }
   };
   follow();
+  // The video may be the whole clip, of which only a part was analysed.
+  video.addEventListener("loadedmetadata", () => data.start > data.video.begins + 1 && seek(data.start), {once: true});
   for (const kind of ["seeked", "timeupdate", "loadedmetadata"]) {
     video.addEventListener(kind, () => video.paused && show(now()));
   }

@@ -7,7 +7,8 @@ Reads requests from stdin and writes results to stdout, a line of JSON each, unt
 at once, beside those before, so that whoever writes them decides how many run at a time.
   request   number (the result has the same), uri (null: two synthetic frames, which try the settings), settings
             {property of cudadiff: value}, backend, timeout (seconds), threads (of a decoder on the CPU; 0: as many as
-            it likes)
+            it likes), part (of the clip: what part.Part.as_texts() returns; {} is all of it), min_event (the
+            shortest motion or visit, a text for part.time_of(), or null)
   result    status: ok; failed (the clip is at fault: error says why); timeout; setup (this machine or a setting is
             at fault). After failed and timeout, the other fields say what was found until then:
             frames, motion_frames, width, height (pixels), duration (seconds of video), backend, cpu_seconds,
@@ -41,6 +42,7 @@ import clip_facts  # noqa: E402
 import clips_of_events  # noqa: E402
 import common  # noqa: E402
 import inputs  # noqa: E402
+import part  # noqa: E402
 import recorder  # noqa: E402
 import stills  # noqa: E402
 import uris  # noqa: E402
@@ -62,7 +64,7 @@ def make(request):
     source = f"{common.DECODER} name=clip" if request["uri"] else TRIAL
     # No queue: a clip takes about one core, and the next core takes the next clip.
     backend = request["backend"]
-    pipeline = common.parse(f"""{source} ! videoconvert ! cudahistogram name=brightness backend={backend} !
+    pipeline = common.parse(f"""{source} ! videoconvert name=decoded ! cudahistogram name=brightness backend={backend} !
                             cudadiff name=motion output=passthrough attach-roi=false gap=1 backend={backend} !
                             fakesink sync=false""")
     motion = pipeline.get_by_name("motion")
@@ -81,7 +83,10 @@ class Job:
     def __init__(self, request):
         self.request, self.pipeline, self.demuxers, self.broken = request, make(request), [], None
         self.motion, self.brightness = (self.pipeline.get_by_name(name) for name in ("motion", "brightness"))
-        self.recorder = recorder.Recorder(stills.Best(self.motion.get_static_pad("src")))
+        least = request.get("min_event") and part.time_of(request["min_event"])
+        self.recorder = recorder.Recorder(stills.Best(self.motion.get_static_pad("src")), least)
+        self.gate = part.Gate(self.pipeline.get_by_name("decoded").get_static_pad("sink"),
+                              part.of_texts(request.get("part") or {}))
         self.found = {"width": None, "height": None, "backend": None}
         self.bus = self.pipeline.get_bus()
         self.bus.enable_sync_message_emission()
@@ -217,9 +222,11 @@ def analyse(request):
         raise job.broken
     found = job.recorder.result()
     if status == "ok" and not found["frames"]:
-        status, error = "failed", "there is no frame in it"
+        status, error = "failed", job.gate.why_nothing() or "there is no frame in it"
+    wanted = min(promised, job.gate.part.until or promised)
     return {"status": status, "error": error, **found, **job.found,
-            "complete": status == "ok" and found["duration"] >= promised - SHORT and not job.cut(),
+            "complete": status == "ok" and (job.gate.ended or (max(found["duration"], job.gate.reached)
+                                                                >= wanted - SHORT and not job.cut())),
             "cpu_seconds": seconds_used() - before,
             "memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
 

@@ -99,7 +99,9 @@ def settings_of(texts):
     return settings
 
 
-def clip_of(location, settings):
+def clip_of(location, settings, chosen=None):
+    """`chosen`: what else of the command line decides about a result; nothing where all is at its
+    default, so that such results keep their keys."""
     path = uris.path_of(location)
     if path is None:
         name, uri, version = uris.shown(location), uris.opened(location), None
@@ -111,7 +113,7 @@ def clip_of(location, settings):
             version = [status.st_size, status.st_mtime_ns]
         except (OSError, ValueError):  # a path with a byte 0 is a ValueError
             version = None
-    facts = json.dumps([VERSION, path or location, version, sorted(settings.items())])
+    facts = json.dumps([VERSION, path or location, version, sorted(settings.items()), *([chosen] if chosen else [])])
     return Clip(name, uri, hashlib.sha256(facts.encode()).hexdigest()[:32])
 
 
@@ -123,10 +125,10 @@ def folder_of(clip):
     return f"{harmless}_{clip.key[:8]}"
 
 
-def clips_of(locations, settings):
+def clips_of(locations, settings, chosen=None):
     """The clips of all locations. Their names are distinct, because the tables are joined by them."""
     names = uris.names_of(locations)
-    return [dataclasses.replace(clip_of(location, settings), name=names[location]) for location in locations]
+    return [dataclasses.replace(clip_of(location, settings, chosen), name=names[location]) for location in locations]
 
 
 def in_shard(location, shard):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Makes the rows of a clip from the messages of cudahistogram and cudadiff."""
 from common import Gst
+from shortest import FRAME_TIME, lasts
 
 FRAME_RATE = 25  # of frames without times, as in cudadiff
 
@@ -11,10 +12,11 @@ def times_of(structure, *names):
 
 
 class Recorder:
-    """Collects the messages of a pipeline. `best` keeps the frame that shows a motion best, see stills.Best."""
+    """Collects the messages of a pipeline. `best` keeps the frame that shows a motion best, see stills.Best. `least` is
+    the shortest motion or visit that counts, a part.Time or None."""
 
-    def __init__(self, best):
-        self.best = best
+    def __init__(self, best, least=None):
+        self.best, self.least, self.frame_time = best, least, FRAME_TIME
         self.frames = self.motion_frames = 0
         self.duration, self.last = 0.0, None  # `last` is the time of the last frame so far
         self.seconds, self.events, self.objects = {}, [], []
@@ -49,6 +51,7 @@ class Recorder:
         self.motion_frames += structure["motion-frames"]
         time = self.time_of(structure)
         duration = times_of(structure, "duration")[0] or 0.0
+        self.frame_time = duration or self.frame_time
         if count:
             # A frame without a duration lasts as long as the step from the one before.
             step = (0.0 if self.last is None or structure["duration"] != Gst.CLOCK_TIME_NONE
@@ -63,8 +66,10 @@ class Recorder:
             self.best.look(structure)
         if event == "end":
             began, last = times_of(structure, "began", "last-motion")
-            self.add_event("motion", time if began is None else began, (time if last is None else last) + duration,
-                           structure["changed-ratio"], picture=self.best.take())
+            begin, end = time if began is None else began, (time if last is None else last) + duration
+            picture = self.best.take()
+            if lasts(end - begin, self.least, self.frame_time):
+                self.add_event("motion", begin, end, structure["changed-ratio"], picture=picture)
 
     def add_event(self, event, begin, end=None, changed=None, **more):
         end = begin if end is None else end
@@ -76,7 +81,7 @@ class Recorder:
         if event == "cross":
             self.add_event("cross", self.time_of(structure),
                            **{key: structure[key] for key in ("id", "line", "direction")})
-        elif event == "leave":
+        elif event == "leave" and lasts(structure["seconds"], self.least, self.frame_time):
             entered, left = times_of(structure, "entered", "left")
             self.objects.append({"zone": structure["zone"] if structure.has_field("zone") else None,
                                  "entered": entered or 0.0, "left": left or 0.0,

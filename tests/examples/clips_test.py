@@ -34,6 +34,7 @@ import findings  # noqa: E402
 import media  # noqa: E402
 import motion_report  # noqa: E402
 import page_video  # noqa: E402
+import part  # noqa: E402
 
 Gst.init(None)
 H264 = "openh264enc gop-size=25 ! h264parse"
@@ -347,7 +348,8 @@ class Events(Clips):
                     clips_of_events.cut(clip, facts, events, self.folder / "clips")
             self.assertEqual([row["file"] for row in json.loads((self.folder / "clips/clips.json").read_text())],
                              [events[0].row["file"]])
-        args = unittest.mock.Mock(clip=clip, seconds=None, backend="cpu", settings=["preset=custom", "min-area=1"],
+        args = unittest.mock.Mock(clip=clip, part=part.Part(), min_event=None, backend="cpu",
+                                       settings=["preset=custom", "min-area=1"],
                                   zones=None, lines=None, embed=24, clips="motions", before=2, after=2)
         with unittest.mock.patch.object(clips_of_events, "write", side_effect=common.Failure("the seek failed")):
             found = motion_report.report(args, self.folder / "out")
@@ -437,7 +439,7 @@ class Incomplete(Clips):
         said = self.report(f"--clip={self.half()}", "--seconds=1")
         self.assertNotIn("incomplete", said)
         self.assertNotIn('id="incomplete"', self.page())
-        self.assertIn("the first 1.0 s", self.page())
+        self.assertIn("the first 1 s", self.page())
         self.assertEqual(self.last_event(), {"event": "finished", "time": 1.0, "frames": 25, "complete": True})
 
     def test_a_folder(self):
@@ -455,7 +457,8 @@ class Incomplete(Clips):
 
     def test_an_error_in_the_middle(self):
         """The report has all frames until then, and the video, too. An error of another element is a failure."""
-        args = unittest.mock.Mock(clip="clip", seconds=None, backend="cpu", settings=[], zones=None, lines=None,
+        args = unittest.mock.Mock(clip="clip", part=part.Part(), min_event=None, backend="cpu",
+                                       settings=[], zones=None, lines=None,
                                   embed=24, clips=None)
         source = ("bin.( name=source videotestsrc ! video/x-raw,width=64,height=48,framerate=25/1 ! "
                   "identity error-after=31 )", {})
@@ -475,7 +478,8 @@ class Incomplete(Clips):
     def test_an_error_at_the_beginning(self):
         """The source may be done before the first frame is analysed. Without a frame, the sentence is that of
         the error."""
-        args = unittest.mock.Mock(clip="clip", seconds=None, backend="cpu", settings=[], zones=None, lines=None,
+        args = unittest.mock.Mock(clip="clip", part=part.Part(), min_event=None, backend="cpu",
+                                       settings=[], zones=None, lines=None,
                                   embed=24, clips=None)
         source, handled = ("bin.( name=source videotestsrc ! video/x-raw,width=64,height=48,framerate=25/1 ! "
                            "identity error-after=2 )", threading.Event())
@@ -522,7 +526,7 @@ class Incomplete(Clips):
         for declared, path, expected in ((0, "rtsp://camera", ""),
                                          (5, "http://server/x.mp4", "it was stopped by Ctrl-C")):
             judged = findings.Findings(stopped=True, declared=declared)
-            motion_report.judge(unittest.mock.Mock(clip=path, seconds=None), judged, None)
+            motion_report.judge(unittest.mock.Mock(clip=path, part=part.Part()), judged, None)
             self.assertEqual(judged.incomplete, expected)
 
 

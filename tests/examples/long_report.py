@@ -17,6 +17,7 @@ import numpy  # noqa: E402
 import common  # noqa: E402
 import page  # noqa: E402
 import page_video  # noqa: E402
+from part import Part  # noqa: E402
 import pictures  # noqa: E402
 import recording  # noqa: E402
 from findings import Findings, Frame  # noqa: E402
@@ -73,7 +74,8 @@ def main():
     fill(found, args.hours, buffer.extract_dup(0, buffer.get_size()))
     found.recording.finish()
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    page.write(found, argparse.Namespace(zones=None, lines=None, seconds=None), "hours of data", args.folder,
+    page.write(found, argparse.Namespace(zones=None, lines=None, part=Part(), min_event=None), "hours of data",
+               args.folder,
                page_video.Video(None, "mp4", 0, "there is no video"), b"", None)
     size = (args.folder / "report.html").stat().st_size
     print(f"{found.count} frames, {len(found.visits)} objects, page {size / 2 ** 20:.1f} MiB, "

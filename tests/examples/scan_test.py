@@ -124,6 +124,8 @@ class Keys(Folder):
         self.assertEqual(first, self.key("./1.avi", preset="outdoor"))
         self.assertNotEqual(first, self.key("2.avi", preset="outdoor"))
         self.assertNotEqual(first, self.key("1.avi", preset="indoor"))
+        self.assertEqual(first, clips.clip_of("1.avi", {"preset": "outdoor"}, {}).key)
+        self.assertNotEqual(first, clips.clip_of("1.avi", {"preset": "outdoor"}, {"part": {"start": "5.0"}}).key)
         os.utime("1.avi", ns=(5, 6))
         self.assertNotEqual(first, self.key("1.avi", preset="outdoor"))
         pathlib.Path("1.avi").write_text("xx")
@@ -589,12 +591,20 @@ class CommandLine(Folder):
     def test_wrong_usage(self):
         self.touch("1.avi", "file")
         for arguments in ((), ("1.avi",), ("--out=out",), *(("1.avi", "--out=out", option) for option in (
-                "--shard=2/2", "--set=preset", "--workers=0", "--timeout=0", "--no-such"))):
+                "--shard=2/2", "--set=preset", "--start=x", "--start-time=1:61", "--duration=0", "--min-event=-1",
+                "--workers=0", "--timeout=0", "--no-such"))):
             self.assertEqual(len(self.run_program(*arguments, status=2).stderr.splitlines()), 1)
         for arguments in (("gone.avi", "--out=out"), (".git", "--out=out"), ("1.avi", "--out=file"),
                           ("1.avi", "--out=file/x")):
             self.assertEqual(len(self.run_program(*arguments, status=1).stderr.splitlines()), 1)
         self.assertIn("--clips-per-worker", self.run_program("--help", status=0).stdout)
+
+    def test_a_part_in_the_command_line(self):
+        parse = load("motion_scan", PROGRAM).arguments
+        self.assertEqual(parse(["x", "--out=out"]).chosen, {})
+        self.assertEqual(parse(["x", "--out=out", "--start=00:01:00", "--duration=250", "--frame-skip=1",
+                                "--min-event-length=2s"]).chosen,
+                         {"part": {"start": "60.000000000", "duration": "250", "skip": "1"}, "min_event": "2.000000000"})
 
     def test_clips_of_events_in_the_command_line(self):
         parse = load("motion_scan", PROGRAM).arguments

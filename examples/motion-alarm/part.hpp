@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <gst/gst.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+/// A place in a clip, or a length: a number of frames, or a time in ns.
+struct Time {
+  bool in_frames = false;
+  guint64 value = 0;
+};
+
+/// The forms of time_of(), for people.
+constexpr const char* time_forms = "frames (250), seconds (10.0 or 10s) or hh:mm:ss (00:00:10.5)";
+/// Reads a time as ../part.py does. Returns nothing if the text is none.
+std::optional<Time> time_of(const std::string& text);
+
+/// The frames of a clip from `start` up to, but without, `end`, or `duration` of it. `skip` frames are left out after
+/// each one that is taken. ../part.py has the same for programs in Python.
+struct Part {
+  std::optional<Time> start, end, duration;
+  guint64 skip = 0;
+
+  bool is_all() const { return !start && !end && !duration && skip == 0; }
+};
+
+/// Why there can be no such part, as a sentence; empty if there can.
+std::string error_of(const Part& part);
+
+/// Lets only the frames of a part pass a sink pad: drops the frames before, sends EOS at the end, and searches the key
+/// frame before the beginning where the container has an index. Times stay those of the whole clip.
+class Gate {
+ public:
+  struct State;
+
+  Gate(GstPad* pad, const Part& part);
+  /// A sentence if the clip has frames, but the part has none; otherwise an empty text.
+  std::string why_nothing() const;
+
+ private:
+  std::shared_ptr<State> state_;  ///< also of the probes, which the pad may keep longer
+};

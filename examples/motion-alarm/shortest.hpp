@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "moments.hpp"
+#include "part.hpp"
+
+/// Gives events back when it is known that their motion or visit is long enough, in their order; drops those of shorter
+/// ones. Other events only wait for those before. ../shortest.py has the same for programs in Python.
+class Shortest {
+ public:
+  /// hold: the property track-hold of cudadiff; an object that has not left was seen so many seconds ago at most.
+  Shortest(std::optional<Time> least, double hold) : least_(least), hold_(hold) {}
+
+  std::vector<Moments::Moment> pass(std::vector<Moments::Moment> moments);
+
+ private:
+  /// A motion or a visit; all times in seconds.
+  struct Held {
+    double began, last;
+    std::optional<bool> kept;
+  };
+  using Key = std::pair<guint, std::string>;  ///< the id of an object and a zone; 0 is motion
+
+  void add(Moments::Moment moment);
+  bool lasts(double seconds, double frame_time) const;
+
+  const std::optional<Time> least_;
+  const double hold_;
+  std::map<Key, std::shared_ptr<Held>> open_;
+  std::deque<std::pair<Moments::Moment, std::shared_ptr<Held>>> queue_;
+};

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A part of a clip: --start, --end, --duration and --frame-skip.
+
+A Gate lets only the frames of the part pass a pad, and no other element is needed for that: it drops the frames before,
+sends EOS at the end, and searches the key frame before the beginning where the container has an index. Times stay those
+of the whole clip."""
+import argparse
+import re
+import threading
+from dataclasses import dataclass, replace
+from typing import Optional
+
+import common
+from common import GLib, Gst
+
+FORMS = "frames (250), seconds (10.0 or 10s) or hh:mm:ss (00:00:10.5)"
+# Containers print times with milliseconds, so a time means the frame whose rounded time it is.
+ROUNDED = Gst.MSECOND // 2
+# Demuxers whose times after a search are the times without it. (Those of AVI are not, with B frames.)
+INDEXED = "qtdemux", "matroskademux"
+NEAR = 2 * Gst.SECOND  # before the beginning: to decode them is quicker than to search
+# Some demuxers search by the times of decoding, which are before the times of frames.
+MARGIN = Gst.SECOND
+
+
+@dataclass(frozen=True)
+class Time:
+    """A place in a clip, or a length: a number of frames, or a time in ns. The other one is None."""
+    frames: Optional[int] = None
+    time: Optional[int] = None
+
+    def __str__(self):
+        return str(self.frames) if self.time is None else f"{self.time // Gst.SECOND}.{self.time % Gst.SECOND:09}"
+
+    @property
+    def words(self):
+        return f"frame {self.frames}" if self.time is None else f"{self.time / Gst.SECOND:g} s"
+
+    @property
+    def length(self):
+        return f"{self.frames} frame{'s' * (self.frames != 1)}" if self.time is None else self.words
+
+    def at_rate(self, frame_time):
+        """In seconds, where a frame lasts `frame_time` seconds."""
+        return self.frames * frame_time if self.time is None else self.time / Gst.SECOND
+
+
+def _ns(hours, minutes, seconds):
+    whole, _, rest = seconds.partition(".")
+    return ((int(hours or 0) * 60 + int(minutes or 0)) * 60 + int(whole)) * Gst.SECOND + int(rest.ljust(9, "0"))
+
+
+def time_of(text):
+    """A type for argparse: a Time from frames, seconds or hh:mm:ss, as DVR-Scan has them."""
+    if re.fullmatch("[0-9]{1,10}", text):
+        return Time(frames=int(text))
+    if match := re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)s|([0-9]{1,9}\.[0-9]{1,9})", text):
+        return Time(time=_ns(0, 0, match[1] or match[2]))
+    match = re.fullmatch(r"(?:([0-9]{1,5}):)?([0-9]{1,2}):([0-9]{2}(?:\.[0-9]{1,9})?)", text)
+    if not match or int(match[2]) > 59 or float(match[3]) >= 60:
+        raise argparse.ArgumentTypeError(f"{text} is not a time: it must be {FORMS}")
+    return Time(time=_ns(*match.groups()))
+
+
+@dataclass(frozen=True)
+class Part:
+    """The frames of a clip from `start` up to, but without, `end`, or `duration` of it; None is no limit. `skip` frames
+    are left out after each one that is taken."""
+    start: Optional[Time] = None
+    end: Optional[Time] = None
+    duration: Optional[Time] = None
+    skip: int = 0
+
+    def __post_init__(self):
+        """Raises a ValueError with a sentence."""
+        if self.end and self.duration:
+            raise ValueError("--end and --duration exclude each other")
+        for name in "end", "duration":
+            value = getattr(self, name)
+            if value and not (value.frames or value.time):
+                raise ValueError(f"--{name} is 0: there is nothing before it")
+        both = self.start and self.end and (self.start.time is None) == (self.end.time is None)
+        if both and (self.start.frames or self.start.time or 0) >= (self.end.frames or self.end.time):
+            raise ValueError(f"--start ({self.start.words}) must be before --end ({self.end.words})")
+
+    @property
+    def is_whole(self):
+        return not (self.start or self.end or self.duration)
+
+    @property
+    def until(self):
+        """The time in seconds at which it ends, if that is known without a clip, or None."""
+        if self.end and self.end.time is not None:
+            return self.end.time / Gst.SECOND
+        if self.duration and self.duration.time is not None and (not self.start or self.start.time is not None):
+            return ((self.start.time if self.start else 0) + self.duration.time) / Gst.SECOND
+        return None
+
+    @property
+    def words(self):
+        """For people: what is analysed."""
+        texts = [f"{word} {value.words}" for word, value in (("from", self.start), ("to", self.end)) if value]
+        if self.duration:
+            texts.append(("" if self.start else "the first ") + self.duration.length)
+        return ", ".join(texts + ([f"without {self.skip} frames after each"] if self.skip else []))
+
+    def as_texts(self):
+        """What differs from the defaults, for of_texts()."""
+        return {name: str(getattr(self, name)) for name in ("start", "end", "duration", "skip") if getattr(self, name)}
+
+
+def of_texts(texts):
+    """The Part of Part.as_texts()."""
+    return Part(**{name: int(text) if name == "skip" else time_of(text) for name, text in texts.items()})
+
+
+def add_options(parser):
+    """Adds the options of a part to a parser of argparse; DVR-Scan's names of them are understood, too."""
+    parser.add_argument("--start", "--start-time", type=time_of, metavar="TIME", help=f"where to begin: {FORMS}")
+    parser.add_argument("--end", "--end-time", type=time_of, metavar="TIME", help="where to end, in the same forms")
+    parser.add_argument("--duration", type=time_of, metavar="TIME", help="or how much to look at")
+    parser.add_argument("--frame-skip", type=common.number(int, 0, 10000), default=0, metavar="N",
+                        help="leave out N frames after each one that is looked at (0)")
+    parser.add_argument("--min-event", "--min-event-length", type=time_of, metavar="TIME",
+                        help="leave out motions and visits of objects that are shorter")
+
+
+def of_options(parser, args):
+    """The Part of the options. Ends the program if they are wrong."""
+    try:
+        return Part(args.start, args.end, args.duration, args.frame_skip)
+    except ValueError as error:
+        parser.error(str(error))
+
+
+def stream_time_of(pad, buffer):
+    """The stream time of a buffer at a pad in ns, or None; below 0 if it is before the beginning."""
+    if buffer.pts == Gst.CLOCK_TIME_NONE:
+        return None
+    segment = pad.get_sticky_event(Gst.EventType.SEGMENT, 0).parse_segment()
+    sign, when = segment.to_stream_time_full(Gst.Format.TIME, buffer.pts)
+    return sign * when if sign else None
+
+
+def is_indexed(pad):
+    """Whether the source before a sink pad has a demuxer that finds any time exactly."""
+    element = pad.get_peer() and pad.get_peer().get_parent_element()
+    if not isinstance(element, Gst.Bin):
+        return False
+    found, names = element.iterate_recurse(), []
+    found.foreach(lambda each: names.append(each.get_factory().get_name()))
+    return any(name in INDEXED for name in names)
+
+
+class Gate:
+    """Lets the frames of a part pass a sink pad. `reached` is the stream time in seconds until which frames came,
+    whether they passed or not. `skip`: whether it leaves out frames, too; otherwise skip_frames() must, elsewhere."""
+
+    def __init__(self, pad, part, skip=True):
+        self.pad, self.part, self.skip = pad, part if skip else replace(part, skip=0), skip
+        self.came = self.passed = 0
+        self.began, self.end, self.reached, self.ended = None, None, 0.0, False
+        self.lock, self.block, self.places = threading.Lock(), None, []
+        if part == Part():
+            return
+        pad.add_probe(Gst.PadProbeType.BUFFER, self.on_buffer)
+        start, end = part.start, part.end
+        if start and start.time and (not end or end.frames is None):  # the others are counted from the beginning
+            self.places = [max(start.time - MARGIN, 0), 0]
+            self.block = pad.add_probe(Gst.PadProbeType.BLOCK | Gst.PadProbeType.BUFFER, self.on_block)
+
+    def on_block(self, pad, info):
+        """Searches from the first frame, and from the beginning again if nothing before the start was found."""
+        when = stream_time_of(pad, info.get_buffer())
+        first = len(self.places) == 2
+        if (when is None or not self.places or (first and not (when < self.part.start.time - NEAR and is_indexed(pad)))
+                or (not first and when <= self.part.start.time)):
+            with self.lock:
+                self.block = None
+            return Gst.PadProbeReturn.REMOVE
+        # Not in this thread, which the search has to stop. Frames wait until it did.
+        threading.Thread(target=self.search, args=(self.places.pop(0),), daemon=True).start()
+        return Gst.PadProbeReturn.OK
+
+    def search(self, place):
+        flags = Gst.SeekFlags.FLUSH | Gst.SeekFlags.KEY_UNIT | Gst.SeekFlags.SNAP_BEFORE
+        event = Gst.Event.new_seek(1, Gst.Format.TIME, flags, Gst.SeekType.SET, place, Gst.SeekType.NONE, 0)
+        if self.pad.push_event(event):
+            return
+        with self.lock:  # it cannot be searched: the frames before are decoded and dropped
+            if self.block:
+                self.pad.remove_probe(self.block)
+                self.block = None
+
+    def on_buffer(self, pad, info):
+        buffer, part = info.get_buffer(), self.part
+        when = stream_time_of(pad, buffer)
+        needed = [each for each in (part.start, part.end, part.duration) if each and each.time is not None]
+        if when is None and needed:
+            self.complain("the frames of the clip have no times, so its part must be given in frames")
+            return Gst.PadProbeReturn.DROP
+        self.came += 1
+        if when is not None:
+            length = buffer.duration if buffer.duration != Gst.CLOCK_TIME_NONE else 0
+            self.reached = max(self.reached, (when + length) / Gst.SECOND)
+        if self.began is None:
+            if part.start and (self.came <= part.start.frames if part.start.time is None
+                               else when + ROUNDED < part.start.time):
+                return Gst.PadProbeReturn.DROP
+            self.began = when
+            if part.end and part.end.time:
+                self.end = part.end.time
+            if part.duration and part.duration.time:
+                start = (part.start.time if part.start.time is not None else when) if part.start else 0
+                self.end = start + part.duration.time
+        if self.is_over(when):
+            if not self.ended:
+                self.ended = True
+                pad.send_event(Gst.Event.new_eos())
+            return Gst.PadProbeReturn.DROP
+        self.passed += 1
+        return Gst.PadProbeReturn.DROP if (self.passed - 1) % (part.skip + 1) else Gst.PadProbeReturn.OK
+
+    def is_over(self, when):
+        part = self.part
+        if self.end is not None:
+            return when + ROUNDED >= self.end
+        return ((part.end is not None and self.came > part.end.frames)
+                or (part.duration is not None and self.passed >= part.duration.frames))
+
+    def complain(self, sentence):
+        element = self.pad.get_parent_element()
+        error = GLib.Error.new_literal(Gst.stream_error_quark(), sentence, Gst.StreamError.FAILED)
+        element.post_message(Gst.Message.new_error(element, error, ""))
+
+    def why_nothing(self):
+        """A sentence if the clip has frames, but the part has none; otherwise an empty text."""
+        if not self.came or self.passed:
+            return ""
+        ends = (f"{self.came} frames" if self.part.start and self.part.start.time is None
+                else f"frames until {self.reached:.3f} s")
+        return f"there is no frame in the part ({self.part.words}), because the clip has {ends}"
+
+
+def skip_frames(pad, count):
+    """Leaves out `count` frames after each one that passes a sink pad."""
+    if count:
+        Gate(pad, Part(skip=count))
