@@ -346,6 +346,7 @@ TEST_P(HistogramOverlays, EqualReference) {
     ASSERT_TRUE(status.ok()) << status.message();
     Picture expected = src;
     reference::draw(overlay, reference::count(params, src), expected);
+    expected.fill_padding();
     Picture actual = job.finish();
     EXPECT_EQ(expected.sample_difference(actual, 0), "")
         << describe(geometry, {}, {}, {}, Data::random) << " " << describe(params);

@@ -148,6 +148,13 @@ void Picture::write_word(const Component& c, int x, int y, int word) {
   for (int i = 0; i < format().sample_bytes(); ++i) bytes_[address(c, x, y) + i] = std::uint8_t(word >> 8 * i);
 }
 
+void Picture::fill_padding() {
+  const Component& luma = format().components.front();
+  const bool packed_422 = luma.role == Y && luma.step == 2 * format().sample_bytes();
+  for (int y = 0; packed_422 && geometry_.width % 2 == 1 && y < geometry_.height; ++y)
+    write_word(luma, geometry_.width, y, word(luma, geometry_.width - 1, y));
+}
+
 Image Picture::at(void* base) const {
   Image image{geometry_, {}};
   for (std::size_t i = 0; i < spans_.size(); ++i)

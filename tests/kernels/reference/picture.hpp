@@ -68,6 +68,8 @@ class Picture {
   void copy(const Component& component, int x, int y, const Picture& from) {
     write_word(component, x, y, from.word(component, x, y));
   }
+  /// Packed 4:2:2 of odd width: repeats the last luma sample of each row in the padding.
+  void fill_padding();
   /// A view of a copy of this picture whose bytes are at `base`.
   Image at(void* base) const;
 
