@@ -39,6 +39,13 @@ GstStructure* motion_message(const Finding& finding, const char* event) {
   return message;
 }
 
+double seconds_between(const track::Moment& from, const track::Moment& to) {
+  guint64 time = to.played - from.played;
+  if (GST_CLOCK_TIME_IS_VALID(from.stamp) && GST_CLOCK_TIME_IS_VALID(to.stamp))
+    time = std::min<guint64>(time, std::max(from.stamp, to.stamp) - std::min(from.stamp, to.stamp));
+  return double(time) / GST_SECOND;
+}
+
 std::vector<std::string> names_of(const std::vector<int>& places, const std::vector<std::string>& names) {
   std::vector<std::string> picked;
   for (int place : places) picked.push_back(names[std::size_t(place)]);

@@ -7,6 +7,7 @@
 
 #include "gst/base/processor.hpp"
 #include "kernels/diff/motion.hpp"
+#include "kernels/track/visits.hpp"
 
 namespace cudavision {
 
@@ -32,6 +33,9 @@ struct FrameSums {
 
 /// (transfer full) The message about a frame.
 GstStructure* motion_message(const Finding& finding, const char* event);
+/// The time between two frames, the first one first: the difference of their stamps, which are stream times, forwards
+/// or backwards. Where timestamps stepped, and that is more than what was played between them, it is what was played.
+double seconds_between(const track::Moment& from, const track::Moment& to);
 /// The names of these places.
 std::vector<std::string> names_of(const std::vector<int>& places, const std::vector<std::string>& names);
 /// Sets a field to a GstValueArray of strings.

@@ -34,18 +34,20 @@ class Analytics {
   }
 
   void add(const Rect& box, double score) { add_detection(box, score); }
-  void add(const track::TrackedObject& object) {
+  void add(const track::TrackedObject& object, const track::Moment& moment) {
     const GstAnalyticsODMtd detection = add_detection(object.box, object.score);
     if (object.id == 0) return;
     const GstClockTime now = GST_BUFFER_PTS(buffer_);
-    const auto before = [now](double seconds) {
-      const double past = seconds * GST_SECOND + 0.5;
-      const bool known = GST_CLOCK_TIME_IS_VALID(now) && past < 0x1p64 && GstClockTime(past) <= now;
-      return known ? now - GstClockTime(past) : GST_CLOCK_TIME_NONE;
+    const auto time_of = [&](const track::Moment& other) {
+      const bool later = GST_CLOCK_TIME_IS_VALID(moment.stamp) && GST_CLOCK_TIME_IS_VALID(other.stamp) &&
+                         other.stamp > moment.stamp;  // played backwards
+      const double past = seconds_between(other, moment) * GST_SECOND + 0.5;
+      const bool known = GST_CLOCK_TIME_IS_VALID(now) && past < 0x1p63 && (later || GstClockTime(past) <= now);
+      return !known ? GST_CLOCK_TIME_NONE : later ? now + GstClockTime(past) : now - GstClockTime(past);
     };
     GstAnalyticsTrackingMtd track;
-    gst_analytics_relation_meta_add_tracking_mtd(meta_, object.id, before(object.age), &track);
-    gst_analytics_tracking_mtd_update_last_seen(&track, before(object.unseen));
+    gst_analytics_relation_meta_add_tracking_mtd(meta_, object.id, time_of(object.first), &track);
+    gst_analytics_tracking_mtd_update_last_seen(&track, time_of(object.last));
     if (object.held) gst_analytics_tracking_mtd_set_lost(&track);
     gst_analytics_relation_meta_set_relation(meta_, GST_ANALYTICS_REL_TYPE_RELATE_TO, detection.id, track.id);
   }
@@ -67,7 +69,7 @@ class Analytics {
 struct Analytics {
   Analytics(GstBuffer*, CropOrigin, std::size_t) {}
   void add(const Rect&, double) {}
-  void add(const track::TrackedObject&) {}
+  void add(const track::TrackedObject&, const track::Moment&) {}
 };
 #endif
 
@@ -83,16 +85,16 @@ void attach_regions(GstBuffer* buffer, const std::vector<diff::MotionRegion>& re
 }
 
 void attach_objects(GstBuffer* buffer, const std::vector<track::TrackedObject>& objects,
-                    const std::vector<std::string>& zones) {
+                    const std::vector<std::string>& zones, const track::Moment& moment) {
   const CropOrigin origin = crop_origin(buffer);
   Analytics analytics(buffer, origin, objects.size());
   for (const track::TrackedObject& object : objects) {
     GstStructure* motion = attach_roi(buffer, origin, object.box, int(object.id), object.score, object.area);
-    gst_structure_set(motion, "id", G_TYPE_UINT, guint(object.id), "age", G_TYPE_DOUBLE, object.age, "confirmed",
-                      G_TYPE_BOOLEAN, object.id > 0, "held", G_TYPE_BOOLEAN, object.held, "stopped", G_TYPE_BOOLEAN,
-                      object.stopped, nullptr);
+    gst_structure_set(motion, "id", G_TYPE_UINT, guint(object.id), "age", G_TYPE_DOUBLE,
+                      seconds_between(object.first, moment), "confirmed", G_TYPE_BOOLEAN, object.id > 0, "held",
+                      G_TYPE_BOOLEAN, object.held, "stopped", G_TYPE_BOOLEAN, object.stopped, nullptr);
     set_names(motion, "zones", names_of(object.zones, zones));
-    analytics.add(object);
+    analytics.add(object, moment);
   }
 }
 

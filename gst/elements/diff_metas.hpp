@@ -14,8 +14,8 @@ namespace cudavision {
 
 /// Attaches each region.
 void attach_regions(GstBuffer* buffer, const std::vector<diff::MotionRegion>& regions);
-/// Attaches each object. `zones` are the names of zones.
+/// Attaches each object. `zones` are the names of zones, `moment` is that of the frame.
 void attach_objects(GstBuffer* buffer, const std::vector<track::TrackedObject>& objects,
-                    const std::vector<std::string>& zones);
+                    const std::vector<std::string>& zones, const track::Moment& moment);
 
 }  // namespace cudavision

@@ -26,10 +26,9 @@ void Objects::continue_from(Objects& previous) {
   said_ = std::move(previous.said_);
 }
 
-void Objects::advance(const diff::MotionRegions& regions, const diff::Cells& cells, GstClockTime now,
-                      const FrameTimes& times) {
+void Objects::advance(const diff::MotionRegions& regions, const diff::Cells& cells, const track::Moment& moment) {
   if (!on()) return;
-  tracker_->advance(regions, cells, {now, times.stream_time});
+  tracker_->advance(regions, cells, moment);
   collect();
 }
 
@@ -87,8 +86,8 @@ std::vector<GstStructure*> Objects::take_messages(const FrameTimes& times) {
     }
     if (event.kind == Kind::leave)
       gst_structure_set(message, "left", G_TYPE_UINT64, guint64(event.left.stamp), "seconds", G_TYPE_DOUBLE,
-                        double(event.left.now - event.entered.now) / GST_SECOND, "path-length", G_TYPE_DOUBLE,
-                        event.path, "best-time", G_TYPE_UINT64, guint64(event.best.at.stamp), "best-x", G_TYPE_INT,
+                        seconds_between(event.entered, event.left), "path-length", G_TYPE_DOUBLE, event.path,
+                        "best-time", G_TYPE_UINT64, guint64(event.best.at.stamp), "best-x", G_TYPE_INT,
                         event.best.box.x, "best-y", G_TYPE_INT, event.best.box.y, "best-width", G_TYPE_INT,
                         event.best.box.width, "best-height", G_TYPE_INT, event.best.box.height, nullptr);
     messages.push_back(message);

@@ -21,8 +21,8 @@ class Objects {
 
   /// Whether objects are followed. If not, there are none, and no messages.
   bool on() const { return tracker_.has_value(); }
-  /// Goes on to the next frame. `now` is its time in ns on a clock that does not run backwards.
-  void advance(const diff::MotionRegions& regions, const diff::Cells& cells, GstClockTime now, const FrameTimes& times);
+  /// Goes on to the next frame. The stamp of its moment is its stream time.
+  void advance(const diff::MotionRegions& regions, const diff::Cells& cells, const track::Moment& moment);
   /// No frame came until `now`, see track::Tracker::passed().
   void passed(GstClockTime now);
   /// Ends a run of frames: all objects leave.

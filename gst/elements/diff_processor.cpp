@@ -14,18 +14,35 @@
 namespace cudavision {
 namespace {
 
-/// Running time that goes on where frames have no times, and does not run backwards.
+/// Running time and stream time that go on where frames have no times, and do not run backwards.
 struct Clock {
-  GstClockTime now = 0;
-  GstClockTime last = GST_CLOCK_TIME_NONE;  ///< running time of the last frame
+  GstClockTime now = 0, played = 0;
+  GstClockTime last = GST_CLOCK_TIME_NONE;         ///< running time of the last frame
+  GstClockTime last_stream = GST_CLOCK_TIME_NONE;  ///< stream time of it
+  int direction = 0;                               ///< of the last step of the stream time, 1 or -1; 0: not known
 
-  /// Goes on to the next frame. Returns the time since the last one: `step` where it is not known.
+  /// Goes on to the next frame. Returns the running time since the last one: `step` where it is not known.
   GstClockTime advance(const FrameTimes& times, GstClockTime step) {
-    const GstClockTime time = times.running_time;
-    if (GST_CLOCK_TIME_IS_VALID(time) && GST_CLOCK_TIME_IS_VALID(last) && time >= last) step = time - last;
+    const GstClockTime time = times.running_time, stream = times.stream_time;
+    const bool goes_on = GST_CLOCK_TIME_IS_VALID(time) && GST_CLOCK_TIME_IS_VALID(last) && time >= last;
+    if (goes_on) step = time - last;
+    GstClockTime stream_step = step;
+    // A step that is not in the direction of the one before is a jump, as where a clip is looped.
+    if (goes_on && GST_CLOCK_TIME_IS_VALID(stream) && GST_CLOCK_TIME_IS_VALID(last_stream)) {
+      const int way = stream > last_stream ? 1 : stream < last_stream ? -1 : direction;
+      if (direction == 0 || way == direction) stream_step = MAX(stream, last_stream) - MIN(stream, last_stream);
+      direction = way;
+    }
     last = time;
+    last_stream = stream;
     now += step;
+    played += stream_step;
     return step;
+  }
+  /// The next frame begins a run.
+  void interrupt() {
+    last = last_stream = GST_CLOCK_TIME_NONE;
+    direction = 0;
   }
 };
 
@@ -165,7 +182,8 @@ class DiffProcessor : public Processor {
     if (frames_[report.number % results_in_flight].begins_anew) as_of_last([&] { end_run(report.element); });
     found_.times = report.times;
     const GstClockTime step = clock_.advance(report.times, frame_duration_);
-    objects_.advance(found_.regions, found_.cells, clock_.now, report.times);
+    moment_ = {clock_.now, report.times.stream_time, clock_.played};
+    objects_.advance(found_.regions, found_.cells, moment_);
     learning_[report.number % results_in_flight] = objects_.learning(found_.cells);
     if (settings_.attach_roi) attach_metas(report.buffer);
     const GstClockTime missing = step > frame_duration_ ? step - frame_duration_ : 0;
@@ -216,7 +234,7 @@ class DiffProcessor : public Processor {
   /// All objects leave and motion ends, with the results of the last frame.
   /// What no message has summed up yet is posted.
   void end_run(GstElement* element) {
-    clock_.last = GST_CLOCK_TIME_NONE;
+    clock_.interrupt();
     objects_.finish();
     post_objects(element);
     end_motion(element);
@@ -250,7 +268,7 @@ class DiffProcessor : public Processor {
 
   void attach_metas(GstBuffer* buffer) const {
     if (objects_.on())
-      attach_objects(buffer, objects_.objects(), objects_.zones());
+      attach_objects(buffer, objects_.objects(), objects_.zones(), moment_);
     else
       attach_regions(buffer, found_.regions.kept);
   }
@@ -291,6 +309,7 @@ class DiffProcessor : public Processor {
   const MotionSettings settings_;
   GstClockTime frame_duration_;
   Clock clock_;
+  track::Moment moment_;  ///< of the last frame that was reported
   Motion motion_;
   Intervals intervals_;
   FrameSums sums_;

@@ -32,7 +32,7 @@ constexpr std::uint64_t forget_time = 2'000'000'000;
 Tracker::Tracker(const TrackRules& rules, std::uint64_t last_id) : rules_(rules), last_id_(last_id) {}
 
 /// Takes what belongs to an object in this frame as a measurement.
-void Tracker::apply_match(Track& track, const Match& match, std::uint64_t now) {
+void Tracker::apply_match(Track& track, const Match& match, const Moment& moment) {
   const double n = ++track.frames, trust = match.shared ? shared_gain : 1;
   // Least squares over all frames so far.
   const double by_place = std::max(place_gain, 2 * (2 * n - 1) / (n * (n + 1)));
@@ -41,7 +41,7 @@ void Tracker::apply_match(Track& track, const Match& match, std::uint64_t now) {
   const double off_x = match.box.x + match.box.width / 2.0 - track.x,
                off_y = match.box.y + match.box.height / 2.0 - track.y;
   track.x += by_place * off_x, track.y += by_place * off_y;
-  if (const double seconds = double(now - track.last) / 1e9; seconds > 0)
+  if (const double seconds = double(moment.now - track.last.now) / 1e9; seconds > 0)
     track.speed_x += by_speed * off_x / seconds, track.speed_y += by_speed * off_y / seconds;
   track.width += by_size * (match.box.width - track.width);
   track.height += by_size * (match.box.height - track.height);
@@ -52,7 +52,7 @@ void Tracker::apply_match(Track& track, const Match& match, std::uint64_t now) {
   track.score = match.score;
   if (match.shared) track.apart = 0;
   if (match.appearance.known) track.portrait.learn(match.appearance);
-  track.last = now;
+  track.last = moment;
   track.seen = true;
 }
 
@@ -108,7 +108,7 @@ void Tracker::advance(const diff::MotionRegions& found, const diff::Cells& cells
     track.apart += seconds;
     expected.push_back({track.x - track.width / 2, track.y - track.height / 2, track.x + track.width / 2,
                         track.y + track.height / 2, track.frames, track.id > 0, track.seen,
-                        double(moment.now - track.last) / 1e9, track.apart, &track.portrait});
+                        double(moment.now - track.last.now) / 1e9, track.apart, &track.portrait});
   }
   const Matches matches = match(expected, found, cells, max_objects);
   for (std::size_t i = 0; i < tracks_.size(); ++i) {
@@ -117,7 +117,7 @@ void Tracker::advance(const diff::MotionRegions& found, const diff::Cells& cells
     track.seen = false;
     track.gone = matched.dropped;
     track.fragment = matched.fragment;
-    if (matched.found) apply_match(track, matched, moment.now), judge(track, matched.structure, cells, moment);
+    if (matched.found) apply_match(track, matched, moment), judge(track, matched.structure, cells, moment);
   }
   for (const diff::MotionRegion& seen : matches.unmatched) {
     if (tracks_.size() >= max_objects) break;
@@ -126,7 +126,7 @@ void Tracker::advance(const diff::MotionRegions& found, const diff::Cells& cells
     track.x = track.seen_x = box.x + box.width / 2.0, track.y = track.seen_y = box.y + box.height / 2.0;
     track.width = box.width, track.height = box.height;
     track.box = box, track.area = seen.area, track.score = seen.score;
-    track.first = track.last = moment.now;
+    track.first = track.last = moment;
     track.frames = 1;
     judge(track, seen.structure, cells, moment);
     tracks_.push_back(std::move(track));
@@ -153,7 +153,7 @@ void Tracker::report(Track& track, const diff::Cells& cells, const VisitRules& r
                      {0, 0, cells.frame_width, cells.frame_height});
     if (!box.empty()) track.box = box;
     const bool inside = track.x >= 0 && track.y >= 0 && track.x < cells.frame_width && track.y < cells.frame_height;
-    track.gone = track.id == 0 || !inside || box.empty() || moment.now - track.last >= rules_.hold;
+    track.gone = track.id == 0 || !inside || box.empty() || moment.now - track.last.now >= rules_.hold;
   }
   const Visitor visitor{track.id, track.box, track.path, track.best};
   if (track.seen && !track.gone)
@@ -161,8 +161,7 @@ void Tracker::report(Track& track, const diff::Cells& cells, const VisitRules& r
   else
     track.visits.unseen(visitor, rules, moment, events_);
   if (track.gone) return track.visits.end(visitor, events_);
-  const auto since = [&](std::uint64_t time) { return double(moment.now - time) / 1e9; };
-  objects_.push_back({track.id, track.box, track.area, track.score, since(track.first), since(track.last), !track.seen,
+  objects_.push_back({track.id, track.box, track.area, track.score, track.first, track.last, !track.seen,
                       track.presence.stopped(), track.visits.zones()});
 }
 
@@ -172,7 +171,7 @@ void Tracker::passed(std::uint64_t now) {
     if (track.is_background) continue;
     const Visitor visitor{track.id, track.box, track.path, track.best};
     track.visits.passed(visitor, rules, now_, now, events_);
-    track.gone = !track.seen && now - track.last >= rules_.hold;
+    track.gone = !track.seen && now - track.last.now >= rules_.hold;
     if (track.gone) track.visits.end(visitor, events_);
   }
   tracks_.erase(std::remove_if(tracks_.begin(), tracks_.end(), [](const Track& track) { return track.gone; }),

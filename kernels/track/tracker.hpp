@@ -36,8 +36,7 @@ struct TrackedObject {
   Rect box;
   int area = 0;            ///< cells, when it was last seen
   double score = 0;        ///< changed ÷ counted pixels of its region, when it was last seen
-  double age = 0;          ///< seconds since it was first seen
-  double unseen = 0;       ///< seconds since it was last seen
+  Moment first, last;      ///< when it was first and last seen
   bool held = false;       ///< whether it is not seen in this frame
   bool stopped = false;    ///< whether it stands still, see PresenceRules
   std::vector<int> zones;  ///< the zones in which it is, or was when it was last seen
@@ -84,8 +83,8 @@ class Tracker {
     View best;
     int area = 0;
     double score = 0;
-    std::uint64_t first = 0, last = 0;  // times at which it was seen
-    int frames = 0;                     // in which it was seen
+    Moment first, last;  // when it was seen
+    int frames = 0;      // in which it was seen
     bool seen = true, gone = false;
     // It may be a piece of another object: not confirmed as long as it may.
     bool fragment = false;
@@ -99,7 +98,7 @@ class Tracker {
   };
 
   void judge(Track& track, const diff::Structure& structure, const diff::Cells& cells, const Moment& moment);
-  static void apply_match(Track& track, const Match& match, std::uint64_t now);
+  static void apply_match(Track& track, const Match& match, const Moment& moment);
   void report(Track& track, const diff::Cells& cells, const VisitRules& rules, const Moment& moment);
 
   const TrackRules rules_;

@@ -38,6 +38,8 @@ struct Moment {
   /// Ns, on a clock that does not run backwards. It may pass its largest value: only differences count.
   std::uint64_t now = 0;
   std::uint64_t stamp = 0;  ///< whatever the caller knows the frame by; goes into events
+  /// Ns of the stream that were played until the frame, however fast; goes into events, too. Only differences count.
+  std::uint64_t played = 0;
 };
 
 /// Where an object was seen.

@@ -246,6 +246,83 @@ TEST(tells_who_enters_and_leaves, Each::run) {
   EXPECT(std::abs(leave.path - 72) < 16);
 }
 
+/// Pushes a segment whose running time begins at `base`.
+void push_segment(const Player& player, double rate, GstClockTime start, GstClockTime stop, GstClockTime base) {
+  GstSegment segment;
+  gst_segment_init(&segment, GST_FORMAT_TIME);
+  segment.rate = rate;
+  segment.start = segment.time = start, segment.stop = stop, segment.base = base;
+  segment.position = rate > 0 ? start : stop;
+  EXPECT(gst_harness_push_event(player.harness(), gst_event_new_segment(&segment)));
+}
+
+/// All times in the messages and metas of an object are stream times, however fast frames are played.
+TEST(tells_stream_times_at_every_rate, Each::run) {
+  for (const double rate : {1.0, 0.5, 2.0, 8.0, -1.0, -2.0, -0.5}) {
+    at(std::to_string(rate));
+    Player player(run, "track-hold=0.2");
+    const GstClockTime stop = 20 * GST_SECOND;
+    push_segment(player, rate, 0, stop, 0);
+    int number = 0;
+    const auto time_of = [&](int frame) {
+      return rate > 0 ? GstClockTime(frame) * frame_time : stop - GstClockTime(frame + 1) * frame_time;
+    };
+    const auto play = [&](const std::vector<Box>& squares) {
+      player.now = time_of(number++);
+      return player.look(squares);
+    };
+    play({});
+    for (int i = 0; i < 10; ++i) {
+      const std::vector<Roi> seen = play({{32 + 8 * i, 64, 48, 48}});
+      EXPECT_EQ(seen.size(), 1u);
+      EXPECT(std::abs(seen[0].age - 0.04 * i) < 1e-9);
+    }
+    for (int i = 0; i < 60; ++i) play({});
+    const std::vector<Said> events = player.events();
+    EXPECT_EQ(events.size(), 2u);
+    EXPECT_EQ(events[1].text(), "leave 1");
+    EXPECT_EQ(events[1].entered, time_of(1));
+    EXPECT_EQ(events[1].left, time_of(10));
+    EXPECT(std::abs(events[1].seconds - 0.36) < 1e-9);
+  }
+}
+
+/// As where the clock of a camera is set, and where a clip is looped.
+TEST(tells_how_long_a_visit_was_where_timestamps_step, Each::run) {
+  struct Case {
+    const char* what;
+    double step;  ///< seconds of stream time from the fifth frame of the visit to the sixth
+    bool segment;
+    double seconds;
+  };
+  for (const Case& c : {Case{"a little back", -0.1, false, 0.26}, Case{"back to before the visit", -0.22, false, 0.14},
+                        Case{"an hour back", -3600, false, 0.36}, Case{"forward", 0.1, false, 0.46},
+                        Case{"a loop", -3600, true, 0.36}, Case{"a loop of a short clip", -1, true, 0.36}}) {
+    at(c.what);
+    Player player(run, "track-hold=0.2 forget-after=0");
+    const GstClockTime begin = 4000 * GST_SECOND;
+    player.now = begin;
+    push_segment(player, 1, 0, GST_CLOCK_TIME_NONE, 0);
+    player.play({});
+    for (int i = 0; i < 10; ++i) {
+      if (i == 5) {
+        const GstClockTime running = player.now;
+        player.now = GstClockTime(gint64(player.now) + gint64(c.step * GST_SECOND));
+        if (c.segment) push_segment(player, 1, player.now, GST_CLOCK_TIME_NONE, running);
+      }
+      player.play({{32 + 8 * i, 64, 48, 48}});
+    }
+    const GstClockTime last = player.now - frame_time;
+    for (int i = 0; i < 8; ++i) player.play({});
+    const std::vector<Said> events = player.events();
+    EXPECT_EQ(events.size(), 2u);
+    EXPECT_EQ(events[1].text(), "leave 1");
+    EXPECT_EQ(events[1].entered, begin + frame_time);
+    EXPECT_EQ(events[1].left, last);
+    EXPECT(std::abs(events[1].seconds - c.seconds) < 1e-9);
+  }
+}
+
 /// A GAP event says that no frame comes: who was gone in the last frame leaves when it is due,
 /// not with the next frame. Who was there stays.
 TEST(tells_who_leaves_in_a_gap, Each::run) {

@@ -177,7 +177,8 @@ TEST(Tracker, FollowsAnObjectAndConfirmsIt) {
     ASSERT_EQ(objects.size(), 1u);
     EXPECT_EQ(objects[0].id, i < 2 ? 0u : 1u);
     EXPECT_FALSE(objects[0].held);
-    EXPECT_NEAR(objects[0].age, i / 25.0, 1e-9);
+    EXPECT_EQ(objects[0].first.stamp, 0u);
+    EXPECT_EQ(objects[0].last.stamp, unsigned(i));
     EXPECT_LT(std::abs(objects[0].box.x - square.x), 16);
   }
   ASSERT_EQ(clip.events.size(), 1u);
@@ -464,7 +465,8 @@ TEST(Tracker, GoesOnWhereTheTimesPassTheirLargestValue) {
                                               : i < 80 ? std::vector<Rect>{}
                                                        : std::vector<Rect>{{400, 300 - 4 * (i - 80), 48, 64}}))
         text += std::to_string(o.id) + (o.held ? " held " : " at ") + std::to_string(o.box.x) + "," +
-                std::to_string(o.box.y) + " " + std::to_string(o.age) + " " + std::to_string(o.unseen) + "; ";
+                std::to_string(o.box.y) + " " + std::to_string(o.first.stamp) + " " + std::to_string(o.last.stamp) +
+                "; ";
       text += text_of(clip.events) + "\n";
       clip.events.clear();
     }
