@@ -191,6 +191,32 @@ std::optional<Rect> read_rect(const char*& at, const char* end) {
   return rect;
 }
 
+std::string without_effect(const std::vector<Effect>& properties) {
+  std::vector<std::pair<std::string, std::vector<const char*>>> reasons;  // and the properties of each
+  for (const auto& [name, is_set, reason] : properties) {
+    if (!is_set || reason.empty()) continue;
+    const auto same = [why = &reason](const auto& known) { return known.first == *why; };
+    auto known = std::find_if(reasons.begin(), reasons.end(), same);
+    if (known == reasons.end()) known = reasons.insert(known, {reason, {}});
+    known->second.push_back(name);
+  }
+  std::string text;
+  for (const auto& [reason, names] : reasons) {
+    text += text.empty() ? "" : "; ";
+    for (std::size_t i = 0; i < names.size(); ++i) text += (i ? ", " : "") + std::string(names[i]);
+    text += (names.size() > 1 ? " have" : " has") + std::string(" no effect with ") + reason;
+  }
+  return text;
+}
+
+Effect effect_of_border_value(const EdgeSettings& settings) {
+  const bool used = Border(settings.border) == Border::constant || Border(settings.border) == Border::fill;
+  return {"border-value", settings.border_value != 0,
+          used ? "" : "border=" + std::string(borders[std::size_t(settings.border)].nick)};
+}
+
+std::string both(const std::string& a, const std::string& b) { return a.empty() || b.empty() ? a + b : a + "; " + b; }
+
 std::string larger_than_frame(int kernel_width, int kernel_height, const GstVideoInfo& video) {
   const int width = GST_VIDEO_INFO_WIDTH(&video), height = GST_VIDEO_INFO_HEIGHT(&video);
   if (kernel_width <= width && kernel_height <= height) return {};

@@ -185,6 +185,19 @@ BorderValue border_samples(guint argb, const GstVideoInfo& video);
 /// the text is something else.
 std::optional<Rect> read_rect(const char*& at, const char* end);
 
+/// A property and the setting that takes its effect away.
+struct Effect {
+  const char* name;
+  bool is_set;
+  std::string why;  ///< "reference=previous"; empty: the property has its effect
+};
+/// Sentences about the properties that are set but have no effect, those of one reason in one; empty if there are none.
+std::string without_effect(const std::vector<Effect>& properties);
+/// The row of border-value.
+Effect effect_of_border_value(const EdgeSettings& settings);
+/// Both sentences, with a semicolon between them if neither is empty.
+std::string both(const std::string& a, const std::string& b);
+
 /// A warning if a kernel is larger than the frame, which works but is rarely intended; else empty.
 std::string larger_than_frame(int kernel_width, int kernel_height, const GstVideoInfo& video);
 

@@ -88,7 +88,17 @@ struct Convolve {
     auto filter = convolve::make(params, geometry_of(context.video), context.backend);
     if (!filter.ok()) return filter.error();
     const convolve::KernelSize size = kernel_size(params);
-    std::string advice = without_effect(settings);
+    const std::string preset = "preset=" + std::string(convolve::presets()[std::size_t(settings.preset)].nick);
+    const bool custom = convolve::Preset(settings.preset) == convolve::Preset::custom;
+    std::string advice =
+        both(cudavision::without_effect({{"weights", !settings.weights.values.empty(), custom ? "" : preset},
+                                         effect_of_border_value(settings)}),
+             without_effect(settings));
+    for (const auto& [name, wanted, side, last] : {std::tuple("anchor-x", settings.anchor_x, size.width, "column"),
+                                                   {"anchor-y", settings.anchor_y, size.height, "row"}})
+      if (wanted >= side && !has_no_weights(settings))
+        advice = both(advice, std::string(name) + " counts as " + std::to_string(side - 1) + ", the last " + last +
+                                  " of the kernel");
     if (advice.empty()) advice = larger_than_frame(size.width, size.height, context.video);
     return FilterPlan{filter_processor(std::move(filter.value())), std::move(advice)};
   }

@@ -331,7 +331,10 @@ struct DiffElement {
         first_of(unless(background, compared),
                  unless(settings.threshold == 0, "threshold=" + std::to_string(settings.threshold)));
     const std::string not_tracked = unless(settings.track, "track=false");
-    const std::tuple<const char*, bool, std::string> rows[] = {
+    const std::string not_posted = unless(settings.post_messages, "post-messages=false");
+    const bool absorbed_first =
+        not_automatic.empty() && settings.absorb_time > 0 && settings.still_time >= settings.absorb_time;
+    const std::vector<Effect> rows{
         // name, is set, what takes its effect away
         {"interval", settings.interval != initial.interval, unless(reference == Reference::previous, compared)},
         {"learning-rate", settings.learning_rate >= 0, without_model},
@@ -349,26 +352,30 @@ struct DiffElement {
         {"gain", settings.gain != initial.gain, not_shown},
         {"track-min-frames", settings.track_min_frames != initial.track_min_frames, not_tracked},
         {"track-hold", settings.track_hold != initial.track_hold, not_tracked},
-        {"still-time", settings.still_time != initial.still_time, not_tracked},
+        {"still-time", settings.still_time != initial.still_time || absorbed_first,
+         first_of(not_tracked, unless(!absorbed_first, "absorb-time=" + number_text(settings.absorb_time)))},
         {"absorb-time", settings.absorb_time != initial.absorb_time, first_of(not_tracked, not_automatic)},
-        {"zones", !settings.zones.empty(), not_tracked},
-        {"lines", !settings.lines.empty(), not_tracked},
-        {"message-interval", settings.message_interval != initial.message_interval,
-         unless(settings.post_messages, "post-messages=false")}};
-    std::vector<std::pair<std::string, std::vector<const char*>>> reasons;  // and the properties of each
-    for (const auto& [name, is_set, reason] : rows) {
-      if (!is_set || reason.empty()) continue;
-      const auto same = [why = &reason](const auto& known) { return known.first == *why; };
-      auto known = std::find_if(reasons.begin(), reasons.end(), same);
-      if (known == reasons.end()) known = reasons.insert(known, {reason, {}});
-      known->second.push_back(name);
-    }
+        {"zones", !settings.zones.empty(),
+         first_of(not_tracked,
+                  unless(settings.attach_roi, not_posted.empty() ? "" : not_posted + " attach-roi=false"))},
+        {"lines", !settings.lines.empty(), first_of(not_tracked, not_posted)},
+        {"message-interval", settings.message_interval != initial.message_interval, not_posted}};
+    return cudavision::without_effect(rows);
+  }
+
+  /// Sentences about properties that leave nothing for others to find in frames of this size and rate; empty if there
+  /// are none. A controller may drive these properties, so the sentences do not name their values.
+  static std::string leaves_nothing(const Settings& settings, const diff::Params& params, const GstVideoInfo& video) {
     std::string text;
-    for (const auto& [reason, names] : reasons) {
-      text += text.empty() ? "" : "; ";
-      for (std::size_t i = 0; i < names.size(); ++i) text += (i ? ", " : "") + std::string(names[i]);
-      text += (names.size() > 1 ? " have" : " has") + std::string(" no effect with ") + reason;
-    }
+    const int cells = divide_up(GST_VIDEO_INFO_WIDTH(&video), params.cell_size) *
+                      divide_up(GST_VIDEO_INFO_HEIGHT(&video), params.cell_size);
+    if (settings.min_area > guint(cells))
+      text = "min-area is more than the " + std::to_string(cells) + " cells of a frame: there are no regions";
+    if (settings.light_change_ratio > 0 && settings.motion_threshold > settings.light_change_ratio)
+      text = both(text, "motion-threshold is above light-change-ratio: a frame that changes so much is no motion");
+    const double rate = double(GST_VIDEO_INFO_FPS_N(&video)) / GST_VIDEO_INFO_FPS_D(&video);
+    if (settings.forget_after > 0 && settings.forget_after * rate < 1 && rate > 0)
+      text = both(text, "forget-after is less than the time between frames: each one begins anew");
     return text;
   }
 
@@ -454,12 +461,10 @@ Result<FilterPlan> DiffElement::make_plan(const Settings& settings, const PlanCo
   motion.absorbs = params.reference == diff::Reference::background && params.threshold == 0;
   DiffContext rest{motion, std::move(places.value()), context.video, std::static_pointer_cast<RunCounts>(context.kept),
                    context.previous};
-  std::string advice;
-  const std::string left_out = fitting.left_out();
-  for (const std::string& text :
-       {left_out.empty() ? left_out : left_out + ": it has no effect until it fits" + shares_fit,
-        outside_frame(masked.value(), geometry), without_effect(settings)})
-    if (!text.empty()) advice += (advice.empty() ? "" : "; ") + text;
+  std::string left_out = fitting.left_out();
+  if (!left_out.empty()) left_out += std::string(": it has no effect until it fits") + shares_fit;
+  std::string advice = both(both(left_out, outside_frame(masked.value(), geometry)),
+                            both(without_effect(settings), leaves_nothing(settings, params, context.video)));
   return FilterPlan{diff_processor(std::move(diff.value()), std::move(rest)), std::move(advice)};
 }
 

@@ -71,7 +71,8 @@ struct Gaussian {
     const Geometry geometry = geometry_of(context.video);
     auto filter = gaussian::make(params, geometry, context.backend);
     if (!filter.ok()) return filter.error();
-    std::string advice = cut_short(settings, params, info(geometry.format).depth);
+    std::string advice = both(without_effect({effect_of_border_value(settings)}),
+                              cut_short(settings, params, info(geometry.format).depth));
     if (advice.empty()) advice = larger_than_frame(params.kernel_width, params.kernel_height, context.video);
     return FilterPlan{filter_processor(std::move(filter.value())), std::move(advice)};
   }

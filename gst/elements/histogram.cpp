@@ -253,10 +253,34 @@ struct HistogramElement {
         settings.luma >= LUMA_MATRIX ? LumaMatrix(settings.luma - LUMA_MATRIX) : matrix_of(context.video.colorimetry);
     auto processor = HistogramProcessor::make(settings, params, overlay_of(settings).value(), context);
     if (!processor.ok()) return processor.error();
-    return FilterPlan{std::move(processor.value()), {}};
+    return FilterPlan{std::move(processor.value()), advice(settings, context.video)};
   }
 
  private:
+  static std::string advice(const Settings& settings, const GstVideoInfo& video) {
+    const Settings initial;
+    const auto unless = [](bool effect, const char* why) { return effect ? "" : why; };
+    const char *const not_drawn = unless(settings.overlay, "overlay=false"),
+                      *const not_posted = unless(settings.post_messages, "post-messages=false"),
+                      *const not_told =
+                          unless(settings.post_messages || settings.add_meta, "post-messages=false add-meta=false");
+    std::string text = without_effect(
+        {{"bins", settings.bins != initial.bins, settings.overlay ? "" : not_told},
+         {"channels", settings.channels != initial.channels, settings.overlay ? "" : not_told},
+         {"interval", settings.interval != initial.interval, not_posted},
+         {"overlay-position", settings.overlay_position != initial.overlay_position, not_drawn},
+         {"overlay-opacity", settings.overlay_opacity != initial.overlay_opacity, not_drawn},
+         {"overlay-log", settings.overlay_log, not_drawn},
+         {"sharpness", settings.sharpness, not_told},
+         {"watch-time", settings.watch_time != initial.watch_time, unless(settings.watch, "watch=false")}});
+    const int width = GST_VIDEO_INFO_WIDTH(&video), height = GST_VIDEO_INFO_HEIGHT(&video);
+    if (settings.overlay && intersection(overlay_of(settings).value().position, {0, 0, width, height}).empty())
+      text =
+          both(text, "overlay-position is " + settings.overlay_position + ", where nothing is drawn: it lies outside " +
+                         "of the frame of " + size_text(width, height));
+    return text;
+  }
+
   static Result<histogram::OverlayParams> overlay_of(const Settings& settings) {
     const char *at = settings.overlay_position.data(), *const end = at + settings.overlay_position.size();
     const std::optional<Rect> position = read_rect(at, end);

@@ -136,7 +136,7 @@ struct IntegralElement {
   static Result<FilterPlan> make_filter(const Settings& settings, const PlanContext& context) {
     auto filter = local::make(local_params(settings), geometry_of(context.video), context.backend);
     if (!filter.ok()) return filter.error();
-    return FilterPlan{filter_processor(std::move(filter.value())), {}};
+    return FilterPlan{filter_processor(std::move(filter.value())), advice(settings, context)};
   }
 
   static Result<FilterPlan> make_tables(const Settings& settings, const PlanContext& context) {
@@ -152,8 +152,32 @@ struct IntegralElement {
     if (!integral.ok()) return integral.error();
     const Gpu* gpu = context.backend == Backend::cuda ? &context.gpu : nullptr;
     if (context.data)
-      return FilterPlan{new_table_data(std::move(integral.value()), gpu, is_cuda_caps(context.data)), {}};
-    return FilterPlan{new_table_meta(std::move(integral.value()), params, gpu), {}};
+      return FilterPlan{new_table_data(std::move(integral.value()), gpu, is_cuda_caps(context.data)),
+                        advice(settings, context)};
+    return FilterPlan{new_table_meta(std::move(integral.value()), params, gpu), advice(settings, context)};
+  }
+
+  static std::string advice(const Settings& settings, const PlanContext& context) {
+    const Settings initial;
+    const auto unless = [](bool effect, const std::string& why) { return effect ? std::string() : why; };
+    const std::string output = "output=" + std::string(nick_of(settings.output, outputs));
+    const bool tables = settings.output == OUTPUT_PASSTHROUGH;
+    const auto only = [&](local::Operation operation) {
+      return unless(settings.output == OUTPUT_LOCAL + int(operation), output);
+    };
+    std::string text =
+        without_effect({{"layout", settings.layout != initial.layout, unless(tables, output)},
+                        {"sum-type", settings.sum_type != initial.sum_type, unless(tables, output)},
+                        {"squared", settings.squared, tables ? unless(!context.data, "video/x-integral") : output},
+                        {"channel", settings.channel != initial.channel, unless(tables, output)},
+                        {"radius", settings.radius != initial.radius, unless(!tables, output)},
+                        {"sensitivity", settings.sensitivity != initial.sensitivity, only(local::Operation::threshold)},
+                        {"search-radius", settings.search_radius != initial.search_radius, only(local::Operation::nlm)},
+                        {"strength", settings.strength != initial.strength, only(local::Operation::nlm)}});
+    // A controller may drive the radius, so the sentence does not name it.
+    if (const int used = local_params(settings).radius; used < settings.radius)
+      text = both(text, "radius counts as " + std::to_string(used) + ", the largest with " + output);
+    return text;
   }
 
   /// `type`, or the type that automatic means for this video.

@@ -18,7 +18,7 @@ const Kind& kind(const std::string& name) {
       {"integral",
        "cudaintegral",
        {"output=box-mean radius=3 squared=false", "output=threshold radius=9 squared=false",
-        "output=passthrough radius=3 squared=true"}},
+        "output=passthrough radius=7 squared=true"}},
       {"mosaic",
        "cudaintegral",
        {"output=pixelate radius=0 region=roi regions=\"0.1,0.1 0.9,0.2 0.5,0.9;0.5,0.5,0.4,0.5\"",
