@@ -34,6 +34,8 @@ if PACKAGE.is_dir():  # in the source tree the package cudavision need not be in
     sys.path.insert(0, str(PACKAGE))
 from gi.repository import GLib, Gst  # noqa: E402
 
+import troubles  # noqa: E402
+
 
 # Sound is not decoded, and a file without video is an error.
 DECODER = "uridecodebin caps=video/x-raw(ANY) expose-all-streams=false"
@@ -194,12 +196,7 @@ def location_of(stream):
 
 def text_of(message):
     """The sentence of an error message."""
-    error, _ = message.parse_error()
-    if error.matches(Gst.core_error_quark(), Gst.CoreError.MISSING_PLUGIN):
-        return "there is no video in it, or the plugin that decodes it is missing"
-    if error.matches(Gst.stream_error_quark(), Gst.StreamError.TYPE_NOT_FOUND):
-        return "it is no video, or of a kind that GStreamer does not know"
-    return error.message
+    return troubles.trouble_of(message)[1]
 
 
 def check(message):
@@ -207,10 +204,7 @@ def check(message):
     a password."""
     if not message or message.type != Gst.MessageType.ERROR:
         return
-    element, text = message.src, text_of(message)
-    while element and not element.find_property("uri"):
-        element = element.get_parent()
-    uri = element.get_property("uri") or "" if element else ""
+    uri, text = troubles.uri_of(message.src), text_of(message)
     raise Failure(f"{uris.name_of(uri)}: {uris.hide(text, uri)}" if uri else uris.hide(text))
 
 

@@ -4,22 +4,8 @@
 import urllib.parse
 
 import uris
-from common import Gst
 
 SETTINGS = "LIBRARY/SETTINGS"  # the errors with which elements of cudavision refuse a setting
-
-
-def kind_of(error) -> str:
-    """DOMAIN/CODE of a GLib.Error of GStreamer, such as RESOURCE/NOT_FOUND."""
-    for domain, quark, codes in (
-        ("LIBRARY", Gst.library_error_quark(), Gst.LibraryError),
-        ("RESOURCE", Gst.resource_error_quark(), Gst.ResourceError),
-        ("STREAM", Gst.stream_error_quark(), Gst.StreamError),
-        ("CORE", Gst.core_error_quark(), Gst.CoreError),
-    ):
-        if error.matches(quark, error.code):
-            return f"{domain}/{codes(error.code).value_nick.replace('-', '_').upper()}"
-    return "OTHER"
 
 
 def place_of(location: str) -> str:
@@ -36,10 +22,15 @@ def place_of(location: str) -> str:
 
 
 def about_error(kind: str, location: str) -> str:
-    """Of an error of this kind_of(), with which the pipeline of a camera failed. Empty if there is nothing to say."""
+    """Of an error of this kind (troubles.py), with which the pipeline of a camera failed. Empty if there is nothing to
+    say."""
     path, host = uris.path_of(location), place_of(location)
-    if kind == "RESOURCE/NOT_AUTHORIZED":
-        return "correct the user and the password in its uri"
+    if kind in ("RESOURCE/NOT_AUTHORIZED", "ANSWER/401", "ANSWER/407"):
+        return f"{'correct' if uris.user_of(location) else 'write'} the user and the password in its uri"
+    if kind == "ANSWER/403":
+        return "let this user see it in the settings of the camera, or write another user and password in its uri"
+    if kind in ("ANSWER/429", "ANSWER/453", "ANSWER/503"):
+        return "does it serve fewer viewers at a time than it has?"
     if kind in ("CORE/MISSING_PLUGIN", "STREAM/CODEC_NOT_FOUND", "STREAM/WRONG_TYPE", "STREAM/TYPE_NOT_FOUND"):
         return "let it send H.264, or install gstreamer1.0-libav and gstreamer1.0-plugins-bad, which decode more"
     if kind == "RESOURCE/NO_SPACE_LEFT":
@@ -48,8 +39,10 @@ def about_error(kind: str, location: str) -> str:
         return "is it plugged in, and does no other program use it?"
     if path is not None:
         return ""
-    if kind == "RESOURCE/NOT_FOUND":
+    if kind in ("RESOURCE/NOT_FOUND", "ANSWER/404"):
         return "correct the path in its uri: the camera does not know it"
+    if kind.startswith("ANSWER/"):
+        return "it is switched on, but refuses this: compare the path in its uri with what its manual says"
     if kind.startswith(("RESOURCE/", "STREAM/FAILED")):
         return f"is it switched on and connected, and is {host or 'the address in its uri'} right?"
     return ""

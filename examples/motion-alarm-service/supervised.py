@@ -9,6 +9,7 @@ import time
 
 import advice
 import common
+import troubles
 from common import Gst
 
 log = logging.getLogger("motion-alarm")
@@ -92,7 +93,7 @@ class Supervised(threading.Thread):
         return text
 
     def advice_about(self, kind: str, came: bool) -> str:
-        """What a person can do: `kind` is "end", "silence" or that of an error (advice.kind_of); `came`: there
+        """What a person can do: `kind` is "end", "silence" or that of an error (troubles.py); `came`: there
         were frames."""
         return ""
 
@@ -138,7 +139,7 @@ class Supervised(threading.Thread):
     def why(self, message) -> str:
         """A sentence about the message with which a pipeline ended; None: it was silent for too long. Raises Wrong."""
         if message and message.type == Gst.MessageType.ERROR:
-            kind, text = advice.kind_of(message.parse_error()[0]), common.text_of(message)
+            kind, text = troubles.trouble_of(message)
             if kind == advice.SETTINGS:
                 raise Wrong(self.setting(text))
         elif message:

@@ -6,32 +6,14 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 
 #include "json.hpp"
+#include "troubles.hpp"
 #include "uris.hpp"
 
 namespace {
 
 bool starts_with(const std::string& text, const char* prefix) { return text.rfind(prefix, 0) == 0; }
-
-/// The text of an error or a warning. Of the details, only the last line is for users.
-std::string text_of(GstMessage* message) {
-  GError* error = nullptr;
-  gchar* debug = nullptr;
-  if (GST_MESSAGE_TYPE(message) == GST_MESSAGE_ERROR)
-    gst_message_parse_error(message, &error, &debug);
-  else
-    gst_message_parse_warning(message, &error, &debug);
-  std::string text = error->message;
-  const bool missing = g_error_matches(error, GST_CORE_ERROR, GST_CORE_ERROR_MISSING_PLUGIN);
-  if (missing) text = "there is no video in it, or the plugin that decodes it is missing";
-  const char* line = debug && !missing ? std::strrchr(debug, '\n') : nullptr;
-  if (line && line[1]) text += std::string(" (") + (line + 1) + ')';
-  g_clear_error(&error);
-  g_free(debug);
-  return text;
-}
 
 std::string time_now(const char* format) {
   GDateTime* now = g_date_time_new_now_utc();
@@ -275,9 +257,9 @@ void Input::drain() {
 void Input::on_bus(GstMessage* message) {
   switch (GST_MESSAGE_TYPE(message)) {
     case GST_MESSAGE_ERROR:
-      return fail(text_of(message));
+      return fail(trouble_of(message));
     case GST_MESSAGE_WARNING:
-      return complain(text_of(message));
+      return complain(trouble_of(message));
     case GST_MESSAGE_EOS:
       if (const std::string error = gate_->why_nothing(); !error.empty()) return fail(error);
       return stop();

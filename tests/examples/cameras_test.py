@@ -25,7 +25,7 @@ try:
 except (ImportError, ValueError) as error:
     print(f"skipped: no Python bindings of GStreamer, or no NumPy ({error})")
     sys.exit(77)
-from web_camera import WebCamera, pictures  # noqa: E402
+from web_camera import RefusingRtsp, WebCamera, pictures  # noqa: E402
 
 HANGS = 900  # seconds that nothing needs, however busy the machine is
 ALARM = [os.path.abspath(sys.argv.pop(1))]
@@ -187,6 +187,76 @@ class Snapshots(Case):
             for program in (ALARM, ALARM_PY, [*REPORT, "--clip"]):
                 with self.subTest(option=option, program=program):
                     self.assertIn(sentence, self.says(program, f"http://127.0.0.1:9/x#{option}"))
+
+
+class Refusals(Case):
+    """Each program says what a server answers, or why there is no server."""
+
+    def refuses(self, uri, sentence, every=False):
+        """`every`: also of the programs in Python, which share their code."""
+        for program in (ALARM, *([ALARM_PY, [*REPORT, f"--out={self.folder}", "--clip"]] if every else [])):
+            with self.subTest(uri=uri, program=program[0]):
+                said = self.says(program, uri)
+                self.assertRegex(said, sentence)
+                self.assertNotIn("secret", said)
+
+    def test_http(self):
+        camera = self.camera()
+        for status, sentence in ((403, "the server answers 403 Forbidden"), (404, "the server answers 404 Not Found"),
+                                 (503, "the server answers 503 Service Unavailable")):
+            camera.status = status
+            self.refuses(camera.uri(user="me:secret"), sentence)
+        for scheme in ("Basic", "Digest"):
+            camera = self.camera(password=PASSWORD, scheme=scheme)
+            for user in ("", "me:secret"):
+                self.refuses(camera.uri(user=user), r"wrong user or password \(401 Unauthorized\)",
+                             every=user and scheme == "Digest")
+
+    def test_rtsp(self):
+        for status in ("401 Unauthorized", "403 Forbidden", "453 Not Enough Bandwidth", "503 Service Unavailable"):
+            server = RefusingRtsp(status)
+            self.addCleanup(server.close)
+            self.refuses(f"rtsp://me:secret@{server.place}/x", fr"wrong user or password \({status}\)"
+                         if status.startswith("401") else f"the server answers {status}", status.startswith("403"))
+
+    def test_no_server(self):
+        for scheme in ("http", "rtsp"):
+            self.refuses(f"{scheme}://me:secret@127.0.0.1:9/x", "Could not connect to 127.0.0.1: Connection refused",
+                         every=True)
+            self.refuses(f"{scheme}://me:secret@camera.invalid/x", "Error resolving .camera.invalid")
+
+
+class Places(Case):
+    """Where a camera may be."""
+
+    def test_ipv6(self):
+        try:
+            camera = self.camera(host="::1")
+        except OSError as error:
+            self.skipTest(f"no IPv6: {error}")
+        for program in ([*ALARM, "--every=0"], ALARM_PY):
+            process = self.start(program, camera.uri("/video?pictures=3", "me:secret"))
+            self.lines(process, 1)
+            self.ends(process)
+
+    @unittest.skipUnless(shutil.which("openssl"), "no openssl")
+    def test_a_certificate_that_nobody_signed(self):
+        """It is refused, unless the URI says that any will do."""
+        file = self.folder / "certificate.pem"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", file, "-out",
+                        self.folder / "part", "-days", "2", "-subj", "/CN=camera"], check=True, capture_output=True)
+        file.write_bytes(file.read_bytes() + (self.folder / "part").read_bytes())
+        camera = self.camera(certificate=file)
+        for program in ([*ALARM, "--every=0"], ALARM_PY):
+            with self.subTest(program[0]):
+                self.assertIn("its certificate is not trusted; #certificate=any at the end of the URI accepts any",
+                              self.says(program, camera.uri()))
+                process = self.start(program, camera.uri("/video?pictures=3#certificate=any"))
+                self.lines(process, 1)
+                self.ends(process)
+                process = self.start(program, camera.uri("/snapshot#every=0.1&certificate=any"))
+                self.lines(process, 1)
+                self.ends(process)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import hashlib
 import http.server
 import pathlib
 import socket
+import socketserver
 import ssl
 import subprocess
 import tempfile
@@ -30,6 +31,30 @@ def pictures(count=12):
                         "all."], check=True)
         files = [file.read_bytes() for file in sorted(pathlib.Path(folder).iterdir())]
     return [file[:2] + comment + file[2:] for file in files]
+
+
+class RefusingRtsp:
+    """A server with RTSP that refuses each stream with a status and its text."""
+
+    def __init__(self, status):
+        class Handler(socketserver.StreamRequestHandler):
+            def handle(self):
+                while request := [line.strip() for line in iter(self.rfile.readline, b"\r\n") if line]:
+                    if not request[0]:
+                        return
+                    number = next(line for line in request if line.lower().startswith(b"cseq")).decode()
+                    answer = "200 OK" if request[0].startswith(b"OPTIONS") else status
+                    more = f'\r\nWWW-Authenticate: Basic realm="{REALM}"' if status.startswith("401") else ""
+                    self.wfile.write(f"RTSP/1.0 {answer}\r\n{number}{more}\r\n\r\n".encode())
+
+        self.server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.place = f"127.0.0.1:{self.server.server_address[1]}"
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
 
 
 class WebCamera:

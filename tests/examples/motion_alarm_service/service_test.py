@@ -28,6 +28,7 @@ import motion_alarm_service  # noqa: E402
 import mqtt  # noqa: E402
 import snapshot  # noqa: E402
 import supervised  # noqa: E402
+import troubles  # noqa: E402
 import wall  # noqa: E402
 
 common.parse("cudadiff ! fakesink")
@@ -454,16 +455,16 @@ class CommandLine(Case):
             errors.NOT_AUTHORIZED: "correct the user and the password in its uri",
             errors.NOT_FOUND: "correct the path in its uri: the camera does not know it",
         }.items():
-            kind = advice.kind_of(common.GLib.Error.new_literal(resource, "text", error))
+            kind = troubles.kind_of(common.GLib.Error.new_literal(resource, "text", error))
             self.assertEqual(expected, advice.about_error(kind, uri))
         library = common.GLib.Error.new_literal(
             common.Gst.library_error_quark(), "text", common.Gst.LibraryError.SETTINGS
         )
-        self.assertEqual(advice.SETTINGS, advice.kind_of(library))
+        self.assertEqual(advice.SETTINGS, troubles.kind_of(library))
         plugin = common.GLib.Error.new_literal(
             common.Gst.core_error_quark(), "text", common.Gst.CoreError.MISSING_PLUGIN
         )
-        self.assertIn("gstreamer1.0-libav", advice.about_error(advice.kind_of(plugin), uri))
+        self.assertIn("gstreamer1.0-libav", advice.about_error(troubles.kind_of(plugin), uri))
         self.assertIn('protocols = "tcp"', advice.about_silence(uri, False))
         self.assertIn("10.0.0.7:554", advice.about_silence(uri, True))
         self.assertEqual("", advice.about_end("/clips/a.mp4"))

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Why an input cannot be read. Elements that read from the network say little, so the answer of the server is taken
+// from their details, and where there was none, a connection of our own finds why.
+#pragma once
+
+#include <gst/gst.h>
+
+#include <string>
+
+/// The sentence of an error or a warning, which may have secrets.
+std::string trouble_of(GstMessage* message);
