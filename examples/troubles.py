@@ -7,7 +7,8 @@ import urllib.parse
 
 from gi.repository import Gio, GLib, Gst
 
-ANSWER = re.compile(r"^(?:Error \((\d{3})\): (.*)|([^(\n]+) \(([45]\d\d)\)(?:[,.].*)?)$", re.M)  # of rtspsrc, souphttpsrc
+# Of rtspsrc, and of souphttpsrc.
+ANSWER = re.compile(r"^(?:Error \((\d{3})\): (.*)|([^(\n]+) \(([45]\d\d)\)(?:[,.].*)?)$", re.M)
 PORTS = {"http": 80, "https": 443, "rtsp": 554, "rtsps": 322}
 PATIENCE = 5  # seconds for a connection
 

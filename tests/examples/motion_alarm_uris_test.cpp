@@ -23,6 +23,12 @@ int main(int argc, char** argv) {
       {"rtsp://me:secret@cam/x", "rtsp://cam/x", "rtsp://me:secret@cam/x"},
       {"rtsp://me:a/b?c#d@e@cam/x", "rtsp://cam/x", "rtsp://me:a%2Fb%3Fc%23d%40e@cam/x"},
       {"rtsp://me:a/b?c#d@cam/x", "rtsp://cam/x", "rtsp://me:a%2Fb%3Fc%23d@cam/x"},
+      {"rtsp://me:a#%&1@*b@cam/x", "rtsp://cam/x", "rtsp://me:a%23%25&1%40*b@cam/x"},
+      {"rtsp://me:50%25%@cam/x", "rtsp://cam/x", "rtsp://me:50%25%25@cam/x"},
+      {"http://me:secret@cam/x?a=1#every=2", "http://cam/x?a=***", "http://me:secret@cam/x?a=1"},
+      {"https://cam/x#every=0.5&certificate=any", "https://cam/x", "https://cam/x"},
+      {"rtsp://me:a#every=2@cam/x", "rtsp://cam/x", "rtsp://me:a%23every=2@cam/x"},
+      {"rtsp://cam/x#other=2", "rtsp://cam/x", "rtsp://cam/x#other=2"},
       {"rtsp://cam:554/x@y", "rtsp://***", "rtsp://cam:554/x@y"},
       {"rtsp://[::1]:554/x", "rtsp://[::1]:554/x", "rtsp://[::1]:554/x"},
       {"rtsp://[::1]:554/x@y", "rtsp://[::1]:554/x@y", "rtsp://[::1]:554/x@y"},
@@ -43,6 +49,15 @@ int main(int argc, char** argv) {
     if (opened.rfind("file:///clips/http:", 0) != 0)
       expect_same(row.location, opened, row.opened ? row.opened : row.location);
   }
+
+  using Options = std::map<std::string, std::string>;
+  for (const auto& [uri, options] :
+       {std::pair{"http://cam/x#every=2&certificate=any", Options{{"every", "2"}, {"certificate", "any"}}},
+        {"http://cam/x#every=", Options{{"every", ""}}},
+        {"http://cam/x#other=2&every=2", Options{}},
+        {"http://me:a#every=2@cam/x", Options{}},
+        {"/clips/x#every=2", Options{}}})
+    expect(options_of(uri) == options, std::string("the options of ") + uri);
 
   const std::string location = "http://me:se/cret@cam/x?user=admin&password=pass%20word&channel=1";
   for (const auto& [text, without] :

@@ -128,6 +128,20 @@ class Names(unittest.TestCase):
         _, values = inputs.source_of(f"file://localhost{__file__}")
         self.assertEqual(values["uri"], pathlib.Path(__file__).as_uri())
 
+    def test_percent_and_options(self):
+        """A % that begins no escape, and how the programs read an input."""
+        for uri, opened, options in (
+            ("rtsp://me:a#%&1@*b@cam/x", "rtsp://me:a%23%25&1%40*b@cam/x", {}),
+            ("rtsp://me:50%25%@cam/x", "rtsp://me:50%25%25@cam/x", {}),
+            ("http://me:secret@cam/x?a=1#every=2", "http://me:secret@cam/x?a=1", {"every": "2"}),
+            ("https://cam/x#every=&certificate=any", "https://cam/x", {"every": "", "certificate": "any"}),
+            ("rtsp://me:a#every=2@cam/x", "rtsp://me:a%23every=2@cam/x", {}),
+            ("rtsp://cam/x#other=2&every=2", "rtsp://cam/x#other=2&every=2", {}),
+            ("/clips/x#every=2", "/clips/x#every=2", {}),
+        ):
+            self.assertEqual((uris.opened(uri), uris.options_of(uri)), (opened, options), uri)
+            self.assertNotIn("every", uris.shown(uri) if uris.path_of(uri) is None else "")
+
     def test_errors_name_the_input(self):
         """An error of an element inside of uridecodebin names its URI, without the secrets."""
         for uri, name in (("http://me:secret@127.0.0.1:9/x?password=secret", "http://127.0.0.1:9/x?password=***"),

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A camera with HTTP on a free port of 127.0.0.1 or ::1, for tests: Motion JPEG at /video, single pictures at /snapshot,
-pictures in a row without parts at /row. The query says how: pictures=2 (then it sends nothing more, and does not end
-the answer), rate=25 a second, sound=before or after each picture, length=no, times=yes, type=image/jpg."""
+"""A camera with HTTP on a free port of 127.0.0.1 or ::1, for tests: Motion JPEG at /video, single pictures at
+/snapshot, pictures in a row without parts at /row. The query says how: pictures=2 (then it sends nothing more, and ends
+the answer with end=yes only), rate=25 a second, sound=before or after each picture, length=no, times=yes,
+type=image/jpg. And a server with RTSP that refuses all."""
 
 import base64
 import hashlib

@@ -3,7 +3,6 @@
 127.0.0.1. Every wait has an end, but no test depends on how fast the machine is."""
 
 import collections
-import http.server
 import json
 import os
 import pathlib
@@ -13,7 +12,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import unittest
 import urllib.request
@@ -22,6 +20,7 @@ import paho.mqtt.client as paho
 from prometheus_client.parser import text_string_to_metric_families
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(1, str(HERE.parent))  # web_camera.py
 EXAMPLE = HERE.parents[2] / "examples" / "motion-alarm-service"
 PROGRAM = EXAMPLE / "motion_alarm_service.py"
 MOSQUITTO = shutil.which("mosquitto", path=os.environ["PATH"] + ":/usr/sbin")
@@ -146,37 +145,6 @@ class RtspCamera:
         self.process.wait()
         self.process.stdin.close()
         self.process.stdout.close()
-
-
-class HttpCamera:
-    """A camera with Motion JPEG. Each connection gives 20 pictures, then the server closes it."""
-
-    def __init__(self, jpeg: bytes):
-        self.paths = []
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(handler):
-                self.paths.append(handler.path)
-                handler.send_response(200)
-                handler.send_header("Content-Type", "multipart/x-mixed-replace;boundary=picture")
-                handler.end_headers()
-                for _ in range(20):
-                    handler.wfile.write(
-                        b"--picture\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%b\r\n" % (len(jpeg), jpeg)
-                    )
-                    time.sleep(0.05)
-
-            def log_message(self, *_):
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        self.uri = f"http://me:{SECRET}@127.0.0.1:{self.server.server_port}/stream?user=me&pwd={SECRET}"
-
-    def close(self):
-        self.server.shutdown()
-        self.server.server_close()
 
 
 class Service:

@@ -5,7 +5,8 @@ import signal
 import time
 import unittest
 
-from helpers import SECRET, Case, HttpCamera, RtspCamera, launch, wait_for
+from helpers import SECRET, Case, RtspCamera, launch, wait_for
+from web_camera import WebCamera, pictures
 
 BLUE = "0xff0000ff"
 
@@ -153,25 +154,15 @@ zones = "way in: 0,0 640,0 640,100"
         self.assertEqual(0, service.stop())
 
     def test_http_ends_and_a_wrong_password(self):
-        picture, door = self.folder / "picture.jpg", self.rtsp()
-        launch(
-            "videotestsrc",
-            "num-buffers=1",
-            "!",
-            "video/x-raw,format=I420,width=320,height=240",
-            "!",
-            "jpegenc",
-            "!",
-            "filesink",
-            f"location={picture}",
-        )
+        door = self.rtsp()
         launch("audiotestsrc", "num-buffers=20", "!", "wavenc", "!", "filesink", f"location={self.folder}/sound.wav")
-        camera = HttpCamera(picture.read_bytes())
+        camera = WebCamera(pictures(20))
         self.addCleanup(camera.close)
+        uri = camera.uri(f"/video?pictures=20&end=yes&pwd={SECRET}", f"me:{SECRET}")
         service = self.service(
             f"""
 [camera.yard]
-uri = "{camera.uri}"
+uri = "{uri}"
 source = {{ is-live = true, do-timestamp = true }}
 [camera.door]
 uri = "{door.uri.replace('me:', 'you:')}"
@@ -182,8 +173,8 @@ uri = "{self.folder}/sound.wav"
 """,
             {"DOOR_PASSWORD": SECRET},
         )
-        wait_for("three connections", lambda: len(camera.paths) >= 3)
-        self.assertIn(SECRET, camera.paths[0])  # the camera gets it
+        wait_for("three connections", lambda: len(camera.asked) >= 3)
+        self.assertIn(SECRET, camera.asked[0])  # the camera gets it
         service.wait_metric("camera_frames_total", "yard", least=25)
         service.wait_metric("camera_reconnects_total", "yard", least=2)
         for name in ("door", "nowhere", "sound"):

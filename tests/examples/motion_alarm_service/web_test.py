@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Cameras that come by HTTP: Motion JPEG and snapshot URLs."""
+
+import sys
+import unittest
+import urllib.request
+from unittest import mock
+
+from helpers import EXAMPLE, SECRET, Case, wait_for
+from web_camera import WebCamera, pictures
+
+sys.path[1:1] = [str(EXAMPLE), str(EXAMPLE.parent)]
+import camera  # noqa: E402
+import checks  # noqa: E402
+import common  # noqa: E402
+import config  # noqa: E402
+
+PASSWORD = f"a#%&1@*b{SECRET}"
+
+
+class Web(Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.files = pictures()
+
+    def web(self, **options):
+        found = WebCamera(self.files, **options)
+        self.addCleanup(found.close)
+        return found
+
+    def test_motion_jpeg(self):
+        """A camera that sends three pictures and then nothing is online with the first one, at any rate, with sound,
+        and with the properties of its source that the page has named."""
+        web, digest = self.web(), self.web(password=PASSWORD, scheme="Digest")
+        live = "source = { is-live = true, do-timestamp = true }"
+        cameras = {
+            "slow": (web.uri("/video?pictures=3&rate=1"), ""),
+            "usual": (web.uri("/video?pictures=3&rate=5"), ""),
+            "fast": (web.uri("/video?pictures=3&rate=25"), ""),
+            "live": (web.uri("/video?pictures=3&rate=5"), live),
+            "sound": (web.uri("/video?pictures=3&rate=25&sound=before"), ""),
+            "talk": (web.uri("/video?pictures=3&rate=25&sound=after"), live),
+            "digest": (digest.uri("/video?pictures=3", f"me:{PASSWORD}"), ""),
+        }
+        service = self.service("".join(f"[camera.{name}]\nuri = '{uri}'\n{more}\n"
+                                       for name, (uri, more) in cameras.items()))
+        for name in cameras:
+            service.wait_metric("camera_frames_total", name, least=3)
+            self.assertEqual(0, service.metrics()["camera_reconnects_total", name])
+        self.assertEqual(0, service.stop())
+
+    def test_a_snapshot_url(self):
+        """It is online while it answers, and offline while it does not. Its motion is recorded."""
+        web = self.web(password=PASSWORD)
+        service = self.service(f"""
+[recording]
+folder = "{self.folder}/clips"
+before = 0
+after = 0
+[camera.door]
+uri = '{web.uri("/snapshot#every=0.1", f"me:{PASSWORD}")}'
+recording = true
+[camera.door.cudadiff]
+gap = 0.3
+""")
+        service.wait_metric("camera_frames_total", "door", least=20)
+        self.assertEqual((1, 0), tuple(service.metrics()[f"camera_{name}", "door"] for name in ("up", "reconnects_total")))
+        web.status = 500
+        wait_for("the loss", lambda: service.metrics()["camera_up", "door"] == 0)
+        wait_for("why", lambda: "door: lost: the server answers 500 Internal Server Error: it is switched on, but refuses "
+                 "this" in service.log)
+        service.wait_metric("camera_clips_total", "door")
+        web.status = 200
+        service.wait_metric("camera_up", "door")
+        web.password = "another"
+        wait_for("the line of the log", lambda: "lost: wrong user or password (401 Unauthorized): correct the user and "
+                 "the password in its uri" in service.log)
+        self.assertEqual(0, service.stop())
+
+    def test_a_camera_for_one_viewer(self):
+        """The service asks once, also if it records the camera and shows it, and says what others may keep from it."""
+        web = self.web(viewers=1)
+        other = urllib.request.urlopen(web.uri())
+        service = self.service(f"""
+[wall]
+sink = "fakesink"
+[recording]
+folder = "{self.folder}/clips"
+[camera.door]
+uri = "{web.uri()}"
+recording = true
+""")
+        wait_for("why", lambda: "door: lost: the server answers 503 Service Unavailable: does it serve fewer viewers at a "
+                 "time than it has?" in service.log)
+        other.close()
+        service.wait_metric("camera_up", "door")
+        refused = web.refused
+        service.wait_metric("camera_frames_total", "door", least=20)
+        self.assertEqual(refused, web.refused)
+        self.assertEqual(0, service.stop())
+
+    def test_a_long_interval(self):
+        """A picture that nobody asked for is not missing."""
+        for uri, interval in {"http://127.0.0.1:9/x#every=120": 120, "http://127.0.0.1:9/x": 0, "test": 0}.items():
+            settings = config.Camera(uri=uri, key="door")
+            self.assertEqual(interval, camera.Camera(settings, config.Reconnect(), mock.Mock()).interval)
+
+    def test_wrong_options(self):
+        with self.assertRaisesRegex(common.Failure, r"^uri in \[camera.door\]: #every= must be 0.04 to 86400 s"):
+            checks.check(config.Camera(uri="http://127.0.0.1:9/x#every=0", key="door"))
+
+
+if __name__ == "__main__":
+    unittest.main()
