@@ -68,7 +68,8 @@ for folder in kernels elements fuzz soak bench; do
 done
 
 # The host compiles the peers, if it has their toolkit.
-cp "$here"/bench/{peers.cu,peer.h,bench_pipelines.py,cvcuda_peers.py,report.py,plot.py} "$bundle/tests/bench/"
+cp "$here"/bench/{peers.cu,peer.h,bench_pipelines.py,machine.py,cvcuda_peers.py,report.py,plot.py} \
+  "$bundle/tests/bench/"
 cp "$here"/gpu/*.py "$bundle/tests/gpu/"
 cp -r "$root/gst/python/cudavision" "$bundle/python/"
 install -m 755 "$here/gpu/run.sh" "$bundle/run.sh"

@@ -44,6 +44,8 @@ import statistics
 import subprocess
 import sys
 
+from machine import machine
+
 PCIE_BYTES_PER_SECOND = 55e9  # one direction, pinned (16 lanes of PCIe 5)
 CUDA = 'video/x-raw(memory:CUDAMemory)'
 SYSTEM = 'video/x-raw'
@@ -458,7 +460,8 @@ def main():
     cases = [case for case in CASES if options.backend in case.backends]
     cases += [case for clip in options.clip for case in cases_of(clip, options.backend)]
     failures, rows = 0, []
-    print(f"# {options.backend}, 1080p, medians of {options.turns} turns\n"
+    here = machine()
+    print(f"# {options.backend}, 1080p, medians of {options.turns} turns; {here}\n"
           f"{'':61} {'memory':6} {'fps':>8} {'without':>9} {'µs/frame':>9} {'µs/element':>10}")
     for case in cases:
         if not re.search(options.only, case.name):
@@ -503,7 +506,8 @@ def main():
               f"{marks.count('missed')} missed")
     if options.json:
         with open(options.json, 'w', encoding='utf-8') as file:
-            json.dump({'backend': options.backend, 'turns': options.turns, 'pipelines': rows}, file, indent=1)
+            json.dump({'backend': options.backend, 'turns': options.turns, 'machine': here, 'pipelines': rows}, file,
+                      indent=1)
     return 1 if failures else 0
 
 

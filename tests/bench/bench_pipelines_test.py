@@ -120,6 +120,12 @@ class OnAGpuHost(Bench):
 
 
 class OnThisMachine(Bench):
+    def test_the_bundle_has_what_it_imports(self):
+        bundle = (BENCH.parents[1] / 'gpu-bundle.sh').read_text(encoding='utf-8')
+        for module in re.findall(r'^(?:from|import) (\w+)', BENCH.read_text(encoding='utf-8'), re.MULTILINE):
+            if (BENCH.parent / f'{module}.py').exists():
+                self.assertIn(f',{module}.py,', bundle)
+
     def test_each_element_has_a_case(self):
         done = bench('--check')
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)

@@ -43,10 +43,11 @@ try:
 except (ImportError, ValueError) as error:
     print(f"skipped: {error}", file=sys.stderr)
     sys.exit(77)
+from machine import machine  # noqa: E402
 
 SERVICE = pathlib.Path(__file__).resolve().parents[2] / "examples" / "motion-alarm-service" / "motion_alarm_service.py"
 SOURCE = {"protocols": "tcp", "latency": 0}
-SETTLE = 8  # seconds until all decode, and until the background is known
+SETTLE = 8  # seconds after the first frame until all decode, and until the background is known
 
 
 @dataclasses.dataclass(frozen=True)
@@ -218,15 +219,22 @@ def free_port():
         return listener.getsockname()[1]
 
 
-def measure(process, frames, seconds):
-    """Lets a process settle. Returns its CPU time for a frame in ms, its frames a second, and its memory."""
+def measure(process, frames, seconds, begin=lambda: None):
+    """Lets a process settle, and calls begin(). frames() gives the numbers of frames that came and that were left out.
+    Returns its CPU time for a frame in ms, its frames a second, its memory, and the frames that it left out."""
+    last = time.monotonic() + 60
+    while not frames()[0]:
+        if process.poll() is not None or time.monotonic() > last:
+            sys.exit("no frame came in 60 s")
+        time.sleep(0.2)
     time.sleep(SETTLE)
-    began, before, count = time.monotonic(), seconds_of(process.pid), frames()
+    began, before, (count, left_out) = time.monotonic(), seconds_of(process.pid), frames()
+    begin()
     time.sleep(seconds)
-    cpu, came, took = seconds_of(process.pid) - before, frames() - count, time.monotonic() - began
-    if not came:
+    cpu, (came, dropped), took = seconds_of(process.pid) - before, frames(), time.monotonic() - began
+    if came == count:
         sys.exit("no frame came")
-    return 1000 * cpu / came, came / took, memory_of(process.pid)
+    return 1000 * cpu / (came - count), (came - count) / took, memory_of(process.pid), dropped - left_out
 
 
 def run_decoder(uri, cameras, seconds):
@@ -236,7 +244,7 @@ def run_decoder(uri, cameras, seconds):
     def frames():
         process.stdin.write("\n")
         process.stdin.flush()
-        return int(process.stdout.readline())
+        return int(process.stdout.readline()), 0
 
     try:
         return measure(process, frames, seconds)
@@ -298,7 +306,7 @@ track-hold = 0.2
 
 
 def run_service(uri, cameras, seconds, folder, broker, latencies, arguments):
-    """Watches cameras. Returns what measure() does, and the number of frames that were left out in this time."""
+    """Watches cameras. Returns what measure() does."""
     port = free_port()
     text = f"[mqtt]\nport = {broker}\ndiscovery = \"\"\n[metrics]\nport = {port}\n"
     if arguments.recording:
@@ -314,22 +322,14 @@ recording = {str(arguments.recording).lower()}
     file.write_text(text)
     process = subprocess.Popen([sys.executable, SERVICE, file])
 
-    dropped = []
-
     def frames():
-        """Called at the beginning and at the end of what is measured."""
         lines = subprocess.run(["curl", "-s", f"http://127.0.0.1:{port}/metrics"], capture_output=True, text=True,
-                               check=True).stdout.splitlines()
-        came, left_out = (int(sum(float(line.split()[1]) for line in lines
-                                  if line.startswith(f"cudavision_camera_{name}_total{{"))) for name in
-                          ("frames", "dropped"))
-        if not dropped:
-            latencies.found.clear()
-        dropped.append(left_out)
-        return came
+                               check=False).stdout.splitlines()  # nothing before the service answers
+        return [int(sum(float(line.split()[1]) for line in lines
+                        if line.startswith(f"cudavision_camera_{name}_total{{"))) for name in ("frames", "dropped")]
 
     try:
-        return *measure(process, frames, seconds), dropped[-1] - dropped[0]
+        return measure(process, frames, seconds, latencies.found.clear)
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait()
@@ -380,8 +380,7 @@ def main():
 
 def compare(uri, folder, broker, latencies, arguments):
     """Prints the table."""
-    print(f"{os.cpu_count()} processors, load before {os.getloadavg()[0]:.1f}; {arguments.seconds} s each; "
-          f"preset={arguments.preset}"
+    print(f"{machine()}; {arguments.seconds} s each; preset={arguments.preset}"
           f"{'; recording' if arguments.recording else ''}\n")
     print("| cameras | frames/s: decoder, service | CPU ms a frame: decoder, service | motion ÷ decoder | memory MiB: "
           "decoder, service "

@@ -31,6 +31,7 @@ import urllib.request
 
 import camera_cost
 from camera_cost import GLib, Gst, GstRtspServer
+from machine import machine
 
 BAD = "stalls", "garbage", "resizes"
 PERIOD, BAD_SECONDS = 60, 20
@@ -171,7 +172,7 @@ def run(arguments, folder, mosquitto):
         try:
             time.sleep(camera_cost.SETTLE)
             watch, now = Watch(process, server, metrics, names), numbers(metrics)
-            print(f"{os.cpu_count()} processors, {len(names)} cameras, preset={arguments.preset}\n"
+            print(f"{machine()}; {len(names)} cameras, preset={arguments.preset}\n"
                   "  sent  analysed  decoded  encoded  service  server  memory   load\n"
                   "  /s         /s  dropped  dropped     CPUs    CPUs     MiB          not there")
             latencies.found.clear()

@@ -14,7 +14,9 @@ One row each, one after the other, for `seconds`; --only leaves the others out:
   seconds).
 Lost: of the frames that the source sent in this time, those that did not leave the element; of the service, those that
 it left out by its own metrics, and what is missing of 25 a second for each camera: a few of these, at the ends, are
-not lost. The plugin is found with GST_PLUGIN_PATH. Exit status 77 if something is missing (see camera_cost.py)."""
+not lost. The rows of elements need no CLIP. The plugin is found with GST_PLUGIN_PATH. Exit status: 0; 1 if a pipeline
+failed, with one sentence on stderr; 77 if something is missing (the program of --timing; for the service see
+camera_cost.py)."""
 import argparse
 import json
 import os
@@ -25,6 +27,7 @@ import time
 
 import camera_cost
 from camera_cost import Gst
+from machine import machine
 
 RATE = 25
 FORMAT = f"video/x-raw,format=NV12,width=1920,height=1080,framerate={RATE}/1"
@@ -43,7 +46,9 @@ def element_row(program, element, seconds):
     done = subprocess.run([program, "--limit", str(seconds + 60),
                            *f"videotestsrc is-live=true num-buffers={frames} pattern=ball ! {FORMAT} "
                            f"! {element} name=timed ! fakesink name=last sync=false".split()], capture_output=True,
-                          text=True, check=True)
+                          text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{element}: {(done.stderr.splitlines() or ['no output'])[0]}")
     said = json.loads(done.stdout)
     times = [said["latency_us"][key] / 1000 for key in ("median", "p99", "p999", "worst")]
     print(f"| {element} | {said['latency_us']['count']} | {' | '.join(f'{each:.2f}' for each in times)} | "
@@ -83,7 +88,9 @@ def message_row(backend, preset, seconds):
         time.sleep(max(0, begin + sent / RATE - time.monotonic()))
         source.emit("push-buffer", pictures[sent // 10 % 2 if sent > 2 * RATE else 0].copy())
     source.emit("end-of-stream")
-    bus.timed_pop_filtered(60 * Gst.SECOND, Gst.MessageType.EOS | Gst.MessageType.ERROR)
+    end = bus.timed_pop_filtered(60 * Gst.SECOND, Gst.MessageType.EOS | Gst.MessageType.ERROR)
+    if not end or end.type == Gst.MessageType.ERROR:
+        sys.exit(f"cudadiff: {end.parse_error()[0].message if end else 'no end of stream in 60 s'}")
     rendered = pipeline.get_by_name("sink").get_property("stats").get_value("rendered")
     pipeline.set_state(Gst.State.NULL)
     row(f"cudadiff preset={preset}, motion to message", found, f"{sent - rendered} of {sent}")
@@ -113,10 +120,12 @@ def main():
     arguments = parser.parse_args()
     arguments.recording = False
     Gst.init(None)
-    if not camera_cost.can_run(arguments.clip):
+    if arguments.only != "elements" and not camera_cost.can_run(arguments.clip):
         return 77
-    print(f"{os.cpu_count()} processors, load before {os.getloadavg()[0]:.1f}; {arguments.seconds} s each; "
-          f"backend={arguments.backend}\n")
+    if arguments.only != "service" and not os.access(arguments.timing, os.X_OK):
+        print("skipped: no program", arguments.timing, file=sys.stderr)
+        return 77
+    print(f"{machine()}; {arguments.seconds} s each; backend={arguments.backend}\n")
     print("| milliseconds | frames or messages | median | 99 % | 99.9 % | worst | frames lost | load |\n| --- | --- | "
           "--- | --- | --- | --- | --- | --- |")
     if arguments.only != "service":

@@ -297,4 +297,4 @@ class Parts(unittest.TestCase):
 
 if __name__ == '__main__':
     motion_run.need_plugin()
-    unittest.main(verbosity=1)
+    unittest.main(verbosity=2)

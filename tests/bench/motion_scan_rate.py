@@ -28,6 +28,7 @@ try:
 except (ImportError, ValueError) as error:
     print(f'skipped: {error}', file=sys.stderr)
     sys.exit(77)
+from machine import machine  # noqa: E402
 
 
 def use_one_thread(_, __, element):
@@ -96,7 +97,7 @@ def main():
     if not importlib.util.find_spec('ray'):
         print('skipped: no Ray', file=sys.stderr)
         sys.exit(77)
-    print('load', *(f'{value:.1f}' for value in os.getloadavg()))
+    print(machine())
     for clip in args.clips:
         with tempfile.TemporaryDirectory() as folder:
             links = [os.path.join(folder, f'{number}{pathlib.Path(clip).suffix}') for number in range(args.copies)]

@@ -7,7 +7,7 @@
 For each clip, in turns: decode it; decode it and run cudadiff (preset=outdoor output=passthrough, no messages); write
 its report. Each is a process, with its start. Prints the best frames/s of each and its share of decoding, and the
 processor time likewise. GStreamer must find the plugin (GST_PLUGIN_PATH). `--program` is another motion_report.py, to
-compare with an older one."""
+compare with an older one. Exit status 1, with one sentence on stderr, if one of them failed."""
 import argparse
 import pathlib
 import re
@@ -16,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+from machine import machine
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DECODE = "gst-launch-1.0", "-q", "uridecodebin", "caps=video/x-raw(ANY)", "expose-all-streams=false"
@@ -26,9 +28,11 @@ ELEMENT = ("!", "queue", "!", "cudadiff", "preset=outdoor", "output=passthrough"
 def run(command):
     """Runs a command. Returns its seconds, its processor seconds, and what it printed."""
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-    said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    done = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{command[0]} failed with exit status {done.returncode}")
     seconds, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
-    return seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, said
+    return seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, done.stdout
 
 
 def measure(clip, program, rounds):
@@ -57,6 +61,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--program", default=str(ROOT / "examples/motion-report/motion_report.py"))
     args = parser.parse_args()
+    print(machine())
     for clip in args.clips:
         measure(clip, args.program, args.rounds)
         sys.stdout.flush()

@@ -531,4 +531,4 @@ class Incomplete(Clips):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)

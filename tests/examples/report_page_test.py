@@ -340,4 +340,4 @@ def structure(text):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)

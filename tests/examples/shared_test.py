@@ -333,4 +333,4 @@ def brightness(jpeg):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)

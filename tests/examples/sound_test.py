@@ -208,4 +208,4 @@ class Sound(clips_test.Clips):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)
