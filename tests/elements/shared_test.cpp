@@ -543,9 +543,9 @@ TEST(accepts_settings_while_it_reverts_bad_ones, Each::run) {
     return GST_BUS_PASS;
   };
   gst_bus_set_sync_handler(GST_ELEMENT_BUS(rig.element()), mend, &second, nullptr);
-  set(rig.element(), its.bad.back().settings);
+  set(rig.element(), its.bad[0].settings);
   EXPECT_SAME(rig.filter(frame), filtered(run, its.second, video, frame));
-  EXPECT_CONTAINS(rig.warning().text, its.bad.back().property);
+  EXPECT_CONTAINS(rig.warning().text, its.bad[0].property);
   EXPECT_EQ(rig.warning().text, "");
   gst_bus_set_sync_handler(GST_ELEMENT_BUS(rig.element()), nullptr, nullptr, nullptr);
 }
