@@ -14,8 +14,8 @@ packages_report=(python3-gi python3-gst-1.0 python3-numpy gir1.2-gst-plugins-bas
 packages_test=(libgtest-dev libbenchmark-dev valgrind python3 python3-numpy cppcheck flake8 shellcheck)
 packages_fuzz=(clang llvm libclang-rt-dev python3-venv)  # tests/fuzz/fuzz.sh
 # Large programs that single tests use, by the word that asks for them (WITH='mqtt browser' tests/run.sh). Tests skip
-# without them. Debian's OpenCV for Python is 2 MB where GStreamer's CUDA library is, which has all of OpenCV, and else 81
-# MB (Debian 12); PyPI's needs 60 MB and a Python without Debian's bindings.
+# without them. Debian's OpenCV for Python is 2 MB where the development files of GStreamer's CUDA library are, which
+# need all of OpenCV, and 81 MB without them (Debian 12). PyPI's is 61 MB, and not for Debian's Python and NumPy.
 declare -A packages_with=(
   [browser]='chromium chromium-driver python3-selenium fonts-dejavu-core'
   [mkdocs]=mkdocs

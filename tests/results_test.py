@@ -139,7 +139,8 @@ class Results(unittest.TestCase):
         """Programs that ran nothing, and cases of others by their reason; the count stays the last line."""
         log = self.root / "rows"
         log.write_text("PASS\tkernels_a\t1.0\t5\t0\t3\tno GPU\t2 no GPU\t1 no NPP\n"
-                       "SKIP\tmqtt\t0.1\t0\t0\t1\tno broker\t1 no broker\n" + "".join(f"PASS\tk{i}\t1.0\t5\t0\t2\tno GPU\t2 no GPU\n" for i in range(4))
+                       "SKIP\tmqtt\t0.1\t0\t0\t1\tno broker\t1 no broker\n"
+                       + "".join(f"PASS\tk{i}\t1.0\t5\t0\t2\tno GPU\t2 no GPU\n" for i in range(4))
                        + "FAIL\tf\t1.0\t0\t1\t1\texit status 1\t1 no NPP\n")
         result = subprocess.run([sys.executable, TESTS / "results.py", "--table", log], capture_output=True, text=True)
         self.assertEqual((result.returncode, result.stderr), (1, ""))

@@ -80,7 +80,8 @@ class OnAGpuHost(Bench):
         done, rows, _ = self.table('--clip=/media/first.mp4', '--clip=/media/second.mp4', '--turns=2')
         self.assertNotIn('skipped', done.stdout)
         for clip in 'first', 'second':
-            for suffix in ('', ', blur, sharpen', ', motion, no metas', *(f', scan, {n} at a time' for n in (1, 4, 16))):
+            scans = (f', scan, {n} at a time' for n in (1, 4, 16))
+            for suffix in ('', ', blur, sharpen', ', motion, no metas', *scans):
                 row = rows[f'decode {clip}.mp4{suffix}', 'NV12']
                 self.assertEqual(len(row['seconds']['with']), 2)
                 self.assertEqual('share_of_source' in row, 'scan' in suffix)
