@@ -3,7 +3,8 @@
 # Runs the .validatetest files of this folder by GStreamer's validate.
 # Debian has no package of gst-validate-1.0 (12, 13): exit status 77 where it is missing.
 set -eu
-command -v gst-validate-1.0 >/dev/null || { echo 'skipped: no gst-validate-1.0: Debian 12 and 13 have no package'; exit 77; }
+command -v gst-validate-1.0 >/dev/null || \
+  { echo 'skipped: no gst-validate-1.0: Debian 12 and 13 have no package'; exit 77; }
 here=$(cd "$(dirname "$0")" && pwd)
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
