@@ -4,7 +4,7 @@
 zones=… or lines=… events of objects (enter, leave, stopped, cross …) are printed too.
 Needs python3-gi and gir1.2-gst-plugins-base-1.0."""
 import datetime, json, os, re, signal, sys, warnings
-import common, inputs, part, uris
+import common, inputs, part, upright, uris
 from shortest import Shortest
 from common import GLib, Gst
 import gi
@@ -20,13 +20,14 @@ class Input:
     def start(self):
         source, values = inputs.source_of(self.location)
         interval = 0 if options.min_event else 2**63
-        self.pipeline = common.parse(f"{source} ! queue name=in ! videoconvert ! cudadiff name=diff output=passthrough "
-                                     f"message-interval={interval} ! video/x-raw "
+        self.pipeline = common.parse(f"{source} ! queue name=in ! videoconvert name=shown ! cudadiff name=diff "
+                                     f"output=passthrough message-interval={interval} ! video/x-raw "
                                      "! appsink name=sink sync=false max-buffers=1 emit-signals=true", source=values)
         inputs.prepare(self.pipeline, self.location, self.on_live)
         self.gate = part.Gate(self.pipeline.get_by_name("in").get_static_pad("sink"), chosen)
         for text in properties:
             inputs.set_property(self.pipeline.get_by_name("diff"), text)
+        upright.keep(self.pipeline.get_by_name("shown").get_static_pad("sink"))
         hold = self.pipeline.get_by_name("diff").get_property("track-hold")
         self.shortest = Shortest(options.min_event, hold)
         self.pipeline.get_by_name("sink").connect("new-sample", self.on_frame)

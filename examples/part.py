@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Optional
 
 import common
+import upright
 from common import GLib, Gst
 
 FORMS = "frames (250), seconds (10.0 or 10s) or hh:mm:ss (00:00:10.5)"
@@ -145,6 +146,8 @@ def stream_time_of(pad, buffer):
 def is_indexed(pad):
     """Whether the source before a sink pad has a demuxer that finds any time exactly."""
     element = pad.get_peer() and pad.get_peer().get_parent_element()
+    if element and element.get_name() == upright.NAME:  # it came before the pad
+        return is_indexed(element.get_static_pad("sink"))
     if not isinstance(element, Gst.Bin):
         return False
     found, names = element.iterate_recurse(), []

@@ -18,6 +18,7 @@ import advice
 import clip_facts
 import common
 import inputs
+import upright
 import uris
 from best_view import BestView, Inputs
 from checks import text_of
@@ -96,12 +97,13 @@ class Camera(Supervised):
         self.live, self.last_pts, self.counted = False, Gst.CLOCK_TIME_NONE, 0
         description, values = inputs.source_of(self.settings.uri)
         pipeline = common.parse(
-            f"{description} ! queue name=queue ! videoconvert ! cudadiff name=diff "
+            f"{description} ! queue name=queue ! videoconvert name=shown ! cudadiff name=diff "
             "! appsink name=sink max-buffers=1 drop=true wait-on-eos=false",
             source=values,
             diff={"message-interval": 2**63, "output": "passthrough"},
         )
         self.diff, self.sink, source = (pipeline.get_by_name(name) for name in ("diff", "sink", "source"))
+        upright.keep(pipeline.get_by_name("shown").get_static_pad("sink"))
         for name, value in self.settings.cudadiff.items():
             inputs.set_property(self.diff, text_of(name, value))
         self.inputs = Inputs(self.diff)

@@ -10,6 +10,7 @@
 
 #include "json.hpp"
 #include "troubles.hpp"
+#include "upright.hpp"
 #include "uris.hpp"
 
 namespace {
@@ -196,6 +197,9 @@ void Input::start() {
   gate_ = std::make_unique<Gate>(entrance, settings_.part);
   gst_object_unref(entrance);
   GstElement* convert = add("videoconvert");  // passes frames through if cudadiff supports their format
+  GstPad* shown = gst_element_get_static_pad(convert, "sink");
+  keep_upright(shown);
+  gst_object_unref(shown);
   diff_ = add("cudadiff");
   sink_ = add("appsink");
   for (const auto& [name, value] : settings_.properties) {

@@ -13,22 +13,21 @@ import collections
 import json
 import time
 
-import gi
-gi.require_version("GstBase", "1.0")
-from gi.repository import GObject, GstBase  # noqa: E402, F401: GstBase gives videoflip set_passthrough()
+from gi.repository import GObject
 
-import common  # noqa: E402
-import inputs  # noqa: E402
-import uris  # noqa: E402
-from common import Gst  # noqa: E402
+import common
+import inputs
+import part
+import upright
+import uris
+from common import Gst
+from shortest import Shortest, lasts
 
-import media  # noqa: E402
-import part  # noqa: E402
-import pictures  # noqa: E402
-import recording  # noqa: E402
-import tables  # noqa: E402
-from findings import Findings, Frame  # noqa: E402
-from shortest import Shortest, lasts  # noqa: E402
+import media
+import pictures
+import recording
+import tables
+from findings import Findings, Frame
 
 GAP = 1  # seconds without motion after which motion ends
 
@@ -148,20 +147,6 @@ class Collector:
             self.on_motion(structure)
 
 
-def turn_if_asked(flip):
-    """Lets a videoflip turn frames that a tag says are not upright. Otherwise frames pass through: it would copy them,
-    even for no turn."""
-    def on_event(_, info):
-        event = info.get_event()
-        if event.type == Gst.EventType.TAG and event.parse_tag().get_string(Gst.TAG_IMAGE_ORIENTATION)[0]:
-            flip.set_passthrough(False)
-            Gst.util_set_object_arg(flip, "video-direction", "auto")
-        return Gst.PadProbeReturn.OK
-
-    flip.set_passthrough(True)
-    flip.get_static_pad("sink").add_probe(Gst.PadProbeType.EVENT_DOWNSTREAM, on_event)
-
-
 def build(args, encoding, video):
     """Makes the pipeline for a clip, or for the synthetic scene if there is no clip. `encoding` is the description of
     media.encoder() for the open file `video`, or empty."""
@@ -169,7 +154,7 @@ def build(args, encoding, video):
     encode = (f"tee name=split ! queue name=encoding ! {encoding} ! filesink name=out async=false split." if encoding
               else "identity silent=true")
     pipeline = common.parse(
-        f"""{source} ! queue name=decoded ! videoconvert ! videoflip name=upright ! video/x-raw ! {encode} !
+        f"""{source} ! queue name=decoded ! videoconvert name=shown ! video/x-raw ! {encode} !
         queue name=analysis ! cudahistogram name=brightness interval={BRIGHTNESS} backend={args.backend} !
         cudadiff name=motion {SETTINGS[bool(args.clip)]} output=mask gap={GAP} backend={args.backend} !
         video/x-raw ! fakesink name=masks sync=false""",
@@ -180,7 +165,7 @@ def build(args, encoding, video):
     if encoding:
         media.begin_at_zero(pipeline.get_by_name("encoding"))
         media.end_quietly(pipeline.get_by_name("encoder"))
-    turn_if_asked(pipeline.get_by_name("upright"))
+    upright.keep(pipeline.get_by_name("shown").get_static_pad("sink"))
     pipeline.set_property("auto-flush-bus", False)  # the last messages come when the pipeline stops
     motion = pipeline.get_by_name("motion")
     for text in args.settings:

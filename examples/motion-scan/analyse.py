@@ -45,6 +45,7 @@ import inputs  # noqa: E402
 import part  # noqa: E402
 import recorder  # noqa: E402
 import stills  # noqa: E402
+import upright  # noqa: E402
 import uris  # noqa: E402
 from common import Gst  # noqa: E402
 
@@ -88,6 +89,7 @@ class Job:
         self.gate = part.Gate(self.pipeline.get_by_name("decoded").get_static_pad("sink"),
                               part.of_texts(request.get("part") or {}))
         self.found = {"width": None, "height": None, "backend": None}
+        upright.keep(self.pipeline.get_by_name("decoded").get_static_pad("sink"))
         self.bus = self.pipeline.get_bus()
         self.bus.enable_sync_message_emission()
         self.handlers = [(self.bus, self.bus.connect("sync-message::element", self.on_element)),

@@ -146,7 +146,7 @@ class Frames(unittest.TestCase):
     def test_parts_without_frames(self):
         make(COUNTER.format(n=25, rate="25/1", how="jpegenc ! avimux", file="a.avi"), self.folder)
         for words, sentence in (
-                (("5s", None, None), r"there is no frame in the part \(from 5 s\), because the clip has frames until 1"),
+                (("5s", None, None), r"no frame in the part \(from 5 s\), because the clip has frames until 1"),
                 (("40", "50", None), r"\(from frame 40, to frame 50\), because the clip has 25 frames"),
                 (("20", "0.5", None), r"\(from frame 20, to 0.5 s\)")):
             frames, gate = frames_of(self.folder / "a.avi", part_of(*words))
@@ -205,7 +205,8 @@ class Programs(unittest.TestCase):
         cls.folder = pathlib.Path(folder.name)
         caps = "video/x-raw,format=I420,width=320,height=240,framerate=25/1"
         shown = " ".join(f"videotestsrc pattern={pattern} num-buffers={count} ! {caps} ! all."
-                         for pattern, count in (("black", 60), ("ball", 75), ("black", 65), ("ball", 10), ("black", 60)))
+                         for pattern, count in (("black", 60), ("ball", 75), ("black", 65), ("ball", 10),
+                                                ("black", 60)))
         how = KINDS["a.mp4"] if has("openh264enc") else "jpegenc ! matroskamux"
         make(f"concat name=all ! {how} ! filesink location=clip {shown}", cls.folder)
 

@@ -604,7 +604,8 @@ class CommandLine(Folder):
         self.assertEqual(parse(["x", "--out=out"]).chosen, {})
         self.assertEqual(parse(["x", "--out=out", "--start=00:01:00", "--duration=250", "--frame-skip=1",
                                 "--min-event-length=2s"]).chosen,
-                         {"part": {"start": "60.000000000", "duration": "250", "skip": "1"}, "min_event": "2.000000000"})
+                         {"part": {"start": "60.000000000", "duration": "250", "skip": "1"},
+                          "min_event": "2.000000000"})
 
     def test_clips_of_events_in_the_command_line(self):
         parse = load("motion_scan", PROGRAM).arguments
