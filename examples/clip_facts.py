@@ -27,7 +27,7 @@ PROFILES = {"video/x-h264": {None, "baseline", "constrained-baseline", "main", "
                              "progressive-high", "extended"},
             "video/x-av1": {None, "main"}, "video/x-vp8": {None, "0", "1", "2", "3"}, "video/x-vp9": {None, "0", "2"}}
 # They have a length in their header.
-DECLARING = {"video/quicktime", "video/x-matroska", "video/webm", "video/x-msvideo", "video/x-ms-asf"}
+DECLARING = {"video/quicktime", "video/x-matroska", "video/webm", "video/x-msvideo", "video/x-ms-asf", "video/x-flv"}
 LATE = 1  # seconds by which the pictures may end before the length of the container; sound is often a little longer
 
 
@@ -64,9 +64,15 @@ class Facts:
     def missing(self, end, wanted=None):
         """A sentence if pictures end at `end` (seconds), well before the declared length, or before the part that ends
         at `wanted`; otherwise an empty text."""
-        if not self.duration or end >= min(self.duration, wanted or self.duration) - LATE:
-            return ""
-        return f"its pictures end at {end:.1f} s, but its container declares {self.duration:.1f} s"
+        return missing(end, self.duration, wanted)
+
+
+def missing(end, declared, wanted=None):
+    """A sentence if pictures end at `end`, well before the length that a container declares (seconds; 0 or None: it
+    declares none), or before the part that ends at `wanted`; otherwise an empty text."""
+    if not declared or end >= min(declared, wanted or declared) - LATE:
+        return ""
+    return f"its pictures end at {end:.1f} s, but its container declares {declared:.1f} s"
 
 
 def began_of(tags):

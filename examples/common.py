@@ -14,6 +14,7 @@ import tempfile
 import threading
 import time
 
+import containers
 import uris
 
 DEBIAN = "/usr/bin/python3"  # has Debian's python3-gi; the python3 of pyenv, conda or a virtual environment does not
@@ -83,16 +84,23 @@ def main(function):
         sys.exit(f"{pathlib.Path(sys.argv[0]).name}: {getattr(error, 'strerror', None) or error}")
 
 
+def fault_of(file):
+    """A sentence about a file that cannot be read; otherwise an empty text."""
+    if os.path.isdir(file):
+        return "it is a folder"
+    if not os.path.exists(file):
+        return "there is no such file"
+    if not os.access(file, os.R_OK):
+        return "permission denied"
+    if not os.path.isfile(file):
+        return ""
+    return "it is empty" if os.path.getsize(file) == 0 else containers.fault_of(file)
+
+
 def uri_of(file):
     """Returns the URI of a file. Raises a Failure if it cannot be read."""
-    if os.path.isdir(file):
-        raise Failure(f"cannot read {file}: it is a folder")
-    if not os.path.exists(file):
-        raise Failure(f"cannot read {file}: there is no such file")
-    if not os.access(file, os.R_OK):
-        raise Failure(f"cannot read {file}: permission denied")
-    if os.path.isfile(file) and os.path.getsize(file) == 0:
-        raise Failure(f"cannot read {file}: it is empty")
+    if fault := fault_of(file):
+        raise Failure(f"cannot read {file}: {fault}")
     return pathlib.Path(file).absolute().as_uri()
 
 

@@ -10,13 +10,16 @@ What grows with the length of the clip goes to files at once. All times are stre
 width, height in pixels of the clip's picture.
 """
 import collections
+import contextlib
 import json
+import os
 import time
 
 from gi.repository import GObject
 
 import common
 import inputs
+import losses
 import part
 import upright
 import uris
@@ -138,6 +141,12 @@ class Collector:
                        **{name: seconds_of(structure, key) for name, key in END.items()
                           if event == "end" and structure[key] not in (None, Gst.CLOCK_TIME_NONE)})
 
+    def on_lost(self, spans):
+        """What could not be read comes last, because only the end tells."""
+        for span in spans:
+            self.write({"event": "lost", "time": round(span.begin, 6), "until": round(span.end, 6),
+                        "frames": span.frames, "estimated": span.about})
+
     def on_message(self, structure):
         if structure.get_name() == "cudahistogram":
             self.on_histogram(structure)
@@ -234,14 +243,20 @@ def analyse(args, encoding, video, folder, events, frames):
         pipeline.set_state(Gst.State.PLAYING)  # again: an error during preroll ends the change of state
         return True
 
+    is_file = bool(args.clip) and os.path.isfile(args.clip)  # a camera has no frames that must come
+    watched = losses.Losses(pipeline, pipeline.get_by_name("source")) if is_file else None
     began = time.monotonic()
     pads = (pipeline.get_by_name("brightness").get_static_pad("sink"),
             pipeline.get_by_name("masks").get_static_pad("sink"))
     with pictures.Tracker(pads[0], motion, pads[1], findings.recording, folder) as tracker:
-        findings.stopped = common.play(pipeline, on_message, progress, on_error, end)
+        with watched or contextlib.nullcontext():
+            findings.stopped = common.play(pipeline, on_message, progress, on_error, end)
         while message := pipeline.get_bus().pop_filtered(Gst.MessageType.ELEMENT):
             on_message(message)
         collector.finish_frames()
+        if watched:
+            findings.lose(watched.result(args.part.is_whole and not (findings.stopped or findings.incomplete)))
+            collector.on_lost(findings.lost)
         tracker.develop()
         findings.poster, findings.size, findings.pictures = tracker.poster(), tracker.size, tracker.pictures
     if not findings.count:

@@ -72,6 +72,7 @@ class Findings:
     backend: str = ""
     settings: str = ""  # of cudadiff: all properties that are not at their defaults
     incomplete: str = ""
+    lost: list = field(default_factory=list)  # what could not be read, as losses.Span
     stopped: bool = False  # by Ctrl-C
     declared: float = 0  # length of the clip in seconds, as far as the pipeline knows it
     # For how long the last frame is shown, in seconds; if that is unknown, the step between the last two.
@@ -100,6 +101,14 @@ class Findings:
         self.light += frame.brightness
         self.end = max(self.end, frame.time)
         self.columns.add(frame)
+
+    def lose(self, spans):
+        """Notes what could not be read. No motion lasts through it."""
+        self.lost = spans
+        for span in spans:
+            self.runs = [part for begin, end in self.runs for part in (
+                [[begin, min(end, span.begin)], [span.end, end]] if begin < span.begin and span.end <= end else
+                [[begin, end]])]
 
     @property
     def length(self):

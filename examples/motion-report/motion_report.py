@@ -29,7 +29,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import clip_facts  # noqa: E402
 import clips_of_events  # noqa: E402
 import common  # noqa: E402
+import containers  # noqa: E402
 import inputs  # noqa: E402
+import losses  # noqa: E402
 import uris  # noqa: E402
 from common import Gst  # noqa: E402
 
@@ -119,7 +121,10 @@ def judge(args, findings, facts):
     if findings.stopped and (facts or not args.clip or findings.declared > 0):
         findings.incomplete = "it was stopped by Ctrl-C"
     elif facts and not findings.incomplete and not findings.at_end:
-        findings.incomplete = facts.missing(findings.reached, args.part.until)
+        end = max([findings.reached, *(span.end for span in findings.lost)])
+        findings.incomplete = containers.cut_of(args.clip) or facts.missing(end, args.part.until)
+    findings.incomplete = "; ".join(
+        filter(None, (losses.sentence(findings.lost, findings.count), findings.incomplete)))
 
 
 def cut_events(args, findings, facts, video, folder):

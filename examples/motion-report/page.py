@@ -229,6 +229,7 @@ def data_of(findings, args, objects, video, data, facts, chunks):
             "video": {"embedded": bool(data), "kind": f"video/{video.suffix}", "begins": video.begins,
                       "name": f"report.{video.suffix}" if video.path or data else ""},
             "frames": findings.columns.lists(),
+            "lost": [[span.begin, span.end, span.frames, span.about] for span in findings.lost],
             "runs": [[*run, findings.clips.get((run[0], None))] for run in findings.runs], "lights": findings.lights,
             "zones": zones, "lines": lines, "objects": objects, "chunks": chunks, "keep": findings.recording.keep,
             "crossings": [{key: one[key] for key in ("time", "id", "line", "direction")} for one in findings.crossings],

@@ -12,12 +12,13 @@ at once, beside those before, so that whoever writes them decides how many run a
   result    status: ok; failed (the clip is at fault: error says why); timeout; setup (this machine or a setting is
             at fault). After failed and timeout, the other fields say what was found until then:
             frames, motion_frames, width, height (pixels), duration (seconds of video), backend, cpu_seconds,
-            memory_mib, complete whether the clip was read to its end, and is as long as its container says
+            memory_mib, complete whether all of the clip was read, and it is as long as its container says,
+            incomplete a sentence that says why it is not (or an empty text), lost how many frames could not be read
             profile  a row for each second of video: second, frames, motion_frames, changed_mean, changed_max (shares
                      of pixels), brightness, dark, bright (mean, 1st and 99th percentile of luma, in percent; null
                      without a measurement)
-            events   motion, light and cross: event, begin, end, duration (seconds), changed_ratio, objects (how many
-                     were there), picture (of motion: JPEG in base64, or null), line, direction, id
+            events   motion, light, cross and lost: event, begin, end, duration (seconds), changed_ratio, objects (how
+                     many were there), picture (of motion: JPEG in base64, or null), line, direction, id, frames (lost)
             objects  visits: id, zone, entered, left, seconds, path_length (pixels), and the last box: x, y, width,
                      height
 
@@ -28,11 +29,11 @@ A request with `cut` decodes nothing: it cuts clips of events out of a file that
             a sentence about sound that was left out, or an empty text
 A request without uri may have `shared`, a file that this machine must see, in a folder where it can write.
 """
+import contextlib
 import json
 import os
 import pathlib
 import resource
-import struct
 import sys
 import threading
 import time
@@ -41,7 +42,9 @@ sys.path.insert(1, str(pathlib.Path(__file__).resolve().parent.parent))  # elsew
 import clip_facts  # noqa: E402
 import clips_of_events  # noqa: E402
 import common  # noqa: E402
+import containers  # noqa: E402
 import inputs  # noqa: E402
+import losses  # noqa: E402
 import part  # noqa: E402
 import recorder  # noqa: E402
 import stills  # noqa: E402
@@ -52,7 +55,6 @@ from common import Gst  # noqa: E402
 TRIAL = "videotestsrc num-buffers=2 ! video/x-raw,width=320,height=240"
 # Demuxers of containers that say how long they are; others would guess.
 DECLARING = ("asfdemux", "flvdemux", "matroskademux", "qtdemux")
-SHORT = 1  # seconds by which a clip may be shorter than its container says, because sound may be longer than the video
 contexts = {}  # of GPUs, by their type: all pipelines of this process share them
 
 
@@ -83,6 +85,7 @@ class Job:
 
     def __init__(self, request):
         self.request, self.pipeline, self.demuxers, self.broken = request, make(request), [], None
+        self.losses = None
         self.motion, self.brightness = (self.pipeline.get_by_name(name) for name in ("motion", "brightness"))
         least = request.get("min_event") and part.time_of(request["min_event"])
         self.recorder = recorder.Recorder(stills.Best(self.motion.get_static_pad("src")), least)
@@ -98,13 +101,14 @@ class Job:
             clip = self.pipeline.get_by_name("clip")
             clip.set_property("uri", request["uri"])
             self.handlers.append((clip, clip.connect("deep-element-added", self.on_added)))
+            self.losses = losses.Losses(self.pipeline, clip, single=request["threads"] == 1)
 
     def on_added(self, _, __, element):
         name = element.get_factory().get_name()
         if name in DECLARING:
             self.demuxers.append(element)
         if name.startswith("avdec_") and element.find_property("max-threads"):
-            element.set_property("max-threads", self.request["threads"])
+            element.set_property("max-threads", 1 if losses.others(self.losses) else self.request["threads"])
 
     def on_context(self, _, message):
         context = message.parse_have_context()
@@ -133,19 +137,21 @@ class Job:
         answers = [demuxer.query_duration(Gst.Format.TIME) for demuxer in self.demuxers]
         return max((length / Gst.SECOND for known, length in answers if known), default=0)
 
-    def cut(self):
-        """Whether the file is an AVI that is smaller than its header says; avidemux then looks how long it
-        really is."""
+    def file(self):
+        """The path of the clip if it is a file here; otherwise None."""
         path = uris.path_of(self.request["uri"] or "test://")
-        if not path or not os.path.isfile(path):
-            return False
-        with open(path, "rb") as stream:
-            name, size, kind = struct.unpack("<4sI4s", stream.read(12).ljust(12, b"\0"))
-        return (name, kind) == (b"RIFF", b"AVI ") and size + 8 > os.path.getsize(path)
+        return path if path and os.path.isfile(path) else None
 
     def play(self):
         """Runs the pipeline to its end. Returns the seconds that the container promises. Raises a Failure or TimeUp."""
+        path = uris.path_of(self.request["uri"] or "test://")
+        if path and (fault := common.fault_of(path)):
+            raise common.Failure(fault)
         ends = time.monotonic() + self.request["timeout"]
+        with self.losses or contextlib.nullcontext():
+            return self.play_until(ends)
+
+    def play_until(self, ends):
         try:
             self.pipeline.set_state(Gst.State.PLAYING)
             while True:
@@ -157,6 +163,15 @@ class Job:
                     raise TimeUp
         finally:
             self.pipeline.set_state(Gst.State.NULL)  # posts the last messages
+
+    def missing(self, found, spans, promised):
+        """A sentence about what is missing of a clip that came to its end, or an empty text."""
+        lost = losses.sentence(spans, found["frames"])
+        if self.gate.ended:
+            return lost
+        end = max([found["duration"], self.gate.reached, *(span.end for span in spans)])
+        cut = self.file() and containers.cut_of(self.file())
+        return "; ".join(filter(None, (lost, cut or clip_facts.missing(end, promised, self.gate.part.until))))
 
     def close(self):
         """Ends the references in circles, which would keep the pipeline."""
@@ -222,13 +237,12 @@ def analyse(request):
         job.close()
     if job.broken:
         raise job.broken
-    found = job.recorder.result()
+    spans = job.losses.result(status == "ok" and job.gate.part.is_whole) if job.losses else []
+    found = job.recorder.result(spans)
     if status == "ok" and not found["frames"]:
         status, error = "failed", job.gate.why_nothing() or "there is no frame in it"
-    wanted = min(promised, job.gate.part.until or promised)
-    return {"status": status, "error": error, **found, **job.found,
-            "complete": status == "ok" and (job.gate.ended or (max(found["duration"], job.gate.reached)
-                                                                >= wanted - SHORT and not job.cut())),
+    missing = job.missing(found, spans, promised) if status == "ok" else error
+    return {"status": status, "error": error, **found, **job.found, "complete": not missing, "incomplete": missing,
             "cpu_seconds": seconds_used() - before,
             "memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
 

@@ -20,7 +20,7 @@ import common
 import tables
 import uris
 
-VERSION = 2  # of the results; another one repeats all clips
+VERSION = 3  # of the results; another one repeats all clips
 SUFFIXES = set(".3gp .asf .avi .dv .flv .h264 .h265 .hevc .m2ts .m2v .m4v .mkv .mov .mp4 .mpeg .mpg .mts .mxf .ogg "
                ".ogv .ts .vob .webm .wmv .y4m".split())
 FINISHED = ("ok", "failed", "timeout", "crashed")  # the status of a result

@@ -84,7 +84,7 @@ def links(clip):
 
 def remark(clip):
     """What a person should know of a clip."""
-    incomplete = "incomplete" if clip["status"] == "ok" and not clip["complete"] else None
+    incomplete = f"incomplete: {clip['incomplete']}" if clip["status"] == "ok" and not clip["complete"] else None
     return "; ".join(filter(None, (incomplete, clip["error"], clip["cut_remark"])))
 
 

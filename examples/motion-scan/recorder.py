@@ -98,12 +98,15 @@ class Recorder:
                          **dict(zip(("brightness", "dark", "bright"), light))})
         return rows
 
-    def result(self):
-        """What was found, as analyse.py describes it."""
+    def result(self, lost=()):
+        """What was found, as analyse.py describes it. `lost`: what could not be read, as losses.Span."""
+        for span in lost:
+            self.add_event("lost", span.begin, span.end, frames=span.frames)
         for event in self.events:
             seen = {each["id"] for each in self.objects
                     if each["entered"] <= event["end"] and each["left"] >= event["begin"]}
             event["objects"] = len(seen)
         return {"frames": self.frames, "motion_frames": self.motion_frames, "duration": self.duration,
+                "lost": sum(span.frames for span in lost),
                 "profile": self.profile(), "events": sorted(self.events, key=lambda event: event["begin"]),
                 "objects": sorted(self.objects, key=lambda visit: (visit["entered"], visit["id"]))}

@@ -19,6 +19,7 @@ GROUP = 50000  # rows of a table that wait in memory
 # Columns and types. Times are in seconds of the clip, shares are 0 to 1, boxes and lengths in pixels, luma in percent.
 COLUMNS = {
     "clips": {"clip": "string", "key": "string", "status": "string", "error": "string", "complete": "bool_",
+              "incomplete": "string", "lost": "int64",
               "attempts": "int32", "width": "int32", "height": "int32", "frames": "int64", "motion_frames": "int64",
               "duration": "float64", "objects": "int64", "first_motion": "float64", "brightness": "float64",
               "backend": "string", "seconds": "float64", "rate": "float64", "cpu_seconds": "float64",
@@ -28,7 +29,7 @@ COLUMNS = {
                 "changed_max": "float64", "brightness": "float64", "dark": "float64", "bright": "float64"},
     "events": {"clip": "string", "event": "string", "begin": "float64", "end": "float64", "duration": "float64",
                "objects": "int64", "picture": "string", "cut": "string", "changed_ratio": "float64", "id": "int64",
-               "line": "string", "direction": "string"},
+               "line": "string", "direction": "string", "frames": "int64"},
     "objects": {"clip": "string", "id": "int64", "zone": "string", "entered": "float64", "left": "float64",
                 "seconds": "float64", "path_length": "float64", "x": "int32", "y": "int32", "width": "int32",
                 "height": "int32", "cut": "string"},

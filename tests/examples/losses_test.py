@@ -1,0 +1,376 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Tests that what cannot be read of a damaged clip is counted, said, and gives no motion, and that whole clips of all
+kinds are complete. Exit status 77 without the bindings of GStreamer, NumPy or the encoders."""
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
+sys.path[:0] = [str(EXAMPLES), str(EXAMPLES / "motion-scan")]
+sys.dont_write_bytecode = True
+try:
+    import numpy  # noqa: F401
+    import common
+    from common import Gst
+except (ImportError, ValueError) as error:
+    print(f"skipped: no Python bindings of GStreamer, or no NumPy ({error})")
+    sys.exit(77)
+import analyse  # noqa: E402
+import containers  # noqa: E402
+import damage  # noqa: E402
+import losses  # noqa: E402
+
+Gst.init(None)
+REPORT = EXAMPLES / "motion-report" / "motion_report.py"
+FRAMES = damage.FRAMES
+FOREVER = 10**6
+STEP = Gst.SECOND // damage.RATE
+# Damage that decoders do not notice: the data of H.265 and JPEG has no check.
+UNCHECKED = "h265", "jpeg", "vp8"
+
+
+def scan(path, threads=1):
+    """The result of motion-scan."""
+    return analyse.analyse({"uri": pathlib.Path(path).absolute().as_uri(), "settings": {"preset": "outdoor"},
+                            "backend": "cpu", "timeout": FOREVER, "threads": threads})
+
+
+class Clips(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def write(self, name, data):
+        return damage.write(self.folder / name, data)
+
+    def make(self, kind, source=damage.STILL):
+        data = damage.encoded(kind, source)
+        if data is None:
+            self.skipTest(f"no encoder for {kind}")
+        return data
+
+    def check(self, kind, source, how, where):
+        """Damages a clip, and returns the result of motion-scan."""
+        data = damage.damaged(self.make(kind, source), kind, how, where)
+        result = scan(self.write(f"{how}-{where}-{kind}", data))
+        self.assertEqual(result["status"], "ok", result["error"])
+        self.assertFalse(result["complete"])
+        self.assertRegex(result["incomplete"],
+                         r"^(about )?\d+ of \d+ frames could not be read, \d|its pictures end at|it is cut off")
+        spans = [event for event in result["events"] if event["event"] == "lost"]
+        self.assertEqual(sum(span["frames"] for span in spans), result["lost"])
+        if kind in damage.INDEXED and how != "cut":
+            self.assertEqual(result["frames"] + result["lost"], FRAMES, result["incomplete"])
+            self.assertTrue(spans)
+            # From a place in the damage to a key frame behind it.
+            begin, end = where * FRAMES / damage.RATE, (where + 0.1) * FRAMES / damage.RATE
+            if source == damage.MOVING:
+                self.assertLess(abs(spans[0]["begin"] - begin), 1.5, spans)
+                self.assertLess(spans[-1]["end"], end + 3.5, spans)
+        return result
+
+
+class Whole(Clips):
+    def test_each_kind_is_complete(self):
+        for kind in damage.KINDS:
+            for source in damage.STILL, damage.MOVING:
+                with self.subTest(kind, source=source):
+                    result = scan(self.write(kind, self.make(kind, source)))
+                    self.assertEqual((result["frames"], result["lost"], result["incomplete"], result["complete"]),
+                                     (FRAMES, 0, "", True))
+
+    def test_frames_of_another_order_and_many_threads(self):
+        for kind in "h265.mp4", "h265.mkv", "mpeg4b.avi":
+            with self.subTest(kind):
+                result = scan(self.write(kind, self.make(kind, damage.MOVING)), threads=0)
+                self.assertEqual((result["frames"], result["incomplete"]), (FRAMES, ""))
+
+    def test_a_stream_that_begins_and_ends_anywhere(self):
+        """A recorder of a broadcast begins between key frames, and ends in a frame."""
+        data = self.make("h264.ts", damage.MOVING)
+        packets = len(data) // 188
+        for begin, end in (packets // 8, packets), (0, packets * 2 // 3), (packets // 8, packets * 2 // 3 + 1):
+            result = scan(self.write("part.ts", data[:188 * 8] + data[188 * max(8, begin):188 * end]))
+            self.assertGreater(result["frames"], 30)
+            self.assertLessEqual(result["lost"], FRAMES / 8 + 1 if begin else 0, result["incomplete"])
+
+    def test_a_pause_is_no_loss(self):
+        """Frames that come at any time, as those of a phone or of a recorder that waits for motion."""
+        times = [*range(0, 30), *range(90, 120), 121, 125, 126, 140, *range(200, 230)]
+        for muxer, suffix in (("matroskamux", "mkv"), ("mp4mux", "mp4"), ("mpegtsmux", "ts")):
+            path = self.folder / f"pause.{suffix}"
+            pipeline = common.parse(f"appsrc name=source format=time ! videoconvert ! {damage.H264} ! {muxer} ! "
+                                    f"filesink location={path}" if Gst.ElementFactory.find("openh264enc") else
+                                    f"appsrc name=source format=time ! jpegenc ! {muxer} ! filesink location={path}")
+            source = pipeline.get_by_name("source")
+            source.set_property("caps", Gst.Caps.from_string(
+                "video/x-raw,format=I420,width=160,height=120,framerate=10/1"))
+            pipeline.set_state(Gst.State.PLAYING)
+            for time in times:
+                buffer = Gst.Buffer.new_wrapped(bytes([time % 200]) * (160 * 120 * 3 // 2))
+                buffer.pts, buffer.duration = time * STEP, STEP
+                source.emit("push-buffer", buffer)
+            source.emit("end-of-stream")
+            common.check(pipeline.get_bus().timed_pop_filtered(
+                600 * Gst.SECOND, Gst.MessageType.EOS | Gst.MessageType.ERROR))
+            pipeline.set_state(Gst.State.NULL)
+            result = scan(path)
+            self.assertEqual((result["frames"], result["lost"]), (len(times), 0), result["incomplete"])
+
+
+class Damaged(Clips):
+    def test_each_kind(self):
+        """Holes at the beginning, in the middle and at the end."""
+        for kind in damage.KINDS:
+            for how in "zeros", "flips", "cut":
+                for where in 0, 0.4, 0.85:
+                    unseen = ((how == "flips" and kind.startswith(UNCHECKED))
+                              or (how == "cut" and (kind.endswith((".mp4", ".mov")) or where in (0, 0.85)))
+                              or (where == 0 and kind.endswith((".ts", ".mkv"))))  # the first key frame is gone
+                    if unseen or kind in ("vp8.mkv",):
+                        continue
+                    with self.subTest(kind, how=how, where=where):
+                        self.check(kind, damage.MOVING, how, where)
+
+    def test_a_still_scene_has_no_motion(self):
+        for kind in "h264.mp4", "h264.mkv", "h264.ts", "h264.avi", "mpeg4.avi", "mpeg4b.avi":
+            for how in "zeros", "flips":
+                with self.subTest(kind, how=how):
+                    result = self.check(kind, damage.STILL, how, 0.4)
+                    self.assertEqual((result["motion_frames"], len(result["objects"])), (0, 0))
+
+    def test_many_threads(self):
+        """With more threads the decoder is ahead, and a few frames more may be left out."""
+        data = damage.damaged(self.make("h264.mp4", damage.STILL), "h264.mp4", "flips", 0.4)
+        result = scan(self.write("a.mp4", data), threads=0)
+        self.assertEqual(result["frames"] + result["lost"], FRAMES)
+        self.assertEqual(result["motion_frames"], 0)
+        self.assertGreater(result["lost"], 5)
+
+    def test_damage_of_one_clip_is_not_of_its_neighbours(self):
+        good = self.make("h264.mp4", damage.MOVING)
+        bad = self.write("bad.mp4", damage.damaged(good, "h264.mp4", "flips", 0.4))
+        names = [bad, *(self.write(f"{number}.mp4", good) for number in range(3))]
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            for threads in 1, 0:
+                for _ in range(3):
+                    broken, *others = pool.map(lambda name: scan(name, threads), names)
+                    self.assertGreater(broken["lost"], 0)
+                    if threads == 1:
+                        self.assertEqual([other["lost"] for other in others], [0] * 3)
+
+
+class Broken(Clips):
+    """Files that are not whole."""
+
+    def report(self, path):
+        done = subprocess.run([REPORT, path, f"--out={self.folder / 'out'}", "--backend=cpu"], capture_output=True,
+                              text=True)
+        return done.returncode, done.stdout, done.stderr
+
+    def test_an_mp4_without_its_index(self):
+        """Both programs say the same, and none waits for ever: GStreamer swallows the error now and then."""
+        data = self.make("h264.mp4", damage.MOVING)
+        sentence = "its index (moov) is missing: the file was cut off, is damaged, or is still being recorded"
+        for name, part in (("half.mp4", data[:len(data) // 2]), ("index.mp4", data[:-20]),
+                           ("hole.mp4", damage.damaged(data, "h264.mp4", "cut", 0.4))):
+            path = self.write(name, part)
+            for _ in range(10):
+                self.assertEqual(scan(path)["error"], sentence)
+            status, out, error = self.report(path)
+            self.assertEqual((status, error), (1, f"motion_report.py: cannot read {path}: {sentence}\n"))
+        for name in "h264.mp4", "jpeg.mov", "h264.avi", "h264.mkv":
+            self.assertEqual(containers.fault_of(self.write(name, self.make(name, damage.MOVING))), "")
+
+    def test_other_boxes(self):
+        for data, fault in ((b"\0\0\0\x08ftyp\0\0\0\x08moov", ""), (b"\0\0\0\x08ftyp\0\0\0\0mdat", containers.NO_INDEX),
+                            (b"\0\0\0\x08styp\0\0\0\x08moof\0\0\1\0mdat", ""), (b"\0\0\0\x09wideX", containers.NO_INDEX),
+                            (b"\0\0\0\1mdat" + (24).to_bytes(8, "big") + bytes(8) + b"\0\0\0\x08moov", ""),
+                            (b"\0\0\0\1mdat" + bytes(3), containers.NO_INDEX), (b"\0\0\0\x08ftyp\0\0\0\0moov", ""),
+                            (b"RIFF", ""), (b"", ""), (b"text about ftyp", "")):
+            self.assertEqual(containers.fault_of(self.write("x", data)), fault, data)
+
+    def test_a_cut_avi(self):
+        """Report and scan say the same of it."""
+        for kind in "jpeg.avi", "mpeg4.avi":
+            data = self.make(kind, damage.MOVING)
+            part = data[:len(data) * 2 // 3]
+            path = self.write(kind, part)
+            result = scan(path)
+            status, out, error = self.report(path)
+            self.assertEqual(status, 3, out + error)
+            sentence = f"it is cut off: {len(part)} of {len(data)} bytes are there"
+            for said in result["incomplete"], out:
+                self.assertIn(sentence, said)
+            self.assertEqual((result["status"], result["complete"]), ("ok", False))
+
+    def test_the_report_of_a_hole(self):
+        data = self.make("h264.mp4", damage.MOVING)
+        path = self.write("a.mp4", damage.damaged(data, "h264.mp4", "zeros", 0.4))
+        status, out, error = self.report(path)
+        self.assertEqual(status, 3, out + error)
+        sentence = re.search(r"incomplete +(.*)", out)[1]
+        lost, begin, end = re.fullmatch(r"(\d+) of 100 frames could not be read, (\d\.\d) to (\d\.\d) s",
+                                        sentence).groups()
+        events = [json.loads(line) for line in (self.folder / "out/motion.jsonl").read_text().splitlines()]
+        self.assertEqual((events[-1]["event"], events[-1]["complete"], events[-1]["incomplete"], events[-1]["frames"]),
+                         ("finished", False, sentence, FRAMES - int(lost)))
+        found = [event for event in events if event["event"] == "lost"]
+        self.assertEqual([(round(event["time"], 1), round(event["until"], 1), event["frames"]) for event in found],
+                         [(float(begin), float(end), int(lost))])
+        page = (self.folder / "out/report.html").read_text()
+        self.assertIn(f"<strong>Incomplete:</strong> {sentence}", page)
+        drawn = json.loads(re.search('id="data">(.*?)</script>', page)[1])
+        self.assertEqual([span[2] for span in drawn["lost"]], [int(lost)])
+        for run in drawn["runs"]:  # no motion lasts through the hole
+            self.assertFalse(run[0] < float(begin) - 0.1 and run[1] > float(end) + 0.1, drawn["runs"])
+        status, out, error = self.report(self.write("b.mp4", data))
+        self.assertEqual((status, "incomplete" in out), (0, False))
+
+
+def sample(time, key=False, size=100, dts=None):
+    buffer = Gst.Buffer.new_allocate(None, size, None)
+    buffer.pts = Gst.CLOCK_TIME_NONE if time is None else int(time * STEP)
+    buffer.dts = Gst.CLOCK_TIME_NONE if dts is None else int(dts * STEP)
+    if not key:
+        buffer.set_flags(Gst.BufferFlags.DELTA_UNIT)
+    return buffer
+
+
+class Counting(unittest.TestCase):
+    """What goes into a decoder, and what comes out."""
+
+    def stream(self, ordered=True, skips=False, caps="video/x-h264"):
+        pad = Gst.Pad.new("sink", Gst.PadDirection.SINK)
+        pad.set_active(True)
+        pad.send_event(Gst.Event.new_stream_start("x"))
+        pad.send_event(Gst.Event.new_caps(Gst.Caps.from_string(caps)))
+        segment = Gst.Segment()
+        segment.init(Gst.Format.TIME)
+        made = losses.Stream(ordered, skips)
+        made.on_segment(segment)
+        return made, lambda *args, **more: made.on_sample(pad, sample(*args, **more)), segment
+
+    def spans(self, stream, indexed=True):
+        stream.ended = True
+        return [(round(span.begin, 3), round(span.end, 3), span.frames, span.about)
+                for span in stream.finish(indexed)]
+
+    def run_through(self, give, stream, times, keys=(0,), lost=()):
+        for time in times:
+            give(time, time in keys)
+            if time not in lost:
+                stream.on_frame(time * STEP)
+
+    def test_what_does_not_come(self):
+        stream, give, _ = self.stream()
+        self.run_through(give, stream, range(20), lost=(5, 6, 7, 19))
+        self.assertEqual(self.spans(stream), [(0.5, 0.8, 3, False), (1.9, 2.0, 1, False)])
+        stream, give, _ = self.stream()
+        self.run_through(give, stream, range(20), lost=(19,))
+        self.assertEqual(self.spans(stream, indexed=False), [])  # the last frame of a stream
+
+    def test_damage_lasts_until_a_key_frame(self):
+        stream, give, _ = self.stream()
+        good = []
+        for time in range(20):
+            give(time, time in (0, 10))
+            if time == 4:
+                stream.damage()
+            good.append(stream.on_frame(time * STEP))
+        self.assertEqual(good, [True] * 4 + [False] * 6 + [True] * 10)
+        self.assertEqual(self.spans(stream), [(0.4, 1.0, 6, False)])
+
+    def test_frames_before_the_first_key_frame(self):
+        """They, and those of an open group, are no loss; damage among them is none, either."""
+        stream, give, _ = self.stream()
+        give(0)
+        stream.damage()
+        give(1)
+        give(4, True)
+        for time in 2, 3:  # of an open group
+            give(time)
+        for time in range(5, 10):
+            give(time)
+        for time in range(4, 10):
+            self.assertTrue(stream.on_frame(time * STEP))
+        self.assertEqual(self.spans(stream), [])
+
+    def test_what_an_edit_list_hides(self):
+        stream, give, segment = self.stream()
+        segment.start, segment.stop = 5 * STEP, 15 * STEP
+        stream.on_segment(segment)
+        for time in range(20):
+            give(time, time == 0)
+        for time in range(5, 15):
+            stream.on_frame(time * STEP)
+        self.assertEqual(self.spans(stream), [])
+
+    def test_samples_that_are_no_frames(self):
+        for caps, size in (("video/mpeg,mpegversion=4", 7), ("video/x-h264", 0), ("video/x-h264,interlace-mode=mixed", 9)):
+            stream, give, _ = self.stream(caps=caps)
+            for time in range(20):
+                give(time, time == 0, size=size if time % 2 else 1000)
+                if not time % 2:
+                    stream.on_frame(time * STEP)
+            self.assertEqual(self.spans(stream), [], caps)
+        stream, give, _ = self.stream()  # a frame of H.264 may be small
+        self.run_through(lambda *args: give(*args, size=12), stream, range(20), lost=(5,))
+        self.assertEqual(self.spans(stream), [(0.5, 0.6, 1, False)])
+
+    def test_holes_in_time(self):
+        """They are a loss only where the demuxer skipped something."""
+        for skips, expected in ((False, []), (True, [(1.0, 3.0, 20, True)])):
+            stream, give, _ = self.stream(skips=skips)
+            self.run_through(give, stream, [*range(10), *range(30, 40)], keys=(0, 30))
+            self.assertEqual(self.spans(stream), expected)
+        stream, give, _ = self.stream(skips=True)
+        good = []
+        for time in [*range(20), *range(30, 45)]:  # what follows needs what is missing, up to a key frame
+            give(time, time in (0, 40))
+            good.append(stream.on_frame(time * STEP))
+        self.assertEqual(good, [True] * 20 + [False] * 10 + [True] * 5)
+        self.assertEqual(self.spans(stream), [(2.0, 4.0, 20, True)])
+
+    def test_a_damaged_time(self):
+        stream, give, _ = self.stream(skips=True)
+        self.run_through(give, stream, [0, 1, 2, 3, 4, 5, 10**6, *range(7, 20)], keys=(0, 10**6))
+        self.assertLess(sum(span[2] for span in self.spans(stream)), 20)
+
+    def test_clips_whose_samples_have_no_times(self):
+        stream, give, _ = self.stream(ordered=False)
+        for time in range(20):
+            give(None, time == 0, dts=time)
+            if time not in (5, 6, 16, 17, 18, 19):
+                stream.on_frame(time * STEP)
+        self.assertEqual(self.spans(stream), [(0.5, 0.7, 2, False), (1.6, 2.0, 4, False)])
+        stream, give, _ = self.stream(ordered=False)  # frames that were left out on purpose are no samples
+        for time in range(20):
+            if time not in (5, 6, 19):
+                give(None, time == 0, dts=time)
+                stream.on_frame(time * STEP)
+        self.assertEqual(self.spans(stream), [])
+
+    def test_the_sentence(self):
+        spans = [losses.Span(1, 2.04, 10), losses.Span(3, 4, 5), losses.Span(5, 6, 1, True), losses.Span(7, 8, 1),
+                 losses.Span(8, 9, 1)]
+        self.assertEqual(losses.sentence(spans[:1], 90), "10 of 100 frames could not be read, 1.0 to 2.0 s")
+        self.assertEqual(losses.sentence(spans[:2], 85), "15 of 100 frames could not be read, 1.0 to 2.0 s and "
+                         "3.0 to 4.0 s")
+        self.assertEqual(losses.sentence(losses.joined(spans), 82), "about 18 of 100 frames could not be read, "
+                         "1.0 to 2.0 s, 3.0 to 4.0 s, 5.0 to 6.0 s and 1 more place")
+        self.assertEqual(losses.sentence([], 100), "")
+        self.assertEqual(losses.joined(spans)[-1], losses.Span(7, 9, 2))
+
+
+if __name__ == "__main__":
+    os.environ.pop("GST_DEBUG", None)
+    unittest.main()
