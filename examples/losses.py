@@ -109,6 +109,7 @@ class Stream:
         self.latest, self.before, self.jump, self.least = None, None, 0, 0
         self.steps, self.usual = collections.deque(maxlen=63), 0  # between good frames; about their median
         self.start, self.stop = 0, None  # of the segment
+        self.timeless = self.parsed = False
         self.spans, self.segment, self.ended, self.declared = [], None, False, 0
 
     def step(self):
@@ -119,7 +120,8 @@ class Stream:
 
     def on_first(self, pad):
         """Finds out whether each sample is one frame that is shown."""
-        name, mode, version = common.fields_of(pad.get_current_caps(), "name", "interlace-mode", "mpegversion")
+        name, mode, version, self.parsed = common.fields_of(pad.get_current_caps(), "name", "interlace-mode",
+                                                            "mpegversion", "parsed")
         self.matched, self.hides = mode not in FIELDS, name == "video/x-vp8"
         self.least_size = EMPTY.get(name, 1) if version in (None, 4) else 1
 
@@ -138,9 +140,12 @@ class Stream:
         key = not buffer.has_flags(Gst.BufferFlags.DELTA_UNIT)
         if self.matched is None:
             self.on_first(pad)
-        if (buffer.get_size() < self.least_size or time == Gst.CLOCK_TIME_NONE or buffer.has_flags(Gst.BufferFlags.DECODE_ONLY)
+        if (buffer.get_size() < self.least_size or buffer.has_flags(Gst.BufferFlags.DECODE_ONLY)
                 or (self.first is None and not key)
                 or (self.hides and not buffer.extract_dup(0, 1)[0] & VP8_SHOWN)):
+            return
+        if time == Gst.CLOCK_TIME_NONE:
+            self.on_timeless(key)
             return
         if self.first is None:
             self.first = time
@@ -164,6 +169,14 @@ class Stream:
         self.samples += 1
         if self.ordered:
             self.pending.append(time)
+
+    def on_timeless(self, key):
+        """A sample of a stream without a container: the numbers of samples and frames are all there is."""
+        self.timeless = True
+        self.first = self.first or 0
+        self.samples += 1
+        if key:
+            self.bad = False
 
     def damage(self):
         if self.first is not None:
@@ -243,6 +256,9 @@ class Stream:
     def finish(self, indexed):
         """The spans, in order. `indexed`: the container knows its frames."""
         step = self.step()
+        if self.timeless:
+            lost = self.samples - self.good
+            return [Span(0, 0, lost)] if self.ended and self.matched and self.parsed and lost > 1 else []
         if self.opened is None or not self.matched:
             return self.spans
         if self.first is not None:
@@ -419,5 +435,7 @@ def sentence(spans, frames):
     places = [f"{span.begin:.1f} to {span.end:.1f} s" for span in spans[:3]]
     if len(spans) > 3:
         places.append(f"{len(spans) - 3} more place{'s' if len(spans) > 4 else ''}")
+    if not any(span.end for span in spans):  # of a stream without times
+        return f"{about}{lost} of {frames + lost} frames could not be read"
     where = places[0] if len(places) == 1 else f"{', '.join(places[:-1])} and {places[-1]}"
     return f"{about}{lost} of {frames + lost} frames could not be read, {where}"

@@ -27,6 +27,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import clip_facts  # noqa: E402
+import clip_files  # noqa: E402
 import clips_of_events  # noqa: E402
 import common  # noqa: E402
 import containers  # noqa: E402
@@ -48,9 +49,6 @@ import tables  # noqa: E402
 
 INCOMPLETE = 3  # exit status
 LISTED = 30  # objects that are printed; objects.csv has all
-CLIPS = tuple(".3gp .asf .avi .divx .dv .flv .h264 .m2ts .m4v .mjpeg .mjpg .mkv .mov .mp4 .mpeg .mpg .mts .mxf .ogg "
-              ".ogv .ts .vob "
-              ".webm .wmv".split())  # the files of a folder that are clips
 
 
 def title_of(clip):
@@ -174,13 +172,11 @@ def say(findings, folder):
 def report_folder(args, out):
     """Reports each clip of the folder args.clip, and writes index.html. Returns the exit status."""
     source = args.clip
-    try:
-        names = sorted(name for name in os.listdir(source) if name.lower().endswith(CLIPS) and not name.startswith("."))
-    except OSError as error:
-        raise common.Failure(f"cannot read {source}: {error.strerror}") from error
-    if not names:
-        raise common.Failure(f"there is no clip in the folder {source}: names of clips end in {' '.join(CLIPS)}")
+    found, others = clip_files.clips_in(source)
+    names, others = [os.path.basename(path) for path in found], clip_files.left_out(others)
     make_folder(out)
+    if others:
+        print(f"{source}: {others}", file=sys.stderr)
     entries = []
     for name in names:
         args.clip = os.path.join(source, name)
@@ -196,7 +192,7 @@ def report_folder(args, out):
             continue
         if findings.stopped:
             break
-    page.write_index(entries, title_of(os.path.abspath(source)), out, len(names))
+    page.write_index(entries, title_of(os.path.abspath(source)), out, len(names), others)
     if any(entry.failure for entry in entries):
         return 1
     return INCOMPLETE if any(entry.incomplete for entry in entries) else 0

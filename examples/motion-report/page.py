@@ -272,11 +272,13 @@ def card(entry):
             f'<p>{escape(entry.facts)}</p>{incomplete}</li>')
 
 
-def write_index(entries, title, folder, clips):
-    """Writes index.html, with a card for each clip; `clips` is the number of clips in the folder."""
+def write_index(entries, title, folder, clips, others=""):
+    """Writes index.html, with a card for each clip; `clips` is the number of clips in the folder, `others` a sentence
+    about its other files."""
     failed = sum(bool(entry.failure) for entry in entries)
     facts = f"clips: {len(entries)}" + (f" of {clips}; stopped by Ctrl-C" if len(entries) < clips else "")
     facts += f" · {failed} could not be analysed" if failed else ""
+    facts += f" · {others}" if others else ""
     body = fill("index.html", {"title": escape(title), "facts": escape(facts), "cards": "".join(map(card, entries))})
     with common.whole(folder / "index.html") as stream:
         stream.write(frame(f"{title} – motion reports", body).encode())

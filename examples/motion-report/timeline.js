@@ -93,7 +93,8 @@ const makeTimeline = (timeline, data, times, seek) => {
     const name = (text, row) => drawSvg(chart, "text", {class: "name", x: 0, y: row[0] - 5}, text);
     name(`motion: up to ${most.toFixed(1)} % of the picture`, rows.motion);
     name("brightness: mean, and darkest to brightest 1 %", rows.light);
-    const signs = [data.lost.length && "▨ frames could not be read", data.lights.length && "▲ light or scene changes", data.crossings.length && "◆ a line is crossed"];
+    const signs = [data.lost.length && "▨ frames could not be read", data.lights.length && "▲ light or scene changes",
+      data.crossings.length && "◆ a line is crossed"];
     name(["events: motion", ...signs.filter(Boolean)].join(", "), rows.events);
     drawEvents(rows.events);
     if (laneCount) name("objects", rows.objects);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Which clips there are, which of them this process has to analyse, and where their results are kept. Nothing here
-needs Ray or GStreamer's plugins.
+needs Ray.
 
 A result is a file FOLDER/results/KEY.json. It appears whole, as soon as its clip is finished, so a stop at any moment
 loses only the clips in progress. The key is made from the clip's path, size and time of modification and from the
@@ -16,13 +16,12 @@ import re
 import sys
 import tempfile
 
+import clip_files
 import common
 import tables
 import uris
 
 VERSION = 3  # of the results; another one repeats all clips
-SUFFIXES = set(".3gp .asf .avi .dv .flv .h264 .h265 .hevc .m2ts .m2v .m4v .mkv .mov .mp4 .mpeg .mpg .mts .mxf .ogg "
-               ".ogv .ts .vob .webm .wmv .y4m".split())
 FINISHED = ("ok", "failed", "timeout", "crashed")  # the status of a result
 
 
@@ -48,24 +47,10 @@ def lines_of(file):
         raise common.Failure(f"cannot read {file}: {error.strerror}") from error
 
 
-def videos_in(folder):
-    """The video files in a folder and its subfolders, in order. Hidden ones are left out."""
-    def fail(error):
-        raise common.Failure(f"cannot read {error.filename}: {error.strerror}")
-
-    found = []
-    for path, folders, files in os.walk(folder, onerror=fail):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        found += [os.path.join(path, name) for name in files
-                  if not name.startswith(".") and os.path.splitext(name)[1].lower() in SUFFIXES]
-    if not found:
-        raise common.Failure(f"there is no video file in {folder}")
-    return sorted(found, key=os.fsencode)
-
-
-def discover(arguments, lists=()):
+def discover(arguments, lists=(), say=lambda sentence: None):
     """The locations that arguments and lists name: each path and URI once, folders searched. A missing argument is a
-    Failure; a missing path in a list is a clip that fails, since the others are still worth the work."""
+    Failure; a missing path in a list is a clip that fails, since the others are still worth the work. `say` gets
+    a sentence about the files of each folder that are left out."""
     found = {}
     named = [(line, True) for file in lists for line in lines_of(file)]
     for argument in arguments:
@@ -73,7 +58,10 @@ def discover(arguments, lists=()):
     for location, listed in named:
         path = uris.path_of(location)
         if path is not None and os.path.isdir(path):
-            found.update((os.path.abspath(video), video) for video in videos_in(path))
+            videos, others = clip_files.clips_in(path, deep=True)
+            found.update((os.path.abspath(video), video) for video in videos)
+            if others:
+                say(f"{path}: {clip_files.left_out(others)}")
         else:
             if path is not None and not listed and not os.path.lexists(path):
                 raise common.Failure(f"cannot read {path}: there is no such file")

@@ -75,7 +75,7 @@ class Discovery(Folder):
         self.touch("empty/notes.txt", "nothing")
         pathlib.Path("nothing").write_text("\n")
         for arguments, text in ((["gone.avi"], "cannot read gone.avi: there is no such file"),
-                                (["empty"], "there is no video file in empty"),
+                                (["empty"], "there is no video in the folder empty; left out: 1 file that is no video .notes.txt"),
                                 (["@gone"], "cannot read gone: No such file"),
                                 (["@nothing"], "the list names no clip")):
             with self.assertRaisesRegex(common.Failure, text):
@@ -520,7 +520,8 @@ class Defaults(unittest.TestCase):
 
 class Pages(Folder):
     """What people see."""
-    rows = [{"clip": f"clips/{name}", "status": "ok", "complete": name != "b.avi", "error": None, "frames": 10,
+    rows = [{"clip": f"clips/{name}", "status": "ok", "complete": name != "b.avi", "error": None,
+             "incomplete": "2 of 12 frames <…>" if name == "b.avi" else "", "frames": 10,
              "motion_frames": 5, "duration": 1.0, "objects": 1, "first_motion": 0.0, "brightness": 50.0, "rate": 100.0,
              "cuts": 0, "links": [], "cut_remark": None, "pictures": [(0.5, f"pictures/{name[0]}-0.jpg")]}
             for name in ('a "x" #1.avi', "b.avi", "c.avi")]
@@ -534,7 +535,7 @@ class Pages(Folder):
                           *(f"pictures/{name}-0.jpg" for name in "abc")][:2]
                          + ["pictures/b-0.jpg", "pictures/c-0.jpg"])
         self.assertEqual(re.findall('src="([^"]*)"', text), [f"pictures/{name}-0.jpg" for name in "abc"])
-        self.assertEqual(text.count("<td>incomplete</td>"), 1)
+        self.assertEqual(text.count("<td>incomplete: 2 of 12 frames &lt;…&gt;</td>"), 1)
 
     def test_the_page_leads_to_clips_of_events(self):
         page.write(self.folder / "summary.html", self.rows, ["3 clips"])

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Which files of a folder are clips: those that GStreamer takes for video by their content, whatever their names, and
+those that have a name of a video, because a broken one must be told."""
+import os
+
+import common
+from common import Gst
+
+import gi
+gi.require_version("GstBase", "1.0")
+from gi.repository import GstBase  # noqa: E402
+
+NAMES = set(".264 .265 .3g2 .3gp .asf .avi .dav .divx .dv .f4v .flv .h264 .h265 .hevc .ivf .m2ts .m2v .m4v .mjpeg "
+            ".mjpg .mkv .mov .mp4 .mpeg .mpg .mts .mxf .ogg .ogv .ts .vob .webm .wmv .y4m".split())
+PROGRAMS = (".mts", ".ts")  # may be TypeScript
+HEAD = 2 ** 16  # bytes of a file that tell what it is
+LISTED = 5  # names of files that are left out, in a sentence
+
+
+def head_of(path):
+    try:
+        with open(path, "rb") as stream:
+            return stream.read(HEAD) if os.path.isfile(path) else b""
+    except OSError:
+        return b""
+
+
+def is_text(head):
+    try:
+        return bool(head) and b"\0" not in head and bool(head.decode("utf-8", "strict"))
+    except UnicodeDecodeError as error:
+        return error.start > len(head) - 4  # the last character is not whole
+
+
+def looks_like_video(head):
+    Gst.init(None)
+    caps, sure = GstBase.type_find_helper_for_data(None, head) if head else (None, 0)
+    return bool(caps) and int(sure) >= Gst.TypeFindProbability.LIKELY and common.fields_of(
+        caps, "name")[0].startswith("video/")
+
+
+def is_clip(path):
+    suffix = os.path.splitext(path)[1].lower()
+    if suffix in NAMES and suffix not in PROGRAMS:
+        return True
+    head = head_of(path)
+    return looks_like_video(head) or (suffix in PROGRAMS and not is_text(head))
+
+
+def clips_in(folder, deep=False):
+    """The paths of the clips in a folder, and of the files that are left out, in order; with those of its subfolders if
+    `deep`. Hidden files and folders are not looked at. Raises a Failure if there is no clip."""
+    def fail(error):
+        raise common.Failure(f"cannot read {error.filename}: {error.strerror}")
+
+    found, others = [], []
+    for path, folders, files in os.walk(folder, onerror=fail):
+        folders[:] = [name for name in folders if deep and not name.startswith(".")]
+        for name in files:
+            if not name.startswith("."):
+                file = os.path.join(path, name)
+                (found if is_clip(file) else others).append(file)
+    found.sort(key=os.fsencode)
+    others.sort(key=os.fsencode)
+    if not found:
+        raise common.Failure(f"there is no video in the folder {folder}" + (f"; {left_out(others)}" if others else ""))
+    return found, others
+
+
+def left_out(others):
+    """A sentence about files that are no clips, or an empty text."""
+    if not others:
+        return ""
+    names = ", ".join(map(os.path.basename, others[:LISTED]))
+    more = f" and {len(others) - LISTED} more" if len(others) > LISTED else ""
+    count = "1 file that is no video" if len(others) == 1 else f"{len(others)} files that are no videos"
+    return f"left out: {count} ({names}{more})"

@@ -1,0 +1,109 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Tests which files of a folder the report and the scan take for clips. Exit status 77 without the bindings of
+GStreamer."""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
+sys.path[:0] = [str(EXAMPLES), str(EXAMPLES / "motion-scan")]
+sys.dont_write_bytecode = True
+try:
+    import common
+except (ImportError, ValueError) as error:
+    print(f"skipped: no Python bindings of GStreamer ({error})")
+    sys.exit(77)
+import clip_files  # noqa: E402
+import clips  # noqa: E402
+import damage  # noqa: E402
+import scan_fixture  # noqa: E402
+
+REPORT = EXAMPLES / "motion-report" / "motion_report.py"
+
+
+class Folders(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name)
+
+    def names(self, paths):
+        return [os.path.relpath(path, self.folder) for path in paths]
+
+    def found(self, deep=False):
+        return tuple(map(self.names, clip_files.clips_in(self.folder, deep)))
+
+    def write(self, name, data=b"x"):
+        path = self.folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(data)
+
+    def stream(self, codec):
+        """A stream of a video without a container."""
+        encoder, caps = {"h264": (damage.H264, "video/x-h264"), "h265": (damage.H265, "video/x-h265")}[codec]
+        if subprocess.run(["gst-inspect-1.0", "--exists", encoder.split()[0]], check=False).returncode:
+            self.skipTest(f"no {encoder.split()[0]}")
+        return subprocess.run(
+            "gst-launch-1.0 -q videotestsrc num-buffers=20 ! video/x-raw,format=I420,width=160,height=120 ! "
+            f"{encoder} ! {caps},stream-format=byte-stream ! fdsink".split(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            check=True).stdout
+
+    def test_what_recorders_write(self):
+        for codec, names in (("h264", ("a.264", "b.h264", "c.dav", "no name", "d.bin")),
+                             ("h265", ("a.265", "b.h265", "e.hevc"))):
+            for name in names:
+                self.write(name, self.stream(codec))
+        self.write("head.dav", b"DHAV\xfd\0\0\0" + bytes(32) + self.stream("h264"))
+        everything = sorted(os.listdir(self.folder))
+        self.assertEqual(self.found(), (everything, []))
+        self.assertEqual(self.names(clips.discover([str(self.folder)])), everything)
+
+    def test_content_counts_and_names_of_broken_clips(self):
+        data = damage.encoded("jpeg.mkv", damage.STILL)
+        for name in "clip", "clip.dat", "clip.txt", "b/clip.tmp", "c.MKV":
+            self.write(name, data)
+        for name in "broken.avi", "broken.MP4", "broken.dav", "b/empty.ts":
+            self.write(name, b"" if "empty" in name else b"broken")
+        self.write("noise.ts", bytes(range(256)) * 9)
+        self.write("code.ts", b"export const clip: number = 5;\n" * 9)
+        self.write("umlaut.ts", b"// " + "ü".encode() * 40000)  # its head ends in a character
+        self.write("notes.txt", b"a text")
+        self.write(".hidden.mkv", data)
+        self.write(".folder/clip.mkv", data)
+        picture = subprocess.run("gst-launch-1.0 -q videotestsrc num-buffers=1 ! jpegenc ! fdsink".split(),
+                                 stdout=subprocess.PIPE, check=True).stdout
+        self.write("picture.jpg", picture)
+        scan_fixture.make_sound(self.folder / "sound.wav")
+        self.write("nothing", b"")
+        clips_here = ["broken.MP4", "broken.avi", "broken.dav", "c.MKV", "clip", "clip.dat", "clip.txt", "noise.ts"]
+        others = ["code.ts", "notes.txt", "nothing", "picture.jpg", "sound.wav", "umlaut.ts"]
+        self.assertEqual(self.found(), (clips_here, others))
+        self.assertEqual(self.found(deep=True), (sorted([*clips_here, "b/clip.tmp", "b/empty.ts"]), others))
+
+    def test_what_is_left_out_is_said(self):
+        self.assertEqual(clip_files.left_out([]), "")
+        self.assertEqual(clip_files.left_out(["a/b.txt"]), "left out: 1 file that is no video (b.txt)")
+        self.assertEqual(clip_files.left_out([f"{n}.txt" for n in range(8)]), "left out: 8 files that are no videos "
+                         "(0.txt, 1.txt, 2.txt, 3.txt, 4.txt and 3 more)")
+        self.write("notes.txt")
+        for call in (lambda: clip_files.clips_in(self.folder), lambda: clips.discover([str(self.folder)])):
+            with self.assertRaisesRegex(common.Failure, r"^there is no video in the folder .*; left out: 1 file that "
+                                        r"is no video \(notes\.txt\)$"):
+                call()
+        self.write("clip", damage.encoded("jpeg.mkv", damage.STILL))
+        said = []
+        clips.discover([str(self.folder)], say=said.append)
+        self.assertEqual(said, [f"{self.folder}: left out: 1 file that is no video (notes.txt)"])
+        done = subprocess.run([REPORT, self.folder, f"--out={self.folder / 'out'}", "--backend=cpu"],
+                              capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr), (0, f"{said[0]}\n"))
+        self.assertIn("left out: 1 file that is no video (notes.txt)", (self.folder / "out/index.html").read_text())
+        self.assertTrue((self.folder / "out/clip/report.html").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
