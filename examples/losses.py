@@ -109,7 +109,7 @@ class Stream:
         self.latest, self.before, self.jump, self.least = None, None, 0, 0
         self.steps, self.usual = collections.deque(maxlen=63), 0  # between good frames; about their median
         self.start, self.stop = 0, None  # of the segment
-        self.timeless = self.parsed = False
+        self.timeless, self.parsed, self.used = False, False, True
         self.spans, self.segment, self.ended, self.declared = [], None, False, 0
 
     def step(self):
@@ -398,6 +398,8 @@ class Losses:
         def on_end(_, info):
             if info.get_event().type == Gst.EventType.EOS:
                 known, length = sink.peer_query_duration(Gst.Format.TIME)
+                # The frames of another track than that which is analysed go nowhere.
+                stream.used = src.get_last_flow_return() != Gst.FlowReturn.NOT_LINKED
                 stream.ended, stream.declared = True, length / Gst.SECOND if known else 0
             return Gst.PadProbeReturn.OK
 
@@ -410,7 +412,7 @@ class Losses:
         spans = []
         for stream in self.streams:
             stream.ended &= whole
-            spans += stream.finish(self.indexed)
+            spans += stream.finish(self.indexed) if stream.used else []
         return joined(sorted(spans, key=lambda span: span.begin))
 
 

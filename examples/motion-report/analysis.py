@@ -21,6 +21,7 @@ import common
 import inputs
 import losses
 import part
+import tracks
 import upright
 import uris
 from common import Gst
@@ -244,7 +245,9 @@ def analyse(args, encoding, video, folder, events, frames):
         return True
 
     is_file = bool(args.clip) and os.path.isfile(args.clip)  # a camera has no frames that must come
-    watched = losses.Losses(pipeline, pipeline.get_by_name("source")) if is_file else None
+    source = pipeline.get_by_name("source")
+    watched = losses.Losses(pipeline, source) if is_file else None
+    several = tracks.Tracks(source, args.track) if is_file else None
     began = time.monotonic()
     pads = (pipeline.get_by_name("brightness").get_static_pad("sink"),
             pipeline.get_by_name("masks").get_static_pad("sink"))
@@ -254,6 +257,9 @@ def analyse(args, encoding, video, folder, events, frames):
         while message := pipeline.get_bus().pop_filtered(Gst.MessageType.ELEMENT):
             on_message(message)
         collector.finish_frames()
+        if several:
+            several.close()
+            findings.track = several.sentence()
         if watched:
             findings.lose(watched.result(args.part.is_whole and not (findings.stopped or findings.incomplete)))
             collector.on_lost(findings.lost)

@@ -72,6 +72,7 @@ class Findings:
     backend: str = ""
     settings: str = ""  # of cudadiff: all properties that are not at their defaults
     incomplete: str = ""
+    track: str = ""  # which one was analysed, if there are several
     lost: list = field(default_factory=list)  # what could not be read, as losses.Span
     stopped: bool = False  # by Ctrl-C
     declared: float = 0  # length of the clip in seconds, as far as the pipeline knows it

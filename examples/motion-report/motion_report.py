@@ -83,7 +83,8 @@ def report_into(args, folder):
     """As report(), into a folder that is there."""
     title, is_file = title_of(args.clip), bool(args.clip) and os.path.isfile(args.clip)
     facts = clip_facts.facts_of(args.clip) if is_file else None
-    encoding, suffix = media.encoder() if page_video.needs_encoding(facts) else ("", "")
+    shown = facts if args.track == 1 else None  # of a file that the page may show as it is: players take the first track
+    encoding, suffix = media.encoder() if page_video.needs_encoding(shown) else ("", "")
     try:
         unfinished = common.Unfinished(folder)
     except OSError as error:
@@ -94,7 +95,7 @@ def report_into(args, folder):
             judge(args, findings, facts)
             events.write(tables.last_event(findings))
         tables.write_objects(findings, folder)
-        video = page_video.choose(args.clip, facts, findings, file, suffix)
+        video = page_video.choose(args.clip, shown, findings, file, suffix)
         if args.clips:
             try:
                 cut_events(args, findings, facts, video, folder)
@@ -129,7 +130,7 @@ def cut_events(args, findings, facts, video, folder):
     """Cuts a clip for each event out of the file, or out of the page's video where that is impossible. Events name
     their clips. Raises a Failure; then those that were cut until then are there."""
     # The page has a video that people can play.
-    whole = clips_of_events.can_cut(facts) and facts.codec not in clip_facts.OLD
+    whole = clips_of_events.can_cut(facts) and facts.codec not in clip_facts.OLD and args.track == 1
     path, inner = (args.clip, facts) if whole else (video.path, video.path and clip_facts.facts_of(video.path))
     if not clips_of_events.can_cut(inner):
         clips_of_events.forget_listed(folder / "clips", facts and args.clip)
@@ -156,6 +157,8 @@ def say(findings, folder):
              f"in {len(runs)} run{'s' if len(runs) != 1 else ''}"),
             ("objects", f"{len(ids)}"), ("most motion", f"{most.changed:.1f} % of the picture, at {most.time:.1f} s"),
             ("brightness", f"{findings.light / findings.count:.0f} % on average")]
+    if findings.track:
+        rows.append(("video", findings.track))
     if findings.cut:
         rows.append(("clips of events", findings.cut))
     if findings.incomplete:
@@ -215,6 +218,8 @@ def parse_arguments():
     part.add_options(parser)
     parser.add_argument("--seconds", type=common.number(float, 0, above=True),
                         help="the same as --duration, in seconds")
+    parser.add_argument("--track", type=common.number(int, 1), default=1, metavar="N",
+                        help="the video track of files that have several (1)")
     parser.add_argument("--zones", type=utf8,
                         help='polygons that objects enter: "NAME: x,y x,y x,y; NAME: …", in pixels or in shares (0.5)')
     parser.add_argument("--lines", type=utf8, help='lines that objects cross: "NAME: x,y x,y; NAME: …"')

@@ -242,6 +242,8 @@ def write(findings, args, title, folder, video, data, facts):
     objects, (width, height) = objects_of(findings), findings.size
     texts, (chunks, index) = pictures_of(objects, findings.pictures, folder), findings.recording.base64()
     summary = f"{duration(findings.length)} · {findings.count} frames · {width}×{height}"
+    if findings.track:
+        summary += f" · {findings.track}"
     if facts and facts.began:
         summary += f" · {facts.began.isoformat(sep=' ', timespec='seconds')}"
     values = json.dumps(data_of(findings, args, objects, video, data, facts, index),

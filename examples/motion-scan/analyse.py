@@ -5,7 +5,8 @@ only; frames stay where the decoder leaves them.
 
 Reads requests from stdin and writes results to stdout, a line of JSON each, until stdin ends. Each request is worked on
 at once, beside those before, so that whoever writes them decides how many run at a time.
-  request   number (the result has the same), uri (null: two synthetic frames, which try the settings), settings
+  request   number (the result has the same), uri (null: two synthetic frames, which try the settings), track (the
+            number of a video track; 1 if it is missing), settings
             {property of cudadiff: value}, backend, timeout (seconds), threads (of a decoder on the CPU; 0: as many as
             it likes), part (of the clip: what part.Part.as_texts() returns; {} is all of it), min_event (the
             shortest motion or visit, a text for part.time_of(), or null)
@@ -13,7 +14,8 @@ at once, beside those before, so that whoever writes them decides how many run a
             at fault). After failed and timeout, the other fields say what was found until then:
             frames, motion_frames, width, height (pixels), duration (seconds of video), backend, cpu_seconds,
             memory_mib, complete whether all of the clip was read, and it is as long as its container says,
-            incomplete a sentence that says why it is not (or an empty text), lost how many frames could not be read
+            incomplete a sentence that says why it is not (or an empty text), lost how many frames could not be read,
+            track a sentence that says which one was analysed, if there are several (or an empty text)
             profile  a row for each second of video: second, frames, motion_frames, changed_mean, changed_max (shares
                      of pixels), brightness, dark, bright (mean, 1st and 99th percentile of luma, in percent; null
                      without a measurement)
@@ -48,6 +50,7 @@ import losses  # noqa: E402
 import part  # noqa: E402
 import recorder  # noqa: E402
 import stills  # noqa: E402
+import tracks  # noqa: E402
 import upright  # noqa: E402
 import uris  # noqa: E402
 from common import Gst  # noqa: E402
@@ -85,7 +88,7 @@ class Job:
 
     def __init__(self, request):
         self.request, self.pipeline, self.demuxers, self.broken = request, make(request), [], None
-        self.losses = None
+        self.losses = self.tracks = None
         self.motion, self.brightness = (self.pipeline.get_by_name(name) for name in ("motion", "brightness"))
         least = request.get("min_event") and part.time_of(request["min_event"])
         self.recorder = recorder.Recorder(stills.Best(self.motion.get_static_pad("src")), least)
@@ -102,6 +105,7 @@ class Job:
             clip.set_property("uri", request["uri"])
             self.handlers.append((clip, clip.connect("deep-element-added", self.on_added)))
             self.losses = losses.Losses(self.pipeline, clip, single=request["threads"] == 1)
+            self.tracks = tracks.Tracks(clip, request.get("track", 1))
 
     def on_added(self, _, __, element):
         name = element.get_factory().get_name()
@@ -177,6 +181,8 @@ class Job:
         """Ends the references in circles, which would keep the pipeline."""
         for sender, handler in self.handlers:
             sender.disconnect(handler)
+        if self.tracks:
+            self.tracks.close()
         self.bus.disable_sync_message_emission()
         self.handlers.clear()
 
@@ -243,6 +249,7 @@ def analyse(request):
         status, error = "failed", job.gate.why_nothing() or "there is no frame in it"
     missing = job.missing(found, spans, promised) if status == "ok" else error
     return {"status": status, "error": error, **found, **job.found, "complete": not missing, "incomplete": missing,
+            "track": job.tracks.sentence() if job.tracks else "",
             "cpu_seconds": seconds_used() - before,
             "memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
 

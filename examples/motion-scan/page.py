@@ -85,7 +85,7 @@ def links(clip):
 def remark(clip):
     """What a person should know of a clip."""
     incomplete = f"incomplete: {clip['incomplete']}" if clip["status"] == "ok" and not clip["complete"] else None
-    return "; ".join(filter(None, (incomplete, clip["error"], clip["cut_remark"])))
+    return "; ".join(filter(None, (incomplete, clip["error"], clip["track"], clip["cut_remark"])))
 
 
 def row(clip, report, with_cuts):

@@ -19,7 +19,7 @@ GROUP = 50000  # rows of a table that wait in memory
 # Columns and types. Times are in seconds of the clip, shares are 0 to 1, boxes and lengths in pixels, luma in percent.
 COLUMNS = {
     "clips": {"clip": "string", "key": "string", "status": "string", "error": "string", "complete": "bool_",
-              "incomplete": "string", "lost": "int64",
+              "incomplete": "string", "lost": "int64", "track": "string",
               "attempts": "int32", "width": "int32", "height": "int32", "frames": "int64", "motion_frames": "int64",
               "duration": "float64", "objects": "int64", "first_motion": "float64", "brightness": "float64",
               "backend": "string", "seconds": "float64", "rate": "float64", "cpu_seconds": "float64",

@@ -521,7 +521,7 @@ class Defaults(unittest.TestCase):
 class Pages(Folder):
     """What people see."""
     rows = [{"clip": f"clips/{name}", "status": "ok", "complete": name != "b.avi", "error": None,
-             "incomplete": "2 of 12 frames <…>" if name == "b.avi" else "", "frames": 10,
+             "track": "", "incomplete": "2 of 12 frames <…>" if name == "b.avi" else "", "frames": 10,
              "motion_frames": 5, "duration": 1.0, "objects": 1, "first_motion": 0.0, "brightness": 50.0, "rate": 100.0,
              "cuts": 0, "links": [], "cut_remark": None, "pictures": [(0.5, f"pictures/{name[0]}-0.jpg")]}
             for name in ('a "x" #1.avi', "b.avi", "c.avi")]

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Which video track of a file is analysed, if it has several: two lenses of a camera, or a picture beside the video."""
+from common import GLib, Gst
+
+
+class Tracks:
+    """Links track number `wanted` (from 1, in the order of the container) of a uridecodebin in a pipeline that was made
+    from a description. Afterwards `count` is the number of video tracks, 0 if it is not known."""
+
+    def __init__(self, decoder, wanted=1):
+        self.decoder, self.wanted, self.count = decoder, wanted, 0
+        self.handler = decoder.connect("no-more-pads", self.on_pads)  # before it, no frame flows
+
+    def close(self):
+        self.decoder.disconnect(self.handler)
+
+    def on_pads(self, decoder):
+        pads = sorted((pad for pad in decoder.srcpads if is_video(pad)), key=lambda pad: pad.get_stream_id() or "")
+        self.count = len(pads)
+        linked = next((pad for pad in pads if pad.is_linked()), None)
+        if self.wanted > self.count:
+            tracks = "1 video track" if self.count == 1 else f"{self.count} video tracks"
+            error = GLib.Error.new_literal(Gst.stream_error_quark(), f"there is no track {self.wanted}: it has {tracks}",
+                                           Gst.StreamError.FAILED)
+            decoder.post_message(Gst.Message.new_error(decoder, error, ""))
+        elif linked and linked is not pads[self.wanted - 1]:
+            sink = linked.get_peer()
+            linked.unlink(sink)
+            pads[self.wanted - 1].link(sink)
+
+    def sentence(self):
+        """What people read if there are several tracks; otherwise an empty text."""
+        if self.count < 2:
+            return ""
+        others = [str(number) for number in range(1, self.count + 1) if number != self.wanted]
+        return f"track {self.wanted} of {self.count}; --track={others[0]} analyses " + (
+            "the other one" if len(others) == 1 else "another one")
+
+
+def is_video(pad):
+    caps = pad.get_current_caps() or pad.query_caps(None)
+    return caps.get_size() > 0 and caps.to_string().startswith("video/")
