@@ -392,14 +392,14 @@ class Losses:
                 stream.on_segment(info.get_event().parse_segment())
             return Gst.PadProbeReturn.OK
 
-        def on_frame(_, info):
+        def on_frame(pad, info):
+            if stream.good < 8 and pad.get_last_flow_return() == Gst.FlowReturn.NOT_LINKED:
+                stream.used = False  # the frames of another track than that which is analysed go nowhere
             return Gst.PadProbeReturn.OK if stream.on_frame(info.get_buffer().pts) else Gst.PadProbeReturn.DROP
 
         def on_end(_, info):
             if info.get_event().type == Gst.EventType.EOS:
                 known, length = sink.peer_query_duration(Gst.Format.TIME)
-                # The frames of another track than that which is analysed go nowhere.
-                stream.used = src.get_last_flow_return() != Gst.FlowReturn.NOT_LINKED
                 stream.ended, stream.declared = True, length / Gst.SECOND if known else 0
             return Gst.PadProbeReturn.OK
 
