@@ -407,6 +407,11 @@ class Losses:
         src.add_probe(Gst.PadProbeType.BUFFER, on_frame)
         src.add_probe(Gst.PadProbeType.EVENT_DOWNSTREAM, on_end)
 
+    @property
+    def good(self):
+        """How many frames could be read."""
+        return sum(stream.good for stream in self.streams if stream.used)
+
     def result(self, whole=True):
         """What was lost, as spans in the order of their times. `whole`: the clip was played to its end."""
         spans = []

@@ -4,7 +4,7 @@
 zones=… or lines=… events of objects (enter, leave, stopped, cross …) are printed too.
 Needs python3-gi and gir1.2-gst-plugins-base-1.0."""
 import datetime, json, os, re, signal, sys, warnings
-import common, inputs, part, upright, uris
+import common, inputs, losses, part, upright, uris
 from shortest import Shortest
 from common import GLib, Gst
 import gi
@@ -16,6 +16,7 @@ class Input:
         self.number, self.location, self.name = number, location, name
         self.begin, self.pipeline, self.live, self.flowing, self.files = None, None, False, False, set()
         self.gate = self.shortest = None
+        self.losses, self.whole = None, True
 
     def start(self):
         source, values = inputs.source_of(self.location)
@@ -30,6 +31,10 @@ class Input:
         upright.keep(self.pipeline.get_by_name("shown").get_static_pad("sink"))
         hold = self.pipeline.get_by_name("diff").get_property("track-hold")
         self.shortest = Shortest(options.min_event, hold)
+        if os.path.isfile(uris.path_of(self.location) or ""):
+            # One thread for each decoder, so that it is known which file a decoder complains about.
+            self.losses = losses.Losses(self.pipeline, self.pipeline.get_by_name("source"), single=len(running) > 1)
+            self.losses.__enter__()
         self.pipeline.get_by_name("sink").connect("new-sample", self.on_frame)
         bus = self.pipeline.get_bus()
         bus.enable_sync_message_emission()
@@ -93,6 +98,7 @@ class Input:
 
     def on_message(self, _, message):
         if message.type == Gst.MessageType.ERROR:
+            self.whole = False
             self.complain(common.text_of(message))
         elif message.type == Gst.MessageType.EOS and (sentence := self.gate.why_nothing()):
             self.complain(sentence)
@@ -101,6 +107,7 @@ class Input:
         return self in running
 
     def drain(self):
+        self.whole = False
         if self.flowing:
             self.pipeline.get_by_name("diff").get_static_pad("sink").send_event(Gst.Event.new_eos())
         else:
@@ -109,6 +116,10 @@ class Input:
     def stop(self):
         if self.pipeline:
             self.pipeline.set_state(Gst.State.NULL)
+        if self.losses:
+            self.losses.__exit__()
+            lost, self.losses = losses.sentence(self.losses.result(self.whole and chosen.is_whole), self.losses.good), None
+            lost and self.complain(lost)
         running.remove(self)
         running or loop.quit()
 

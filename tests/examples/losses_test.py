@@ -237,6 +237,23 @@ class Broken(Clips):
         self.assertEqual((status, "incomplete" in out), (0, False))
 
 
+class Alarms(Clips):
+    """The motion alarms say what is lost on stderr, with the name of the input, and fail."""
+
+    def watch(self, *program):
+        good = self.make("h264.mp4", damage.STILL)
+        bad = self.write("bad.mp4", damage.damaged(good, "h264.mp4", "flips", 0.4))
+        inputs = [bad, self.write("good.mp4", good), self.write("good.avi", self.make("jpeg.avi", damage.STILL))]
+        done = subprocess.run([*program, *inputs], capture_output=True, text=True, cwd=self.folder)
+        self.assertRegex(done.stderr, rf"^{bad}: \d+ of 100 frames could not be read, \d\.\d to .* s\n$")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))  # no motion
+        done = subprocess.run([*program, *inputs[1:]], capture_output=True, text=True, cwd=self.folder)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+
+    def test_in_python(self):
+        self.watch(EXAMPLES / "motion_alarm.py", "threshold=15")
+
+
 def sample(time, key=False, size=100, dts=None):
     buffer = Gst.Buffer.new_allocate(None, size, None)
     buffer.pts = Gst.CLOCK_TIME_NONE if time is None else int(time * STEP)
