@@ -118,7 +118,8 @@ class Input:
             self.pipeline.set_state(Gst.State.NULL)
         if self.losses:
             self.losses.__exit__()
-            lost, self.losses = losses.sentence(self.losses.result(self.whole and chosen.is_whole), self.losses.good), None
+            spans = self.losses.result(self.whole and chosen.is_whole)
+            lost, self.losses = losses.sentence(spans, self.losses.good), None
             lost and self.complain(lost)
         running.remove(self)
         running or loop.quit()

@@ -83,7 +83,8 @@ def report_into(args, folder):
     """As report(), into a folder that is there."""
     title, is_file = title_of(args.clip), bool(args.clip) and os.path.isfile(args.clip)
     facts = clip_facts.facts_of(args.clip) if is_file else None
-    shown = facts if args.track == 1 else None  # of a file that the page may show as it is: players take the first track
+    # Of a file that the page may show as it is: players take the first track.
+    shown = facts if args.track == 1 else None
     encoding, suffix = media.encoder() if page_video.needs_encoding(shown) else ("", "")
     try:
         unfinished = common.Unfinished(folder)

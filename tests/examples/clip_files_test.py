@@ -49,8 +49,8 @@ class Folders(unittest.TestCase):
             self.skipTest(f"no {encoder.split()[0]}")
         return subprocess.run(
             "gst-launch-1.0 -q videotestsrc num-buffers=20 ! video/x-raw,format=I420,width=160,height=120 ! "
-            f"{encoder} ! {caps},stream-format=byte-stream ! fdsink".split(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            check=True).stdout
+            f"{encoder} ! {caps},stream-format=byte-stream ! fdsink".split(), stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, check=True).stdout
 
     def test_what_recorders_write(self):
         for codec, names in (("h264", ("a.264", "b.h264", "c.dav", "no name", "d.bin")),

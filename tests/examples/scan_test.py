@@ -75,7 +75,8 @@ class Discovery(Folder):
         self.touch("empty/notes.txt", "nothing")
         pathlib.Path("nothing").write_text("\n")
         for arguments, text in ((["gone.avi"], "cannot read gone.avi: there is no such file"),
-                                (["empty"], "there is no video in the folder empty; left out: 1 file that is no video .notes.txt"),
+                                (["empty"],
+                                 "there is no video in the folder empty; left out: 1 file that is no video .notes.txt"),
                                 (["@gone"], "cannot read gone: No such file"),
                                 (["@nothing"], "the list names no clip")):
             with self.assertRaisesRegex(common.Failure, text):

@@ -127,8 +127,8 @@ class Upright(unittest.TestCase):
 
     def alarm(self, program, option, zones, mask=None):
         settings = ["preset=outdoor", f"zones={zones}", f"lines={LINES}", *([f"mask-regions={mask}"] if mask else [])]
-        done = subprocess.run([*program, "clip.mp4", *(option + each for each in settings)], cwd=self.folder, check=True,
-                              stdout=subprocess.PIPE, text=True)
+        done = subprocess.run([*program, "clip.mp4", *(option + each for each in settings)], cwd=self.folder,
+                              check=True, stdout=subprocess.PIPE, text=True)
         return list(map(json.loads, done.stdout.splitlines()))
 
     def programs(self):

@@ -64,11 +64,12 @@ recording = true
 gap = 0.3
 """)
         service.wait_metric("camera_frames_total", "door", least=20)
-        self.assertEqual((1, 0), tuple(service.metrics()[f"camera_{name}", "door"] for name in ("up", "reconnects_total")))
+        self.assertEqual((1, 0), tuple(service.metrics()[f"camera_{name}", "door"]
+                                       for name in ("up", "reconnects_total")))
         web.status = 500
         wait_for("the loss", lambda: service.metrics()["camera_up", "door"] == 0)
-        wait_for("why", lambda: "door: lost: the server answers 500 Internal Server Error: it is switched on, but refuses "
-                 "this" in service.log)
+        wait_for("why", lambda: "door: lost: the server answers 500 Internal Server Error: it is switched on, but "
+                 "refuses this" in service.log)
         service.wait_metric("camera_clips_total", "door")
         web.status = 200
         service.wait_metric("camera_up", "door")
@@ -90,8 +91,8 @@ folder = "{self.folder}/clips"
 uri = "{web.uri()}"
 recording = true
 """)
-        wait_for("why", lambda: "door: lost: the server answers 503 Service Unavailable: does it serve fewer viewers at a "
-                 "time than it has?" in service.log)
+        wait_for("why", lambda: "door: lost: the server answers 503 Service Unavailable: does it serve fewer viewers "
+                 "at a time than it has?" in service.log)
         other.close()
         service.wait_metric("camera_up", "door")
         refused = web.refused
