@@ -123,7 +123,7 @@ class Tracks(unittest.TestCase):
 
     def test_the_scan_keeps_tracks_apart(self):
         path = str(self.make("a.mkv", "matroskamux"))
-        keys = [clips.clips_of([path], {}, track)[0].key for track in (1, 2)]
+        keys = [clips.clips_of([path], {}, chosen)[0].key for chosen in ({}, {"track": 2})]
         self.assertNotEqual(*keys)
         self.assertEqual(keys[0], clips.clip_of(path, {}).key)
         for options, text in ((("--clips", "--track=2"), "--clips cuts out the first video track"),
