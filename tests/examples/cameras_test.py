@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
@@ -25,6 +26,8 @@ try:
 except (ImportError, ValueError) as error:
     print(f"skipped: no Python bindings of GStreamer, or no NumPy ({error})")
     sys.exit(77)
+import rtsp_camera  # noqa: E402
+from rtsp_camera import RtspCamera, Silent, Track  # noqa: E402
 from web_camera import RefusingRtsp, WebCamera, pictures  # noqa: E402
 
 HANGS = 900  # seconds that nothing needs, however busy the machine is
@@ -226,6 +229,60 @@ class Refusals(Case):
             self.refuses(f"{scheme}://me:secret@camera.invalid/x", "Error resolving .camera.invalid")
 
 
+class Rtsp(Case):
+    """What cameras send. Each one sends a few pictures and then nothing, and never RTCP."""
+
+    def rtsp(self, *sessions, **options):
+        camera = RtspCamera(*sessions, **options)
+        self.addCleanup(camera.close)
+        return camera
+
+    def sees(self, camera, lines=2, program=(*ALARM, "--every=0")):
+        process = self.start(program, camera.uri)
+        found = self.lines(process, lines)
+        self.ends(process)
+        return found
+
+    def test_tracks_beside_the_video(self):
+        """Sound, and metadata that never come, in any order, as ONVIF's profiles S and T have them."""
+        for codec, sound, order in (("h264", "pcmu", (0, 1, 2)), ("h264", "pcma", (1, 2, 0)), ("h265", "aac", (0, 1, 2)),
+                                    ("h265", "aac", (2, 1, 0)), ("jpeg", "pcmu", (1, 0, 2))):
+            if not rtsp_camera.has(codec):
+                continue
+            with self.subTest(codec=codec, sound=sound, order=order):
+                tracks = rtsp_camera.video(codec, 15), Track(rtsp_camera.SOUNDS[sound]), Silent
+                self.sees(self.rtsp([tracks[index] for index in order]))
+
+    def test_rates(self):
+        """The first picture is there before the second one comes; 0.2 and 60 a second."""
+        for codec in filter(rtsp_camera.has, rtsp_camera.CODECS):
+            with self.subTest(codec):
+                self.sees(self.rtsp([rtsp_camera.video(codec, 1)]), 1)
+        times = [line["time"] for line in self.sees(self.rtsp([rtsp_camera.video("jpeg", 2, rate="1/5")]))]
+        self.assertGreater(times[1] - times[0], 4.5)
+        self.sees(self.rtsp([rtsp_camera.video("jpeg", 90, rate="60/1")]))
+
+    def test_another_size(self):
+        for codec in filter(rtsp_camera.has, rtsp_camera.CODECS):
+            with self.subTest(codec):
+                camera = self.rtsp([rtsp_camera.changing(codec, 8, (320, 240), (640, 480))])
+                process = self.start([*ALARM, "--every=0"], camera.uri)
+                while not any(region["x"] + region["width"] > 320 for region in self.lines(process, 1)[0]["regions"]):
+                    pass
+                self.ends(process)
+
+    def test_a_program_leaves(self):
+        """A camera that allows one viewer has a place for the next one."""
+        camera = self.rtsp([rtsp_camera.video("jpeg", 3)], viewers=1)
+        for program in ((*ALARM, "--every=0"), ALARM_PY, (*ALARM, "--every=0")):
+            self.sees(camera, 1, program)
+        self.assertEqual((0, 3), (camera.refused, camera.torn_down))
+        self.start([*ALARM, "--every=0"], camera.uri)
+        while camera.played < 4:
+            time.sleep(0.05)
+        self.assertIn("the server answers 453 Not Enough Bandwidth", self.says(ALARM, camera.uri))
+
+
 class Places(Case):
     """Where a camera may be."""
 
@@ -234,10 +291,13 @@ class Places(Case):
             camera = self.camera(host="::1")
         except OSError as error:
             self.skipTest(f"no IPv6: {error}")
+        rtsp = RtspCamera([rtsp_camera.video("jpeg", 3)], host="::1")
+        self.addCleanup(rtsp.close)
         for program in ([*ALARM, "--every=0"], ALARM_PY):
-            process = self.start(program, camera.uri("/video?pictures=3", "me:secret"))
-            self.lines(process, 1)
-            self.ends(process)
+            for uri in (camera.uri("/video?pictures=3", "me:secret"), rtsp.uri):
+                process = self.start(program, uri)
+                self.lines(process, 1)
+                self.ends(process)
 
     @unittest.skipUnless(shutil.which("openssl"), "no openssl")
     def test_a_certificate_that_nobody_signed(self):
@@ -246,17 +306,18 @@ class Places(Case):
         subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", file, "-out",
                         self.folder / "part", "-days", "2", "-subj", "/CN=camera"], check=True, capture_output=True)
         file.write_bytes(file.read_bytes() + (self.folder / "part").read_bytes())
-        camera = self.camera(certificate=file)
+        camera, rtsp = self.camera(certificate=file), RtspCamera([rtsp_camera.video("jpeg", 3)], certificate=file)
+        self.addCleanup(rtsp.close)
         for program in ([*ALARM, "--every=0"], ALARM_PY):
             with self.subTest(program[0]):
-                self.assertIn("its certificate is not trusted; #certificate=any at the end of the URI accepts any",
-                              self.says(program, camera.uri()))
-                process = self.start(program, camera.uri("/video?pictures=3#certificate=any"))
-                self.lines(process, 1)
-                self.ends(process)
-                process = self.start(program, camera.uri("/snapshot#every=0.1&certificate=any"))
-                self.lines(process, 1)
-                self.ends(process)
+                for uri in (camera.uri(), rtsp.uri):
+                    self.assertIn("its certificate is not trusted; #certificate=any at the end of the URI accepts any",
+                                  self.says(program, uri))
+                for uri in (camera.uri("/video?pictures=3#certificate=any"), f"{rtsp.uri}#certificate=any",
+                            camera.uri("/snapshot#every=0.1&certificate=any")):
+                    process = self.start(program, uri)
+                    self.lines(process, 1)
+                    self.ends(process)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import time
 import unittest
 
 from helpers import SECRET, Case, RtspCamera, launch, wait_for
+import rtsp_camera
 from web_camera import WebCamera, pictures
 
 BLUE = "0xff0000ff"
@@ -151,6 +152,20 @@ zones = "way in: 0,0 640,0 640,100"
         found.expect("cudavision/door/problem", problem.encode())
         wait_for("the line of the log", lambda: f"door: {problem}; the next try is in 1.0 s" in service.log)
         self.assertNotIn("door: lost", service.log)
+        self.assertEqual(0, service.stop())
+
+    def test_rtsp_with_another_codec(self):
+        """A camera that allows one viewer restarts with another codec and another size; it sends no RTCP."""
+        codecs = [codec for codec in ("h264", "h265") if rtsp_camera.has(codec)] + ["jpeg"]
+        sizes = (320, 240), (640, 480), (160, 128)
+        door = rtsp_camera.RtspCamera(*([rtsp_camera.video(codec, 10, size=size)] for codec, size in zip(codecs, sizes)),
+                                      viewers=1, ends=True)
+        self.addCleanup(door.close)
+        service = self.service(f'[camera.door]\nuri = "{door.uri}"\n')
+        wait_for("a session of each codec", lambda: door.played > len(codecs))
+        service.wait_metric("camera_frames_total", "door", least=5 * len(codecs))
+        service.wait_metric("camera_reconnects_total", "door", least=len(codecs))
+        self.assertEqual(0, door.refused)
         self.assertEqual(0, service.stop())
 
     def test_http_ends_and_a_wrong_password(self):
