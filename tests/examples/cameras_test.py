@@ -245,8 +245,9 @@ class Rtsp(Case):
 
     def test_tracks_beside_the_video(self):
         """Sound, and metadata that never come, in any order, as ONVIF's profiles S and T have them."""
-        for codec, sound, order in (("h264", "pcmu", (0, 1, 2)), ("h264", "pcma", (1, 2, 0)), ("h265", "aac", (0, 1, 2)),
-                                    ("h265", "aac", (2, 1, 0)), ("jpeg", "pcmu", (1, 0, 2))):
+        for codec, sound, order in (("h264", "pcmu", (0, 1, 2)), ("h264", "pcma", (1, 2, 0)),
+                                    ("h265", "aac", (0, 1, 2)), ("h265", "aac", (2, 1, 0)),
+                                    ("jpeg", "pcmu", (1, 0, 2))):
             if not rtsp_camera.has(codec):
                 continue
             with self.subTest(codec=codec, sound=sound, order=order):

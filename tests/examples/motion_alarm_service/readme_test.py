@@ -124,7 +124,8 @@ class Readme(Case):
         parser.read_string(text)
         program, configuration = parser["Service"]["ExecStart"].split()
         self.assertEqual("/etc/motion-alarm/cameras.toml", configuration)
-        passwords = {name: "x" for name in ("MQTT_PASSWORD", "DOOR_PASSWORD", "HALL_PASSWORD", "YARD_PASSWORD")}
+        names = "MQTT", "DOOR", "HALL", "YARD", "CELLAR"
+        passwords = {f"{name}_PASSWORD": "x" for name in names}
         done = self.run_command(
             f"{program.replace('/opt/cudavision', str(ROOT))} --check {self.folder}{configuration}", **passwords
         )

@@ -158,8 +158,8 @@ zones = "way in: 0,0 640,0 640,100"
         """A camera that allows one viewer restarts with another codec and another size; it sends no RTCP."""
         codecs = [codec for codec in ("h264", "h265") if rtsp_camera.has(codec)] + ["jpeg"]
         sizes = (320, 240), (640, 480), (160, 128)
-        door = rtsp_camera.RtspCamera(*([rtsp_camera.video(codec, 10, size=size)] for codec, size in zip(codecs, sizes)),
-                                      viewers=1, ends=True)
+        sessions = [[rtsp_camera.video(codec, 10, size=size)] for codec, size in zip(codecs, sizes)]
+        door = rtsp_camera.RtspCamera(*sessions, viewers=1, ends=True)
         self.addCleanup(door.close)
         service = self.service(f'[camera.door]\nuri = "{door.uri}"\n')
         wait_for("a session of each codec", lambda: door.played > len(codecs))

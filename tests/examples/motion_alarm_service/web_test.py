@@ -64,8 +64,8 @@ recording = true
 gap = 0.3
 """)
         service.wait_metric("camera_frames_total", "door", least=20)
-        self.assertEqual((1, 0), tuple(service.metrics()[f"camera_{name}", "door"]
-                                       for name in ("up", "reconnects_total")))
+        found = service.metrics()
+        self.assertEqual((1, 0), (found["camera_up", "door"], found["camera_reconnects_total", "door"]))
         web.status = 500
         wait_for("the loss", lambda: service.metrics()["camera_up", "door"] == 0)
         wait_for("why", lambda: "door: lost: the server answers 500 Internal Server Error: it is switched on, but "
