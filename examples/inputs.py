@@ -11,6 +11,8 @@ import uris
 from common import Gst
 from web_pictures import WebPictures
 
+SILENCE = 15  # seconds after which souphttpsrc gives up a server that sends nothing, besides the chosen interval
+
 
 def source_of(name):
     """Returns an element for a pipeline's description, and its properties. `name` is a file, a URI, a camera
@@ -57,6 +59,8 @@ def prepare(pipeline, name, live=lambda: None):
             for key, value in {"tls-validation-flags": 0, "ssl-strict": False}.items():
                 if element.find_property(key):
                     element.set_property(key, value)
+        if every and element.get_factory().get_name() == "souphttpsrc":
+            element.set_property("timeout", int(every) + SILENCE)
         if re.match("https?:", name, re.I) and element.find_property("do-timestamp"):
             found.append(WebPictures(element, every, live))
 

@@ -48,6 +48,8 @@ def trouble_of(message):
         answer = f"{code} {reason.strip()}"
         return f"ANSWER/{code}", (f"wrong user or password ({answer})" if code in ("401", "407")
                                   else f"the server answers {answer}")
+    if kind == "RESOURCE/SEEK":  # souphttpsrc asks a live stream for the rest
+        return kind, "nothing came for too long, or the connection to the server was lost"
     if re.search(r"Failed to connect|reason error \(-5\)", details or "") and (uri := uri_of(message.src)):
         return about_connection(kind, uri, message.src, error.message)
     return kind, error.message

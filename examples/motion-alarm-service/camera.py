@@ -28,7 +28,10 @@ from recorder import Recorder
 from supervised import Supervised
 
 log = logging.getLogger("motion-alarm")
-SOURCE_DEFAULTS = {"rtspsrc": {"latency": 200}}  # milliseconds; GStreamer's default of 2000 delays an alarm
+SOURCE_DEFAULTS = {
+    "rtspsrc": {"latency": 200},  # milliseconds; GStreamer's default of 2000 delays an alarm
+    "souphttpsrc": {"timeout": 0},  # a camera that sends nothing for a while is lost by `timeout` of [reconnect] only
+}
 
 
 def now() -> str:

@@ -15,6 +15,8 @@
 
 namespace {
 
+constexpr guint silence = 15;  // seconds without data after which an HTTP server is given up, besides the interval
+
 bool starts_with(const std::string& text, const char* prefix) { return text.rfind(prefix, 0) == 0; }
 
 std::string time_now(const char* format) {
@@ -151,6 +153,7 @@ GstElement* Input::add_source() {
 void Input::add_uri(GstElement* decoder) {
   for (const auto& [name, value] : options_of(location_)) {
     gchar* end = nullptr;
+    chosen_ |= name == "every";
     if (name == "every")
       every_ = g_ascii_isdigit(value[0]) ? g_ascii_strtod(value.c_str(), &end) : 0;
     else
@@ -177,6 +180,9 @@ void Input::on_source(GstElement* source) {
   };
   if (any_certificate_ && has("tls-validation-flags")) g_object_set(source, "tls-validation-flags", 0, nullptr);
   if (any_certificate_ && has("ssl-strict")) g_object_set(source, "ssl-strict", FALSE, nullptr);
+  // The element gives up a server that sends nothing for this time.
+  if (chosen_ && g_str_equal(GST_OBJECT_NAME(gst_element_get_factory(source)), "souphttpsrc"))
+    g_object_set(source, "timeout", guint(every_) + silence, nullptr);
   const bool http = g_ascii_strncasecmp(location_.c_str(), "http", 4) == 0;
   if (http && has("do-timestamp")) pictures_ = std::make_unique<WebPictures>(source, every_, [this] { become_live(); });
 }

@@ -88,6 +88,7 @@ class Input {
   // Set before frames flow.
   GstElement *queue_ = nullptr, *diff_ = nullptr, *sink_ = nullptr;
   double every_ = 1;              ///< seconds between two requests of a snapshot URL
+  bool chosen_ = false;           ///< whether the URI says so
   bool any_certificate_ = false;  ///< do not check the one of the server
   std::unique_ptr<WebPictures> pictures_;
   bool with_objects_ = false;         ///< also print events of objects: a preset, zones or lines are set

@@ -94,7 +94,10 @@ std::string trouble_of(GstMessage* message) {
   std::string text = error->message;
   const bool missing = g_error_matches(error, GST_CORE_ERROR, GST_CORE_ERROR_MISSING_PLUGIN);
   const std::string refusal = error->domain == GST_RESOURCE_ERROR ? refusal_in(details) : "";
+  // souphttpsrc asks a live stream for the rest.
+  const bool silent = g_error_matches(error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_SEEK);
   g_clear_error(&error);
+  if (silent) return "nothing came for too long, or the connection to the server was lost";
   if (missing) return "there is no video in it, or the plugin that decodes it is missing";
   if (!refusal.empty()) return refusal;
   const bool unconnected =

@@ -142,6 +142,19 @@ class Names(unittest.TestCase):
             self.assertEqual((uris.opened(uri), uris.options_of(uri)), (opened, options), uri)
             self.assertNotIn("every", uris.shown(uri) if uris.path_of(uri) is None else "")
 
+    def test_the_options_of_sources(self):
+        """A server may be silent for longer than the chosen interval, and is checked unless the URI says otherwise."""
+        for option, timeout, strict in (("", 15, True), ("#every=120", 135, True), ("#certificate=any", 15, False)):
+            location = f"http://127.0.0.1:9/x{option}"
+            description, values = inputs.source_of(location)
+            pipeline, found = common.parse(f"{description} ! fakesink", source=values), []
+            inputs.prepare(pipeline, location)
+            pipeline.get_by_name("source").connect("source-setup", lambda _, element: found.append(
+                (element.get_property("timeout"), element.get_property("ssl-strict"))))
+            pipeline.set_state(Gst.State.PAUSED)
+            pipeline.set_state(Gst.State.NULL)
+            self.assertEqual([(timeout, strict)], found)
+
     def test_errors_name_the_input(self):
         """An error of an element inside of uridecodebin names its URI, without the secrets."""
         for uri, name in (("http://me:secret@127.0.0.1:9/x?password=secret", "http://127.0.0.1:9/x?password=***"),

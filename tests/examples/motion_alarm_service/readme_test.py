@@ -129,7 +129,7 @@ class Readme(Case):
         done = self.run_command(
             f"{program.replace('/opt/cudavision', str(ROOT))} --check {self.folder}{configuration}", **passwords
         )
-        self.assertEqual((0, "3 cameras: door, hall, yard\n"), (done.returncode, done.stdout), done.stderr)
+        self.assertEqual((0, "4 cameras: door, hall, yard, cellar\n"), (done.returncode, done.stdout), done.stderr)
         if shutil.which("systemd-analyze"):
             file.write_text(text.replace("/opt/cudavision", str(ROOT)), encoding="utf-8")
             done = subprocess.run(["systemd-analyze", "verify", file], capture_output=True, text=True, timeout=HANGS)
