@@ -4,6 +4,7 @@ outputs are files that are already open. Exit status: 0; 1 after a failure, with
 usage (argparse)."""
 import argparse
 import contextlib
+import errno
 import fcntl
 import os
 import pathlib
@@ -81,7 +82,8 @@ def main(function):
     except (Failure, OSError) as error:
         if isinstance(error, OSError):  # otherwise Python would try to write the rest of stdout again
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(f"{pathlib.Path(sys.argv[0]).name}: {getattr(error, 'strerror', None) or error}")
+        named = f"{error.filename}: " if getattr(error, "filename", None) else ""
+        sys.exit(f"{pathlib.Path(sys.argv[0]).name}: {named}{getattr(error, 'strerror', None) or error}")
 
 
 def fault_of(file):
@@ -195,6 +197,15 @@ def parse(description, **properties):
         for key, value in values.items():
             pipeline.get_by_name(name).set_property(key, value)
     return pipeline
+
+
+def check_disk(message, folder):
+    """Raises a Failure if the message is an error of an element that writes into a folder."""
+    error, _ = message.parse_error()
+    if error.matches(Gst.resource_error_quark(), Gst.ResourceError.NO_SPACE_LEFT):
+        raise Failure(f"cannot write to {folder}: {os.strerror(errno.ENOSPC)}")
+    if error.matches(Gst.resource_error_quark(), Gst.ResourceError.WRITE):
+        raise Failure(f"cannot write to {folder}: {uris.hide(error.message)}")
 
 
 def location_of(stream):

@@ -235,6 +235,7 @@ def analyse(args, encoding, video, folder, events, frames):
     def on_error(message):
         """After an error of the source, the frames that it gave are analysed. Its own thread sets these caps before the
         error; frames may still be on their way to cudadiff."""
+        common.check_disk(message, folder)
         if (not is_of(message.src, "source")
             or not pipeline.get_by_name("decoded").get_static_pad("sink").get_current_caps()):
             return False

@@ -16,9 +16,10 @@ CLIP is a file, a URI, a camera (/dev/video0), or a folder. Without one, a synth
   objects.csv   one visit of an object for each line
   frames.csv    motion and brightness, one frame for each line
 and prints a table, and when each object entered and left. For a folder, each clip in it gets a folder with these files
-in FOLDER, beside index.html. Exit status: 0; 1 after a failure, with one sentence on stderr for each clip that failed;
-2 for wrong usage; 3 if a report is written, but the clip could not be analysed to its end (it is shorter than its
-container declares, it has an error, or Ctrl-C stopped the analysis), or not all of its events could be cut out.
+in FOLDER, beside index.html. Exit status: 0; 1 if there is no report, of a folder if there is none of at least one
+clip, with one sentence on stderr for each; 2 for wrong usage; 3 if a report is written, but frames of the clip could
+not be read, or it could not be analysed to its end (it is shorter than its container declares, it has an error, or
+Ctrl-C stopped the analysis), or not all of its events could be cut out.
 """
 import contextlib
 import os
@@ -83,8 +84,7 @@ def report_into(args, folder):
     """As report(), into a folder that is there."""
     title, is_file = title_of(args.clip), bool(args.clip) and os.path.isfile(args.clip)
     facts = clip_facts.facts_of(args.clip) if is_file else None
-    # Of a file that the page may show as it is: players take the first track.
-    shown = facts if args.track == 1 else None
+    shown = facts if args.track == 1 else None  # players take the first track of a file
     encoding, suffix = media.encoder() if page_video.needs_encoding(shown) else ("", "")
     try:
         unfinished = common.Unfinished(folder)

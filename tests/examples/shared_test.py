@@ -57,6 +57,40 @@ SHOWN = {
 }
 
 
+class FullDisk(unittest.TestCase):
+    def message(self, code):
+        error = common.GLib.Error.new_literal(Gst.resource_error_quark(), "text", code)
+        return Gst.Message.new_error(Gst.Pipeline(), error, "")
+
+    def test_an_element_that_cannot_write(self):
+        for code, text in ((Gst.ResourceError.NO_SPACE_LEFT, "No space left on device"),
+                           (Gst.ResourceError.WRITE, "text")):
+            with self.assertRaisesRegex(common.Failure, f"^cannot write to a/b: {text}$"):
+                common.check_disk(self.message(code), "a/b")
+        self.assertIsNone(common.check_disk(self.message(Gst.ResourceError.READ), "a/b"))
+
+    def test_a_report(self):
+        """The sentence names the file or the folder, whatever is written at that moment."""
+        with tempfile.TemporaryDirectory() as name:
+            folder, clip = pathlib.Path(name, "disk"), pathlib.Path(name, "clip.avi")
+            folder.mkdir()
+            mount = ["mount", "-t", "tmpfs", "-o", "size=12k", "tmpfs", folder]
+            if subprocess.run(mount, stderr=subprocess.DEVNULL, check=False).returncode:
+                self.skipTest("no file system can be mounted here")
+            try:
+                subprocess.run("gst-launch-1.0 -q videotestsrc num-buffers=40 ! video/x-raw,width=320 ! jpegenc "
+                               f"! avimux ! filesink location={clip}".split(), check=True)
+                for size in "12k", "100k":
+                    subprocess.run(["mount", "-o", f"remount,size={size}", folder], check=True)
+                    done = subprocess.run([EXAMPLES / "motion-report/motion_report.py", clip, f"--out={folder}/out",
+                                           "--backend=cpu"], capture_output=True, text=True)
+                    self.assertEqual(done.returncode, 1)
+                    self.assertRegex(done.stderr, rf"^motion_report.py: cannot write (to )?{folder}/out(/\S+)?: No space "
+                                     r"left on device\n$")
+            finally:
+                subprocess.run(["umount", folder], check=True)
+
+
 class Python(unittest.TestCase):
     """Programs that are started with a Python that has no module gi."""
 
