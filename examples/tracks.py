@@ -20,8 +20,8 @@ class Tracks:
         linked = next((pad for pad in pads if pad.is_linked()), None)
         if self.wanted > self.count:
             tracks = "1 video track" if self.count == 1 else f"{self.count} video tracks"
-            text = f"there is no track {self.wanted}: it has {tracks}"
-            error = GLib.Error.new_literal(Gst.stream_error_quark(), text, Gst.StreamError.FAILED)
+            sentence = f"there is no track {self.wanted}: it has {tracks}"
+            error = GLib.Error.new_literal(Gst.stream_error_quark(), sentence, Gst.StreamError.FAILED)
             decoder.post_message(Gst.Message.new_error(decoder, error, ""))
         elif linked and linked is not pads[self.wanted - 1]:
             sink = linked.get_peer()

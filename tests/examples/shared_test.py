@@ -85,8 +85,8 @@ class FullDisk(unittest.TestCase):
                     done = subprocess.run([EXAMPLES / "motion-report/motion_report.py", clip, f"--out={folder}/out",
                                            "--backend=cpu"], capture_output=True, text=True)
                     self.assertEqual(done.returncode, 1)
-                    self.assertRegex(done.stderr, rf"^motion_report.py: cannot write (to )?{folder}/out(/\S+)?: No space "
-                                     r"left on device\n$")
+                    self.assertRegex(done.stderr, rf"^motion_report.py: cannot write (to )?{folder}/out(/\S+)?: "
+                                     r"No space left on device\n$")
             finally:
                 subprocess.run(["umount", folder], check=True)
 
@@ -111,7 +111,7 @@ class Python(unittest.TestCase):
                          (1, "integral_numbers.py: cannot read /nowhere/a clip: there is no such file\n"))
 
     def test_a_sentence_where_there_is_none(self):
-        for name in ("common.py", "uris.py", "integral_numbers.py"):
+        for name in ("common.py", "containers.py", "uris.py", "integral_numbers.py"):
             text = (EXAMPLES / name).read_text().replace('"/usr/bin/python3"', '"/nowhere/python3"')
             (self.folder / name).write_text(text)
         ended = self.run_with_it(self.folder / "integral_numbers.py")
