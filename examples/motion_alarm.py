@@ -4,7 +4,7 @@
 zones=… or lines=… events of objects (enter, leave, stopped, cross …) are printed too.
 Needs python3-gi and gir1.2-gst-plugins-base-1.0."""
 import datetime, json, os, re, signal, sys, warnings
-import common, inputs, losses, part, upright, uris
+import common, containers, inputs, losses, part, upright, uris
 from shortest import Shortest
 from common import GLib, Gst
 import gi
@@ -118,9 +118,10 @@ class Input:
             self.pipeline.set_state(Gst.State.NULL)
         if self.losses:
             self.losses.__exit__()
-            spans = self.losses.result(self.whole and chosen.is_whole)
-            lost, self.losses = losses.sentence(spans, self.losses.good), None
-            lost and self.complain(lost)
+            whole = self.whole and chosen.is_whole
+            lost, self.losses = losses.sentence(self.losses.result(whole), self.losses.good), None
+            for text in lost, whole and containers.cut_of(uris.path_of(self.location)):
+                text and self.complain(text)
         running.remove(self)
         running or loop.quit()
 

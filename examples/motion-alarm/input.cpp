@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "containers.hpp"
 #include "json.hpp"
 #include "troubles.hpp"
 #include "upright.hpp"
@@ -87,6 +88,15 @@ void Input::close() {
   pictures_.reset();
   if (const std::string error = moments_ ? write(moments_->rest()) : ""; !error.empty() && !failed_.exchange(true))
     complain(error);
+  if (const std::string lost = losses_ ? losses_->sentence(whole_) : ""; !lost.empty()) {
+    complain(lost);
+    failed_ = true;
+  }
+  losses_.reset();
+  if (whole_ && !cut_.empty()) {
+    complain(cut_);
+    failed_ = true;
+  }
   GstBus* bus = gst_element_get_bus(pipeline_.get());
   gst_bus_set_sync_handler(bus, nullptr, nullptr, nullptr);
   gst_bus_remove_watch(bus);
@@ -146,6 +156,14 @@ GstElement* Input::add_source() {
     return decoder;
   }
   add_uri(decoder);
+  gchar* path = g_filename_from_uri(opened_uri(location_).c_str(), nullptr, nullptr);
+  if (path && g_file_test(path, G_FILE_TEST_IS_REGULAR)) {
+    const std::string fault = fault_of(path);
+    cut_ = cut_of(path);
+    if (fault.empty()) losses_ = std::make_unique<Losses>(pipeline_.get(), decoder, settings_.several);
+    if (!fault.empty()) fail(fault);
+  }
+  g_free(path);
   return decoder;
 }
 
@@ -252,6 +270,7 @@ void Input::start() {
 
 void Input::drain() {
   if (done_) return;
+  drained_ = true;
   if (!flowing_) return stop();
   // Send EOS directly to cudadiff, which works with every kind of source. Not in the main loop,
   // since it waits for the current frame.
@@ -273,6 +292,8 @@ void Input::on_bus(GstMessage* message) {
       return complain(trouble_of(message));
     case GST_MESSAGE_EOS:
       if (const std::string error = gate_->why_nothing(); !error.empty()) return fail(error);
+      // The end of a part is not that of the clip.
+      whole_ = !drained_ && !settings_.part.start && !settings_.part.end && !settings_.part.duration;
       return stop();
     default:
       return;

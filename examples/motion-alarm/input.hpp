@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "losses.hpp"
 #include "moments.hpp"
 #include "part.hpp"
 #include "shortest.hpp"
@@ -25,6 +26,7 @@ struct Settings {
   bool realtime = false;                                        ///< read files at playing speed
   Part part;                                                    ///< of each clip
   std::optional<Time> shortest;                                 ///< motion and visit that is printed
+  bool several = false;                                         ///< there is more than one input
 };
 
 /// Sets a property from text. Returns false and sets nothing if there is no such property or the text is
@@ -92,11 +94,13 @@ class Input {
   bool any_certificate_ = false;  ///< do not check the one of the server
   std::unique_ptr<WebPictures> pictures_;
   bool with_objects_ = false;         ///< also print events of objects: a preset, zones or lines are set
+  std::unique_ptr<Losses> losses_;    ///< of a file
+  std::string cut_;                   ///< a sentence if the file is cut off
   std::unique_ptr<Moments> moments_;  ///< what goes from on_event() to the sink
   std::unique_ptr<Gate> gate_;
   // Shared.
   std::atomic<bool> live_ = false, flowing_ = false, failed_ = false;
-  bool done_ = false;  ///< of the main loop
+  bool done_ = false, drained_ = false, whole_ = false;  ///< of the main loop
   // Of the thread that writes.
   std::unique_ptr<Shortest> shortest_;
   std::set<std::string> names_;  ///< names of the snapshots so far

@@ -109,6 +109,7 @@ std::optional<Settings> settings_of(const Arguments& arguments, GstElement* diff
   Settings settings;
   if (arguments.snapshots) settings.snapshots = arguments.snapshots;
   settings.realtime = arguments.realtime;
+  settings.several = arguments.inputs && arguments.inputs[0] && arguments.inputs[1];
   settings.progress = !std::isnan(arguments.every);
   if (settings.progress && !(arguments.every >= 0 && arguments.every <= 1e9)) {
     g_printerr("motion-alarm: --every is %g: it must be 0 to 1e9 seconds\n", arguments.every);

@@ -247,11 +247,20 @@ class Alarms(Clips):
         done = subprocess.run([*program, *inputs], capture_output=True, text=True, cwd=self.folder)
         self.assertRegex(done.stderr, rf"^{bad}: \d+ of 100 frames could not be read, \d\.\d to .* s\n$")
         self.assertEqual((done.returncode, done.stdout), (1, ""))  # no motion
+        cut, index = self.write("cut.avi", pathlib.Path(inputs[2]).read_bytes()[:-5000]), self.write("i.mp4", good[:-9])
+        for path, sentence in ((cut, containers.cut_of(cut)), (index, containers.NO_INDEX)):
+            done = subprocess.run([*program, path], capture_output=True, text=True, cwd=self.folder)
+            self.assertEqual(done.returncode, 1)
+            self.assertTrue(done.stderr.endswith(f"{path}: {sentence}\n"), done.stderr)
         done = subprocess.run([*program, *inputs[1:]], capture_output=True, text=True, cwd=self.folder)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
 
     def test_in_python(self):
         self.watch(EXAMPLES / "motion_alarm.py", "threshold=15")
+
+    @unittest.skipUnless("MOTION_ALARM" in os.environ, "MOTION_ALARM names no motion-alarm")
+    def test_in_cpp(self):
+        self.watch(os.environ["MOTION_ALARM"], "--backend=cpu")
 
 
 def sample(time, key=False, size=100, dts=None):

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <string>
+
+/// A sentence about a file that cannot be read at all: an MP4 without its index, whose error GStreamer swallows now and
+/// then. Otherwise empty.
+std::string fault_of(const std::string& path);
+
+/// A sentence about an AVI that is smaller than its header says. Otherwise empty.
+std::string cut_of(const std::string& path);
