@@ -45,6 +45,7 @@ class Facts:
     turned: bool
     sounds: tuple = ()
     unheard: str = ""
+    rate: Optional[float] = None  # frames in a second, as the container says
 
     @property
     def played(self):
@@ -105,7 +106,8 @@ def facts_of(path):
     return Facts(container + (",iso" if variant == "iso" else ""), codec, profile, video.get_width(),
                  video.get_height(),
                  length / Gst.SECOND if known else None, next(filter(None, map(began_of, all_tags)), None), turned,
-                 tuple(sound.get_caps() for sound in found.get_audio_streams()))
+                 tuple(sound.get_caps() for sound in found.get_audio_streams()),
+                 rate=video.get_framerate_num() / video.get_framerate_denom() if video.get_framerate_num() else None)
 
 
 def remux(path, facts, stream):

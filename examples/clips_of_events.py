@@ -18,6 +18,7 @@ from typing import Optional
 
 import clip_facts
 import common
+import edl
 from common import Gst
 
 import gi
@@ -28,6 +29,8 @@ from gi.repository import GstApp, GstPbutils  # noqa: E402, F401: GstApp gives a
 KINDS = "motions", "visits"  # of events, for --clips
 FORMATS = {**clip_facts.PLAYED, **clip_facts.KEPT}  # also for recordings; clip_facts.OLD can be cut, too
 LISTS = "clips.csv", "clips.json"
+EDL = "clips.edl"  # for editors
+MATROSKA = "matroskamux"  # holds sound that the container of a codec does not, such as G.711 and PCM
 COLUMNS = "file", "begin_s", "end_s", "event_begin_s", "event_end_s", "begin_clock", "object"
 NAME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d|\d+h\d\dm\d\d\.\ds)_\d{4,}(_object-\d+)?\.(mp4|webm|avi|mkv)")
 
@@ -96,17 +99,24 @@ def plain(caps):
     return f"{name},mpegversion={version}" if version else name
 
 
-def held(codec, caps):
-    """Whether the container for a video codec holds this sound."""
-    muxer = Gst.ElementFactory.find(format_of(codec)[1].split()[0])
+def held(muxer, caps):
+    """Whether the container of a muxer holds this sound."""
+    muxer = Gst.ElementFactory.find(muxer.split()[0])
     wanted = Gst.Caps.from_string(plain(caps))
     return bool(muxer) and any(each.name_template.startswith("audio") and each.get_caps().can_intersect(wanted)
                                for each in muxer.get_static_pad_templates())
 
 
+def made(facts):
+    """As format_of(), for clips of a file with these facts: Matroska, if that holds sound which would be lost."""
+    parser, muxer, suffix = format_of(facts.codec)
+    lost = any(held(MATROSKA, caps) and not held(muxer, caps) for caps in facts.sounds)
+    return (parser, MATROSKA, "mkv") if lost else (parser, muxer, suffix)
+
+
 def sounds_of(facts):
     """The caps of the streams of sound that clips of a file with these facts have."""
-    return [caps for caps in facts.sounds if held(facts.codec, caps)]
+    return [caps for caps in facts.sounds if held(made(facts)[1], caps)]
 
 
 def left_out(facts):
@@ -116,10 +126,10 @@ def left_out(facts):
         return ""
     turn = "the clips are not turned, as players turn the file" if facts.turned else ""  # no muxer writes that
     names = [GstPbutils.pb_utils_get_codec_description(caps) or plain(caps)
-             for caps in facts.sounds if not held(facts.codec, caps)]
+             for caps in facts.sounds if not held(made(facts)[1], caps)]
     if facts.unheard:
         return "; ".join(filter(None, (f"sound is left out: {facts.unheard}", turn)))
-    sound = (f"sound is left out, because .{format_of(facts.codec)[2]} cannot hold it: {', '.join(names)}"
+    sound = (f"sound is left out, because .{made(facts)[2]} cannot hold it: {', '.join(names)}"
              if names else "")
     return "; ".join(filter(None, (sound, turn)))
 
@@ -165,6 +175,16 @@ class Reader:
     def __exit__(self, *_):
         self.pipeline.set_state(Gst.State.NULL)
 
+    def key_before(self, when):
+        """The time in seconds of the last key frame before a time, at which a clip would begin; that time itself if
+        there is none."""
+        begin = int(max(when, 0) * Gst.SECOND)
+        for number, sample in self.samples(begin, begin + 1):
+            if number == 0 and sample and not sample.get_buffer().has_flags(Gst.BufferFlags.DELTA_UNIT):
+                buffer = sample.get_buffer()
+                return stream_time(sample, buffer.pts if buffer.pts != Gst.CLOCK_TIME_NONE else buffer.dts) / Gst.SECOND
+        return when
+
     def samples(self, begin, end):
         """Yields pairs of a stream and a sample of it, from the last key frame before `begin` (ns) up to `end`; None
         instead of a sample is the end of a stream. Streams come in any order."""
@@ -206,7 +226,7 @@ class Writer:
     decoded. Sound before the first picture and after the last one is left out. Use it in a `with` block."""
 
     def __init__(self, facts, stream, muxer=None):
-        self.stream, self.muxer, self.pipeline = stream, muxer or format_of(facts.codec)[1], None
+        self.stream, self.muxer, self.pipeline = stream, muxer or made(facts)[1], None
         self.parsers = [format_of(facts.codec)[0], *map(parser_of, sounds_of(facts))]
         # Samples for which the muxer is not open, or which come too early.
         self.waiting = [collections.deque() for _ in self.parsers]
@@ -338,7 +358,7 @@ def forget(folder, path):
 def forget_listed(folder, path):
     """Removes the lists of an earlier run, and the clips that they name, except for `path`, which may be one of them.
     Leaves what is not as an earlier run wrote it."""
-    lists = [os.path.join(folder, name) for name in LISTS]
+    lists = [os.path.join(folder, name) for name in (*LISTS, EDL)]
     try:
         with open(lists[0], encoding="utf-8", newline="") as table, open(lists[1], encoding="utf-8") as rows:
             ours, names = table.readline() == ",".join(COLUMNS) + "\r\n", [row["file"] for row in json.load(rows)]
@@ -353,11 +373,12 @@ def forget_listed(folder, path):
         os.rmdir(folder)
 
 
-def cut(path, facts, events, folder, before=2, after=2, began=None, offset=0, until=None):
-    """Writes a clip of each event into a folder, with `before` and `after` seconds around it, and the lists. Returns
-    the rows of the lists. `offset` is the stream time of the events' clock at which the file begins, `until` the time
-    of time.monotonic() at which it gives up. Raises a Failure; then the lists have the clips until then, and their
-    events have their rows."""
+def cut(path, facts, events, folder, before=2, after=2, began=None, offset=0, until=None, name=None):
+    """Writes a clip of each event into a folder, with `before` and `after` seconds around it, and the lists. Events
+    whose clips would overlap have one clip, unless they are visits of different objects. Returns the rows of the lists.
+    `offset` is the stream time of the events' clock at which the file begins, `until` the time
+    of time.monotonic() at which it gives up, `name` the clip in the list for editors. Raises a Failure; then the lists
+    have the clips until then, and their events have their rows."""
     rows = []
     try:
         os.makedirs(folder, exist_ok=True)
@@ -365,7 +386,7 @@ def cut(path, facts, events, folder, before=2, after=2, began=None, offset=0, un
         try:
             cut_each(path, facts, events, folder, before, after, began, offset, until, rows)
         finally:
-            write_lists(rows, folder)
+            write_lists(rows, folder, name or os.path.basename(path), facts.rate)
     except OSError as error:
         raise common.Failure(f"cannot write to {folder}: {error.strerror}") from error
     return rows
@@ -388,9 +409,10 @@ def cut_each(path, facts, events, folder, before, after, began, offset, until, r
 
 def cut_all(path, facts, events, folder, before, after, began, offset, until, rows):
     """As cut_each(), once."""
-    suffix = format_of(facts.codec)[2]
+    suffix = made(facts)[2]
     with Reader(path, facts, until) as reader:
-        for event in events:
+        for group in together(events, before, after, lambda when: reader.key_before(when - offset) + offset):
+            event = Event(group[0].begin, max(each.end for each in group), group[0].number)
             wanted = max(event.begin - before - offset, 0), event.end + after - offset
             with common.Unfinished(folder) as file:
                 found = write(reader.samples(*(int(time * Gst.SECOND) for time in wanted)), facts, file.stream)
@@ -400,16 +422,36 @@ def cut_all(path, facts, events, folder, before, after, began, offset, until, ro
                 name = name_of(len(rows) + 1, event, begin, began, suffix)
                 file.become(os.path.join(folder, name))
             clock = (began + datetime.timedelta(seconds=begin)).isoformat(timespec="milliseconds") if began else ""
-            event.row = dict(zip(COLUMNS, (name, round(begin, 3), round(end, 3), round(event.begin, 3),
-                                           round(event.end, 3), clock, "" if event.number is None else event.number)))
-            rows.append(event.row)
+            row = dict(zip(COLUMNS, (name, round(begin, 3), round(end, 3), round(event.begin, 3),
+                                     round(event.end, 3), clock, "" if event.number is None else event.number)))
+            for each in group:
+                each.row = row
+            rows.append(row)
 
 
-def write_lists(rows, folder):
+def together(events, before, after, key_before):
+    """Lists of events that have one clip, in the order of their first events: those whose clips would overlap, which
+    begin at the last key frame before the wanted time. Visits of different objects stay apart."""
+    groups, last = [], {}
+    for event in sorted(events, key=lambda each: each.begin):
+        group, begin = last.get(event.number), max(event.begin - before, 0)
+        end = max(each.end for each in group) + after if group else None
+        if group and (begin <= end or key_before(begin) <= end):
+            group.append(event)
+        else:
+            last[event.number] = [event]
+            groups.append(last[event.number])
+    places = {id(event): place for place, event in enumerate(events)}
+    return sorted(groups, key=lambda group: min(places[id(event)] for event in group))
+
+
+def write_lists(rows, folder, name, rate):
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS)
     writer.writeheader()
     writer.writerows(rows)
-    for name, content in zip(LISTS, (text.getvalue(), json.dumps(rows, indent=1) + "\n")):
-        with common.whole(os.path.join(folder, name)) as stream:
+    parts = [(row["begin_s"], row["end_s"]) for row in rows]
+    contents = text.getvalue(), json.dumps(rows, indent=1) + "\n", edl.text_of(name, parts, rate)
+    for file, content in zip((*LISTS, EDL), contents):
+        with common.whole(os.path.join(folder, file)) as stream:
             stream.write(content.encode())

@@ -140,11 +140,12 @@ def cut_events(args, findings, facts, video, folder):
         clips_of_events.Event(visit["entered"], visit["left"], visit["id"]) for visit in findings.visits]
     try:
         clips_of_events.cut(path, inner, events, folder / "clips", args.before, args.after, facts and facts.began,
-                            0 if whole else video.begins)
+                            0 if whole else video.begins, name=title_of(args.clip))
     finally:
         findings.clips = {(event.begin, event.number): f"clips/{event.row['file']}" for event in events if event.row}
         sound = clips_of_events.left_out(inner)
-        findings.cut = f"{sum(bool(event.row) for event in events)}, in {folder / 'clips'}{': ' * bool(sound)}{sound}"
+        count = len({event.row["file"] for event in events if event.row})
+        findings.cut = f"{count}, in {folder / 'clips'}{': ' * bool(sound)}{sound}"
 
 
 def say(findings, folder):

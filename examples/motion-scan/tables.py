@@ -135,8 +135,9 @@ def text_of(name):
 
 
 def cuts_of(result):
-    """The rows of what was cut out of a clip, as in its clips.csv."""
-    return [row["cut"] for row in [*result.get("events", ()), *result.get("objects", ())] if row.get("cut")]
+    """The rows of what was cut out of a clip, as in its clips.csv. Several events may share one."""
+    cuts = [row["cut"] for row in [*result.get("events", ()), *result.get("objects", ())] if row.get("cut")]
+    return list({row["file"]: row for row in cuts}.values())
 
 
 def file_of(result, row):

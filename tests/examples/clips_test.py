@@ -30,6 +30,7 @@ except (ImportError, ValueError) as error:
 import analysis  # noqa: E402
 import clip_facts  # noqa: E402
 import clips_of_events  # noqa: E402
+import edl  # noqa: E402
 import findings  # noqa: E402
 import media  # noqa: E402
 import motion_report  # noqa: E402
@@ -38,6 +39,7 @@ import part  # noqa: E402
 
 Gst.init(None)
 H264 = "openh264enc gop-size=25 ! h264parse"
+LISTS = ["clips.csv", "clips.edl", "clips.json"]
 REPORT = EXAMPLES / "motion-report" / "motion_report.py"
 
 
@@ -232,6 +234,47 @@ class Events(Clips):
             self.assertEqual([row["object"] for row in rows], ["", 12, ""])
             self.assertIn("_object-12.", rows[1]["file"])
 
+    def test_clips_that_overlap_are_one(self):
+        """A key frame each second: the clip of the second event begins at 4, before the first one ends."""
+        clip = make(self.folder / "a.mp4", f"{H264} ! mp4mux", 200)
+        facts = clip_facts.facts_of(clip)
+
+        def cut(*events, before=0.5, after=0.5):
+            given = [clips_of_events.Event(*each) for each in events]
+            rows = clips_of_events.cut(clip, facts, given, self.folder / "clips", before, after)
+            self.assertEqual(len(list((self.folder / "clips").glob("*.mp4"))), len(rows))
+            ends = {}
+            for row in sorted(rows, key=lambda row: row["begin_s"]):
+                self.assertGreaterEqual(row["begin_s"] + 1e-3, ends.get(row["object"], 0) - 0.04)
+                ends[row["object"]] = row["end_s"]
+            return [(round(row["event_begin_s"], 1), round(row["event_end_s"], 1)) for row in rows], given
+
+        self.assertEqual(cut((1, 2), (2.4, 3))[0], [(1, 3)])
+        self.assertEqual(cut((1, 2), (1.2, 1.5), (2.2, 2.4))[0], [(1, 2.4)])
+        self.assertEqual(cut((3, 3.8), (4.9, 5))[0], [(3, 5)])
+        self.assertEqual(cut((3, 3.4), (5.6, 6))[0], [(3, 3.4), (5.6, 6)])
+        self.assertEqual(cut((6, 6.2), (1, 1.2), (1.4, 2))[0], [(6, 6.2), (1, 2)])
+        self.assertEqual(cut((1, 2), (4, 5), before=0, after=9)[0], [(1, 5)])
+        found, given = cut((1, 2, 7), (1.5, 2.5, 8), (2.5, 3, 7))
+        self.assertEqual(found, [(1, 3), (1.5, 2.5)])
+        self.assertEqual([event.row["object"] for event in given], [7, 8, 7])
+        self.assertIs(given[0].row, given[2].row)
+
+    def test_a_list_for_editors(self):
+        clip = make(self.folder / "a.mp4", f"{H264} ! mp4mux", 200)
+        clips_of_events.cut(clip, clip_facts.facts_of(clip), [clips_of_events.Event(1, 1.4),
+                            clips_of_events.Event(6, 6.4)], self.folder / "clips", 0, 0)
+        lines = (self.folder / "clips/clips.edl").read_text().splitlines()
+        self.assertEqual(lines[:2], ["TITLE: a.mp4", "FCM: NON-DROP FRAME"])
+        self.assertRegex(lines[3], r"^001  AX       V     C        00:00:01:00 00:00:01:1\d 00:00:00:00 00:00:00:1\d$")
+        self.assertRegex(lines[6], r"^002  AX       V     C        00:00:06:00 00:00:06:1\d 00:00:00:1\d 00:00:00:2\d$")
+        self.assertEqual(lines[7], "* FROM CLIP NAME: a.mp4")
+        self.assertEqual(edl.text_of("ü\nx", [(3600.0, 3601.001)], 30000 / 1001).splitlines()[3:],
+                         ["001  AX       V     C        00:59:56:12 00:59:57:12 00:00:00:00 00:00:01:00",
+                          "* FROM CLIP NAME: ? x"])
+        clips_of_events.forget_listed(str(self.folder / "clips"), None)
+        self.assertFalse((self.folder / "clips").exists())
+
     def test_pictures_before_the_key_frame_are_left_out(self):
         """Matroska with open GOPs: what follows the key frame may be shown before it, and has no decoding time."""
         clip = make(self.folder / "a.mkv", f"{H264} ! matroskamux", 50)
@@ -310,7 +353,7 @@ class Events(Clips):
         self.assertEqual([{key: str(value) for key, value in row.items()} for row in rows],
                          list(csv.DictReader((folder / "clips.csv").open(newline=""))))
         self.assertEqual(sorted(path.name for path in folder.iterdir()),
-                         sorted([row["file"] for row in rows] + ["clips.csv", "clips.json"]))
+                         sorted([row["file"] for row in rows] + [*LISTS]))
         self.assertTrue(rows[0]["begin_clock"])  # mp4mux writes the time
         self.assertIn(f'"clip":"clips/{rows[0]["file"]}"', self.page())
         # Again, without those of the run before; now out of the page's own video, and motions.
@@ -318,7 +361,7 @@ class Events(Clips):
         self.report("--frames=60", "--clips", "--after=0")
         rows = json.loads((folder / "clips.json").read_text())
         self.assertEqual(sorted(path.name for path in folder.iterdir()),
-                         sorted([row["file"] for row in rows] + ["clips.csv", "clips.json", "mine.txt"]))
+                         sorted([row["file"] for row in rows] + [*LISTS, "mine.txt"]))
         self.assertTrue(rows and times_of(str(folder / rows[0]["file"])))
 
 
@@ -335,12 +378,12 @@ class Events(Clips):
         with self.assertRaisesRegex(common.Failure, "could not be cut in time"):
             clips_of_events.cut(clip, clip_facts.facts_of(clip), [clips_of_events.Event(1, 1.5)],
                                 self.folder / "clips", until=0)
-        self.assertEqual(sorted(path.name for path in (self.folder / "clips").iterdir()), ["clips.csv", "clips.json"])
+        self.assertEqual(sorted(path.name for path in (self.folder / "clips").iterdir()), LISTS)
 
     def test_a_failure_costs_only_the_clips_after_it(self):
         clip = make(self.folder / "a.mp4", f"{H264} ! mp4mux", 100)
         facts = clip_facts.facts_of(clip)
-        events = [clips_of_events.Event(1, 1.5), clips_of_events.Event(2, 2.5), clips_of_events.Event(3, 3.5)]
+        events = [clips_of_events.Event(number, number + 0.5, number) for number in (1, 2, 3)]
         for error, sentence in ((common.Failure("the seek failed"), "the seek failed"),
                                 (OSError(28, "disk full"), "cannot write to .*: disk full")):
             with unittest.mock.patch.object(clips_of_events, "write", side_effect=[(0, Gst.SECOND), error]):
@@ -349,7 +392,7 @@ class Events(Clips):
             self.assertEqual([row["file"] for row in json.loads((self.folder / "clips/clips.json").read_text())],
                              [events[0].row["file"]])
         args = unittest.mock.Mock(clip=clip, part=part.Part(), min_event=None, backend="cpu",
-                                       settings=["preset=custom", "min-area=1"],
+                                  settings=["preset=custom", "min-area=1"],
                                   zones=None, lines=None, embed=24, clips="motions", before=2, after=2)
         with unittest.mock.patch.object(clips_of_events, "write", side_effect=common.Failure("the seek failed")):
             found = motion_report.report(args, self.folder / "out")

@@ -435,11 +435,12 @@ class Child(Folder):
         self.assertEqual([(row["file"], row["begin_s"], row["end_s"], row["object"]) for row in result["rows"]],
                          [("00h00m00.1s_0001.mkv", 0.15, 1.5, ""), ("00h00m00.7s_0002_object-7.mkv", 0.7, 2.0, 7)])
         files = [row["file"] for row in result["rows"]]
-        self.assertEqual(sorted(os.listdir("cut")), sorted(files + ["clips.csv", "clips.json"]))
+        self.assertEqual(sorted(os.listdir("cut")), sorted(files + ["clips.csv", "clips.edl", "clips.json"]))
         self.assertEqual([self.analyse(f"cut/{file}")["frames"] for file in files], [27, 26])
         # Again, with other events: those of before go.
         again = self.cut("1.avi", [0.6, 1.0, None], before=0, after=0)
-        self.assertEqual(sorted(os.listdir("cut")), sorted([again["rows"][0]["file"], "clips.csv", "clips.json"]))
+        self.assertEqual(sorted(os.listdir("cut")), sorted([again["rows"][0]["file"], "clips.csv", "clips.edl",
+                                                     "clips.json"]))
 
     def test_what_cannot_be_cut_is_a_sentence(self):
         self.touch("text.avi")
