@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The zones and lines of the report, and zones that are drawn with the mouse and become the text of an option.
+// The zones and lines of the report, and zones and parts to ignore that are drawn with the mouse and become the text of
+// options.
 "use strict";
 
 /** Adds an SVG element with these attributes, and with a text or a tooltip. */
@@ -41,24 +42,31 @@ const drawLines = (group, lines, size) => {
   }
 };
 
-/** Zones that are drawn into `group` of the SVG `overlay` with the mouse. */
+/** Zones, and parts that are ignored (`mask`), which are drawn into `group` of the SVG `overlay` with the mouse. */
 const makeZoneEditor = (overlay, group, [width, height], element, textSize) => {
   let drawn = [], points = null, pointer = null;  // points: of the zone that is being drawn, or null
 
   const share = (value, full) => Math.min(Math.max(value / full, 0), 1).toFixed(3);
-  const text = () => drawn.map(({name, corners}) =>
-    `${name}: ${corners.map(([x, y]) => `${share(x, width)},${share(y, height)}`).join(" ")}`).join("; ");
+  const pointsOf = ({corners}) => corners.map(([x, y]) => `${share(x, width)},${share(y, height)}`).join(" ");
+  // In a shell, nothing is special between ' and '.
+  const option = (name, texts) => `--${name}'${texts.join("; ").replaceAll("'", "'\\''")}'`;
+  const text = () => {
+    const zones = drawn.filter((one) => !one.mask), masks = drawn.filter((one) => one.mask);
+    return [
+      ...zones.length || !masks.length ? [option("zones=", zones.map((one) => `${one.name}: ${pointsOf(one)}`))] : [],
+      ...masks.length ? [option("set=mask-regions=", masks.map(pointsOf))] : [],
+    ].join(" ");
+  };
   const show = () => {
     group.replaceChildren();
-    for (const {name, corners} of drawn) {
-      drawSvg(group, "polygon", {points: corners.join(" ")});
+    for (const {name, corners, mask} of drawn) {
+      drawSvg(group, "polygon", {points: corners.join(" "), class: mask ? "ignored" : "zone"});
       labelAt(group, ...middleOf(corners), textSize(), name);
     }
     if (points?.length) drawSvg(group, "polyline", {points: points.concat(pointer ? [pointer] : []).join(" ")});
     overlay.classList.toggle("drawing", points !== null);
     element("zone-draw").setAttribute("aria-pressed", String(points !== null));
-    // In a shell, nothing is special between ' and '.
-    element("zone-text").value = `--zones='${text().replaceAll("'", "'\\''")}'`;
+    element("zone-text").value = text();
   };
   /** A name without the characters that separate zones. It is different from all others. */
   const nameOf = () => {
@@ -70,7 +78,8 @@ const makeZoneEditor = (overlay, group, [width, height], element, textSize) => {
   };
   const finish = () => {
     const corners = points.filter((point, i) => !i || String(point) !== String(points[i - 1]));
-    if (corners.length >= 3) drawn.push({name: nameOf(), corners});
+    const mask = element("zone-kind").value === "mask";
+    if (corners.length >= 3) drawn.push({name: mask ? "ignored" : nameOf(), corners, mask});
     points = null;
     show();
   };

@@ -233,6 +233,16 @@ class Report:
                              said)
         assert found, said
         assert self.count("#overlay .drawn polygon") == 1
+        webdriver.support.select.Select(self.find("#zone-kind")).select_by_value("mask")
+        self.find("#zone-draw").click()
+        for x, y in (-0.4, -0.4), (-0.3, -0.4), (-0.3, 0.4), (-0.4, 0.4):
+            webdriver.ActionChains(self.browser).move_to_element_with_offset(overlay, round(x * width),
+                                                                             round(y * height)).click().perform()
+            time.sleep(0.6)
+        self.keys(Keys.ENTER)
+        text = self.find("#zone-text").get_attribute("value")
+        assert re.search(r" --set=mask-regions='0\.(09|10)\d,0\.(09|10)\d( 0\.\d{3},0\.\d{3}){3}'$", text), text
+        assert self.count("#overlay .drawn polygon.ignored") == 1
         self.find("#zone-clear").click()
         assert (self.count("#overlay .drawn polygon") == 0
                 and self.find("#zone-text").get_attribute("value") == "--zones=''")
