@@ -20,7 +20,7 @@ declare -A packages_with=(
   [browser]='chromium chromium-driver python3-selenium fonts-dejavu-core'
   [mkdocs]=mkdocs
   [mqtt]="mosquitto mosquitto-clients python3-paho-mqtt python3-prometheus-client \
-    gir1.2-gst-rtsp-server-1.0 gstreamer1.0-x curl openssl faketime"
+    gir1.2-gst-rtsp-server-1.0 gstreamer1.0-x curl openssl faketime libnss-wrapper"
   [mutants]=python3-pip  # and a package of PyPI: see install_mutator
   [opencv]=python3-opencv
   [packages]='debootstrap dpkg-dev python3-venv'  # also runs tests/packages.sh

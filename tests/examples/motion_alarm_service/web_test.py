@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Cameras that come by HTTP: Motion JPEG and snapshot URLs."""
 
+import glob
 import sys
 import unittest
 import urllib.request
 from unittest import mock
 
 from helpers import EXAMPLE, SECRET, Case, wait_for
+from rtsp_camera import RtspCamera, video
 from web_camera import WebCamera, pictures
 
 sys.path[1:1] = [str(EXAMPLE), str(EXAMPLE.parent)]
@@ -15,6 +17,7 @@ import checks  # noqa: E402
 import common  # noqa: E402
 import config  # noqa: E402
 
+NAMES = glob.glob("/usr/lib/*/libnss_wrapper.so")
 PASSWORD = f"a#%&1@*b{SECRET}"
 
 
@@ -98,6 +101,24 @@ recording = true
         refused = web.refused
         service.wait_metric("camera_frames_total", "door", least=20)
         self.assertEqual(refused, web.refused)
+        self.assertEqual(0, service.stop())
+
+    @unittest.skipUnless(NAMES, "no libnss-wrapper")
+    def test_a_name_that_resolves_late(self):
+        """The machine starts before the server of names."""
+        web, names = self.web(), self.folder / "hosts"
+        rtsp = RtspCamera([video("jpeg", 3)])
+        self.addCleanup(rtsp.close)
+        names.write_text("127.0.0.1 other.test\n")
+        uris = {"door": web.uri("/video?pictures=3"), "yard": web.uri("/snapshot"), "hall": rtsp.uri}
+        service = self.service("".join(f"[camera.{name}]\nuri = '{uri.replace('127.0.0.1', 'camera.test')}'\n"
+                                       for name, uri in uris.items()),
+                               {"LD_PRELOAD": NAMES[0], "NSS_WRAPPER_HOSTS": str(names)})
+        for name in uris:
+            wait_for("why", lambda: f"{name}: lost: Error resolving “camera.test”: " in service.log)
+        names.write_text("127.0.0.1 camera.test\n")
+        for name in uris:
+            service.wait_metric("camera_frames_total", name)
         self.assertEqual(0, service.stop())
 
     def test_a_long_interval(self):
