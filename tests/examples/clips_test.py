@@ -391,7 +391,7 @@ class Events(Clips):
                     clips_of_events.cut(clip, facts, events, self.folder / "clips")
             self.assertEqual([row["file"] for row in json.loads((self.folder / "clips/clips.json").read_text())],
                              [events[0].row["file"]])
-        args = unittest.mock.Mock(clip=clip, part=part.Part(), min_event=None, backend="cpu",
+        args = unittest.mock.Mock(clip=clip, track=1, part=part.Part(), min_event=None, backend="cpu",
                                   settings=["preset=custom", "min-area=1"],
                                   zones=None, lines=None, embed=24, clips="motions", before=2, after=2)
         with unittest.mock.patch.object(clips_of_events, "write", side_effect=common.Failure("the seek failed")):
