@@ -64,6 +64,7 @@ void set_context(GstElement* element, GstContext* context) {
 }
 
 gboolean stop(GstAggregator* agg) {
+  state_of(agg).advice.clear();
   const Status status = guarded([&] {
     drop_device_state(as_mixer(agg));
     drop_held(state_of(agg));

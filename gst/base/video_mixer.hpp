@@ -5,6 +5,7 @@
 #include <gst/video/video.h>
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "gst/base/host.hpp"
@@ -47,6 +48,8 @@ struct PictureSize {
 struct MixerLayout {
   blend::Background background;
   std::vector<blend::Pad> pads;  ///< one for each input; `src` and `color` are ignored
+  /// A sentence about settings that work but are rarely intended; posted as a warning when it changes. Empty: none.
+  std::string advice{};
 };
 
 /// The committed settings of a mixer and of its sink pads, all of the same moment: if an application changes one object

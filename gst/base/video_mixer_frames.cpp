@@ -76,6 +76,9 @@ class Composition {
     if (!state_.plan)  // after an error
       if (Status status = make_plan(self_, video_); !status.ok()) return status;
     MixerLayout layout = snapshot.settings().lay_out(video_);
+    if (state_.advice != layout.advice && !layout.advice.empty())
+      GST_ELEMENT_WARNING(self_, STREAM, FORMAT, ("%s", layout.advice.c_str()), (nullptr));
+    state_.advice = std::move(layout.advice);
     if (Status status = collect_pads(snapshot.list(), layout, outbuf); !status.ok()) return status;
     output_ = std::make_unique<FrameBuffer>(transfer_, outbuf, video_, GST_MAP_WRITE);
     if (!output_->status().ok()) return output_->status();

@@ -31,6 +31,7 @@ struct MixerState {
   // For the streaming thread only:
   std::unique_ptr<blend::Blend> plan;  // for the negotiated output
   Staging output_staging;
+  std::string advice;                      // of the last frame
   bool to_device = false;                  // output frames are in CUDA memory
   bool timeout = false;                    // the next frame is composed without the pads that are late
   bool collected = false;                  // this call of aggregate() has collected a frame of each pad

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "gst/base/caps.hpp"
+#include "gst/base/frame.hpp"
 #include "gst/base/mixer_element.hpp"
 #include "gst/elements/elements.hpp"
 
@@ -234,6 +235,16 @@ PictureSize BlendElement::natural_size(const Settings& settings, const Inputs& i
   return {std::min(size.width, max_frame_side), std::min(size.height, max_frame_side)};
 }
 
+/// A sentence about pads that have no cell in the grid; empty if all have. A gap that leaves no room for any cell, as a
+/// controller may reach it, is none.
+std::string without_cell(const std::vector<Rect>& cells, const Settings& settings) {
+  const auto shown = std::count_if(cells.begin(), cells.end(), [](const Rect& cell) { return !cell.empty(); });
+  if (shown == 0 || std::size_t(shown) == cells.size()) return {};
+  const blend::GridShape shape = blend::grid_shape(int(cells.size()), int(settings.columns), int(settings.rows));
+  return "the grid of " + size_text(shape.columns, shape.rows) + " cells shows " + std::to_string(shown) + " of " +
+         std::to_string(cells.size()) + " pads: set columns or rows to more, or to 0";
+}
+
 MixerLayout BlendElement::lay_out(const Settings& settings, const Inputs& inputs, const GstVideoInfo& output) {
   const int par_n = GST_VIDEO_INFO_PAR_N(&output), par_d = GST_VIDEO_INFO_PAR_D(&output);
   MixerLayout layout;
@@ -245,6 +256,7 @@ MixerLayout BlendElement::lay_out(const Settings& settings, const Inputs& inputs
         int(std::count_if(inputs.begin(), inputs.end(), [](const auto& input) { return !input.inactive; })),
         int(settings.columns), int(settings.rows), int(settings.gap), GST_VIDEO_INFO_WIDTH(&output),
         GST_VIDEO_INFO_HEIGHT(&output));
+  layout.advice = without_cell(cells, settings);
   for (const auto& input : inputs) {
     const PadSettings& wanted = input.settings;
     blend::Pad& pad = layout.pads.emplace_back(to_blend(wanted));

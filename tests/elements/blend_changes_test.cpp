@@ -875,6 +875,28 @@ TEST(refuses_the_name_of_a_pad_that_exists, Each::run) {
   for (GstPad* pad : pads) gst_element_release_request_pad(mixer.element(), pad), gst_object_unref(pad);
 }
 
+TEST(warns_of_pads_without_a_cell, Each::run) {
+  struct Case {
+    const char *settings, *text;  ///< no text: no warning
+  };
+  for (const Case& c : {Case{"layout=grid columns=2 rows=1",
+                             "the grid of 2×1 cells shows 2 of 3 pads: set columns or rows to more, or to 0"},
+                        Case{"layout=grid columns=2", ""}, Case{"layout=grid", ""}, Case{"columns=1 rows=1", ""},
+                        Case{"layout=grid gap=40", ""}}) {
+    at(c.settings);
+    Mixer mixer(run, c.settings, "video/x-raw,width=32,height=32");
+    for (int i = 0; i < 3; ++i) mixer.add(rated("RGB", {16, 8}, 25));
+    mixer.play();
+    for (int i = 0; i < 3; ++i)
+      for (int n = 0; n < 2; ++n) mixer.push(i, noise(mixer.video(i)));
+    mixer.next();
+    EXPECT_EQ(mixer.warning(0).text, std::string(c.text));
+    for (int i = 0; i < 3; ++i) mixer.end(i);
+    mixer.rest();
+    EXPECT_EQ(mixer.warning(0).text, "");  // posted only once
+  }
+}
+
 TEST(refuses_a_variable_framerate_downstream, Each::run) {
   const Size size{16, 8};
   const std::string source = rated("GRAY8", size, 25), still = rated("GRAY8", size, 0),
