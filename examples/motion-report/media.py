@@ -30,6 +30,16 @@ def encoder():
     raise common.Failure("there is no encoder for the video; install gstreamer1.0-plugins-good")
 
 
+def clip_encoder():
+    """The encoder that encoder() takes, without a change of the size: its description, the parser behind it, its muxer
+    and the suffix of a file."""
+    for name, settings, after, suffix in ENCODERS:
+        if Gst.ElementFactory.find(name):
+            parser = after.split(" ! ")[0] if suffix == "mp4" else "identity"
+            return f"queue ! {name} name=encoder {settings}", parser, "mp4mux" if suffix == "mp4" else "webmmux", suffix
+    raise common.Failure("there is no encoder for the clips; install gstreamer1.0-plugins-good")
+
+
 def begin_at_zero(queue):
     """Lets the video behind a queue begin at 0, whenever its first frame comes."""
     def on_buffer(pad, info):

@@ -46,6 +46,7 @@ import media  # noqa: E402
 import page  # noqa: E402
 import page_video  # noqa: E402
 import part  # noqa: E402
+import stamp  # noqa: E402
 import tables  # noqa: E402
 
 INCOMPLETE = 3  # exit status
@@ -141,11 +142,23 @@ def cut_events(args, findings, facts, video, folder):
     try:
         clips_of_events.cut(path, inner, events, folder / "clips", args.before, args.after, facts and facts.began,
                             0 if whole else video.begins, name=title_of(args.clip))
+        if args.stamp:
+            stamp_clips(events, inner, folder / "clips", facts and facts.began, title_of(args.clip))
     finally:
         findings.clips = {(event.begin, event.number): f"clips/{event.row['file']}" for event in events if event.row}
         sound = clips_of_events.left_out(inner)
         count = len({event.row["file"] for event in events if event.row})
         findings.cut = f"{count}, in {folder / 'clips'}{': ' * bool(sound)}{sound}"
+
+
+def stamp_clips(events, facts, folder, began, name):
+    """Burns the time into the clips of events that are cut out."""
+    rows = list({id(event.row): event.row for event in events if event.row}.values())
+    try:
+        for row in rows:
+            stamp.burn(row, folder, began)
+    finally:
+        clips_of_events.write_lists(rows, folder, name, facts.rate)
 
 
 def say(findings, folder):
@@ -231,6 +244,8 @@ def parse_arguments():
                         help="a video up to this size is a part of report.html; a larger one lies beside it (24)")
     parser.add_argument("--clips", nargs="?", const="motions", choices=clips_of_events.KINDS,
                         help="cut out each motion, or each visit of an object, as a file of its own")
+    parser.add_argument("--stamp", action="store_true",
+                        help="burn the time into these files; their pictures are encoded again")
     parser.add_argument("--before", type=common.number(float, 0, 3600), default=2, metavar="SECONDS",
                         help="of a clip before its event, 0 to 3600 (2)")
     parser.add_argument("--after", type=common.number(float, 0, 3600), default=2, metavar="SECONDS",

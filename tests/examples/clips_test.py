@@ -36,6 +36,7 @@ import media  # noqa: E402
 import motion_report  # noqa: E402
 import page_video  # noqa: E402
 import part  # noqa: E402
+import stamp  # noqa: E402
 
 Gst.init(None)
 H264 = "openh264enc gop-size=25 ! h264parse"
@@ -275,6 +276,30 @@ class Events(Clips):
         clips_of_events.forget_listed(str(self.folder / "clips"), None)
         self.assertFalse((self.folder / "clips").exists())
 
+    def test_a_time_is_burnt_in(self):
+        """The upper left corner changes once in a second of the clip's clock, and nothing else does."""
+        clip = make(self.folder / "a.mp4", f"{H264} ! mp4mux", 150, "pattern=black")
+        began = datetime.datetime(2024, 2, 29, 23, 59, 58, 400000, datetime.timezone(datetime.timedelta(hours=2)))
+        for when, first in ((None, 0), (began, 0.6)):
+            (row,) = clips_of_events.cut(clip, clip_facts.facts_of(clip), [clips_of_events.Event(2, 4)],
+                                         self.folder / "clips", 0, 0, when)
+            stamp.burn(row, str(self.folder / "clips"), when)
+            pipeline = common.parse(f"{common.DECODER} name=clip ! videoconvert ! video/x-raw,format=GRAY8 ! "
+                                    "appsink name=sink sync=false",
+                                    clip={"uri": common.uri_of(str(self.folder / "clips" / row["file"]))})
+            pictures = [numpy.frombuffer(sample.get_buffer().extract_dup(0, 160 * 120), numpy.uint8).reshape(120, 160)
+                        for sample in common.samples(pipeline)]
+            self.assertEqual(len(pictures), round(25 * (row["end_s"] - row["begin_s"])))
+            self.assertGreater(pictures[0][:60].max(), 100)
+            self.assertLess(pictures[0][60:].max(), 40)
+            changes = [abs(one.astype(int) - other).max() > 40 for one, other in zip(pictures, pictures[1:])]
+            found = [(index + 1) / 25 for index, changed in enumerate(changes) if changed]
+            self.assertTrue(found and all(abs(one - first - round(one - first)) < 0.1 for one in found), found)
+        epoch, form = stamp.epoch_of(began, 3.5)
+        self.assertEqual(epoch.format(form), "2024-03-01 00:00:01")
+        epoch, form = stamp.epoch_of(None, 3723.5)
+        self.assertEqual(epoch.format(form), "01:02:03")
+
     def test_pictures_before_the_key_frame_are_left_out(self):
         """Matroska with open GOPs: what follows the key frame may be shown before it, and has no decoding time."""
         clip = make(self.folder / "a.mkv", f"{H264} ! matroskamux", 50)
@@ -393,7 +418,8 @@ class Events(Clips):
                              [events[0].row["file"]])
         args = unittest.mock.Mock(clip=clip, track=1, part=part.Part(), min_event=None, backend="cpu",
                                   settings=["preset=custom", "min-area=1"],
-                                  zones=None, lines=None, embed=24, clips="motions", before=2, after=2)
+                                  zones=None, lines=None, embed=24, clips="motions", before=2, after=2,
+                                  stamp=False)
         with unittest.mock.patch.object(clips_of_events, "write", side_effect=common.Failure("the seek failed")):
             found = motion_report.report(args, self.folder / "out")
         self.assertEqual(found.incomplete, "not all events were cut out: the seek failed")

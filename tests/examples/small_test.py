@@ -66,9 +66,8 @@ class Small(unittest.TestCase):
                 picture[100, index - 40:index - 37] = 220
             frames.append(picture.tobytes() + bytes([128]) * (WIDTH * HEIGHT // 2))
         subprocess.run(f"gst-launch-1.0 -q fdsrc ! rawvideoparse format=i420 width={WIDTH} height={HEIGHT} "
-                       f"framerate=25/1 ! jpegenc quality=98 ! matroskamux ! "
-                       f"filesink location={self.folder}/a.mkv".split(),
-                       input=b"".join(frames), check=True)
+                       "framerate=25/1 ! jpegenc quality=98 ! matroskamux ! "
+                       f"filesink location={self.folder}/a.mkv".split(), input=b"".join(frames), check=True)
         page = " ".join((ROOT / "docs/motion.md").read_text(encoding="utf-8").split())
         settings = re.search("an object of three pixels is found with `([^`]*)`", page)[1].split()
         self.assertIn("open-radius=0", settings)

@@ -15,6 +15,7 @@ import clip_facts  # noqa: E402
 import clips_of_events  # noqa: E402
 import common  # noqa: E402
 import numpy  # noqa: E402
+import stamp  # noqa: E402
 from common import Gst  # noqa: E402
 
 
@@ -160,6 +161,18 @@ class Sound(clips_test.Clips):
         out = self.report(f"--clip={clip}", "--clips", "--set=preset=custom", "--set=min-area=1")
         self.assertRegex(out, r"clips of events +\d, in [^:]*\n")
 
+    def test_sound_stays_when_the_time_is_burnt_in(self):
+        for name, encoder, expected in (("a.mkv", "mulawenc", "audio/x-mulaw"), ("b.mp4", "opusenc", "audio/x-opus")):
+            muxer = "mp4mux" if name == "b.mp4" else "matroskamux"
+            clip = make_with_sound(self.folder / name, clips_test.H264, muxer, encoder)
+            ((cut, row),) = self.cut(clip, (4.5, 5))
+            length, ticks = len(clips_test.times_of(cut)), ticks_of(cut)[0]
+            stamp.burn(row, str(self.folder / "clips"), None)
+            cut = self.folder / "clips" / row["file"]
+            self.assertEqual(self.sounds(cut), [expected])
+            self.assertEqual(len(clips_test.times_of(str(cut))), length)
+            self.assertEqual([round(tick, 1) for tick in ticks_of(str(cut))[0]], [round(tick, 1) for tick in ticks])
+
     @unittest.skipUnless(clips_test.has("voaacenc"), "no voaacenc")
     def test_sound_that_no_container_holds_is_left_out(self):
         clip = make_with_sound(self.folder / "a.mkv", clips_test.H264, "matroskamux", "voaacenc ! aacparse")
@@ -170,19 +183,20 @@ class Sound(clips_test.Clips):
         turned = dataclasses.replace(facts, turned=True)
         self.assertEqual(clips_of_events.left_out(turned),
                          f"{said}; the clips are not turned, as players turn the file")
-        self.assertEqual(clips_of_events.sounds_of(facts), facts.sounds[:1])
+        self.assertEqual(clips_of_events.sounds_of(facts), list(facts.sounds[:1]))
         ((cut, _),) = self.cut(clip, (4.5, 5))
         self.assertEqual(self.sounds(cut), ["audio/mpeg,mpegversion=4"])
 
     @unittest.skipUnless(clips_test.has("voaacenc"), "no voaacenc")
     def test_sound_that_cannot_be_written_costs_no_clip(self):
         clip = make_with_sound(self.folder / "a.mp4", clips_test.H264, "mp4mux", "voaacenc ! aacparse")
-        facts, events = clip_facts.facts_of(clip), [clips_of_events.Event(1, 1.5), clips_of_events.Event(4, 5)]
+        facts, events = clip_facts.facts_of(clip), [clips_of_events.Event(1, 1.5, 1),
+                                                   clips_of_events.Event(4, 5, 2)]
         with unittest.mock.patch.object(clips_of_events, "parser_of", return_value="identity error-after=5"):
             rows = clips_of_events.cut(clip, facts, events, self.folder / "clips")
         self.assertEqual([event.row for event in events], rows)
         self.assertEqual(sorted(path.name for path in (self.folder / "clips").iterdir()),
-                         sorted([row["file"] for row in rows] + ["clips.csv", "clips.json"]))
+                         sorted([row["file"] for row in rows] + clips_test.LISTS))
         for row in rows:
             cut = str(self.folder / "clips" / row["file"])
             self.assertEqual((self.sounds(cut), len(clips_test.times_of(cut))),
@@ -194,7 +208,7 @@ class Sound(clips_test.Clips):
         """It keeps its place. A clip without sound in it has no stream of sound, and one that only ends with sound
         has its end."""
         clip = make_with_sound(self.folder / "a.mp4", clips_test.H264, "mp4mux", "voaacenc ! aacparse", begin=3, end=6)
-        cuts = self.cut(clip, (1.2, 1.5), (3.2, 4.4), (5.1, 6.5), (7.5, 7.8))
+        cuts = self.cut(clip, (1.2, 1.5, 1), (3.2, 4.4, 2), (5.1, 6.5, 3), (7.5, 7.8, 4))
         self.assertEqual([len(self.sounds(cut)) for cut, _ in cuts], [0, 1, 1, 0])
         for (cut, row), (first, last) in zip(cuts[1:3], ((3, 5), (4, 6))):
             _, begin, end = ticks_of(cut)
