@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Burns the time into the pictures of a clip of an event: the clock time if the whole clip has one, otherwise its stream
-time. The pictures are encoded again, the sound is not."""
+"""Burns the time into the pictures of a clip of an event: the clock time if the whole clip has one, otherwise its
+stream time. The pictures are encoded again, the sound is not."""
 import datetime
 import os
 
@@ -33,7 +33,8 @@ def burn(row, folder, began):
     if not all(clips_of_events.held(muxer, caps) for caps in facts.sounds):
         muxer, suffix = clips_of_events.MATROSKA, "mkv"
     sounds = " ".join(f"queue name=sound{number} max-size-time=0 max-size-bytes=0 max-size-buffers=0 ! "
-                      f"{clips_of_events.parser_of(caps)} ! file.audio_{number}" for number, caps in enumerate(facts.sounds))
+                      f"{clips_of_events.parser_of(caps)} ! file.audio_{number}"
+                      for number, caps in enumerate(facts.sounds))
     epoch, form = epoch_of(began, row["begin_s"])
     with common.Unfinished(folder) as file:
         pipeline = common.parse(

@@ -13,7 +13,8 @@ at once, beside those before, so that whoever writes them decides how many run a
   result    status: ok; failed (the clip is at fault: error says why); timeout; setup (this machine or a setting is
             at fault). After failed and timeout, the other fields say what was found until then:
             frames, motion_frames, width, height (pixels), duration (seconds of video), backend, cpu_seconds,
-            memory_mib, complete whether all of the clip was read, and it is as long as its container says,
+            memory_mib, began (the clock time of the beginning that the clip has, ISO 8601, or null),
+            complete whether all of the clip was read, and it is as long as its container says,
             incomplete a sentence that says why it is not (or an empty text), lost how many frames could not be read,
             track a sentence that says which one was analysed, if there are several (or an empty text)
             profile  a row for each second of video: second, frames, motion_frames, changed_mean, changed_max (shares
@@ -94,11 +95,12 @@ class Job:
         self.recorder = recorder.Recorder(stills.Best(self.motion.get_static_pad("src")), least)
         self.gate = part.Gate(self.pipeline.get_by_name("decoded").get_static_pad("sink"),
                               part.of_texts(request.get("part") or {}))
-        self.found = {"width": None, "height": None, "backend": None}
+        self.found = {"width": None, "height": None, "backend": None, "began": None}
         upright.keep(self.pipeline.get_by_name("decoded").get_static_pad("sink"))
         self.bus = self.pipeline.get_bus()
         self.bus.enable_sync_message_emission()
         self.handlers = [(self.bus, self.bus.connect("sync-message::element", self.on_element)),
+                         (self.bus, self.bus.connect("sync-message::tag", self.on_tag)),
                          (self.bus, self.bus.connect("sync-message::have-context", self.on_context))]
         if request["uri"]:
             clip = self.pipeline.get_by_name("clip")
@@ -117,6 +119,11 @@ class Job:
     def on_context(self, _, message):
         context = message.parse_have_context()
         contexts.setdefault(context.get_context_type(), context)
+
+    def on_tag(self, _, message):
+        began = clip_facts.began_of(message.parse_tag())
+        if began and not self.found["began"]:
+            self.found["began"] = began.isoformat()
 
     def on_element(self, _, message):
         try:

@@ -4,6 +4,7 @@ and rows are written in groups, so that memory does not grow with the number of 
 lists of these."""
 import contextlib
 import csv
+import datetime
 import io
 import json
 import pathlib
@@ -23,16 +24,17 @@ COLUMNS = {
               "attempts": "int32", "width": "int32", "height": "int32", "frames": "int64", "motion_frames": "int64",
               "duration": "float64", "objects": "int64", "first_motion": "float64", "brightness": "float64",
               "backend": "string", "seconds": "float64", "rate": "float64", "cpu_seconds": "float64",
-              "memory_mib": "float64", "cuts": "int32", "cut_remark": "string"},
+              "memory_mib": "float64", "cuts": "int32", "cut_remark": "string", "began": "string"},
     "seconds": {"clip": "string", "second": "int64", "frames": "int32", "motion_frames": "int32",
                 "changed_mean": "float64",
                 "changed_max": "float64", "brightness": "float64", "dark": "float64", "bright": "float64"},
     "events": {"clip": "string", "event": "string", "begin": "float64", "end": "float64", "duration": "float64",
                "objects": "int64", "picture": "string", "cut": "string", "changed_ratio": "float64", "id": "int64",
-               "line": "string", "direction": "string", "frames": "int64"},
+               "line": "string", "direction": "string", "frames": "int64",
+               "begin_clock": "string"},
     "objects": {"clip": "string", "id": "int64", "zone": "string", "entered": "float64", "left": "float64",
                 "seconds": "float64", "path_length": "float64", "x": "int32", "y": "int32", "width": "int32",
-                "height": "int32", "cut": "string"},
+                "height": "int32", "cut": "string", "entered_clock": "string"},
 }
 LARGEST = {"int32": 2**31 - 1, "int64": 2**63 - 1, "float64": 2**63 - 1}  # of whole numbers
 # What the page and the sums cannot do without.
@@ -145,9 +147,20 @@ def file_of(result, row):
     return f"clips/{result['cut']['folder']}/{row['file']}"
 
 
+def clock_of(result, seconds):
+    """The time of the day at which something happened in a clip, ISO 8601; None if the clip has no clock time."""
+    try:
+        began = datetime.datetime.fromisoformat((result or {}).get("began") or "")
+        return (began + datetime.timedelta(seconds=seconds)).isoformat(timespec="milliseconds")
+    except (ValueError, OverflowError):
+        return None
+
+
 def with_files(result, rows):
-    """Rows of events or objects with paths of what was cut out."""
-    return [{**row, "cut": file_of(result, row["cut"]) if row.get("cut") else None} for row in rows]
+    """Rows of events or objects with paths of what was cut out, and with times of the day."""
+    return [{**row, "cut": file_of(result, row["cut"]) if row.get("cut") else None,
+             **({"begin_clock": clock_of(result, row["begin"])} if "begin" in row
+                else {"entered_clock": clock_of(result, row["entered"])} if "entered" in row else {})} for row in rows]
 
 
 def row_of(clip, result):

@@ -12,6 +12,7 @@ import contextlib
 import copy
 import csv
 import dataclasses
+import datetime
 import importlib
 import importlib.machinery
 import importlib.util
@@ -441,6 +442,21 @@ class Child(Folder):
         again = self.cut("1.avi", [0.6, 1.0, None], before=0, after=0)
         self.assertEqual(sorted(os.listdir("cut")), sorted([again["rows"][0]["file"], "clips.csv", "clips.edl",
                                                      "clips.json"]))
+
+    def test_the_time_of_the_day(self):
+        make_clip("1.mkv", muxer="matroskamux")
+        make_clip("1.avi")
+        import clip_facts
+        began = clip_facts.facts_of("1.mkv").began
+        result = self.analyse("1.mkv")
+        self.assertEqual(result["began"], began.isoformat())
+        self.assertIsNone(self.analyse("1.avi")["began"])
+        rows = tables.with_files(result, [{"begin": 1.5}, {"entered": 3600}])
+        self.assertEqual([datetime.datetime.fromisoformat(row.get("begin_clock") or row["entered_clock"]) - began
+                          for row in rows], [datetime.timedelta(seconds=1.5), datetime.timedelta(hours=1)])
+        for wrong in None, "", "x", 3:
+            self.assertIsNone(tables.clock_of({"began": wrong} if wrong != 3 else None, 1))
+        self.assertIsNone(tables.clock_of({"began": began.isoformat()}, 1e30))
 
     def test_what_cannot_be_cut_is_a_sentence(self):
         self.touch("text.avi")
