@@ -11,6 +11,11 @@ class Tracks:
         self.decoder, self.wanted, self.count = decoder, wanted, 0
         self.handler = decoder.connect("no-more-pads", self.on_pads)  # before it, no frame flows
 
+    @property
+    def is_missing(self):
+        """Whether it is known that there is no such track."""
+        return 0 < self.count < self.wanted
+
     def close(self):
         self.decoder.disconnect(self.handler)
 
@@ -18,7 +23,7 @@ class Tracks:
         pads = sorted((pad for pad in decoder.srcpads if is_video(pad)), key=lambda pad: pad.get_stream_id() or "")
         self.count = len(pads)
         linked = next((pad for pad in pads if pad.is_linked()), None)
-        if self.wanted > self.count:
+        if self.is_missing:
             tracks = "1 video track" if self.count == 1 else f"{self.count} video tracks"
             sentence = f"there is no track {self.wanted}: it has {tracks}"
             error = GLib.Error.new_literal(Gst.stream_error_quark(), sentence, Gst.StreamError.FAILED)

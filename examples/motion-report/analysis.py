@@ -236,7 +236,7 @@ def analyse(args, encoding, video, folder, events, frames):
         """After an error of the source, the frames that it gave are analysed. Its own thread sets these caps before the
         error; frames may still be on their way to cudadiff."""
         common.check_disk(message, folder)
-        if (not is_of(message.src, "source")
+        if (not is_of(message.src, "source") or (several and several.is_missing)
             or not pipeline.get_by_name("decoded").get_static_pad("sink").get_current_caps()):
             return False
         if not findings.incomplete:  # otherwise it follows from the first error
