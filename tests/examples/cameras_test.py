@@ -94,7 +94,7 @@ class MotionJpeg(Case):
 
     def test_the_first_picture(self):
         camera = self.camera()
-        for how in ("", "&sound=before", "&sound=after", "&length=no", "&times=yes", "&type=image/jpg",
+        for how in ("", "&sound=before", "&sound=after", "&length=no", "&times=yes", "&type=image/jpg", "&space=no",
                     "&sound=before&length=no"):
             with self.subTest(how):
                 process = self.start([*ALARM, "--every=0"], camera.uri(f"/video?pictures=1{how}"))

@@ -2,7 +2,7 @@
 """A camera with HTTP on a free port of 127.0.0.1 or ::1, for tests: Motion JPEG at /video, single pictures at
 /snapshot, pictures in a row without parts at /row. The query says how: pictures=2 (then it sends nothing more, and ends
 the answer with end=yes only), rate=25 a second, sound=before or after each picture, length=no, times=yes,
-type=image/jpg. And a server with RTSP that refuses all."""
+space=no after a colon, type=image/jpg. And a server with RTSP that refuses all."""
 
 import base64
 import hashlib
@@ -172,7 +172,8 @@ class WebCamera:
     def part(self, kind, data, how):
         length = "" if how.get("length") == "no" else f"Content-Length: {len(data)}\r\n"
         times = "X-Timestamp: 1764301200.040000\r\n" if how.get("times") else ""
-        return f"--part\r\nContent-Type: {kind}\r\n{length}{times}\r\n".encode() + data + b"\r\n"
+        space = " " * (how.get("space") != "no")
+        return f"--part\r\nContent-Type:{space}{kind}\r\n{length}{times}\r\n".encode() + data + b"\r\n"
 
     def send(self, request, how, parts):
         """`pictures` and, if nothing else says where the last one ends, the begin of another one."""
