@@ -2,6 +2,7 @@
 """Cameras that come by HTTP: Motion JPEG and snapshot URLs."""
 
 import glob
+import os
 import sys
 import unittest
 import urllib.request
@@ -110,6 +111,7 @@ recording = true
         rtsp = RtspCamera([video("jpeg", 3)])
         self.addCleanup(rtsp.close)
         names.write_text("127.0.0.1 other.test\n")
+        os.utime(names, (0, 0))  # the library reads it again if its seconds change
         uris = {"door": web.uri("/video?pictures=3"), "yard": web.uri("/snapshot"), "hall": rtsp.uri}
         service = self.service("".join(f"[camera.{name}]\nuri = '{uri.replace('127.0.0.1', 'camera.test')}'\n"
                                        for name, uri in uris.items()),
