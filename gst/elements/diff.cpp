@@ -363,8 +363,8 @@ struct DiffElement {
     return cudavision::without_effect(rows);
   }
 
-  /// Sentences about properties that leave nothing for others to find in frames of this size and rate; empty if there
-  /// are none. A controller may drive these properties, so the sentences do not name their values.
+  /// Sentences about properties that leave nothing for others to find in frames of this size; empty if there are
+  /// none. A controller may drive these properties, so the sentences do not name their values.
   static std::string leaves_nothing(const Settings& settings, const diff::Params& params, const GstVideoInfo& video) {
     std::string text;
     const int cells = divide_up(GST_VIDEO_INFO_WIDTH(&video), params.cell_size) *
@@ -373,9 +373,6 @@ struct DiffElement {
       text = "min-area is more than the " + std::to_string(cells) + " cells of a frame: there are no regions";
     if (settings.light_change_ratio > 0 && settings.motion_threshold > settings.light_change_ratio)
       text = both(text, "motion-threshold is above light-change-ratio: a frame that changes so much is no motion");
-    const double rate = double(GST_VIDEO_INFO_FPS_N(&video)) / GST_VIDEO_INFO_FPS_D(&video);
-    if (settings.forget_after > 0 && settings.forget_after * rate < 1 && rate > 0)
-      text = both(text, "forget-after is less than the time between frames: each one begins anew");
     return text;
   }
 
