@@ -25,6 +25,7 @@ try:
     from selenium.webdriver.common.keys import Keys
     from selenium.webdriver.chrome.options import Options
     from selenium.webdriver.chrome.service import Service
+    from selenium.webdriver.support.select import Select
 except ImportError:
     print("skipped: no python3-selenium")
     sys.exit(77)
@@ -233,7 +234,7 @@ class Report:
                              said)
         assert found, said
         assert self.count("#overlay .drawn polygon") == 1
-        webdriver.support.select.Select(self.find("#zone-kind")).select_by_value("mask")
+        Select(self.find("#zone-kind")).select_by_value("mask")
         self.find("#zone-draw").click()
         for x, y in (-0.4, -0.4), (-0.3, -0.4), (-0.3, 0.4), (-0.4, 0.4):
             webdriver.ActionChains(self.browser).move_to_element_with_offset(overlay, round(x * width),
