@@ -213,21 +213,24 @@ class Report:
                         else everything)
             assert cards() == expected, (value, cards(), expected)
 
+    def draw_polygon(self, *corners):
+        """Draws with the mouse on the picture. Corners are shares of its size, from its middle."""
+        self.find("#zone-draw").click()
+        overlay = self.find("#overlay")
+        self.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", overlay)
+        for x, y in corners:
+            place = round(x * overlay.size["width"]), round(y * overlay.size["height"])
+            webdriver.ActionChains(self.browser).move_to_element_with_offset(overlay, *place).click().perform()
+            time.sleep(0.6)  # two clicks that follow soon are a double click
+        self.keys(Keys.ENTER)
+
     def check_zones(self):
         """A zone is drawn with the mouse, and its text is one of the report's options."""
         self.browser.execute_script("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
         name = self.find("#zone-name")
         name.clear()
         name.send_keys("a: it's; ")
-        self.find("#zone-draw").click()
-        overlay = self.find("#overlay")
-        width, height = overlay.size["width"], overlay.size["height"]
-        self.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", overlay)
-        for x, y in (-0.25, -0.25), (0.25, -0.25), (0, 0.25):
-            webdriver.ActionChains(self.browser).move_to_element_with_offset(overlay, round(x * width),
-                                                                             round(y * height)).click().perform()
-            time.sleep(0.6)  # two clicks that follow soon are a double click
-        self.keys(Keys.ENTER)
+        self.draw_polygon((-0.25, -0.25), (0.25, -0.25), (0, 0.25))
         text = self.find("#zone-text").get_attribute("value")
         said = subprocess.run(["sh", "-c", f"printf %s {text}"], check=True, stdout=subprocess.PIPE, text=True).stdout
         found = re.fullmatch(r"--zones=a it's: (0\.2[45]\d),0\.2[45]\d 0\.7[45]\d,0\.2[45]\d 0\.(49|50)\d,0\.7[45]\d",
@@ -235,12 +238,7 @@ class Report:
         assert found, said
         assert self.count("#overlay .drawn polygon") == 1
         Select(self.find("#zone-kind")).select_by_value("mask")
-        self.find("#zone-draw").click()
-        for x, y in (-0.4, -0.4), (-0.3, -0.4), (-0.3, 0.4), (-0.4, 0.4):
-            webdriver.ActionChains(self.browser).move_to_element_with_offset(overlay, round(x * width),
-                                                                             round(y * height)).click().perform()
-            time.sleep(0.6)
-        self.keys(Keys.ENTER)
+        self.draw_polygon((-0.4, -0.4), (-0.3, -0.4), (-0.3, 0.4), (-0.4, 0.4))
         text = self.find("#zone-text").get_attribute("value")
         assert re.search(r" --set=mask-regions='0\.(09|10)\d,0\.(09|10)\d( 0\.\d{3},0\.\d{3}){3}'$", text), text
         assert self.count("#overlay .drawn polygon.ignored") == 1
