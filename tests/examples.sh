@@ -226,8 +226,11 @@ open("phone.mov", "wb").write(data)'
     cp clip.avi $'clips/%41 \xff #?.AVI'
     echo no clip >clips/broken.mp4
     echo no clip >clips/readme.txt
-    fails 1 "$report" --clip=clips --out=reports --zones='<b>all</b>: 0.0,0.0 1.0,0.0 1.0,1.0 0.0,1.0' --set min-area=1
+    status_of 1 "$report" --clip=clips --out=reports --zones='<b>all</b>: 0.0,0.0 1.0,0.0 1.0,1.0 0.0,1.0' \
+      --set min-area=1
+    expect 'lines on stderr about a folder' 2 "$(wc -l <"$work/err")"
     grep -q 'broken.mp4: ' "$work/err"
+    grep -q 'left out: 1 file that is no video (readme.txt)' "$work/err"
     for page in reports/index.html reports/*/report.html; do "$parts" "$page"; done
     expect 'reports of a folder' 2 "$(find reports -name report.html | wc -l)"
     expect 'cards of index.html' 3 "$(grep -o '<li class="card' reports/index.html | wc -l)"
