@@ -412,13 +412,15 @@ class Losses:
         """How many frames could be read."""
         return sum(stream.good for stream in self.streams if stream.used)
 
-    def result(self, whole=True):
-        """What was lost, as spans in the order of their times. `whole`: the clip was played to its end."""
+    def result(self, whole=True, until=None):
+        """What was lost, as spans in the order of their times. `whole`: the clip was played to its end. `until`: the
+        stream time in seconds from which on nobody takes frames, so that demuxers skip them; None: to the end."""
         spans = []
         for stream in self.streams:
             stream.ended &= whole
             spans += stream.finish(self.indexed) if stream.used else []
-        return joined(sorted(spans, key=lambda span: span.begin))
+        return joined(sorted((span for span in spans if until is None or span.begin < until),
+                             key=lambda span: span.begin))
 
 
 def joined(spans):

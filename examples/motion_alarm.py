@@ -119,7 +119,7 @@ class Input:
         if self.losses:
             self.losses.__exit__()
             whole = self.whole and chosen.is_whole
-            lost, self.losses = losses.sentence(self.losses.result(whole), self.losses.good), None
+            lost, self.losses = losses.sentence(self.losses.result(whole, self.gate.over), self.losses.good), None
             for text in lost, whole and containers.cut_of(uris.path_of(self.location)):
                 text and self.complain(text)
         running.remove(self)

@@ -172,6 +172,11 @@ class Gate:
             self.places = [max(start.time - MARGIN, 0), 0]
             self.block = pad.add_probe(Gst.PadProbeType.BLOCK | Gst.PadProbeType.BUFFER, self.on_block)
 
+    @property
+    def over(self):
+        """The stream time in seconds at which the part ended, or None if it did not."""
+        return self.reached if self.ended else None
+
     def on_block(self, pad, info):
         """Searches from the first frame, and from the beginning again if nothing before the start was found."""
         when = stream_time_of(pad, info.get_buffer())

@@ -88,7 +88,8 @@ void Input::close() {
   pictures_.reset();
   if (const std::string error = moments_ ? write(moments_->rest()) : ""; !error.empty() && !failed_.exchange(true))
     complain(error);
-  if (const std::string lost = losses_ ? losses_->sentence(whole_) : ""; !lost.empty()) {
+  if (const std::string lost = losses_ ? losses_->sentence(whole_, gate_ ? gate_->over() : std::nullopt) : "";
+      !lost.empty()) {
     complain(lost);
     failed_ = true;
   }

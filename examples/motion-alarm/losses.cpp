@@ -388,7 +388,7 @@ void Losses::watch_decoder(GstPad* sink, GstPad* src) {
   gst_pad_add_probe(src, GST_PAD_PROBE_TYPE_BUFFER, on_frame, decoder, nullptr);
 }
 
-std::string Losses::sentence(bool whole) {
+std::string Losses::sentence(bool whole, std::optional<GstClockTime> until) {
   const std::lock_guard lock(mutex_);
   guint64 good = 0, lost = 0;
   bool about = false, timed = false;
@@ -396,7 +396,8 @@ std::string Losses::sentence(bool whole) {
   for (Decoder& decoder : streams_) {
     if (!decoder.stream.used) continue;
     good += decoder.stream.good();
-    for (const Stream::Span& span : decoder.stream.finish(indexed_, whole)) spans.push_back(span);
+    for (const Stream::Span& span : decoder.stream.finish(indexed_, whole))
+      if (!until || span.begin < *until) spans.push_back(span);
   }
   if (spans.empty()) return {};
   std::string where;

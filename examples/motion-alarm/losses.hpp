@@ -8,6 +8,7 @@
 #include <list>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -71,8 +72,9 @@ class Losses {
   Losses& operator=(const Losses&) = delete;
 
   /// What people read, when the pipeline has stopped. Empty if nothing was lost.
-  /// whole: the file was played to its end.
-  std::string sentence(bool whole);
+  /// whole: the file was played to its end. until: the stream time from which on nobody takes frames, so that demuxers
+  /// skip them.
+  std::string sentence(bool whole, std::optional<GstClockTime> until = {});
 
  private:
   struct Parser {

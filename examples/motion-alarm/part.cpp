@@ -223,6 +223,10 @@ Gate::Gate(GstPad* pad, const Part& part) : state_(std::make_shared<State>(part)
       new Shared(state_), forget);
 }
 
+std::optional<GstClockTime> Gate::over() const {
+  return state_->ended ? std::optional(GstClockTime(state_->reached)) : std::nullopt;
+}
+
 std::string Gate::why_nothing() const {
   const State& state = *state_;
   if (state.came == 0 || state.passed > 0) return {};

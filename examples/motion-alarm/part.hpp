@@ -39,6 +39,8 @@ class Gate {
   Gate(GstPad* pad, const Part& part);
   /// A sentence if the clip has frames, but the part has none; otherwise an empty text.
   std::string why_nothing() const;
+  /// The stream time at which the part ended, if it did. Once no frames flow.
+  std::optional<GstClockTime> over() const;
 
  private:
   std::shared_ptr<State> state_;  ///< also of the probes, which the pad may keep longer

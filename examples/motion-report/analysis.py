@@ -262,7 +262,8 @@ def analyse(args, encoding, video, folder, events, frames):
             several.close()
             findings.track = several.sentence()
         if watched:
-            findings.lose(watched.result(args.part.is_whole and not (findings.stopped or findings.incomplete)))
+            whole = args.part.is_whole and not (findings.stopped or findings.incomplete)
+            findings.lose(watched.result(whole, gate.over))
             collector.on_lost(findings.lost)
         tracker.develop()
         findings.poster, findings.size, findings.pictures = tracker.poster(), tracker.size, tracker.pictures

@@ -250,7 +250,7 @@ def analyse(request):
         job.close()
     if job.broken:
         raise job.broken
-    spans = job.losses.result(status == "ok" and job.gate.part.is_whole) if job.losses else []
+    spans = job.losses.result(status == "ok" and job.gate.part.is_whole, job.gate.over) if job.losses else []
     found = job.recorder.result(spans)
     if status == "ok" and not found["frames"]:
         status, error = "failed", job.gate.why_nothing() or "there is no frame in it"

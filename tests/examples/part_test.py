@@ -23,6 +23,7 @@ try:
 except (ImportError, ValueError) as error:
     print(f"skipped: no Python bindings of GStreamer, or no NumPy ({error})")
     sys.exit(77)
+import losses  # noqa: E402
 import part  # noqa: E402
 from shortest import Shortest  # noqa: E402
 
@@ -57,11 +58,15 @@ def frames_of(path, chosen):
                             "video/x-raw,format=I420 ! appsink name=sink sync=false",
                             source={"uri": common.uri_of(str(path))})
     gate = part.Gate(pipeline.get_by_name("queue").get_static_pad("sink"), chosen)
-    frames = []
-    for sample in common.samples(pipeline):
-        buffer = sample.get_buffer()
-        frames.append((sample.get_segment().to_stream_time(Gst.Format.TIME, buffer.pts),
-                       hashlib.sha256(buffer.extract_dup(0, buffer.get_size())).hexdigest()))
+    frames, watched = [], losses.Losses(pipeline, pipeline.get_by_name("source"))
+    with watched:
+        for sample in common.samples(pipeline):
+            buffer = sample.get_buffer()
+            frames.append((sample.get_segment().to_stream_time(Gst.Format.TIME, buffer.pts),
+                           hashlib.sha256(buffer.extract_dup(0, buffer.get_size())).hexdigest()))
+    lost = watched.result(chosen.is_whole, gate.over)
+    if lost:  # what is not in the part is not lost
+        raise AssertionError(f"{path}, {chosen.words}: {losses.sentence(lost, len(frames))}")
     return frames, gate
 
 
