@@ -69,6 +69,16 @@ void post_error(GstElement* element, const Status& status) {
     GST_ELEMENT_ERROR(element, RESOURCE, FAILED, ("%s", message_text(status).c_str()), (nullptr));
 }
 
+void post_advice(GstElement* element, std::string advice, std::string& posted) {
+  if (advice != posted && !advice.empty())
+    GST_ELEMENT_WARNING(element, STREAM, FORMAT, ("%s", advice.c_str()), (nullptr));
+  posted = std::move(advice);
+}
+
+Status too_many_misfits(guint count, const std::string& why) {
+  return Status::frame(std::to_string(count) + " frames in a row do not fit their caps: " + why);
+}
+
 std::string message_text(const Status& status) {
   gchar* valid = g_utf8_make_valid(status.message().c_str(), -1);
   const std::string text = valid;

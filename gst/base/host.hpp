@@ -30,9 +30,13 @@ class ObjectLock {
 
 /// So many frames in a row that do not fit their caps end a stream with an error. Fewer are dropped with a warning.
 inline constexpr guint most_misfits = 30;
+/// The error about them. `why`: the last one does not fit.
+Status too_many_misfits(guint count, const std::string& why);
 
 /// Posts an error message.
 void post_error(GstElement* element, const Status& status);
+/// Posts a warning about settings, unless it is `posted`, the one before. An empty one is none.
+void post_advice(GstElement* element, std::string advice, std::string& posted);
 /// The text of a status as valid UTF-8. A status may quote a property that is not valid UTF-8.
 std::string message_text(const Status& status);
 

@@ -177,10 +177,12 @@ Result<std::vector<Shape>> ShapeFitting::accept(const char* property, const std:
   return accepted;
 }
 
-std::string ShapeFitting::left_out() const {
+std::string ShapeFitting::left_out(const char* consequence) const {
   std::string text;
   for (const std::string& name : names_) text += (text.empty() ? "" : ", ") + name;
-  return text.empty() ? text : text + ", outside of the frame of " + size_text(width_, height_);
+  if (text.empty()) return text;
+  return text + ", outside of the frame of " + size_text(width_, height_) + ": " + consequence +
+         "; coordinates as shares of the frame, such as 0.5, fit every size";
 }
 
 Result<Polygon> points_in(const char* property, const Shape& shape, int frame_width, int frame_height) {

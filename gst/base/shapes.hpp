@@ -49,15 +49,14 @@ class ShapeFitting {
   /// The shapes that have an effect. Errors: settings, if one does not fit and did not fit earlier (a rectangle is
   /// accepted anywhere).
   Result<std::vector<Shape>> accept(const char* property, const std::vector<Shape>& shapes);
-  /// The beginning of a sentence about the shapes that were left out; empty if there are none. `shares_fit` ends it.
-  std::string left_out() const;
+  /// A sentence about the shapes that were left out, and what follows from that; empty if there are none.
+  std::string left_out(const char* consequence = "it has no effect until it fits") const;
 
  private:
   std::set<std::string>& fitted_;
   const int width_, height_;
   std::vector<std::string> names_;  ///< of the shapes that were left out
 };
-inline constexpr const char* shares_fit = "; coordinates as shares of the frame, such as 0.5, fit every size";
 
 /// The points of a polygon or a line in a frame; shares are rounded to whole pixels. Errors: settings,
 /// if a point is not in the frame.

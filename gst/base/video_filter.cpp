@@ -98,12 +98,6 @@ Status take_settings(GstCudaVisionFilter* self) {
   return status.ok() ? class_of(self)->check(self) : status;
 }
 
-/// Posts a warning about settings, unless it is `posted`, the one before.
-void advise(GstCudaVisionFilter* self, std::string advice, std::string& posted) {
-  if (advice != posted && !advice.empty()) GST_ELEMENT_WARNING(self, STREAM, FORMAT, ("%s", advice.c_str()), (nullptr));
-  posted = std::move(advice);
-}
-
 /// Makes a plan from the committed settings for the current caps, and takes it into use.
 Status make_plan(GstCudaVisionFilter* self) {
   FilterState& state = *self->state;
@@ -128,9 +122,9 @@ Status make_plan(GstCudaVisionFilter* self) {
     const ObjectLock lock(self);
     for_each_settings(self, [](SettingsMachine& machine) { machine.accept(); });
   }
-  advise(self, std::move(plan.value().advice), state.advice);
-  advise(self, unused_shapes(state.in_use), state.unused);
-  advise(self, std::move(left_out), state.left_out);
+  post_advice(GST_ELEMENT(self), std::move(plan.value().advice), state.advice);
+  post_advice(GST_ELEMENT(self), unused_shapes(state.in_use), state.unused);
+  post_advice(GST_ELEMENT(self), std::move(left_out), state.left_out);
   update_passthrough(self);
   return {};
 }

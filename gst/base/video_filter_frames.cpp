@@ -108,12 +108,6 @@ void before_transform(GstBaseTransform* trans, GstBuffer* buffer) {
 
 namespace {
 
-void post_misfits(GstCudaVisionFilter* self) {
-  const FilterState& state = *self->state;
-  GST_ELEMENT_ERROR(self, STREAM, FORMAT,
-                    ("%u frames in a row do not fit their caps: %s", state.dropped, state.misfit.c_str()), (nullptr));
-}
-
 /// Drops a frame that does not fit its caps. Warns at the first one in a row; a stream of such frames is an error.
 GstFlowReturn drop(GstCudaVisionFilter* self, const Status& status) {
   FilterState& state = *self->state;
@@ -121,7 +115,7 @@ GstFlowReturn drop(GstCudaVisionFilter* self, const Status& status) {
   if (++state.dropped == 1)
     GST_ELEMENT_WARNING(self, STREAM, FORMAT, ("%s", status.message().c_str()), ("frames are dropped until one fits"));
   if (state.dropped < most_misfits) return GST_BASE_TRANSFORM_FLOW_DROPPED;
-  post_misfits(self);
+  state.host.post_error(too_many_misfits(state.dropped, state.misfit));
   return GST_FLOW_ERROR;
 }
 
@@ -182,8 +176,9 @@ gboolean sink_event(GstBaseTransform* trans, GstEvent* event) {
   if (GST_EVENT_TYPE(event) == GST_EVENT_EOS) {
     interrupt(as_filter(trans), Interruption::eos);
     finish_work(as_filter(trans));
-    const FilterState& state = state_of(trans);
-    if (state.dropped > 0 && !state.fitted_one) post_misfits(as_filter(trans));  // else a short stream ends in silence
+    FilterState& state = state_of(trans);
+    if (state.dropped > 0 && !state.fitted_one)  // else a short stream ends in silence
+      state.host.post_error(too_many_misfits(state.dropped, state.misfit));
   }
   return base_class()->sink_event(trans, event);
 }

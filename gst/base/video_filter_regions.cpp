@@ -204,8 +204,7 @@ Result<Region> own_shapes(const FilterSettings& settings, const GstVideoInfo& vi
   if (!shapes.ok()) return shapes.error();
   left_out = fitting.left_out();
   if (!left_out.empty() && closed)
-    return Status::settings(left_out + ": the frame changed its size, and what this covers would show" + shares_fit);
-  if (!left_out.empty()) left_out += std::string(": it has no effect until it fits") + shares_fit;
+    return Status::settings(fitting.left_out("the frame changed its size, and what this covers would show"));
   for (const Shape& shape : shapes.value()) {
     if (shape.rectangle) {
       result.rects.push_back(rect_in(shape, width, height));

@@ -76,9 +76,7 @@ class Composition {
     if (!state_.plan)  // after an error
       if (Status status = make_plan(self_, video_); !status.ok()) return status;
     MixerLayout layout = snapshot.settings().lay_out(video_);
-    if (state_.advice != layout.advice && !layout.advice.empty())
-      GST_ELEMENT_WARNING(self_, STREAM, FORMAT, ("%s", layout.advice.c_str()), (nullptr));
-    state_.advice = std::move(layout.advice);
+    post_advice(GST_ELEMENT(self_), std::move(layout.advice), state_.advice);
     if (Status status = collect_pads(snapshot.list(), layout, outbuf); !status.ok()) return status;
     output_ = std::make_unique<FrameBuffer>(transfer_, outbuf, video_, GST_MAP_WRITE);
     if (!output_->status().ok()) return output_->status();
@@ -138,8 +136,7 @@ class Composition {
         GST_ELEMENT_WARNING(self_, STREAM, FORMAT, ("%s: a frame is left out: %s", name.c_str(), why.c_str()),
                             (nullptr));
       if (pad.misfits < most_misfits) return nullptr;
-      return Status::frame(name + ": " + std::to_string(pad.misfits) +
-                           " frames in a row do not fit their caps: " + why);
+      return Status::frame(name + ": " + too_many_misfits(pad.misfits, why).message());
     }
     pad.misfits = 0;
     auto fetched = transfer_.fetch(frame, pad.staging);

@@ -458,9 +458,7 @@ Result<FilterPlan> DiffElement::make_plan(const Settings& settings, const PlanCo
   motion.absorbs = params.reference == diff::Reference::background && params.threshold == 0;
   DiffContext rest{motion, std::move(places.value()), context.video, std::static_pointer_cast<RunCounts>(context.kept),
                    context.previous};
-  std::string left_out = fitting.left_out();
-  if (!left_out.empty()) left_out += std::string(": it has no effect until it fits") + shares_fit;
-  std::string advice = both(both(left_out, outside_frame(masked.value(), geometry)),
+  std::string advice = both(both(fitting.left_out(), outside_frame(masked.value(), geometry)),
                             both(without_effect(settings), leaves_nothing(settings, params, context.video)));
   return FilterPlan{diff_processor(std::move(diff.value()), std::move(rest)), std::move(advice)};
 }
