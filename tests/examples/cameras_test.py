@@ -17,18 +17,10 @@ import threading
 import time
 import unittest
 
-EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
-sys.dont_write_bytecode = True
-sys.path[:0] = [str(EXAMPLES)]
-try:
-    import numpy  # noqa: F401: the report needs it
-    import common  # noqa: F401
-except (ImportError, ValueError) as error:
-    print(f"skipped: no Python bindings of GStreamer, or no NumPy ({error})")
-    sys.exit(77)
-import rtsp_camera  # noqa: E402
-from rtsp_camera import RtspCamera, Silent, Track  # noqa: E402
-from web_camera import RefusingRtsp, WebCamera, pictures  # noqa: E402
+from programs import EXAMPLES
+import rtsp_camera
+from rtsp_camera import RtspCamera, Silent, Track
+from web_camera import RefusingRtsp, WebCamera, pictures
 
 HANGS = 900  # seconds that nothing needs, however busy the machine is
 ALARM = [os.path.abspath(sys.argv.pop(1))]

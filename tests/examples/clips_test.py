@@ -17,16 +17,11 @@ import threading
 import unittest
 import unittest.mock
 
-EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
-sys.path[:0] = [str(EXAMPLES), str(EXAMPLES / "motion-report")]
-sys.dont_write_bytecode = True
-try:
-    import numpy  # noqa: F401
-    import common
-    from common import Gst
-except (ImportError, ValueError) as error:
-    print(f"skipped: no Python bindings of GStreamer, or no NumPy ({error})")
-    sys.exit(77)
+from programs import EXAMPLES
+sys.path.insert(1, str(EXAMPLES / "motion-report"))
+import numpy  # noqa: E402
+import common  # noqa: E402
+from common import Gst  # noqa: E402
 import analysis  # noqa: E402
 import clip_facts  # noqa: E402
 import clips_of_events  # noqa: E402

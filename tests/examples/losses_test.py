@@ -12,16 +12,10 @@ import sys
 import tempfile
 import unittest
 
-EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
-sys.path[:0] = [str(EXAMPLES), str(EXAMPLES / "motion-scan")]
-sys.dont_write_bytecode = True
-try:
-    import numpy  # noqa: F401
-    import common
-    from common import Gst
-except (ImportError, ValueError) as error:
-    print(f"skipped: no Python bindings of GStreamer, or no NumPy ({error})")
-    sys.exit(77)
+from programs import EXAMPLES
+sys.path.insert(1, str(EXAMPLES / "motion-scan"))
+import common  # noqa: E402
+from common import Gst  # noqa: E402
 import analyse  # noqa: E402
 import containers  # noqa: E402
 import damage  # noqa: E402

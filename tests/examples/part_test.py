@@ -13,19 +13,12 @@ import sys
 import tempfile
 import unittest
 
-EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
-sys.dont_write_bytecode = True
-sys.path[:0] = [str(EXAMPLES)]
-try:
-    import numpy  # noqa: F401: the report needs it
-    import common
-    from common import Gst
-except (ImportError, ValueError) as error:
-    print(f"skipped: no Python bindings of GStreamer, or no NumPy ({error})")
-    sys.exit(77)
-import losses  # noqa: E402
-import part  # noqa: E402
-from shortest import Shortest  # noqa: E402
+from programs import EXAMPLES
+import common
+from common import Gst
+import losses
+import part
+from shortest import Shortest
 
 Gst.init(None)
 HANGS = 3600

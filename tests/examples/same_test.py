@@ -12,15 +12,8 @@ import threading
 import unittest
 from unittest import mock
 
-EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
-sys.dont_write_bytecode = True
-sys.path[:0] = [str(EXAMPLES)]
-try:
-    import numpy  # noqa: F401: the report needs it
-    import common
-except (ImportError, ValueError) as error:
-    print(f"skipped: no Python bindings of GStreamer, or no NumPy ({error})")
-    sys.exit(77)
+from programs import EXAMPLES
+import common
 
 HANGS = 3600
 ZONES, LINES = "left: 0.0,0.0 0.8,0.0 0.8,1.0 0.0,1.0; all: 0.0,0.0 1.0,0.0 1.0,1.0 0.0,1.0", "gate: 0.8,0.0 0.8,1.0"

@@ -11,17 +11,11 @@ import sys
 import tempfile
 import unittest
 
-EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
-sys.dont_write_bytecode = True
-sys.path[:0] = [str(EXAMPLES)]
-try:
-    import numpy
-    import common
-    from common import Gst
-except (ImportError, ValueError) as error:
-    print(f"skipped: no Python bindings of GStreamer, or no NumPy ({error})")
-    sys.exit(77)
-import upright  # noqa: E402
+from programs import EXAMPLES
+import numpy
+import common
+from common import Gst
+import upright
 
 Gst.init(None)
 if not Gst.ElementFactory.find("openh264enc"):
