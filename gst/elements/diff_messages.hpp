@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gst/base/processor.hpp"
+#include "kernels/diff/diff.hpp"
 #include "kernels/diff/motion.hpp"
 #include "kernels/track/visits.hpp"
 
@@ -14,7 +15,9 @@ namespace cudavision {
 /// The result for one frame.
 struct Finding {
   FrameTimes times;
-  bool moves = false, light = false;
+  bool moves = false;
+  diff::Cause cause = diff::Cause::none;
+  int moved_x = 0, moved_y = 0;  ///< see diff::FrameResult
   double changed_ratio = 0, mean_difference = 0;
   diff::MotionRegions regions;
   diff::Cells cells;

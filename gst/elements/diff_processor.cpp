@@ -132,6 +132,37 @@ struct Motion {
   }
 };
 
+/// Finds which frames have a message about the light or the camera. Times as in track::Moment::now.
+class CameraEvents {
+ public:
+  /// Goes on to the next frame. Returns the event of its message; null: none.
+  const char* advance(const Finding& finding, GstClockTime now) {
+    using diff::Cause;
+    const bool was_moving = std::exchange(moving_, finding.cause == Cause::moved);
+    if (moving_ && !was_moving) x_ = y_ = 0, began_ = finding.times.stream_time;
+    x_ += finding.moved_x, y_ += finding.moved_y;
+    if (moving_ != was_moving) return moving_ ? "moves" : "moved";
+    if (finding.cause != Cause::light) return finding.cause == Cause::scene ? "scene" : nullptr;
+    const bool goes_on = lit_ && now < *lit_ + settled;
+    lit_ = now;
+    return goes_on ? nullptr : "light";
+  }
+  /// The stream ends while the camera moves.
+  bool ends() { return std::exchange(moving_, false); }
+  /// Sets the fields of `moved`.
+  void set(GstStructure* message) const {
+    gst_structure_set(message, "began", G_TYPE_UINT64, began_, "x", G_TYPE_INT, x_, "y", G_TYPE_INT, y_, nullptr);
+  }
+
+ private:
+  /// Light that changes once more within so long is the same change, as of a camera that turns to infrared.
+  static constexpr GstClockTime settled = 2 * GST_SECOND;
+  bool moving_ = false;
+  int x_ = 0, y_ = 0;
+  GstClockTime began_ = GST_CLOCK_TIME_NONE;
+  std::optional<GstClockTime> lit_;
+};
+
 class DiffProcessor : public Processor {
  public:
   DiffProcessor(std::unique_ptr<diff::Diff> diff, DiffContext context)
@@ -152,6 +183,7 @@ class DiffProcessor : public Processor {
     objects_.continue_from(previous.objects_);
     motion_ = previous.motion_;
     intervals_ = previous.intervals_;
+    camera_ = previous.camera_;
     if (settings_.post_messages) sums_ = previous.sums_;
     found_ = std::move(previous.found_);
   }
@@ -192,7 +224,7 @@ class DiffProcessor : public Processor {
     const char* event = motion_.advance(found_.moves, step, report.times.stream_time, settings_);
     publish(report.element, was_on);
     if (settings_.post_messages) sums_.add(found_, motion_.on);
-    if (found_.light && settings_.post_messages) post(report.element, found_message("light"));
+    if (const char* said = camera_.advance(found_, clock_.now)) post_camera(report.element, said);
     const bool due = intervals_.due(end_of(report.times), settings_.message_interval);
     if (due || motion_.on != was_on) post_sums(report.element, event);
     post_objects(report.element);
@@ -238,9 +270,18 @@ class DiffProcessor : public Processor {
     objects_.finish();
     post_objects(element);
     end_motion(element);
+    if (camera_.ends()) post_camera(element, "moved");
     if (sums_.frames > 0) post_sums(element, "none");
     motion_ = {};
     intervals_ = {};
+    camera_ = {};
+  }
+
+  void post_camera(GstElement* element, const char* event) const {
+    if (!settings_.post_messages) return;
+    GstStructure* message = found_message(event);
+    if (std::string_view(event) == "moved") camera_.set(message);
+    post(element, message);
   }
 
   void end_motion(GstElement* element) {
@@ -261,7 +302,9 @@ class DiffProcessor : public Processor {
   void measure(std::uint64_t number) {
     before_ = std::move(found_);
     const diff::FrameResult& result = diff_->result(frames_[number % results_in_flight].ticket);
-    found_ = {{}, false, result.light, result.changed_ratio, result.mean_difference, {}, result.cells};
+    found_ = {
+        {}, false,       result.cause, result.moved_x, result.moved_y, result.changed_ratio, result.mean_difference,
+        {}, result.cells};
     if (result.changed > 0) found_.regions = diff::find_regions(result.cells, settings_.regions());
     found_.moves = !found_.regions.kept.empty() && result.changed_ratio >= settings_.motion_threshold;
   }
@@ -312,6 +355,7 @@ class DiffProcessor : public Processor {
   track::Moment moment_;  ///< of the last frame that was reported
   Motion motion_;
   Intervals intervals_;
+  CameraEvents camera_;
   FrameSums sums_;
   Objects objects_;
   Pace pace_;                            ///< of the frames that were submitted

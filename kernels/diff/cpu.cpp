@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "kernels/cpu/filter.hpp"
+#include "kernels/diff/cpu_camera.hpp"
 #include "kernels/diff/cpu_compare.hpp"
 #include "kernels/diff/cpu_enclosed.hpp"
 #include "kernels/diff/cpu_looks.hpp"
@@ -120,6 +121,7 @@ class CpuDiff final : public Sequence {
     background_.swap(previous->background_);
     model_.swap(previous->model_);
     std::swap(began_, previous->began_);
+    std::swap(watch_, previous->watch_);
     return true;
   }
 
@@ -132,7 +134,7 @@ class CpuDiff final : public Sequence {
       frame.src = small_;
       frame.dst = small_difference_;
     }
-    if (frame.number == 0) began_ = 0;
+    if (frame.number == 0) began_ = 0, watch_ = {};
     if (plan().keeps_previous() && frame.number < began_ + std::uint64_t(params.interval)) frame.compared = false;
     const bool is_pooled = plan().has_pooled();
     const std::uint64_t of_pooled =
@@ -144,9 +146,10 @@ class CpuDiff final : public Sequence {
       for_strips(analysis(), [&](int begin, int end) { sum += compare(frame, begin, end); });
     if (is_pooled) sum = of_pooled;
     Slot& slot = results_[std::size_t(frame.slot)];
-    const bool may_switch = plan().detects_light() && frame.number >= began_ + plan().light_age();
-    slot.found = {frame.compared, may_switch && std::uint32_t(cv::countNonZero(changed_)) > plan().light_limit, sum};
-    if (slot.found.light) begin_anew(frame);
+    slot.found.compared = frame.compared;
+    slot.found.sum = sum;
+    find_cause(frame, slot.found);
+    if (slot.found.cause != Cause::none) changed_.setTo(0);
     if (params.open_radius > 0 && frame.compared) {
       const int side = 2 * params.open_radius + 1;
       cv::morphologyEx(changed_, opened_, cv::MORPH_OPEN, cv::getStructuringElement(cv::MORPH_RECT, {side, side}));
@@ -211,12 +214,36 @@ class CpuDiff final : public Sequence {
     }
   }
 
-  /// Light was switched: nothing changed, and the reference begins with this frame.
-  void begin_anew(const Frame& frame) {
+  /// Finds why many pixels changed. The reference begins anew if it has to.
+  void find_cause(const Frame& frame, Found& found) {
+    found.cause = Cause::none;
+    found.moved_x = found.moved_y = 0;
+    if (!plan().detects_light() || !frame.compared) {
+      watch_ = {};
+      return;
+    }
+    const auto above = std::uint32_t(cv::countNonZero(changed_));
+    if (!plan().has_pooled()) {
+      if (above <= plan().light_limit) return;
+      found.cause = Cause::light;
+      return begin_anew(frame, 0);
+    }
+    const pooled::Job job = pooled_work(frame);
+    OneThread team;
+    camera::Scratch scratch;
+    scratch.profiles = job.profiles;
+    const camera::Found why = camera::decide(team, watch_, began_, camera_rule(plan(), frame), above,
+                                             {job.frame, job.expected, job.pitch, job.width, job.height}, scratch,
+                                             [this](int x, int y) { return changed_.ptr(y)[x] != 0; });
+    found.cause = why.cause, found.moved_x = why.x, found.moved_y = why.y;
+    if (why.begins) begin_anew(frame, why.kept);
+  }
+
+  /// The reference begins with this frame. kept: see camera::Found.
+  void begin_anew(const Frame& frame, std::uint64_t kept) {
     began_ = frame.number;
     if (plan().has_mixture()) update_mixture(frame, true, [](int, int) {});
-    if (plan().has_pooled()) pooled::begin_anew(pooled_work(frame));
-    changed_.setTo(0);
+    if (plan().has_pooled()) pooled::begin_anew(pooled_work(frame), kept);
     for (int i = 0; i < info(geometry().format).set_count; ++i) {
       if (!compared_[i]) continue;
       const ChannelSet& set = info(geometry().format).sets[i];
@@ -398,6 +425,7 @@ class CpuDiff final : public Sequence {
   std::vector<Slot> results_;
   std::vector<Learning> learning_;  ///< see steer()
   std::uint64_t began_ = 0;         ///< the number of the frame with which the reference began
+  camera::Watch watch_{};
 };
 
 }  // namespace

@@ -53,9 +53,16 @@ std::uint64_t CpuSteps::update(Job job, bool bytes, std::uint64_t began, const c
   return std::accumulate(sums.begin(), sums.end(), std::uint64_t(0));
 }
 
-void begin_anew(const Job& job) {
-  for (std::size_t i = 0; i < job.channels * job.pixels(); ++i) job.next_mean[i] = from_fixed(int(job.frame[i]));
-  std::fill_n(job.recent, job.pixels(), std::uint8_t(0));
+void begin_anew(const Job& job, std::uint64_t kept) {
+  for (int y = 0; y < job.height; ++y)
+    for (int x = 0; x < job.width; ++x) {
+      if (kept >> camera::sector_of(x, y, job.width, job.height) & 1) continue;
+      for (int c = 0; c < job.channels; ++c) {
+        const std::size_t i = c * job.pixels() + job.at(x, y);
+        job.next_mean[i] = from_fixed(int(job.frame[i]));
+      }
+      job.recent[job.at(x, y)] = 0;
+    }
 }
 
 }  // namespace cudavision::diff::pooled

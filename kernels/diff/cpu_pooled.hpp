@@ -31,7 +31,7 @@ class CpuSteps {
   std::vector<float> light_[3];  ///< of the cells
 };
 
-/// Lets the means begin with the frame of the last update.
-void begin_anew(const Job& job);
+/// Lets the means begin with the frame of the last update, except in the sectors `kept`: see camera::Found.
+void begin_anew(const Job& job, std::uint64_t kept);
 
 }  // namespace cudavision::diff::pooled

@@ -259,8 +259,8 @@ class CudaDiff final : public Sequence {
           cudaMemcpyAsync(device_learning_, learning_.data(), learning_.size(), cudaMemcpyHostToDevice, queue.stream);
       if (Status status = cuda::check(error, "cannot copy what may be learned"); !status.ok()) return status;
     }
-    PooledChange change{pooled_work(frame), p.state, p.verdict, p.counted, p.changed, p.bits_pitch, ~0u, p.light_age};
-    if (p.detects_light) change.light_limit = p.light_limit;
+    PooledChange change{pooled_work(frame),        p.state, p.verdict, p.counted, p.changed, p.bits_pitch,
+                        camera_rule(plan(), frame)};
     pooled::Job& job = change.job;
     void *light_arguments[] = {&job, &change.state}, *change_arguments[] = {&change};
     cudaError_t error = cudaLaunchKernel(light_, dim3(unsigned(job.cells_x), unsigned(job.cells_y)),

@@ -247,7 +247,7 @@ __device__ __forceinline__ void compare_pixels(const KernelParams& p, int tile_x
     if (p.detects_light)
       decide_light(*p.state, p.verdict, {p.number, p.light_limit, p.light_age}, has_reference, above);
     else if (p.interval > 1 && index == 0)
-      *p.verdict = {has_reference, 0, 0};
+      *p.verdict = {has_reference, Cause::none, 0, 0, 0};
   }
 }
 

@@ -26,20 +26,26 @@ struct LightRule {
   unsigned age;               ///< frames that the reference must have before
 };
 
-/// Adds the changed pixels of a block and its sum of differences, which may be 0; the last block of the grid decides,
-/// and tells the host. Called by one thread of each block.
-__device__ __forceinline__ void decide_light(State& state, Verdict* verdict, const LightRule& rule, bool compared,
-                                             unsigned above, unsigned difference = 0) {
+/// Adds the changed pixels of a block. Returns whether it is the last block of the grid, which sees what all others
+/// stored. Called by one thread of each block.
+__device__ __forceinline__ bool is_last_block(State& state, unsigned above) {
   if (above) atomicAdd(&state.above, above);
-  if (difference) atomicAdd(&state.difference, (unsigned long long)(difference));
   __threadfence();
   const unsigned last = gridDim.x * gridDim.y - 1;
-  if (atomicInc(&state.blocks, last) != last) return;  // the last one sets it to 0 again
+  const bool is_last = atomicInc(&state.blocks, last) == last;  // which sets it to 0 again
   __threadfence();
+  return is_last;
+}
+
+/// Adds the changed pixels of a block; the last block of the grid decides, and tells the host. Called by one thread of
+/// each block.
+__device__ __forceinline__ void decide_light(State& state, Verdict* verdict, const LightRule& rule, bool compared,
+                                             unsigned above) {
+  if (!is_last_block(state, above)) return;
   const bool light = atomicExch(&state.above, 0) > rule.limit && rule.number >= state.began + rule.age;
   state.light = light;
   if (light) state.began = rule.number;
-  *verdict = {compared, light, atomicExch(&state.difference, 0)};
+  *verdict = {compared, light ? Cause::light : Cause::none, 0, 0, 0};
 }
 
 }  // namespace cudavision::diff

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "kernels/diff/camera.hpp"
 #include "kernels/diff/cuda_schedule.hpp"
 
 namespace cudavision::diff {
@@ -22,7 +23,10 @@ struct View {
 /// What the kernels know of their reference, in device memory. The host clears it with each reset, and never reads it.
 struct State {
   unsigned long long began;  ///< number of the frame with which the reference began
-  unsigned light;            ///< whether light was switched in the last frame
+  unsigned light;            ///< whether none of the pixels of the last frame changed, because of its Cause
+  unsigned anew;             ///< of a pooled background: whether it begins with the last frame
+  std::uint64_t kept;        ///< where it does not, see camera::Found
+  camera::Watch watch;       ///< of a pooled background
   // Of this frame; 0 between frames:
   unsigned above, blocks;         ///< pixels that changed, and blocks that have added theirs
   unsigned empty_cells, cells;    ///< of a pooled background: cells without light, and cells that are measured
@@ -30,8 +34,10 @@ struct State {
 };
 /// What a frame gives besides counts, in page-locked host memory; see Sequence::Found.
 struct Verdict {
-  std::uint32_t compared, light;
-  std::uint64_t difference;  ///< of a pooled background: the sum of the pixels' differences
+  std::uint32_t compared;
+  Cause cause;
+  std::int32_t moved_x, moved_y;  ///< see Found
+  std::uint64_t difference;       ///< of a pooled background: the sum of the pixels' differences
 };
 
 /// One plane of the frames. Pictures of the caller are accessed only up to the end of their rows,

@@ -25,11 +25,12 @@ __device__ __forceinline__ void store(const Job& job, std::size_t at, const Pixe
   }
 }
 
-/// Sets the samples of the frame, and shows the mean if asked. If `anew`, the means begin with the frame before:
-/// light was switched in it.
+/// Sets the samples of the frame, and shows the mean if asked. The means begin with the frame before in the sectors of
+/// `sectors`, one bit for each (see camera.hpp).
 template <typename T, int channels, int scale>
-__device__ void prepare(const Job& job, int x, int y, bool anew) {
+__device__ void prepare(const Job& job, int x, int y, std::uint64_t sectors) {
   const std::size_t n = job.pixels(), at = job.at(x, y);
+  const bool anew = sectors != 0 && (sectors >> camera::sector_of(x, y, job.width, job.height) & 1) != 0;
   float value[3] = {}, mean[3] = {};
   for (int c = 0; c < 3; ++c)
     if (c < channels || job.rgb) value[c] = mul(mean_of_samples<T, scale>(job, job.inputs[c], x, y), sample_step(job));

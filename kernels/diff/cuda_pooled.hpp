@@ -23,10 +23,10 @@ struct PooledChange {
   const unsigned char* counted;  ///< bits; null: all pixels are counted
   unsigned char* changed;        ///< bits
   std::ptrdiff_t bits_pitch;
-  std::uint32_t light_limit;  ///< pixels; light was switched if more changed
-  unsigned light_age;         ///< frames that the reference must have before
+  camera::Rule rule;  ///< decides why many pixels changed
 };
-/// Takes PooledChange: finds the changed pixels, decides whether light was switched, learns. Grid: pooled_tiles().
+/// Takes PooledChange: finds the changed pixels, decides why they are so many (camera.hpp), learns. Grid:
+/// pooled_tiles().
 const void* pooled_change_kernel(int channels);
 dim3 pooled_tiles(const pooled::Job& job);
 

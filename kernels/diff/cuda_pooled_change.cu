@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The background of Reference::pooled, second kernel: finds the changed pixels under the measured light, decides
-// whether light was switched, and learns (see pooled.hpp).
+// why they are so many, and learns (see pooled.hpp).
 //
 //   grid: tiles of 32 × 16 pixels; a warp has one row of the tile.
 //   Each step goes over the tile and a margin, in shared memory:
@@ -14,11 +14,14 @@
 //     |   |        |   |   the tile: a warp stores the bits of 32 pixels as one word, and learns
 //
 //   Neighbours read the means of the same pixels, so what is learned goes to another place (Job::next_mean).
+//   The block that ends last decides whether the light or the camera changed. In most frames it looks at nothing.
 //
 // Where to change what:
 //   the arithmetic            pooled_light.hpp, pooled_expect.hpp and pooled_learn.hpp, for both backends
+//   light, moved or scene     camera.hpp, for both backends
 //   another number of threads cuda_tuning.hpp (pooled_threads)
 #include "kernels/cuda/warp.cuh"
+#include "kernels/diff/cuda_camera.cuh"
 #include "kernels/diff/cuda_light.cuh"
 #include "kernels/diff/cuda_pooled.cuh"
 #include "kernels/diff/cuda_pooled.hpp"
@@ -52,6 +55,7 @@ struct Shared {
   std::uint8_t level[Area<1>::size];  // a pooled::Level
   bool above[Area<1>::size], changed[Area<1>::size];
   unsigned changed_pixels, difference;  // of the tile
+  bool last;                            // whether the block ends last
 };
 
 struct Tile {
@@ -243,12 +247,35 @@ __device__ __forceinline__ void finish(const PooledChange& p, const Tile& tile, 
   }
 }
 
+/// Decides why so many pixels changed, and tells the host. Called by all threads of the last block.
+__device__ __noinline__ void decide(const PooledChange& p) {
+  __shared__ camera::Scratch scratch;
+  State& state = *p.state;
+  const Job& job = p.job;
+  const camera::Pictures pictures{job.frame, job.expected, job.pitch, job.width, job.height};
+  const auto changed = [&](int x, int y) { return (p.changed[y * p.bits_pitch + x / 8] >> x % 8 & 1) != 0; };
+  if (threadIdx.x == 0) scratch.profiles = job.profiles;
+  BlockTeam team;
+  const camera::Found found =
+      job.begin ? camera::Found{}
+                : camera::decide(team, state.watch, state.began, p.rule, state.above, pictures, scratch, changed);
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  if (job.begin) state.watch = {};
+  state.light = found.cause != Cause::none;
+  state.anew = found.begins, state.kept = found.kept;
+  if (found.begins) state.began = job.number;
+  *p.verdict = {!job.begin, found.cause, found.x, found.y, state.difference};
+  state.above = 0, state.difference = 0;
+}
+
 template <int channels>
 __global__ void __launch_bounds__(threads) change(const __grid_constant__ PooledChange p) {
   __shared__ Shared shared;
   const Job& job = p.job;
   const Tile tile;
-  const pooled::Rates rates = pooled::rates_of(job, job.number - p.state->began);
+  State& state = *p.state;
+  const pooled::Rates rates = pooled::rates_of(job, job.number - state.began);
   if (threadIdx.x == 0) shared.changed_pixels = shared.difference = 0;
   if (job.begin) {
     for (int i = threadIdx.x; i < Area<1>::size; i += threads) shared.changed[i] = false;
@@ -268,9 +295,12 @@ __global__ void __launch_bounds__(threads) change(const __grid_constant__ Pooled
   __syncthreads();
   finish<channels>(p, tile, shared, rates);
   __syncthreads();
-  if (threadIdx.x == 0)
-    decide_light(*p.state, p.verdict, {job.number, p.light_limit, p.light_age}, !job.begin, shared.changed_pixels,
-                 shared.difference);
+  if (threadIdx.x == 0) {
+    if (shared.difference) atomicAdd(&state.difference, (unsigned long long)(shared.difference));
+    shared.last = is_last_block(state, shared.changed_pixels);
+  }
+  __syncthreads();
+  if (shared.last) decide(p);
 }
 
 }  // namespace

@@ -152,13 +152,13 @@ __global__ void __launch_bounds__(threads) measure_light(const __grid_constant__
   const int x = blockIdx.x * pooled::cell + threadIdx.x % pooled::cell,
             y = blockIdx.y * pooled::cell + threadIdx.x / pooled::cell;
   const bool inside = job.contains(x, y);
-  if (inside) pooled::prepare<T, channels, scale>(job, x, y, state->light);
+  if (inside) pooled::prepare<T, channels, scale>(job, x, y, state->anew ? ~state->kept : 0);
   if (job.compensates && !job.begin) measure<channels>(job, shared, inside, job.at(x, y));
   if (!store(job, shared, *state)) return;
   const unsigned empty_cells = state->empty_cells;
   if (empty_cells) fill(job, empty_cells == unsigned(job.cells_x * job.cells_y));
   __syncthreads();
-  if (threadIdx.x == 0) state->empty_cells = state->light = 0;
+  if (threadIdx.x == 0) state->empty_cells = state->anew = 0;
 }
 
 }  // namespace

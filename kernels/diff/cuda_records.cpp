@@ -33,7 +33,8 @@ Found collect_records(const Plan& plan, const Schedule& s, const unsigned char* 
     Verdict verdict;
     std::memcpy(&verdict, tile + s.verdict_offset(), sizeof verdict);
     found.compared = verdict.compared != 0;
-    found.light = verdict.light != 0;
+    found.cause = verdict.cause;
+    found.moved_x = verdict.moved_x, found.moved_y = verdict.moved_y;
     found.sum = verdict.difference;
   }
   if (!pooled)

@@ -209,6 +209,11 @@ LearningMap learning_map(const Plan& plan, const Learning* cells) {
   return {cells, plan.cells.width, plan.params.cell_size, plan.log2_scale()};
 }
 
+camera::Rule camera_rule(const Plan& plan, const Frame& frame) {
+  return {frame.number, plan.detects_light() ? plan.light_limit : ~0u, std::uint32_t(plan.analysed),
+          unsigned(plan.light_age())};
+}
+
 StructureJob structure_job(const pooled::Job& job) {
   return {job.frame, job.expected, job.pitch, job.width, job.height};
 }

@@ -43,6 +43,14 @@ enum class Output : std::uint8_t {
   none,        ///< nothing; the destination is not used
 };
 
+/// Why none of the pixels of a frame counts as changed, and the reference begins anew: so many changed at once.
+enum class Cause : std::uint8_t {
+  none,
+  light,  ///< light was switched; with references other than Reference::pooled any of the causes
+  moved,  ///< the camera moves, or has just moved; only with Reference::pooled, as what follows
+  scene,  ///< another scene
+};
+
 /// The defaults are those of cudadiff.
 struct Params {
   Reference reference = Reference::previous;
@@ -68,7 +76,8 @@ struct Params {
   bool drop_shadows = false;      ///< whether pixels in shadow have not changed; Reference::background, mog2 and median
   double shadow_threshold = 0.5;  ///< least brightness of a shadow, as share of the background, 0–1
   /// Light was switched, or the scene cut, if more than this share of the counted pixels changed at once, before
-  /// opening; 0–1, 0: off.
+  /// opening; 0–1, 0: off. Reference::pooled also finds by the edges of the picture that fewer pixels changed because
+  /// of the light or the camera, unless it is 0: see camera.hpp.
   double light_change_ratio = 0.6;
   double gain = 1;         ///< factor of the shown difference, 0–256, in steps of 2^−16
   bool luma_only = false;  ///< whether only luma is compared and shown; RGB: the luma of luma_of()
@@ -86,12 +95,15 @@ Status validate(const Params& params);
 
 /// The result of a frame.
 struct FrameResult {
-  bool compared = false;       ///< false: there was no reference yet, so nothing changed
-  bool light = false;          ///< light was switched: nothing changed, and the reference begins anew with this frame
-  std::uint64_t changed = 0;   ///< pixels, after opening
-  std::uint64_t counted = 0;   ///< pixels outside the masked regions
-  double changed_ratio = 0;    ///< changed ÷ counted
-  double mean_difference = 0;  ///< mean of the counted pixels' differences, in 8-bit steps
+  bool compared = false;  ///< false: there was no reference yet, so nothing changed
+  /// Not Cause::none: nothing changed, and the reference begins anew with this frame. Of Cause::moved: with this frame
+  /// or the last one of the movement.
+  Cause cause = Cause::none;
+  int moved_x = 0, moved_y = 0;  ///< of Cause::moved: pixels by which the picture was shifted to the right, and down
+  std::uint64_t changed = 0;     ///< pixels, after opening
+  std::uint64_t counted = 0;     ///< pixels outside the masked regions
+  double changed_ratio = 0;      ///< changed ÷ counted
+  double mean_difference = 0;    ///< mean of the counted pixels' differences, in 8-bit steps
   CellGrid cells;
 };
 

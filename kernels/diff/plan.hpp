@@ -117,9 +117,11 @@ struct Frame {
 
 /// What a backend found in a frame.
 struct Found {
-  bool compared = true, light = false;
-  std::uint64_t sum = 0;      ///< of the pixels' differences, in Plan::difference_unit
-  std::uint64_t changed = 0;  ///< pixels
+  bool compared = true;
+  Cause cause = Cause::none;
+  int moved_x = 0, moved_y = 0;  ///< see FrameResult; in pixels of the analysis
+  std::uint64_t sum = 0;         ///< of the pixels' differences, in Plan::difference_unit
+  std::uint64_t changed = 0;     ///< pixels
 };
 
 /// Errors: settings.
@@ -130,6 +132,8 @@ mog2::Job mixture_job(const Plan& plan, const Frame& frame);
 pooled::Job pooled_job(const Plan& plan, const Frame& frame);
 /// `cells`: see Diff::steer().
 LearningMap learning_map(const Plan& plan, const Learning* cells);
+/// What decides why many pixels of a frame changed.
+camera::Rule camera_rule(const Plan& plan, const Frame& frame);
 /// The votes of structure.hpp with the pictures of a pooled background; its state is set.
 StructureJob structure_job(const pooled::Job& job);
 /// Reads what the pixels of a frame look like.

@@ -34,6 +34,7 @@
 
 #include "kernels/core/luma.hpp"
 #include "kernels/core/sample.hpp"
+#include "kernels/diff/camera.hpp"
 #include "kernels/diff/learning.hpp"
 #include "kernels/diff/mog2.hpp"
 #include "kernels/diff/rounded.hpp"
@@ -70,6 +71,7 @@ struct Job {
   float *light[3] = {}, *spare[3] = {};                  ///< of the cells: gain, and offset of Cb and Cr
   std::uint8_t* recent = nullptr;                        ///< what was seen at the pixel, see Recent
   std::uint8_t* expected = nullptr;                      ///< luma that is expected, in 8-bit steps, see StructureJob
+  std::uint32_t* profiles = nullptr;                     ///< see camera::profile_numbers()
   LearningMap learning;
 
   /// From an array to that of the next channel.
@@ -89,7 +91,8 @@ inline constexpr int device_places = 2, cpu_places = 1;
 inline std::size_t state_bytes(int width, int height, int places) {
   const std::size_t pixels = std::size_t(pitch_of(width)) * height,
                     cells = std::size_t(cells_along(width)) * cells_along(height);
-  return sizeof(float) * (std::size_t(places) * 6 * pixels + 6 * cells) + (3 * sizeof(std::int16_t) + 2) * pixels;
+  return sizeof(float) * (std::size_t(places) * 6 * pixels + 6 * cells) + (3 * sizeof(std::int16_t) + 2) * pixels +
+         sizeof(std::uint32_t) * camera::profile_numbers(width, height);
 }
 /// Places the arrays in the state.
 inline void set_state(Job& job, void* state, int places) {
@@ -102,6 +105,7 @@ inline void set_state(Job& job, void* state, int places) {
   job.next_mean = models[places == 2 ? 1 - place : 0], job.next_variance = job.next_mean + 3 * n;
   for (float*& light : job.light) light = allocate(cells);
   for (float*& spare : job.spare) spare = allocate(cells);
+  job.profiles = reinterpret_cast<std::uint32_t*>(allocate(camera::profile_numbers(job.width, job.height)));
   job.frame = static_cast<std::int16_t*>(static_cast<void*>(next));
   job.recent = reinterpret_cast<std::uint8_t*>(job.frame + 3 * n);
   job.expected = job.recent + n;

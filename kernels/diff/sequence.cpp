@@ -77,7 +77,8 @@ const FrameResult& Sequence::result(std::uint64_t ticket) {
   result_.counted = plan_.counted;
   result_.changed = 0;
   result_.changed_ratio = result_.mean_difference = 0;
-  result_.light = false;
+  result_.cause = Cause::none;
+  result_.moved_x = result_.moved_y = 0;
   const int slot = ticket == 0 ? 0 : int((ticket - 1) % std::uint64_t(plan_.params.in_flight));
   result_.compared = ticket > 0 && compared_[std::size_t(slot)];
   if (!result_.compared || result_.counted == 0) return result_;
@@ -89,7 +90,9 @@ const FrameResult& Sequence::result(std::uint64_t ticket) {
       if (cells.changed[i] > 0) cells.looks[i] = looks_of(slot)[i];
   }
   result_.compared = found.compared;
-  result_.light = found.light;
+  result_.cause = found.cause;
+  result_.moved_x = found.moved_x * plan_.params.analysis_scale;
+  result_.moved_y = found.moved_y * plan_.params.analysis_scale;
   result_.changed = found.changed;
   result_.changed_ratio = double(found.changed) / double(result_.counted);
   result_.mean_difference = double(found.sum) / double(plan_.analysed) * plan_.difference_unit;

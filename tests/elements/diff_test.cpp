@@ -44,7 +44,8 @@ struct Said {
   double changed_ratio = -1, mean_difference = -1;
   std::vector<Found> regions;
   guint left_out = 0;
-  GstClockTime began = GST_CLOCK_TIME_NONE, last_motion = GST_CLOCK_TIME_NONE;  ///< only of `end`
+  GstClockTime began = GST_CLOCK_TIME_NONE, last_motion = GST_CLOCK_TIME_NONE;  ///< of `end`; began: of `moved`, too
+  int x = 0, y = 0;                                                             ///< only of `moved`
   bool sums_up = false;                                                         ///< whether it has the following
   guint64 frames = 0, motion_frames = 0;
   double changed_mean = 0, changed_max = 0;
@@ -57,7 +58,8 @@ Said read(const GstStructure* message) {
   EXPECT(event);
   said.event = event;
   said.sums_up = gst_structure_has_field(message, "frames");
-  EXPECT_EQ(gst_structure_n_fields(message), (said.event == "end" ? 11 : 9) + (said.sums_up ? 4 : 0));
+  const int own = said.event == "end" ? 2 : said.event == "moved" ? 3 : 0;
+  EXPECT_EQ(gst_structure_n_fields(message), 9 + own + (said.sums_up ? 4 : 0));
   if (said.sums_up)
     EXPECT(gst_structure_get(message, "frames", G_TYPE_UINT64, &said.frames, "motion-frames", G_TYPE_UINT64,
                              &said.motion_frames, "changed-mean", G_TYPE_DOUBLE, &said.changed_mean, "changed-max",
@@ -65,6 +67,9 @@ Said read(const GstStructure* message) {
   if (said.event == "end")
     EXPECT(gst_structure_get(message, "began", G_TYPE_UINT64, &said.began, "last-motion", G_TYPE_UINT64,
                              &said.last_motion, nullptr));
+  if (said.event == "moved")
+    EXPECT(gst_structure_get(message, "began", G_TYPE_UINT64, &said.began, "x", G_TYPE_INT, &said.x, "y", G_TYPE_INT,
+                             &said.y, nullptr));
   EXPECT(gst_structure_get_uint64(message, "timestamp", &said.timestamp));
   EXPECT(gst_structure_get_uint64(message, "stream-time", &said.stream_time));
   EXPECT(gst_structure_get_uint64(message, "running-time", &said.running_time));
@@ -1040,6 +1045,66 @@ TEST(posts_the_begin_and_end_of_motion, Each::run) {
       }
       EXPECT_EQ(player.events(), c.events);
     }
+}
+
+/// A wall without a pattern that repeats, seen by a camera that was moved by (x, y); `other`: another wall.
+Buffer wall(const GstVideoInfo& video, int x, int y, bool other = false, bool infrared = false) {
+  const auto corner = [&](int u, int v) {
+    const unsigned hash = (unsigned(u + 50) * 374761393u + unsigned(v + 50) * 668265263u + 99u * other) * 1274126177u;
+    return int((hash ^ hash >> 15) & 127);
+  };
+  const int side = other ? 4 : 7;
+  Buffer frame = square(video);
+  GstVideoFrame map;
+  EXPECT(gst_video_frame_map(&map, &video, frame.get(), GST_MAP_WRITE));
+  for (int row = 0; row < size.height; ++row)
+    for (int column = 0; column < size.width; ++column) {
+      const int at_x = column - x + 700, at_y = row - y + 700, u = at_x / side, v = at_y / side, a = at_x % side,
+                b = at_y % side;
+      int value = (side - b) * ((side - a) * corner(u, v) + a * corner(u + 1, v)) +
+                  b * ((side - a) * corner(u, v + 1) + a * corner(u + 1, v + 1));
+      value = 40 + value / (side * side);
+      if (infrared) value = 16 + value * value / 160;
+      static_cast<guint8*>(GST_VIDEO_FRAME_PLANE_DATA(&map, 0))[row * GST_VIDEO_FRAME_PLANE_STRIDE(&map, 0) + column] =
+          guint8(value);
+    }
+  gst_video_frame_unmap(&map);
+  return frame;
+}
+
+TEST(tells_a_camera_that_moves_from_motion, Each::run) {
+  Player player(run, "reference=background threshold=0 light-change-ratio=0.6 message-interval=1000000000000");
+  const auto play = [&](int frames, int x, int y, bool other = false, bool infrared = false) {
+    for (int i = 0; i < frames; ++i) player.play(wall(player.video(), x, y, other, infrared));
+  };
+  play(8, 0, 0);
+  EXPECT_EQ(player.events(), "none");
+  play(1, 4, 2);
+  EXPECT_EQ(player.events(), "moves");
+  play(2, 6, 2);
+  play(5, 6, 2);
+  std::vector<Said> said = player.said();
+  EXPECT_EQ(said.size(), 1u);
+  EXPECT_EQ(said[0].event, "moved");
+  EXPECT_EQ(said[0].began, 8 * frame_time);
+  EXPECT_EQ(said[0].timestamp, 15 * frame_time);
+  EXPECT_EQ(said[0].x, 6);
+  EXPECT_EQ(said[0].y, 2);
+  play(4, 6, 2);
+  play(5, 6, 2, false, true);
+  EXPECT_EQ(player.events(), "light");
+  play(4, 6, 2);  // again so soon: it still is the same change
+  EXPECT_EQ(player.events(), "");
+  play(4, 6, 2, true);
+  EXPECT_EQ(player.events(), "scene");
+  play(1, 3, 2, true);
+  EXPECT_EQ(player.events(), "moves");
+  EXPECT(!player.motion());
+  gst_harness_push_event(player.harness(), gst_event_new_eos());
+  said = player.said();
+  EXPECT(!said.empty());
+  EXPECT_EQ(said[0].event, "moved");
+  EXPECT_EQ(said[0].x, -3);
 }
 
 TEST(reports_a_switch_of_the_light, Each::run) {

@@ -212,7 +212,8 @@ TEST_P(DiffPooledBackends, CudaEqualsCpu) {
               << "cell " << i;
         }
         ASSERT_EQ(x.mean_difference, y.mean_difference);
-        ASSERT_EQ(x.light, y.light);
+        ASSERT_EQ(x.cause, y.cause);
+        ASSERT_EQ(std::pair(x.moved_x, x.moved_y), std::pair(y.moved_x, y.moved_y));
       }
     }
   }
@@ -667,7 +668,7 @@ TEST_P(DiffPooled, BeginsAnewInNoise) {
   for (int frame = 0; frame < 70; ++frame) {
     run(backend, *plan, picture_of(switched, geometry, frame));
     if (frame < 50) continue;
-    EXPECT_EQ(plan->result().light, frame == 60) << frame;
+    EXPECT_EQ(plan->result().cause, frame == 60 ? diff::Cause::light : diff::Cause::none) << frame;
     EXPECT_LT(plan->result().changed, 160 * 96 / 500u) << frame;
   }
 }
@@ -753,7 +754,7 @@ TEST_P(DiffPooled, BeginsAnewWhenLightIsSwitched) {
   const Scene switched{[](int frame, int, int) { return frame < 60 ? 0.6 : 1.0; }, 2, {}, {}};
   for (int frame = 40; frame < 70; ++frame) {
     run(backend, *plan, picture_of(switched, geometry, frame));
-    EXPECT_EQ(plan->result().light, frame == 60) << frame;
+    EXPECT_EQ(plan->result().cause, frame == 60 ? diff::Cause::light : diff::Cause::none) << frame;
     EXPECT_EQ(plan->result().changed, 0u) << frame;
   }
 }
@@ -773,7 +774,7 @@ TEST_P(DiffPooled, FindsFaintThingsAfterASwitchOfTheLight) {
       for (int x = 50; x < 90; ++x) grid.at(x, y) += 12;
     src.write(luma, grid);
     run(backend, *plan, src);
-    EXPECT_EQ(plan->result().light, frame == 60) << frame;
+    EXPECT_EQ(plan->result().cause, frame == 60 ? diff::Cause::light : diff::Cause::none) << frame;
     if (frame < 62) {
       EXPECT_EQ(plan->result().changed, 0u) << frame;
     }
@@ -791,7 +792,7 @@ TEST_P(DiffPooled, DoesNotBeginAnewTooSoon) {
   const Scene switched{[](int frame, int, int) { return frame < 60 ? 0.6 : frame < 62 ? 1.0 : 0.7; }, 2, {}, {}};
   for (int frame = 0; frame < 70; ++frame) {
     run(backend, *plan, picture_of(switched, geometry, frame));
-    EXPECT_EQ(plan->result().light, frame == 60 || frame == 63) << frame;
+    EXPECT_EQ(plan->result().cause, frame == 60 || frame == 63 ? diff::Cause::light : diff::Cause::none) << frame;
     EXPECT_EQ(plan->result().changed > 0, frame == 62) << frame;
   }
 }

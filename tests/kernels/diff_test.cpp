@@ -93,7 +93,7 @@ std::string wrong_result(const diff::FrameResult& result, const reference::Diff:
   for (std::uint32_t n : step.cells_counted) counted += n;
   const double mean = counted ? double(step.sum) / double(step.analysed) / (1 << (depth - 8)) : 0;
   if (result.compared != step.compared) text << "compared " << result.compared;
-  if (result.light != step.light) text << " light " << result.light;
+  if ((result.cause != diff::Cause::none) != step.light) text << " cause " << int(result.cause);
   if (result.changed != changed) text << " changed " << result.changed << ", expected " << changed;
   if (result.counted != counted) text << " counted " << result.counted << ", expected " << counted;
   if (result.mean_difference != mean) text << " mean " << result.mean_difference << ", expected " << mean;
@@ -506,7 +506,7 @@ TEST_P(DiffPlans, BeginsAnewWhenLightIsSwitched) {
           for (int frame = 0; frame < cut + 6; ++frame) {
             const Picture out = submit(*whole, frame);
             const diff::FrameResult result = whole->result();
-            EXPECT_EQ(result.light, frame == cut) << frame;
+            EXPECT_EQ(result.cause, frame == cut ? diff::Cause::light : diff::Cause::none) << frame;
             if (frame < cut) continue;
             const Picture expected = submit(*anew, frame);
             const diff::FrameResult other = anew->result();

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Why many pixels changed at once: the camera was moved, the light was switched, or the scene is another one. Objects
+// change the edges of the picture in a few places; these three change them everywhere, or nowhere.
+//
+//                    edges of the picture         changed pixels
+//  objects           new in a few sectors         have new edges
+//  light             where they were              have the edges that were there: switched lamps, infrared, exposure
+//  moved             new in most sectors, but the same a few pixels away
+//  scene             new in most sectors
+//
+// Compared is the luma of Reference::pooled, at the size of the analysis: the frame, and what is expected. How far the
+// camera was moved is found in two steps: sums of edges along columns and rows (profiles) that fit best propose shifts;
+// the one of the largest correlation of gradients counts, if that is clear enough. A frame is looked at only where many
+// pixels changed. The same code runs on both backends, with the threads of a Team. Whole numbers, except for
+// correlations, whose operations are rounded one by one.
+// Profiles: S. Ratakonda, Real-time digital video stabilization for multi-media applications, ISCAS 1998.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/diff/diff.hpp"
+#include "kernels/diff/structure.hpp"
+
+namespace cudavision::diff::camera {
+
+inline constexpr int sectors_x = 8, sectors_y = 6, sectors = sectors_x * sectors_y;
+/// The sector of a pixel of the analysis.
+CUDAVISION_HOST_DEVICE inline int sector_of(int x, int y, int width, int height) {
+  return y * sectors_y / height * sectors_x + x * sectors_x / width;
+}
+/// Least sides of a picture that is looked at: pixels of the analysis.
+inline constexpr int least_width = 64, least_height = 48;
+/// Pixels that are compared for a correlation, at most; more for the counts of sectors.
+inline constexpr int correlated_pixels = 1 << 14, counted_pixels = 1 << 15;
+
+/// What is known of the frames before; all 0 where the reference begins.
+struct Watch {
+  std::uint32_t above;   ///< pixels of the last frame that changed
+  std::uint32_t moving;  ///< so many frames without a shift are awaited until the camera rests; 0: it rests
+};
+
+/// What decides whether a frame is looked at, and whether the reference begins anew.
+struct Rule {
+  unsigned long long number;  ///< of the frame
+  std::uint32_t limit;        ///< pixels; the reference begins anew if more changed. ~0: it never does
+  std::uint32_t pixels;       ///< that are counted
+  unsigned age;               ///< frames that the reference must have before
+};
+
+/// The pictures, of width × height pixels of the analysis; rows of `pitch` numbers.
+struct Pictures {
+  const std::int16_t* frame;     ///< luma in 1/128 of 8-bit steps
+  const std::uint8_t* expected;  ///< luma in 8-bit steps
+  int pitch, width, height;
+
+  CUDAVISION_HOST_DEVICE bool large_enough() const { return width >= least_width && height >= least_height; }
+  CUDAVISION_HOST_DEVICE int frame_at(int x, int y) const {
+    const int luma = frame[std::size_t(y) * pitch + x] >> 7;
+    return luma < 0 ? 0 : luma;
+  }
+  CUDAVISION_HOST_DEVICE int expected_at(int x, int y) const { return expected[std::size_t(y) * pitch + x]; }
+  /// Gradients of pixels that are not at the border.
+  CUDAVISION_HOST_DEVICE Gradient frame_gradient(int x, int y) const {
+    return {frame_at(x + 1, y) - frame_at(x - 1, y), frame_at(x, y + 1) - frame_at(x, y - 1)};
+  }
+  CUDAVISION_HOST_DEVICE Gradient expected_gradient(int x, int y) const {
+    return {expected_at(x + 1, y) - expected_at(x - 1, y), expected_at(x, y + 1) - expected_at(x, y - 1)};
+  }
+};
+
+/// Memory of a look, which the team shares.
+struct Scratch {
+  static constexpr int most_side = 1 << 14;  ///< of the pictures; shifts are sought in the part of them before it
+  /// Pixels with an edge that was expected, and is there or not; pixels that changed, and those of them with the edge
+  /// that was there or with another one; pixels.
+  std::uint32_t same[sectors], other[sectors], changed[sectors], same_changed[sectors], other_changed[sectors],
+      seen[sectors];
+  std::uint32_t* profiles;  ///< Profile arrays, see bytes_of_profiles()
+};
+/// Two profiles across and two down, and the costs of shifts.
+CUDAVISION_HOST_DEVICE constexpr std::size_t profile_numbers(int width, int height) {
+  return 3 * (std::size_t(width) + std::size_t(height));
+}
+
+/// Whether a frame of a camera that rests is looked at: it changed in many pixels, and more than the last one; or now
+/// and then.
+CUDAVISION_HOST_DEVICE inline bool suspects(const Watch& watch, const Rule& rule, std::uint32_t above) {
+  constexpr unsigned period = 8;  // frames
+  if (above > rule.limit) return true;
+  if (rule.limit == ~0u || above < rule.pixels / 100) return false;
+  return rule.number % period == 0 || above > watch.above + watch.above / 2 + rule.pixels / 50;
+}
+
+/// A sum of three numbers.
+struct Sums {
+  long long both, frame, expected;
+};
+
+/// The correlation of the gradients of the frame with those of what is expected, `shift` away; −1 to 1.
+template <typename Team>
+CUDAVISION_HOST_DEVICE double correlation(Team& team, const Pictures& p, int dx, int dy) {
+  const int left = 1 + (dx < 0 ? -dx : 0), right = p.width - 1 - (dx > 0 ? dx : 0);
+  const int top = 1 + (dy < 0 ? -dy : 0), bottom = p.height - 1 - (dy > 0 ? dy : 0);
+  const int across = right - left, down = bottom - top;
+  if (across < p.width / 2 || down < p.height / 2) return -1;
+  const int step = 1 + across * down / correlated_pixels;
+  Sums sums{0, 0, 0};
+  team.each(across, (down + step - 1) / step, [&](int column, int row) {
+    const int x = left + column, y = top + row * step;
+    const auto limited = [](int value) { return value < -64 ? -64 : value > 64 ? 64 : value; };
+    const Gradient a = p.frame_gradient(x, y), b = p.expected_gradient(x + dx, y + dy);
+    const int ax = limited(a.x), ay = limited(a.y), bx = limited(b.x), by = limited(b.y);
+    sums.both += ax * bx + ay * by, sums.frame += ax * ax + ay * ay, sums.expected += bx * bx + by * by;
+  });
+  sums = team.sum(sums);
+  if (sums.frame == 0 || sums.expected == 0) return -1;
+  return double(sums.both) / std::sqrt(double(sums.frame) * double(sums.expected));
+}
+
+/// How well two profiles of `size` numbers fit at a shift: the mean of their differences.
+CUDAVISION_HOST_DEVICE inline std::uint32_t misfit(const std::uint32_t* frame, const std::uint32_t* expected, int size,
+                                                   int shift) {
+  const int begin = shift < 0 ? -shift : 0, end = shift < 0 ? size : size - shift;
+  unsigned long long sum = 0;
+  for (int i = begin; i < end; ++i) {
+    const std::uint32_t a = frame[i], b = expected[i + shift];
+    sum += a < b ? b - a : a - b;
+  }
+  return std::uint32_t(16 * sum / (unsigned long long)(end - begin));
+}
+/// The shifts of a profile that fit best, among those that fit better than their neighbours, and none.
+struct Candidates {
+  static constexpr int most = 4;
+  int shifts[most] = {};  ///< the first is 0
+  int count = 1;
+};
+CUDAVISION_HOST_DEVICE inline Candidates best_of(const std::uint32_t* misfits, int reach) {
+  Candidates best;
+  const auto at = [&](int shift) { return misfits[shift + reach]; };
+  for (; best.count < Candidates::most; ++best.count) {
+    int found = 0;
+    for (int shift = 1 - reach; shift < reach; ++shift) {
+      if (at(shift) > at(shift - 1) || at(shift) > at(shift + 1)) continue;
+      bool taken = false;
+      for (int i = 0; i < best.count; ++i) taken = taken || best.shifts[i] == shift;
+      if (!taken && (found == 0 || at(shift) < at(found))) found = shift;
+    }
+    if (found == 0) break;
+    best.shifts[best.count] = found;
+  }
+  return best;
+}
+
+/// The shifts across or down that fit best. `profiles`: of the frame, of what is expected, and room for misfits.
+template <typename Team>
+CUDAVISION_HOST_DEVICE Candidates candidates(Team& team, std::uint32_t* profiles, int size) {
+  const int reach = size / 4;
+  team.each(2 * reach + 1, 1,
+            [&](int i, int) { profiles[2 * size + i] = misfit(profiles, profiles + size, size, i - reach); });
+  team.wait();
+  return best_of(profiles + 2 * size, reach);
+}
+
+/// How far the picture was shifted.
+struct Shift {
+  double correlation = -1;
+  int x = 0, y = 0;
+};
+
+/// Finds the shift of the picture: what the frame has at (x, y) was expected at (x + shift.x, y + shift.y).
+template <typename Team>
+CUDAVISION_HOST_DEVICE Shift find_shift(Team& team, const Pictures& p, std::uint32_t* profiles) {
+  const auto size = [](int value) { return std::uint32_t(value < 0 ? -value : value); };
+  std::uint32_t *const across = profiles, *const down = profiles + 3 * p.width;
+  team.each(p.width, 1, [&](int x, int) {
+    std::uint32_t frame = 0, expected = 0;
+    if (x > 0 && x + 1 < p.width)
+      for (int y = 1; y + 1 < p.height; ++y)
+        frame += size(p.frame_gradient(x, y).x), expected += size(p.expected_gradient(x, y).x);
+    across[x] = frame, across[p.width + x] = expected;
+  });
+  team.each(p.height, 1, [&](int y, int) {
+    std::uint32_t frame = 0, expected = 0;
+    if (y > 0 && y + 1 < p.height)
+      for (int x = 1; x + 1 < p.width; ++x)
+        frame += size(p.frame_gradient(x, y).y), expected += size(p.expected_gradient(x, y).y);
+    down[y] = frame, down[p.height + y] = expected;
+  });
+  team.wait();
+  const Candidates of_x = candidates(team, across, p.width), of_y = candidates(team, down, p.height);
+  Shift best;
+  const auto consider = [&](int x, int y) {
+    const double found = correlation(team, p, x, y);
+    if (found > best.correlation) best = {found, x, y};
+  };
+  for (int i = 0; i < of_x.count; ++i)
+    for (int j = 0; j < of_y.count; ++j) consider(of_x.shifts[i], of_y.shifts[j]);
+  for (int round = 0; round < 6; ++round) {  // to the top of the hill
+    const Shift from = best;
+    for (int y = -1; y <= 1; ++y)
+      for (int x = -1; x <= 1; ++x)
+        if (x != 0 || y != 0) consider(from.x + x, from.y + y);
+    if (best.x == from.x && best.y == from.y) break;
+  }
+  return best;
+}
+
+/// Whether the frame has the edge that was expected, perhaps of another contrast: within 45° and a factor of four.
+CUDAVISION_HOST_DEVICE inline bool is_same_edge(const Gradient& a, const Gradient& b) {
+  const long long both = (long long)a.x * b.x + (long long)a.y * b.y,
+                  of_a = (long long)a.x * a.x + (long long)a.y * a.y,
+                  of_b = (long long)b.x * b.x + (long long)b.y * b.y;
+  return both > 0 && 2 * both * both >= of_a * of_b && 16 * of_a >= of_b && 16 * of_b >= of_a;
+}
+
+/// What was found in a frame in which many pixels changed.
+struct Found {
+  Cause cause = Cause::none;
+  /// Of Cause::moved: by how many pixels of the analysis the picture was shifted to the right, and down.
+  int x = 0, y = 0;
+  bool begins = false;  ///< whether the reference begins anew
+  /// Sectors in which it does not, one bit for each: there are objects, which would be lost in it.
+  std::uint64_t kept = 0;
+
+  CUDAVISION_HOST_DEVICE bool shifted() const { return x != 0 || y != 0; }
+};
+
+/// Looks at a frame. moving: whether the camera was moving. changed(x, y): whether a pixel of the analysis changed. The
+/// team calls it together, and all get the same.
+template <typename Team, typename Changed>
+CUDAVISION_HOST_DEVICE Found look(Team& team, const Pictures& p, Scratch& scratch, bool moving, Changed changed) {
+  team.each(sectors, 1, [&](int i, int) {
+    scratch.same[i] = scratch.other[i] = scratch.seen[i] = 0;
+    scratch.changed[i] = scratch.same_changed[i] = scratch.other_changed[i] = 0;
+  });
+  team.wait();
+  const int across = p.width - 2, down = p.height - 2, step = 1 + across * down / counted_pixels;
+  team.each(across, (down + step - 1) / step, [&](int column, int row) {
+    const int x = 1 + column, y = 1 + row * step;
+    const int sector = sector_of(x, y, p.width, p.height);
+    const Gradient a = p.frame_gradient(x, y), b = p.expected_gradient(x, y);
+    const int size = a.size(), expected = b.size(), most = size > expected ? size : expected;
+    const bool here = changed(x, y);
+    team.add(scratch.seen[sector], 1);
+    if (here) team.add(scratch.changed[sector], 1);
+    if (most < StructureJob::least_size) return;
+    const bool same = 2 * Gradient{a.x - b.x, a.y - b.y}.size() <= most;
+    if (here) team.add(is_same_edge(a, b) ? scratch.same_changed[sector] : scratch.other_changed[sector], 1);
+    // Objects add edges. Only what was expected and is gone speaks of the whole picture.
+    if (expected >= StructureJob::least_size) team.add(same ? scratch.same[sector] : scratch.other[sector], 1);
+  });
+  team.wait();
+  int structured = 0, broken = 0, touched = 0;
+  long long same = 0, other = 0, same_changed = 0, other_changed = 0, all_changed = 0, seen = 0;
+  std::uint64_t objects = 0;
+  for (int i = 0; i < sectors; ++i) {
+    const std::uint32_t edges = scratch.same[i] + scratch.other[i];
+    same += scratch.same[i], other += scratch.other[i], seen += scratch.seen[i];
+    same_changed += scratch.same_changed[i], other_changed += scratch.other_changed[i];
+    all_changed += scratch.changed[i];
+    if (scratch.other_changed[i] > scratch.same_changed[i]) objects |= std::uint64_t(1) << i;
+    touched += 16 * scratch.changed[i] >= scratch.seen[i];
+    if (32 * edges < scratch.seen[i]) continue;
+    ++structured;
+    broken += scratch.other[i] > scratch.same[i];
+  }
+  const bool many_changed = 16 * all_changed >= seen && 3 * touched >= sectors;
+  if (structured >= 6 && (moving || 3 * broken >= structured || 5 * other >= same)) {
+    const double here = correlation(team, p, 0, 0);
+    const Shift shift = find_shift(team, p, scratch.profiles);
+    const bool better = shift.correlation >= here + 0.1 || 1 - shift.correlation <= 0.7 * (1 - here);
+    if (better && shift.correlation >= 0.4 && (shift.x != 0 || shift.y != 0))
+      return {Cause::moved, -shift.x, -shift.y, true};
+    if (here < 0.4 && structured >= 8 && 5 * broken >= 3 * structured && many_changed)
+      return {Cause::scene, 0, 0, true};
+  }
+  // Where few pixels changed, hardly any of them may have other edges.
+  const int factor = many_changed ? 3 : 12;
+  const bool edges_stay = same_changed >= 10 && 2 * same_changed >= factor * other_changed;
+  if (edges_stay && 8 * touched >= sectors) return {Cause::light, 0, 0, true, objects};
+  return {};
+}
+
+/// Decides why so many pixels changed. The reference begins anew unless the cause is none. `above`: changed pixels of
+/// the frame. `began`: the number of the frame with which the reference began.
+template <typename Team, typename Changed>
+CUDAVISION_HOST_DEVICE Found decide(Team& team, Watch& watch, unsigned long long began, const Rule& rule,
+                                    std::uint32_t above, const Pictures& p, Scratch& scratch, Changed changed) {
+  constexpr std::uint32_t rests = 5;  // frames without a shift
+  const Watch before = watch;
+  team.wait();
+  const bool moving = before.moving > 0;
+  Found found;
+  std::uint32_t left = 0;
+  if (moving || (rule.number >= began + rule.age && suspects(before, rule, above))) {
+    if (p.large_enough()) found = look(team, p, scratch, moving, changed);
+    if (found.shifted())
+      left = rests;
+    else if (moving)  // with the last frame of it the reference begins anew, too: less than a pixel may be left
+      left = before.moving - 1, found = {Cause::moved, 0, 0, found.begins || left == 0};
+    else if (found.cause == Cause::none && above > rule.limit)
+      found = {Cause::light, 0, 0, true};
+  }
+  if (team.first()) watch = {found.cause == Cause::none ? above : 0, left};
+  return found;
+}
+
+}  // namespace cudavision::diff::camera
