@@ -326,7 +326,9 @@ open("phone.mov", "wb").write(data)'
     cd "$root/tests/examples/motion_alarm_service"
     tests=()
     for test in *_test.py; do
-      TMPDIR=$work /usr/bin/python3 -m unittest --buffer --verbose "${test%.py}" >"$work/$test" 2>&1 &
+      python=/usr/bin/python3
+      if [[ $test == onvif*_test.py && -x $BUILD_DIR/onvif/bin/python ]]; then python=$BUILD_DIR/onvif/bin/python; fi
+      TMPDIR=$work "$python" -m unittest --buffer --verbose "${test%.py}" >"$work/$test" 2>&1 &
       tests+=("$test $!")
     done
     status=0

@@ -22,9 +22,10 @@ declare -A packages_with=(
   [mqtt]="mosquitto mosquitto-clients python3-paho-mqtt python3-prometheus-client \
     gir1.2-gst-rtsp-server-1.0 gstreamer1.0-x curl openssl faketime libnss-wrapper"
   [mutants]=python3-pip  # and a package of PyPI: see install_mutator
+  [onvif]=python3-venv  # and a virtual environment: see make_environments
   [opencv]=python3-opencv
   [packages]='debootstrap dpkg-dev python3-venv'  # also runs tests/packages.sh
-  [ray]=python3-venv  # and a virtual environment: see make_ray_environment
+  [ray]=python3-venv  # and a virtual environment: see make_environments
 )
 if grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release; then
   packages_test+=(clang-format)  # version 14: see tests/lint.sh
@@ -194,17 +195,27 @@ install_asked_for() {
   install_packages "${packages[@]}"
 }
 
-# make_ray_environment BUILD_FOLDER: makes BUILD_FOLDER/ray, a virtual environment for examples/motion-scan, if WITH
-# asks for Ray.
-make_ray_environment() {
-  local list=examples/motion-scan/requirements.txt environment=$1/ray
-  if [[ " ${WITH:-} " != *' ray '* || ${INSTALL:-1} == 0 ]]; then return; fi
-  list=$(dirname "${BASH_SOURCE[0]}")/../$list
-  if cmp -s "$list" "$environment/requirements.txt"; then return; fi
-  echo "installing $(grep -v '^#' "$list" | tr '\n' ' ')into $environment"
-  /usr/bin/python3 -m venv --system-site-packages "$environment" &&
-    "$environment/bin/pip" install --quiet --disable-pip-version-check --requirement "$list" &&
-    cp "$list" "$environment/requirements.txt"
+# make_environments BUILD_FOLDER: makes the virtual environments that WITH asks for: BUILD_FOLDER/ray for
+# examples/motion-scan, and BUILD_FOLDER/onvif for examples/motion-alarm-service and the clients of its test.
+make_environments() {
+  local root word list environment names made
+  local -A lists=(
+    [ray]=examples/motion-scan/requirements.txt
+    [onvif]='examples/motion-alarm-service/requirements.txt tests/examples/motion_alarm_service/onvif_clients.txt'
+  )
+  if [[ ${INSTALL:-1} == 0 ]]; then return; fi
+  root=$(dirname "${BASH_SOURCE[0]}")/..
+  for word in "${!lists[@]}"; do
+    if [[ " ${WITH:-} " != *" $word "* ]]; then continue; fi
+    environment=$1/$word made=$1/$word/requirements.txt
+    read -ra names <<<"${lists[$word]}"
+    list=$(cd "$root" && cat "${names[@]}") || return
+    if [[ -f $made && $list == "$(<"$made")" ]]; then continue; fi
+    echo "installing $(grep -v '^#' <<<"$list" | tr '\n' ' ')into $environment"
+    /usr/bin/python3 -m venv --system-site-packages "$environment" &&
+      "$environment/bin/pip" install --quiet --disable-pip-version-check --requirement <(echo "$list") &&
+      echo "$list" >"$made" || return
+  done
 }
 
 # install_mutator BUILD_FOLDER: installs what tests/mutants.py needs in BUILD_FOLDER/universalmutator, if WITH

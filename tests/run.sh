@@ -68,7 +68,7 @@ if [[ $sanitizers ]]; then CUDA=0 cuda=0; elif has_gpu || find_nvcc >/dev/null; 
 if ! { choose_backends "$BUILD_DIR" "$cuda" &&
   install_for_build "${packages_run[@]}" "${packages_report[@]}" "${packages_test[@]}" &&
   install_asked_for "${WITH:-}" &&
-  build_project "$root" "$BUILD_DIR" "${backend_options[@]}" "${options[@]}" && make_ray_environment "$BUILD_DIR" &&
+  build_project "$root" "$BUILD_DIR" "${backend_options[@]}" "${options[@]}" && make_environments "$BUILD_DIR" &&
   install_mutator "$BUILD_DIR" && { [[ ! $sanitizers ]] || prepare_sanitizers; }; }; then
   row FAIL build 0 0 1 0 'nothing was tested'
 elif [[ " $* " == *' --list '* ]]; then  # leaves no log

@@ -57,6 +57,13 @@ class Page:
 
 
 @dataclasses.dataclass
+class Onvif:
+    username: str = dataclasses.field(metadata=ENVIRONMENT)  # that clients need
+    password: str = dataclasses.field(metadata=ENVIRONMENT)
+    host: str = "127.0.0.1"
+
+
+@dataclasses.dataclass
 class Reconnect:
     first: float = dataclasses.field(default=1, metadata=between(0.01, 3600))  # seconds before the first new try
     most: float = dataclasses.field(default=60, metadata=between(0.01, 86400))  # seconds between tries at most
@@ -82,6 +89,8 @@ class Camera:
     title: str = ""  # for people; the key of the table is for topics and labels
     wall: bool = True  # whether it has a place on the wall
     recording: bool = False  # whether motion is recorded, as [recording] says
+    # The port at which it is an ONVIF device; 0: none.
+    onvif: int = dataclasses.field(default=0, metadata=between(0, 65535))
     source: dict = dataclasses.field(default_factory=dict)  # properties of the source element, such as rtspsrc
     cudadiff: dict = dataclasses.field(default_factory=dict)  # properties of cudadiff
     key: str = ""
@@ -93,6 +102,10 @@ class Camera:
         return list(dict.fromkeys(shape.rpartition(":")[0].strip() for shape in shapes if shape.strip()))
 
 
+# The tables of parts that are not started without theirs.
+PARTS = {"mqtt": Mqtt, "metrics": Metrics, "wall": Wall, "recording": Recording, "page": Page, "onvif": Onvif}
+
+
 @dataclasses.dataclass
 class Config:
     cameras: list[Camera]
@@ -102,6 +115,7 @@ class Config:
     wall: Wall | None
     recording: Recording | None
     page: Page | None
+    onvif: Onvif | None
 
 
 def slug(text: str) -> str:
@@ -158,6 +172,23 @@ def check_topic(topic: str, place: str):
         raise Failure(f"{place} must be a topic without + and #, and must not begin or end with /")
 
 
+def check_onvif(cameras: list[Camera], settings: Onvif | None):
+    """Checks what the tables of cameras and [onvif] say together."""
+    if settings and not (settings.username and settings.password):
+        raise Failure("username and password in [onvif] must not be empty")
+    ports = {}
+    for camera in cameras:
+        if not camera.onvif:
+            continue
+        if not settings:
+            raise Failure(f"onvif in [camera.{camera.key}] needs the table [onvif], with username and password")
+        if camera.onvif in ports:
+            raise Failure(f"onvif in [camera.{camera.key}] and [camera.{ports[camera.onvif]}] is the same port")
+        ports[camera.onvif] = camera.key
+    if settings and not ports:
+        raise Failure("[onvif] is for no camera: write onvif = PORT in the table of each camera that is a device")
+
+
 def load(file: str) -> Config:
     """Reads the file. Raises a Failure with one sentence if something in it is wrong."""
     try:
@@ -168,10 +199,8 @@ def load(file: str) -> Config:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise Failure(f"{file} is no TOML: {error}") from error
     for name in document:
-        if name not in ("camera", "reconnect", "mqtt", "metrics", "wall", "recording", "page"):
-            raise Failure(
-                f"there is no table [{name}]; there are camera.NAME, reconnect, mqtt, metrics, wall, recording and page"
-            )
+        if name not in ("camera", "reconnect", *PARTS):
+            raise Failure(f"there is no table [{name}]; there are camera.NAME, reconnect, {', '.join(PARTS)}")
     tables = document.get("camera")
     if not isinstance(tables, dict) or not tables:
         raise Failure(f"{file} names no camera: write a table [camera.NAME] for each one")
@@ -187,10 +216,7 @@ def load(file: str) -> Config:
         if len({slug(zone) for zone in camera.zones}) < len(camera.zones):
             raise Failure(f"[camera.{key}] has two zones whose names differ only in characters that topics cannot have")
         cameras.append(camera)
-    parts = {
-        name: fill(kind, document[name], name) if name in document else None
-        for name, kind in {"mqtt": Mqtt, "metrics": Metrics, "wall": Wall, "recording": Recording, "page": Page}.items()
-    }
+    parts = {name: fill(kind, document[name], name) if name in document else None for name, kind in PARTS.items()}
     if parts["mqtt"]:
         check_topic(parts["mqtt"].topic, "topic in [mqtt]")
         if parts["mqtt"].discovery:
@@ -206,4 +232,5 @@ def load(file: str) -> Config:
         raise Failure(
             "[recording] is for no camera: write recording = true in the table of each camera that is recorded"
         )
+    check_onvif(cameras, parts["onvif"])
     return Config(cameras, fill(Reconnect, document.get("reconnect", {}), "reconnect"), **parts)

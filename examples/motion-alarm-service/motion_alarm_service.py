@@ -18,6 +18,7 @@ import camera  # noqa: E402
 import checks  # noqa: E402
 import common  # noqa: E402
 import config  # noqa: E402
+import listeners  # noqa: E402
 import metrics  # noqa: E402
 import mqtt  # noqa: E402
 import page  # noqa: E402
@@ -26,16 +27,18 @@ import wall  # noqa: E402
 from supervised import Supervised, gpu_contexts  # noqa: E402
 
 
+try:
+    import onvif_device
+    no_soapbar = ""
+except ImportError as error:
+    no_soapbar = str(error)
+
 TIDY = 600  # seconds until clips that are too old are looked for again
-
-
-class Silence:
-    """Takes the place of the publisher if there is no [mqtt]."""
-
-    def event(self, *_):
-        pass
-
-    state = snapshot = clip = event
+NO_SOAPBAR = (
+    "[onvif] needs soapbar, which this Python does not have ({}): make a virtual environment by "
+    "`python3 -m venv --system-site-packages FOLDER`, run `FOLDER/bin/pip install -r "
+    "examples/motion-alarm-service/requirements.txt`, and run this program by FOLDER/bin/python"
+)
 
 
 def load(file):
@@ -46,10 +49,13 @@ def load(file):
 
 
 def make(settings):
-    """Makes the cameras, the wall or None, and the publisher or None. Raises a Failure if one of them
-    cannot be made."""
+    """Makes the cameras, the wall or None, the publisher or None, and the ONVIF devices or None. Raises a Failure if
+    one of them cannot be made."""
     if settings.metrics:
         metrics.check()
+    if settings.onvif and no_soapbar:
+        raise common.Failure(NO_SOAPBAR.format(no_soapbar))
+    devices = onvif_device.Devices(settings.onvif) if settings.onvif else None
     publisher = mqtt.Publisher(settings.mqtt, snapshot.Encoder(lambda: Supervised.contexts)) if settings.mqtt else None
     screen = (
         wall.Wall(
@@ -60,11 +66,12 @@ def make(settings):
     )
     if screen:
         screen.build()
+    listener = listeners.Everyone(filter(None, (publisher, devices)))
     cameras = [
         camera.Camera(
             each,
             settings.reconnect,
-            publisher or Silence(),
+            listener,
             screen.show if screen and each.wall else None,
             settings.recording,
         )
@@ -72,7 +79,7 @@ def make(settings):
     ]
     for each in filter(None, (camera.recorder for camera in cameras)):
         each.folder.check()
-    return cameras, screen, publisher
+    return cameras, screen, publisher, devices
 
 
 def watch(cameras, screen, publisher, stop):
@@ -110,7 +117,7 @@ def run():
     common.parse("cudadiff ! fakesink")  # fails if the plugin is not found
     try:
         settings, notes = load(arguments.configuration)
-        cameras, screen, publisher = make(settings)
+        cameras, screen, publisher, devices = make(settings)
     except common.Failure as error:
         parser.error(str(error))
     if arguments.check:
@@ -129,6 +136,8 @@ def run():
         metrics.serve(settings.metrics, cameras, screen, publisher)
     if settings.page:
         page.serve(settings.page, cameras, screen)
+    if devices:
+        devices.serve(cameras)
     watch(cameras, screen, publisher, stop)
 
 

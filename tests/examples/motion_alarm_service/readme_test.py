@@ -15,6 +15,7 @@ from helpers import EXAMPLE, HANGS, Case, free_port, wait_for
 sys.path[:0] = [str(EXAMPLE), str(EXAMPLE.parent)]
 import config  # noqa: E402
 import metrics  # noqa: E402
+import motion_alarm_service  # noqa: E402
 
 ROOT = EXAMPLE.parents[1]
 README = (EXAMPLE / "README.md").read_text(encoding="utf-8")
@@ -57,6 +58,7 @@ class Readme(Case):
         self.check_unit(
             [command(word) for word in ("cameras.toml /etc", "/passwords", "motion-alarm.service /etc", "systemctl")]
         )
+        self.check_environment([command(word) for word in ("-m venv", "bin/pip", "bin/python")])
         self.assertEqual([], COMMANDS)
 
     def check_packages(self, line):
@@ -64,6 +66,15 @@ class Readme(Case):
         known = subprocess.run(["bash", "-euc", f'. "{ROOT}/tests/prepare.sh"; echo "${{packages_with[mqtt]}}"'],
                                check=True, stdout=subprocess.PIPE, text=True).stdout
         self.assertLessEqual(set(line.split()[3:]), set(known.split()))
+
+    def check_environment(self, lines):
+        """The message about a missing soapbar names the same commands."""
+        folder = EXAMPLE.relative_to(ROOT)
+        self.assertEqual(f"~/onvif/bin/pip install -r {folder}/requirements.txt", lines[1])
+        self.assertEqual(f"~/onvif/bin/python {folder}/motion_alarm_service.py cameras.toml", lines[2])
+        self.assertTrue((EXAMPLE / "requirements.txt").is_file())
+        for line in lines[:2]:
+            self.assertIn(line.replace("~/onvif", "FOLDER"), motion_alarm_service.NO_SOAPBAR)
 
     def check_demo(self, line):
         broker, subscribe, ask, look = self.broker(), command("mosquitto_sub"), command("curl"), command("tcpclientsrc")
@@ -144,6 +155,7 @@ class Readme(Case):
             "wall": config.Wall,
             "recording": config.Recording,
             "page": config.Page,
+            "onvif": config.Onvif,
         }.items():
             defaults = {}
             for names, values, _ in TABLES[name]:

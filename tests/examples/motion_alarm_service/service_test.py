@@ -372,7 +372,7 @@ class CommandLine(Case):
             "[camera": "is no TOML",
             f"{door}[mqqt]": "there is no table [mqqt]",
             f"{door}name = 1":
-                "[camera.door] has no key name; it may have uri, title, wall, recording, source, cudadiff",
+                "[camera.door] has no key name; it may have uri, title, wall, recording, onvif, source, cudadiff",
             "[camera.door]": "[camera.door] needs the key uri",
             "[camera.door]\nuri = 1": "uri in [camera.door] must be a string",
             '["camera"."the door"]\nuri = "test"': "[camera.the door]: a name of a camera consists of",
@@ -421,6 +421,15 @@ class CommandLine(Case):
             f"{rtsp}recording = true\n[recording]\nfolder = '/tmp'\nbefore = -1":
                 "before in [recording] must be 0 to 60",
             f"{door}recording = true\n[recording]\nfolder = '/tmp'": "pictures of a test source are not encoded",
+            f"{door}onvif = 8081": "onvif in [camera.door] needs the table [onvif], with username and password",
+            f"{door}[onvif]\nusername = 'a'\npassword = '{SECRET}'": "[onvif] is for no camera: write onvif = PORT",
+            f"{door}onvif = 1\n[onvif]\nusername = 'a'": "[onvif] needs the key password",
+            f"{door}onvif = 1\n[onvif]\nusername = 'a'\npassword = ''":
+                "username and password in [onvif] must not be empty",
+            f"{door}onvif = 65536": "onvif in [camera.door] must be 0 to 65535",
+            f"{door}onvif = 81\n[camera.yard]\nuri = 'test'\nonvif = 81\n"
+            f"[onvif]\nusername = 'a'\npassword = '{SECRET}'":
+                "onvif in [camera.yard] and [camera.door] is the same port",
             f'[camera.door]\nuri = "rtps://me:{SECRET}@host"':
                 "uri in [camera.door]: no plugin that is installed reads rtps://",
             '[camera.door]\nuri = "/nonexistent.mp4"': "cannot read /nonexistent.mp4: there is no such file",
@@ -489,6 +498,17 @@ class CommandLine(Case):
             port = taken.getsockname()[1]
             text = self.fails(1, self.configuration(f'[camera.door]\nuri = "test"\n[metrics]\nport = {port}\n'))
             self.assertIn(f"cannot listen on 127.0.0.1:{port}", text)
+
+    def test_soapbar_is_missing(self):
+        (self.folder / "soapbar.py").write_text("raise ImportError('not here')")
+        (self.folder / "lxml.py").write_text("raise ImportError('not here')")
+        text = "[camera.door]\nuri = 'test'\n"
+        missing = {"PYTHONPATH": str(self.folder)}
+        self.assertEqual("1 cameras: door\n", self.program("--check", self.configuration(text), **missing).stdout)
+        file = self.configuration(f"{text}onvif = 81\n[onvif]\nusername = 'a'\npassword = '{SECRET}'")
+        said = self.fails(2, "--check", file, **missing)
+        self.assertIn("[onvif] needs soapbar, which this Python does not have (not here)", said)
+        self.assertIn("pip install -r examples/motion-alarm-service/requirements.txt", said)
 
     def test_stop_at_any_time(self):
         silent = socket.create_server(("127.0.0.1", 0))  # accepts, and never answers

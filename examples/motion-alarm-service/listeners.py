@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Who hears what a camera says. A listener must return soon: the thread that calls it brings frames."""
+
+
+class Listener:
+    """Hears everything and does nothing."""
+
+    def event(self, camera, line):
+        """A message of cudadiff, or a clip: `line` is its JSON."""
+
+    def state(self, camera):
+        """Something about the camera may have changed."""
+
+    def snapshot(self, camera, sample):
+        """A frame (Gst.Sample) that shows well what moves."""
+
+    def clip(self, camera, row):
+        """A clip was written."""
+
+
+class Everyone(Listener):
+    """Tells several listeners, one after the other."""
+
+    def __init__(self, listeners):
+        self.listeners = list(listeners)
+
+    def event(self, camera, line):
+        for each in self.listeners:
+            each.event(camera, line)
+
+    def state(self, camera):
+        for each in self.listeners:
+            each.state(camera)
+
+    def snapshot(self, camera, sample):
+        for each in self.listeners:
+            each.snapshot(camera, sample)
+
+    def clip(self, camera, row):
+        for each in self.listeners:
+            each.clip(camera, row)

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The pull points of a camera: their queues, waits and bounds."""
+
+import sys
+import threading
+import unittest
+from unittest import mock
+
+from helpers import EXAMPLE, HANGS, wait_for
+
+sys.path.insert(1, str(EXAMPLE))
+import pull_points  # noqa: E402
+
+
+class PullPoints(unittest.TestCase):
+    def setUp(self):
+        self.points = pull_points.PullPoints()
+
+    def pull(self, key, limit=1000, wait=0):
+        return [(each.operation, each.motion) for each in self.points.pull(key, wait, limit)[0]]
+
+    def test_states(self):
+        early, _ = self.points.create(60)
+        self.points.set(False)  # is nothing new
+        self.points.set(True)
+        self.points.set(True)
+        late, _ = self.points.create(60)
+        self.points.set(False)
+        self.assertEqual([("Initialized", False), ("Changed", True)], self.pull(early, 2))
+        self.assertEqual([("Changed", False)], self.pull(early, 2))
+        self.assertEqual([], self.pull(early))
+        self.assertEqual([("Initialized", True), ("Changed", False)], self.pull(late))
+        self.points.synchronize(late)
+        self.assertEqual([("Initialized", False)], self.pull(late))
+
+    def test_a_pull_waits(self):
+        with mock.patch("pull_points.LONGEST", HANGS):
+            key, _ = self.points.create(60)
+            self.pull(key)
+            found = []
+            thread = threading.Thread(target=lambda: found.append(self.pull(key, wait=HANGS)))
+            thread.start()
+            wait_for("it pulls", lambda: self.points.points[key].turn == 2)
+            self.points.set(True)
+            thread.join(HANGS)
+            self.assertEqual([[("Changed", True)]], found)
+
+    def test_many_clients(self):
+        """All of them wait, and get the same."""
+        with mock.patch("pull_points.LONGEST", HANGS):
+            keys = [self.points.create(60)[0] for _ in range(pull_points.MOST)]
+            found = []
+
+            def pull(key):
+                found.append(self.pull(key) + self.pull(key, wait=HANGS))
+
+            threads = [threading.Thread(target=pull, args=(key,)) for key in keys]
+            for thread in threads:
+                thread.start()
+            wait_for("they pull", lambda: all(self.points.points[key].turn == 2 for key in keys))
+            self.points.set(True)
+            for thread in threads:
+                thread.join(HANGS)
+            self.assertEqual([[("Initialized", False), ("Changed", True)]] * pull_points.MOST, found)
+
+    def test_a_pull_ends_the_one_before(self):
+        """A client whose connection broke loses no message to the pull that it does not hear any more."""
+        with mock.patch("pull_points.LONGEST", HANGS):
+            key, _ = self.points.create(60)
+            self.pull(key)
+            found = []
+            thread = threading.Thread(target=lambda: found.append(self.pull(key, wait=HANGS)))
+            thread.start()
+            wait_for("it pulls", lambda: self.points.points[key].turn == 2)
+            self.assertEqual([], self.pull(key))
+            thread.join(HANGS)
+            self.assertEqual([[]], found)
+            self.points.set(True)
+            self.assertEqual([("Changed", True)], self.pull(key))
+
+    def test_a_pull_that_ends_takes_nothing(self):
+        """Also if a message comes before it has noticed that it ends."""
+        with mock.patch("pull_points.LONGEST", HANGS):
+            key, _ = self.points.create(60)
+            self.pull(key)
+            found = []
+            thread = threading.Thread(target=lambda: found.append(self.pull(key, wait=HANGS)))
+            thread.start()
+            wait_for("it pulls", lambda: self.points.points[key].turn == 2)
+            with self.points.changed:
+                self.points.points[key].turn += 1
+                self.points.set(True)
+            thread.join(HANGS)
+            self.assertEqual([[]], found)
+            self.assertEqual([("Changed", True)], self.pull(key))
+
+    def test_what_is_removed_ends_a_pull(self):
+        with mock.patch("pull_points.LONGEST", HANGS):
+            key, _ = self.points.create(60)
+            self.pull(key)
+            gone = threading.Event()
+
+            def pull():
+                try:
+                    self.pull(key, wait=HANGS)
+                except pull_points.Gone:
+                    gone.set()
+
+            thread = threading.Thread(target=pull)
+            thread.start()
+            wait_for("it pulls", lambda: self.points.points[key].turn == 2)
+            self.points.remove(key)
+            thread.join(HANGS)
+            self.assertTrue(gone.is_set())
+        for act in (self.pull, self.points.synchronize, self.points.remove, lambda key: self.points.renew(key, 60)):
+            self.assertRaises(pull_points.Gone, act, key)
+
+    def test_bounds(self):
+        keys = [self.points.create(60)[0] for _ in range(pull_points.MOST)]
+        self.assertRaises(pull_points.Full, self.points.create, 60)
+        self.points.points[keys[0]].end = 0  # it expires
+        self.assertRaises(pull_points.Gone, self.pull, keys[0])
+        self.points.create(60)
+        for motion in [True, False] * 200 + [True]:
+            self.points.set(motion)
+        found = self.pull(keys[1])
+        self.assertEqual((pull_points.QUEUE, ("Changed", True)), (len(found), found[-1]))
+
+    def test_lives(self):
+        for asked, most in ((0.001, 10), (60, 60), (1e12, 3600)):
+            key, left = self.points.create(asked)
+            for found in (left, self.points.renew(key, asked)):
+                self.assertTrue(0 < found <= most, (asked, found))
+            self.points.remove(key)
+        self.assertGreater(self.points.create(1e12)[1], self.points.create(0.001)[1])
+
+    def test_who_pulls_lives_on(self):
+        key, _ = self.points.create(10)
+        self.points.points[key].end -= 9.5
+        self.assertGreater(self.points.pull(key, 0, 1)[1], 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
