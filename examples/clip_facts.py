@@ -46,6 +46,7 @@ class Facts:
     sounds: tuple = ()
     unheard: str = ""
     rate: Optional[float] = None  # frames in a second, as the container says
+    length: Optional[float] = None  # in seconds, as far as GStreamer knows it: some containers declare none
 
     @property
     def played(self):
@@ -107,7 +108,8 @@ def facts_of(path):
                  video.get_height(),
                  length / Gst.SECOND if known else None, next(filter(None, map(began_of, all_tags)), None), turned,
                  tuple(sound.get_caps() for sound in found.get_audio_streams()),
-                 rate=video.get_framerate_num() / video.get_framerate_denom() if video.get_framerate_num() else None)
+                 rate=video.get_framerate_num() / video.get_framerate_denom() if video.get_framerate_num() else None,
+                 length=None if length in (0, Gst.CLOCK_TIME_NONE) else length / Gst.SECOND)
 
 
 def remux(path, facts, stream):

@@ -10,25 +10,22 @@ What grows with the length of the clip goes to files at once. All times are stre
 width, height in pixels of the clip's picture.
 """
 import collections
-import contextlib
 import json
-import os
 import time
 
 from gi.repository import GObject
 
 import common
 import inputs
-import losses
 import part
-import tracks
 import upright
-import uris
 from common import Gst
 from shortest import Shortest, lasts
 
+import feeds
 import media
 import pictures
+import playlist
 import recording
 import tables
 from findings import Findings, Frame
@@ -148,6 +145,11 @@ class Collector:
             self.write({"event": "lost", "time": round(span.begin, 6), "until": round(span.end, 6),
                         "frames": span.frames, "estimated": span.about})
 
+    def on_holes(self, holes):
+        for hole in holes:
+            self.write({"event": "hole", "time": round(hole.begin, 6), "until": round(hole.end, 6),
+                        "files": hole.files})
+
     def on_message(self, structure):
         if structure.get_name() == "cudahistogram":
             self.on_histogram(structure)
@@ -160,22 +162,28 @@ class Collector:
 def build(args, encoding, video):
     """Makes the pipeline for a clip, or for the synthetic scene if there is no clip. `encoding` is the description of
     media.encoder() for the open file `video`, or empty."""
-    source, values = inputs.source_of(args.clip) if args.clip else (SYNTHETIC.format(n=args.frames), {})
+    source, values, fitted = f"{SYNTHETIC.format(n=args.frames)} !", {}, ""
+    if args.recording:
+        source, fitted = "", f"! {playlist.FITTED}"
+    elif args.clip:
+        source, values = inputs.source_of(args.clip)
+        source += " !"
     encode = (f"tee name=split ! queue name=encoding ! {encoding} ! filesink name=out async=false split." if encoding
               else "identity silent=true")
     pipeline = common.parse(
-        f"""{source} ! queue name=decoded ! videoconvert name=shown ! video/x-raw ! {encode} !
+        f"""{source} queue name=decoded ! videoconvert name=shown {fitted} ! video/x-raw ! {encode} !
         queue name=analysis ! cudahistogram name=brightness interval={BRIGHTNESS} backend={args.backend} !
         cudadiff name=motion {SETTINGS[bool(args.clip)]} output=mask gap={GAP} backend={args.backend} !
         video/x-raw ! fakesink name=masks sync=false""",
         **({"out": {"location": common.location_of(video)}} if encoding else {}),
         **({"source": values} if values else {}))
-    if args.clip:
+    if args.clip and not args.recording:
         inputs.prepare(pipeline, args.clip)
     if encoding:
         media.begin_at_zero(pipeline.get_by_name("encoding"))
         media.end_quietly(pipeline.get_by_name("encoder"))
-    upright.keep(pipeline.get_by_name("shown").get_static_pad("sink"))
+    if not args.recording:  # each file has its own
+        upright.keep(pipeline.get_by_name("shown").get_static_pad("sink"))
     pipeline.set_property("auto-flush-bus", False)  # the last messages come when the pipeline stops
     motion = pipeline.get_by_name("motion")
     for text in args.settings:
@@ -198,13 +206,6 @@ def settings_of(motion):
     return " ".join(found)
 
 
-def is_of(element, name):
-    """Whether an element has this name, or is in one that has it."""
-    while element and element.get_name() != name:
-        element = element.get_parent()
-    return bool(element)
-
-
 def analyse(args, encoding, video, folder, events, frames):
     """Analyses one clip: writes the video, events and frames to these open files, and what the page needs to files
     without names in `folder`. Returns the Findings. A clip that ends with an error after its first frames is
@@ -223,48 +224,38 @@ def analyse(args, encoding, video, folder, events, frames):
         if findings.incomplete:  # see on_error
             pipeline.set_state(Gst.State.PLAYING)
         position = max(pipeline.query_position(Gst.Format.TIME)[1], 0) / Gst.SECOND
-        findings.declared = pipeline.query_duration(Gst.Format.TIME)[1] / Gst.SECOND
+        findings.declared = args.length or pipeline.query_duration(Gst.Format.TIME)[1] / Gst.SECOND
         most = min(findings.declared, args.part.until or findings.declared)
         share = f" of {most:.1f}" if findings.declared > 0 else ""
         print(f"  {position:.1f}{share} s, {findings.count} frames, motion in {findings.moving}", flush=True)
 
     def on_message(message):
-        findings.backend = findings.backend or motion.get_property("active-backend").value_nick
-        collector.on_message(message.get_structure())
+        structure = message.get_structure()
+        if not feed.on_message(structure):
+            findings.backend = findings.backend or motion.get_property("active-backend").value_nick
+            collector.on_message(structure)
 
     def on_error(message):
-        """After an error of the source, the frames that it gave are analysed. Its own thread sets these caps before the
-        error; frames may still be on their way to cudadiff."""
         common.check_disk(message, folder)
-        if (not is_of(message.src, "source") or (several and several.is_missing)
-            or not pipeline.get_by_name("decoded").get_static_pad("sink").get_current_caps()):
+        if not feed.on_error(message):
             return False
-        if not findings.incomplete:  # otherwise it follows from the first error
-            findings.incomplete = f"it cannot be read to its end: {uris.hide(common.text_of(message))}"
-            end()
         pipeline.set_state(Gst.State.PLAYING)  # again: an error during preroll ends the change of state
         return True
 
-    is_file = bool(args.clip) and os.path.isfile(args.clip)  # a camera has no frames that must come
-    source = pipeline.get_by_name("source")
-    watched = losses.Losses(pipeline, source) if is_file else None
-    several = tracks.Tracks(source, args.track) if is_file else None
+    feed = (feeds.Recording if args.recording else feeds.Clip)(pipeline, args, findings, end)
     began = time.monotonic()
     pads = (pipeline.get_by_name("brightness").get_static_pad("sink"),
             pipeline.get_by_name("masks").get_static_pad("sink"))
     with pictures.Tracker(pads[0], motion, pads[1], findings.recording, folder) as tracker:
-        with watched or contextlib.nullcontext():
+        with feed.watch():
             findings.stopped = common.play(pipeline, on_message, progress, on_error, end)
         while message := pipeline.get_bus().pop_filtered(Gst.MessageType.ELEMENT):
-            on_message(message)
+            if message.get_structure().get_name() != playlist.DONE:
+                on_message(message)
         collector.finish_frames()
-        if several:
-            several.close()
-            findings.track = several.sentence()
-        if watched:
-            whole = args.part.is_whole and not (findings.stopped or findings.incomplete)
-            findings.lose(watched.result(whole, gate.over))
-            collector.on_lost(findings.lost)
+        feed.finish(gate)
+        collector.on_lost(findings.lost)
+        collector.on_holes(findings.holes)
         tracker.develop()
         findings.poster, findings.size, findings.pictures = tracker.poster(), tracker.size, tracker.pictures
     if not findings.count:

@@ -3,6 +3,8 @@
 its events."""
 from dataclasses import dataclass, field
 
+import time_line
+
 COLUMNS = 2000  # places of the time line, at most; several frames share one
 
 
@@ -74,6 +76,9 @@ class Findings:
     incomplete: str = ""
     track: str = ""  # which one was analysed, if there are several
     lost: list = field(default_factory=list)  # what could not be read, as losses.Span
+    holes: list = field(default_factory=list)  # between the files of a recording, as time_line.Hole
+    clocks: list = field(default_factory=list)  # pairs of a time and the clock time there, where the clock jumps
+    remark: str = ""  # about holes and the clock of a recording
     stopped: bool = False  # by Ctrl-C
     declared: float = 0  # length of the clip in seconds, as far as the pipeline knows it
     # For how long the last frame is shown, in seconds; if that is unknown, the step between the last two.
@@ -110,6 +115,16 @@ class Findings:
             self.runs = [part for begin, end in self.runs for part in (
                 [[begin, min(end, span.begin)], [span.end, end]] if begin < span.begin and span.end <= end else
                 [[begin, end]])]
+
+    def set_line(self, line, over=None):
+        """Notes the holes and clock times of a time_line.TimeLine, up to the time at which the analysed part is
+        over."""
+        self.holes = [hole for hole in line.holes if over is None or hole.begin < over]
+        self.clocks, self.remark = line.clocks, line.sentence(self.holes)
+
+    def clock_at(self, time):
+        """The clock time of a time in seconds, or None."""
+        return time_line.clock_at(self.clocks, time)
 
     @property
     def length(self):

@@ -28,12 +28,12 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import clip_facts  # noqa: E402
-import clip_files  # noqa: E402
 import clips_of_events  # noqa: E402
 import common  # noqa: E402
 import containers  # noqa: E402
 import inputs  # noqa: E402
 import losses  # noqa: E402
+import time_line  # noqa: E402
 import uris  # noqa: E402
 from common import Gst  # noqa: E402
 
@@ -42,6 +42,7 @@ try:
 except ModuleNotFoundError as error:
     sys.exit(f"{pathlib.Path(sys.argv[0]).name}: the Python module {error.name} is missing; "
              f"apt-get install python3-{error.name}")
+import batch  # noqa: E402
 import media  # noqa: E402
 import page  # noqa: E402
 import page_video  # noqa: E402
@@ -83,7 +84,8 @@ def report(args, folder):
 
 def report_into(args, folder):
     """As report(), into a folder that is there."""
-    title, is_file = title_of(args.clip), bool(args.clip) and os.path.isfile(args.clip)
+    title, is_file = (args.title if args.recording else title_of(args.clip)), (
+        bool(args.clip) and not args.recording and os.path.isfile(args.clip))
     facts = clip_facts.facts_of(args.clip) if is_file else None
     shown = facts if args.track == 1 else None  # players take the first track of a file
     encoding, suffix = media.encoder() if page_video.needs_encoding(shown) else ("", "")
@@ -95,6 +97,8 @@ def report_into(args, folder):
         with common.whole(folder / "motion.jsonl") as events, common.whole(folder / "frames.csv") as frames:
             findings = analysis.analyse(args, encoding, file.stream, folder, events, frames)
             judge(args, findings, facts)
+            if facts and facts.began:
+                findings.clocks = [(0, facts.began)]
             events.write(tables.last_event(findings))
         tables.write_objects(findings, folder)
         video = page_video.choose(args.clip, shown, findings, file, suffix)
@@ -178,6 +182,8 @@ def say(findings, folder):
         rows.append(("clips of events", findings.cut))
     if findings.incomplete:
         rows.append(("incomplete", findings.incomplete))
+    if findings.remark:
+        rows.append(("recording", findings.remark))
     for name, value in rows:
         print(f"{name:<40}{value}")
     for visit in findings.visits[:LISTED]:
@@ -187,33 +193,25 @@ def say(findings, folder):
         print(f"and {len(findings.visits) - LISTED} more: see objects.csv")
 
 
-def report_folder(args, out):
-    """Reports each clip of the folder args.clip, and writes index.html. Returns the exit status."""
-    source = args.clip
-    found, others = clip_files.clips_in(source)
-    names, others = [os.path.basename(path) for path in found], clip_files.left_out(others)
+def report_several(args, out):
+    """Reports several inputs, or a folder: one recording into `out`, or each of several into a folder there, beside
+    index.html. Returns the exit status."""
+    jobs, others = batch.jobs_for(args.inputs, args.join)
+
+    def one(job, folder):
+        args.recording, args.clip, args.title = job.files, job.path, job.title
+        args.length = args.recording and time_line.length_of(args.recording)
+        findings = report(args, folder)
+        say(findings, folder)
+        return findings
+
+    if len(jobs) == 1 and jobs[0].files:
+        print(f"{jobs[0].title}: {len(jobs[0].files)} files are one recording")
+        return INCOMPLETE if one(jobs[0], out).incomplete else 0
     make_folder(out)
-    if others:
-        print(f"{source}: {others}", file=sys.stderr)
-    entries = []
-    for name in names:
-        args.clip = os.path.join(source, name)
-        print(f"{args.clip} -> {out / name}")
-        try:
-            findings = report(args, out / name)
-            say(findings, out / name)
-            entries.append(page.entry_of(name, findings))
-        except common.Failure as error:
-            sentence = str(error) if name in str(error) else f"{args.clip}: {error}"
-            print(f"{pathlib.Path(sys.argv[0]).name}: {sentence}", file=sys.stderr)
-            entries.append(page.Entry(name, failure=sentence))
-            continue
-        if findings.stopped:
-            break
-    page.write_index(entries, title_of(os.path.abspath(source)), out, len(names), others)
-    if any(entry.failure for entry in entries):
-        return 1
-    return INCOMPLETE if any(entry.incomplete for entry in entries) else 0
+    title = title_of(os.path.abspath(args.inputs[0])) if len(args.inputs) == 1 else f"{len(args.inputs)} inputs"
+    failed, incomplete = batch.each(jobs, others, title, out, one)
+    return 1 if failed else INCOMPLETE if incomplete else 0
 
 
 def utf8(argument):
@@ -224,9 +222,12 @@ def utf8(argument):
 
 def parse_arguments():
     parser = common.Parser(description=__doc__.splitlines()[0])
-    parser.add_argument("file", nargs="?", metavar="CLIP",
-                        help="a file, a URI, a camera, or a folder of clips (none: a synthetic scene)")
-    parser.add_argument("--clip", help="the same")
+    parser.add_argument("inputs", nargs="*", metavar="CLIP",
+                        help="a file, a URI, a camera, or files and folders of clips (none: a synthetic scene)")
+    parser.add_argument("--clip", help="the same as CLIP")
+    parser.add_argument("--join", choices=time_line.JOINS, default="auto",
+                        help="of several files: one report for files that are one recording, by their clock times "
+                        "(auto), for all of them, or none: one for each file")
     parser.add_argument("--out", default="out", help="the folder to write into (out)")
     parser.add_argument("--backend", default="auto", choices=("auto", "cuda", "cpu"))
     parser.add_argument("--frames", type=common.number(int, 1), default=300, help="length of the synthetic scene (300)")
@@ -251,17 +252,15 @@ def parse_arguments():
     parser.add_argument("--after", type=common.number(float, 0, 3600), default=2, metavar="SECONDS",
                         help="of a clip after its event, 0 to 3600 (2)")
     args = parser.parse_args(clips_of_events.with_kinds(sys.argv[1:]))
-    if args.file and args.clip:
-        parser.error(f"there is more than one clip: {args.clip} and {args.file}; a folder with both of them would do")
     if args.seconds and (args.end or args.duration):
         parser.error("--seconds excludes --end and --duration")
     if args.seconds:
         args.duration = part.Time(time=round(args.seconds * Gst.SECOND))
     args.part = part.of_options(parser, args)
-    args.clip = args.clip or args.file
-    if args.clip:
-        path = uris.path_of(args.clip)
-        args.clip = args.clip if path is None else path
+    args.inputs = [args.clip, *args.inputs] if args.clip else args.inputs
+    paths = [uris.path_of(each) for each in args.inputs]
+    args.inputs = [each if path is None else path for each, path in zip(args.inputs, paths)]
+    args.clip, args.recording, args.title, args.length = args.inputs[0] if args.inputs else None, [], "", 0
     motion = common.parse("cudadiff name=motion ! fakesink").get_by_name("motion")
     for text in args.settings:
         if not inputs.set_property(motion, text):
@@ -272,8 +271,8 @@ def parse_arguments():
 def run():
     args = parse_arguments()
     out = pathlib.Path(args.out)
-    if args.clip and os.path.isdir(args.clip):
-        sys.exit(report_folder(args, out))
+    if len(args.inputs) > 1 or (args.clip and os.path.isdir(args.clip)):
+        sys.exit(report_several(args, out))
     findings = report(args, out)
     say(findings, out)
     sys.exit(INCOMPLETE if findings.incomplete else 0)

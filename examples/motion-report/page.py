@@ -35,14 +35,15 @@ class Entry:
     poster: bytes = b""
     incomplete: str = ""
     failure: str = ""
+    title: str = ""  # if it is not the name
 
 
-def entry_of(name, findings):
+def entry_of(name, findings, title=""):
     """The entry of a clip that was analysed; it does not keep the findings."""
     moving = 100 * findings.moving / findings.count
     objects = len({visit["id"] for visit in findings.visits})
     return Entry(name, f"{duration(findings.length)} · objects: {objects} · motion: {moving:.0f} %", findings.poster,
-                 findings.incomplete)
+                 findings.incomplete, title=title)
 
 
 def clock(seconds):
@@ -200,8 +201,12 @@ def about(findings, args, video, facts):
     if facts:
         rows.append(("clip", f"{facts.codec} in {facts.container.partition(',')[0]}"
                      + (f", declared length {duration(facts.duration)}" if facts.duration else "")))
-    if facts and facts.began:
-        rows.append(("clock time of the beginning, as the clip has it", facts.began.isoformat(sep=" ")))
+    if began := findings.clock_at(0):
+        rows.append(("clock time of the beginning, as the clip has it", began.isoformat(sep=" ")))
+    if args.recording:
+        rows.append(("files", f"{len(args.recording)}, {args.recording[0].name} to {args.recording[-1].name}"))
+    if findings.remark:
+        rows.append(("recording", findings.remark))
     if args.part.words:
         rows.append(("analysed part", args.part.words))
     if args.min_event:
@@ -219,17 +224,17 @@ def heat_of(recorder):
     return [*recorder.heat.shape[::-1], base64.b64encode(scaled.round().astype(numpy.uint8).tobytes()).decode()]
 
 
-def data_of(findings, args, objects, video, data, facts, chunks):
+def data_of(findings, args, objects, video, data, chunks):
     """What the script of the page needs. `chunks` is the index of the recording."""
     zones, lines = (shapes_of(text, findings.size) for text in (args.zones, args.lines))
-    began = facts.began.timestamp() * 1000 if facts and facts.began else None
+    clocks = [[time, clock.timestamp() * 1000, clock.utcoffset().total_seconds()] for time, clock in findings.clocks]
     return {"start": findings.start, "end": max(findings.end + findings.frame_time, findings.start + 1e-3),
-            "size": findings.size, "count": findings.count, "began": began,
-            "offset": facts.began.utcoffset().total_seconds() if began is not None else 0,
+            "size": findings.size, "count": findings.count, "clocks": clocks,
             "video": {"embedded": bool(data), "kind": f"video/{video.suffix}", "begins": video.begins,
                       "name": f"report.{video.suffix}" if video.path or data else ""},
             "frames": findings.columns.lists(),
             "lost": [[span.begin, span.end, span.frames, span.about] for span in findings.lost],
+            "holes": [[hole.begin, hole.end, ", ".join(hole.files)] for hole in findings.holes],
             "runs": [[*run, findings.clips.get((run[0], None))] for run in findings.runs], "lights": findings.lights,
             "zones": zones, "lines": lines, "objects": objects, "chunks": chunks, "keep": findings.recording.keep,
             "crossings": [{key: one[key] for key in ("time", "id", "line", "direction")} for one in findings.crossings],
@@ -244,9 +249,11 @@ def write(findings, args, title, folder, video, data, facts):
     summary = f"{duration(findings.length)} · {findings.count} frames · {width}×{height}"
     if findings.track:
         summary += f" · {findings.track}"
-    if facts and facts.began:
-        summary += f" · {facts.began.isoformat(sep=' ', timespec='seconds')}"
-    values = json.dumps(data_of(findings, args, objects, video, data, facts, index),
+    if args.recording:
+        summary += f" · {len(args.recording)} files"
+    if began := findings.clock_at(0):
+        summary += f" · {began.isoformat(sep=' ', timespec='seconds')}"
+    values = json.dumps(data_of(findings, args, objects, video, data, index),
                         separators=(",", ":")).replace("<", "\\u003c")
     incomplete = ('<p class="incomplete" id="incomplete" role="alert"><strong>Incomplete:</strong> '
                   f'{escape(findings.incomplete)}</p>')
@@ -264,7 +271,7 @@ def write(findings, args, title, folder, video, data, facts):
 
 
 def card(entry):
-    name = escape(entry.name)
+    name = escape(entry.title or entry.name)
     if entry.failure:
         return f'<li class="card failed"><h2>{name}</h2><p>{escape(entry.failure)}</p></li>'
     link = escape(urllib.parse.quote(os.fsencode(entry.name)) + "/report.html")

@@ -18,8 +18,11 @@
     return hours ? `${hours}:${String(minutes).padStart(2, "0")}:${rest}` : `${minutes}:${rest}`;
   };
   /** The clock time of a stream time in the zone of the clip, or an empty text. */
-  const wall = (time) => (data.began === null ? ""
-    : new Date(data.began + 1000 * (time + data.offset)).toISOString().slice(0, 19).replace("T", " "));
+  const wall = (time) => {
+    const [from, clock, offset] = data.clocks.findLast((one) => one[0] <= time) ?? data.clocks[0] ?? [];
+    return clock === undefined ? ""
+      : new Date(clock + 1000 * (time - from + offset)).toISOString().slice(0, 19).replace("T", " ");
+  };
 
   // ---- the player ----
   const complain = (text) => {

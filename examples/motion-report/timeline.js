@@ -71,6 +71,13 @@ const makeTimeline = (timeline, data, times, seek) => {
       `${about ? "about " : ""}${frames} frames could not be read, ${times(from)} – ${times(to)}`]);
   };
 
+  /** Between the files of a recording: times of which nothing is there. */
+  const drawHoles = (top, low) => {
+    drawAll(data.holes, "hole", ([from, to, files]) => [
+      bar(xOf(from), top, Math.max(2, Math.min(width, xOf(to)) - xOf(from)), low - top),
+      `${files ? `${files} could not be read` : "nothing was recorded"}, ${times(from)} – ${times(to)}`]);
+  };
+
   const drawEvents = ([top, low]) => {
     drawAll(data.runs, "run", ([from, to]) =>
       [bar(xOf(from), top, Math.max(2, xOf(to) - xOf(from)), low - top), `motion ${times(from)} – ${times(to)}`]);
@@ -93,8 +100,8 @@ const makeTimeline = (timeline, data, times, seek) => {
     const name = (text, row) => drawSvg(chart, "text", {class: "name", x: 0, y: row[0] - 5}, text);
     name(`motion: up to ${most.toFixed(1)} % of the picture`, rows.motion);
     name("brightness: mean, and darkest to brightest 1 %", rows.light);
-    const signs = [data.lost.length && "▨ frames could not be read", data.lights.length && "▲ light or scene changes",
-      data.crossings.length && "◆ a line is crossed"];
+    const signs = [data.lost.length && "▨ frames could not be read", data.holes.length && "▧ nothing is there",
+      data.lights.length && "▲ light or scene changes", data.crossings.length && "◆ a line is crossed"];
     name(["events: motion", ...signs.filter(Boolean)].join(", "), rows.events);
     drawEvents(rows.events);
     if (laneCount) name("objects", rows.objects);
@@ -104,6 +111,7 @@ const makeTimeline = (timeline, data, times, seek) => {
         Math.max(3, xOf(object.left) - xOf(object.entered)), laneHeight - 2),
       `object ${object.id}: ${times(object.entered)} – ${times(object.left)}`, {fill: colourOf(object.id)}]);
     drawLost(rows.motion[0], bottom);
+    drawHoles(rows.motion[0], bottom);
     hover = drawSvg(chart, "line", {class: "hover moving", y1: 0, y2: bottom, visibility: "hidden"});
     head = drawSvg(chart, "line", {class: "head moving", y1: 0, y2: bottom + 4});
   };

@@ -413,7 +413,7 @@ class Events(Clips):
                              [events[0].row["file"]])
         args = unittest.mock.Mock(clip=clip, track=1, part=part.Part(), min_event=None, backend="cpu",
                                   settings=["preset=custom", "min-area=1"],
-                                  zones=None, lines=None, embed=24, clips="motions", before=2, after=2,
+                                  zones=None, lines=None, embed=24, clips="motions", before=2, after=2, recording=[],
                                   stamp=False)
         with unittest.mock.patch.object(clips_of_events, "write", side_effect=common.Failure("the seek failed")):
             found = motion_report.report(args, self.folder / "out")
@@ -460,8 +460,8 @@ class Usage(Clips):
                                ("--set=x=1", "cudadiff has no such property or value: x=1")):
             said = self.failure(argument, status=2)
             self.assertEqual(re.sub(r"'(motions|visits)'", r"\1", said), text)  # Python 3.13 has no quotes there
-        self.assertEqual(self.failure("a.mp4", "--clip=b.mp4", status=2),
-                         "there is more than one clip: b.mp4 and a.mp4; a folder with both of them would do")
+        self.assertEqual(self.failure("a.mp4", "--clip=rtsp://b", status=1),
+                         "several inputs must be files or folders, and rtsp://b is none")
 
     def test_what_is_no_clip_leaves_nothing(self):
         (self.folder / "a ü.mp4").write_bytes(bytes(range(1, 200)) * 40)
@@ -523,7 +523,7 @@ class Incomplete(Clips):
         """The report has all frames until then, and the video, too. An error of another element is a failure."""
         args = unittest.mock.Mock(clip="clip", part=part.Part(), min_event=None, backend="cpu",
                                        settings=[], zones=None, lines=None,
-                                  embed=24, clips=None)
+                                  embed=24, clips=None, recording=[])
         source = ("bin.( name=source videotestsrc ! video/x-raw,width=64,height=48,framerate=25/1 ! "
                   "identity error-after=31 )", {})
         with unittest.mock.patch.object(analysis.inputs, "source_of", return_value=source):
@@ -544,7 +544,7 @@ class Incomplete(Clips):
         the error."""
         args = unittest.mock.Mock(clip="clip", part=part.Part(), min_event=None, backend="cpu",
                                        settings=[], zones=None, lines=None,
-                                  embed=24, clips=None)
+                                  embed=24, clips=None, recording=[])
         source, handled = ("bin.( name=source videotestsrc ! video/x-raw,width=64,height=48,framerate=25/1 ! "
                            "identity error-after=2 )", threading.Event())
         build, text_of = analysis.build, common.text_of

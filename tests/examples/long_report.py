@@ -74,7 +74,8 @@ def main():
     fill(found, args.hours, buffer.extract_dup(0, buffer.get_size()))
     found.recording.finish()
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    page.write(found, argparse.Namespace(zones=None, lines=None, part=Part(), min_event=None), "hours of data",
+    page.write(found, argparse.Namespace(zones=None, lines=None, part=Part(), min_event=None, recording=[]),
+               "hours of data",
                args.folder,
                page_video.Video(None, "mp4", 0, "there is no video"), b"", None)
     size = (args.folder / "report.html").stat().st_size

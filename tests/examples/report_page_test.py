@@ -129,7 +129,8 @@ class PageTest(unittest.TestCase):
     def test_texts_and_data_are_escaped(self):
         zone = '</script><b> {{video}} " &lt'
         bad = f"{zone} \udcff"  # a byte of a file name that is no UTF-8
-        args = argparse.Namespace(zones=f"{zone}: 0,0 1,0 1,1", lines=None, part=part.Part(), min_event=None)
+        args = argparse.Namespace(zones=f"{zone}: 0,0 1,0 1,1", lines=None, part=part.Part(), min_event=None,
+                                  recording=[])
         with tempfile.TemporaryDirectory() as folder:
             found = Findings(visits=[leave(1, 0, 1, zone=zone)], crossings=[dict(cross(1, 0.5), line=zone)],
                              size=(64, 48), backend="cpu", poster=b"JPEG", pictures=pictures.Pictures(folder),

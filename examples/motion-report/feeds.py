@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What gives the pipeline of a report its frames: one clip (a file, a camera, a synthetic scene), or the files of a
+recording. Both have the same methods:
+
+    watch()      a context around the time in which the pipeline plays
+    on_message() whether a message of the pipeline was for the feed
+    on_error()   whether the analysis goes on after an error
+    finish()     notes in the findings what could not be read"""
+import contextlib
+import os
+
+import common
+import losses
+import tracks
+import uris
+
+import playlist
+
+
+def is_of(element, name):
+    """Whether an element has this name, or is in one that has it."""
+    while element and element.get_name() != name:
+        element = element.get_parent()
+    return bool(element)
+
+
+def is_in(element, pipeline):
+    while element and element is not pipeline:
+        element = element.get_parent()
+    return bool(element)
+
+
+class Clip:
+    """The element `source` of a pipeline. `end` ends the analysis."""
+
+    def __init__(self, pipeline, args, findings, end):
+        self.pipeline, self.findings, self.end, self.part = pipeline, findings, end, args.part
+        is_file = bool(args.clip) and os.path.isfile(args.clip)  # a camera has no frames that must come
+        source = pipeline.get_by_name("source")
+        self.losses = losses.Losses(pipeline, source) if is_file else None
+        self.tracks = tracks.Tracks(source, args.track) if is_file else None
+
+    def watch(self):
+        return self.losses or contextlib.nullcontext()
+
+    def on_message(self, _):
+        return False
+
+    def on_error(self, message):
+        """After an error of the source, the frames that it gave are analysed. Its own thread sets these caps before the
+        error; frames may still be on their way to cudadiff."""
+        if (not is_of(message.src, "source") or (self.tracks and self.tracks.is_missing)
+            or not self.pipeline.get_by_name("decoded").get_static_pad("sink").get_current_caps()):
+            return False
+        if not self.findings.incomplete:  # otherwise it follows from the first error
+            self.findings.incomplete = f"it cannot be read to its end: {uris.hide(common.text_of(message))}"
+            self.end()
+        return True
+
+    def finish(self, gate):
+        if self.tracks:
+            self.tracks.close()
+            self.findings.track = self.tracks.sentence()
+        if self.losses:
+            whole = self.part.is_whole and not (self.findings.stopped or self.findings.incomplete)
+            self.findings.lose(self.losses.result(whole, gate.over))
+
+
+class Recording:
+    """The files args.recording, which follow each other."""
+
+    def __init__(self, pipeline, args, findings, _):
+        self.findings = findings
+        self.files = playlist.Playlist(pipeline, pipeline.get_by_name("decoded").get_static_pad("sink"),
+                                       args.recording, args.track)
+
+    @contextlib.contextmanager
+    def watch(self):
+        self.check(self.files.next())
+        try:
+            yield
+        finally:
+            self.files.stop()
+            self.files.close()
+
+    def check(self, has_frames):
+        """Raises a Failure without a frame: then the pipeline would wait for ever."""
+        if not has_frames and not self.files.bin:
+            raise common.Failure(self.files.sentence())
+
+    def on_message(self, structure):
+        if structure.get_name() != playlist.DONE:
+            return False
+        self.check(self.files.next())
+        return True
+
+    def on_error(self, message):
+        if self.files.owns(message.src):
+            self.check(self.files.fail(common.text_of(message)))
+            return True
+        return not is_in(message.src, self.files.pipeline)  # of a file that was closed
+
+    def finish(self, gate):
+        result, line = self.files.result, self.files.line
+        over = gate.over
+        self.findings.track = self.files.track_sentence
+        self.findings.lose([span for span in result.lost if over is None or span.begin < over])
+        self.findings.set_line(line, over)
+        self.findings.incomplete = self.files.sentence()

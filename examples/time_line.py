@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Files of a recorder as one time line: which files are parts of one recording, in which order, and where each one
+begins.
+
+A time line begins with 0. A file begins where the one before ends, if their clock times say so to TOLERANCE seconds,
+because names have whole seconds. More is a hole: nothing was recorded, or a file could not be read. A file that begins
+before the one before ends tells that the clock was set back; the time line goes on. Files without clock times follow
+each other without holes."""
+import datetime
+import os
+import statistics
+from dataclasses import dataclass, field
+from typing import Optional
+
+import clip_facts
+import clock_names
+import common
+
+TOLERANCE = 2.0  # seconds between two files that are one recording without a hole
+PAUSE = 2 * 3600.0  # seconds of a hole that ends a recording, unless all files are joined
+UNKNOWN = 10.0  # seconds that a file lasts which cannot be read, if no file can
+JOINS = "auto", "all", "none"
+LISTED = 5  # files or holes that a sentence names
+
+
+@dataclass
+class Segment:
+    """A file. `clock` is the clock time of its beginning with a zone, or None; `named` what its name says. Without
+    facts, `fault` says why it cannot be read. `length` is in seconds as its container says, or None."""
+    path: str
+    facts: Optional[clip_facts.Facts] = None
+    fault: str = ""
+    named: Optional[clock_names.Named] = None
+    clock: Optional[datetime.datetime] = None
+
+    @property
+    def name(self):
+        return os.fsencode(os.path.basename(self.path)).decode(errors="replace")
+
+    @property
+    def length(self):
+        return self.facts.length if self.facts else None
+
+
+@dataclass
+class Hole:
+    """A time in which nothing is there, in seconds of the time line. `files` are the names of those that should be
+    there, and cannot be read."""
+    begin: float
+    end: float
+    files: list = field(default_factory=list)
+
+
+def segment_of(path):
+    """The Segment of a file. Looks into the file, which takes some hundredths of a second."""
+    fault = common.fault_of(path)
+    facts = None if fault else clip_facts.facts_of(path)
+    return Segment(path, facts, fault or ("" if facts else "there is no video in it, or it cannot be read"),
+                   clock_names.named(path))
+
+
+def usual(segments):
+    """The usual length of a file in seconds."""
+    lengths = [each.length for each in segments if each.length]
+    return statistics.median(lengths) if lengths else UNKNOWN
+
+
+def length_of(segments):
+    """About how many seconds a recording has, with its holes."""
+    readable, other = [each for each in segments if each.facts], usual(segments)
+    total = sum(each.length or other for each in segments)
+    if readable and readable[0].clock and readable[-1].clock:
+        total = max(total, (readable[-1].clock - readable[0].clock).total_seconds() + (readable[-1].length or other))
+    return total
+
+
+def overlaps(segments):
+    """How many of these files, which have clock times, begin before those before them end."""
+    count, before = 0, None
+    for each in segments:
+        count += bool(before) and gap(before, each, before.length or 0) < -TOLERANCE
+        before = each
+    return count
+
+
+def gap(before, after, length):
+    """The seconds between the end of a file that lasts `length` seconds, and the beginning of the next one."""
+    return (after.clock - before.clock).total_seconds() - length
+
+
+def set_clocks(segments):
+    """Gives files their clock times: those of the names if all that can be read have them, otherwise those that all
+    containers have, otherwise none. Returns whether there are some."""
+    readable = [each for each in segments if each.facts]
+    if readable and all(each.named for each in readable):
+        for each in segments:
+            each.clock = each.named and clock_names.zoned(each.named.clock)
+    else:
+        known = readable and all(each.facts.began for each in readable)
+        for each in segments:
+            each.clock = each.facts.began if known and each.facts else None
+    return bool(readable) and bool(readable[0].clock)
+
+
+def set_folds(segments):
+    """Where the clock was set back at the end of summer time, the second one of two equal hours is the right one, if
+    the file then begins where the one before ends."""
+    before = None
+    for each in segments:
+        if before and each.named and not each.named.clock.tzinfo and before.clock and each.clock:
+            later = clock_names.zoned(each.named.clock, fold=1)
+            if gap(before, each, before.length or 0) < -TOLERANCE:
+                moved = (later - each.clock).total_seconds()
+                each.clock = later if gap(before, each, before.length or 0) + moved >= -TOLERANCE else each.clock
+        before = each if each.clock else before
+
+
+def changed(path):
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return 0
+
+
+def ordered(segments):
+    """The files in the order of time: by their clock times, unless these overlap, because somebody set the clock back.
+    Then the order of the names, of the containers' clocks, or in which files were written, is right if fewer files
+    overlap in it. Files without clock times are in the natural order of their names."""
+    by_name = sorted(segments, key=lambda each: clock_names.natural(each.path))
+    if not set_clocks(by_name):
+        return by_name
+    readable = [each for each in by_name if each.facts]
+    orders = [sorted(readable, key=lambda each: each.clock), readable,
+              sorted(readable, key=lambda each: changed(each.path))]
+    if all(each.facts.began for each in readable):
+        orders.append(sorted(readable, key=lambda each: each.facts.began))
+    best = min(orders, key=overlaps)
+    set_folds(best)
+    broken = [each for each in by_name if not each.facts]
+    return inserted(best, broken, by_name)
+
+
+def inserted(segments, broken, by_name):
+    """Files with those that cannot be read: by their clock times, or behind that whose name is before theirs."""
+    segments = list(segments)
+    for each in broken:
+        if each.clock:
+            place = max((i + 1 for i, other in enumerate(segments) if other.clock and other.clock <= each.clock),
+                        default=0)
+        else:
+            names = [id(other) for other in by_name[:by_name.index(each)]]
+            place = max((i + 1 for i, other in enumerate(segments) if id(other) in names), default=0)
+        segments.insert(place, each)
+    return segments
+
+
+def recordings(segments, join="auto"):
+    """Lists of files that are one recording, each in the order of time. With `auto` these are files with clock times
+    whose names have all else in common, without a hole of more than PAUSE, and of which at least two touch each other.
+    All other files are lists of their own. `all`: all files are one recording; `none`: each one is."""
+    if join == "all":
+        return [ordered(segments)] if segments else []
+    series = {}
+    for each in segments:
+        key = each.named.series if each.named and join == "auto" else (os.path.dirname(each.path),)
+        series.setdefault(key, []).append(each)
+    found = []
+    for files in series.values():
+        runs = runs_of(ordered(files)) if join == "auto" else []
+        joined = {id(each) for run in runs for each in run}
+        found += runs + [[each] for each in files if id(each) not in joined]
+    place = {id(each): i for i, each in enumerate(segments)}
+    return sorted(found, key=lambda run: min(place[id(each)] for each in run))
+
+
+def runs_of(segments):
+    """Of files in the order of time, those that are recordings of several files."""
+    if not any(each.clock for each in segments if each.facts):
+        return []
+    runs, before, length = [], None, usual(segments)
+    for each in segments:
+        if before and each.clock and abs(gap(before, each, before.length or length)) > PAUSE:
+            runs.append([])
+        if not runs:
+            runs.append([])
+        runs[-1].append(each)
+        before = each if each.clock else before
+    return [run for run in runs if is_one(run)]
+
+
+def is_one(run):
+    """Whether files are one recording: more of them touch than overlap."""
+    readable = [each for each in run if each.facts]
+    length = usual(readable)
+    pairs = [(before, gap(before, after, before.length or length)) for before, after in zip(readable, readable[1:])]
+    touching = sum(abs(space) <= min(TOLERANCE, (before.length or length) / 4) for before, space in pairs)
+    named = all(each.named for each in readable)  # otherwise they may be files that were made at the same time
+    same = named or len({(each.facts.codec, each.facts.width, each.facts.height) for each in readable}) == 1
+    return same and touching > sum(space < -TOLERANCE for _, space in pairs)
+
+
+class TimeLine:
+    """Places the files of a recording one after the other, while they are read: only then it is known where each one
+    ends. `clocks` are pairs of a time of the line in seconds and the clock time there, for each place at which the
+    clock jumps; `set_back` are pairs of the name of a file and the seconds by which it was set back before that."""
+
+    def __init__(self, segments):
+        self.usual, self.end = usual(segments), 0.0
+        self.holes, self.clocks, self.set_back = [], [], []
+        self.before, self.began, self.waiting = None, 0.0, []  # the last file that was placed, and those to be named
+
+    def place(self, segment):
+        """Where a file begins that follows the ones before. One that cannot be read is noted by miss()."""
+        begin = self.begin_of(segment)
+        if begin > self.end or self.waiting:
+            self.holes.append(Hole(self.end, max(begin, self.end), self.waiting))
+        self.waiting, self.before, self.began, self.end = [], segment, begin, begin
+        if segment.clock and (clock := self.clock_at(begin)) != segment.clock:
+            if clock is None or abs((segment.clock - clock).total_seconds()) > TOLERANCE:
+                self.clocks.append((begin, segment.clock))
+        return begin
+
+    def begin_of(self, segment):
+        if not self.before:
+            return self.end
+        if not (segment.clock and self.before.clock):
+            return self.end
+        space = gap(self.before, segment, self.end - self.began)
+        if space < -TOLERANCE:
+            self.set_back.append((segment.name, -space))
+        return self.end + space if space > TOLERANCE else self.end
+
+    def reach(self, end):
+        """Notes that the file that was placed last has pictures until `end`."""
+        self.end = max(self.end, end)
+
+    def miss(self, segment):
+        """Notes a file that cannot be read."""
+        if not self.before and not self.waiting and segment.clock:
+            self.before = segment  # the time line begins with it
+        if not segment.clock:  # it is as long as others
+            self.holes.append(Hole(self.end, self.end + self.usual, [segment.name]))
+            self.end += self.usual
+        else:
+            self.waiting.append(segment.name)
+            self.last_missing = segment
+
+    def finish(self):
+        """Notes the files at the end that could not be read."""
+        if self.waiting:
+            begin = self.begin_of(self.last_missing) if self.before is not self.last_missing else self.end
+            self.holes.append(Hole(self.end, begin + self.usual, self.waiting))
+            self.waiting = []
+
+    def clock_at(self, time):
+        return clock_at(self.clocks, time)
+
+    def sentence(self, holes):
+        """What people read about holes and about a clock that was set back; empty if there is nothing to say."""
+        return "; ".join(filter(None, [
+            about_holes([hole for hole in holes if not hole.files], self.clocks, "nothing was recorded"),
+            about_holes([hole for hole in holes if hole.files], self.clocks, "files could not be read"),
+            *(f"the clock was set back by {words_of(seconds)} before {name}" for name, seconds in self.set_back)]))
+
+
+def clock_at(clocks, time):
+    """The clock time of a time of the line in seconds, by TimeLine.clocks; None if there is none."""
+    known = [each for each in clocks if each[0] <= time][-1:] or clocks[:1]
+    return known[0][1] + datetime.timedelta(seconds=time - known[0][0]) if known else None
+
+
+def words_of(seconds):
+    """A length of time for people: 95 → 1 min 35 s."""
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    parts = (hours, "h"), (minutes, "min"), (rest, "s")
+    return " ".join(f"{number} {unit}" for number, unit in parts if number)
+
+
+def place_of(time, clocks):
+    """A time of the line for people: its clock time, if it has one."""
+    clock = clock_at(clocks, time)
+    return f"{clock:%Y-%m-%d %H:%M:%S}" if clock else words_of(time)
+
+
+def about_holes(holes, clocks, what):
+    """A sentence about holes, or an empty text."""
+    if not holes:
+        return ""
+    places = [f"{place_of(hole.begin, clocks)}, {words_of(hole.end - hole.begin)}" for hole in holes[:LISTED]]
+    more = f" and {len(holes) - LISTED} more" if len(holes) > LISTED else ""
+    count = "1 hole" if len(holes) == 1 else f"{len(holes)} holes"
+    return f"{count}, where {what} (from {'; '.join(places)}{more})"
