@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What a video file says about itself, and its video in another container, without encoding it again."""
 import datetime
+import re
 from dataclasses import dataclass
 from typing import Optional
 
@@ -46,6 +47,7 @@ class Facts:
     sounds: tuple = ()
     unheard: str = ""
     rate: Optional[float] = None  # frames in a second, as the container says
+    setup: str = ""  # of a decoder, if the container has it (codec_data)
     length: Optional[float] = None  # in seconds, as far as GStreamer knows it: some containers declare none
 
     @property
@@ -109,6 +111,7 @@ def facts_of(path):
                  length / Gst.SECOND if known else None, next(filter(None, map(began_of, all_tags)), None), turned,
                  tuple(sound.get_caps() for sound in found.get_audio_streams()),
                  rate=video.get_framerate_num() / video.get_framerate_denom() if video.get_framerate_num() else None,
+                 setup="".join(re.findall(r"codec_data=\(buffer\)(\w+)", video.get_caps().to_string())),
                  length=None if length in (0, Gst.CLOCK_TIME_NONE) else length / Gst.SECOND)
 
 

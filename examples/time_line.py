@@ -212,6 +212,8 @@ class TimeLine:
     def place(self, segment):
         """Where a file begins that follows the ones before. One that cannot be read is noted by miss()."""
         begin = self.begin_of(segment)
+        if self.before and begin == self.end and (space := self.space_before(segment)) < -TOLERANCE:
+            self.set_back.append((segment.name, -space))
         if begin > self.end or self.waiting:
             self.holes.append(Hole(self.end, max(begin, self.end), self.waiting))
         self.waiting, self.before, self.began, self.end = [], segment, begin, begin
@@ -220,14 +222,15 @@ class TimeLine:
                 self.clocks.append((begin, segment.clock))
         return begin
 
+    def space_before(self, segment):
+        """The seconds between what was placed last and a file, by their clock times; 0 without these."""
+        if not (self.before and self.before.clock and segment.clock):
+            return 0
+        return gap(self.before, segment, self.end - self.began)
+
     def begin_of(self, segment):
-        if not self.before:
-            return self.end
-        if not (segment.clock and self.before.clock):
-            return self.end
-        space = gap(self.before, segment, self.end - self.began)
-        if space < -TOLERANCE:
-            self.set_back.append((segment.name, -space))
+        """Where a file would begin that comes next."""
+        space = self.space_before(segment)
         return self.end + space if space > TOLERANCE else self.end
 
     def reach(self, end):

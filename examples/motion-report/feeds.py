@@ -70,9 +70,11 @@ class Recording:
     """The files args.recording, which follow each other."""
 
     def __init__(self, pipeline, args, findings, _):
-        self.findings = findings
+        self.findings, start = findings, args.part.start
+        self.start = start.time / common.Gst.SECOND if start and start.time else 0
+        counted = args.part.end and args.part.end.time is None  # in frames, so that each one is needed
         self.files = playlist.Playlist(pipeline, pipeline.get_by_name("decoded").get_static_pad("sink"),
-                                       args.recording, args.track)
+                                       args.recording, args.track, 0 if counted else self.start)
 
     @contextlib.contextmanager
     def watch(self):
@@ -105,5 +107,6 @@ class Recording:
         over = gate.over
         self.findings.track = self.files.track_sentence
         self.findings.lose([span for span in result.lost if over is None or span.begin < over])
-        self.findings.set_line(line, over)
+        self.findings.parts = self.files.parts
+        self.findings.set_line(line, self.start, over)
         self.findings.incomplete = self.files.sentence()

@@ -78,6 +78,7 @@ class Findings:
     lost: list = field(default_factory=list)  # what could not be read, as losses.Span
     holes: list = field(default_factory=list)  # between the files of a recording, as time_line.Hole
     clocks: list = field(default_factory=list)  # pairs of a time and the clock time there, where the clock jumps
+    parts: list = field(default_factory=list)  # the files of a recording, as clips_over_files.Part
     remark: str = ""  # about holes and the clock of a recording
     stopped: bool = False  # by Ctrl-C
     declared: float = 0  # length of the clip in seconds, as far as the pipeline knows it
@@ -111,15 +112,20 @@ class Findings:
     def lose(self, spans):
         """Notes what could not be read. No motion lasts through it."""
         self.lost = spans
+        self.split(spans)
+
+    def split(self, spans):
+        """Ends motion before times without frames, and begins it anew behind them."""
         for span in spans:
             self.runs = [part for begin, end in self.runs for part in (
                 [[begin, min(end, span.begin)], [span.end, end]] if begin < span.begin and span.end <= end else
                 [[begin, end]])]
 
-    def set_line(self, line, over=None):
-        """Notes the holes and clock times of a time_line.TimeLine, up to the time at which the analysed part is
-        over."""
-        self.holes = [hole for hole in line.holes if over is None or hole.begin < over]
+    def set_line(self, line, begin=0, over=None):
+        """Notes the holes and clock times of a time_line.TimeLine, from the time at which the analysed part begins to
+        that at which it is over."""
+        self.holes = [hole for hole in line.holes if hole.end > begin and (over is None or hole.begin < over)]
+        self.split(self.holes)
         self.clocks, self.remark = line.clocks, line.sentence(self.holes)
 
     def clock_at(self, time):

@@ -25,10 +25,14 @@ import contextlib
 import os
 import pathlib
 import sys
+from dataclasses import dataclass
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import clip_facts  # noqa: E402
+import clip_formats  # noqa: E402
+import clip_streams  # noqa: E402
 import clips_of_events  # noqa: E402
+import clips_over_files  # noqa: E402
 import common  # noqa: E402
 import containers  # noqa: E402
 import inputs  # noqa: E402
@@ -52,14 +56,27 @@ import tables  # noqa: E402
 
 INCOMPLETE = 3  # exit status
 LISTED = 30  # objects that are printed; objects.csv has all
+LONGEST = 1e9  # seconds: no video is longer
 
 
-def title_of(clip):
+def name_of(clip):
     """The name of a clip for people, without a password."""
     if not clip:
         return "a synthetic scene"
     path = uris.path_of(clip)
     return uris.shown(clip) if path is None else os.fsencode(pathlib.Path(path).name).decode(errors="replace")
+
+
+def title_of(args):
+    """What is reported."""
+    return args.title if args.recording else name_of(args.clip)
+
+
+def files_of(args):
+    """The paths of the files that are analysed; none for a camera."""
+    if args.recording:
+        return [each.path for each in args.recording]
+    return [args.clip] if args.clip and os.path.isfile(args.clip) else []
 
 
 def make_folder(folder):
@@ -84,9 +101,8 @@ def report(args, folder):
 
 def report_into(args, folder):
     """As report(), into a folder that is there."""
-    title, is_file = (args.title if args.recording else title_of(args.clip)), (
-        bool(args.clip) and not args.recording and os.path.isfile(args.clip))
-    facts = clip_facts.facts_of(args.clip) if is_file else None
+    title, files = title_of(args), files_of(args)
+    facts = clip_facts.facts_of(args.clip) if files and not args.recording else None
     shown = facts if args.track == 1 else None  # players take the first track of a file
     encoding, suffix = media.encoder() if page_video.needs_encoding(shown) else ("", "")
     try:
@@ -115,9 +131,9 @@ def report_into(args, folder):
         elif video.path:
             page_video.put_beside(video, file, folder)
         page.write(findings, args, title, folder, video, data, facts)
-        page_video.forget(folder, video.path, is_file and args.clip)
+        page_video.forget(folder, video.path, files)
         if not args.clips:
-            clips_of_events.forget_listed(folder / "clips", is_file and args.clip)
+            clips_of_events.forget_listed(folder / "clips", files)
     return findings
 
 
@@ -133,34 +149,58 @@ def judge(args, findings, facts):
 
 
 def cut_events(args, findings, facts, video, folder):
-    """Cuts a clip for each event out of the file, or out of the page's video where that is impossible. Events name
-    their clips. Raises a Failure; then those that were cut until then are there."""
-    # The page has a video that people can play.
-    whole = clips_of_events.can_cut(facts) and facts.codec not in clip_facts.OLD and args.track == 1
-    path, inner = (args.clip, facts) if whole else (video.path, video.path and clip_facts.facts_of(video.path))
-    if not clips_of_events.can_cut(inner):
-        clips_of_events.forget_listed(folder / "clips", facts and args.clip)
+    """Cuts a clip for each event out of the file or the files of the recording, or out of the page's video where that
+    is impossible. Events name their clips. Raises a Failure; then those that were cut until then are there."""
+    files, inner = sources_of(args, findings, facts, video)
+    if not clip_formats.can_cut(inner):
+        clips_of_events.forget_listed(folder / "clips", files_of(args))
         raise common.Failure("there is no video to cut")
     events = [clips_of_events.Event(begin, end) for begin, end in findings.runs] if args.clips == "motions" else [
         clips_of_events.Event(visit["entered"], visit["left"], visit["id"]) for visit in findings.visits]
     try:
-        clips_of_events.cut(path, inner, events, folder / "clips", args.before, args.after, facts and facts.began,
-                            0 if whole else video.begins, name=title_of(args.clip))
+        clips_of_events.cut(files.path, inner, events, folder / "clips", args.before, args.after, findings.clock_at,
+                            files.offset, name=title_of(args), reader=files.reader)
         if args.stamp:
-            stamp_clips(events, inner, folder / "clips", facts and facts.began, title_of(args.clip))
+            stamp_clips(events, inner, folder / "clips", findings.clock_at, title_of(args))
     finally:
         findings.clips = {(event.begin, event.number): f"clips/{event.row['file']}" for event in events if event.row}
-        sound = clips_of_events.left_out(inner)
+        sound = clip_formats.left_out(inner)
         count = len({event.row["file"] for event in events if event.row})
         findings.cut = f"{count}, in {folder / 'clips'}{': ' * bool(sound)}{sound}"
 
 
-def stamp_clips(events, facts, folder, began, name):
+@dataclass
+class Source:
+    """What events are cut out of: the arguments `path`, `offset` and `reader` of clips_of_events.cut()."""
+    path: object
+    offset: float = 0
+    reader: object = clip_streams.Reader
+
+
+def sources_of(args, findings, facts, video):
+    """The Source of clips of events, and its facts: of what the clip itself has, or the page's video, which
+    people can play."""
+    beside = video.path and clip_facts.facts_of(video.path)
+    if args.recording:
+        whole = beside and clips_over_files.Part(video.path, beside, video.begins, LONGEST)
+
+        def reader(_, facts, until):
+            return clips_over_files.Readers([] if args.track != 1 else findings.parts, whole, until, bool(facts.unheard))
+
+        first = findings.parts[0].facts if findings.parts and args.track == 1 else beside
+        return Source([*files_of(args), *([video.path] if video.path else [])], 0, reader), (
+            first if clip_formats.can_cut(first) else beside)
+    if clip_formats.can_cut(facts) and facts.codec not in clip_facts.OLD and args.track == 1:
+        return Source(args.clip), facts
+    return Source(video.path, video.begins), beside
+
+
+def stamp_clips(events, facts, folder, clock, name):
     """Burns the time into the clips of events that are cut out."""
     rows = list({id(event.row): event.row for event in events if event.row}.values())
     try:
         for row in rows:
-            stamp.burn(row, folder, began)
+            stamp.burn(row, folder, clock(row["begin_s"]))
     finally:
         clips_of_events.write_lists(rows, folder, name, facts.rate)
 
@@ -209,7 +249,7 @@ def report_several(args, out):
         print(f"{jobs[0].title}: {len(jobs[0].files)} files are one recording")
         return INCOMPLETE if one(jobs[0], out).incomplete else 0
     make_folder(out)
-    title = title_of(os.path.abspath(args.inputs[0])) if len(args.inputs) == 1 else f"{len(args.inputs)} inputs"
+    title = name_of(os.path.abspath(args.inputs[0])) if len(args.inputs) == 1 else f"{len(args.inputs)} inputs"
     failed, incomplete = batch.each(jobs, others, title, out, one)
     return 1 if failed else INCOMPLETE if incomplete else 0
 

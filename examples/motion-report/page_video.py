@@ -62,10 +62,10 @@ def put_beside(video, unfinished, folder):
     video.path = str(target)
 
 
-def forget(folder, kept, clip):
-    """Removes the videos of an earlier run, except for `kept` and for the clip itself."""
+def forget(folder, kept, clips):
+    """Removes the videos of an earlier run, except for `kept` and for the clips themselves."""
     for target in (folder / f"report.{suffix}" for suffix in SUFFIXES):
-        if str(target) != kept and not (clip and os.path.realpath(clip) == os.path.realpath(target)):
+        if str(target) != kept and os.path.realpath(target) not in map(os.path.realpath, clips):
             with contextlib.suppress(OSError):
                 target.unlink()
 

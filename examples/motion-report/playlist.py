@@ -12,6 +12,7 @@ of them first; with concat, as with a uridecodebin3 that goes on, a file that ca
 from dataclasses import dataclass, field
 
 import clip_facts
+import clips_over_files
 import common
 import containers
 import losses
@@ -21,6 +22,7 @@ import upright
 import uris
 from common import Gst
 
+NEAR = 2.0  # seconds by which a file may be longer than its container says
 DONE = "file-ended"  # the name of a message of the pipeline, in the main thread's order
 # Between the queue and what analyses; Playlist.keep_caps() sets the caps.
 FITTED = "videoscale name=fitted add-borders=true ! capsfilter name=canvas ! capssetter name=steady replace=true"
@@ -38,11 +40,13 @@ class Result:
 
 class Playlist:
     """Plays time_line.Segments into a sink pad of a pipeline, which posts the message DONE after each of them: then
-    next() must be called. `track` is the number of the video track. It begins before the pipeline plays."""
+    next() must be called. `track` is the number of the video track. It begins before the pipeline plays. Files that end
+    before `start` seconds are not opened."""
 
-    def __init__(self, pipeline, pad, segments, track=1):
+    def __init__(self, pipeline, pad, segments, track=1, start=0):
         self.pipeline, self.pad, self.track = pipeline, pad, track
         self.waiting, self.line, self.result = list(segments), time_line.TimeLine(segments), Result()
+        self.start, self.parts = start, []
         self.segment = self.bin = self.losses = self.tracks = None
         self.track_sentence, self.stopped = "", False
         # Of the file that plays: where it begins, the stream time of its first frame, the end of its last one, all in
@@ -60,11 +64,10 @@ class Playlist:
             if event.type == Gst.EventType.CAPS and not done:
                 done.append(True)
                 caps = event.parse_caps()
-                size = ",".join(f"{name}={value}" for name, value in zip(
-                    ("width", "height"), common.size_of_caps(caps)))
-                form, = common.fields_of(caps, "format")
+                names = "format", "width", "height", "colorimetry"
+                fields = [f"{name}={value}" for name, value in zip(names, common.fields_of(caps, *names)) if value]
                 steady.set_property("caps", caps)
-                canvas.set_property("caps", Gst.Caps.from_string(f"video/x-raw,format={form},{size}"))
+                canvas.set_property("caps", Gst.Caps.from_string(",".join(["video/x-raw", *fields])))
             return Gst.PadProbeReturn.OK
 
         canvas.get_static_pad("sink").add_probe(Gst.PadProbeType.EVENT_DOWNSTREAM, on_event)
@@ -75,10 +78,14 @@ class Playlist:
         self.close()
         while self.waiting and not self.stopped:
             segment = self.waiting.pop(0)
-            if not segment.fault:
+            if not segment.fault and segment.length and self.line.begin_of(segment) + segment.length < self.start - NEAR:
+                self.result.read += 1
+                self.line.reach(self.line.place(segment) + segment.length)
+            elif not segment.fault:
                 self.open(segment)
                 return True
-            self.miss(segment, segment.fault)
+            else:
+                self.miss(segment, segment.fault)
         self.line.finish()
         self.stop()
         return self.result.read > 0
@@ -183,6 +190,8 @@ class Playlist:
                 self.miss(segment, self.error or "there is no frame in it")
             return
         self.result.read += 1
+        self.parts.append(clips_over_files.Part(segment.path, segment.facts, self.begin / Gst.SECOND,
+                                                (self.begin + self.last) / Gst.SECOND, self.first / Gst.SECOND))
         begin, end = self.begin / Gst.SECOND, (self.begin + self.last) / Gst.SECOND
         spans = self.losses.result(self.ended and not self.error and not self.stopped)
         move = begin - self.first / Gst.SECOND

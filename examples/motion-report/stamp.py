@@ -5,7 +5,7 @@ import datetime
 import os
 
 import clip_facts
-import clips_of_events
+import clip_formats
 import common
 from common import GLib, Gst
 
@@ -14,28 +14,29 @@ import media
 CLOCK, STREAM = "%Y-%m-%d %H:%M:%S", "%H:%M:%S"
 
 
-def epoch_of(began, begin):
-    """What is shown at the beginning of a clip that begins at `begin` seconds, and in which format."""
-    when = (began or datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)) + datetime.timedelta(seconds=begin)
+def epoch_of(clock, begin):
+    """What is shown at the beginning of a clip that begins at `begin` seconds, which is the time `clock` of the day or
+    None, and in which format."""
+    when = clock or datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc) + datetime.timedelta(seconds=begin)
     zone = GLib.TimeZone.new_offset(round(when.utcoffset().total_seconds()))
     return (GLib.DateTime.new(zone, when.year, when.month, when.day, when.hour, when.minute,
-                              when.second + when.microsecond / 1e6), CLOCK if began else STREAM)
+                              when.second + when.microsecond / 1e6), CLOCK if clock else STREAM)
 
 
-def burn(row, folder, began):
-    """Burns the time into the clip of a row of the lists. The row gets the name of the new file, which replaces the old
+def burn(row, folder, clock):
+    """Burns the time into the clip of a row of the lists, which begins at the time `clock` of the day, or None. The row gets the name of the new file, which replaces the old
     one. Raises a Failure."""
     encode, parser, muxer, suffix = media.clip_encoder()
     path = os.path.join(folder, row["file"])
     facts = clip_facts.facts_of(path)
     if not facts:
         raise common.Failure(f"cannot read {path}")
-    if not all(clips_of_events.held(muxer, caps) for caps in facts.sounds):
-        muxer, suffix = clips_of_events.MATROSKA, "mkv"
+    if not all(clip_formats.held(muxer, caps) for caps in facts.sounds):
+        muxer, suffix = clip_formats.MATROSKA, "mkv"
     sounds = " ".join(f"queue name=sound{number} max-size-time=0 max-size-bytes=0 max-size-buffers=0 ! "
-                      f"{clips_of_events.parser_of(caps)} ! file.audio_{number}"
+                      f"{clip_formats.parser_of(caps)} ! file.audio_{number}"
                       for number, caps in enumerate(facts.sounds))
-    epoch, form = epoch_of(began, row["begin_s"])
+    epoch, form = epoch_of(clock, row["begin_s"])
     with common.Unfinished(folder) as file:
         pipeline = common.parse(
             "uridecodebin name=clip expose-all-streams=false queue name=video ! videoconvert ! "
@@ -43,7 +44,7 @@ def burn(row, folder, began):
             "shaded-background=true ! "
             f"videoconvert ! {encode} ! {parser} ! queue ! file.video_0 {sounds} {muxer} name=file ! filesink name=out",
             clip={"uri": common.uri_of(path), "caps": Gst.Caps.from_string(
-                ";".join(["video/x-raw(ANY)", *map(clips_of_events.plain, facts.sounds)]))},
+                ";".join(["video/x-raw(ANY)", *map(clip_formats.plain, facts.sounds)]))},
             time={"datetime-epoch": epoch, "datetime-format": form},
             out={"location": common.location_of(file.stream)})
 

@@ -43,6 +43,7 @@ import time
 
 sys.path.insert(1, str(pathlib.Path(__file__).resolve().parent.parent))  # elsewhere all files are in one folder
 import clip_facts  # noqa: E402
+import clip_formats  # noqa: E402
 import clips_of_events  # noqa: E402
 import common  # noqa: E402
 import containers  # noqa: E402
@@ -219,14 +220,14 @@ def cut(request):
     try:
         if not path or not os.path.isfile(path):
             raise common.Failure("it is no file")
-        if not clips_of_events.can_cut(facts):
+        if not clip_formats.can_cut(facts):
             clips_of_events.forget_listed(wanted["folder"], path)
-            raise common.Failure(clips_of_events.why_not(facts))
+            raise common.Failure(clip_formats.why_not(facts))
         clips_of_events.cut(path, facts, events, wanted["folder"], wanted["before"], wanted["after"], facts.began,
                             until=time.monotonic() + request["timeout"])
     except common.Failure as failure:
         error = str(failure).removeprefix(uris.name_of(request["uri"]) + ": ")
-    return {"status": "failed" if error else "ok", "error": error, "remark": clips_of_events.left_out(facts),
+    return {"status": "failed" if error else "ok", "error": error, "remark": clip_formats.left_out(facts),
             "rows": [event.row for event in events]}
 
 

@@ -24,6 +24,8 @@ import common  # noqa: E402
 from common import Gst  # noqa: E402
 import analysis  # noqa: E402
 import clip_facts  # noqa: E402
+import clip_formats  # noqa: E402
+import clip_streams  # noqa: E402
 import clips_of_events  # noqa: E402
 import edl  # noqa: E402
 import findings  # noqa: E402
@@ -63,7 +65,7 @@ def stream_times_of(path):
     """As times_of(), where the file has them."""
     pipeline = common.parse(f"{common.DECODER} name=clip ! appsink name=sink sync=false",
                             clip={"uri": common.uri_of(path)})
-    return [clips_of_events.stream_time(sample, sample.get_buffer().pts) / Gst.SECOND
+    return [clip_streams.stream_time(sample, sample.get_buffer().pts) / Gst.SECOND
             for sample in common.samples(pipeline)]
 
 
@@ -216,7 +218,7 @@ class Events(Clips):
                 continue
             clip = make(self.folder / name, encoder, 200)
             facts = clip_facts.facts_of(clip)
-            self.assertTrue(clips_of_events.can_cut(facts))
+            self.assertTrue(clip_formats.can_cut(facts))
             events = [clips_of_events.Event(3.5, 4.0), clips_of_events.Event(0.5, 1, 12),
                       clips_of_events.Event(7.5, 7.9)]
             rows = clips_of_events.cut(clip, facts, events, self.folder / "clips", before=1, after=0.5)
@@ -278,7 +280,7 @@ class Events(Clips):
         for when, first in ((None, 0), (began, 0.6)):
             (row,) = clips_of_events.cut(clip, clip_facts.facts_of(clip), [clips_of_events.Event(2, 4)],
                                          self.folder / "clips", 0, 0, when)
-            stamp.burn(row, str(self.folder / "clips"), when)
+            stamp.burn(row, str(self.folder / "clips"), when and when + datetime.timedelta(seconds=row["begin_s"]))
             pipeline = common.parse(f"{common.DECODER} name=clip ! videoconvert ! video/x-raw,format=GRAY8 ! "
                                     "appsink name=sink sync=false",
                                     clip={"uri": common.uri_of(str(self.folder / "clips" / row["file"]))})
@@ -290,7 +292,7 @@ class Events(Clips):
             changes = [abs(one.astype(int) - other).max() > 40 for one, other in zip(pictures, pictures[1:])]
             found = [(index + 1) / 25 for index, changed in enumerate(changes) if changed]
             self.assertTrue(found and all(abs(one - first - round(one - first)) < 0.1 for one in found), found)
-        epoch, form = stamp.epoch_of(began, 3.5)
+        epoch, form = stamp.epoch_of(began + datetime.timedelta(seconds=3.5), 3.5)
         self.assertEqual(epoch.format(form), "2024-03-01 00:00:01")
         epoch, form = stamp.epoch_of(None, 3723.5)
         self.assertEqual(epoch.format(form), "01:02:03")
@@ -298,40 +300,40 @@ class Events(Clips):
     def test_pictures_before_the_key_frame_are_left_out(self):
         """Matroska with open GOPs: what follows the key frame may be shown before it, and has no decoding time."""
         clip = make(self.folder / "a.mkv", f"{H264} ! matroskamux", 50)
-        with clips_of_events.Reader(clip, clip_facts.facts_of(clip)) as reader:
+        with clip_streams.Reader(clip, clip_facts.facts_of(clip)) as reader:
             given = [sample for _, sample in reader.samples(int(1.5e9), int(1.9e9)) if sample]
         self.assertEqual([given[0].get_buffer().pts, given[0].get_buffer().dts], [Gst.SECOND, Gst.CLOCK_TIME_NONE])
         with open(self.folder / "cut.mp4", "w+b") as stream:
-            found = clips_of_events.write([(0, sample) for sample in (
+            found = clip_streams.write([(0, sample) for sample in (
                 given[0], *(early(sample, i) for i, sample in enumerate(given[1:3])), *given[3:])],
                                           clip_facts.facts_of(clip), stream)
         self.assertEqual(found[0], Gst.SECOND)
         # Not decoded: the two were no leading pictures, and some decoders drop what refers to them.
         cut = str(self.folder / "cut.mp4")
-        with clips_of_events.Reader(cut, clip_facts.facts_of(cut)) as reader:
+        with clip_streams.Reader(cut, clip_facts.facts_of(cut)) as reader:
             self.assertEqual(sum(bool(sample) for _, sample in reader.samples(0, 10 * Gst.SECOND)), len(given) - 2)
 
     def test_what_does_not_come_is_a_failure(self):
         clip = make(self.folder / "a.mkv", f"{H264} ! matroskamux", 50)
         facts = clip_facts.facts_of(clip)
-        reader = clips_of_events.Reader(clip, facts)
+        reader = clip_streams.Reader(clip, facts)
         drop = Gst.PadProbeType.DATA_DOWNSTREAM, lambda *_: Gst.PadProbeReturn.DROP
         reader.sinks[0].get_static_pad("sink").add_probe(*drop)  # so that nothing comes
-        with unittest.mock.patch.object(clips_of_events, "PATIENCE", 0):
+        with unittest.mock.patch.object(clip_streams, "PATIENCE", 0):
             with self.assertRaisesRegex(common.Failure, "did not open within 0 s"), reader:
                 self.fail()
         lost = {facts.codec: ("h264parse ! valve drop=true", "mp4mux", "mp4")}  # not even the end comes through
-        with clips_of_events.Reader(clip, facts) as reader, open(self.folder / "cut.mp4", "w+b") as stream:
-            with (unittest.mock.patch.object(clips_of_events, "PATIENCE", 0),
-                  unittest.mock.patch.dict(clips_of_events.FORMATS, lost)):
+        with clip_streams.Reader(clip, facts) as reader, open(self.folder / "cut.mp4", "w+b") as stream:
+            with (unittest.mock.patch.object(clip_streams, "PATIENCE", 0),
+                  unittest.mock.patch.dict(clip_formats.FORMATS, lost)):
                 with self.assertRaisesRegex(common.Failure, "not written to its end within 0 s"):
-                    clips_of_events.write(reader.samples(0, int(2e9)), facts, stream)
+                    clip_streams.write(reader.samples(0, int(2e9)), facts, stream)
 
     def test_a_slow_disk_holds_the_reader(self):
         """What waits to be written does not grow, and an error ends the wait."""
         slow = {"image/jpeg": ("identity sleep-time=500", "matroskamux", "mkv")}
         facts, segment, waiting = unittest.mock.Mock(codec="image/jpeg", sounds=()), Gst.Segment(), []
-        push = clips_of_events.Writer.push
+        push = clip_streams.Writer.push
         segment.init(Gst.Format.TIME)
 
         def given():
@@ -345,20 +347,20 @@ class Events(Clips):
             push(writer, number, sample)
             waiting.append(writer.queued(writer.sources[number]))
 
-        with (unittest.mock.patch.object(clips_of_events.Writer, "push", watched),
-              unittest.mock.patch.object(clips_of_events, "QUEUED", 3000),
-              unittest.mock.patch.dict(clips_of_events.FORMATS, slow)):
+        with (unittest.mock.patch.object(clip_streams.Writer, "push", watched),
+              unittest.mock.patch.object(clip_streams, "QUEUED", 3000),
+              unittest.mock.patch.dict(clip_formats.FORMATS, slow)):
             with open(self.folder / "cut.mkv", "w+b") as stream:
-                clips_of_events.write(given(), facts, stream)
+                clip_streams.write(given(), facts, stream)
             self.assertLessEqual(max(waiting), 3000)
             with open("/dev/full", "wb") as stream, self.assertRaises(common.Failure):
-                clips_of_events.write(given(), facts, stream)
+                clip_streams.write(given(), facts, stream)
 
     def test_names_carry_the_time(self):
         began = datetime.datetime(2026, 1, 31, 23, 59, 58, tzinfo=datetime.timezone.utc)
         event = clips_of_events.Event(1, 2, 7)
         names = [clips_of_events.name_of(3, event, 3723.45, None, "mp4"),
-                 clips_of_events.name_of(3, event, 3.0, began, "mp4")]
+                 clips_of_events.name_of(3, event, 3.0, began + datetime.timedelta(seconds=3), "mp4")]
         self.assertEqual(names, ["01h02m03.4s_0003_object-7.mp4", "2026-02-01T00-00-01_0003_object-7.mp4"])
         for name in names:
             self.assertTrue(clips_of_events.NAME.fullmatch(name))
@@ -419,7 +421,7 @@ class Events(Clips):
             found = motion_report.report(args, self.folder / "out")
         self.assertEqual(found.incomplete, "not all events were cut out: the seek failed")
         self.assertIn("<strong>Incomplete:</strong> not all events were cut out: the seek failed", self.page())
-        with unittest.mock.patch.object(clips_of_events, "can_cut", return_value=False):
+        with unittest.mock.patch.object(clip_formats, "can_cut", return_value=False):
             self.assertIn("there is no video to cut", motion_report.report(args, self.folder / "out").incomplete)
         self.assertEqual(self.names(), ["frames.csv", "motion.jsonl", "objects.csv", "report.html"])
 

@@ -124,7 +124,7 @@ class PageTest(unittest.TestCase):
         for clip, title in (("rtsp://me:secret@host/x?user=me&password=secret", "rtsp://host/x?user=***&password=***"),
                             (None, "a synthetic scene"), ("folder/a.mp4", "a.mp4"),
                             ("file://localhost/folder/a%20b.mp4", "a b.mp4")):
-            self.assertEqual(motion_report.title_of(clip), title)
+            self.assertEqual(motion_report.name_of(clip), title)
 
     def test_texts_and_data_are_escaped(self):
         zone = '</script><b> {{video}} " &lt'

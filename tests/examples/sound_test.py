@@ -12,6 +12,8 @@ import unittest.mock
 sys.dont_write_bytecode = True
 import clips_test  # noqa: E402: first, because it finds the examples, and ends with 77 if something is missing
 import clip_facts  # noqa: E402
+import clip_formats  # noqa: E402
+import clip_streams  # noqa: E402
 import clips_of_events  # noqa: E402
 import common  # noqa: E402
 import numpy  # noqa: E402
@@ -54,7 +56,7 @@ def decoded(path, kind):
                             "appsink name=sink sync=false",
                             clip={"uri": common.uri_of(path)})
     pipeline.connect("deep-element-added", one_thread)
-    return [(clips_of_events.stream_time(sample, sample.get_buffer().pts) / Gst.SECOND, numpy.frombuffer(
+    return [(clip_streams.stream_time(sample, sample.get_buffer().pts) / Gst.SECOND, numpy.frombuffer(
         sample.get_buffer().extract_dup(0, sample.get_buffer().get_size()),
         numpy.float32 if kind == "audio" else numpy.uint8))
         for sample in common.samples(pipeline)]
@@ -76,7 +78,7 @@ def ticks_of(path):
 @unittest.skipUnless(clips_test.has("openh264enc", "h264timestamper"), "no openh264enc, or no h264timestamper")
 class Sound(clips_test.Clips):
     def sounds(self, path):
-        return [clips_of_events.plain(caps) for caps in clip_facts.facts_of(str(path)).sounds]
+        return [clip_formats.plain(caps) for caps in clip_facts.facts_of(str(path)).sounds]
 
     def check_in_step(self, clip, originals, original_ticks, row):
         """Each picture of a cut clip is that of the original at this time, and so is each tick. AVI has no times of
@@ -129,7 +131,7 @@ class Sound(clips_test.Clips):
                     self.skipTest(f"no {encoder.split()[0]}, or no {video.split()[0]}")
                 clip = make_with_sound(self.folder / name, video, muxer, encoder)
                 facts = clip_facts.facts_of(clip)
-                self.assertEqual((self.sounds(clip), clips_of_events.left_out(facts)), ([expected], ""))
+                self.assertEqual((self.sounds(clip), clip_formats.left_out(facts)), ([expected], ""))
                 events = [clips_of_events.Event(4.5, 5.0), clips_of_events.Event(0.2, 1.5),
                           clips_of_events.Event(7.0, 7.9)]
                 rows = clips_of_events.cut(clip, facts, events, self.folder / "clips", before=1, after=0.5)
@@ -178,12 +180,12 @@ class Sound(clips_test.Clips):
         clip = make_with_sound(self.folder / "a.mkv", clips_test.H264, "matroskamux", "voaacenc ! aacparse")
         facts = clip_facts.facts_of(clip)
         facts = dataclasses.replace(facts, sounds=(*facts.sounds, Gst.Caps.from_string("audio/x-siren")))
-        said = clips_of_events.left_out(facts)
+        said = clip_formats.left_out(facts)
         self.assertEqual(said, "sound is left out, because .mp4 cannot hold it: Siren")
         turned = dataclasses.replace(facts, turned=True)
-        self.assertEqual(clips_of_events.left_out(turned),
+        self.assertEqual(clip_formats.left_out(turned),
                          f"{said}; the clips are not turned, as players turn the file")
-        self.assertEqual(clips_of_events.sounds_of(facts), list(facts.sounds[:1]))
+        self.assertEqual(clip_formats.sounds_of(facts), list(facts.sounds[:1]))
         ((cut, _),) = self.cut(clip, (4.5, 5))
         self.assertEqual(self.sounds(cut), ["audio/mpeg,mpegversion=4"])
 
@@ -192,7 +194,7 @@ class Sound(clips_test.Clips):
         clip = make_with_sound(self.folder / "a.mp4", clips_test.H264, "mp4mux", "voaacenc ! aacparse")
         facts, events = clip_facts.facts_of(clip), [clips_of_events.Event(1, 1.5, 1),
                                                    clips_of_events.Event(4, 5, 2)]
-        with unittest.mock.patch.object(clips_of_events, "parser_of", return_value="identity error-after=5"):
+        with unittest.mock.patch.object(clip_formats, "parser_of", return_value="identity error-after=5"):
             rows = clips_of_events.cut(clip, facts, events, self.folder / "clips")
         self.assertEqual([event.row for event in events], rows)
         self.assertEqual(sorted(path.name for path in (self.folder / "clips").iterdir()),
@@ -201,7 +203,7 @@ class Sound(clips_test.Clips):
             cut = str(self.folder / "clips" / row["file"])
             self.assertEqual((self.sounds(cut), len(clips_test.times_of(cut))),
                              ([], round(25 * (row["end_s"] - row["begin_s"]))))
-        self.assertRegex(clips_of_events.left_out(facts), "^sound is left out: .")
+        self.assertRegex(clip_formats.left_out(facts), "^sound is left out: .")
 
     @unittest.skipUnless(clips_test.has("voaacenc"), "no voaacenc")
     def test_sound_that_begins_late_and_ends_early(self):
@@ -222,12 +224,12 @@ class Sound(clips_test.Clips):
         """The muxer waits for sound while more of the pictures comes than may wait, and the other way round."""
         clip = make_with_sound(self.folder / "a.mp4", clips_test.H264, "mp4mux", "voaacenc ! aacparse")
         facts = clip_facts.facts_of(clip)
-        with clips_of_events.Reader(clip, facts) as reader:
+        with clip_streams.Reader(clip, facts) as reader:
             given = list(reader.samples(0, 8 * Gst.SECOND))
         for first in 0, 1:
-            with (unittest.mock.patch.object(clips_of_events, "QUEUED", 2000),
+            with (unittest.mock.patch.object(clip_streams, "QUEUED", 2000),
                   open(self.folder / "cut.mp4", "w+b") as stream):
-                found = clips_of_events.write(sorted(given, key=lambda pair: pair[0] != first), facts, stream)
+                found = clip_streams.write(sorted(given, key=lambda pair: pair[0] != first), facts, stream)
             self.assertEqual(found, (0, 8 * Gst.SECOND))
             self.assertEqual(len(clips_test.times_of(str(self.folder / "cut.mp4"))), 200)
             _, begin, end = ticks_of(str(self.folder / "cut.mp4"))
