@@ -272,6 +272,15 @@ def clock_at(clocks, time):
     return known[0][1] + datetime.timedelta(seconds=time - known[0][0]) if known else None
 
 
+def clock_of_text(text):
+    """The clock time of a text in ISO 8601; None if it is none, or has no zone."""
+    try:
+        clock = datetime.datetime.fromisoformat(text or "")
+    except (TypeError, ValueError):
+        return None
+    return clock if clock.tzinfo else None
+
+
 def words_of(seconds):
     """A length of time for people: 95 → 1 min 35 s."""
     if seconds < 59.95:

@@ -185,7 +185,8 @@ def sources_of(args, findings, facts, video):
         whole = beside and clips_over_files.Part(video.path, beside, video.begins, LONGEST)
 
         def reader(_, facts, until):
-            return clips_over_files.Readers([] if args.track != 1 else findings.parts, whole, until, bool(facts.unheard))
+            parts = findings.parts if args.track == 1 else []
+            return clips_over_files.Readers(parts, whole, until, bool(facts.unheard))
 
         first = findings.parts[0].facts if findings.parts and args.track == 1 else beside
         return Source([*files_of(args), *([video.path] if video.path else [])], 0, reader), (

@@ -7,8 +7,8 @@
 
 A new segment event puts the frames of each file where its part of the time line is. All elements behind see a stream of
 which nothing changes: frames of another size or format are scaled and converted to those of the first file, and only
-their times tell the rate. So the background and objects live on. (splitmuxsrc wants files of one kind and looks into all
-of them first; with concat, as with a uridecodebin3 that goes on, a file that cannot be read ends all.)"""
+their times tell the rate. So the background and objects live on. (splitmuxsrc wants files of one kind and looks into
+all of them first; with concat, as with a uridecodebin3 that goes on, a file that cannot be read ends all.)"""
 from dataclasses import dataclass, field
 
 import clip_facts
@@ -78,7 +78,8 @@ class Playlist:
         self.close()
         while self.waiting and not self.stopped:
             segment = self.waiting.pop(0)
-            if not segment.fault and segment.length and self.line.begin_of(segment) + segment.length < self.start - NEAR:
+            end = self.line.begin_of(segment) + (segment.length or float("inf"))
+            if not segment.fault and end < self.start - NEAR:
                 self.result.read += 1
                 self.line.reach(self.line.place(segment) + segment.length)
             elif not segment.fault:

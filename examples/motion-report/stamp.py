@@ -24,8 +24,8 @@ def epoch_of(clock, begin):
 
 
 def burn(row, folder, clock):
-    """Burns the time into the clip of a row of the lists, which begins at the time `clock` of the day, or None. The row gets the name of the new file, which replaces the old
-    one. Raises a Failure."""
+    """Burns the time into the clip of a row of the lists, which begins at the time `clock` of the day, or None. The row
+    gets the name of the new file, which replaces the old one. Raises a Failure."""
     encode, parser, muxer, suffix = media.clip_encoder()
     path = os.path.join(folder, row["file"])
     facts = clip_facts.facts_of(path)

@@ -20,6 +20,7 @@ class Recorder:
         self.frames = self.motion_frames = 0
         self.duration, self.last = 0.0, None  # `last` is the time of the last frame so far
         self.seconds, self.events, self.objects = {}, [], []
+        self.first = {}  # the box of each object, or of it in a zone, when it entered
 
     def time_of(self, structure):
         """The stream time of a message in seconds."""
@@ -78,12 +79,18 @@ class Recorder:
 
     def on_object(self, structure):
         event = structure["event"]
-        if event == "cross":
+        key = structure["id"], structure["zone"] if structure.has_field("zone") else None
+        if event == "enter":
+            self.first[key] = [structure[name] for name in ("x", "y", "width", "height")]
+        elif event == "cross":
             self.add_event("cross", self.time_of(structure),
                            **{key: structure[key] for key in ("id", "line", "direction")})
-        elif event == "leave" and lasts(structure["seconds"], self.least, self.frame_time):
+        elif event == "leave":
+            first = self.first.pop(key, None)
+            if not lasts(structure["seconds"], self.least, self.frame_time):
+                return
             entered, left = times_of(structure, "entered", "left")
-            self.objects.append({"zone": structure["zone"] if structure.has_field("zone") else None,
+            self.objects.append({"zone": key[1], "first_box": first,
                                  "entered": entered or 0.0, "left": left or 0.0,
                                  **{key: structure[key] for key in ("id", "seconds", "x", "y", "width", "height")},
                                  "path_length": structure["path-length"]})

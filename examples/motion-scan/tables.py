@@ -12,6 +12,8 @@ import pathlib
 import clips_of_events
 import common
 
+import seams
+
 PICTURES = 4  # of a clip on the page
 LINKS = 100  # to what was cut out of a clip, on the page
 LISTED = ("clip", *clips_of_events.COLUMNS)  # columns of the lists of what was cut out
@@ -31,10 +33,10 @@ COLUMNS = {
     "events": {"clip": "string", "event": "string", "begin": "float64", "end": "float64", "duration": "float64",
                "objects": "int64", "picture": "string", "cut": "string", "changed_ratio": "float64", "id": "int64",
                "line": "string", "direction": "string", "frames": "int64",
-               "begin_clock": "string"},
+               "begin_clock": "string", "until_clip": "string"},
     "objects": {"clip": "string", "id": "int64", "zone": "string", "entered": "float64", "left": "float64",
                 "seconds": "float64", "path_length": "float64", "x": "int32", "y": "int32", "width": "int32",
-                "height": "int32", "cut": "string", "entered_clock": "string"},
+                "height": "int32", "cut": "string", "entered_clock": "string", "until_clip": "string"},
 }
 LARGEST = {"int32": 2**31 - 1, "int64": 2**63 - 1, "float64": 2**63 - 1}  # of whole numbers
 # What the page and the sums cannot do without.
@@ -157,15 +159,22 @@ def clock_of(result, seconds):
 
 
 def with_files(result, rows):
-    """Rows of events or objects with paths of what was cut out, and with times of the day."""
-    return [{**row, "cut": file_of(result, row["cut"]) if row.get("cut") else None,
-             **({"begin_clock": clock_of(result, row["begin"])} if "begin" in row
-                else {"entered_clock": clock_of(result, row["entered"])} if "entered" in row else {})} for row in rows]
+    """Rows of events or objects with paths of what was cut out, with times of the day, and with names as valid text."""
+    made = []
+    for row in rows:
+        row = {**row, "cut": file_of(result, row["cut"]) if row.get("cut") else None}
+        for begin, clock in (("begin", "begin_clock"), ("entered", "entered_clock")):
+            if begin in row:
+                row[clock] = clock_of(result, row[begin])
+        if row.get("until_clip"):
+            row["until_clip"] = text_of(row["until_clip"])
+        made.append(row)
+    return made
 
 
-def row_of(clip, result):
-    """The row of a clip in `clips`, and for the page the `pictures` of its longest motions: (begin, file), and `links`
-    to what was cut out: (begin, file). Without a result its status is `missing`."""
+def row_of(clip, result, objects):
+    """The row of a clip in `clips`, in which so many visits began, and for the page the `pictures` of its longest
+    motions: (begin, file), and `links` to what was cut out: (begin, file). Without a result its status is `missing`."""
     result = result or {"status": "missing"}
     lit = [row for row in result.get("profile", ()) if row.get("brightness") is not None]
     frames = sum(row["frames"] for row in lit)
@@ -177,7 +186,7 @@ def row_of(clip, result):
     remark = "; ".join(filter(None, (cut.get("error"), cut.get("remark"))))
     return {**{column: result.get(column) for column in COLUMNS["clips"]}, "clip": text_of(clip.name), "key": clip.key,
             "error": text_of(result["error"]) if result.get("error") else None,
-            "objects": len(result.get("objects", ())), "complete": result.get("complete", False),
+            "objects": objects, "complete": result.get("complete", False),
             "first_motion": motions[0]["begin"] if motions else None,
             "pictures": [(event["begin"], event["picture"]) for event in motions if event in longest],
             "cuts": len(found), "cut_remark": text_of(remark) if remark else None,
@@ -238,13 +247,17 @@ def write(folder, clips, results):
         tables = {name: Table(arrow, stack, pathlib.Path(folder) / f"{name}.parquet", columns)
                   for name, columns in COLUMNS.items()}
         lists = Lists(stack, results.cuts) if results.cuts.is_dir() else None
+        joined = seams.find(clips, results.read)
         for clip in clips:
             result = results.read(clip)
-            rows.append(row_of(clip, result))
+            if result:
+                result["began"] = seams.began_of(clip, result)
+            objects = (result or {}).get("objects", ())
+            rows.append(row_of(clip, result, joined.count(clip, "objects", objects)))
             tables["clips"].add(rows[-1:])
             for name, key in (("seconds", "profile"), ("events", "events"), ("objects", "objects")):
-                tables[name].add([{"clip": rows[-1]["clip"], **row}
-                                  for row in with_files(result, (result or {}).get(key, ()))])
+                found = joined.apply(clip, key, (result or {}).get(key, ()))
+                tables[name].add([{"clip": rows[-1]["clip"], **row} for row in with_files(result, found)])
             if lists and result:
                 lists.add(rows[-1]["clip"], result)
         for table in tables.values():

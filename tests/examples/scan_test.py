@@ -186,7 +186,7 @@ class Keys(Folder):
                 "objects": []}
         results.file(clip).write_text(json.dumps(good))
         self.assertEqual(results.read(clip), good)
-        self.assertEqual(tables.row_of(clip, good)["error"], "cannot read \\xff.avi")
+        self.assertEqual(tables.row_of(clip, good, 1)["error"], "cannot read \\xff.avi")
         for wrong in ({"profile": 5}, {"profile": [5]}, {"profile": [{}]}, {"profile": [{**second, "frames": 2**31}]},
                       {"profile": [{**second, "brightness": "dark"}]}, {"events": [{}]}, {"objects": [{"id": True}]},
                       {"frames": None}, {"frames": 1.5}, {"width": 2**40}, {"duration": "long"}, {"duration": 10**400},
