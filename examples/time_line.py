@@ -74,15 +74,6 @@ def length_of(segments):
     return total
 
 
-def overlaps(segments):
-    """How many of these files, which have clock times, begin before those before them end."""
-    count, before = 0, None
-    for each in segments:
-        count += bool(before) and gap(before, each, before.length or 0) < -TOLERANCE
-        before = each
-    return count
-
-
 def gap(before, after, length):
     """The seconds between the end of a file that lasts `length` seconds, and the beginning of the next one."""
     return (after.clock - before.clock).total_seconds() - length
@@ -102,17 +93,28 @@ def set_clocks(segments):
     return bool(readable) and bool(readable[0].clock)
 
 
-def set_folds(segments):
-    """Where the clock was set back at the end of summer time, the second one of two equal hours is the right one, if
-    the file then begins where the one before ends."""
-    before = None
+def clocks_of(segments):
+    """The clock times of files in this order. Where the clock was set back at the end of summer time, the second one of
+    two equal hours is the right one, if a file then begins where the one before ends."""
+    clocks, before = [], None
     for each in segments:
-        if before and each.named and not each.named.clock.tzinfo and before.clock and each.clock:
+        clock = each.clock
+        if before and clock and before.length and each.named and not each.named.clock.tzinfo:
+            end = clocks[-1] + datetime.timedelta(seconds=before.length - TOLERANCE)
             later = clock_names.zoned(each.named.clock, fold=1)
-            if gap(before, each, before.length or 0) < -TOLERANCE:
-                moved = (later - each.clock).total_seconds()
-                each.clock = later if gap(before, each, before.length or 0) + moved >= -TOLERANCE else each.clock
-        before = each if each.clock else before
+            clock = later if clock < end <= later else clock
+        clocks.append(clock)
+        before = each
+    return clocks
+
+
+def cost(segments):
+    """How bad an order of files with clock times is: how many begin before those before them end, and how many seconds
+    are missing between them."""
+    clocks = clocks_of(segments)
+    spaces = [(after - before).total_seconds() - (each.length or 0)
+              for each, before, after in zip(segments, clocks, clocks[1:])]
+    return sum(space < -TOLERANCE for space in spaces), sum(space for space in spaces if space > TOLERANCE)
 
 
 def changed(path):
@@ -124,20 +126,36 @@ def changed(path):
 
 def ordered(segments):
     """The files in the order of time: by their clock times, unless these overlap, because somebody set the clock back.
-    Then the order of the names, of the containers' clocks, or in which files were written, is right if fewer files
-    overlap in it. Files without clock times are in the natural order of their names."""
+    Then the order of the names, of the containers' clocks, or in which files were written, is right, for all files or
+    for those that overlap, if fewer overlap in it. Files without clock times are in the natural order of
+    their names."""
     by_name = sorted(segments, key=lambda each: clock_names.natural(each.path))
     if not set_clocks(by_name):
         return by_name
     readable = [each for each in by_name if each.facts]
-    orders = [sorted(readable, key=lambda each: each.clock), readable,
-              sorted(readable, key=lambda each: changed(each.path))]
+    keys = [by_name.index, lambda each: changed(each.path)]
     if all(each.facts.began for each in readable):
-        orders.append(sorted(readable, key=lambda each: each.facts.began))
-    best = min(orders, key=overlaps)
-    set_folds(best)
-    broken = [each for each in by_name if not each.facts]
-    return inserted(best, broken, by_name)
+        keys.append(lambda each: each.facts.began)
+    by_clock = sorted(readable, key=lambda each: each.clock)
+    orders = [by_clock, *([each for group in crowds(by_clock, least) for each in sorted(group, key=key)]
+                          for key in keys for least in (TOLERANCE, 0)), *(sorted(readable, key=key) for key in keys)]
+    best = min(orders, key=cost)
+    for each, clock in zip(best, clocks_of(best)):
+        each.clock = clock
+    return inserted(best, [each for each in by_name if not each.facts], by_name)
+
+
+def crowds(segments, least):
+    """Files in the order of their clock times, as lists of those that overlap each other by more than
+    `least` seconds."""
+    groups, end = [], None
+    for each in segments:
+        if not groups or (each.clock - end).total_seconds() >= -least:
+            groups.append([])
+        groups[-1].append(each)
+        own = each.clock + datetime.timedelta(seconds=each.length or 0)
+        end = own if len(groups[-1]) == 1 else max(end, own)
+    return groups
 
 
 def inserted(segments, broken, by_name):
@@ -189,10 +207,11 @@ def runs_of(segments):
 
 
 def is_one(run):
-    """Whether files are one recording: more of them touch than overlap."""
-    readable = [each for each in run if each.facts]
+    """Whether files are one recording: more of them touch than overlap. One that cannot be read has the usual
+    length."""
+    readable, known = [each for each in run if each.facts], [each for each in run if each.clock]
     length = usual(readable)
-    pairs = [(before, gap(before, after, before.length or length)) for before, after in zip(readable, readable[1:])]
+    pairs = [(before, gap(before, after, before.length or length)) for before, after in zip(known, known[1:])]
     touching = sum(abs(space) <= min(TOLERANCE, (before.length or length) / 4) for before, space in pairs)
     named = all(each.named for each in readable)  # otherwise they may be files that were made at the same time
     same = named or len({(each.facts.codec, each.facts.width, each.facts.height) for each in readable}) == 1

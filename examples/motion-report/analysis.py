@@ -242,7 +242,7 @@ def analyse(args, encoding, video, folder, events, frames):
         pipeline.set_state(Gst.State.PLAYING)  # again: an error during preroll ends the change of state
         return True
 
-    feed = (feeds.Recording if args.recording else feeds.Clip)(pipeline, args, findings, end)
+    feed = (feeds.Recording if args.recording else feeds.Clip)(pipeline, args, findings, gate, end)
     began = time.monotonic()
     pads = (pipeline.get_by_name("brightness").get_static_pad("sink"),
             pipeline.get_by_name("masks").get_static_pad("sink"))
@@ -253,7 +253,7 @@ def analyse(args, encoding, video, folder, events, frames):
             if message.get_structure().get_name() != playlist.DONE:
                 on_message(message)
         collector.finish_frames()
-        feed.finish(gate)
+        feed.finish()
         collector.on_lost(findings.lost)
         collector.on_holes(findings.holes)
         tracker.develop()

@@ -33,8 +33,8 @@ def is_in(element, pipeline):
 class Clip:
     """The element `source` of a pipeline. `end` ends the analysis."""
 
-    def __init__(self, pipeline, args, findings, end):
-        self.pipeline, self.findings, self.end, self.part = pipeline, findings, end, args.part
+    def __init__(self, pipeline, args, findings, gate, end):
+        self.pipeline, self.findings, self.gate, self.end, self.part = pipeline, findings, gate, end, args.part
         is_file = bool(args.clip) and os.path.isfile(args.clip)  # a camera has no frames that must come
         source = pipeline.get_by_name("source")
         self.losses = losses.Losses(pipeline, source) if is_file else None
@@ -57,24 +57,24 @@ class Clip:
             self.end()
         return True
 
-    def finish(self, gate):
+    def finish(self):
         if self.tracks:
             self.tracks.close()
             self.findings.track = self.tracks.sentence()
         if self.losses:
             whole = self.part.is_whole and not (self.findings.stopped or self.findings.incomplete)
-            self.findings.lose(self.losses.result(whole, gate.over))
+            self.findings.lose(self.losses.result(whole, self.gate.over))
 
 
 class Recording:
     """The files args.recording, which follow each other."""
 
-    def __init__(self, pipeline, args, findings, _):
-        self.findings, start = findings, args.part.start
+    def __init__(self, pipeline, args, findings, gate, _):
+        self.findings, self.gate, start = findings, gate, args.part.start
         self.start = start.time / common.Gst.SECOND if start and start.time else 0
         counted = args.part.end and args.part.end.time is None  # in frames, so that each one is needed
         self.files = playlist.Playlist(pipeline, pipeline.get_by_name("decoded").get_static_pad("sink"),
-                                       args.recording, args.track, 0 if counted else self.start)
+                                       args.recording, args.track, 0 if counted else self.start, lambda: gate.ended)
 
     @contextlib.contextmanager
     def watch(self):
@@ -102,9 +102,9 @@ class Recording:
             return True
         return not is_in(message.src, self.files.pipeline)  # of a file that was closed
 
-    def finish(self, gate):
+    def finish(self):
         result, line = self.files.result, self.files.line
-        over = gate.over
+        over = self.gate.over
         self.findings.track = self.files.track_sentence
         self.findings.lose([span for span in result.lost if over is None or span.begin < over])
         self.findings.parts = self.files.parts

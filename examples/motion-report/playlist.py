@@ -41,12 +41,12 @@ class Result:
 class Playlist:
     """Plays time_line.Segments into a sink pad of a pipeline, which posts the message DONE after each of them: then
     next() must be called. `track` is the number of the video track. It begins before the pipeline plays. Files that end
-    before `start` seconds are not opened."""
+    before `start` seconds are not opened. `over` says whether the analysed part has ended."""
 
-    def __init__(self, pipeline, pad, segments, track=1, start=0):
+    def __init__(self, pipeline, pad, segments, track=1, start=0, over=lambda: False):
         self.pipeline, self.pad, self.track = pipeline, pad, track
         self.waiting, self.line, self.result = list(segments), time_line.TimeLine(segments), Result()
-        self.start, self.parts = start, []
+        self.start, self.over, self.parts = start, over, []
         self.segment = self.bin = self.losses = self.tracks = None
         self.track_sentence, self.stopped = "", False
         # Of the file that plays: where it begins, the stream time of its first frame, the end of its last one, all in
@@ -75,6 +75,7 @@ class Playlist:
     def next(self):
         """Ends the file that played, and begins the next one that can be opened. After the last one, the pipeline gets
         EOS. Returns False if there was no file with a picture."""
+        self.stopped |= self.over()
         self.close()
         while self.waiting and not self.stopped:
             segment = self.waiting.pop(0)

@@ -1,0 +1,295 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Tests that the files of a recorder are one recording with one time line. The last test is a day of four cameras: on
+the clock 24 hours, of which each camera writes the first five minutes of each hour, as two files of 150 pictures, one a
+second. Exit status 77 without the bindings of GStreamer, NumPy or the encoders."""
+import csv
+import datetime
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+from programs import EXAMPLES
+import clip_facts  # noqa: E402
+import recorder  # noqa: E402
+
+REPORT = EXAMPLES / "motion-report" / "motion_report.py"
+UTC = datetime.timezone.utc
+os.environ["TZ"] = "CET-1CEST,M3.5.0,M10.5.0/3"  # with summer time
+time.tzset()
+
+
+class Recordings(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        (self.folder / "cam").mkdir()
+
+    def write(self, name, kind="h264.mp4", begin=0, frames=100, visits=(), **more):
+        """Writes a file of a camera: ten pictures a second."""
+        if absent := recorder.missing(kind):
+            self.skipTest(f"not installed: {', '.join(absent)}")
+        more = {"rate": 10, **more}
+        return recorder.write(self.folder / "cam" / f"{name}.{kind.partition('.')[2]}", kind, begin, frames, visits,
+                              **more)
+
+    def report(self, *arguments, status=0):
+        """Runs a report of the folder. Returns what it printed."""
+        inputs = [] if any(not each.startswith("-") for each in arguments) else ["cam"]
+        done = subprocess.run([REPORT, *inputs, *arguments, "--out=out", "--backend=cpu"], capture_output=True,
+                              text=True, cwd=self.folder)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stdout + done.stderr
+
+    def data(self, folder="out"):
+        page = (self.folder / folder / "report.html").read_text()
+        return json.loads(re.search('id="data">(.*?)</script>', page)[1])
+
+    def visits(self, folder="out"):
+        with open(self.folder / folder / "objects.csv", newline="") as stream:
+            return [(float(row["entered_s"]), float(row["left_s"])) for row in csv.DictReader(stream)]
+
+    def events(self, kind):
+        lines = (self.folder / "out/motion.jsonl").read_text().splitlines()
+        return [event for event in map(json.loads, lines) if event["event"] == kind]
+
+    def check_visits(self, expected, found=None):
+        found = self.visits() if found is None else found
+        self.assertEqual(len(found), len(expected), found)
+        for (entered, left), (begin, end) in zip(found, expected):
+            self.assertLess(max(abs(entered - begin), abs(left - end)), 0.6, (found, expected))
+
+
+class Seams(Recordings):
+    def test_a_visit_across_files(self):
+        """One object, one motion and one clip, across two files, and across a file that is all in it."""
+        visits = [(7, 13), (25, 45)]
+        for number in range(5):
+            self.write(f"2024-01-31_13-05-{10 * number:02}", begin=10 * number, visits=visits)
+        said = self.report("--clips=visits", "--before=1", "--after=1")
+        self.assertIn("cam: 5 files are one recording", said)
+        self.check_visits(visits)
+        self.assertEqual((len(self.data()["runs"]), self.data()["holes"]), (2, []))
+        rows = json.loads((self.folder / "out/clips/clips.json").read_text())
+        self.assertEqual(len(rows), 2)
+        for row, (begin, end) in zip(rows, visits):
+            self.assertLess(abs(row["event_begin_s"] - begin) + abs(row["event_end_s"] - end), 0.6)
+            facts = clip_facts.facts_of(str(self.folder / "out/clips" / row["file"]))
+            # As it was recorded, and not as the page's video, which has no such size.
+            self.assertEqual((facts.codec, facts.width), ("video/x-h264", recorder.WIDTH))
+            self.assertLess(abs(facts.length - (row["end_s"] - row["begin_s"])), 0.15)
+            self.assertLessEqual(row["begin_s"], begin - 0.9)
+            self.assertRegex(row["begin_clock"], r"^2024-01-31T13:05:[0-4]\d\.\d{3}\+01:00$")
+
+    def test_files_that_differ(self):
+        """In size, format, container and rate; they are analysed in the size of the first one."""
+        visits = [(7, 13), (17, 23)]
+        self.write("2024-01-31_13-05-00", begin=0, visits=visits)
+        self.write("2024-01-31_13-05-10", "jpeg.avi", begin=10, visits=visits, size=(320, 240), rate=5, frames=50)
+        self.write("2024-01-31_13-05-20", "h264.mkv", begin=20, visits=visits, size=(240, 180), rate=20, frames=200)
+        self.report("--clips")
+        self.check_visits(visits)
+        self.assertEqual((self.data()["size"], len(self.data()["runs"])),
+                         ([recorder.WIDTH, recorder.HEIGHT], 2))
+        rows = json.loads((self.folder / "out/clips/clips.json").read_text())  # of the page's video
+        self.assertTrue(rows and all((self.folder / "out/clips" / row["file"]).is_file() for row in rows))
+        self.assertEqual([event for event in self.events("light")], [])
+
+    def test_a_hole_is_said_and_drawn(self):
+        """Without a visit that lasts through it; a few seconds later than the names say is no hole."""
+        self.write("2024-01-31_13-05-00", visits=[(7, 30)])
+        self.write("2024-01-31_13-05-11", begin=10, visits=[(0, 30)])
+        self.write("2024-01-31_13-05-51", begin=20, visits=[])
+        said = self.report()
+        self.assertIn("1 hole, where nothing was recorded (from 2024-01-31 13:05:20, 30.0 s)", said)
+        self.assertEqual(self.data()["holes"], [[20, 50, ""]])
+        self.assertEqual([(hole["time"], hole["until"], hole["files"]) for hole in self.events("hole")],
+                         [(20, 50, [])])
+        self.assertTrue(all(end <= 20.1 or begin >= 49.9 for begin, end, _ in self.data()["runs"]))
+        self.assertEqual(self.data()["end"], 60)
+
+    def test_files_that_cannot_be_read(self):
+        """They are named and counted, and their time is a hole: at the beginning, in the middle and at the end."""
+        names = [f"2024-01-31_13-05-{10 * number:02}" for number in range(5)]
+        paths = [self.write(name, begin=10 * number) for number, name in enumerate(names)]
+        for path, share in ((paths[0], 0), (paths[2], 0.6), (paths[4], 0)):
+            recorder.cut(path, share)
+        said = self.report(status=3)
+        self.assertRegex(said, rf"3 of 5 files could not be read, or not to their end: {names[0]}.mp4 \(it is empty\), "
+                         rf"{names[2]}.mp4 \(its index \(moov\) is missing: [^)]*\), {names[4]}.mp4 \(it is empty\)")
+        self.assertEqual([hole[:2] for hole in self.data()["holes"]], [[0, 10], [20, 30], [40, 50]])
+        self.assertEqual([hole["files"] for hole in self.events("hole")], [[f"{names[i]}.mp4"] for i in (0, 2, 4)])
+        for path in paths:
+            recorder.cut(path, 0)
+        self.assertIn("5 of 5 files could not be read", self.report("--join=all", status=1))
+
+    def test_a_file_that_is_cut_off(self):
+        """What is there is analysed; the rest is a hole."""
+        visits = [(10.5, 16), (22, 28)]
+        paths = [self.write(f"2024-01-31_13-05-{10 * number:02}", "jpeg.avi", 10 * number, visits=visits)
+                 for number in range(3)]
+        recorder.cut(paths[1], 0.7)
+        said = self.report(status=3)
+        self.assertRegex(said, r"1 of 3 files could not be read, or not to their end: \S+13-05-10.avi \(it is cut off")
+        self.check_visits(visits)
+        (begin, end, _), = self.data()["holes"]
+        self.assertTrue(16 < begin < 18 and end == 20, (begin, end))
+
+    def test_files_without_clock_times(self):
+        """They follow each other in the natural order of their names, if somebody asks for it."""
+        visits = [(7, 13)]
+        for number, name in enumerate(("part 2", "part 10", "part 11")):
+            self.write(name, "jpeg.avi", begin=10 * number, visits=visits)
+        (self.folder / "cam/part 3.avi").touch()
+        self.report("--join=all", status=3)
+        self.assertEqual(self.data()["holes"], [[10, 20, "part 3.avi"]])
+        self.assertEqual([round(begin) for begin, _ in self.visits()], [7, 20])
+        (self.folder / "cam/part 3.avi").unlink()
+        self.report("--join=all")
+        self.check_visits(visits)
+        self.assertEqual(self.data()["clocks"], [])
+
+    def test_what_belongs_together(self):
+        """Files that touch are one recording; --join decides otherwise. Cameras in one folder are kept apart."""
+        for camera in "a", "b":
+            for number in range(2):
+                self.write(f"{camera}_20240131_1305{10 * number:02}", begin=10 * number)
+        self.write("a_20240131_180000")
+        self.write("other")
+        self.report()
+        names = ["a_20240131_130500", "a_20240131_180000.mp4", "b_20240131_130500", "other.mp4"]
+        self.assertEqual(sorted(path.name for path in (self.folder / "out").iterdir()), sorted([*names, "index.html"]))
+        self.assertEqual(self.data(f"out/{names[0]}")["end"], 20)
+        self.report("--join=none", "cam/a_20240131_130500.mp4", "cam/a_20240131_130510.mp4")
+        self.assertTrue((self.folder / "out/a_20240131_130510.mp4/report.html").is_file())
+        self.assertFalse((self.folder / "out/report.html").exists())
+        self.report("cam/a_20240131_130510.mp4", "cam/a_20240131_130500.mp4")  # in any order
+        self.assertEqual(self.data()["end"], 20)
+
+    def test_a_part(self):
+        """Times are those of the recording; files before it are not decoded."""
+        visits = [(7, 13), (31, 34)]
+        for number in range(5):
+            self.write(f"2024-01-31_13-05-{10 * number:02}", begin=10 * number, visits=visits)
+        self.report("--start=00:25", "--end=36s")
+        self.assertEqual((self.data()["start"], self.data()["count"]), (25, 110))
+        self.check_visits(visits[1:])
+        self.report("--start=250", "--duration=110")  # in frames
+        self.assertEqual((self.data()["start"], self.data()["count"]), (25, 110))
+
+
+class Clocks(Recordings):
+    def test_a_clock_that_is_set_back(self):
+        """The order in which files were written tells; the time line goes on."""
+        visits = [(17, 23)]
+        names = "13-05-00", "13-05-10", "13-04-55", "13-05-05"
+        for number, name in enumerate(names):
+            path = self.write(f"2024-01-31_{name}", begin=10 * number, visits=visits)
+            os.utime(path, (10 ** 9 + 10 * number,) * 2)
+        self.assertIn("the clock was set back by 25.0 s before 2024-01-31_13-04-55.mp4", self.report("--join=all"))
+        self.check_visits(visits)
+        self.assertEqual([each[0] for each in self.data()["clocks"]], [0, 20])
+
+    def test_the_end_of_summer_time(self):
+        """An hour has the same name twice. It is no hole, and nothing is set back."""
+        begin = datetime.datetime(2024, 10, 27, 0, 59, 50, tzinfo=UTC)
+        for number in range(2):
+            local = (begin + datetime.timedelta(seconds=10 * number)).astimezone()
+            self.write(f"{local:%Y-%m-%d_%H-%M-%S}", begin=10 * number)
+        said = self.report()
+        self.assertNotIn("hole", said)
+        self.assertNotIn("set back", said)
+        self.assertEqual(self.data()["clocks"], [[0, begin.timestamp() * 1000, 7200]])
+
+
+class Day(Recordings):
+    """24 h of four cameras, with power cuts, a full disk, the end of summer time and a clock that is set back. Each
+    hour begins two seconds late, so that no names are equal when an hour comes twice."""
+
+    BEGIN = datetime.datetime(2024, 10, 26, 12, tzinfo=UTC)
+    FILE, HOUR = 150, 3602  # seconds
+    KINDS = {1: "h264.mp4", 2: "jpeg.avi", 3: "h264.mkv", 4: "h264.mp4"}
+    CUT = {(1, 7), (2, 10), (3, 4), (4, 21)}  # camera and hour of which the second file is cut
+    OFF = (1, 8)  # the power is still off when the first file should be written
+    FULL = (4, 20)  # the disk is full: both files are empty
+    BACK = (1, 15)  # the clock is set back before the second file
+    STEP = 100  # seconds by which it is set back
+
+    def visits_of(self, camera, hour):
+        """In seconds of the day: across the seam of two files, and in the second file. Where something is lost, they
+        are where nothing is lost."""
+        at, here = hour * self.HOUR, (camera, hour)
+        if here in self.CUT:
+            return [(at + 70, at + 100)]
+        seam, later = (at + 135, at + 165), (at + 220, at + 250)
+        return [seam] * (here != self.OFF and (hour + camera) % 2) + [later] * ((hour + camera) % 3 == 0)
+
+    def clock(self, camera, when):
+        """The time in seconds since 1970 that the clock of a camera shows."""
+        back = self.BACK[1] * self.HOUR + self.FILE
+        return self.BEGIN.timestamp() + when - (self.STEP if camera == self.BACK[0] and when >= back else 0)
+
+    def record(self, camera, hour):
+        """Writes the two files of an hour, and breaks them. Returns the names of those that cannot be read, or not to
+        their end."""
+        kind = "jpeg.mkv" if camera == 4 and hour >= 12 else self.KINDS[camera]
+        size = (320, 240) if kind == "jpeg.mkv" else (recorder.WIDTH, recorder.HEIGHT)
+        paths = []
+        for begin in (hour * self.HOUR, hour * self.HOUR + self.FILE):
+            local = datetime.datetime.fromtimestamp(self.clock(camera, begin))
+            path = self.folder / f"cam{camera}" / f"{local:%Y-%m-%d_%H-%M-%S}.{kind.partition('.')[2]}"
+            recorder.write(path, kind, begin, self.FILE, self.visits_of(camera, hour), size=size)
+            os.utime(path, (self.BEGIN.timestamp() + begin + self.FILE,) * 2)
+            paths.append(path)
+        if (camera, hour) == self.OFF:
+            paths[0].unlink()
+        broken = paths if (camera, hour) == self.FULL else paths[1:] if (camera, hour) in self.CUT else []
+        for path in broken:
+            recorder.cut(path, 0 if (camera, hour) == self.FULL else 0.6)
+        return [path.name for path in broken]
+
+    def test_a_day(self):
+        if absent := recorder.missing(*self.KINDS.values(), "jpeg.mkv"):
+            self.skipTest(f"not installed: {', '.join(absent)}")
+        (self.folder / "cam").rmdir()
+        broken = {}
+        for camera in self.KINDS:
+            (self.folder / f"cam{camera}").mkdir()
+            broken[camera] = [name for hour in range(24) for name in self.record(camera, hour)]
+        said = self.report(*(f"cam{camera}" for camera in self.KINDS), status=3)
+        for camera in self.KINDS:
+            with self.subTest(camera=camera):
+                self.check(camera, broken[camera])
+        self.assertIn("the clock was set back by 1 min 40 s before 2024-10-27_04-01-20.mp4", said)
+        self.assertEqual(said.count("set back"), 1, said)
+
+    def check(self, camera, broken):
+        expected = [[self.clock(camera, when) for when in visit] for hour in range(24)
+                    if (camera, hour) != self.FULL for visit in self.visits_of(camera, hour)]
+        data = self.data(f"out/cam{camera}")
+
+        def clock(when):
+            begin, clock, _ = [each for each in data["clocks"] if each[0] <= when][-1]
+            return clock / 1000 + when - begin
+
+        found = [[clock(when) for when in visit] for visit in self.visits(f"out/cam{camera}")]
+        self.assertEqual(len(found), len(expected), (found, expected))
+        for one, other in zip(found, expected):
+            self.assertLess(max(abs(a - b) for a, b in zip(one, other)), 4, (one, other))
+        page = (self.folder / f"out/cam{camera}/report.html").read_text()
+        incomplete = re.search("<strong>Incomplete:</strong> (.*?)</p>", page)[1]
+        for name in broken:
+            self.assertIn(name, incomplete)
+        self.assertTrue(incomplete.startswith(f"{len(broken)} of {47 if camera == 1 else 48} files "), incomplete)
+        self.assertEqual(len(data["holes"]), 23 - (camera == 4), data["holes"])
+
+
+if __name__ == "__main__":
+    unittest.main()
