@@ -78,10 +78,13 @@ class Recording:
 
     @contextlib.contextmanager
     def watch(self):
-        self.check(self.files.next())
+        pipeline = self.files.pipeline
         try:
+            pipeline.set_state(common.Gst.State.PAUSED)  # so that its pads take frames
+            self.check(self.files.next())
             yield
         finally:
+            pipeline.set_state(common.Gst.State.NULL)
             self.files.stop()
             self.files.close()
 

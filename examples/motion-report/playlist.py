@@ -40,8 +40,8 @@ class Result:
 
 class Playlist:
     """Plays time_line.Segments into a sink pad of a pipeline, which posts the message DONE after each of them: then
-    next() must be called. `track` is the number of the video track. It begins before the pipeline plays. Files that end
-    before `start` seconds are not opened. `over` says whether the analysed part has ended."""
+    next() must be called. `track` is the number of the video track. The pipeline must be paused before it begins.
+    Files that end before `start` seconds are not opened. `over` says whether the analysed part has ended."""
 
     def __init__(self, pipeline, pad, segments, track=1, start=0, over=lambda: False):
         self.pipeline, self.pad, self.track = pipeline, pad, track
@@ -122,13 +122,15 @@ class Playlist:
         upright.keep(out.get_static_pad("sink"))
         pad = out.get_static_pad("src")
         self.bin.add_pad(Gst.GhostPad.new("src", pad))
+        # The pipeline, which changes its state in a thread of its own at times, leaves it alone.
+        self.bin.set_locked_state(True)
         pad.add_probe(Gst.PadProbeType.EVENT_DOWNSTREAM, self.on_event)
         pad.add_probe(Gst.PadProbeType.BUFFER, self.on_buffer)
         self.pipeline.add(self.bin)
         self.losses, self.tracks = losses.Losses(self.pipeline, source), tracks.Tracks(source, self.track)
         self.losses.__enter__()
         self.bin.get_static_pad("src").link(self.pad)
-        self.bin.sync_state_with_parent()
+        self.bin.set_state(Gst.State.PLAYING)
 
     def on_event(self, pad, info):
         """Takes the segment of the file, see on_buffer(), and its end."""

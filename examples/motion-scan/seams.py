@@ -119,7 +119,8 @@ def segment_of(clip, result):
     if path is None:
         return None
     good = (result or {}).get("status") == "ok" and result.get("duration")
-    facts = Facts(result["duration"], time_line.clock_of_text(result.get("began")), "", result.get("width"), result.get("height")) if good else None
+    began = time_line.clock_of_text((result or {}).get("began"))
+    facts = Facts(result["duration"], began, "", result.get("width"), result.get("height")) if good else None
     return File(os.path.abspath(path), facts, "" if good else "no result", clock_names.named(path),
                 edges=Edges(clip, result) if good else None)
 
