@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A report of what moves in a clip: a page with a player, a time line and a table of objects.
 
-  GST_PLUGIN_PATH=build/gst examples/motion-report/motion_report.py [CLIP] [--out=FOLDER] [--zones=ZONES]
+  GST_PLUGIN_PATH=build/gst examples/motion-report/motion_report.py [CLIP…] [--out=FOLDER] [--zones=ZONES]
                                                                    [--lines=LINES] …
 
-CLIP is a file, a URI, a camera (/dev/video0), or a folder. Without one, a synthetic scene is analysed. Writes to FOLDER
+CLIP is a file, a URI, a camera (/dev/video0), or a folder. Without one, a synthetic scene is analysed. Files of
+a recorder, which follow each other by their clock times, are one recording with one report. Writes to FOLDER
   report.html   the report, which opens by itself: events with pictures, and the clip, over which the page draws what
                 was found
   report.mp4    or report.webm: the clip, only if it is larger than --embed; a smaller one is inside of report.html
@@ -15,11 +16,11 @@ CLIP is a file, a URI, a camera (/dev/video0), or a folder. Without one, a synth
                 of an object. The last one, finished, says whether the clip was analysed to its end
   objects.csv   one visit of an object for each line
   frames.csv    motion and brightness, one frame for each line
-and prints a table, and when each object entered and left. For a folder, each clip in it gets a folder with these files
-in FOLDER, beside index.html. Exit status: 0; 1 if there is no report, of a folder if there is none of at least one
-clip, with one sentence on stderr for each; 2 for wrong usage; 3 if a report is written, but frames of the clip could
-not be read, or it could not be analysed to its end (it is shorter than its container declares, it has an error, or
-Ctrl-C stopped the analysis), or not all of its events could be cut out.
+and prints a table, and when each object entered and left. For several clips that are not one recording, each one gets a
+folder with these files in FOLDER, beside index.html. Exit status: 0; 1 if there is no report, of a folder if there is
+none of at least one clip, with one sentence on stderr for each; 2 for wrong usage; 3 if a report is written, but frames
+of the clip could not be read, or it could not be analysed to its end (it is shorter than its container declares, it has
+an error, or Ctrl-C stopped the analysis), or not all of its events could be cut out.
 """
 import contextlib
 import os
