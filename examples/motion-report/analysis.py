@@ -217,9 +217,6 @@ def analyse(args, encoding, video, folder, events, frames):
     gate = part.Gate(pipeline.get_by_name("decoded").get_static_pad("sink"), args.part, skip=False)
     part.skip_frames(pipeline.get_by_name("analysis").get_static_pad("sink"), args.part.skip)
 
-    def end():  # at the decoder, because a source may wait for a camera
-        pipeline.get_by_name("decoded").get_static_pad("sink").send_event(Gst.Event.new_eos())
-
     def progress(_):
         if findings.incomplete:  # see on_error
             pipeline.set_state(Gst.State.PLAYING)
@@ -242,13 +239,13 @@ def analyse(args, encoding, video, folder, events, frames):
         pipeline.set_state(Gst.State.PLAYING)  # again: an error during preroll ends the change of state
         return True
 
-    feed = (feeds.Recording if args.recording else feeds.Clip)(pipeline, args, findings, gate, end)
+    feed = (feeds.Recording if args.recording else feeds.Clip)(pipeline, args, findings, gate)
     began = time.monotonic()
     pads = (pipeline.get_by_name("brightness").get_static_pad("sink"),
             pipeline.get_by_name("masks").get_static_pad("sink"))
     with pictures.Tracker(pads[0], motion, pads[1], findings.recording, folder) as tracker:
         with feed.watch():
-            findings.stopped = common.play(pipeline, on_message, progress, on_error, end)
+            findings.stopped = common.play(pipeline, on_message, progress, on_error, feed.stop)
         while message := pipeline.get_bus().pop_filtered(Gst.MessageType.ELEMENT):
             if message.get_structure().get_name() != playlist.DONE:
                 on_message(message)

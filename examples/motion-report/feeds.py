@@ -2,6 +2,7 @@
 """What gives the pipeline of a report its frames: one clip (a file, a camera, a synthetic scene), or the files of a
 recording. Both have the same methods:
 
+    stop()       ends the analysis
     watch()      a context around the time in which the pipeline plays
     on_message() whether a message of the pipeline was for the feed
     on_error()   whether the analysis goes on after an error
@@ -13,6 +14,7 @@ import common
 import losses
 import tracks
 import uris
+from common import Gst
 
 import playlist
 
@@ -31,14 +33,17 @@ def is_in(element, pipeline):
 
 
 class Clip:
-    """The element `source` of a pipeline. `end` ends the analysis."""
+    """The element `source` of a pipeline."""
 
-    def __init__(self, pipeline, args, findings, gate, end):
-        self.pipeline, self.findings, self.gate, self.end, self.part = pipeline, findings, gate, end, args.part
+    def __init__(self, pipeline, args, findings, gate):
+        self.pipeline, self.findings, self.gate, self.part = pipeline, findings, gate, args.part
         is_file = bool(args.clip) and os.path.isfile(args.clip)  # a camera has no frames that must come
         source = pipeline.get_by_name("source")
         self.losses = losses.Losses(pipeline, source) if is_file else None
         self.tracks = tracks.Tracks(source, args.track) if is_file else None
+
+    def stop(self):  # at the decoder, because a source may wait for a camera
+        self.pipeline.get_by_name("decoded").get_static_pad("sink").send_event(Gst.Event.new_eos())
 
     def watch(self):
         return self.losses or contextlib.nullcontext()
@@ -54,7 +59,7 @@ class Clip:
             return False
         if not self.findings.incomplete:  # otherwise it follows from the first error
             self.findings.incomplete = f"it cannot be read to its end: {uris.hide(common.text_of(message))}"
-            self.end()
+            self.stop()
         return True
 
     def finish(self):
@@ -69,22 +74,25 @@ class Clip:
 class Recording:
     """The files args.recording, which follow each other."""
 
-    def __init__(self, pipeline, args, findings, gate, _):
+    def __init__(self, pipeline, args, findings, gate):
         self.findings, self.gate, start = findings, gate, args.part.start
-        self.start = start.time / common.Gst.SECOND if start and start.time else 0
+        self.start = start.time / Gst.SECOND if start and start.time else 0
         counted = args.part.end and args.part.end.time is None  # in frames, so that each one is needed
         self.files = playlist.Playlist(pipeline, pipeline.get_by_name("decoded").get_static_pad("sink"),
                                        args.recording, args.track, 0 if counted else self.start, lambda: gate.ended)
+
+    def stop(self):
+        self.files.stop()
 
     @contextlib.contextmanager
     def watch(self):
         pipeline = self.files.pipeline
         try:
-            pipeline.set_state(common.Gst.State.PAUSED)  # so that its pads take frames
+            pipeline.set_state(Gst.State.PAUSED)  # so that its pads take frames
             self.check(self.files.next())
             yield
         finally:
-            pipeline.set_state(common.Gst.State.NULL)
+            pipeline.set_state(Gst.State.NULL)
             self.files.stop()
             self.files.close()
 

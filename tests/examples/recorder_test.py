@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import tempfile
 import time
@@ -98,20 +99,25 @@ class Seams(Recordings):
         self.assertEqual((self.data()["size"], len(self.data()["runs"])),
                          ([recorder.WIDTH, recorder.HEIGHT], 2))
         rows = json.loads((self.folder / "out/clips/clips.json").read_text())  # of the page's video
-        self.assertTrue(rows and all((self.folder / "out/clips" / row["file"]).is_file() for row in rows))
+        self.assertTrue(rows)
+        for row in rows:
+            facts = clip_facts.facts_of(str(self.folder / "out/clips" / row["file"]))
+            self.assertLess(abs(facts.length - (row["end_s"] - row["begin_s"])), 0.15)
         self.assertEqual([event for event in self.events("light")], [])
 
     def test_a_hole_is_said_and_drawn(self):
         """Without a visit that lasts through it; a few seconds later than the names say is no hole."""
         self.write("2024-01-31_13-05-00", visits=[(7, 30)])
-        self.write("2024-01-31_13-05-11", begin=10, visits=[(0, 30)])
-        self.write("2024-01-31_13-05-51", begin=20, visits=[])
+        self.write("2024-01-31_13-05-11", begin=10, visits=[(7, 30)])
+        self.write("2024-01-31_13-05-51", begin=20, visits=[(7, 30)])
         said = self.report()
         self.assertIn("1 hole, where nothing was recorded (from 2024-01-31 13:05:20, 30.0 s)", said)
         self.assertEqual(self.data()["holes"], [[20, 50, ""]])
         self.assertEqual([(hole["time"], hole["until"], hole["files"]) for hole in self.events("hole")],
                          [(20, 50, [])])
-        self.assertTrue(all(end <= 20.1 or begin >= 49.9 for begin, end, _ in self.data()["runs"]))
+        runs = self.data()["runs"]
+        self.assertTrue(all(end <= 20.1 or begin >= 49.9 for begin, end, _ in runs), runs)
+        self.assertTrue(any(begin < 20 for begin, *_ in runs) and any(begin > 40 for begin, *_ in runs), runs)
         self.assertEqual(self.data()["end"], 60)
 
     def test_files_that_cannot_be_read(self):
@@ -182,6 +188,23 @@ class Seams(Recordings):
         self.check_visits(visits[1:])
         self.report("--start=250", "--duration=110")  # in frames
         self.assertEqual((self.data()["start"], self.data()["count"]), (25, 110))
+
+
+    def test_ctrl_c(self):
+        """What was analysed until then is reported, without a hole."""
+        for number in range(60):
+            self.write(f"2024-01-31_13-{number:02}-00", begin=60 * number, frames=600)
+        program = subprocess.Popen([REPORT, "cam", "--out=out", "--backend=cpu"], stdout=subprocess.PIPE, text=True,
+                                   cwd=self.folder)
+        self.addCleanup(program.kill)
+        for line in program.stdout:
+            if "frames, motion in" in line:  # the progress
+                break
+        program.send_signal(signal.SIGINT)
+        said, _ = program.communicate()
+        self.assertEqual(program.returncode, 3, said)
+        self.assertRegex(said, r"incomplete +it was stopped by Ctrl-C\n")
+        self.assertEqual((self.data()["holes"], self.data()["count"] < 36000), ([], True))
 
 
 class Clocks(Recordings):
