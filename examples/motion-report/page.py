@@ -250,7 +250,8 @@ def write(findings, args, title, folder, video, data, facts):
     if findings.track:
         summary += f" · {findings.track}"
     if args.recording:
-        summary += f" · {len(args.recording)} files"
+        holes = len(findings.holes)
+        summary += f" · {len(args.recording)} files" + (f" · {holes} hole{'s' * (holes != 1)}" if holes else "")
     if began := findings.clock_at(0):
         summary += f" · {began.isoformat(sep=' ', timespec='seconds')}"
     values = json.dumps(data_of(findings, args, objects, video, data, index),

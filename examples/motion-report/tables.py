@@ -7,7 +7,8 @@ import json
 import common
 from common import harmless
 
-OBJECTS = "object", "zone", "entered_s", "left_s", "seconds", "path_length_px", "lines_crossed", "incomplete"
+OBJECTS = ("object", "zone", "entered_s", "left_s", "seconds", "path_length_px", "lines_crossed",
+           "entered_clock", "left_clock", "incomplete")
 FRAMES = "time_s", "changed_percent", "moving", "regions", "brightness_percent", "dark_percent", "bright_percent"
 
 
@@ -22,13 +23,15 @@ def text_of(names, rows):
 def objects_csv(findings):
     """The file as bytes: one line for each visit, of the frame, or of a zone if there are zones. `lines_crossed` are
     the lines that the object crossed during the visit, as NAME:DIRECTION with spaces between them. `incomplete` says
-    why the clip was not analysed to its end."""
+    why the clip was not analysed to its end. Clocks are times of the day, ISO 8601, if the clip has a clock time."""
     rows = []
     for visit in findings.visits:
         crossed = " ".join(f"{one['line']}:{one['direction']}" for one in findings.crossings
                            if one["id"] == visit["id"] and visit["entered"] <= one["time"] <= visit["left"])
         rows.append((visit["id"], visit.get("zone", ""), f"{visit['entered']:.3f}", f"{visit['left']:.3f}",
-                     visit["seconds"], visit["path_length"], crossed, findings.incomplete))
+                     visit["seconds"], visit["path_length"], crossed,
+                     *(clock.isoformat(timespec="milliseconds") if clock else ""
+                       for clock in map(findings.clock_at, (visit["entered"], visit["left"]))), findings.incomplete))
     # A reason may name a file whose name is invalid text.
     return text_of(OBJECTS, rows).encode(errors="backslashreplace")
 
