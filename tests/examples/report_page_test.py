@@ -4,6 +4,7 @@
 import argparse
 import base64
 import csv
+import datetime
 import io
 import json
 import os
@@ -100,7 +101,13 @@ class PageTest(unittest.TestCase):
         findings = Findings(crossings=[cross(3, 5.5), cross(4, 5)],
                                      visits=[leave(3, 1, 2, zone='a, "b"'), leave(3, 4, 7, zone="c")])
         self.assertEqual(tables.objects_csv(findings).decode().splitlines()[1:],
-                         ['3,"a, ""b""",1.000,2.000,1,10.5,,', "3,c,4.000,7.000,3,10.5,gate:left,"])
+                         ['3,"a, ""b""",1.000,2.000,1,10.5,,,,', "3,c,4.000,7.000,3,10.5,gate:left,,,"])
+        began = datetime.datetime(2024, 1, 31, 13, 5, tzinfo=datetime.timezone.utc)
+        findings.clocks = [(0, began), (3, began + datetime.timedelta(hours=1))]  # it was set forward
+        rows = list(csv.DictReader(io.StringIO(tables.objects_csv(findings).decode())))
+        self.assertEqual([(row["entered_clock"], row["left_clock"]) for row in rows], [
+            ("2024-01-31T13:05:01.000+00:00", "2024-01-31T13:05:02.000+00:00"),
+            ("2024-01-31T14:05:01.000+00:00", "2024-01-31T14:05:04.000+00:00")])
         findings.incomplete = "it was stopped"
         self.assertTrue(all(line.endswith(",it was stopped")
                             for line in tables.objects_csv(findings).decode().splitlines()[1:]))
