@@ -11,13 +11,18 @@ import pathlib
 import re
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
 
 from programs import EXAMPLES
+sys.path.insert(1, str(EXAMPLES / "motion-scan"))
+import analyse  # noqa: E402
+import camera_files  # noqa: E402
 import clip_facts  # noqa: E402
-import recorder  # noqa: E402
+import clips  # noqa: E402
+import seams  # noqa: E402
 
 REPORT = EXAMPLES / "motion-report" / "motion_report.py"
 UTC = datetime.timezone.utc
@@ -34,10 +39,10 @@ class Recordings(unittest.TestCase):
 
     def write(self, name, kind="h264.mp4", begin=0, frames=100, visits=(), **more):
         """Writes a file of a camera: ten pictures a second."""
-        if absent := recorder.missing(kind):
+        if absent := camera_files.missing(kind):
             self.skipTest(f"not installed: {', '.join(absent)}")
         more = {"rate": 10, **more}
-        return recorder.write(self.folder / "cam" / f"{name}.{kind.partition('.')[2]}", kind, begin, frames, visits,
+        return camera_files.write(self.folder / "cam" / f"{name}.{kind.partition('.')[2]}", kind, begin, frames, visits,
                               **more)
 
     def report(self, *arguments, status=0):
@@ -83,7 +88,7 @@ class Seams(Recordings):
             self.assertLess(abs(row["event_begin_s"] - begin) + abs(row["event_end_s"] - end), 0.6)
             facts = clip_facts.facts_of(str(self.folder / "out/clips" / row["file"]))
             # As it was recorded, and not as the page's video, which has no such size.
-            self.assertEqual((facts.codec, facts.width), ("video/x-h264", recorder.WIDTH))
+            self.assertEqual((facts.codec, facts.width), ("video/x-h264", camera_files.WIDTH))
             self.assertLess(abs(facts.length - (row["end_s"] - row["begin_s"])), 0.15)
             self.assertLessEqual(row["begin_s"], begin - 0.9)
             self.assertRegex(row["begin_clock"], r"^2024-01-31T13:05:[0-4]\d\.\d{3}\+01:00$")
@@ -97,7 +102,7 @@ class Seams(Recordings):
         self.report("--clips")
         self.check_visits(visits)
         self.assertEqual((self.data()["size"], len(self.data()["runs"])),
-                         ([recorder.WIDTH, recorder.HEIGHT], 2))
+                         ([camera_files.WIDTH, camera_files.HEIGHT], 2))
         rows = json.loads((self.folder / "out/clips/clips.json").read_text())  # of the page's video
         self.assertTrue(rows)
         for row in rows:
@@ -125,14 +130,14 @@ class Seams(Recordings):
         names = [f"2024-01-31_13-05-{10 * number:02}" for number in range(5)]
         paths = [self.write(name, begin=10 * number) for number, name in enumerate(names)]
         for path, share in ((paths[0], 0), (paths[2], 0.6), (paths[4], 0)):
-            recorder.cut(path, share)
+            camera_files.cut(path, share)
         said = self.report(status=3)
         self.assertRegex(said, rf"3 of 5 files could not be read, or not to their end: {names[0]}.mp4 \(it is empty\), "
                          rf"{names[2]}.mp4 \(its index \(moov\) is missing: [^)]*\), {names[4]}.mp4 \(it is empty\)")
         self.assertEqual([hole[:2] for hole in self.data()["holes"]], [[0, 10], [20, 30], [40, 50]])
         self.assertEqual([hole["files"] for hole in self.events("hole")], [[f"{names[i]}.mp4"] for i in (0, 2, 4)])
         for path in paths:
-            recorder.cut(path, 0)
+            camera_files.cut(path, 0)
         self.assertIn("5 of 5 files could not be read", self.report("--join=all", status=1))
 
     def test_a_file_that_is_cut_off(self):
@@ -140,7 +145,7 @@ class Seams(Recordings):
         visits = [(10.5, 16), (22, 28)]
         paths = [self.write(f"2024-01-31_13-05-{10 * number:02}", "jpeg.avi", 10 * number, visits=visits)
                  for number in range(3)]
-        recorder.cut(paths[1], 0.7)
+        camera_files.cut(paths[1], 0.7)
         said = self.report(status=3)
         self.assertRegex(said, r"1 of 3 files could not be read, or not to their end: \S+13-05-10.avi \(it is cut off")
         self.check_visits(visits)
@@ -207,6 +212,25 @@ class Seams(Recordings):
         self.assertEqual((self.data()["holes"], self.data()["count"] < 36000), ([], True))
 
 
+class Scan(Recordings):
+    def test_a_visit_across_files(self):
+        """motion-scan analyses each file for itself; in its tables the visit is one row, and so is the motion."""
+        paths = [str(self.write(f"2024-01-31_13-05-{10 * number:02}", begin=10 * number, visits=[(7, 13), (24, 28)]))
+                 for number in range(3)]
+        every = clips.clips_of(paths, {})
+        results = {clip.key: analyse.analyse({"uri": clip.uri, "settings": {"preset": "outdoor"}, "backend": "cpu",
+                                              "timeout": 10**6, "threads": 1}) for clip in every}
+        found = seams.find(every, lambda clip: results[clip.key])
+        for kind, begin, end in (("objects", "entered", "left"), ("events", "begin", "end")):
+            rows = [[(row[begin], row[end], row.get("until_clip"))
+                     for row in found.apply(clip, kind, results[clip.key][kind])] for clip in every]
+            self.assertEqual([len(each) for each in rows], [1, 0, 1], rows)
+            self.assertEqual((rows[0][0][2], rows[2][0][2]), (paths[1], None))
+            for (entered, left, _), wanted in ((rows[0][0], (7, 13)), (rows[2][0], (4, 8))):
+                self.assertLess(max(abs(entered - wanted[0]), abs(left - wanted[1])), 1, rows)
+        self.assertEqual(seams.began_of(every[1], results[every[1].key]), "2024-01-31T13:05:10+01:00")
+
+
 class Clocks(Recordings):
     def test_a_clock_that_is_set_back(self):
         """The order in which files were written tells; the time line goes on."""
@@ -262,23 +286,23 @@ class Day(Recordings):
         """Writes the two files of an hour, and breaks them. Returns the names of those that cannot be read, or not to
         their end."""
         kind = "jpeg.mkv" if camera == 4 and hour >= 12 else self.KINDS[camera]
-        size = (320, 240) if kind == "jpeg.mkv" else (recorder.WIDTH, recorder.HEIGHT)
+        size = (320, 240) if kind == "jpeg.mkv" else (camera_files.WIDTH, camera_files.HEIGHT)
         paths = []
         for begin in (hour * self.HOUR, hour * self.HOUR + self.FILE):
             local = datetime.datetime.fromtimestamp(self.clock(camera, begin))
             path = self.folder / f"cam{camera}" / f"{local:%Y-%m-%d_%H-%M-%S}.{kind.partition('.')[2]}"
-            recorder.write(path, kind, begin, self.FILE, self.visits_of(camera, hour), size=size)
+            camera_files.write(path, kind, begin, self.FILE, self.visits_of(camera, hour), size=size)
             os.utime(path, (self.BEGIN.timestamp() + begin + self.FILE,) * 2)
             paths.append(path)
         if (camera, hour) == self.OFF:
             paths[0].unlink()
         broken = paths if (camera, hour) == self.FULL else paths[1:] if (camera, hour) in self.CUT else []
         for path in broken:
-            recorder.cut(path, 0 if (camera, hour) == self.FULL else 0.6)
+            camera_files.cut(path, 0 if (camera, hour) == self.FULL else 0.6)
         return [path.name for path in broken]
 
     def test_a_day(self):
-        if absent := recorder.missing(*self.KINDS.values(), "jpeg.mkv"):
+        if absent := camera_files.missing(*self.KINDS.values(), "jpeg.mkv"):
             self.skipTest(f"not installed: {', '.join(absent)}")
         (self.folder / "cam").rmdir()
         broken = {}
