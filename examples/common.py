@@ -38,6 +38,9 @@ from gi.repository import GLib, Gst  # noqa: E402
 
 import troubles  # noqa: E402
 
+# Events of cudadiff that say what the light or the camera did. They come beside the message of their frame.
+CAMERA_EVENTS = ("light", "scene", "moves", "moved")
+
 
 # Sound is not decoded, and a file without video is an error.
 DECODER = "uridecodebin caps=video/x-raw(ANY) expose-all-streams=false"

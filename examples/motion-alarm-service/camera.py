@@ -157,7 +157,7 @@ class Camera(Supervised):
         if event.get_name() != "cudadiff":
             return
         name = event.get_value("event")
-        if name not in ("begin", "end", "enter", "leave", "cross", "light"):
+        if name not in ("begin", "end", "enter", "leave", "cross", *common.CAMERA_EVENTS):
             return
         # Its frame has not come to the appsink, but whoever reads of motion must know that the camera is there.
         self.seen(0)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Prometheus metrics over HTTP, with prometheus_client. They are read from the cameras when somebody asks for them."""
 
-from common import Failure
+from common import CAMERA_EVENTS, Failure
 
 try:
     import prometheus_client
@@ -49,7 +49,7 @@ class Collector:
         yield dropped
         events = CounterMetricFamily("cudavision_camera_events", "Events by name.", labels=["camera", "event"])
         for camera in self.cameras:
-            for name in ("begin", "end", "enter", "leave", "cross", "light"):
+            for name in ("begin", "end", "enter", "leave", "cross", *CAMERA_EVENTS):
                 events.add_metric([camera.name, name], camera.events[name])
         yield events
         recorders = [(camera.name, camera.recorder) for camera in self.cameras if camera.recorder]

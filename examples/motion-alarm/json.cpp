@@ -120,10 +120,12 @@ std::string json_line(const std::string& input, const GstStructure* message) {
   object.add("time", json_number(GST_CLOCK_TIME_IS_VALID(time) ? double(time) / GST_SECOND : NAN));
   object.add_numbers({"changed_ratio", "mean_difference"}, message);
   object.add_times({"began", "last_motion"}, message);
-  if (gst_structure_has_field(message, "id"))
+  if (gst_structure_has_field(message, "id")) {
     add_object(object, message);
-  else
+  } else {
+    object.add_numbers({"x", "y"}, message);
     object.add("regions", json_regions(gst_structure_get_value(message, "regions")));
+  }
   for (const char* field : {"at", "snapshot"})
     if (const gchar* text = gst_structure_get_string(message, field)) object.add_string(field, text);
   return object.text() + '\n';

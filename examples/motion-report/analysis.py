@@ -116,8 +116,9 @@ class Collector:
     def on_motion(self, structure):
         when, event, ratio = seconds_of(structure, "stream-time"), structure["event"], structure["changed-ratio"]
         regions = structure["regions"] if event != "none" else []
-        if event == "light":  # which comes beside the message of its frame
-            self.findings.lights.append(when)
+        if event in common.CAMERA_EVENTS:
+            if event != "moved":  # after `moves`
+                self.findings.lights.append(when)
         else:
             # The `end` after the last frame repeats that frame.
             frame = next((one for one in reversed(self.waiting) if one.time == when), None)
@@ -134,6 +135,7 @@ class Collector:
                 frame.moving |= event in ("begin", "motion")
         if event != "none":
             self.write({"event": event, "time": when, "changed_ratio": round(ratio, 6),
+                        **({"x": structure["x"], "y": structure["y"]} if event == "moved" else {}),
                         "mean_difference": round(structure["mean-difference"], 4),
                         "regions": [{key: region[key] for key in REGION_FIELDS} for region in regions]},
                        **{name: seconds_of(structure, key) for name, key in END.items()

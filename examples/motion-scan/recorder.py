@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Makes the rows of a clip from the messages of cudahistogram and cudadiff."""
-from common import Gst
+from common import CAMERA_EVENTS, Gst
 from shortest import FRAME_TIME, lasts
 
 FRAME_RATE = 25  # of frames without times, as in cudadiff
@@ -40,8 +40,9 @@ class Recorder:
     def on_motion(self, structure):
         if structure.has_field("id"):
             self.on_object(structure)
-        elif structure["event"] == "light":
-            self.add_event("light", self.time_of(structure), changed=structure["changed-ratio"])
+        elif structure["event"] in CAMERA_EVENTS:
+            if structure["event"] != "moves":  # `moved` follows
+                self.add_event(structure["event"], self.time_of(structure), changed=structure["changed-ratio"])
         else:
             self.on_frames(structure)
 

@@ -183,7 +183,8 @@ class Readme(Case):
     def test_table_of_the_metrics(self):
         class Parts:
             frames = fps = up = motion = objects = reconnects = connected = written_clips = failures = 0
-            name, events = "door", dict.fromkeys(("begin", "end", "enter", "leave", "cross", "light"), 0)
+            name, events = "door", dict.fromkeys(
+                ("begin", "end", "enter", "leave", "cross", "light", "scene", "moves", "moved"), 0)
 
         Parts.recorder, Parts.pace, Parts.dropped = Parts, Parts, {"encoded": 0, "decoded": 0}
         found = {
