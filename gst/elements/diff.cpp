@@ -408,6 +408,15 @@ struct DiffElement {
     return std::clamp((width + 24 * scale) / (48 * scale) * scale, diff::min_cell, diff::max_cell);
   }
 
+  /// What is measured of cells: objects are told apart by what they look like; regions have tight boxes where anybody
+  /// sees them; and with an automatic background, light is no region.
+  static diff::Looks looks_for(const Settings& settings) {
+    if (settings.track) return diff::Looks::all;
+    const bool automatic = settings.reference == int(diff::Reference::background) && settings.threshold == 0;
+    const bool shown = settings.post_messages || settings.attach_roi || settings.output == int(diff::Output::overlay);
+    return shown || automatic ? diff::Looks::extents : diff::Looks::none;
+  }
+
   /// `width`: of the frame, for values that follow it.
   static diff::Params params_of(const Settings& settings, int width) {
     diff::Params params;
@@ -430,6 +439,8 @@ struct DiffElement {
     params.open_radius = int(settings.open_radius);
     params.cell_size = settings.cell_size == 0 ? cell_for(width, params.analysis_scale)
                                                : std::max(int(settings.cell_size), diff::min_cell);
+    params.looks = looks_for(settings);
+    params.cell_threshold = settings.cell_threshold;
     params.in_flight = results_in_flight;
     return params;
   }

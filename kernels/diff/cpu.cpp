@@ -31,11 +31,9 @@ class CpuDiff final : public Sequence {
     const Params& params = this->plan().params;
     const FrameLayout layout = frame_layout(this->plan());
     ring_.resize(std::size_t(ring_size(params)));
-    if (!this->plan().borrows()) {
-      for (Image& image : ring_) {
-        memory_.emplace_back(layout.bytes);
-        image = layout.at(analysis(), memory_.back().data());
-      }
+    for (Image& image : ring_) {
+      memory_.emplace_back(layout.bytes);
+      image = layout.at(analysis(), memory_.back().data());
     }
     if (this->plan().scales()) {
       small_memory_.resize(2 * layout.bytes);
@@ -165,9 +163,11 @@ class CpuDiff final : public Sequence {
                  : count(mask_, 1, plan().cells, slot.cells);
     if (plan().completes()) complete_mask(frame);
     if (plan().shows_mask()) for_strips(geometry(), [&](int begin, int end) { show_changed(given, begin, end); });
-    LooksJob looks = looks_job(plan(), given);
-    if (is_pooled && frame.compared) looks.structure = structure_job(pooled_work(frame));
-    measure_looks(looks, bytes(), opened_, plan().cells, slot.cells, slot.looks);
+    if (plan().measures_looks()) {
+      LooksJob looks = looks_job(plan(), given);
+      if (is_pooled && frame.compared) looks.structure = structure_job(pooled_work(frame));
+      measure_looks(looks, bytes(), opened_, plan().cells, slot.cells, slot.looks);
+    }
     if (plan().scales() && writes_difference) enlarge_difference(given);
     return {};
   }
@@ -385,7 +385,11 @@ class CpuDiff final : public Sequence {
     return found;
   }
 
-  const CellLooks* looks_of(int slot) const override { return results_[std::size_t(slot)].looks.data(); }
+  void collect_looks(int slot, std::vector<CellLooks>& looks) const override {
+    const Slot& from = results_[std::size_t(slot)];
+    for (std::size_t i = 0; i < looks.size(); ++i)
+      if (from.cells[i] > 0) looks[i] = from.looks[i];
+  }
 
   Status fill(const Image& dst, const std::vector<Fill>& fills, Queue) override {
     const FormatInfo& format = info(geometry().format);

@@ -2,22 +2,93 @@
 #include "kernels/diff/cpu_looks.hpp"
 
 #include <algorithm>
+#include <array>
+
+#include "kernels/diff/diff.hpp"
 
 namespace cudavision::diff {
 namespace {
 
-template <typename T>
-CellLooks looks_of_cell(const LooksJob& job, const cv::Mat& mask, CellSpan across, CellSpan down) {
-  CellLooks looks{};
-  Structure structure{};
-  const auto changed = [&mask](int x, int y) { return mask.ptr(y)[x] != 0; };
-  for (int y = down.first; y <= down.last; ++y) {
-    for (int x = across.first; x <= across.last; ++x) {
-      if (changed(x, y)) looks.add(x, y, looks_of<T>(job, x, y), across);
-      if (job.structure.frame) job.structure.vote(x, y, changed, structure);
+/// Finds which pixels of a row of a cell are near the outline of the mask, as StructureJob::vote() does.
+class Outline {
+ public:
+  Outline(const cv::Mat& mask, CellSpan across) : mask_(mask), across_(across) {}
+
+  /// Goes to a row: counts the changed pixels of each column in the rows around it.
+  void begin_row(int y) {
+    const int top = std::max(0, y - reach), bottom = std::min(mask_.rows - 1, y + reach);
+    rows_ = bottom - top + 1;
+    const int first = std::max(0, across_.first - reach), last = std::min(mask_.cols - 1, across_.last + reach);
+    std::fill_n(counts_.begin(), across_.last - across_.first + 1 + 2 * reach, std::uint8_t(0));
+    for (int v = top; v <= bottom; ++v) {
+      const unsigned char* const row = mask_.ptr(v);
+      for (int x = first; x <= last; ++x) counts_[std::size_t(place(x))] += row[x] != 0;
     }
   }
-  looks.structure = structure;
+  /// Whether pixel x of the row is near the outline. here: whether it changed.
+  bool near(int x, bool here) const {
+    int changed = 0;
+    for (int u = x - reach; u <= x + reach; ++u) changed += counts_[std::size_t(place(u))];
+    const int columns = std::min(mask_.cols - 1, x + reach) - std::max(0, x - reach) + 1;
+    return here ? changed < rows_ * columns : changed > 0;
+  }
+
+ private:
+  static constexpr int reach = StructureJob::outline;
+  int place(int x) const { return x - across_.first + reach; }
+
+  const cv::Mat& mask_;
+  const CellSpan across_;
+  int rows_ = 0;
+  std::array<std::uint8_t, max_cell + 2 * reach> counts_;
+};
+
+Structure structure_of_cell(const StructureJob& job, const cv::Mat& mask, CellSpan across, CellSpan down) {
+  Structure structure{};
+  Outline outline(mask, across);
+  for (int y = down.first; y <= down.last; ++y) {
+    const unsigned char* const row = mask.ptr(y);
+    outline.begin_row(y);
+    for (int x = across.first; x <= across.last; ++x)
+      job.vote(x, y, outline.near(x, row[x] != 0), row[x] != 0, structure);
+  }
+  return structure;
+}
+
+/// Adds the changed pixels first … last of a row.
+template <typename T>
+void add_row(const LooksJob& job, const unsigned char* row, int y, CellSpan pixels, CellSpan across, CellLooks& looks) {
+  const int log2 = log2_columns(across);
+  for (int x = pixels.first; x <= pixels.last; ++x) {
+    if (row[x] == 0) continue;
+    const PixelLooks here = looks_of<T>(job, x, y);
+    ++looks.pixels;
+    looks.luma += std::uint32_t(here.luma);
+    looks.luma_squares += std::uint32_t(here.luma * here.luma);
+    looks.cb += here.cb;
+    looks.cr += here.cr;
+    looks.columns |= std::uint64_t(1) << ((x - across.first) >> log2);
+  }
+}
+
+/// sums: whether more than the extent is measured.
+template <typename T>
+CellLooks looks_of_cell(const LooksJob& job, const cv::Mat& mask, CellSpan across, CellSpan down, bool sums) {
+  CellLooks looks{};
+  bool any = false;
+  for (int y = down.first; y <= down.last; ++y) {
+    const unsigned char* const row = mask.ptr(y);
+    CellSpan pixels = across;
+    while (pixels.first <= pixels.last && row[pixels.first] == 0) ++pixels.first;
+    if (pixels.first > pixels.last) continue;
+    while (row[pixels.last] == 0) --pixels.last;
+    looks.left = any ? std::min(looks.left, std::uint16_t(pixels.first)) : std::uint16_t(pixels.first);
+    looks.right = std::max(looks.right, std::uint16_t(pixels.last));
+    if (!any) looks.top = std::uint16_t(y);
+    looks.bottom = std::uint16_t(y);
+    any = true;
+    if (sums) add_row<T>(job, row, y, pixels, across, looks);
+  }
   return looks;
 }
 
@@ -29,10 +100,15 @@ void measure_looks(const LooksJob& job, bool bytes, const cv::Mat& mask, const C
   const int width = divide_up(cells.frame_width, cells.cell_size);
   for (std::size_t i = 0; i < changed.size(); ++i) {
     if (changed[i] == 0) continue;
-    const CellSpan across = span_of_cell(int(i) % width, cells.cell_size, cells.frame_width, job.log2_scale);
-    const CellSpan down = span_of_cell(int(i) / width, cells.cell_size, cells.frame_height, job.log2_scale);
-    looks[i] = bytes ? looks_of_cell<std::uint8_t>(job, mask, across, down)
-                     : looks_of_cell<std::uint16_t>(job, mask, across, down);
+    const int x = int(i) % width, y = int(i) / width;
+    const CellSpan across = span_of_cell(x, cells.cell_size, cells.frame_width, job.log2_scale);
+    const CellSpan down = span_of_cell(y, cells.cell_size, cells.frame_height, job.log2_scale);
+    const Rect box = cells.box(x, y);
+    const bool measured = job.measures(changed[i], std::uint32_t(box.width) * std::uint32_t(box.height)),
+               sums = measured && !job.only_extents;
+    looks[i] = bytes ? looks_of_cell<std::uint8_t>(job, mask, across, down, sums)
+                     : looks_of_cell<std::uint16_t>(job, mask, across, down, sums);
+    if (measured && job.structure.frame) looks[i].structure = structure_of_cell(job.structure, mask, across, down);
   }
 }
 

@@ -4,14 +4,18 @@
 //   each frame:  [analysis_scale > 1: cuda_scale.cu]
 //            ->  [mog2: cuda_mog2.cu; pooled: cuda_pooled_light.cu, cuda_pooled_change.cu]
 //            ->  cuda_compare.cu
-//            ->  [light_change_ratio > 0: cuda_light.cu or cuda_mog2.cu]
+//            ->  [mog2, light_change_ratio > 0: cuda_mog2.cu]
 //            ->  [analysis_scale > 1, output = difference: cuda_scale.cu]
 //            ->  [open_radius or light_change_ratio > 0, or analysis_scale > 1: cuda_open.cu]
 //            ->  [pooled, the mask is shown: cuda_enclosed.cu; cuda_pooled_outline.cu if analysis_scale > 1;
 //            cuda_open.cu]
-//   results:     each tile stores a record in page-locked host memory; cuda_records.cpp adds them
+//            ->  [looks: cuda_looks.cu]
+//   results:     each tile that changed stores a record in page-locked host memory; cuda_records.cpp adds them
 //                cuda_looks.cu: what the changed pixels of cells look like, in page-locked host memory, too
 //   boxes:       cuda_boxes.cu
+//
+// Most frames take one launch (nothing waits for the opening or for the decision about light) or two. Each starts while
+// the one before it ends (kernels/cuda/overlap.hpp).
 //
 // Where to change what:
 //   which kernels run, tiles, memory      cuda_schedule.cpp
@@ -20,10 +24,12 @@
 //                                         how a background follows the frames: arithmetic.hpp
 //   another sample type or block shape    see the list in cuda_compare.cu
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "kernels/cuda/device.hpp"
 #include "kernels/cuda/memory.hpp"
+#include "kernels/cuda/overlap.hpp"
 #include "kernels/diff/cuda_arguments.hpp"
 #include "kernels/diff/cuda_boxes.hpp"
 #include "kernels/diff/cuda_enclosed.hpp"
@@ -49,7 +55,6 @@ class CudaDiff final : public Sequence {
                                             this->plan().completes() ? Writes::nothing : schedule_.open, schedule_.wide)
                               : nullptr),
         show_(this->plan().completes() ? open_kernel(schedule_.layout, schedule_.open, schedule_.wide) : nullptr),
-        restart_(schedule_.restarts ? restart_kernel(schedule_.layout.sample_bytes) : nullptr),
         light_(this->plan().has_pooled()
                    ? pooled_light_kernel(schedule_.layout.sample_bytes, compared_channels(this->plan()),
                                          this->plan().log2_scale())
@@ -58,21 +63,25 @@ class CudaDiff final : public Sequence {
 
   /// Allocates the memory and loads the kernels. With the context current.
   Status prepare() {
+    const auto device = cuda::current_device();
+    if (!device.ok()) return device.error();
+    device_ = device.value();
     params_ = params_of(plan(), schedule_);
     if (Status status = prepare_memory(); !status.ok()) return status;
     set_open_params();
-    if (Status status = looks_.allocate(sizeof(CellLooks) * cell_count() * std::size_t(plan().params.in_flight));
-        !status.ok())
-      return status;
-    if (Status status = records_.allocate(schedule_.frame_record_bytes() * plan().params.in_flight); !status.ok())
-      return status;
-    for (const void* kernel : {light_, change_, compare_, open_, show_, restart_}) {
+    const std::size_t frames = std::size_t(plan().params.in_flight);
+    if (plan().measures_looks())
+      if (Status status = looks_.allocate(looks_bytes() * frames); !status.ok()) return status;
+    if (Status status = records_.allocate(schedule_.frame_record_bytes() * frames); !status.ok()) return status;
+    stamps_.resize(frames);
+    for (const void* kernel : {light_, change_, compare_, open_, show_}) {
       if (!kernel) continue;
       if (Status status = cuda::load_kernel(kernel, "cannot load the difference kernel"); !status.ok()) return status;
     }
     if (Status status = load_boxes(schedule_.layout.sample_bytes); !status.ok()) return status;
-    if (Status status = load_looks(schedule_.layout.sample_bytes == 1, plan().params.cell_size); !status.ok())
-      return status;
+    if (plan().measures_looks())
+      if (Status status = load_looks(schedule_.layout.sample_bytes == 1, plan().params.cell_size); !status.ok())
+        return status;
     if (schedule_.scales)
       if (Status status = load_scaling(schedule_.layout.sample_bytes); !status.ok()) return status;
     if (show_) {
@@ -90,16 +99,17 @@ class CudaDiff final : public Sequence {
   }
 
  private:
-  std::size_t cell_count() const { return plan().cells.changed.size(); }
+  std::size_t looks_bytes() const {
+    return sizeof(LooksHead) + looks_entry_bytes(small_entries()) * plan().cells.changed.size();
+  }
+  bool small_entries() const { return plan().params.looks == Looks::extents && !plan().has_pooled(); }
 
   Status prepare_memory() {
     const Memory memory = memory_of(plan());
     if (Status status = kept_.allocate(memory.kept_bytes); !status.ok()) return status;
     if (Status status = bits_.allocate(memory.bits_bytes); !status.ok()) return status;
     const FrameLayout layout = frame_layout(plan());
-    ring_.resize(std::size_t(kept_frames(plan().params)));
-    for (std::size_t i = 0; i < memory.ring.size(); ++i)
-      ring_[i] = layout.at(plan().analysis, kept_.data() + memory.ring[i]);
+    for (std::size_t offset : memory.ring) ring_.push_back(layout.at(plan().analysis, kept_.data() + offset));
     if (plan().has_background()) {
       for (int plane = 0; plane < 3; ++plane) {
         if (layout.pitch[plane] > 0)
@@ -110,10 +120,15 @@ class CudaDiff final : public Sequence {
     if (plan().has_model()) model_ = kept_.data() + memory.model;
     if (memory.counted != Memory::none) params_.counted = bits_.data() + memory.counted;
     if (memory.changed != Memory::none) params_.changed = bits_.data() + memory.changed;
-    final_mask_ = bits_.data() + memory.final_mask;
+    if (memory.final_mask != Memory::none) params_.final_mask = bits_.data() + memory.final_mask;
     if (memory.learning != Memory::none) device_learning_ = reinterpret_cast<Learning*>(bits_.data() + memory.learning);
-    params_.final_mask = final_mask_;
     params_.final_pitch = int(final_pitch(plan()));
+    if (memory.list != Memory::none) {
+      const auto at = [this](std::size_t offset) { return reinterpret_cast<std::uint32_t*>(bits_.data() + offset); };
+      list_ = {at(memory.list_counts), at(memory.list), nullptr, plan().cells.width};
+      next_count_ = list_.count + 1;
+      if (memory.list_stamps != Memory::none) list_.stamps = at(memory.list_stamps);
+    }
     if (memory.filled != Memory::none) filled_ = bits_.data() + memory.filled;
     if (plan().completes()) {
       shown_ = bits_.data() + memory.shown;
@@ -138,6 +153,7 @@ class CudaDiff final : public Sequence {
   /// The parameters of the kernel that opens, which goes back to the size of the frame, from those of the analysis.
   void set_open_params() {
     KernelParams& p = open_params_ = params_;
+    p.tiles_x = schedule_.frame.x;
     if (!schedule_.scales) return;
     p.width = geometry().width;
     p.height = geometry().height;
@@ -160,12 +176,29 @@ class CudaDiff final : public Sequence {
   }
 
   Status compute(const Frame& frame, Queue queue) override {
-    if (Status status = find_changes(frame, queue); !status.ok() || !frame.compared) return status;
-    LooksArguments looks{looks_job(plan(), frame),  final_mask_,         std::ptrdiff_t(final_pitch(plan())),
-                         plan().cells.width,        plan().cells.height, plan().params.cell_size,
-                         place_of_looks(frame.slot)};
+    if (++stamp_ == 0) ++stamp_;
+    stamps_[std::size_t(frame.slot)] = stamp_;
+    Status status = find_changes(frame, queue);
+    return status.ok() && frame.compared && plan().measures_looks() ? measure_looks(frame, queue) : status;
+  }
+
+  /// Measures the cells of the list, and lets the next frame begin another one.
+  Status measure_looks(const Frame& frame, Queue queue) {
+    std::uint32_t* const count = list_.count;
+    std::swap(list_.count, next_count_);
+    LooksArguments looks{looks_job(plan(), frame),
+                         params_.final_mask,
+                         std::ptrdiff_t(params_.final_pitch),
+                         plan().cells.width,
+                         plan().cells.height,
+                         plan().params.cell_size,
+                         list_.cells,
+                         count,
+                         list_.count,
+                         place_of_looks(frame.slot),
+                         small_entries()};
     if (plan().has_pooled()) looks.job.structure = structure_job(pooled_work(frame));
-    return launch_looks(looks, schedule_.layout.sample_bytes == 1, queue.stream);
+    return launch_looks(looks, schedule_.layout.sample_bytes == 1, device_, overlaps(), queue.stream);
   }
 
   /// Finds the changed pixels, counts and shows them, and stores the final mask.
@@ -175,6 +208,10 @@ class CudaDiff final : public Sequence {
     KernelParams p = open_params_;
     p.state = params_.state;  // another plan may have handed it over
     p.records = record(frame.slot);
+    p.stamp = stamp_;
+    if (frame.compared) p.list = list_;
+    if (schedule_.restarts && frame.compared)
+      p.restart = restart_of(plan(), params_, schedule_.scales ? small_ : frame.src, ring_);
     Frame shown = frame;
     shown.reference = {};
     set_planes(p, plan(), schedule_.layout, shown);
@@ -186,7 +223,7 @@ class CudaDiff final : public Sequence {
   Status show_completed(const Frame& frame, KernelParams& p, Queue queue) const {
     const Geometry& analysis = plan().analysis;
     const bool scales = schedule_.scales;
-    const Enclosing enclosing{final_mask_,    p.final_pitch,   scales ? filled_ : shown_, p.counted,     p.bits_pitch,
+    const Enclosing enclosing{p.final_mask,   p.final_pitch,   scales ? filled_ : shown_, p.counted,     p.bits_pitch,
                               analysis.width, analysis.height, plan().log2_scale(),       plan().reach()};
     if (Status status = launch_enclosing(enclosing, queue.stream); !status.ok()) return status;
     if (scales) {
@@ -200,8 +237,8 @@ class CudaDiff final : public Sequence {
     p.log2_scale = p.open_radius = 0;
     p.detects_light = false;  // if light was switched, the final mask is empty
     p.records = spare_records_;
-    return launch(show_, dim3(unsigned(schedule_.frame.x), unsigned(schedule_.frame.y)), p, queue,
-                  schedule_.open_shared);
+    p.list = {};
+    return launch(show_, schedule_.frame, p, queue, schedule_.open_shared);
   }
 
   /// Compares at a part of the size, and shows the difference if asked.
@@ -220,8 +257,18 @@ class CudaDiff final : public Sequence {
     return launch_scaling(shown, bytes, false, queue.stream);
   }
 
-  const CellLooks* looks_of(int slot) const override { return place_of_looks(slot); }
-  CellLooks* place_of_looks(int slot) const { return looks_.data<CellLooks>() + cell_count() * std::size_t(slot); }
+  void collect_looks(int slot, std::vector<CellLooks>& looks) const override {
+    const unsigned char* const found = place_of_looks(slot);
+    LooksHead head;
+    std::memcpy(&head, found, sizeof head);
+    const std::size_t bytes = looks_entry_bytes(small_entries());
+    for (std::size_t i = 0; i < head.count; ++i) {
+      LooksEntry entry{};
+      std::memcpy(&entry, found + sizeof head + i * bytes, bytes);
+      looks[entry.cell] = entry.looks;
+    }
+  }
+  unsigned char* place_of_looks(int slot) const { return looks_.data() + looks_bytes() * std::size_t(slot); }
   unsigned char* record(int slot) const { return records_.data() + schedule_.frame_record_bytes() * std::size_t(slot); }
 
   /// Compares a picture of the size of the analysis.
@@ -234,7 +281,8 @@ class CudaDiff final : public Sequence {
     p.begin = !frame.compared;
     p.number = frame.number;
     p.records = record(frame.slot);
-    p.sums = reinterpret_cast<std::uint32_t*>(p.records + schedule_.sums_offset());
+    p.stamp = stamp_;
+    if (frame.compared) p.list = list_;
     p.verdict = reinterpret_cast<Verdict*>(record(frame.slot) + schedule_.verdict_offset());
     set_planes(p, plan(), schedule_.layout, frame);
     return plan().has_pooled() ? update_pooled(frame, p, queue) : compare(frame, p, queue);
@@ -247,8 +295,11 @@ class CudaDiff final : public Sequence {
       if (Status status = update_mixture(job, false, queue); !status.ok()) return status;
       if (frame.compared) p.foreground = foreground_;
     }
-    if (Status status = launch_compare(p, queue); !status.ok()) return status;
-    return plan().detects_light() && frame.compared ? begin_anew(frame, queue) : Status();
+    if (Status status = launch(compare_, schedule_.analysis, p, queue); !status.ok()) return status;
+    if (!plan().has_mixture() || !plan().detects_light() || !frame.compared) return {};
+    mog2::Job job = mixture_job(plan(), frame);
+    job.begin = true;  // if light was switched
+    return update_mixture(job, true, queue);
   }
 
   /// Finds the changed pixels by a pooled background, and shows the difference if asked. If light was switched in the
@@ -271,8 +322,9 @@ class CudaDiff final : public Sequence {
     if (Status status = cuda::check(error, "cannot launch the background"); !status.ok() || !compare_) return status;
     KernelParams shown = p;
     shown.changed = nullptr;
+    shown.verdict = nullptr;
     shown.detects_light = false;
-    return launch_compare(shown, queue);
+    return launch(compare_, schedule_.analysis, shown, queue);
   }
 
   pooled::Job pooled_work(const Frame& frame) const {
@@ -288,45 +340,20 @@ class CudaDiff final : public Sequence {
                        int(params_.bits_pitch), params_.state, anew, queue.stream);
   }
 
-  /// The reference begins with this frame, if light was switched.
-  Status begin_anew(const Frame& frame, Queue queue) const {
-    if (plan().has_mixture()) {
-      mog2::Job job = mixture_job(plan(), frame);
-      job.begin = true;
-      return update_mixture(job, true, queue);
-    }
-    if (!restart_) return {};
-    const FormatInfo& format = info(geometry().format);
-    Restart restart{params_.state, {}, format.shift, format.max_value()};
-    for (int plane = 0; plane < format.planes; ++plane) {
-      const PlaneJob& job = params_.planes[plane];
-      if (!job.any_compared) continue;
-      const View first = plan().keeps_first() ? view_of(ring_[0].planes[plane]) : View{};
-      restart.planes[plane] = {view_of(frame.src.planes[plane]), first, job.background,
-                               job.row_bytes / format.sample_bytes(), extent(plan().analysis, plane).rows};
-    }
-    void* arguments[] = {&restart};
-    return cuda::check(cudaLaunchKernel(restart_, dim3(unsigned(tuning.restart_blocks)),
-                                        dim3(unsigned(tuning.restart_threads)), arguments, 0, queue.stream),
-                       "cannot launch the restart of the reference");
-  }
-
-  Status launch_compare(KernelParams& p, Queue queue) const {
-    return launch(compare_, dim3(unsigned(schedule_.analysis.x), unsigned(schedule_.analysis.y)), p, queue);
-  }
+  /// Whether a launch may start while the one before it ends.
+  bool overlaps() const { return device_.major >= 9; }
   Status launch_open(KernelParams& p, Queue queue) const {
-    return launch(open_, dim3(unsigned(schedule_.frame.x), unsigned(schedule_.frame.y)), p, queue,
-                  schedule_.open_shared);
+    return launch(open_, schedule_.frame, p, queue, schedule_.open_shared);
   }
-  Status launch(const void* kernel, dim3 grid, KernelParams& p, Queue queue, std::size_t shared_bytes = 0) const {
-    void* arguments[] = {&p};
-    return cuda::check(
-        cudaLaunchKernel(kernel, grid, dim3(unsigned(schedule_.threads)), arguments, shared_bytes, queue.stream),
-        "cannot launch the difference");
+  Status launch(const void* kernel, const Tiles& tiles, KernelParams& p, Queue queue,
+                std::size_t shared_bytes = 0) const {
+    return cuda::check(cuda::launch_overlapping(kernel, int(tiles.count()), schedule_.threads, shared_bytes, overlaps(),
+                                                &p, queue.stream),
+                       "cannot launch the difference");
   }
 
   Found collect(int slot, std::vector<std::uint32_t>& changed) const override {
-    return collect_records(plan(), schedule_, record(slot), changed);
+    return collect_records(plan(), schedule_, record(slot), stamps_[std::size_t(slot)], changed);
   }
   Status fill(const Image& dst, const std::vector<Fill>& fills, Queue queue) override {
     return launch_boxes(dst, fills, queue.stream);
@@ -337,7 +364,6 @@ class CudaDiff final : public Sequence {
   const void* const compare_;
   const void* const open_;
   const void* const show_;  ///< shows what open_ found, which shows nothing then; see Plan::completes()
-  const void* const restart_;
   const void* const light_;
   const void* const change_;
   cuda::DeviceMemory kept_, bits_;
@@ -345,7 +371,12 @@ class CudaDiff final : public Sequence {
   KernelParams params_, open_params_;  ///< of the analysis, and of open_
   Image small_, small_difference_;     ///< at the size of the analysis
   unsigned char *foreground_ = nullptr, *filled_ = nullptr, *shown_ = nullptr, *spare_records_ = nullptr,
-                *model_ = nullptr, *final_mask_ = nullptr;
+                *model_ = nullptr;
+  cuda::Device device_;
+  CellList list_;                        ///< of the next frame; empty if no looks are measured
+  std::uint32_t* next_count_ = nullptr;  ///< of the list of the frame after it
+  std::uint32_t stamp_ = 0;              ///< of the last frame
+  std::vector<std::uint32_t> stamps_;    ///< by slot
   Learning* device_learning_ = nullptr;
   std::vector<Learning> learning_;  ///< see steer()
   bool steered_ = false;            ///< whether the device does not have it yet

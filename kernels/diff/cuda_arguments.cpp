@@ -61,12 +61,7 @@ void set_plane(PlaneJob& job, const Plan& plan, const Frame& frame, int plane) {
     job.dst = view_of(dst);
     job.dst_alignment = alignment_of(dst);
   }
-  if (frame.compared && job.any_compared && reference.data) {
-    const bool own = !plan.borrows();
-    job.reference = view_of(reference);
-    job.reference_alignment = alignment_of(reference);
-    job.reference_bytes = own ? int(reference.pitch) : job.row_bytes;
-  }
+  if (frame.compared && job.any_compared) job.reference = view_of(reference);
   job.keep = view_of(frame.keep.planes[plane]);
 }
 
@@ -119,11 +114,25 @@ void set_planes(KernelParams& p, const Plan& plan, const Layout& l, const Frame&
       if (view.data) strips = alignment < strip_alignment(strip_bytes) ? 0 : std::min(strips, row_bytes / strip_bytes);
     };
     limit(job.src, job.row_bytes, job.src_alignment);
-    limit(job.reference, job.reference_bytes, job.reference_alignment);
     limit(job.dst, job.row_bytes, job.dst_alignment);
   }
   p.whole_width = strips * pixels;
   p.whole_rows = p.height / tuning.tile_rows;
+}
+
+Restart restart_of(const Plan& plan, const KernelParams& p, const Image& src, const std::vector<Image>& ring) {
+  const FormatInfo& format = info(plan.geometry.format);
+  Restart restart;
+  restart.shift = format.shift;
+  restart.max = format.max_value();
+  for (int plane = 0; plane < format.planes; ++plane) {
+    const PlaneJob& job = p.planes[plane];
+    if (!job.any_compared) continue;
+    const View first = plan.keeps_first() ? view_of(ring[0].planes[plane]) : View{};
+    restart.planes[plane] = {view_of(src.planes[plane]), first, job.background, job.row_bytes / format.sample_bytes(),
+                             extent(plan.analysis, plane).rows};
+  }
+  return restart;
 }
 
 }  // namespace cudavision::diff

@@ -2,6 +2,8 @@
 // What the comparing and the opening kernel are told of a plan and of its frames.
 #pragma once
 
+#include <vector>
+
 #include "kernels/diff/cuda_params.cuh"
 #include "kernels/diff/plan.hpp"
 
@@ -14,5 +16,8 @@ KernelParams params_of(const Plan& plan, const Schedule& schedule);
 /// Sets the addresses of the planes of a frame, and how far they are whole.
 /// Planes that the kernels do not need stay null.
 void set_planes(KernelParams& p, const Plan& plan, const Layout& layout, const Frame& frame);
+
+/// What begins with `src`, a picture of the analysis. p: the parameters for the analysis. ring: the kept frames.
+Restart restart_of(const Plan& plan, const KernelParams& p, const Image& src, const std::vector<Image>& ring);
 
 }  // namespace cudavision::diff

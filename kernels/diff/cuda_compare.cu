@@ -13,8 +13,9 @@
 // In most tiles each strip is whole, or beyond the frame: rows are then accessed as aligned
 // words without further tests.
 //
-// A tile adds its counts in shared memory and stores them as a record of its own, in page-locked host memory: no
-// counter is shared by tiles, none must be cleared, and no copy follows the kernel. The host adds the records.
+// A tile that changed adds its counts in shared memory and stores them as a record of its own, in page-locked host
+// memory, with the stamp of the frame: no counter of cells is shared by tiles, none must be cleared, and no copy
+// follows the kernel. The host adds the records that have the stamp.
 //
 // Where to change what:
 //   another border         the opening: cuda_open.cu (nothing erodes or dilates from beyond the frame); comparing has
@@ -24,6 +25,7 @@
 //   another block shape    cuda_tuning.hpp (tile_rows, strip_bytes), strip_pixels() and strip_rows() in
 //                          cuda_schedule.hpp
 //   another output         Writes in cuda_schedule.hpp, cuda_write.cuh; a mode: Show in arithmetic.hpp
+#include "kernels/cuda/overlap.hpp"
 #include "kernels/diff/cuda_compare.cuh"
 
 namespace cudavision::diff {
@@ -32,7 +34,9 @@ namespace {
 template <class S, bool background, Writes writes>
 __global__ void __launch_bounds__(S::threads) compare(const __grid_constant__ KernelParams p) {
   __shared__ CompareShared shared;
-  compare_tile<S, background, writes>(p, blockIdx.x, blockIdx.y, shared);
+  cuda::wait_for_previous();
+  const int tile_y = int(blockIdx.x) / p.tiles_x;
+  compare_tile<S, background, writes>(p, int(blockIdx.x) - tile_y * p.tiles_x, tile_y, shared);
 }
 
 template <class S, bool background>

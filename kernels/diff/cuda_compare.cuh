@@ -29,13 +29,10 @@ __device__ __forceinline__ void load_references(const KernelParams& p, bool acro
       else
         load_whole<false>(job.background, 2 * byte_of<S, P>(x), row_of<S, P>(row, y), of(state));
     } else {
-      const int byte = byte_of<S, P>(x), at = row_of<S, P>(row, y);
       if (!job.reference.data || !inside)
         clear_words(of(r));
-      else if constexpr (whole)
-        load_whole<false>(job.reference, byte, at, of(r));
       else
-        load_row<false>(job.reference, job.reference_bytes, job.reference_alignment, byte, at, of(r));
+        load_whole<false>(job.reference, byte_of<S, P>(x), row_of<S, P>(row, y), of(r));
     }
   });
 }
@@ -52,12 +49,12 @@ __device__ __forceinline__ void prepare_values(const KernelParams& p, bool has_r
     auto &words = of(v), &from = of(r);
     constexpr int N = sizeof(words) / 4;
     const bool inside = own && (whole || y + row < p.height);
-    if (job.keep.data && inside) store_whole(job.keep, byte_of<S, P>(x), row_of<S, P>(row, y), words);
+    if (job.keep.data && inside) store_whole<false>(job.keep, byte_of<S, P>(x), row_of<S, P>(row, y), words);
     to_values<S>(p, words);
     if constexpr (background) {
       if (job.background.data) {
         step_background<T>(p, words, of(state), from);
-        if (inside) store_whole(job.background, 2 * byte_of<S, P>(x), row_of<S, P>(row, y), of(state));
+        if (inside) store_whole<false>(job.background, 2 * byte_of<S, P>(x), row_of<S, P>(row, y), of(state));
       }
     } else {
       to_values<S>(p, from);
@@ -228,26 +225,22 @@ __device__ __forceinline__ void compare_pixels(const KernelParams& p, int tile_x
   }
 
   const int warp = threadIdx.x / 32;
+  const bool any = bits_set != 0;
   sum = cuda::warp_sum(sum);
   if (threadIdx.x % 32 == 0) shared.sums[warp] = sum;
   if (p.detects_light) {
     bits_set = cuda::warp_sum(bits_set);
     if (threadIdx.x % 32 == 0) shared.above[warp] = bits_set;
   }
-  __syncthreads();
-  const int index = tile_y * p.tiles_x + tile_x;
-  if (p.count) store_counts(p, index, shared.slots);
-  if (threadIdx.x == 0) {
+  const bool any_in_tile = __syncthreads_or(any);
+  if (p.count && any_in_tile) store_counts(p, int(blockIdx.x), tile.x0, tile.y0, shared.slots);
+  if (threadIdx.x == 0 && p.verdict) {
     std::uint32_t of_tile = 0, above = 0;
 #pragma unroll
     for (int i = 0; i < S::threads / 32; ++i) of_tile += shared.sums[i];
-    p.sums[index] = of_tile;
-    if (p.detects_light)
+    if (p.detects_light && any_in_tile)
       for (int i = 0; i < S::threads / 32; ++i) above += shared.above[i];
-    if (p.detects_light)
-      decide_light(*p.state, p.verdict, {p.number, p.light_limit, p.light_age}, has_reference, above);
-    else if (p.interval > 1 && index == 0)
-      *p.verdict = {has_reference, Cause::none, 0, 0, 0};
+    finish_comparison(p, has_reference, of_tile, above);
   }
 }
 

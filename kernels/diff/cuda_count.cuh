@@ -44,10 +44,23 @@ __device__ __forceinline__ void count_bits(const KernelParams& p, int x0, int y0
 __device__ __forceinline__ void clear_slots(const KernelParams& p, std::uint32_t* slots) {
   for (int i = threadIdx.x; i < p.slots + 1; i += blockDim.x) slots[i] = 0;
 }
-/// Stores the record of a tile, see Tiles::record_bytes.
-__device__ __forceinline__ void store_counts(const KernelParams& p, int tile, const std::uint32_t* slots) {
+/// Adds the cells of a tile that changed to the list.
+__device__ __forceinline__ void list_cells(const KernelParams& p, int x0, int y0, const std::uint32_t* slots) {
+  const CellList& list = p.list;
+  for (int i = threadIdx.x; i < p.slots; i += blockDim.x) {
+    if (slots[i] == 0) continue;
+    const int row = i / p.slots_x, cell = (cell_of(p, y0) + row) * list.across + cell_of(p, x0) + i - row * p.slots_x;
+    if (list.stamps && atomicExch(list.stamps + cell, p.stamp) == p.stamp) continue;  // another tile has listed it
+    list.cells[atomicAdd(list.count, 1u)] = std::uint32_t(cell);
+  }
+}
+/// Stores the record of a tile with changed pixels, which begins at (x0, y0), and lists its cells.
+__device__ __forceinline__ void store_counts(const KernelParams& p, int tile, int x0, int y0,
+                                             const std::uint32_t* slots) {
   auto* const record = reinterpret_cast<std::uint32_t*>(p.records + std::ptrdiff_t(tile) * p.record_bytes);
-  for (int i = threadIdx.x; 2 * i < p.slots; i += blockDim.x) record[i] = slots[2 * i] | slots[2 * i + 1] << 16;
+  for (int i = threadIdx.x; 2 * i < p.slots; i += blockDim.x) record[1 + i] = slots[2 * i] | slots[2 * i + 1] << 16;
+  if (threadIdx.x == 0) record[0] = p.stamp;
+  if (p.list.count) list_cells(p, x0, y0, slots);
 }
 
 }  // namespace cudavision::diff

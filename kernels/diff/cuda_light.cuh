@@ -4,27 +4,24 @@
 //   compare   every block: adds its changed pixels to State::above
 //             the last block: above > light_limit, and the reference not too young?
 //                 ->  State::light, State::began, Verdict (for the host); clears the sums
-//   restart   if light: the frame becomes the reference (cuda_light.cu; of a mixture: cuda_mog2.cu runs again)
-//   open      if light: nothing changed
+//   open      if light: nothing changed, and the frame becomes the reference (of a mixture: cuda_mog2.cu runs again,
+//             before)
 //
 // The kernels follow each other on one stream, so each sees the decision; any number of frames may be in flight.
 #pragma once
 
+#include <type_traits>
+
+#include "kernels/core/sample.hpp"
+#include "kernels/diff/arithmetic.hpp"
 #include "kernels/diff/cuda_params.cuh"
 
 namespace cudavision::diff {
 
 /// Whether the reference began so late that the frame is not compared yet.
 __device__ __forceinline__ bool waits_for_reference(const KernelParams& p) {
-  return p.interval > 1 && p.number < p.state->began + p.interval;
+  return p.interval > 1 && p.number < __ldcg(&p.state->began) + p.interval;
 }
-
-/// What decides that light was switched.
-struct LightRule {
-  unsigned long long number;  ///< of the frame
-  std::uint32_t limit;        ///< pixels; light was switched if more changed
-  unsigned age;               ///< frames that the reference must have before
-};
 
 /// Adds the changed pixels of a block. Returns whether it is the last block of the grid, which sees what all others
 /// stored. Called by one thread of each block.
@@ -37,15 +34,52 @@ __device__ __forceinline__ bool is_last_block(State& state, unsigned above) {
   return is_last;
 }
 
-/// Adds the changed pixels of a block; the last block of the grid decides, and tells the host. Called by one thread of
-/// each block.
-__device__ __forceinline__ void decide_light(State& state, Verdict* verdict, const LightRule& rule, bool compared,
-                                             unsigned above) {
-  if (!is_last_block(state, above)) return;
-  const bool light = atomicExch(&state.above, 0) > rule.limit && rule.number >= state.began + rule.age;
-  state.light = light;
-  if (light) state.began = rule.number;
-  *verdict = {compared, light ? Cause::light : Cause::none, 0, 0, 0};
+/// Adds the sum of the differences of a block, and its pixels that changed, which may be 0; the last block of the grid
+/// decides, and tells the host. Called by one thread of each block. State::compared has the sum in its low bits, and
+/// the number of blocks above: one atomic access serves both.
+__device__ __forceinline__ void finish_comparison(const KernelParams& p, bool compared, std::uint32_t sum,
+                                                  std::uint32_t above) {
+  constexpr int sum_bits = 44;  // 2^14 × 2^14 pixels of 16 bits
+  constexpr unsigned long long block = 1ull << sum_bits;
+  State& state = *p.state;
+  if (above) {
+    atomicAdd(&state.above, above);
+    __threadfence();
+  }
+  const unsigned long long before = atomicAdd(&state.compared, block + sum);
+  if (before >> sum_bits != gridDim.x - 1) return;
+  state.compared = 0;
+  bool light = false;
+  if (p.detects_light) {
+    __threadfence();
+    light = atomicExch(&state.above, 0) > p.light_limit && p.number >= state.began + p.light_age;
+    state.light = light;
+    if (light) state.began = p.number;
+  }
+  *p.verdict = {compared, light ? Cause::light : Cause::none, 0, 0, (before & (block - 1)) + sum};
+}
+
+/// The part of this block of making the frame the reference, row by row of all planes:
+///
+///     src |s s s s …|  ->  first      |s s s s …|        as stored
+///                      ->  background |S · S · …|        sample values with 8 or 16 fractional bits
+///
+/// Not inlined, because it is rare.
+template <typename T>
+__device__ __noinline__ void restart_rows(const Restart& r) {
+  using Fixed = typename std::conditional<sizeof(T) == 1, std::uint16_t, std::uint32_t>::type;
+  for (const Restart::Plane& plane : r.planes) {
+    for (int row = int(blockIdx.x); row < plane.rows; row += int(gridDim.x)) {
+      const auto at = [row](const View& view) { return view.data + std::ptrdiff_t(row) * view.pitch; };
+      const T* const from = reinterpret_cast<const T*>(at(plane.src));
+      for (int i = int(threadIdx.x); i < plane.samples; i += int(blockDim.x)) {
+        if (plane.first.data) reinterpret_cast<T*>(at(plane.first))[i] = from[i];
+        if (plane.background.data)
+          reinterpret_cast<Fixed*>(at(plane.background))[i] =
+              Fixed(std::uint32_t(sample_of(from[i], r.shift, r.max)) << background_bits(sizeof(T)));
+      }
+    }
+  }
 }
 
 }  // namespace cudavision::diff

@@ -1,22 +1,29 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Measures the changed pixels of each cell (looks.hpp, structure.hpp), from the bits of the final mask, which the
-// kernel that counted has stored. Runs after it.
+// Measures the changed pixels of the cells of a list (looks.hpp, structure.hpp), from the bits of the final mask. The
+// kernel that counted has stored both. Runs after it.
 //
-//   grid: a warp for 4 cells of a row of cells, or for one cell if cells are large
+//   grid: as many blocks as the device has room for, at most; a warp takes 4 cells of the list at a time, or one if
+//   cells are large
 //
 //     | cell | cell | cell | cell |     a group of 8 lanes has a cell (the warp has a large one)
 //
-//     1. Look for bits: each lane has every 8th row. A warp without bits ends: most warps of most frames.
+//     1. Count the changed pixels: each lane has every 8th row. Of a cell that does not move only the extent is
+//        measured.
 //     2. Measure: a lane has runs of 4 pixels of a row, or pixels if the analysis is smaller than the frame.
 //                        | lane 0 | lane 1 | lane 2 | lane 3 |     a cell of 16 pixels
 //                        | lane 4 | lane 5 | lane 6 | lane 7 |     … then the next two rows
-//     3. Add up what the lanes of a group have. They store the sums in page-locked host memory, a word each, since
-//        neighbouring words cross the bus together. Cells without bits store nothing.
+//     3. Add up what the lanes of a group have. They store the entry in page-locked host memory, a word of 8 bytes
+//     each.
+//        Entries follow each other, because the bus carries what has no gaps in half of the time.
 //
 // Where to change what:
 //   what is measured of a pixel      looks.hpp and structure.hpp, for both backends
 //   four bytes of luma at once       Share::add_word()
 //   cells of a warp                  lanes_of_cell()
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/cuda/overlap.hpp"
 #include "kernels/cuda/warp.cuh"
 #include "kernels/diff/cuda_looks.hpp"
 
@@ -24,6 +31,8 @@ namespace cudavision::diff {
 namespace {
 
 constexpr int threads = 128;
+/// All of them run at once. Few, because most find nothing to do.
+constexpr int blocks_of_multiprocessor = 4;
 /// Lanes that have a cell.
 constexpr int lanes_of_cell(int cell_size) { return cell_size < 64 ? 8 : 32; }
 
@@ -35,16 +44,16 @@ __device__ __forceinline__ std::uint32_t columns(int first, int begin, int end) 
   return bits;
 }
 
-/// Whether a pixel of the rows first, first + step … of a cell changed.
-__device__ __forceinline__ bool any_changed(const LooksArguments& p, const Rect& cell, int first, int step) {
-  std::uint32_t any = 0;
+/// The changed pixels of the rows first, first + step … of a cell.
+__device__ __forceinline__ std::uint32_t count_changed(const LooksArguments& p, const Rect& cell, int first, int step) {
+  std::uint32_t count = 0;
   for (int x = cell.x / 32 * 32; x < cell.x + cell.width; x += 32) {
     const std::uint32_t in = columns(x, cell.x, cell.x + cell.width);
 #pragma unroll 4
     for (int y = cell.y + first; y < cell.y + cell.height; y += step)
-      any |= __ldcg(reinterpret_cast<const std::uint32_t*>(p.mask + y * p.mask_pitch) + x / 32) & in;
+      count += __popc(__ldcg(reinterpret_cast<const std::uint32_t*>(p.mask + y * p.mask_pitch) + x / 32) & in);
   }
-  return any != 0;
+  return count;
 }
 
 __device__ __forceinline__ Rect cell_at(const LooksArguments& p, int x, int y) {
@@ -56,6 +65,14 @@ __device__ __forceinline__ Rect cell_at(const LooksArguments& p, int x, int y) {
 __device__ __forceinline__ bool changed_at(const LooksArguments& p, int x, int y) {
   const int at = x << p.job.log2_scale;
   return p.mask[(y << p.job.log2_scale) * p.mask_pitch + at / 8] >> at % 8 & 1;
+}
+
+/// The sum of the values of a group of lanes, in each of them.
+template <int Lanes, typename Value>
+__device__ __forceinline__ Value group_sum(Value value) {
+#pragma unroll
+  for (int d = Lanes / 2; d > 0; d /= 2) value += __shfl_xor_sync(~0u, value, d);
+  return value;
 }
 
 /// What a lane has seen of a cell. Its sums fit 32 bits, because it has at most 1024 × 1024 ÷ 32 pixels.
@@ -89,42 +106,35 @@ struct Share {
   }
   /// The sums of the lanes of a group, in each of them.
   template <int Lanes>
-  __device__ __forceinline__ CellLooks sum(bool votes_too) const {
+  __device__ __forceinline__ CellLooks sum(bool only_extents, bool votes_too) const {
     const auto most = [](int value) {
 #pragma unroll
       for (int d = Lanes / 2; d > 0; d /= 2) value = max(value, __shfl_xor_sync(~0u, value, d));
       return std::uint16_t(value);
     };
     const auto least = [&](int value) { return std::uint16_t(0xffff - most(0xffff - value)); };
-    const auto total = [](auto value) {
-#pragma unroll
-      for (int d = Lanes / 2; d > 0; d /= 2) value += __shfl_xor_sync(~0u, value, d);
-      return value;
-    };
+    const auto total = [](auto value) { return group_sum<Lanes>(value); };
+    CellLooks looks{least(left), least(top), most(right), most(bottom)};
+    if (votes_too)
+      looks.structure = {total(votes.edges), total(votes.reference_edges), total(votes.same), total(votes.other)};
+    if (only_extents) return looks;
+    looks.pixels = total(pixels);
+    looks.luma = total(luma);
+    looks.cb = total(cb);
+    looks.cr = total(cr);
+    looks.luma_squares = total((unsigned long long)(luma_squares));
     unsigned long long any = columns;
 #pragma unroll
     for (int d = Lanes / 2; d > 0; d /= 2) any |= __shfl_xor_sync(~0u, any, d);
-    CellLooks looks{least(left),
-                    least(top),
-                    most(right),
-                    most(bottom),
-                    total(pixels),
-                    total(luma),
-                    total(cb),
-                    total(cr),
-                    total((unsigned long long)(luma_squares)),
-                    any,
-                    {}};
-    if (votes_too)
-      looks.structure = {total(votes.edges), total(votes.reference_edges), total(votes.same), total(votes.other)};
+    looks.columns = any;
     return looks;
   }
 };
 
 /// Measures a cell by a group of lanes, which lie beside each other, in as many rows as there is room for. `lane`: the
-/// number of this one in its group.
+/// number of this one in its group. sums, votes: whether more than the extent is measured.
 template <typename T, int Lanes>
-__device__ __forceinline__ Share measure_cell(const LooksArguments& p, int x, int y, int lane) {
+__device__ __forceinline__ Share measure_cell(const LooksArguments& p, int x, int y, int lane, bool sums, bool votes) {
   const LooksJob& job = p.job;
   const CellSpan across = span_of_cell(x, p.cell_size, job.width, job.log2_scale);
   const CellSpan down = span_of_cell(y, p.cell_size, job.height, job.log2_scale);
@@ -141,13 +151,14 @@ __device__ __forceinline__ Share measure_cell(const LooksArguments& p, int x, in
     for (int at_y = down.first + (lane >> log2_beside); at_y <= down.last; at_y += Lanes >> log2_beside) {
       const std::uint32_t bits =
           (run == 1 ? changed(at_x, at_y) : p.mask[at_y * p.mask_pitch + at_x / 8] >> at_x % 8 & 15) & in;
-      if (job.structure.frame)
+      if (votes)
         for (int k = 0; k < run; ++k)
           if (in >> k & 1) job.structure.vote(at_x + k, at_y, changed, share.votes);
       if (bits == 0) continue;
       seen |= bits;
-      share.pixels += __popc(bits);
       share.top = min(share.top, at_y), share.bottom = max(share.bottom, at_y);
+      if (!sums) continue;
+      share.pixels += __popc(bits);
       if (word) {
         share.add_word(job, at_x, at_y, bits);
       } else {
@@ -160,32 +171,52 @@ __device__ __forceinline__ Share measure_cell(const LooksArguments& p, int x, in
     for (int k = 0; k < 4; ++k) {
       if (!(seen >> k & 1)) continue;
       share.left = min(share.left, at_x + k), share.right = max(share.right, at_x + k);
-      share.columns |= 1ull << ((at_x + k - across.first) >> log2);
+      if (sums) share.columns |= 1ull << ((at_x + k - across.first) >> log2);
     }
   }
   return share;
 }
 
+/// Measures and stores an entry of the list. All lanes of a warp call it; mine: whether the entry exists.
 template <typename T, int Lanes>
-__global__ void __launch_bounds__(threads) measure_looks(const __grid_constant__ LooksArguments p) {
-  const int x = (blockIdx.x * threads + threadIdx.x) / Lanes, y = blockIdx.y, lane = threadIdx.x % Lanes;
-  const bool any = x < p.cells_x && any_changed(p, cell_at(p, x, y), lane, Lanes);
-  const unsigned found = __ballot_sync(~0u, any);
-  if (found == 0) return;
-  const bool mine = found >> threadIdx.x % 32 / Lanes * Lanes & ~0u >> (32 - Lanes);  // a lane of this group
+__device__ __forceinline__ void measure_entry(const LooksArguments& p, std::uint32_t entry, bool mine, int lane) {
+  const LooksJob& job = p.job;
+  const std::uint32_t index = mine ? __ldcg(p.cells + entry) : 0;
+  const int y = int(index) / p.cells_x, x = int(index) - y * p.cells_x;
+  bool more = false;
+  if (!p.small_entries) {
+    const Rect cell = cell_at(p, x, y);
+    const std::uint32_t changed = group_sum<Lanes>(mine ? count_changed(p, cell, lane, Lanes) : 0);
+    more = job.measures(changed, std::uint32_t(cell.width * cell.height));
+  }
   Share share;
-  if (mine) share = measure_cell<T, Lanes>(p, x, y, lane);
+  if (mine) share = measure_cell<T, Lanes>(p, x, y, lane, more && !job.only_extents, more && job.structure.frame);
   __syncwarp();
-  const CellLooks looks = share.sum<Lanes>(p.job.structure.frame);
-  if (!mine) return;
-  constexpr int words = sizeof(CellLooks) / sizeof(std::uint64_t);
+  const LooksEntry found{index, 0, share.template sum<Lanes>(job.only_extents, job.structure.frame)};
+  constexpr int words = sizeof(LooksEntry) / sizeof(std::uint64_t);
   std::uint64_t values[words], value = 0;
-  memcpy(values, &looks, sizeof looks);
+  memcpy(values, &found, sizeof found);
 #pragma unroll
   for (int i = 0; i < words; ++i)
     if (lane == i) value = values[i];
-  // All words, also those of votes that nobody casts: the bus carries what has no gaps in half of the time.
-  if (lane < words) reinterpret_cast<std::uint64_t*>(p.looks + std::size_t(y) * p.cells_x + x)[lane] = value;
+  const int stored = looks_entry_bytes(p.small_entries) / int(sizeof(std::uint64_t));
+  if (mine && lane < stored)
+    reinterpret_cast<std::uint64_t*>(p.found + sizeof(LooksHead))[std::size_t(entry) * stored + lane] = value;
+}
+
+template <typename T, int Lanes>
+__global__ void __launch_bounds__(threads) measure_looks(const __grid_constant__ LooksArguments p) {
+  constexpr int groups = 32 / Lanes;
+  const int lane = threadIdx.x % Lanes, group = threadIdx.x % 32 / Lanes;
+  cuda::wait_for_previous();
+  const std::uint32_t count = __ldcg(p.count), warps = gridDim.x * (threads / 32);
+  if (blockIdx.x == 0 && threadIdx.x == 0) {
+    reinterpret_cast<LooksHead*>(p.found)->count = count;
+    *p.next_count = 0;
+  }
+  for (std::uint32_t first = (blockIdx.x * (threads / 32) + threadIdx.x / 32) * groups; first < count;
+       first += warps * groups)
+    measure_entry<T, Lanes>(p, first + group, first + group < count, lane);
 }
 
 template <typename T>
@@ -203,14 +234,15 @@ Status load_looks(bool bytes, int cell_size) {
   return cuda::load_kernel(kernel_for(bytes, cell_size), "cannot load the kernel of the looks of cells");
 }
 
-Status launch_looks(const LooksArguments& arguments, bool bytes, cudaStream_t stream) {
+Status launch_looks(const LooksArguments& arguments, bool bytes, const cuda::Device& device, bool overlaps,
+                    cudaStream_t stream) {
   LooksArguments p = arguments;
   const LooksChannel& luma = p.job.channels[0];
   p.words = bytes && !p.job.rgb && p.job.log2_scale == 0 && luma.step == 1 && luma.pitch % 4 == 0 &&
             reinterpret_cast<std::uintptr_t>(luma.data) % 4 == 0;
-  void* list[] = {&p};
-  const dim3 grid(unsigned(divide_up(p.cells_x, threads / lanes_of_cell(p.cell_size))), unsigned(p.cells_y));
-  return cuda::check(cudaLaunchKernel(kernel_for(bytes, p.cell_size), grid, dim3(threads), list, 0, stream),
+  const int all = divide_up(p.cells_x * p.cells_y, threads / lanes_of_cell(p.cell_size));
+  const int blocks = std::min(all, blocks_of_multiprocessor * device.multiprocessors);
+  return cuda::check(cuda::launch_overlapping(kernel_for(bytes, p.cell_size), blocks, threads, 0, overlaps, &p, stream),
                      "cannot measure the looks of cells");
 }
 

@@ -69,7 +69,7 @@ Status load_mog2(int sample_bytes, int channels) {
 Status launch_mog2(const mog2::Job& job, int sample_bytes, int channels, unsigned char* foreground, int pitch,
                    const State* state, bool anew, cudaStream_t stream) {
   constexpr int threads = tuning.mixture_threads;
-  const dim3 grid(divide_up(job.width, threads), anew ? std::min(job.height, tuning.restart_blocks) : job.height);
+  const dim3 grid(divide_up(job.width, threads), anew ? std::min(job.height, tuning.mixture_restart_rows) : job.height);
   void* arguments[] = {const_cast<mog2::Job*>(&job), &foreground, &pitch, &state};
   return cuda::check(cudaLaunchKernel(kernel(sample_bytes, channels, anew), grid, dim3(threads), arguments, 0, stream),
                      "cannot launch the mixture");

@@ -2,7 +2,7 @@
 // Opens the mask that the comparing kernel stored as bits (erosion, then dilation, with a square of 2·radius + 1
 // pixels), spreads it over the pixels of the frame if the analysis has a part of its size, counts the changed pixels in
 // cells, and shows them. Also runs without opening (radius 0) where it must wait for the decision whether light was
-// switched (cuda_light.cuh); if it was, nothing changed.
+// switched (cuda_light.cuh); if it was, nothing changed, and the blocks make the frame the reference.
 //
 //   grid: the tiles of the frame, of 16 rows. A warp opens a part: 30 words of 32 pixels (15 in small frames, see
 //   Opened), a word a lane
@@ -27,6 +27,7 @@
 //                                rows beyond the frame make 0 for the dilation
 //   another shape of tiles       Opened in cuda_schedule.hpp
 //   everything else              the list in cuda_compare.cu
+#include "kernels/cuda/overlap.hpp"
 #include "kernels/diff/cuda_open.cuh"
 
 namespace cudavision::diff {
@@ -36,8 +37,10 @@ template <class S, Writes writes, bool wide>
 __global__ void __launch_bounds__(S::threads) open_mask(const __grid_constant__ KernelParams p) {
   extern __shared__ std::uint32_t slots[];
   clear_slots(p, slots);
+  const int tile_y = int(blockIdx.x) / p.tiles_x;
   __syncthreads();
-  open_tile<S, writes, wide>(p, int(blockIdx.x), int(blockIdx.y), slots);
+  cuda::wait_for_previous();
+  open_tile<S, writes, wide>(p, int(blockIdx.x) - tile_y * p.tiles_x, tile_y, slots);
 }
 
 template <class S, bool wide>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/diff/cuda_count.cuh"
+#include "kernels/diff/cuda_light.cuh"
 #include "kernels/diff/cuda_write.cuh"
 
 namespace cudavision::diff {
@@ -206,11 +207,12 @@ __device__ __forceinline__ void open_tile(const KernelParams& p, int tile_x, int
     open_by_more<S, wide>(p, tile_x, tile_y, shared, changed);
   if (p.log2_scale > 0) spread_rows(p.log2_scale, part.x, part.word_x, changed);
 
-  const bool beside = part.lane == 0 || part.lane > Part::words, light = p.detects_light && p.state->light;
+  const bool beside = part.lane == 0 || part.lane > Part::words, light = p.detects_light && __ldcg(&p.state->light);
+  if (light) restart_rows<typename S::T>(p.restart);
   const std::uint32_t in = beside || light ? 0 : word_in_frame(part.x, p.width);
 #pragma unroll
   for (int i = 0; i < Part::rows; ++i) changed[i] = part.y + i < p.height ? changed[i] & in : 0;
-  if (!beside && part.x < p.width)
+  if (p.final_mask && !beside && part.x < p.width)
 #pragma unroll
     for (int i = 0; i < Part::rows; ++i)
       if (part.y + i < p.height)
@@ -220,8 +222,11 @@ __device__ __forceinline__ void open_tile(const KernelParams& p, int tile_x, int
     if (part.begin < p.width && part.y < p.height)
       show_part<S, writes>(p, part, changed, shared + threadIdx.x / 32 * Part::rows * 32);
   }
-  __syncthreads();
-  store_counts(p, tile_y * int(gridDim.x) + tile_x, slots);
+  std::uint32_t any = 0;
+#pragma unroll
+  for (int i = 0; i < Part::rows; ++i) any |= changed[i];
+  if (__syncthreads_or(any != 0))
+    store_counts(p, int(blockIdx.x), tile_x * Opened::width(wide), tile_y * S::tile_rows, slots);
 }
 
 }  // namespace cudavision::diff

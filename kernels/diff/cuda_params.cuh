@@ -31,21 +31,41 @@ struct State {
   unsigned above, blocks;         ///< pixels that changed, and blocks that have added theirs
   unsigned empty_cells, cells;    ///< of a pooled background: cells without light, and cells that are measured
   unsigned long long difference;  ///< of a pooled background: the sum of the pixels' differences
+  unsigned long long compared;    ///< see finish_comparison()
 };
 /// What a frame gives besides counts, in page-locked host memory; see Sequence::Found.
 struct Verdict {
   std::uint32_t compared;
   Cause cause;
   std::int32_t moved_x, moved_y;  ///< see Found
-  std::uint64_t difference;       ///< of a pooled background: the sum of the pixels' differences
+  std::uint64_t difference;       ///< the sum of the pixels' differences
 };
 
-/// One plane of the frames. Pictures of the caller are accessed only up to the end of their rows,
+/// The cells that changed in a frame, in any order; in device memory. Tiles add them, cuda_looks.cu reads them.
+struct CellList {
+  std::uint32_t* count = nullptr;  ///< null: there is no list
+  std::uint32_t* cells = nullptr;
+  /// For each cell, the stamp of the frame that listed it last, where tiles share cells; else null.
+  std::uint32_t* stamps = nullptr;
+  int across = 0;  ///< cells in a row of the frame
+};
+
+/// A frame whose samples become the reference if light was switched.
+struct Restart {
+  struct Plane {
+    View src, first, background;  ///< background: twice the bytes of a sample; null: not kept
+    int samples = 0, rows = 0;
+  };
+  Plane planes[3];
+  int shift = 0, max = 0;  ///< of the format, see sample_of()
+};
+
+/// One plane of the frames. Pictures of the caller, src and dst, are accessed only up to the end of their rows,
 /// memory of the plan in whole strips.
 struct PlaneJob {
-  View src, reference, keep, dst, background;  ///< background: twice the bytes of a sample
-  int row_bytes = 0, reference_bytes = 0;      ///< that may be accessed
-  std::uint8_t src_alignment = 1, reference_alignment = 1, dst_alignment = 1;  ///< of every row, up to 16
+  View src, reference, keep, dst, background;         ///< background: twice the bytes of a sample
+  int row_bytes = 0;                                  ///< that may be accessed
+  std::uint8_t src_alignment = 1, dst_alignment = 1;  ///< of every row, up to 16
   bool any_compared = false, any_about_middle = false, any_copied = false;
   Rule rules[8];  ///< for the words of a quad; they repeat along the row
 };
@@ -66,14 +86,17 @@ struct KernelParams {
   std::uint32_t cell_size = 16, cell_reciprocal = 0;  ///< see cell_of
   int slots_x = 0, slots = 0;
   int tiles_x = 1, record_bytes = 0;  ///< tiles across of the launch; of a tile whose cells are counted
-  unsigned char* records = nullptr;   ///< one for each tile whose cells are counted; a row of cells has slots_x counts
-  std::uint32_t* sums = nullptr;      ///< of the differences of each tile that is compared
+  /// One for each tile whose cells are counted: the stamp of the frame, then slots_x counts for each row of cells.
+  /// Tiles without changed pixels store none.
+  unsigned char* records = nullptr;
+  std::uint32_t stamp = 0;  ///< of the frame; never 0
+  CellList list;
   const unsigned char* counted = nullptr;  ///< bits; null: all pixels are counted
   /// Bits: changed pixels, instead of the threshold; null: the threshold decides.
   const unsigned char* foreground = nullptr;
   unsigned char* changed = nullptr;  ///< bits for the opening; null: there is none
   State* state = nullptr;
-  Verdict* verdict = nullptr;
+  Verdict* verdict = nullptr;     ///< null: another kernel writes it
   unsigned long long number = 0;  ///< of the frame
   unsigned interval = 1;          ///< frames after which a reference that began anew serves
   std::uint32_t light_limit = 0;  ///< light was switched if more pixels changed
@@ -87,27 +110,15 @@ struct KernelParams {
   Show show;
   bool drops_shadows = false;
   Shadow shadow;
-  /// Bits of the frame that are counted, for cuda_looks.cu; rows of final_pitch bytes.
+  Restart restart;  ///< of the opening kernel
+  /// Bits of the frame that are counted, for kernels that follow; rows of final_pitch bytes. Null: there are none.
   unsigned char* final_mask = nullptr;
   int final_pitch = 0;
   int rgb[3] = {};  ///< channels of plane 0, or planes, of red, green and blue
 };
 
-/// These kernels take KernelParams, and have a block for each tile.
+/// These kernels take KernelParams, and have a row of blocks, one for each tile.
 const void* compare_kernel(const Layout& layout, bool background, Writes writes);
 const void* open_kernel(const Layout& layout, Writes writes, bool wide);
-
-/// A frame whose samples become the reference if light was switched.
-struct Restart {
-  struct Plane {
-    View src, first, background;  ///< background: twice the bytes of a sample; null: not kept
-    int samples, rows;
-  };
-  const State* state;
-  Plane planes[3];
-  int shift, max;  ///< of the format, see sample_of()
-};
-/// Takes Restart, with any number of blocks of tuning.restart_threads.
-const void* restart_kernel(int sample_bytes);
 
 }  // namespace cudavision::diff

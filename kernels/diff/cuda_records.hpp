@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Reading what the kernels give of a frame, see Schedule::sums_offset().
+// Reading what the kernels give of a frame, see Schedule::verdict_offset().
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace cudavision::diff {
 
-/// Adds the changed pixels of each cell to `changed`. record: that of the frame.
-Found collect_records(const Plan& plan, const Schedule& schedule, const unsigned char* record,
+/// Adds the changed pixels of each cell to `changed`. record: that of the frame; stamp: KernelParams::stamp of it.
+Found collect_records(const Plan& plan, const Schedule& schedule, const unsigned char* record, std::uint32_t stamp,
                       std::vector<std::uint32_t>& changed);
 
 }  // namespace cudavision::diff

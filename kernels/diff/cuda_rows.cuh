@@ -2,12 +2,19 @@
 // Reading and writing the words of a strip.
 #pragma once
 
+#include <cstring>
+#include <type_traits>
+
 #include "kernels/diff/cuda_shape.cuh"
 
 namespace cudavision::diff {
 
 /// Alignment for the widest access to so many words.
 constexpr int words_alignment(int words) { return strip_alignment(4 * words); }
+/// The type of this access.
+template <int N>
+using WordsVector = std::conditional_t<words_alignment(N) == 16, uint4,
+                                       std::conditional_t<words_alignment(N) == 8, uint2, std::uint32_t>>;
 
 /// A row of words as a value: it stays in registers where a function takes or returns it.
 template <int N>
@@ -45,14 +52,39 @@ __device__ __forceinline__ unsigned char* place_in(const View& view, int byte, i
   return at;
 }
 
-/// Loads the words at a byte of a row. Words beyond the row are zero. `constant`:
-/// nobody writes there while the kernel runs.
-template <bool constant, int N>
+/// Loads whole words. picture: from a picture of the caller, which is read once and so leaves the caches first;
+/// otherwise from memory of the plan, which the next frames read again. Not as constants, which the compiler may load
+/// before the launch has waited for the one before it (kernels/cuda/overlap.hpp).
+template <bool picture, int N>
+__device__ __forceinline__ void load_words(const unsigned char* from, std::uint32_t (&words)[N]) {
+  using Vector = WordsVector<N>;
+#pragma unroll
+  for (int i = 0; i < int(4 * N / sizeof(Vector)); ++i) {
+    const Vector* const at = reinterpret_cast<const Vector*>(from) + i;
+    const Vector v = picture ? __ldcs(at) : __ldcg(at);
+    memcpy(words + i * (sizeof(Vector) / 4), &v, sizeof v);
+  }
+}
+/// Stores whole words. picture: to a picture of the caller, which this launch does not read.
+template <bool picture, int N>
+__device__ __forceinline__ void store_words(unsigned char* to, const std::uint32_t (&words)[N]) {
+  using Vector = WordsVector<N>;
+#pragma unroll
+  for (int i = 0; i < int(4 * N / sizeof(Vector)); ++i) {
+    Vector v;
+    memcpy(&v, words + i * (sizeof(Vector) / 4), sizeof v);
+    Vector* const at = reinterpret_cast<Vector*>(to) + i;
+    picture ? __stcs(at, v) : void(*at = v);
+  }
+}
+
+/// Loads the words at a byte of a row. Words beyond the row are zero.
+template <bool picture, int N>
 __device__ __forceinline__ void load_row(const View& view, int row_bytes, int alignment, int byte, int row,
                                          std::uint32_t (&words)[N]) {
   const unsigned char* const at = place_in(view, byte, row);
   if (byte + 4 * N <= row_bytes && alignment >= words_alignment(N)) {
-    cuda::load_words<N, words_alignment(N), constant>(at, words);
+    load_words<picture>(at, words);
   } else {
     Words<N> some{};
     if (byte < row_bytes) some = load_some<N>(at, min(4 * N, row_bytes - byte), alignment);
@@ -60,12 +92,13 @@ __device__ __forceinline__ void load_row(const View& view, int row_bytes, int al
     for (int i = 0; i < N; ++i) words[i] = some.of[i];
   }
 }
+/// Stores them, to a picture of the caller.
 template <int N>
 __device__ __forceinline__ void store_row(const View& view, int row_bytes, int alignment, int byte, int row,
                                           const std::uint32_t (&words)[N]) {
   unsigned char* const at = place_in(view, byte, row);
   if (byte + 4 * N <= row_bytes && alignment >= words_alignment(N)) {
-    cuda::store_words<N, words_alignment(N)>(at, words);
+    store_words<true>(at, words);
   } else if (byte < row_bytes) {
     Words<N> some;
 #pragma unroll
@@ -75,13 +108,13 @@ __device__ __forceinline__ void store_row(const View& view, int row_bytes, int a
 }
 // The same where rows are aligned and long enough: of memory of the plan, and of whole strips
 // (KernelParams::whole_width).
-template <bool constant, int N>
+template <bool picture, int N>
 __device__ __forceinline__ void load_whole(const View& view, int byte, int row, std::uint32_t (&words)[N]) {
-  cuda::load_words<N, words_alignment(N), constant>(place_in(view, byte, row), words);
+  load_words<picture>(place_in(view, byte, row), words);
 }
-template <int N>
+template <bool picture, int N>
 __device__ __forceinline__ void store_whole(const View& view, int byte, int row, const std::uint32_t (&words)[N]) {
-  cuda::store_words<N, words_alignment(N)>(place_in(view, byte, row), words);
+  store_words<picture>(place_in(view, byte, row), words);
 }
 
 /// Byte and row of the words of a lane in a plane.

@@ -27,7 +27,8 @@ Tiles tiles_of(const Geometry& picture, int width, int rows, int cell_size) {
   tiles.y = divide_up(picture.height, rows);
   tiles.slots_x = slots_along(width, cell_size);
   tiles.slots = tiles.slots_x * slots_along(rows, cell_size);
-  tiles.record_bytes = (2 * tiles.slots + 31) / 32 * 32;
+  tiles.record_bytes = (4 + 2 * tiles.slots + 31) / 32 * 32;
+  tiles.share_cells = width % cell_size != 0 || rows % cell_size != 0;
   for (int tile = 0; tile < tiles.x; ++tile) tiles.first_x.push_back(Schedule::first_cell(tile, width, cell_size));
   return tiles;
 }
@@ -77,8 +78,6 @@ Schedule make_schedule(const Plan& plan) {
   return schedule;
 }
 
-int kept_frames(const Params& params) { return ring_size(params) + (params.reference == Reference::previous ? 1 : 0); }
-
 Memory memory_of(const Plan& plan) {
   const Params& params = plan.params;
   const std::size_t frame_bytes = frame_layout(plan).bytes, mask_bytes = plan.mask_pitch() * plan.analysis.height;
@@ -86,17 +85,25 @@ Memory memory_of(const Plan& plan) {
     return std::exchange(block, block + (bytes + 255) / 256 * 256);
   };
   Memory memory;
-  const int frames = plan.borrows() ? 0 : kept_frames(params);
-  for (int i = 0; i < frames; ++i) memory.ring.push_back(take(memory.kept_bytes, frame_bytes));
+  for (int i = ring_size(params); i > 0; --i) memory.ring.push_back(take(memory.kept_bytes, frame_bytes));
   if (plan.has_model()) memory.model = take(memory.kept_bytes, plan.model_bytes());
   if (plan.has_background()) memory.model = take(memory.kept_bytes, 2 * frame_bytes);
   memory.state = take(memory.kept_bytes, 256);
   if (!plan.counted_bits.empty()) memory.counted = take(memory.bits_bytes, mask_bytes);
   const bool counts_later = plan.opens() || plan.scales();  // then what is compared is not the final mask
-  memory.changed = take(memory.bits_bytes, mask_bytes);
-  memory.final_mask = counts_later ? take(memory.bits_bytes, final_pitch(plan) * plan.geometry.height) : memory.changed;
+  const bool needs_final = plan.measures_looks() || plan.completes();
+  if (counts_later || needs_final) memory.changed = take(memory.bits_bytes, mask_bytes);
+  if (needs_final)
+    memory.final_mask =
+        counts_later ? take(memory.bits_bytes, final_pitch(plan) * plan.geometry.height) : memory.changed;
+  const Schedule schedule = make_schedule(plan);
+  if (plan.measures_looks()) {
+    const std::size_t cells = sizeof(std::uint32_t) * plan.cells.changed.size();
+    memory.list = take(memory.bits_bytes, cells);
+    if (schedule.frame.share_cells) memory.list_stamps = take(memory.bits_bytes, cells);
+    memory.list_counts = take(memory.bits_bytes, 2 * sizeof(std::uint32_t));
+  }
   if (plan.completes()) {
-    const Schedule schedule = make_schedule(plan);
     if (plan.scales()) memory.filled = take(memory.bits_bytes, mask_bytes);
     memory.shown = take(memory.bits_bytes, final_pitch(plan) * plan.geometry.height);
     memory.spare_records = take(memory.bits_bytes, schedule.frame.count() * schedule.frame.record_bytes);

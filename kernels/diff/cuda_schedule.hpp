@@ -57,7 +57,8 @@ struct Tiles {
   int x = 0, y = 0;
   int slots_x = 0, slots = 0;  ///< cells that a tile can touch: across, and in all
   std::vector<int> first_x;    ///< the cell of slot 0 of the tiles of a row
-  int record_bytes = 0;        ///< of a tile: a count of 16 bits for each slot
+  int record_bytes = 0;        ///< of a tile: a stamp of 4 bytes, and a count of 2 bytes for each slot
+  bool share_cells = false;    ///< whether a cell can lie in several tiles
   std::size_t count() const { return std::size_t(x) * y; }
 };
 
@@ -67,20 +68,18 @@ struct Schedule {
   bool compares = true;              ///< whether the comparing kernel runs
   Writes compare = Writes::nothing;  ///< what it writes
   bool scales = false;               ///< whether the analysis has a part of the size of the frame
-  bool restarts = false;  ///< whether a kernel makes the frame the reference if light was switched; not of a mixture
-  bool opens = false;     ///< whether the mask is opened, spread over the frame and then counted
-  Writes open = Writes::nothing;  ///< what the opening writes
-  int threads = 0;                ///< of a block
-  Tiles analysis;                 ///< that are compared
-  Tiles frame;                    ///< whose cells are counted: those of `analysis`, or those that are opened
-  bool wide = false;              ///< whether tiles are opened as in wide frames, see Opened
-  std::size_t open_shared = 0;    ///< bytes of dynamic shared memory of that launch
+  bool restarts = false;             ///< whether the opening makes the frame the reference if light was switched
+  bool opens = false;                ///< whether the mask is opened, spread over the frame and then counted
+  Writes open = Writes::nothing;     ///< what the opening writes
+  int threads = 0;                   ///< of a block
+  Tiles analysis;                    ///< that are compared
+  Tiles frame;                       ///< whose cells are counted: those of `analysis`, or those that are opened
+  bool wide = false;                 ///< whether tiles are opened as in wide frames, see Opened
+  std::size_t open_shared = 0;       ///< bytes of dynamic shared memory of that launch
   std::uint32_t cell_reciprocal = 0;
 
-  /// What a frame gives: the records of the tiles of the frame, row by row, then for each tile of the analysis the sum
-  /// of its differences (4 bytes), then a Verdict.
-  std::size_t sums_offset() const { return frame.count() * frame.record_bytes; }
-  std::size_t verdict_offset() const { return (sums_offset() + 4 * analysis.count() + 31) / 32 * 32; }
+  /// What a frame gives: the records of the tiles of the frame, row by row, then a Verdict.
+  std::size_t verdict_offset() const { return frame.count() * frame.record_bytes; }
   std::size_t frame_record_bytes() const { return verdict_offset() + 32; }
   /// The cell of slot 0 of a tile, along one axis.
   static int first_cell(int tile, int tile_length, int cell_size) { return tile * tile_length / cell_size; }
@@ -105,6 +104,8 @@ struct Memory {
   // In the second block, bits of rows of Plan::mask_pitch():
   std::size_t counted = none, changed = none, foreground = none;
   std::size_t final_mask = none;  ///< bits of the frame, see final_pitch(); may be `changed`
+  /// See CellList: the list, the stamps, and the numbers of cells of this frame and of the next one.
+  std::size_t list = none, list_stamps = none, list_counts = none;
   /// See Plan::completes(): filled pixels of the analysis, if it has a part of the size; the mask that is shown;
   /// records that nobody reads.
   std::size_t filled = none, shown = none, spare_records = none;
@@ -117,8 +118,6 @@ struct Memory {
 Memory memory_of(const Plan& plan);
 /// Bytes of a row of the final mask.
 std::size_t final_pitch(const Plan& plan);
-/// Pictures that serve as references, and one where the frame is kept meanwhile: no launch writes what it compares.
-int kept_frames(const Params& params);
 
 /// Bytes of a row of a plane of `geometry` that belong to the picture.
 int picture_row_bytes(const Geometry& geometry, int plane);

@@ -30,16 +30,13 @@ struct Tuning {
   /// for memory. The same, one channel: no difference between 18 and 20. Three channels at 3840 × 2160:
   /// none between 10, 12 and 14.
   int mixture_blocks[2] = {18, 12};
+  /// Rows of blocks that let it begin anew. Not measured: nearly all launches end at once.
+  int mixture_restart_rows = 128;
 
   // ---- The pooled background (cuda_pooled_change.cu)
 
   /// Threads of a block, which has 32 × 16 pixels and a margin of 4.
   int pooled_threads = 512;  // sweep: 256 512
-
-  // ---- The reference that begins anew (cuda_light.cu)
-
-  /// Blocks, and threads of a block. Not measured: nearly all launches end at once.
-  int restart_blocks = 128, restart_threads = 256;
 
   // ---- Shrinking and enlarging (cuda_scale.cu)
 

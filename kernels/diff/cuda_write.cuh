@@ -24,7 +24,7 @@ __device__ __forceinline__ void write_piece(const KernelParams& p, int plane, in
   to_stored<S>(p, out);
   const int byte = byte_of<S, P>(x), at = row_of<S, P>(row, y);
   if constexpr (whole)
-    store_whole(job.dst, byte, at, out);
+    store_whole<true>(job.dst, byte, at, out);
   else
     store_row(job.dst, job.row_bytes, job.dst_alignment, byte, at, out);
 }
@@ -81,7 +81,7 @@ __device__ __forceinline__ void write_plain_mask(const KernelParams& p, int x, i
       out[i] = rule.black ^ ((rule.black ^ rule.white) & out[i]);
     }
     to_stored<S>(p, out);
-    store_whole(job.dst, byte_of<S, P>(x), row_of<S, P>(row, y), out);
+    store_whole<true>(job.dst, byte_of<S, P>(x), row_of<S, P>(row, y), out);
   });
 }
 

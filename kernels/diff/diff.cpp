@@ -230,6 +230,9 @@ LooksJob looks_job(const Plan& plan, const Frame& frame) {
   job.shift = format.shift;
   job.extra_bits = format.depth - 8;
   job.max_value = format.max_value();
+  job.only_extents = plan.params.looks == Looks::extents;
+  // The share is one of all pixels, which are more than those that are counted: 0 is right for every cell.
+  if (plan.masked.empty()) job.cell_threshold = plan.params.cell_threshold;
   return job;
 }
 
@@ -304,6 +307,7 @@ Status validate(const Params& params) {
   if (status.ok()) status = check_range("gain", params.gain, 0, max_gain);
   if (status.ok()) status = check_range("open-radius", params.open_radius, 0, max_open_radius);
   if (status.ok()) status = check_range("cell-size", params.cell_size, min_cell, max_cell);
+  if (status.ok()) status = check_range("cell-threshold", params.cell_threshold, 0, 1);
   if (status.ok()) status = check_range("frames in flight", params.in_flight, 1, max_in_flight);
   return status;
 }

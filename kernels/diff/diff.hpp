@@ -51,7 +51,14 @@ enum class Cause : std::uint8_t {
   scene,  ///< another scene
 };
 
-/// The defaults are those of cudadiff.
+/// What is measured of the changed pixels of cells, see CellLooks. What a plan does not measure is 0.
+enum class Looks : std::uint8_t {
+  none,     ///< FrameResult::cells has no looks
+  extents,  ///< where they lie; with Reference::pooled also the structure of cells that move
+  all,      ///< where they lie, and everything of cells that move
+};
+
+/// The defaults are those of cudadiff, except for `looks`.
 struct Params {
   Reference reference = Reference::previous;
   int interval = 1;  ///< for Reference::previous: 1–64 frames
@@ -84,10 +91,9 @@ struct Params {
   int open_radius = 1;     ///< 0–16: the mask is opened with a square of 2·radius + 1 compared pixels; 0: no opening
   int cell_size = 16;      ///< pixels, 4–1024
   std::vector<Rect> mask_regions;  ///< in pixels, clipped to the frame: their pixels never change and are not counted
-  /// Whether the caller keeps frames in place and unchanged while the plan compares with them, so that the plan makes
-  /// no copies. previous: until the frame `interval` later is done; first: until reset().
-  bool borrow = false;
-  int in_flight = 1;  ///< results that are kept, 1–16; older results are lost
+  Looks looks = Looks::none;
+  double cell_threshold = RegionRules().cell_threshold;  ///< which cells move, for `looks`: 0–1, see RegionRules
+  int in_flight = 1;                                     ///< results that are kept, 1–16; older results are lost
 };
 
 /// Checks the parameters that do not depend on the format. Errors: settings.
@@ -160,8 +166,7 @@ class Diff {
   /// Takes over the reference of `previous`, so that new settings do not lose it: the next frame is compared as
   /// `previous` would have compared it. For a plan that was just made, on the same device. The caller has waited for
   /// all work of `previous`, which may only be destroyed afterwards. Tickets begin anew. Returns false and changes
-  /// neither plan if backend, geometry, reference, its interval,
-  /// borrow (see Plan::borrows) or the kept channels differ.
+  /// neither plan if backend, geometry, reference, its interval or the kept channels differ.
   virtual bool continue_from(Diff& previous) = 0;
 
   /// Names the last submitted frame; 0: none yet.

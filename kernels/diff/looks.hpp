@@ -30,6 +30,11 @@ struct PixelLooks {
   int luma, cb, cr;  ///< 0–255; −128–127, 0: neutral
 };
 
+/// Whether a cell moves: see RegionRules::cell_threshold.
+CUDAVISION_HOST_DEVICE inline bool cell_moves(std::uint32_t changed, std::uint32_t counted, double threshold) {
+  return changed > 0 && double(changed) >= threshold * double(counted);
+}
+
 /// The first and the last pixel of the analysis, across or down, that cover pixels of a cell.
 struct CellSpan {
   int first, last;
@@ -117,6 +122,14 @@ struct LooksJob {
   int log2_scale = 0;                              ///< of the analysis
   int shift = 0, extra_bits = 0, max_value = 255;  ///< of the format; extra_bits: depth − 8
   StructureJob structure;
+  bool only_extents = false;  ///< and structure
+  /// Of cells that do not move (see cell_moves(); all pixels count), only the extent is measured.
+  double cell_threshold = 0;
+
+  /// Whether more than the extent of a cell is measured. changed, size: its pixels of the frame.
+  CUDAVISION_HOST_DEVICE bool measures(std::uint32_t changed, std::uint32_t size) const {
+    return (!only_extents || structure.frame) && cell_moves(changed, size, cell_threshold);
+  }
 };
 
 /// The looks of pixel (x, y) of the analysis. T: the type of stored words.

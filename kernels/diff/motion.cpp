@@ -34,7 +34,7 @@ Rect around(const Rect& a, const Rect& b) {
 namespace {
 
 bool moves(std::uint32_t changed, std::uint32_t counted, const RegionRules& rules) {
-  return changed > 0 && changed >= rules.cell_threshold * counted;
+  return cell_moves(changed, counted, rules.cell_threshold);
 }
 
 /// The cells of some runs that are linked. In the tree of parts that are linked,

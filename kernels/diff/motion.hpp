@@ -31,7 +31,8 @@ struct CellGrid : Cells {
   int width = 0, height = 0;           ///< cells
   std::vector<std::uint32_t> changed;  ///< row-major, for each cell: pixels that changed
   std::vector<std::uint32_t> counted;  ///< for each cell: pixels outside the masked regions
-  /// For each cell, valid where `changed` is not 0. Empty: cells changed as a whole, and look like nothing.
+  /// For each cell, valid where `changed` is not 0; of cells that do not move perhaps only the extent is known, and
+  /// the rest is 0. Empty: cells changed as a whole, and look like nothing.
   std::vector<CellLooks> looks;
 
   CellGrid() = default;

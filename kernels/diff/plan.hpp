@@ -78,9 +78,7 @@ struct Plan {
   int reach() const { return std::min(4 * params.cell_size / params.analysis_scale, most_reach); }
   /// Frames that must follow the beginning of the reference before light is switched again.
   std::uint64_t light_age() const { return has_pooled() ? pooled::least_age : 0; }
-  /// Whether references are frames of the caller. The first frame is kept if it can begin anew,
-  /// which the host does not know.
-  bool borrows() const { return params.borrow && !scales() && !has_model() && !(keeps_first() && detects_light()); }
+  bool measures_looks() const { return params.looks != Looks::none; }
 };
 
 /// Sample values of a colour, by role.
@@ -136,7 +134,7 @@ LearningMap learning_map(const Plan& plan, const Learning* cells);
 camera::Rule camera_rule(const Plan& plan, const Frame& frame);
 /// The votes of structure.hpp with the pictures of a pooled background; its state is set.
 StructureJob structure_job(const pooled::Job& job);
-/// Reads what the pixels of a frame look like.
+/// Measures what the pixels of a frame look like, as far as Params::looks asks for it.
 LooksJob looks_job(const Plan& plan, const Frame& frame);
 /// Channels that are compared, 1 or 3. Luma of RGB is one.
 int compared_channels(const Plan& plan);

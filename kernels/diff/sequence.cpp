@@ -14,7 +14,7 @@ Status Sequence::submit(const Image& src, const Image& dst, Queue queue) {
 
 Status Sequence::run(const Image& src, const Image& dst, Queue queue) {
   const Params& params = plan_.params;
-  const bool previous = plan_.keeps_previous(), background = plan_.has_background();
+  const bool previous = plan_.keeps_previous();
   Frame frame;
   const bool writes = params.output != Output::none;
   const auto from = src_.read(src, queue), to = writes ? dst_.write(dst) : Result<Image>(Image{});
@@ -25,25 +25,14 @@ Status Sequence::run(const Image& src, const Image& dst, Queue queue) {
   frame.number = number_;
   frame.compared = number_ >= (previous ? std::uint64_t(params.interval) : 1);
   frame.slot = int(ticket_ % std::uint64_t(params.in_flight));
-  // The frames go round the ring, which has `interval` places on the CPU and one more on CUDA: the frame of `interval`
-  // frames earlier lies where this one will, or in the next place.
-  const auto in_ring = [&](std::uint64_t number) {
-    return background ? nullptr : &ring_[previous ? number % ring_.size() : 0];
-  };
-  Image* const place = in_ring(number_);
-  Image* const earlier = in_ring(number_ + ring_.size() - std::uint64_t(params.interval));
-  if (earlier && (frame.compared || plan_.has_model())) {
-    const auto reference = reference_.read(*earlier, queue);  // a borrowed frame may lie at any address
-    if (!reference.ok()) return reference.error();
-    frame.reference = reference.value();
-  }
-  const bool keep = previous || (plan_.keeps_first() && number_ == 0);
-  if (keep && !plan_.borrows()) frame.keep = *place;
+  // The frames go round the ring: the frame of `interval` frames earlier lies where this one will.
+  const Image* const place = plan_.has_background() ? nullptr : &ring_[previous ? number_ % ring_.size() : 0];
+  if (place && (frame.compared || plan_.has_model())) frame.reference = *place;
+  if (previous || (plan_.keeps_first() && number_ == 0)) frame.keep = *place;
 
   if (Status status = compute(frame, queue); !status.ok()) return status;
   if (writes)
     if (Status status = dst_.finish(dst, queue); !status.ok()) return status;
-  if (keep && plan_.borrows()) *place = src;
   compared_[std::size_t(frame.slot)] = frame.compared;
   ++number_;
   ++ticket_;
@@ -59,8 +48,8 @@ bool Sequence::take_over(Sequence& previous) {
   const Geometry &here = geometry(), &there = previous.geometry();
   const Params &ours = plan_.params, &theirs = previous.plan_.params;
   if (here.format != there.format || here.width != there.width || here.height != there.height ||
-      ours.reference != theirs.reference || plan_.borrows() != previous.plan_.borrows() ||
-      ring_size(ours) != ring_size(theirs) || ours.analysis_scale != theirs.analysis_scale)
+      ours.reference != theirs.reference || ring_size(ours) != ring_size(theirs) ||
+      ours.analysis_scale != theirs.analysis_scale)
     return false;
   if (ours.luma_only != theirs.luma_only) {  // of RGB, all channels are kept, except in models
     const FormatInfo& format = info(here.format);
@@ -83,11 +72,9 @@ const FrameResult& Sequence::result(std::uint64_t ticket) {
   result_.compared = ticket > 0 && compared_[std::size_t(slot)];
   if (!result_.compared || result_.counted == 0) return result_;
   const Found found = collect(slot, result_.cells.changed);
-  if (found.changed > 0) {
-    CellGrid& cells = result_.cells;
-    cells.looks.resize(cells.changed.size());
-    for (std::size_t i = 0; i < cells.changed.size(); ++i)
-      if (cells.changed[i] > 0) cells.looks[i] = looks_of(slot)[i];
+  if (found.changed > 0 && plan_.measures_looks()) {
+    result_.cells.looks.resize(result_.cells.changed.size());
+    collect_looks(slot, result_.cells.looks);
   }
   result_.compared = found.compared;
   result_.cause = found.cause;

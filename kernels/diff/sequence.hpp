@@ -25,17 +25,13 @@ class Sequence : public Diff {
 
  protected:
   Sequence(Plan plan, Backend backend)
-      : plan_(std::move(plan)),
-        src_(backend),
-        dst_(backend),
-        reference_(backend),
-        compared_(std::size_t(plan_.params.in_flight)) {
+      : plan_(std::move(plan)), src_(backend), dst_(backend), compared_(std::size_t(plan_.params.in_flight)) {
     result_.cells = plan_.cells;
   }
   const Plan& plan() const { return plan_; }
 
-  /// The references, at least ring_size() pictures; they have memory unless frames are borrowed. The backend fills this
-  /// in. One more for Reference::previous: a frame is not kept in the place of the one that it is compared with.
+  /// The references: ring_size() pictures, which the backend allocates. A frame is kept in the place of the one that it
+  /// is compared with.
   std::vector<Image> ring_;
 
   virtual Status compute(const Frame& frame, Queue queue) = 0;
@@ -44,8 +40,8 @@ class Sequence : public Diff {
   virtual bool swap_reference(Sequence& other) = 0;
   /// Adds the changed pixels of each cell to `changed`. For a frame with Frame::compared.
   virtual Found collect(int slot, std::vector<std::uint32_t>& changed) const = 0;
-  /// The looks of the cells of a frame, valid where pixels changed.
-  virtual const CellLooks* looks_of(int slot) const = 0;
+  /// Sets the looks of the cells that changed in a frame. `looks` has a place for each cell.
+  virtual void collect_looks(int slot, std::vector<CellLooks>& looks) const = 0;
   /// Fills rectangles with the colour of boxes.
   virtual Status fill(const Image& dst, const std::vector<Fill>& fills, Queue queue) = 0;
 
@@ -55,7 +51,7 @@ class Sequence : public Diff {
   Status fill_boxes(const Image& dst, const std::vector<MotionRegion>& regions, Queue queue);
 
   const Plan plan_;
-  AlignedPicture src_, dst_, reference_;
+  AlignedPicture src_, dst_;
   std::vector<bool> compared_;  ///< by slot
   std::uint64_t number_ = 0, ticket_ = 0;
   FrameResult result_;  ///< of the last call; its vectors are used again, because most frames change few cells

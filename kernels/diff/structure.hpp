@@ -60,7 +60,10 @@ struct StructureJob {
   /// Adds the votes of pixel (x, y). changed(x, y): whether a pixel changed.
   template <typename Changed>
   CUDAVISION_HOST_DEVICE void vote(int x, int y, Changed changed, Structure& votes) const {
-    const bool near = near_outline(x, y, changed), here = changed(x, y);
+    vote(x, y, near_outline(x, y, changed), changed(x, y), votes);
+  }
+  /// The same where it is known whether the pixel is near the outline, and whether it changed.
+  CUDAVISION_HOST_DEVICE void vote(int x, int y, bool near, bool here, Structure& votes) const {
     if (!near && !here) return;
     const Gradient a = gradient(x, y, [this](std::size_t at) {
       const int luma = frame[at] >> 7;

@@ -106,7 +106,8 @@ struct Bench {
       if (std::strcmp(peer.operation, work.operation) != 0) continue;
       const auto submit = [&](int i, Queue queue) -> Status {
         const auto& slots = runner->slots();
-        const std::size_t before = (std::size_t(i) + slots.size() * diff_interval - diff_interval) % slots.size();
+        const std::size_t before =
+            row.peer.with_first ? 0 : (std::size_t(i) + slots.size() * diff_interval - diff_interval) % slots.size();
         const Plane &src = slots[i].src.planes[0], &dst = slots[i].dst.planes[0],
                     &reference = slots[before].src.planes[0];
         const PeerPictures pictures{src.data,       dst.data,       reference.data,

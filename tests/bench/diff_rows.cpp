@@ -5,36 +5,40 @@
 namespace cudavision::bench {
 namespace {
 
-/// What a row leaves out of the work that cudadiff does by default, for its name.
-std::string left_out(const diff::Params& params) {
+/// What a row does besides counting and showing, and what it leaves out, for its name.
+std::string differs_by(const diff::Params& params) {
   std::string text;
+  if (params.looks == diff::Looks::extents) text += "-extents";
+  if (params.looks == diff::Looks::all) text += "-looks";
+  if (params.reference == diff::Reference::first) text += "-first";  // keeps no frame but the first
   if (params.open_radius == 0) text += "-no-open";
   if (params.light_change_ratio == 0) text += "-no-light";
-  if (params.borrow) text += "-no-copy";  // of the frame that the next ones are compared with
   return text;
 }
 
 /// Comparing alone.
 void bare(diff::Params& params) { params.open_radius = 0, params.light_change_ratio = 0; }
 
-/// With the defaults of cudadiff, a mask as the output, and what `set` changes. A sixteenth of the samples differs
-/// from the frame before, and half of that from a background (Data::motion). `moved`: bytes read and written for each
-/// byte of the picture.
+/// With the defaults of cudadiff, which follows nobody, a mask as the output, and what `set` changes. A sixteenth of
+/// the samples differs from the frame before, and half of that from a background (Data::motion). `moved`: bytes read
+/// and written for each byte of the picture.
 Row diff(const std::string& name, Format format, double moved, double must,
          std::function<void(diff::Params&)> set = {}) {
   diff::Params params;
   params.interval = diff_interval;
   params.output = diff::Output::mask;
   if (set) set(params);
-  Row row{"diff-" + name + left_out(params), format,
+  Row row{"diff-" + name + differs_by(params), format,
           operation(
               [=](const Geometry& geometry, Backend backend) { return diff::make(params, geometry, backend); },
               [](diff::Diff& plan, const Slot& slot, Queue queue) { return plan.submit(slot.src, slot.dst, queue); })};
   row.data = Data::motion;
   row.moved = moved;
   row.must = must;
-  if (params.output == diff::Output::difference && left_out(params) == "-no-open-no-light-no-copy")
+  if (params.output == diff::Output::difference && differs_by(params) == "-first-no-open-no-light") {
     row.peer = {"absdiff"};
+    row.peer.with_first = true;
+  }
   return row;
 }
 
@@ -50,6 +54,7 @@ std::vector<Row> diff_rows() {
   std::vector<Row> list;
   const auto difference = [](diff::Params& p) { p.output = diff::Output::difference; };
   const auto passthrough = [](diff::Params& p) { p.output = diff::Output::none; };
+  const auto first = [](diff::Params& p) { p.reference = diff::Reference::first; };
   const auto background = [](diff::Params& p) { p.reference = diff::Reference::background; };
   const auto median = [](diff::Params& p) { p.reference = diff::Reference::median; };
   const auto mog2 = [](diff::Params& p) { p.reference = diff::Reference::mog2; };
@@ -63,16 +68,20 @@ std::vector<Row> diff_rows() {
     list.push_back(several_steps(diff("background", format, 6, 0, background)));
     list.push_back(several_steps(diff("median", format, 6, 0, median)));
     // The parts of that work.
-    list.push_back(
-        diff("difference", format, 3, 1.1, [=](diff::Params& p) { bare(p), difference(p), p.borrow = true; }));
-    list.push_back(diff("mask", format, 3, 1.1, [](diff::Params& p) { bare(p), p.borrow = true; }));
-    list.push_back(diff("mask", format, 3, 1.3, [](diff::Params& p) { p.light_change_ratio = 0, p.borrow = true; }));
+    list.push_back(diff("difference", format, 3, 1.1, [=](diff::Params& p) { bare(p), difference(p), first(p); }));
+    list.push_back(diff("mask", format, 3, 1.1, [=](diff::Params& p) { bare(p), first(p); }));
+    list.push_back(diff("mask", format, 3, 1.3, [=](diff::Params& p) { p.light_change_ratio = 0, first(p); }));
     list.push_back(diff("mask", format, 4, 0, bare));
     list.push_back(diff("passthrough", format, 2, 1.3,
-                        [=](diff::Params& p) { p.light_change_ratio = 0, p.borrow = true, passthrough(p); }));
+                        [=](diff::Params& p) { p.light_change_ratio = 0, first(p), passthrough(p); }));
+    // What those pay who show regions, and who follow objects.
+    list.push_back(several_steps(
+        diff("passthrough", format, 3, 0, [=](diff::Params& p) { passthrough(p), p.looks = diff::Looks::extents; })));
+    list.push_back(several_steps(
+        diff("passthrough", format, 3, 0, [=](diff::Params& p) { passthrough(p), p.looks = diff::Looks::all; })));
     list.push_back(diff("background", format, 6, 1.1, [=](diff::Params& p) { bare(p), background(p); }));
   }
-  list.push_back(diff("mask", Format::P010_10LE, 3, 0, [](diff::Params& p) { bare(p), p.borrow = true; }));
+  list.push_back(diff("mask", Format::P010_10LE, 3, 0, [=](diff::Params& p) { bare(p), first(p); }));
   // A mode of one channel has 12 bytes, which are read and written. Each pixel uses one or two modes.
   list.push_back(diff("mog2", Format::GRAY8, 3, 0, mog2));
   list.push_back(diff("mog2", Format::GRAY8, 3, 40, [=](diff::Params& p) { bare(p), mog2(p); }));
@@ -82,6 +91,9 @@ std::vector<Row> diff_rows() {
   // As preset=outdoor output=passthrough at 1080p, but for the size of cells.
   list.push_back(several_steps(diff("outdoor", Format::NV12, 1, 0,
                                     [=](diff::Params& p) { automatic(p), passthrough(p), p.analysis_scale = 4; })));
+  list.push_back(several_steps(diff("outdoor", Format::NV12, 1, 0, [=](diff::Params& p) {
+    automatic(p), passthrough(p), p.analysis_scale = 4, p.looks = diff::Looks::all;
+  })));
   list.push_back(
       several_steps(diff("mask-scale-4", Format::NV12, 2, 0, [](diff::Params& p) { p.analysis_scale = 4; })));
   list.push_back(

@@ -213,7 +213,8 @@ TEST(says_the_same_of_a_ball_with_every_reference_at_every_size, Each::run) {
 }
 
 TEST(boxes_are_those_of_the_changed_pixels, Each::run) {
-  for (const char* settings : {"", "track=false", "cell-size=40", "analysis-scale=4 cell-size=20 open-radius=0"}) {
+  for (const char* settings : {"", "track=false", "track=false post-messages=false", "cell-size=40",
+                               "analysis-scale=4 cell-size=20 open-radius=0"}) {
     at(settings);
     Player player(run, settings);
     player.play({});

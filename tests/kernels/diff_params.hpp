@@ -24,7 +24,9 @@ inline diff::Params random_params(Random& random, int width, int height) {
   params.luma_only = random.below(3) == 0;
   params.open_radius = random.pick<int>({0, 0, 1, 1, 2, 3, 7, 16});
   params.cell_size = random.pick<int>({16, 16, 4, 5, 8, 17, 32, 100, 1024});
-  params.borrow = random.below(4) == 0;
+  params.looks =
+      random.pick<diff::Looks>({diff::Looks::all, diff::Looks::all, diff::Looks::extents, diff::Looks::none});
+  params.cell_threshold = random.pick<double>({0, 0.2, 0.2, 0.5, 1});
   params.drop_shadows = random.below(2) == 0;
   params.shadow_threshold = random.pick<double>({0.5, 0.5, 0, 0.7, 1});
   params.light_change_ratio = random.pick<double>({0, 0, 0.6, 0.1, 0.0001, 1});

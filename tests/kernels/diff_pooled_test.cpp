@@ -14,6 +14,8 @@ namespace {
 
 diff::Params automatic() {
   diff::Params params = reference::without_light();
+  params.looks = diff::Looks::all;
+  params.cell_threshold = 0;
   params.reference = diff::Reference::background;
   params.threshold = 0;
   params.output = diff::Output::mask;
@@ -188,6 +190,7 @@ TEST_P(DiffPooledBackends, CudaEqualsCpu) {
     for (diff::Output output : {diff::Output::mask, diff::Output::difference}) {
       diff::Params params = automatic();
       params.output = output;
+      params.looks = output == diff::Output::mask ? diff::Looks::all : diff::Looks::extents;
       params.analysis_scale = scale;
       params.drop_shadows = scale == 1;
       params.noise_limit = scale == 4 ? 2.5 : 0;

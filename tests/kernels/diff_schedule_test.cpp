@@ -71,7 +71,7 @@ TEST(DiffSchedule, TilesHaveSlotsForTheirCells) {
           ASSERT_LE(tiles.slots, diff::max_slots(diff::compared_tile));
         }
         ASSERT_LE(s.open_shared, 48u << 10);
-        ASSERT_GE(tiles.record_bytes, 2 * tiles.slots);
+        ASSERT_GE(tiles.record_bytes, 4 + 2 * tiles.slots);
         ASSERT_EQ(tiles.record_bytes % 32, 0);
         for (int x = 0; x < width; ++x) {
           const int slot = x / cell - diff::Schedule::first_cell(x / tiles.width, tiles.width, cell);
@@ -135,20 +135,28 @@ TEST(DiffSchedule, MemoryDoesNotOverlap) {
                scales = params.analysis_scale > 1;
     const bool model = plan.has_model(), background = plan.params.reference == diff::Reference::background ||
                                                       plan.params.reference == diff::Reference::median;
-    EXPECT_EQ(memory.ring.size(), plan.borrows() ? 0u : std::size_t(diff::kept_frames(plan.params)));
-    EXPECT_EQ(diff::kept_frames(plan.params),
-              diff::ring_size(plan.params) + (params.reference == diff::Reference::previous));
+    EXPECT_EQ(memory.ring.size(), std::size_t(diff::ring_size(plan.params)));
     EXPECT_EQ(memory.model != diff::Memory::none, model || background);
     EXPECT_EQ(memory.counted != diff::Memory::none, !plan.counted_bits.empty());
-    EXPECT_NE(memory.changed, diff::Memory::none);
-    EXPECT_EQ(memory.final_mask == memory.changed, !opens && !scales);  // nothing follows the comparison
-    EXPECT_EQ(memory.learning != diff::Memory::none, pooled);
+    const bool looks = params.looks != diff::Looks::none, follows = opens || scales;
     const bool completes = pooled && (params.output == diff::Output::mask || params.output == diff::Output::overlay);
+    EXPECT_EQ(memory.changed != diff::Memory::none, follows || looks);
+    EXPECT_EQ(memory.final_mask != diff::Memory::none, looks || completes);
+    EXPECT_EQ(memory.final_mask == memory.changed, !follows);  // nothing follows the comparison
+    EXPECT_EQ(memory.list != diff::Memory::none, looks);
+    EXPECT_EQ(memory.list_counts != diff::Memory::none, looks);
+    const diff::Tiles tiles = diff::make_schedule(plan).frame;
+    bool shared = false;  // whether a border of tiles lies in a cell
+    for (int x = tiles.width; x < 4 * tiles.width * params.cell_size; x += tiles.width)
+      shared = shared || x % params.cell_size != 0;
+    for (int y = tiles.rows; y < 4 * tiles.rows * params.cell_size; y += tiles.rows)
+      shared = shared || y % params.cell_size != 0;
+    EXPECT_EQ(memory.list_stamps != diff::Memory::none, looks && shared);
+    EXPECT_EQ(memory.learning != diff::Memory::none, pooled);
     EXPECT_EQ(memory.filled != diff::Memory::none, completes && scales);
     EXPECT_EQ(memory.shown != diff::Memory::none, completes);
     EXPECT_EQ(memory.spare_records != diff::Memory::none, completes);
     const std::size_t mask = diff::final_pitch(plan) * std::size_t(geometry.height);
-    const diff::Tiles tiles = diff::make_schedule(plan).frame;
     EXPECT_EQ(memory.small != diff::Memory::none, scales && (!pooled || shows));
     EXPECT_EQ(memory.small_difference != diff::Memory::none, scales && shows);
     EXPECT_EQ(memory.foreground != diff::Memory::none, model && !pooled);
@@ -174,7 +182,10 @@ TEST(DiffSchedule, MemoryDoesNotOverlap) {
     expect_apart(kept, memory.kept_bytes);
     expect_apart({{memory.counted, bits},
                   {memory.changed, bits},
-                  {opens || scales ? memory.final_mask : diff::Memory::none, mask},
+                  {follows ? memory.final_mask : diff::Memory::none, mask},
+                  {memory.list, 4 * plan.cells.changed.size()},
+                  {memory.list_stamps, 4 * plan.cells.changed.size()},
+                  {memory.list_counts, 8},
                   {memory.filled, bits},
                   {memory.shown, mask},
                   {memory.spare_records, tiles.count() * tiles.record_bytes},

@@ -23,12 +23,14 @@ std::string describe(const diff::Params& p) {
   const char* references[] = {"previous", "first", "background", "mog2", "median", "pooled"};
   const char* outputs[] = {"difference", "mask", "overlay", "none"};
   const char* modes[] = {"absolute", "signed", "squared"};
+  const char* looks[] = {"none", "extents", "all"};
   text << "diff reference=" << references[int(p.reference)] << " interval=" << p.interval << " rate=" << p.learning_rate
        << " history=" << p.history << " variance=" << p.variance_threshold << " output=" << outputs[int(p.output)]
        << " mode=" << modes[int(p.mode)] << " threshold=" << p.threshold << " scale=" << p.analysis_scale
        << " compensate=" << p.light_compensation << " noise=" << p.noise_limit << " shadows=" << !p.drop_shadows << "/"
        << p.shadow_threshold << " light=" << p.light_change_ratio << " gain=" << p.gain << " luma_only=" << p.luma_only
-       << " open=" << p.open_radius << " cell=" << p.cell_size << " borrow=" << p.borrow << " masked";
+       << " open=" << p.open_radius << " cell=" << p.cell_size << " looks=" << looks[int(p.looks)] << "/"
+       << p.cell_threshold << " masked";
   for (const Rect& r : p.mask_regions) text << " (" << r.x << ',' << r.y << ' ' << r.width << 'x' << r.height << ')';
   return text.str();
 }
@@ -101,7 +103,8 @@ std::string wrong_result(const diff::FrameResult& result, const reference::Diff:
     text << " ratio " << result.changed_ratio;
   if (result.cells.changed != step.cells_changed) text << " cells differ";
   if (result.cells.counted != step.cells_counted) text << " counted cells differ";
-  if (changed > 0 && result.cells.looks.size() != step.cells_looks.size()) return text.str() + " looks are missing";
+  if (changed > 0 && result.cells.looks.size() != step.cells_looks.size())
+    return text.str() + " has looks of " + std::to_string(result.cells.looks.size()) + " cells";
   for (std::size_t i = 0; i < step.cells_looks.size(); ++i)
     if (step.cells_changed[i] > 0 && !(step.cells_looks[i] == result.cells.looks[i]))
       text << " looks of cell " << i << " differ";
@@ -115,7 +118,6 @@ void expect_reference(Backend backend, const diff::Params& params, const Geometr
   const auto plan = plan_for(backend, params, geometry);
   if (!plan) return;
   reference::Diff expected(params, geometry);
-  std::vector<std::unique_ptr<Job>> jobs;  // kept: frames may be borrowed
   Picture src = make_picture(geometry, seed, random.pick<Data>({Data::random, Data::faint, Data::flat}));
   for (int i = 0; i < frames; ++i) {
     const Layout layout = random_layouts ? random.pick(layouts) : Layout{};
@@ -123,10 +125,10 @@ void expect_reference(Backend backend, const diff::Params& params, const Geometr
                           : make_picture(geometry, seed + unsigned(i), Data::random, layout);
     if (random.below(12) == 0) plan->reset(), expected.reset();
     const auto step = expected.submit(src, random_layouts ? random.pick(layouts) : Layout{});
-    jobs.push_back(std::make_unique<Job>(backend, src, step.out.inverted()));
-    const Status status = jobs.back()->submit(work_of(*plan));
+    Job job(backend, src, step.out.inverted());
+    const Status status = job.submit(work_of(*plan));
     ASSERT_TRUE(status.ok()) << status.message();
-    const Picture out = jobs.back()->finish();
+    const Picture out = job.finish();
     const std::string where = reference::definition(geometry.format).name + (" " + std::to_string(geometry.width)) +
                               "x" + std::to_string(geometry.height) + " frame " + std::to_string(i) + "\n" +
                               describe(params);
@@ -294,7 +296,6 @@ TEST_P(DiffPlans, ContinuesFromAnother) {
         after.reference = reference;
         after.interval = before.interval;
         after.learning_rate = before.learning_rate;
-        after.borrow = before.borrow;
         after.analysis_scale = before.analysis_scale;
         after.light_change_ratio = before.light_change_ratio = 0;  // would begin anew at different frames
         if (geometry.format != Format::GRAY8 && (!rgb || reference == diff::Reference::mog2))
@@ -306,11 +307,10 @@ TEST_P(DiffPlans, ContinuesFromAnother) {
 
         const auto whole = plan_for(backend, after, geometry), second = plan_for(backend, after, geometry);
         auto first = plan_for(backend, before, geometry);
-        std::vector<std::unique_ptr<Job>> jobs;  // kept: frames may be borrowed
         const auto submit = [&](diff::Diff& plan, const Picture& src) {
-          jobs.push_back(std::make_unique<Job>(backend, src, src.inverted()));
-          EXPECT_TRUE(jobs.back()->submit(work_of(plan)).ok());
-          return jobs.back()->finish();
+          Job job(backend, src, src.inverted());
+          EXPECT_TRUE(job.submit(work_of(plan)).ok());
+          return job.finish();
         };
         Picture src = make_picture(geometry, 3, Data::faint);
         for (int i = 0; i < frames + 4; ++i) {
@@ -584,7 +584,6 @@ TEST_P(DiffPlans, DoesNotContinueFromAnUnlikePlan) {
        [](diff::Params& p, Geometry&) { p.reference = diff::Reference::median; }},
       {"interval", nv12, diff::Reference::previous, [](diff::Params& p, Geometry&) { p.interval = 2; }},
       {"scale", nv12, diff::Reference::background, [](diff::Params& p, Geometry&) { p.analysis_scale = 2; }},
-      {"borrow", nv12, diff::Reference::first, [](diff::Params& p, Geometry&) { p.borrow = true; }},
       {"luma of NV12", nv12, diff::Reference::background, [](diff::Params& p, Geometry&) { p.luma_only = true; }},
       {"luma of RGBA's mixture", rgba, diff::Reference::mog2, [](diff::Params& p, Geometry&) { p.luma_only = true; }},
       {"width", nv12, diff::Reference::previous, [](diff::Params&, Geometry& g) { g.width = 71; }},
@@ -623,6 +622,7 @@ TEST_P(DiffPlans, ResultsInFlight) {
   diff::Params params = reference::without_light();
   params.in_flight = 4;
   params.open_radius = 1;
+  params.looks = diff::Looks::all;
   const Geometry geometry{Format::I420, 200, 90};
   const auto plan = plan_for(backend, params, geometry);
   EXPECT_EQ(plan->ticket(), 0u);
@@ -647,27 +647,24 @@ TEST_P(DiffPlans, ResultsInFlight) {
 TEST_P(DiffPlans, UnusedBitsAreNotLookedAt) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
-  for (bool borrow : {false, true}) {
-    for (diff::Output output : {diff::Output::difference, diff::Output::overlay}) {
-      diff::Params params = reference::without_light();
-      params.output = output;
-      params.threshold = 0;
-      params.borrow = borrow;
-      const Geometry geometry{Format::P010_10LE, 70, 50};
-      const auto plan = plan_for(backend, params, geometry);
-      reference::Diff expected(params, geometry);
-      std::vector<std::unique_ptr<Job>> jobs;
-      Picture clean = make_picture(geometry, 8);
-      for (unsigned frame = 0; frame < 3; ++frame) {
-        clean = later(clean, frame);
-        Picture dirty = clean;
-        for (std::size_t i = 0; i < dirty.bytes().size(); i += 2) dirty.bytes()[i] |= frame % 2 ? 0x2a : 0x15;
-        const auto step = expected.submit(clean);
-        jobs.push_back(std::make_unique<Job>(backend, dirty, step.out.inverted()));
-        ASSERT_TRUE(jobs.back()->submit(work_of(*plan)).ok());
-        EXPECT_EQ(step.out.difference(jobs.back()->finish(), 0), "");
-        EXPECT_EQ(wrong_result(plan->result(), step, 10), "");
-      }
+  for (diff::Output output : {diff::Output::difference, diff::Output::overlay}) {
+    diff::Params params = reference::without_light();
+    params.output = output;
+    params.threshold = 0;
+    params.looks = diff::Looks::all;
+    const Geometry geometry{Format::P010_10LE, 70, 50};
+    const auto plan = plan_for(backend, params, geometry);
+    reference::Diff expected(params, geometry);
+    Picture clean = make_picture(geometry, 8);
+    for (unsigned frame = 0; frame < 3; ++frame) {
+      clean = later(clean, frame);
+      Picture dirty = clean;
+      for (std::size_t i = 0; i < dirty.bytes().size(); i += 2) dirty.bytes()[i] |= frame % 2 ? 0x2a : 0x15;
+      const auto step = expected.submit(clean);
+      Job job(backend, dirty, step.out.inverted());
+      ASSERT_TRUE(job.submit(work_of(*plan)).ok());
+      EXPECT_EQ(step.out.difference(job.finish(), 0), "");
+      EXPECT_EQ(wrong_result(plan->result(), step, 10), "");
     }
   }
 }
@@ -742,6 +739,7 @@ TEST_P(DiffPlans, MovingSquareIsOneRegion) {
     const Geometry geometry{format, 640, 360};
     diff::Params params = reference::without_light();
     params.reference = diff::Reference::first;
+    params.looks = diff::Looks::extents;
     const auto plan = plan_for(backend, params, geometry);
     const Picture still = make_picture(geometry, 2, Data::zero);
     for (int i = 0; i < 20; ++i) {

@@ -154,12 +154,12 @@ Make sharpness(const Region& region) {
 }
 
 /// Submits the picture twice and draws boxes.
-Make difference(diff::Reference reference, diff::Output output, bool borrow = false, int threshold = 1) {
+Make difference(diff::Reference reference, diff::Output output, int threshold = 1) {
   return [=](const Geometry& geometry, Backend backend) {
     diff::Params params = reference::without_light();
     params.reference = reference;
     params.output = output;
-    params.borrow = borrow;
+    params.looks = diff::Looks::all;
     params.threshold = threshold;
     params.mask_regions = {{1, 1, 3, 2}};
     auto made = kernel([&] { return diff::make(params, geometry, backend); });
@@ -242,12 +242,11 @@ std::vector<Operation> operations() {
       {"histogram sharpness", sharpness({})},
       {"histogram sharpness outside", sharpness(outside)},
       {"diff difference from previous", difference(diff::Reference::previous, diff::Output::difference)},
-      {"diff mask from borrowed", difference(diff::Reference::previous, diff::Output::mask, true)},
+      {"diff mask from previous", difference(diff::Reference::previous, diff::Output::mask)},
       {"diff overlay from first", difference(diff::Reference::first, diff::Output::overlay)},
       {"diff difference from background", difference(diff::Reference::background, diff::Output::difference)},
       {"diff overlay from median", difference(diff::Reference::median, diff::Output::overlay)},
-      {"diff overlay from automatic background",
-       difference(diff::Reference::background, diff::Output::overlay, false, 0)},
+      {"diff overlay from automatic background", difference(diff::Reference::background, diff::Output::overlay, 0)},
       {"diff overlay from mixture", difference(diff::Reference::mog2, diff::Output::overlay)},
       {"diff difference from mixture", difference(diff::Reference::mog2, diff::Output::difference)},
   };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 
 namespace cudavision::reference {
@@ -307,6 +308,7 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
 void Diff::measure_looks(Step& step, const Values& now) const {
   const Definition& format = step.out.format();
   const int s = params_.analysis_scale, width = geometry_.width, height = geometry_.height, cell = params_.cell_size;
+  if (params_.looks == diff::Looks::none) return;
   step.cells_looks.assign(step.cells_changed.size(), {});
   for (int y = 0; y * s < height; ++y) {
     for (int x = 0; x * s < width; ++x) {
@@ -338,6 +340,15 @@ void Diff::measure_looks(Step& step, const Values& now) const {
         }
       }
     }
+  }
+  // Of cells that do not move, and where nobody asks for more, only the extent is known. Where pixels are not counted,
+  // all cells are taken for moving.
+  const bool all_counted = std::accumulate(step.cells_counted.begin(), step.cells_counted.end(), std::uint64_t(0)) ==
+                           std::uint64_t(width) * height;
+  for (std::size_t i = 0; i < step.cells_looks.size(); ++i) {
+    const bool moves = !all_counted || step.cells_changed[i] >= params_.cell_threshold * step.cells_counted[i];
+    Looks& looks = step.cells_looks[i];
+    if (params_.looks == diff::Looks::extents || !moves) looks = {looks.left, looks.top, looks.right, looks.bottom};
   }
 }
 
