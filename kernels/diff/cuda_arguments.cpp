@@ -2,6 +2,7 @@
 #include "kernels/diff/cuda_arguments.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "kernels/core/image.hpp"
 
@@ -125,12 +126,12 @@ Restart restart_of(const Plan& plan, const KernelParams& p, const Image& src, co
   Restart restart;
   restart.shift = format.shift;
   restart.max = format.max_value();
-  for (int plane = 0; plane < format.planes; ++plane) {
+  for (std::size_t plane = 0; plane < std::size(restart.planes); ++plane) {
     const PlaneJob& job = p.planes[plane];
     if (!job.any_compared) continue;
     const View first = plan.keeps_first() ? view_of(ring[0].planes[plane]) : View{};
     restart.planes[plane] = {view_of(src.planes[plane]), first, job.background, job.row_bytes / format.sample_bytes(),
-                             extent(plan.analysis, plane).rows};
+                             extent(plan.analysis, int(plane)).rows};
   }
   return restart;
 }
