@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Ten seeded scenes of known truth that repeat what real cameras show: people who stand, things that are left or taken
-away, soft shadows, auto-exposure, a busy road, an encoder, lost frames, and a light that is switched again and again.
+"""Seeded scenes of known truth that repeat what real cameras show: people who stand, things that are left or taken
+away, soft shadows, auto-exposure, a busy road, an encoder, lost frames, a light that is switched again and again, and
+cameras that change (motion_camera.py).
 
 `scene(name, seed, …)` gives a World. The same arguments give the same frames; `codec` needs the same encoder for that.
 """
@@ -10,10 +11,12 @@ import math
 import cv2
 import numpy as np
 
+import motion_camera
 from motion_actors import Person, Sun, bag, car, paint, shade
 from motion_scenes import VIEWS, Frame, Pictures, smooth_field
 
-SCENES = ('stands', 'occupied', 'removed', 'abandoned', 'soft-shadows', 'exposure', 'lane', 'codec', 'lost', 'switched')
+SCENES = ('stands', 'occupied', 'removed', 'abandoned', 'soft-shadows', 'exposure', 'lane', 'codec', 'lost', 'switched',
+          'nudge', 'pan', 'infrared', 'dusk')
 GROUNDS = ('vtest', 'home', 'butterfly', 'squirrel_cls', 'building', 'left05')
 APART = 30  # pixels from the middle of a person to that of a bag
 
@@ -47,6 +50,12 @@ class Stage:
         self.actors, self.sun, self.exposure, self.lamp = [], None, None, None
         self.grain, self.lost = 2.0, set()
         self.line, self.lanes, self.crossings = None, [], []
+        self.margin, self.pointing = 0, None  # the shift of the picture at a second: pixels right, down; degrees
+
+    def extend(self, margin):
+        """The stage becomes larger than the picture by `margin` pixels on each side."""
+        self.size = tuple(side + 2 * margin for side in self.size)
+        self.background = 20 + self.pictures.crop(self.rng, VIEWS, *self.size) * np.float32(0.82)
 
     def frame(self, second):
         return second * self.pace * self.rate
@@ -93,6 +102,10 @@ class Stage:
                 picture *= self.lamp(time)
             if self.exposure:
                 picture = self.exposure(picture, time)
+            if self.pointing:
+                shift = self.pointing(time / self.rate / self.pace)
+                picture, ids, mixed, shadow = (motion_camera.seen(layer, shift, self.margin)
+                                               for layer in (picture, ids, mixed, shadow))
             picture += grain(rng, picture, self.grain)
             if time in self.lost:
                 lost += 1
@@ -304,7 +317,8 @@ def scene(name, seed, folder=None, width=320, height=240, pace=1.0):
     if name not in SCENES:
         raise ValueError(f'{name} is not a scene: it must be one of {", ".join(SCENES)}')
     stage = Stage(name, seed, folder, width, height, pace)
-    globals()[name.replace('-', '_')](stage)
+    made = name.replace('-', '_')
+    (globals().get(made) or getattr(motion_camera, made))(stage)
     frames = stage.frames
     if name == 'codec':
         frames = lambda: encoded(stage)  # noqa: E731
