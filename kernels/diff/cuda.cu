@@ -3,7 +3,7 @@
 //
 //   each frame:  [analysis_scale > 1: cuda_scale.cu]
 //            ->  [mog2: cuda_mog2.cu; pooled: cuda_pooled_light.cu, cuda_pooled_change.cu]
-//            ->  cuda_compare.cu
+//            ->  cuda_compare.cu, which shows the mask or the overlay, if it compares at the size of the frame
 //            ->  [mog2, light_change_ratio > 0: cuda_mog2.cu]
 //            ->  [analysis_scale > 1, output = difference: cuda_scale.cu]
 //            ->  [open_radius or light_change_ratio > 0, or analysis_scale > 1: cuda_open.cu]
@@ -72,7 +72,9 @@ class CudaDiff final : public Sequence {
     const std::size_t frames = std::size_t(plan().params.in_flight);
     if (plan().measures_looks())
       if (Status status = looks_.allocate(looks_bytes() * frames); !status.ok()) return status;
-    if (Status status = records_.allocate(schedule_.frame_record_bytes() * frames); !status.ok()) return status;
+    const std::size_t record_bytes = schedule_.frame_record_bytes() * frames;
+    if (Status status = records_.allocate(record_bytes); !status.ok()) return status;
+    std::memset(records_.data(), 0, record_bytes);  // memory of an earlier plan has its stamps
     stamps_.resize(frames);
     for (const void* kernel : {light_, change_, compare_, open_, show_}) {
       if (!kernel) continue;
@@ -100,9 +102,9 @@ class CudaDiff final : public Sequence {
 
  private:
   std::size_t looks_bytes() const {
-    return sizeof(LooksHead) + looks_entry_bytes(small_entries()) * plan().cells.changed.size();
+    return sizeof(LooksHead) + std::size_t(entry_bytes()) * plan().cells.changed.size();
   }
-  bool small_entries() const { return plan().params.looks == Looks::extents && !plan().has_pooled(); }
+  int entry_bytes() const { return looks_entry_bytes(plan().params.looks == Looks::extents, plan().has_pooled()); }
 
   Status prepare_memory() {
     const Memory memory = memory_of(plan());
@@ -123,10 +125,13 @@ class CudaDiff final : public Sequence {
     if (memory.final_mask != Memory::none) params_.final_mask = bits_.data() + memory.final_mask;
     if (memory.learning != Memory::none) device_learning_ = reinterpret_cast<Learning*>(bits_.data() + memory.learning);
     params_.final_pitch = int(final_pitch(plan()));
+    if (memory.found_tiles != Memory::none) {
+      params_.found_tiles = bits_.data() + memory.found_tiles;
+      params_.filled_tiles = bits_.data() + memory.filled_tiles;
+    }
     if (memory.list != Memory::none) {
       const auto at = [this](std::size_t offset) { return reinterpret_cast<std::uint32_t*>(bits_.data() + offset); };
-      list_ = {at(memory.list_counts), at(memory.list), nullptr, plan().cells.width};
-      next_count_ = list_.count + 1;
+      list_ = {at(memory.list_count), at(memory.list), nullptr, plan().cells.width};
       if (memory.list_stamps != Memory::none) list_.stamps = at(memory.list_stamps);
     }
     if (memory.filled != Memory::none) filled_ = bits_.data() + memory.filled;
@@ -182,10 +187,8 @@ class CudaDiff final : public Sequence {
     return status.ok() && frame.compared && plan().measures_looks() ? measure_looks(frame, queue) : status;
   }
 
-  /// Measures the cells of the list, and lets the next frame begin another one.
+  /// Measures the cells of the list, and empties it.
   Status measure_looks(const Frame& frame, Queue queue) {
-    std::uint32_t* const count = list_.count;
-    std::swap(list_.count, next_count_);
     LooksArguments looks{looks_job(plan(), frame),
                          params_.final_mask,
                          std::ptrdiff_t(params_.final_pitch),
@@ -193,10 +196,9 @@ class CudaDiff final : public Sequence {
                          plan().cells.height,
                          plan().params.cell_size,
                          list_.cells,
-                         count,
                          list_.count,
                          place_of_looks(frame.slot),
-                         small_entries()};
+                         entry_bytes()};
     if (plan().has_pooled()) looks.job.structure = structure_job(pooled_work(frame));
     return launch_looks(looks, schedule_.layout.sample_bytes == 1, device_, overlaps(), queue.stream);
   }
@@ -261,7 +263,7 @@ class CudaDiff final : public Sequence {
     const unsigned char* const found = place_of_looks(slot);
     LooksHead head;
     std::memcpy(&head, found, sizeof head);
-    const std::size_t bytes = looks_entry_bytes(small_entries());
+    const std::size_t bytes = std::size_t(entry_bytes());
     for (std::size_t i = 0; i < head.count; ++i) {
       LooksEntry entry{};
       std::memcpy(&entry, found + sizeof head + i * bytes, bytes);
@@ -340,8 +342,9 @@ class CudaDiff final : public Sequence {
                        int(params_.bits_pitch), params_.state, anew, queue.stream);
   }
 
-  /// Whether a launch may start while the one before it ends.
-  bool overlaps() const { return device_.major >= 9; }
+  /// Whether a launch may start while the one before it ends. After the kernels of a pooled background, and those that
+  /// shrink, that takes a little longer.
+  bool overlaps() const { return device_.major >= 9 && !schedule_.scales && !plan().has_pooled(); }
   Status launch_open(KernelParams& p, Queue queue) const {
     return launch(open_, schedule_.frame, p, queue, schedule_.open_shared);
   }
@@ -373,10 +376,9 @@ class CudaDiff final : public Sequence {
   unsigned char *foreground_ = nullptr, *filled_ = nullptr, *shown_ = nullptr, *spare_records_ = nullptr,
                 *model_ = nullptr;
   cuda::Device device_;
-  CellList list_;                        ///< of the next frame; empty if no looks are measured
-  std::uint32_t* next_count_ = nullptr;  ///< of the list of the frame after it
-  std::uint32_t stamp_ = 0;              ///< of the last frame
-  std::vector<std::uint32_t> stamps_;    ///< by slot
+  CellList list_;                      ///< of a frame; null if no looks are measured
+  std::uint32_t stamp_ = 0;            ///< of the last frame
+  std::vector<std::uint32_t> stamps_;  ///< by slot
   Learning* device_learning_ = nullptr;
   std::vector<Learning> learning_;  ///< see steer()
   bool steered_ = false;            ///< whether the device does not have it yet

@@ -76,7 +76,8 @@ KernelParams params_of(const Plan& plan, const Schedule& schedule) {
   KernelParams p;
   p.width = plan.analysis.width;
   p.height = plan.analysis.height;
-  p.tiles_x = schedule.analysis.x;
+  p.tiles_x = p.compared_x = schedule.analysis.x;
+  p.corrects = schedule.corrects;
   p.slots_x = schedule.frame.slots_x;
   p.slots = schedule.frame.slots;
   p.record_bytes = schedule.frame.record_bytes;

@@ -233,6 +233,7 @@ __device__ __forceinline__ void compare_pixels(const KernelParams& p, int tile_x
     if (threadIdx.x % 32 == 0) shared.above[warp] = bits_set;
   }
   const bool any_in_tile = __syncthreads_or(any);
+  if (p.found_tiles && threadIdx.x == 0) p.found_tiles[blockIdx.x] = any_in_tile;
   if (p.count && any_in_tile) store_counts(p, int(blockIdx.x), tile.x0, tile.y0, shared.slots);
   if (threadIdx.x == 0 && p.verdict) {
     std::uint32_t of_tile = 0, above = 0;

@@ -2,16 +2,15 @@
 // Measures the changed pixels of the cells of a list (looks.hpp, structure.hpp), from the bits of the final mask. The
 // kernel that counted has stored both. Runs after it.
 //
-//   grid: as many blocks as the device has room for, at most; a warp takes 4 cells of the list at a time, or one if
-//   cells are large
+//   grid: at most as many blocks as run at once; a warp takes 2 cells of the list at a time, or one if cells are large
 //
-//     | cell | cell | cell | cell |     a group of 8 lanes has a cell (the warp has a large one)
+//     | cell | cell |     a group of 16 lanes has a cell (the warp has a large one)
 //
-//     1. Count the changed pixels: each lane has every 8th row. Of a cell that does not move only the extent is
+//     1. Count the changed pixels: each lane has every 16th row. Of a cell that does not move only the extent is
 //        measured.
 //     2. Measure: a lane has runs of 4 pixels of a row, or pixels if the analysis is smaller than the frame.
 //                        | lane 0 | lane 1 | lane 2 | lane 3 |     a cell of 16 pixels
-//                        | lane 4 | lane 5 | lane 6 | lane 7 |     … then the next two rows
+//                        | lane 4 | lane 5 | lane 6 | lane 7 |     … 4 rows, then the next 4
 //     3. Add up what the lanes of a group have. They store the entry in page-locked host memory, a word of 8 bytes
 //     each.
 //        Entries follow each other, because the bus carries what has no gaps in half of the time.
@@ -31,10 +30,10 @@ namespace cudavision::diff {
 namespace {
 
 constexpr int threads = 128;
-/// All of them run at once. Few, because most find nothing to do.
-constexpr int blocks_of_multiprocessor = 4;
+/// All of them run at once, and most find nothing to do.
+constexpr int blocks_of_multiprocessor = 8;
 /// Lanes that have a cell.
-constexpr int lanes_of_cell(int cell_size) { return cell_size < 64 ? 8 : 32; }
+constexpr int lanes_of_cell(int cell_size) { return cell_size < 64 ? 16 : 32; }
 
 /// Bits of a word at column `first` of the word that lie in columns begin … end − 1.
 __device__ __forceinline__ std::uint32_t columns(int first, int begin, int end) {
@@ -51,7 +50,7 @@ __device__ __forceinline__ std::uint32_t count_changed(const LooksArguments& p, 
     const std::uint32_t in = columns(x, cell.x, cell.x + cell.width);
 #pragma unroll 4
     for (int y = cell.y + first; y < cell.y + cell.height; y += step)
-      count += __popc(__ldcg(reinterpret_cast<const std::uint32_t*>(p.mask + y * p.mask_pitch) + x / 32) & in);
+      count += __popc(reinterpret_cast<const std::uint32_t*>(p.mask + y * p.mask_pitch)[x / 32] & in);
   }
   return count;
 }
@@ -87,14 +86,23 @@ struct Share {
     luma += looks.luma, luma_squares += looks.luma * looks.luma;
     cb += looks.cb, cr += looks.cr;
   }
-  /// Adds those of the 4 pixels from (x, y) on whose bit is set. Their luma is an aligned word of bytes.
-  __device__ __forceinline__ void add_word(const LooksJob& job, int x, int y, std::uint32_t bits) {
+  /// Adds those of the 4 pixels from (x, y) on whose bit is set. Their luma is an aligned word of bytes. Loads without
+  /// asking, so that the loads of several rows are under way together.
+  __device__ __forceinline__ void add_word(const LooksArguments& p, int x, int y, std::uint32_t bits) {
+    const LooksJob& job = p.job;
     const std::uint32_t which = (bits * 0x00204081u & 0x01010101u) * 0xff;  // bit k: byte k
-    const std::uint32_t word =
-        *reinterpret_cast<const std::uint32_t*>(job.channels[0].data + y * job.channels[0].pitch + x);
+    const std::uint32_t word = word_at(job.channels[0], x, y);
     luma = __dp4a(word & which, 0x01010101u, luma);
     luma_squares = __dp4a(word & which, word & which, luma_squares);
     if (job.count == 1) return;
+    if (p.pairs) {  // Cb Cr Cb Cr
+      const std::uint32_t first = __popc(bits & 3), second = __popc(bits >> 2);
+      const std::uint32_t chroma = word_at(job.channels[1], x, y >> 1), counts = first | second << 16;
+      const std::int32_t middle = 128 * std::int32_t(first + second);
+      cb += std::int32_t(__dp4a(chroma, counts, 0u)) - middle;
+      cr += std::int32_t(__dp4a(chroma, counts << 8, 0u)) - middle;
+      return;
+    }
     const int shift = job.channels[1].shift_x;
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
@@ -103,6 +111,10 @@ struct Share {
       cb += count * (job.channels[1].template word<std::uint8_t>(x + k, y) - 128);
       cr += count * (job.channels[2].template word<std::uint8_t>(x + k, y) - 128);
     }
+  }
+  /// The aligned word at byte x of a row.
+  static __device__ __forceinline__ std::uint32_t word_at(const LooksChannel& channel, int x, int row) {
+    return *reinterpret_cast<const std::uint32_t*>(channel.data + row * channel.pitch + x);
   }
   /// The sums of the lanes of a group, in each of them.
   template <int Lanes>
@@ -140,7 +152,7 @@ __device__ __forceinline__ Share measure_cell(const LooksArguments& p, int x, in
   const CellSpan down = span_of_cell(y, p.cell_size, job.height, job.log2_scale);
   const int log2_run = job.log2_scale ? 0 : 2, run = 1 << log2_run, begin = across.first >> log2_run << log2_run;
   const int runs = ((across.last - begin) >> log2_run) + 1, log2 = log2_columns(across);
-  const int log2_beside = min(Lanes == 8 ? 3 : 5, 32 - __clz(runs - 1));
+  const int log2_beside = min(Lanes == 16 ? 4 : 5, 32 - __clz(runs - 1));
   const auto changed = [&p](int x, int y) { return changed_at(p, x, y); };
   Share share;
   for (int at_x = begin + ((lane & ((1 << log2_beside) - 1)) << log2_run); at_x <= across.last;
@@ -148,20 +160,20 @@ __device__ __forceinline__ Share measure_cell(const LooksArguments& p, int x, in
     const std::uint32_t in = columns(at_x, across.first, across.last + 1);
     const bool word = p.words && at_x + run <= job.width;
     std::uint32_t seen = 0;
+#pragma unroll 4
     for (int at_y = down.first + (lane >> log2_beside); at_y <= down.last; at_y += Lanes >> log2_beside) {
       const std::uint32_t bits =
           (run == 1 ? changed(at_x, at_y) : p.mask[at_y * p.mask_pitch + at_x / 8] >> at_x % 8 & 15) & in;
       if (votes)
         for (int k = 0; k < run; ++k)
           if (in >> k & 1) job.structure.vote(at_x + k, at_y, changed, share.votes);
-      if (bits == 0) continue;
       seen |= bits;
-      share.top = min(share.top, at_y), share.bottom = max(share.bottom, at_y);
+      if (bits != 0) share.top = min(share.top, at_y), share.bottom = max(share.bottom, at_y);
       if (!sums) continue;
       share.pixels += __popc(bits);
       if (word) {
-        share.add_word(job, at_x, at_y, bits);
-      } else {
+        share.add_word(p, at_x, at_y, bits);
+      } else if (bits != 0) {
 #pragma unroll
         for (int k = 0; k < 4; ++k)
           if (bits >> k & 1) share.add(looks_of<T>(job, at_x + k, at_y));
@@ -184,7 +196,7 @@ __device__ __forceinline__ void measure_entry(const LooksArguments& p, std::uint
   const std::uint32_t index = mine ? __ldcg(p.cells + entry) : 0;
   const int y = int(index) / p.cells_x, x = int(index) - y * p.cells_x;
   bool more = false;
-  if (!p.small_entries) {
+  if (!job.only_extents || job.structure.frame) {
     const Rect cell = cell_at(p, x, y);
     const std::uint32_t changed = group_sum<Lanes>(mine ? count_changed(p, cell, lane, Lanes) : 0);
     more = job.measures(changed, std::uint32_t(cell.width * cell.height));
@@ -199,7 +211,7 @@ __device__ __forceinline__ void measure_entry(const LooksArguments& p, std::uint
 #pragma unroll
   for (int i = 0; i < words; ++i)
     if (lane == i) value = values[i];
-  const int stored = looks_entry_bytes(p.small_entries) / int(sizeof(std::uint64_t));
+  const int stored = p.entry_bytes / int(sizeof(std::uint64_t));
   if (mine && lane < stored)
     reinterpret_cast<std::uint64_t*>(p.found + sizeof(LooksHead))[std::size_t(entry) * stored + lane] = value;
 }
@@ -207,13 +219,18 @@ __device__ __forceinline__ void measure_entry(const LooksArguments& p, std::uint
 template <typename T, int Lanes>
 __global__ void __launch_bounds__(threads) measure_looks(const __grid_constant__ LooksArguments p) {
   constexpr int groups = 32 / Lanes;
-  const int lane = threadIdx.x % Lanes, group = threadIdx.x % 32 / Lanes;
+  __shared__ std::uint32_t number;
   cuda::wait_for_previous();
-  const std::uint32_t count = __ldcg(p.count), warps = gridDim.x * (threads / 32);
-  if (blockIdx.x == 0 && threadIdx.x == 0) {
-    reinterpret_cast<LooksHead*>(p.found)->count = count;
-    *p.next_count = 0;
+  if (threadIdx.x == 0) {
+    auto* const both = reinterpret_cast<unsigned long long*>(p.count);  // the count in the low half, blocks above
+    const unsigned long long before = atomicAdd(both, 1ull << 32);
+    number = std::uint32_t(before);
+    if (blockIdx.x == 0) reinterpret_cast<LooksHead*>(p.found)->count = number;
+    if (before >> 32 == gridDim.x - 1) *both = 0;  // all blocks have read it
   }
+  __syncthreads();
+  const std::uint32_t count = number, warps = gridDim.x * (threads / 32);
+  const int lane = threadIdx.x % Lanes, group = threadIdx.x % 32 / Lanes;
   for (std::uint32_t first = (blockIdx.x * (threads / 32) + threadIdx.x / 32) * groups; first < count;
        first += warps * groups)
     measure_entry<T, Lanes>(p, first + group, first + group < count, lane);
@@ -221,8 +238,8 @@ __global__ void __launch_bounds__(threads) measure_looks(const __grid_constant__
 
 template <typename T>
 const void* kernel_for(int cell_size) {
-  return lanes_of_cell(cell_size) == 8 ? reinterpret_cast<const void*>(measure_looks<T, 8>)
-                                       : reinterpret_cast<const void*>(measure_looks<T, 32>);
+  return lanes_of_cell(cell_size) == 16 ? reinterpret_cast<const void*>(measure_looks<T, 16>)
+                                        : reinterpret_cast<const void*>(measure_looks<T, 32>);
 }
 const void* kernel_for(bool bytes, int cell_size) {
   return bytes ? kernel_for<std::uint8_t>(cell_size) : kernel_for<std::uint16_t>(cell_size);
@@ -240,6 +257,9 @@ Status launch_looks(const LooksArguments& arguments, bool bytes, const cuda::Dev
   const LooksChannel& luma = p.job.channels[0];
   p.words = bytes && !p.job.rgb && p.job.log2_scale == 0 && luma.step == 1 && luma.pitch % 4 == 0 &&
             reinterpret_cast<std::uintptr_t>(luma.data) % 4 == 0;
+  const LooksChannel &cb = p.job.channels[1], &cr = p.job.channels[2];
+  p.pairs = cb.step == 2 && cr.data == cb.data + 1 && cb.shift_x == 1 && cb.shift_y == 1 && cb.pitch % 4 == 0 &&
+            reinterpret_cast<std::uintptr_t>(cb.data) % 4 == 0;
   const int all = divide_up(p.cells_x * p.cells_y, threads / lanes_of_cell(p.cell_size));
   const int blocks = std::min(all, blocks_of_multiprocessor * device.multiprocessors);
   return cuda::check(cuda::launch_overlapping(kernel_for(bytes, p.cell_size), blocks, threads, 0, overlaps, &p, stream),

@@ -4,6 +4,9 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
+#include <cstdint>
+
 #include "kernels/core/image.hpp"
 #include "kernels/core/status.hpp"
 #include "kernels/cuda/device.hpp"
@@ -11,8 +14,8 @@
 
 namespace cudavision::diff {
 
-/// What a frame gives: a head, then an entry for each cell that changed, in any order. A plan that measures nothing but
-/// extents has small entries.
+/// What a frame gives: a head, then an entry for each cell that changed, in any order. Entries end where a plan
+/// measures no more.
 struct LooksHead {
   std::uint32_t count;  ///< of the entries
   std::uint32_t unused[15];
@@ -22,19 +25,23 @@ struct LooksEntry {
   CellLooks looks;
 };
 static_assert(sizeof(LooksEntry) == 64 && sizeof(LooksHead) == 64, "entries cross the bus in whole pieces");
-/// The size of an entry of a plan in bytes. A small one ends with the extent of CellLooks.
-constexpr int looks_entry_bytes(bool only_extents) { return only_extents ? 16 : 64; }
+/// The size of an entry of a plan in bytes. votes: whether there is a structure.
+constexpr int looks_entry_bytes(bool only_extents, bool votes) {
+  return votes ? int(sizeof(LooksEntry)) : only_extents ? 16 : 48;
+}
+static_assert(offsetof(LooksEntry, looks.pixels) == 16 && offsetof(LooksEntry, looks.structure) == 48);
 
 struct LooksArguments {
   LooksJob job;
   const unsigned char* mask;  ///< bits of the frame: 1 where a pixel changed
   std::ptrdiff_t mask_pitch;  ///< bytes
   int cells_x, cells_y, cell_size;
-  const std::uint32_t *cells, *count;  ///< those to measure, see CellList
-  std::uint32_t* next_count;           ///< of the next frame, which is set to 0
-  unsigned char* found;                ///< in page-locked host memory: see LooksHead
-  bool small_entries;                  ///< of extents alone
-  bool words = false;                  ///< set by launch_looks(): the luma of 4 pixels is an aligned word of bytes
+  const std::uint32_t* cells;  ///< those to measure, see CellList
+  std::uint32_t* count;        ///< their number, then a 0, in 8 aligned bytes; the launch sets it to 0
+  unsigned char* found;        ///< in page-locked host memory: see LooksHead
+  int entry_bytes;             ///< see looks_entry_bytes()
+  // Set by launch_looks(): whether the luma of 4 pixels is an aligned word of bytes, and their two Cb and Cr are one.
+  bool words = false, pairs = false;
 };
 
 Status load_looks(bool bytes, int cell_size);

@@ -16,7 +16,9 @@
 //
 // This is a radius of 1. Larger ones go through shared memory, by all warps of the block together.
 //
-// Then each lane takes the bits of its strips (cuda_compare.cu) from the lanes that have them.
+// Then each lane takes the bits of its strips (cuda_compare.cu) from the lanes that have them. Where the comparison has
+// shown what changed before the opening, only strips with pixels that the opening took away are shown again, and tiles
+// without changed pixels are skipped.
 // At a scale of 2, spread before:
 //
 //        changed of the analysis   |0 1 1 0 …|
@@ -38,7 +40,6 @@ __global__ void __launch_bounds__(S::threads) open_mask(const __grid_constant__ 
   extern __shared__ std::uint32_t slots[];
   clear_slots(p, slots);
   const int tile_y = int(blockIdx.x) / p.tiles_x;
-  __syncthreads();
   cuda::wait_for_previous();
   open_tile<S, writes, wide>(p, int(blockIdx.x) - tile_y * p.tiles_x, tile_y, slots);
 }

@@ -164,10 +164,11 @@ __device__ __forceinline__ void spread_rows(int log2_scale, int x, int word_x, s
 }
 
 /// Shows the changed pixels of a warp. changed: of the 32 pixels of a lane, see OpenedPart; `shared` has room for them.
+/// removed: in shared memory, too, and so that only strips with such pixels are shown; or null.
 /// A loop of few instructions: small frames take as long as it takes to fetch them.
 template <class S, Writes writes, int rows, class Part>
 __device__ __forceinline__ void show_part(const KernelParams& p, const Part& part, const std::uint32_t (&changed)[rows],
-                                          std::uint32_t* shared) {
+                                          std::uint32_t* shared, const std::uint32_t* removed) {
 #pragma unroll
   for (int row = 0; row < rows; ++row) shared[row * 32 + part.lane] = changed[row];
   __syncwarp();
@@ -177,10 +178,18 @@ __device__ __forceinline__ void show_part(const KernelParams& p, const Part& par
 #pragma unroll 1
     for (int at = part.lane * S::pixels; at < Part::pixels; at += S::tile_width) {
       const int x = part.begin + at, y = part.y + first;
+      const auto strip_of = [at](const std::uint32_t* rows_of_words, int row) {
+        return rows_of_words[row * 32 + 1 + at / 32] >> at % 32 & ((1u << S::pixels) - 1);
+      };
+      if (removed) {
+        std::uint32_t any = 0;
+#pragma unroll
+        for (int row = 0; row < S::rows; ++row) any |= strip_of(removed, first + row);
+        if (any == 0) continue;
+      }
       Words<S::rows> bits;
 #pragma unroll
-      for (int row = 0; row < S::rows; ++row)
-        bits.of[row] = shared[row * 32 + 1 + at / 32] >> at % 32 & ((1u << S::pixels) - 1);
+      for (int row = 0; row < S::rows; ++row) bits.of[row] = strip_of(shared, row);
       if (x + S::pixels > whole_width) {
         if (x < p.width) show_changed_partly<S>(p, x, y, bits);
       } else if constexpr (writes == Writes::changed) {
@@ -194,12 +203,31 @@ __device__ __forceinline__ void show_part(const KernelParams& p, const Part& par
   }
 }
 
+/// Whether a tile has nothing to open, and nothing to clear. All threads of a block call it, which also waits for the
+/// slots to be cleared. Opening only takes pixels away, so that only those of the tile itself matter.
+template <class S, bool wide>
+__device__ __forceinline__ bool skips_tile(const KernelParams& p, int tile_x, int tile_y) {
+  bool found = !p.found_tiles;
+  if (p.found_tiles) {
+    const int begin = tile_x * Opened::width(wide), end = min(begin + Opened::width(wide), p.width);
+    const int tile = begin / S::tile_width + int(threadIdx.x);
+    if (tile * S::tile_width < end) found = __ldcg(p.found_tiles + tile_y * p.compared_x + tile);
+    if (threadIdx.x == 0 && p.final_mask) found = found || __ldcg(p.filled_tiles + blockIdx.x);
+  }
+  return !__syncthreads_or(found);
+}
+
 /// Opens a tile, counts its changed pixels and shows them. All threads of a block call it.
 template <class S, Writes writes, bool wide>
 __device__ __forceinline__ void open_tile(const KernelParams& p, int tile_x, int tile_y, std::uint32_t* slots) {
   using Part = OpenedPart<S, wide>;
+  const bool light = p.detects_light && __ldcg(&p.state->light);
+  if (light) restart_rows<typename S::T>(p.restart);
+  if (skips_tile<S, wide>(p, tile_x, tile_y)) return;
   const Part part(p, tile_x, tile_y);
-  std::uint32_t* const shared = slots + p.slots + 1;
+  constexpr int words_of_warp = Part::rows * 32;
+  std::uint32_t* const removed = slots + p.slots + 1 + threadIdx.x / 32 * words_of_warp;
+  std::uint32_t* const shared = slots + p.slots + 1 + (p.corrects ? Part::warps * words_of_warp : 0);
   std::uint32_t changed[Part::rows];
   if (p.open_radius <= 1)
     open_by_one(p, part.word_x, part.row, part.width, part.height, changed);
@@ -207,11 +235,10 @@ __device__ __forceinline__ void open_tile(const KernelParams& p, int tile_x, int
     open_by_more<S, wide>(p, tile_x, tile_y, shared, changed);
   if (p.log2_scale > 0) spread_rows(p.log2_scale, part.x, part.word_x, changed);
 
-  const bool beside = part.lane == 0 || part.lane > Part::words, light = p.detects_light && __ldcg(&p.state->light);
-  if (light) restart_rows<typename S::T>(p.restart);
-  const std::uint32_t in = beside || light ? 0 : word_in_frame(part.x, p.width);
+  const bool beside = part.lane == 0 || part.lane > Part::words;
+  const std::uint32_t in = beside ? 0 : word_in_frame(part.x, p.width);
 #pragma unroll
-  for (int i = 0; i < Part::rows; ++i) changed[i] = part.y + i < p.height ? changed[i] & in : 0;
+  for (int i = 0; i < Part::rows; ++i) changed[i] = part.y + i < p.height && !light ? changed[i] & in : 0;
   if (p.final_mask && !beside && part.x < p.width)
 #pragma unroll
     for (int i = 0; i < Part::rows; ++i)
@@ -219,14 +246,27 @@ __device__ __forceinline__ void open_tile(const KernelParams& p, int tile_x, int
         reinterpret_cast<std::uint32_t*>(p.final_mask + (part.y + i) * p.final_pitch)[part.x / 32] = changed[i];
   count_bits<32>(p, tile_x * Opened::width(wide), tile_y * S::tile_rows, part.x, part.y, changed, slots);
   if constexpr (writes != Writes::nothing) {
-    if (part.begin < p.width && part.y < p.height)
-      show_part<S, writes>(p, part, changed, shared + threadIdx.x / 32 * Part::rows * 32);
+    if (part.begin < p.width && part.y < p.height) {
+      std::uint32_t any = p.corrects ? 0 : 1;
+      if (p.corrects) {
+#pragma unroll
+        for (int i = 0; i < Part::rows; ++i) {
+          const std::uint32_t before = load_word(p, part.x, part.y + i, p.height, in) & in;
+          removed[i * 32 + part.lane] = part.y + i < p.height ? before & ~changed[i] : 0;
+          any |= removed[i * 32 + part.lane];
+        }
+      }
+      if (__any_sync(~0u, any))
+        show_part<S, writes>(p, part, changed, shared + threadIdx.x / 32 * words_of_warp,
+                             p.corrects ? removed : nullptr);
+    }
   }
   std::uint32_t any = 0;
 #pragma unroll
   for (int i = 0; i < Part::rows; ++i) any |= changed[i];
-  if (__syncthreads_or(any != 0))
-    store_counts(p, int(blockIdx.x), tile_x * Opened::width(wide), tile_y * S::tile_rows, slots);
+  const bool any_in_tile = __syncthreads_or(any != 0);
+  if (p.found_tiles && p.final_mask && threadIdx.x == 0) p.filled_tiles[blockIdx.x] = any_in_tile;
+  if (any_in_tile) store_counts(p, int(blockIdx.x), tile_x * Opened::width(wide), tile_y * S::tile_rows, slots);
 }
 
 }  // namespace cudavision::diff

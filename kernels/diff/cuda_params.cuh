@@ -79,6 +79,7 @@ struct KernelParams {
   bool begin = false;  ///< whether a background begins
   bool luma_of_rgb = false, reference_is_luma = false;
   bool show_mask = false;    ///< Writes::changed: a mask; false: an overlay
+  bool corrects = false;     ///< of the opening kernel: Schedule::corrects
   bool luma_second = false;  ///< packed 4:2:2 begins with chroma
   std::uint8_t shift = 0;    ///< unused low bits of stored words
   std::uint8_t open_radius = 0;
@@ -95,6 +96,11 @@ struct KernelParams {
   /// Bits: changed pixels, instead of the threshold; null: the threshold decides.
   const unsigned char* foreground = nullptr;
   unsigned char* changed = nullptr;  ///< bits for the opening; null: there is none
+  /// A byte for each tile: whether any of its pixels changed before the opening (tiles of the comparison, which has
+  /// compared_x of them across), and whether its part of the final mask is not 0 (those of the opening). Null: the
+  /// opening does not skip tiles.
+  unsigned char *found_tiles = nullptr, *filled_tiles = nullptr;
+  int compared_x = 0;
   State* state = nullptr;
   Verdict* verdict = nullptr;     ///< null: another kernel writes it
   unsigned long long number = 0;  ///< of the frame

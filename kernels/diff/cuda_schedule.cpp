@@ -54,10 +54,9 @@ Schedule make_schedule(const Plan& plan) {
   schedule.restarts = plan.detects_light() && (plan.keeps_first() || plan.has_background());
   if (params.output == Output::difference) schedule.compare = Writes::difference;
   const bool shows_picture = params.output == Output::overlay || has_copied(info(plan.geometry.format));
-  if (shows_changed && schedule.opens)
-    schedule.open = shows_picture ? Writes::changed : Writes::mask;
-  else if (shows_changed)
-    schedule.compare = Writes::changed;
+  schedule.corrects = shows_changed && schedule.skips_tiles() && !plan.has_pooled();
+  if (shows_changed && schedule.opens) schedule.open = shows_picture ? Writes::changed : Writes::mask;
+  if (shows_changed && (schedule.corrects || !schedule.opens)) schedule.compare = Writes::changed;
 
   const Layout& layout = schedule.layout;
   const int pixels = strip_pixels(layout.channels0, layout.sample_bytes);
@@ -71,7 +70,8 @@ Schedule make_schedule(const Plan& plan) {
     schedule.frame = tiles_of(plan.geometry, Opened::width(schedule.wide), tuning.tile_rows, params.cell_size);
     const int rows = tuning.tile_rows / params.analysis_scale, radius = params.open_radius;
     const int loaded = std::max(rows + 4 * radius, tuning.tile_rows), opened = rows + 2 * radius;
-    const int words = Opened::parts(schedule.wide) * 32 * (radius > 1 ? loaded + opened : tuning.tile_rows);
+    const int shown = schedule.corrects ? tuning.tile_rows : 0;  // rows of words that the opening took away
+    const int words = Opened::parts(schedule.wide) * 32 * ((radius > 1 ? loaded + opened : tuning.tile_rows) + shown);
     schedule.open_shared = sizeof(std::uint32_t) * std::size_t(schedule.frame.slots + 1 + words);
   }
   schedule.cell_reciprocal = cell_reciprocal(std::uint32_t(params.cell_size));
@@ -97,11 +97,15 @@ Memory memory_of(const Plan& plan) {
     memory.final_mask =
         counts_later ? take(memory.bits_bytes, final_pitch(plan) * plan.geometry.height) : memory.changed;
   const Schedule schedule = make_schedule(plan);
+  if (schedule.skips_tiles() && !plan.has_pooled()) {
+    memory.found_tiles = take(memory.bits_bytes, schedule.analysis.count());
+    memory.filled_tiles = take(memory.bits_bytes, schedule.frame.count());
+  }
   if (plan.measures_looks()) {
     const std::size_t cells = sizeof(std::uint32_t) * plan.cells.changed.size();
     memory.list = take(memory.bits_bytes, cells);
     if (schedule.frame.share_cells) memory.list_stamps = take(memory.bits_bytes, cells);
-    memory.list_counts = take(memory.bits_bytes, 2 * sizeof(std::uint32_t));
+    memory.list_count = take(memory.bits_bytes, 2 * sizeof(std::uint32_t));
   }
   if (plan.completes()) {
     if (plan.scales()) memory.filled = take(memory.bits_bytes, mask_bytes);

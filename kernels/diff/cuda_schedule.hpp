@@ -71,16 +71,20 @@ struct Schedule {
   bool restarts = false;             ///< whether the opening makes the frame the reference if light was switched
   bool opens = false;                ///< whether the mask is opened, spread over the frame and then counted
   Writes open = Writes::nothing;     ///< what the opening writes
-  int threads = 0;                   ///< of a block
-  Tiles analysis;                    ///< that are compared
-  Tiles frame;                       ///< whose cells are counted: those of `analysis`, or those that are opened
-  bool wide = false;                 ///< whether tiles are opened as in wide frames, see Opened
-  std::size_t open_shared = 0;       ///< bytes of dynamic shared memory of that launch
+  /// Whether the comparison shows what changed before the opening, which then writes only what it takes away.
+  bool corrects = false;
+  int threads = 0;              ///< of a block
+  Tiles analysis;               ///< that are compared
+  Tiles frame;                  ///< whose cells are counted: those of `analysis`, or those that are opened
+  bool wide = false;            ///< whether tiles are opened as in wide frames, see Opened
+  std::size_t open_shared = 0;  ///< bytes of dynamic shared memory of that launch
   std::uint32_t cell_reciprocal = 0;
 
   /// What a frame gives: the records of the tiles of the frame, row by row, then a Verdict.
   std::size_t verdict_offset() const { return frame.count() * frame.record_bytes; }
   std::size_t frame_record_bytes() const { return verdict_offset() + 32; }
+  /// Whether the opening skips tiles without changed pixels: both kernels have tiles of the same rows.
+  bool skips_tiles() const { return opens && compares && !scales; }
   /// The cell of slot 0 of a tile, along one axis.
   static int first_cell(int tile, int tile_length, int cell_size) { return tile * tile_length / cell_size; }
 };
@@ -103,9 +107,10 @@ struct Memory {
   std::size_t kept_bytes = 0;
   // In the second block, bits of rows of Plan::mask_pitch():
   std::size_t counted = none, changed = none, foreground = none;
-  std::size_t final_mask = none;  ///< bits of the frame, see final_pitch(); may be `changed`
-  /// See CellList: the list, the stamps, and the numbers of cells of this frame and of the next one.
-  std::size_t list = none, list_stamps = none, list_counts = none;
+  std::size_t final_mask = none;                        ///< bits of the frame, see final_pitch(); may be `changed`
+  std::size_t found_tiles = none, filled_tiles = none;  ///< see KernelParams
+  /// See CellList: the list, the stamps, and the number of cells with a counter of cuda_looks.cu.
+  std::size_t list = none, list_stamps = none, list_count = none;
   /// See Plan::completes(): filled pixels of the analysis, if it has a part of the size; the mask that is shown;
   /// records that nobody reads.
   std::size_t filled = none, shown = none, spare_records = none;

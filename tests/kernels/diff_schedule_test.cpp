@@ -110,7 +110,8 @@ TEST(DiffSchedule, KernelsFollowFromTheOutput) {
       EXPECT_EQ(s.opens, opens);
       EXPECT_EQ(s.restarts, light > 0);
       EXPECT_EQ(s.compare == diff::Writes::difference, output == diff::Output::difference);
-      EXPECT_EQ(s.compare == diff::Writes::changed, changed && !opens);
+      EXPECT_EQ(s.compare == diff::Writes::changed, changed);
+      EXPECT_EQ(s.corrects, changed && opens);
       EXPECT_EQ(s.open == diff::Writes::mask, output == diff::Output::mask && opens);
       EXPECT_EQ(s.open == diff::Writes::changed, output == diff::Output::overlay && opens);
     }
@@ -143,8 +144,10 @@ TEST(DiffSchedule, MemoryDoesNotOverlap) {
     EXPECT_EQ(memory.changed != diff::Memory::none, follows || looks);
     EXPECT_EQ(memory.final_mask != diff::Memory::none, looks || completes);
     EXPECT_EQ(memory.final_mask == memory.changed, !follows);  // nothing follows the comparison
+    EXPECT_EQ(memory.found_tiles != diff::Memory::none, opens && !scales && !pooled);
+    EXPECT_EQ(memory.filled_tiles != diff::Memory::none, opens && !scales && !pooled);
     EXPECT_EQ(memory.list != diff::Memory::none, looks);
-    EXPECT_EQ(memory.list_counts != diff::Memory::none, looks);
+    EXPECT_EQ(memory.list_count != diff::Memory::none, looks);
     const diff::Tiles tiles = diff::make_schedule(plan).frame;
     bool shared = false;  // whether a border of tiles lies in a cell
     for (int x = tiles.width; x < 4 * tiles.width * params.cell_size; x += tiles.width)
@@ -183,9 +186,11 @@ TEST(DiffSchedule, MemoryDoesNotOverlap) {
     expect_apart({{memory.counted, bits},
                   {memory.changed, bits},
                   {follows ? memory.final_mask : diff::Memory::none, mask},
+                  {memory.found_tiles, diff::make_schedule(plan).analysis.count()},
+                  {memory.filled_tiles, tiles.count()},
                   {memory.list, 4 * plan.cells.changed.size()},
                   {memory.list_stamps, 4 * plan.cells.changed.size()},
-                  {memory.list_counts, 8},
+                  {memory.list_count, 8},
                   {memory.filled, bits},
                   {memory.shown, mask},
                   {memory.spare_records, tiles.count() * tiles.record_bytes},

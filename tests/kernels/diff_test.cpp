@@ -643,6 +643,27 @@ TEST_P(DiffPlans, ResultsInFlight) {
   }
 }
 
+/// Plans may get the memory of earlier ones, in which the results of those still lie.
+TEST_P(DiffPlans, ResultsAreNotThoseOfAnEarlierPlan) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  diff::Params params = reference::without_light();
+  params.in_flight = 4;
+  params.looks = diff::Looks::all;
+  const Geometry geometry{Format::GRAY8, 320, 240};
+  for (int round = 0; round < 4; ++round) {
+    const auto plan = plan_for(backend, params, geometry);
+    const bool still = round % 2 == 1;
+    for (unsigned i = 0; i < 6; ++i) {
+      const Picture src = make_picture(geometry, 0, !still && i % 2 ? Data::max : Data::zero);
+      Job job(backend, src, src.inverted());
+      ASSERT_TRUE(job.submit(work_of(*plan)).ok());
+      job.finish();
+      EXPECT_EQ(plan->result().changed, still || i == 0 ? 0u : 320u * 240u) << "round " << round << ", frame " << i;
+    }
+  }
+}
+
 /// P010 whose unused low bits are not zero: they count for nothing, and are zero in what is computed.
 TEST_P(DiffPlans, UnusedBitsAreNotLookedAt) {
   const Backend backend = GetParam();
