@@ -45,7 +45,8 @@ void Shortest::add(Moments::Moment moment) {
   for (auto& [each, one] : open_)
     if (!one->kept && lasts(each.first ? time - hold_ - one->began : one->last - one->began + frame_time, frame_time))
       one->kept = true;
-  const bool waits = of_object ? kind == "enter" || kind == "leave" : kind == "begin" || kind == "motion" || kind == "end";
+  const bool waits =
+      of_object ? kind == "enter" || kind == "leave" : kind == "begin" || kind == "motion" || kind == "end";
   queue_.emplace_back(std::move(moment), waits ? held : nullptr);
 }
 

@@ -10,7 +10,19 @@ import unittest
 from unittest import mock
 
 from helpers import EXAMPLE, SECRET
-from onvif_words import EVENTS, GET_PROFILES, GET_TIME, MEDIA, MISSING, PASSWORD, SOAP_11, SOAP_12, WSSE, envelope, token
+from onvif_words import (
+    EVENTS,
+    GET_PROFILES,
+    GET_TIME,
+    MEDIA,
+    MISSING,
+    PASSWORD,
+    SOAP_11,
+    SOAP_12,
+    WSSE,
+    envelope,
+    token,
+)
 
 sys.path[:0] = [str(EXAMPLE), str(EXAMPLE.parent)]
 import common  # noqa: E402
