@@ -215,6 +215,12 @@ CUDAVISION_HOST_DEVICE inline bool is_same_edge(const Gradient& a, const Gradien
   return both > 0 && 2 * both * both >= of_a * of_b && 16 * of_a >= of_b && 16 * of_b >= of_a;
 }
 
+CUDAVISION_HOST_DEVICE inline int bits_in(unsigned bits) {
+  int count = 0;
+  for (; bits; bits &= bits - 1) ++count;
+  return count;
+}
+
 /// What was found in a frame in which many pixels changed.
 struct Found {
   Cause cause = Cause::none;
@@ -255,6 +261,7 @@ CUDAVISION_HOST_DEVICE Found look(Team& team, const Pictures& p, Scratch& scratc
   int structured = 0, broken = 0, touched = 0;
   long long same = 0, other = 0, same_changed = 0, other_changed = 0, all_changed = 0, seen = 0;
   std::uint64_t objects = 0;
+  unsigned columns = 0, rows = 0;  // that have edges, one bit for each
   for (int i = 0; i < sectors; ++i) {
     const std::uint32_t edges = scratch.same[i] + scratch.other[i];
     same += scratch.same[i], other += scratch.other[i], seen += scratch.seen[i];
@@ -264,10 +271,13 @@ CUDAVISION_HOST_DEVICE Found look(Team& team, const Pictures& p, Scratch& scratc
     touched += 16 * scratch.changed[i] >= scratch.seen[i];
     if (32 * edges < scratch.seen[i]) continue;
     ++structured;
+    columns |= 1u << i % sectors_x, rows |= 1u << i / sectors_x;
     broken += scratch.other[i] > scratch.same[i];
   }
+  // Where all edges are in one place, they may be those of an object that was there when the reference began.
+  const bool spread = bits_in(columns) >= 5 && bits_in(rows) >= 4;
   const bool many_changed = 16 * all_changed >= seen && 3 * touched >= sectors;
-  if (structured >= 6 && (moving || 3 * broken >= structured || 5 * other >= same)) {
+  if (spread && structured >= 6 && (moving || 3 * broken >= structured || 5 * other >= same)) {
     const double here = correlation(team, p, 0, 0);
     const Shift shift = find_shift(team, p, scratch.profiles);
     const bool better = shift.correlation >= here + 0.1 || 1 - shift.correlation <= 0.7 * (1 - here);

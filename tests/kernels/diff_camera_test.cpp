@@ -220,6 +220,37 @@ TEST_P(DiffCamera, ObjectsAreNoReason) {
   }
 }
 
+/// An object that is there from the first frame on, before a wall without edges, and goes: all edges of the picture
+/// move.
+TEST_P(DiffCamera, MayHaveAllTheEdges) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  const Geometry geometry{Format::GRAY8, 160, 120};
+  const auto made = diff::make(params_with(1), geometry, backend);
+  ASSERT_TRUE(made.ok());
+  std::uint64_t changed = 0;
+  for (int frame = 0; frame < event + 20; ++frame) {
+    Picture src(geometry);
+    const reference::Component& gray = src.format().components[0];
+    reference::Grid grid = src.read(gray);
+    const int at = 30 + 3 * std::max(0, frame - event);
+    for (int y = 0; y < 120; ++y)
+      for (int x = 0; x < 160; ++x) {
+        const double away = std::hypot(x - at, y - 60);
+        grid.at(x, y) = away < 25 ? int(220 - 4 * away) : 20;
+      }
+    src.write(gray, grid);
+    Job job(backend, src, Picture(geometry));
+    ASSERT_TRUE(
+        job.submit([&](const Image& from, const Image&, Queue queue) { return made.value()->submit(from, {}, queue); })
+            .ok());
+    job.finish();
+    EXPECT_EQ(made.value()->result().cause, Cause::none) << frame;
+    changed += made.value()->result().changed;
+  }
+  EXPECT_GT(changed, 5000u);
+}
+
 /// Off with light_change_ratio=0; pictures of the size of a stamp are not looked at.
 TEST_P(DiffCamera, IsNotLookedAt) {
   const Backend backend = GetParam();
