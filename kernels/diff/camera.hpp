@@ -72,14 +72,13 @@ struct Pictures {
 
 /// Memory of a look, which the team shares.
 struct Scratch {
-  static constexpr int most_side = 1 << 14;  ///< of the pictures; shifts are sought in the part of them before it
   /// Pixels with an edge that was expected, and is there or not; pixels that changed, and those of them with the edge
   /// that was there or with another one; pixels.
   std::uint32_t same[sectors], other[sectors], changed[sectors], same_changed[sectors], other_changed[sectors],
       seen[sectors];
-  std::uint32_t* profiles;  ///< Profile arrays, see bytes_of_profiles()
+  std::uint32_t* profiles;  ///< profile_numbers() of them
 };
-/// Two profiles across and two down, and the costs of shifts.
+/// Numbers of two profiles across and two down, and of the misfits of shifts.
 CUDAVISION_HOST_DEVICE constexpr std::size_t profile_numbers(int width, int height) {
   return 3 * (std::size_t(width) + std::size_t(height));
 }
@@ -215,6 +214,7 @@ CUDAVISION_HOST_DEVICE inline bool is_same_edge(const Gradient& a, const Gradien
   return both > 0 && 2 * both * both >= of_a * of_b && 16 * of_a >= of_b && 16 * of_b >= of_a;
 }
 
+/// The number of bits that are set.
 CUDAVISION_HOST_DEVICE inline int bits_in(unsigned bits) {
   int count = 0;
   for (; bits; bits &= bits - 1) ++count;

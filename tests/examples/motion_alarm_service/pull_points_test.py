@@ -33,14 +33,19 @@ class PullPoints(unittest.TestCase):
         self.points.synchronize(late)
         self.assertEqual([("Initialized", False)], self.pull(late))
 
+    def pulls(self):
+        """A point, the list to which a pull of it that waits adds what it gets, and the thread of the pull."""
+        key, _ = self.points.create(60)
+        self.pull(key)
+        found = []
+        thread = threading.Thread(target=lambda: found.append(self.pull(key, wait=HANGS)))
+        thread.start()
+        wait_for("it pulls", lambda: self.points.points[key].turn == 2)
+        return key, found, thread
+
     def test_a_pull_waits(self):
         with mock.patch("pull_points.LONGEST", HANGS):
-            key, _ = self.points.create(60)
-            self.pull(key)
-            found = []
-            thread = threading.Thread(target=lambda: found.append(self.pull(key, wait=HANGS)))
-            thread.start()
-            wait_for("it pulls", lambda: self.points.points[key].turn == 2)
+            key, found, thread = self.pulls()
             self.points.set(True)
             thread.join(HANGS)
             self.assertEqual([[("Changed", True)]], found)
@@ -66,12 +71,7 @@ class PullPoints(unittest.TestCase):
     def test_a_pull_ends_the_one_before(self):
         """A client whose connection broke loses no message to the pull that it does not hear any more."""
         with mock.patch("pull_points.LONGEST", HANGS):
-            key, _ = self.points.create(60)
-            self.pull(key)
-            found = []
-            thread = threading.Thread(target=lambda: found.append(self.pull(key, wait=HANGS)))
-            thread.start()
-            wait_for("it pulls", lambda: self.points.points[key].turn == 2)
+            key, found, thread = self.pulls()
             self.assertEqual([], self.pull(key))
             thread.join(HANGS)
             self.assertEqual([[]], found)
@@ -81,12 +81,7 @@ class PullPoints(unittest.TestCase):
     def test_a_pull_that_ends_takes_nothing(self):
         """Also if a message comes before it has noticed that it ends."""
         with mock.patch("pull_points.LONGEST", HANGS):
-            key, _ = self.points.create(60)
-            self.pull(key)
-            found = []
-            thread = threading.Thread(target=lambda: found.append(self.pull(key, wait=HANGS)))
-            thread.start()
-            wait_for("it pulls", lambda: self.points.points[key].turn == 2)
+            key, found, thread = self.pulls()
             with self.points.changed:
                 self.points.points[key].turn += 1
                 self.points.set(True)
