@@ -49,27 +49,6 @@ struct Rule {
   unsigned age;               ///< frames that the reference must have before
 };
 
-/// The pictures, of width × height pixels of the analysis; rows of `pitch` numbers.
-struct Pictures {
-  const std::int16_t* frame;     ///< luma in 1/128 of 8-bit steps
-  const std::uint8_t* expected;  ///< luma in 8-bit steps
-  int pitch, width, height;
-
-  CUDAVISION_HOST_DEVICE bool large_enough() const { return width >= least_width && height >= least_height; }
-  CUDAVISION_HOST_DEVICE int frame_at(int x, int y) const {
-    const int luma = frame[std::size_t(y) * pitch + x] >> 7;
-    return luma < 0 ? 0 : luma;
-  }
-  CUDAVISION_HOST_DEVICE int expected_at(int x, int y) const { return expected[std::size_t(y) * pitch + x]; }
-  /// Gradients of pixels that are not at the border.
-  CUDAVISION_HOST_DEVICE Gradient frame_gradient(int x, int y) const {
-    return {frame_at(x + 1, y) - frame_at(x - 1, y), frame_at(x, y + 1) - frame_at(x, y - 1)};
-  }
-  CUDAVISION_HOST_DEVICE Gradient expected_gradient(int x, int y) const {
-    return {expected_at(x + 1, y) - expected_at(x - 1, y), expected_at(x, y + 1) - expected_at(x, y - 1)};
-  }
-};
-
 /// Memory of a look, which the team shares.
 struct Scratch {
   /// Pixels with an edge that was expected, and is there or not; pixels that changed, and those of them with the edge
@@ -99,7 +78,7 @@ struct Sums {
 
 /// The correlation of the gradients of the frame with those of what is expected, `shift` away; −1 to 1.
 template <typename Team>
-CUDAVISION_HOST_DEVICE double correlation(Team& team, const Pictures& p, int dx, int dy) {
+CUDAVISION_HOST_DEVICE double correlation(Team& team, const StructureJob& p, int dx, int dy) {
   const int left = 1 + (dx < 0 ? -dx : 0), right = p.width - 1 - (dx > 0 ? dx : 0);
   const int top = 1 + (dy < 0 ? -dy : 0), bottom = p.height - 1 - (dy > 0 ? dy : 0);
   const int across = right - left, down = bottom - top;
@@ -170,7 +149,7 @@ struct Shift {
 
 /// Finds the shift of the picture: what the frame has at (x, y) was expected at (x + shift.x, y + shift.y).
 template <typename Team>
-CUDAVISION_HOST_DEVICE Shift find_shift(Team& team, const Pictures& p, std::uint32_t* profiles) {
+CUDAVISION_HOST_DEVICE Shift find_shift(Team& team, const StructureJob& p, std::uint32_t* profiles) {
   const auto size = [](int value) { return std::uint32_t(value < 0 ? -value : value); };
   std::uint32_t *const across = profiles, *const down = profiles + 3 * p.width;
   team.each(p.width, 1, [&](int x, int) {
@@ -236,7 +215,7 @@ struct Found {
 /// Looks at a frame. moving: whether the camera was moving. changed(x, y): whether a pixel of the analysis changed. The
 /// team calls it together, and all get the same.
 template <typename Team, typename Changed>
-CUDAVISION_HOST_DEVICE Found look(Team& team, const Pictures& p, Scratch& scratch, bool moving, Changed changed) {
+CUDAVISION_HOST_DEVICE Found look(Team& team, const StructureJob& p, Scratch& scratch, bool moving, Changed changed) {
   team.each(sectors, 1, [&](int i, int) {
     scratch.same[i] = scratch.other[i] = scratch.seen[i] = 0;
     scratch.changed[i] = scratch.same_changed[i] = scratch.other_changed[i] = 0;
@@ -297,7 +276,7 @@ CUDAVISION_HOST_DEVICE Found look(Team& team, const Pictures& p, Scratch& scratc
 /// the frame. `began`: the number of the frame with which the reference began.
 template <typename Team, typename Changed>
 CUDAVISION_HOST_DEVICE Found decide(Team& team, Watch& watch, unsigned long long began, const Rule& rule,
-                                    std::uint32_t above, const Pictures& p, Scratch& scratch, Changed changed) {
+                                    std::uint32_t above, const StructureJob& p, Scratch& scratch, Changed changed) {
   constexpr std::uint32_t rests = 5;  // frames without a shift
   const Watch before = watch;
   team.wait();
@@ -305,7 +284,7 @@ CUDAVISION_HOST_DEVICE Found decide(Team& team, Watch& watch, unsigned long long
   Found found;
   std::uint32_t left = 0;
   if (moving || (rule.number >= began + rule.age && suspects(before, rule, above))) {
-    if (p.large_enough()) found = look(team, p, scratch, moving, changed);
+    if (p.width >= least_width && p.height >= least_height) found = look(team, p, scratch, moving, changed);
     if (found.shifted())
       left = rests;
     else if (moving)  // with the last frame of it the reference begins anew, too: less than a pixel may be left

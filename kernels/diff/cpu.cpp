@@ -232,9 +232,9 @@ class CpuDiff final : public Sequence {
     OneThread team;
     camera::Scratch scratch;
     scratch.profiles = job.profiles;
-    const camera::Found why = camera::decide(team, watch_, began_, camera_rule(plan(), frame), above,
-                                             {job.frame, job.expected, job.pitch, job.width, job.height}, scratch,
-                                             [this](int x, int y) { return changed_.ptr(y)[x] != 0; });
+    const camera::Found why =
+        camera::decide(team, watch_, began_, camera_rule(plan(), frame), above, structure_job(job), scratch,
+                       [this](int x, int y) { return changed_.ptr(y)[x] != 0; });
     found.cause = why.cause, found.moved_x = why.x, found.moved_y = why.y;
     if (why.begins) begin_anew(frame, why.kept);
   }

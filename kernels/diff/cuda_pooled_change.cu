@@ -252,7 +252,7 @@ __device__ __noinline__ void decide(const PooledChange& p) {
   __shared__ camera::Scratch scratch;
   State& state = *p.state;
   const Job& job = p.job;
-  const camera::Pictures pictures{job.frame, job.expected, job.pitch, job.width, job.height};
+  const StructureJob pictures{job.frame, job.expected, job.pitch, job.width, job.height};
   const auto changed = [&](int x, int y) { return (p.changed[y * p.bits_pitch + x / 8] >> x % 8 & 1) != 0; };
   if (threadIdx.x == 0) scratch.profiles = job.profiles;
   BlockTeam team;

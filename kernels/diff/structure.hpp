@@ -65,16 +65,23 @@ struct StructureJob {
   /// The same where it is known whether the pixel is near the outline, and whether it changed.
   CUDAVISION_HOST_DEVICE void vote(int x, int y, bool near, bool here, Structure& votes) const {
     if (!near && !here) return;
-    const Gradient a = gradient(x, y, [this](std::size_t at) {
-      const int luma = frame[at] >> 7;
-      return luma < 0 ? 0 : luma;
-    });
-    const Gradient b = gradient(x, y, [this](std::size_t at) { return int(expected[at]); });
+    const Gradient a = frame_gradient(x, y), b = expected_gradient(x, y);
     const int size = a.size(), reference_size = b.size(), most = size > reference_size ? size : reference_size;
     if (here && most >= least_size) ++(2 * Gradient{a.x - b.x, a.y - b.y}.size() <= most ? votes.same : votes.other);
     if (!near) return;
     votes.edges += size > reference_size + least_edge;
     votes.reference_edges += reference_size > size + least_edge;
+  }
+
+  /// The gradients at a pixel; beyond the border the pictures are repeated.
+  CUDAVISION_HOST_DEVICE Gradient frame_gradient(int x, int y) const {
+    return gradient(x, y, [this](std::size_t at) {
+      const int luma = frame[at] >> 7;
+      return luma < 0 ? 0 : luma;
+    });
+  }
+  CUDAVISION_HOST_DEVICE Gradient expected_gradient(int x, int y) const {
+    return gradient(x, y, [this](std::size_t at) { return int(expected[at]); });
   }
 
  private:
