@@ -3,7 +3,7 @@
 """Checks the tables in docs/ against the plugin:  docs_test.py DOCS_FOLDER
 
 Properties (names, types, defaults, ranges, choices), messages of wrong settings, formats; that README.md, CHANGELOG.md
-and the table of kernels in performance.md have all elements. GStreamer must find the plugin
+and the table of kernels in kernels.md have all elements. GStreamer must find the plugin
 (GST_PLUGIN_PATH_1_0). Exit status: 0; 1 with a line for each difference; 77 without the Python bindings of GStreamer.
 """
 import re
@@ -181,11 +181,11 @@ def check_lists(docs, elements):
         for name in elements:
             if form.format(name) not in text:
                 differ(page, f"does not have {form.format(name)}")
-    performance = docs / "performance.md"
-    measured = [row[0] for header, rows in tables(performance) if header[0] == "operation" for row in rows]
+    kernels = docs / "kernels.md"
+    measured = [row[0] for header, rows in tables(kernels) if header[0] == "operation" for row in rows]
     for name in elements:
         if not any(row.startswith(name.removeprefix("cuda")) for row in measured):
-            differ(performance, f"no row of the table of kernels belongs to {name}")
+            differ(kernels, f"no row of the table of kernels belongs to {name}")
 
 
 def main():

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Turns the JSON of bench_kernels and cvcuda_peers.py into the table of docs/performance.md:
+"""Turns the JSON of bench_kernels and cvcuda_peers.py into the table of docs/kernels.md:
 
   report.py kernels.json [cvcuda.json]
 
