@@ -11,7 +11,7 @@ namespace cudavision::diff::pooled {
 
 /// The mean evidence of 5 × 5 pixels. Pixels of strong evidence show an object, and not the light. If the light were
 /// measured only below the threshold, the edge of a cloud would be left out, and the light there not be followed.
-/// Chosen with tests/bench/motion_quality.py, see docs/motion.md.
+/// Chosen with tests/bench/motion_quality.py, see docs/scoreboard.md.
 enum Level { noise, raised, above, strong };
 inline constexpr int least_raised = 4 * weight_one, least_above = 6 * weight_one, least_strong = 8 * weight_one;
 

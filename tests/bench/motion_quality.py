@@ -35,7 +35,7 @@ import motion_scenes
 import motion_world
 from motion_score import FLAGGED, Score, episodes, figures, judge_crossings, judge_visits
 
-# Visits of people in vtest.avi, counted by eye in stills of every second: docs/motion.md lists them.
+# Visits of people in vtest.avi, counted by eye in stills of every second: docs/scoreboard.md lists them.
 PEOPLE = 20
 PROPERTIES = 'preset=outdoor'
 FIGURES = {'lab': (     # key, title, must, aim, whether more is better (None: 1 is best), whether it is a share
