@@ -9,21 +9,28 @@
 namespace cudavision::diff::pooled {
 namespace {
 
+/// The first row of a part of `size` rows.
+int row_of_part(int part, int parts, int size) { return int(std::int64_t(size) * part / parts); }
+
 /// Calls work(i, begin, end) for each of `parts` parts of `size` rows, on OpenCV's threads.
 template <typename Work>
 void for_parts(int parts, int size, Work work) {
-  const auto row = [=](int part) { return int(std::int64_t(size) * part / parts); };
   if (parts == 1) return work(0, 0, size);
   cv::parallel_for_({0, parts}, [&](const cv::Range& range) {
-    for (int part = range.start; part < range.end; ++part) work(part, row(part), row(part + 1));
+    for (int part = range.start; part < range.end; ++part)
+      work(part, row_of_part(part, parts, size), row_of_part(part + 1, parts, size));
   });
 }
 
 }  // namespace
 
 void CpuSteps::measure_light(const Job& job, bool bytes) {
-  for_parts(int(threads_.size()), job.cells_y, [&](int part, int begin, int end) {
+  const int parts = int(threads_.size());
+  for_parts(parts, job.cells_y, [&](int part, int begin, int end) {
     Thread& thread = threads_[std::size_t(part)];
+    // What is learned is stored where the means were, so parts keep the rows that they share before any of them learns.
+    if (!job.begin)
+      thread.strip.prepare(job, row_of_part(part, parts, job.height), row_of_part(part + 1, parts, job.height));
     for (int cell_y = begin; cell_y < end; ++cell_y) {
       for (int y = cell_y * cell; y < std::min((cell_y + 1) * cell, job.height); ++y)
         prepare_row(job, bytes, y, thread.samples);
@@ -43,9 +50,6 @@ std::uint64_t CpuSteps::update(Job job, bool bytes, std::uint64_t began, const c
   if (job.compensates) settle_light(job, light_);
   const Rates rates = rates_of(job, job.number - began);
   const int parts = int(threads_.size());
-  // What is learned is stored where the means were, so parts keep the rows that they share before any of them learns.
-  for_parts(parts, job.height,
-            [&](int part, int begin, int end) { threads_[std::size_t(part)].strip.prepare(job, begin, end); });
   std::vector<std::uint64_t> sums(threads_.size());
   for_parts(parts, job.height, [&](int part, int, int) {
     sums[std::size_t(part)] = threads_[std::size_t(part)].strip.update(job, light_, rates, counted, changed);

@@ -28,16 +28,20 @@ CUDAVISION_INLINE unsigned count_below(const std::int16_t* cell_bins, int pitch,
   return unsigned(sums * 0x0001000100010001u >> 48);
 }
 
-/// By value(median) of the bins of a cell that count; empty if they are too few.
+/// By value(median) of the bins of a cell that count; empty if they are too few. `guess`: a bin near the median; in
+/// most frames it is that of the last frame, so that few steps are left.
 template <int N, typename Value>
-CUDAVISION_INLINE float median(const std::int16_t* cell_bins, int pitch, unsigned pixels, Value value) {
+CUDAVISION_INLINE float median(const std::int16_t* cell_bins, int pitch, unsigned pixels, int guess, Value value) {
   const unsigned total = count_below<N>(cell_bins, pitch, no_bin);
   if (!enough_in_cell(total, pixels)) return empty;
-  int low = 0;  // fewer than half of the values are below it
-  unsigned below = 0, not_above = total;
-  for (int step = bins / 2; step > 0; step /= 2) {
+  const auto below_middle = [&](unsigned count) { return 2 * count < total; };
+  constexpr int near = 8;
+  int low = std::clamp(guess - near / 2, 0, bins - near), step = near / 2;  // the median is from low to low + 2 step
+  unsigned below = count_below<N>(cell_bins, pitch, low), not_above = count_below<N>(cell_bins, pitch, low + near);
+  if (!below_middle(below) || below_middle(not_above)) low = 0, step = bins / 2, below = 0, not_above = total;
+  for (; step > 0; step /= 2) {
     const unsigned count = count_below<N>(cell_bins, pitch, low + step);
-    const bool higher = 2 * count < total;  // chosen without branches, which nobody could predict
+    const bool higher = below_middle(count);  // chosen without branches, which nobody could predict
     low = higher ? low + step : low;
     below = higher ? count : below;
     not_above = higher ? not_above : count;
@@ -106,12 +110,14 @@ CUDAVISION_INLINE void measure(const Job& job, int cell_y, std::vector<std::int1
     const std::int16_t* const of_gain = of_row + x * cell;
     const unsigned pixels = unsigned(std::min(cell, job.width - x * cell) * rows);
     const int at = cell_y * job.cells_x + x;
-    const float gain = job.light[0][at] = median<N>(of_gain, pitch, pixels, gain_of);
+    const auto last = [&](int c) { return job.light[c][at]; };  // in most cells the light of the last frame
+    const float gain = job.light[0][at] = median<N>(of_gain, pitch, pixels, bin_of_gain(last(0)), gain_of);
     for (int c = 1; c < job.channels; ++c) {
+      const int guess = bin_of_offset(last(c));
       job.light[c][at] = empty;
       if (gain == empty) continue;
       set_offset_bins<N>(Samples(job, c, x * cell, top), rows, job.pitch, gain, of_gain, pitch, of_offset);
-      job.light[c][at] = median<N>(of_offset, cell, pixels, offset_of);
+      job.light[c][at] = median<N>(of_offset, cell, pixels, guess, offset_of);
     }
   }
 }

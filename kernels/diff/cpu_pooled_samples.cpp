@@ -89,56 +89,98 @@ CUDAVISION_INLINE void add_pairs(int count, S* sums) {
   for (; i < count; ++i) sums[i] = S(sums[2 * i] + sums[2 * i + 1]);
 }
 
-/// Sets the values of `count` pixels of row y, whose samples lie in the frame.
-template <int N, typename T>
-CUDAVISION_INLINE void mean_of_row(const Job& job, const mog2::Channel& channel, int y, int count, Sum<T>* sums,
-                                   float* values) {
-  const int scale = 1 << job.log2_scale;
-  const int across = std::max(1, scale >> channel.shift_x), down = std::max(1, scale >> channel.shift_y);
-  const bool pairs = channel.step == 1 && across > 1, twice = scale >> channel.shift_x == 0;
-  const int samples = twice ? (count + 1) / 2 : count;
-  const unsigned char* row = channel.src + std::ptrdiff_t(y * scale >> channel.shift_y) * channel.src_pitch;
-  for (int dy = 0; dy < down; ++dy, row += channel.src_pitch)
-    add_row<N>(job, reinterpret_cast<const T*>(row), channel.step, pairs ? samples * across / 2 : samples * across,
-               pairs, dy == 0, sums);
-  for (int width = pairs ? across / 2 : across; width > 1; width /= 2) add_pairs<N>(samples * width / 2, sums);
+/// How the samples of a channel make a pixel.
+struct Blocks {
+  int across, down;  ///< samples of a pixel
+  bool twice;        ///< whether a sample covers two pixels of a row
 
-  const float share = 1.0f / float(across * down), step = sample_step(job);
-  int i = 0;
-  if (!twice)
-    for (; i + N <= count; i += N) {
-      const auto sum = Lanes<Sum<T>, N>::load(sums + i).template as<std::int32_t>();
-      mul(mul(to_float(sum), Lanes<float, N>(share)), Lanes<float, N>(step)).store(values + i);
-    }
-  for (; i < count; ++i) values[i] = mul(mul(float(sums[twice ? i / 2 : i]), share), step);
+  Blocks(const Job& job, const mog2::Channel& channel) {
+    const int scale = 1 << job.log2_scale;
+    across = std::max(1, scale >> channel.shift_x), down = std::max(1, scale >> channel.shift_y);
+    twice = scale >> channel.shift_x == 0;
+  }
+};
+
+/// Sets the sums of the samples of `count` pixels of row y, which lie in the frame.
+/// Of pixels that share a sample there is one sum.
+template <int N, typename T>
+CUDAVISION_INLINE void sum_row(const Job& job, const mog2::Channel& channel, const Blocks& blocks, int y, int count,
+                               Sum<T>* sums) {
+  const bool pairs = channel.step == 1 && blocks.across > 1;
+  const int samples = blocks.twice ? (count + 1) / 2 : count;
+  const unsigned char* row = channel.src + std::ptrdiff_t((y << job.log2_scale) >> channel.shift_y) * channel.src_pitch;
+  for (int dy = 0; dy < blocks.down; ++dy, row += channel.src_pitch)
+    add_row<N>(job, reinterpret_cast<const T*>(row), channel.step,
+               pairs ? samples * blocks.across / 2 : samples * blocks.across, pairs, dy == 0, sums);
+  for (int width = pairs ? blocks.across / 2 : blocks.across; width > 1; width /= 2)
+    add_pairs<N>(samples * width / 2, sums);
 }
 
-/// Sets row y of the frame, and of what begins, from the values. Numbers behind the end of the row are set, too.
+/// Sets the values of `count` pixels from their sums.
+template <int N, typename S>
+CUDAVISION_INLINE void mean_of_row(const Job& job, const Blocks& blocks, int count, const S* sums, float* values) {
+  const float share = 1.0f / float(blocks.across * blocks.down), step = sample_step(job);
+  int i = 0;
+  if (!blocks.twice)
+    for (; i + N <= count; i += N) {
+      const auto sum = Lanes<S, N>::load(sums + i).template as<std::int32_t>();
+      mul(mul(to_float(sum), Lanes<float, N>(share)), Lanes<float, N>(step)).store(values + i);
+    }
+  for (; i < count; ++i) values[i] = mul(mul(float(sums[blocks.twice ? i / 2 : i]), share), step);
+}
+
+/// Sets `count` samples of the frame from sums of 8-bit luma, Cb or Cr. Their means have at most 6 fractional bits, so
+/// integers give the same numbers as to_background() and to_fixed().
+template <int N>
+CUDAVISION_INLINE void fix_row(const Job& job, int channel, const Blocks& blocks, int count, const std::uint16_t* sums,
+                               std::int16_t* to) {
+  using Fixed = Lanes<std::int16_t, 2 * N>;
+  int shift = 7;  // of Fixed
+  for (int samples = blocks.across * blocks.down; samples > 1; samples /= 2) --shift;
+  const auto zero = std::int16_t(channel == 0 ? int(job.black) << 7 : 128 << 7);
+  const std::int16_t lowest = channel == 0 ? 0 : INT16_MIN;
+  int i = 0;
+  if (!blocks.twice)
+    for (; i + 2 * N <= count; i += 2 * N)
+      most((Fixed::load(sums + i) << shift) - Fixed(zero), Fixed(lowest)).store(to + i);
+  for (; i < count; ++i) to[i] = std::max(lowest, std::int16_t((sums[blocks.twice ? i / 2 : i] << shift) - zero));
+}
+
+/// Sets samples from `first` on of row y of the frame from the values. If `first` is 0, numbers behind the row are set,
+/// too.
 template <int N, int channels>
-CUDAVISION_INLINE void store_row(const Job& job, int y, const std::vector<float> (&values)[3]) {
-  using F = Lanes<float, N>;
+CUDAVISION_INLINE void store_row(const Job& job, int y, int first, const std::vector<float> (&values)[3]) {
   const int inputs = job.rgb ? 3 : channels, width = job.width;
-  const bool begin = job.begin;
   const Job work = job;
   const float* from[3];
   std::int16_t* to[channels];
   for (int c = 0; c < 3; ++c) from[c] = values[c < inputs ? c : 0].data();
   for (int c = 0; c < channels; ++c) to[c] = job.frame + c * job.pixels() + job.at(0, y);
-  for (int x = 0; x < width; x += N) {
+  const auto store = [&](auto number, int x) CUDAVISION_INLINED {
+    using F = decltype(number);
     F value[3];
     CUDAVISION_CHANNELS
     for (int c = 0; c < 3; ++c) value[c] = F::load(from[c] + x);
     to_background(work, value);
     CUDAVISION_CHANNELS
-    for (int c = 0; c < channels; ++c) {
-      const auto fixed = to_fixed(value[c]);
-      fixed.template as<std::int16_t>().store(to[c] + x);
-      if (!begin) continue;
-      const std::size_t i = c * work.pixels() + work.at(x, y);
-      from_fixed(fixed).store(work.next_mean + i);
-      F(first_variance(c)).store(work.next_variance + i);
+    for (int c = 0; c < channels; ++c) to_fixed(value[c]).template as<std::int16_t>().store(to[c] + x);
+  };
+  if (first == 0)
+    for (int x = 0; x < width; x += N) store(Lanes<float, N>(0.0f), x);
+  else
+    for (int x = first; x < width; ++x) store(Lanes<float, 1>(0.0f), x);
+}
+
+/// The means begin with row y of the frame.
+template <int N>
+CUDAVISION_INLINE void begin_row(const Job& job, int y) {
+  for (int c = 0; c < job.channels; ++c)
+    for (int x = 0; x < job.width; x += N) {
+      const std::size_t i = c * job.pixels() + job.at(x, y);
+      from_fixed(Lanes<std::int16_t, N>::load(job.frame + i).template as<std::int32_t>()).store(job.next_mean + i);
+      Lanes<float, N>(first_variance(c)).store(job.next_variance + i);
     }
-  }
+  std::fill_n(job.recent + job.at(0, y), job.pitch, std::uint8_t(0));
 }
 
 template <typename T>
@@ -154,22 +196,29 @@ void show_means(const Job& job, int y) {
 template <int N, typename T>
 CUDAVISION_INLINE void prepare(const Job& job, int y, SampleRows& rows) {
   const int scale = 1 << job.log2_scale;
+  const bool exact = sizeof(T) == 1 && !job.rgb;  // see fix_row()
   auto* const sums = reinterpret_cast<Sum<T>*>(rows.sums.data());
+  int first = job.width;  // of the samples that come from values
   for (int c = 0; c < 3; ++c) {
     if (c >= job.channels && !job.rgb) continue;
     const mog2::Channel& channel = job.inputs[c];
+    const Blocks blocks(job, channel);
     const bool in_frame =
         (y + 1) * scale <= job.whole_height && channel.shift_x <= 1 && channel.shift_y <= channel.shift_x;
     const int whole = in_frame ? job.whole_width >> job.log2_scale : 0;
     float* const values = rows.values[c].data();
-    mean_of_row<N, T>(job, channel, y, whole, sums, values);
+    sum_row<N, T>(job, channel, blocks, y, whole, sums);
+    if constexpr (sizeof(T) == 1)
+      if (exact) fix_row<N>(job, c, blocks, whole, sums, job.frame + c * job.pixels() + job.at(0, y));
+    if (!exact) mean_of_row<N>(job, blocks, whole, sums, values);
     with_scale(job.log2_scale, [&](auto of_scale) {
       for (int x = whole; x < job.width; ++x)
         values[x] = mul(mean_of_samples<T, of_scale>(job, channel, x, y), sample_step(job));
     });
+    first = exact ? whole : 0;
   }
-  job.channels == 1 ? store_row<N, 1>(job, y, rows.values) : store_row<N, 3>(job, y, rows.values);
-  if (job.begin) std::fill_n(job.recent + job.at(0, y), job.pitch, std::uint8_t(0));
+  job.channels == 1 ? store_row<N, 1>(job, y, first, rows.values) : store_row<N, 3>(job, y, first, rows.values);
+  if (job.begin) begin_row<N>(job, y);
   if (job.shows_mean) show_means<T>(job, y);
 }
 

@@ -271,22 +271,25 @@ struct StripWork {
 
   CUDAVISION_INLINE void learn_pixels(const Source& row, float* const (&mean)[channels],
                                       float* const (&variance)[channels], int x, const Seen<F>& seen,
-                                      const Rates& shares) const {
+                                      const Rates& shares, bool turn) const {
     Pixels pixels = load(row, x);
     const Light<F> light = light_at(row, x);
-    learn(pixels, pooled::expect(pixels, light), light.gain, seen, shares);
+    learn(pixels, pooled::expect(pixels, light), light.gain, seen, shares, turn);
     CUDAVISION_CHANNELS
     for (int c = 0; c < channels; ++c) pixels.mean[c].store(mean[c] + x), pixels.variance[c].store(variance[c] + x);
   }
-  /// The decisions of Job::learning for the pixels of a row; null: the usual one for all.
+  /// The decisions of Job::learning for the pixels of a row.
   const std::uint8_t* learning_of_row(int y) const {
-    if (!job.learning.cells) return nullptr;
-    for (int x = 0; x < job.width; ++x) strip.learning_[std::size_t(x)] = std::uint8_t(job.learning.at(x, y));
+    const LearningMap& map = job.learning;
+    const auto is_usual = [](Learning cell) { return cell == Learning::usual; };
+    const Learning* const cells = map.cells ? map.row(y) : nullptr;
+    if (!cells || std::all_of(cells, cells + map.width, is_usual)) return strip.usual_.data();
+    for (int x = 0, column = 0; x < job.width; ++column) {
+      const int end = std::min(job.width, map.first_beyond(column));
+      std::fill(&strip.learning_[std::size_t(x)], &strip.learning_[std::size_t(end)], std::uint8_t(cells[column]));
+      x = end;
+    }
     return strip.learning_.data();
-  }
-  static CUDAVISION_INLINE Int by(const std::uint8_t* learning, int x, Learning decision) {
-    if (!learning) return Int(0);
-    return Lanes<std::uint8_t, N>::load(learning + x).template as<std::int32_t>() == Int(int(decision));
   }
   /// Learns, and stores the changed pixels.
   CUDAVISION_INLINE void learn_row(int y) const {
@@ -296,6 +299,8 @@ struct StripWork {
     const std::uint8_t* const learning = learning_of_row(y);
     const Source row = source(y);
     const Rates shares = rates;
+    const bool turn = has_turn(job, y), learns = turn || !shares.in_turns;
+    const Seen<F> nothing{Int(0), Int(0), Int(0), Int(0), Int(0), Int(0)};
     float *mean[channels], *variance[channels];
     for (int c = 0; c < channels; ++c) {
       const std::size_t first = c * job.pixels() + job.at(0, y);
@@ -305,18 +310,23 @@ struct StripWork {
     const int width = job.width;
     for (int x = 0; x < width; x += N) {
       const Words level = Words::load(levels + x), is_near_above = Words::load(near_above + x);
-      const Bytes recent = Bytes::load(recent_row + x);
+      const Bytes recent = Bytes::load(recent_row + x), decision = Bytes::load(learning + x);
       // mostly; what is near changed is near above.
-      if (!cpu::any(level | is_near_above) && !cpu::any(recent) && !learning) {
-        learn_pixels(row, mean, variance, x, {Int(0), Int(0), Int(0), Int(0), Int(0), Int(0)}, shares);
+      if (!cpu::any(level | is_near_above) && !cpu::any(recent | decision)) {
+        if (learns) learn_pixels(row, mean, variance, x, nothing, shares, turn);
         continue;
       }
+      const Int learning_here = decision.template as<std::int32_t>();
+      const auto by = [&](Learning one) CUDAVISION_INLINED { return learning_here == Int(int(one)); };
       const Words near_changed = near_any ? around<Words>(strip.changed_, x, y) : Words(0);
-      const Seen<F> seen{level.template as<std::int32_t>(),         recent.template as<std::int32_t>(),
-                         is_near_above.template as<std::int32_t>(), near_changed.template as<std::int32_t>(),
-                         by(learning, x, Learning::hold),           by(learning, x, Learning::take)};
+      const Seen<F> seen{level.template as<std::int32_t>(),
+                         recent.template as<std::int32_t>(),
+                         is_near_above.template as<std::int32_t>(),
+                         near_changed.template as<std::int32_t>(),
+                         by(Learning::hold),
+                         by(Learning::take)};
       recent_after(seen).template as<std::uint8_t>().store(recent_row + x);
-      learn_pixels(row, mean, variance, x, seen, shares);
+      learn_pixels(row, mean, variance, x, seen, shares, turn);
     }
     std::uint8_t* const to = changed.ptr(y);
     if (!flag(strip.any_changed_, y)) {
@@ -324,9 +334,10 @@ struct StripWork {
       return;
     }
     const std::int16_t* const found = strip.changed_.at(y);
-    for (int x = 0; x < width; ++x) to[x] = std::uint8_t(found[x]);
-    if (!counted.empty())
-      for (int x = 0; x < width; ++x) to[x] &= counted.ptr(y)[x];
+    int x = 0;
+    for (; x + 2 * N <= width; x += 2 * N) Twice::load(found + x).template as<std::uint8_t>().store(to + x);
+    for (; x < width; ++x) to[x] = std::uint8_t(found[x]);
+    if (!counted.empty()) cv::bitwise_and(changed.row(y), counted.row(y), changed.row(y));
   }
 
   CUDAVISION_INLINE std::uint64_t operator()() const {
@@ -356,7 +367,7 @@ void Strip::prepare(const Job& job, int begin, int end) {
       counts_[radius - 1].assign(std::size_t(job.pitch), 0);
       for (int x = 0; x < width_; ++x) counts_[radius - 1][std::size_t(x)] = count_along(radius, x, width_);
     }
-    learning_.assign(std::size_t(job.pitch), 0);
+    for (std::vector<std::uint8_t>* row : {&learning_, &usual_}) row->assign(std::size_t(job.pitch), 0);
     for (std::vector<float>& light : light_) light.resize(std::size_t(6) * (job.cells_x + 1) + unused);
   }
   evidence_sums_.assign(std::size_t(job.pitch) + 2 * Rows::margin, 0);

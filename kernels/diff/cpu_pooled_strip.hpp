@@ -54,6 +54,7 @@ class Strip {
   std::vector<std::int32_t> counts_[2];      ///< pixels along 3 and 5 pixels of a row
   std::vector<float> light_[Rows::kept];     ///< of the last rows, see StripWork::Source
   std::vector<std::uint8_t> learning_;       ///< of a row
+  std::vector<std::uint8_t> usual_;          ///< Learning::usual for all pixels of a row
   bool any_above_[Rows::kept] = {}, any_changed_[Rows::kept] = {};
 };
 

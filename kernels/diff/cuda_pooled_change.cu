@@ -237,7 +237,7 @@ __device__ __forceinline__ void finish(const PooledChange& p, const Tile& tile, 
     job.recent[at] = std::uint8_t(pooled::recent_after(seen));
     const auto expected = expected_at<channels>(shared, index_in_area<0, margin>(at_x, at_y));
     job.expected[at] = std::uint8_t(pooled::expected_byte(expected.value[0]));
-    pooled::learn(pixel, expected, gain, seen, rates);
+    pooled::learn(pixel, expected, gain, seen, rates, pooled::has_turn(job, y));
     pooled::store(job, at, pixel);
   });
   difference = cuda::warp_sum(difference);

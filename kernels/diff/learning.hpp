@@ -22,9 +22,12 @@ struct LearningMap {
 
   /// That of pixel (x, y) of the analysis.
   CUDAVISION_HOST_DEVICE Learning at(int x, int y) const {
-    if (!cells) return Learning::usual;
-    return cells[((y << log2_scale) / cell_size) * width + (x << log2_scale) / cell_size];
+    return cells ? row(y)[(x << log2_scale) / cell_size] : Learning::usual;
   }
+  /// The cells of row y of the analysis.
+  CUDAVISION_HOST_DEVICE const Learning* row(int y) const { return cells + ((y << log2_scale) / cell_size) * width; }
+  /// The first pixel of the analysis that lies in the next column of cells.
+  int first_beyond(int column) const { return ((column + 1) * cell_size + (1 << log2_scale) - 1) >> log2_scale; }
 };
 
 }  // namespace cudavision::diff

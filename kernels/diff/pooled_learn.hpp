@@ -15,9 +15,13 @@ namespace cudavision::diff::pooled {
 enum Level { noise, raised, above, strong };
 inline constexpr int least_raised = 4 * weight_one, least_above = 6 * weight_one, least_strong = 8 * weight_one;
 
+/// Once learned, a pixel at which nothing was seen learns in one of so many frames, with so many times the share.
+inline constexpr int turns = 4;
+
 /// What depends on the age of the means.
 struct Rates {
   bool learnt;                ///< whether frames enough have been seen
+  bool in_turns;              ///< whether pixels at which nothing was seen learn in turns
   float mean, variance;       ///< the shares with which means and variances approach a frame
   float most_variance;        ///< which variances do not exceed
   int raised, above, strong;  ///< the evidence that these levels exceed
@@ -31,12 +35,21 @@ CUDAVISION_HOST_DEVICE inline Rates rates_of(const Job& job, std::uint64_t age) 
   const float more = add(1, over(1, most(1, float(age))));
   const auto scaled = [more](int evidence) { return int(mul(float(evidence), more)); };
   return {learnt,
+          learnt && usual <= 0.25f / float(turns),
           usual,
           learnt ? usual : most(usual, 0.05f),
           job.most_variance,
           scaled(least_raised),
           scaled(least_above),
           scaled(least_strong)};
+}
+
+/// Whether the pixels of row y learn in the frame, where nothing was seen at them. A row learns once in each group of
+/// `turns` frames, at another place of each group, so that it does not meet the same frames of a video codec's groups.
+/// Rows as far from the top as others from the bottom have the same turn: a flipped video has a flipped mask.
+CUDAVISION_HOST_DEVICE inline bool has_turn(const Job& job, int y) {
+  const std::uint64_t group = job.number / turns, row = std::uint64_t(y < job.height - 1 - y ? y : job.height - 1 - y);
+  return (row + job.number + group + group / turns) % turns == 0;
 }
 
 /// The level of a sum of evidence of `count` pixels.
@@ -55,6 +68,12 @@ struct Seen {
   MaskOf<F> near_above;    ///< whether it or a pixel beside it is above the threshold; shadows are, too
   MaskOf<F> near_changed;  ///< whether it or a pixel beside it changed
   MaskOf<F> held, taken;   ///< by Learning::hold, and by Learning::take
+
+  /// Whether nothing was seen.
+  CUDAVISION_FORMULA MaskOf<F> nothing() const {
+    const IntOf<F> any = level | recent;
+    return both(any == IntOf<F>(0), no(either(near_above, either(held, taken))));
+  }
 };
 /// Job::recent after the frame.
 template <typename F>
@@ -65,18 +84,23 @@ CUDAVISION_FORMULA IntOf<F> recent_after(const Seen<F>& seen) {
          pick(seen.level == Int(int(strong)), Int(int(strong_last)), Int(0));
 }
 
-/// Sets the mean and the variance of `pixel` to those after the frame. gain: of the light.
+/// Sets the mean and the variance of `pixel` to those after the frame. gain: of the light. turn: has_turn() of its row.
 template <int channels, typename F>
 CUDAVISION_FORMULA void learn(Pixel<channels, F>& pixel, const Expected<channels, F>& expected, F gain,
-                              const Seen<F>& seen, const Rates& rates) {
+                              const Seen<F>& seen, const Rates& rates, bool turn) {
   using Int = IntOf<F>;
+  const MaskOf<F> by_turn = both(seen.nothing(), MaskOf<F>(rates.in_turns ? ~0 : 0));
+  const MaskOf<F> rests = both(by_turn, MaskOf<F>(turn ? 0 : ~0));
+  const F times = pick(by_turn, F(float(turns)), F(1.0f));
   // Where the frame changed: what stays becomes background in about 1000 frames.
   constexpr float slow = 0.001f, slow_variance = 0.0001f;
   const MaskOf<F> slowly = both(seen.near_changed, MaskOf<F>(rates.learnt ? ~0 : 0));
   const MaskOf<F> takes = both(seen.taken, seen.near_above);
-  const F usual = pick(slowly, F(slow), F(rates.mean)), of_mean = pick(seen.held, F(0.0f), pick(takes, F(1.0f), usual));
+  const F usual = pick(slowly, F(slow), mul(times, F(rates.mean))),
+          of_mean = pick(seen.held, F(0.0f), pick(takes, F(1.0f), usual));
   const F step = over(of_mean, most(gain, F(0.25f)));
-  const F of_variance = pick(either(seen.held, takes), F(0.0f), pick(slowly, F(slow_variance), F(rates.variance)));
+  const F of_variance =
+      pick(either(seen.held, takes), F(0.0f), pick(slowly, F(slow_variance), mul(times, F(rates.variance))));
   // Key frames, leaves and rain disturb a pixel now and then, and a mean of squares forgets them in between. So a
   // variance that is too small grows fast. No object comes and goes within a frame: what does so is a disturbance, too.
   constexpr float fast = 0.2f, growth = 4;
@@ -90,10 +114,10 @@ CUDAVISION_FORMULA void learn(Pixel<channels, F>& pixel, const Expected<channels
     F square = mul(away, away);
     if (rates.learnt) square = least(square, mul(F(16), spread));
     const F mean = add(pixel.mean[c], mul(step, away));
-    pixel.mean[c] = c == 0 ? most(mean, F(-3)) : mean;
+    pixel.mean[c] = pick(rests, pixel.mean[c], c == 0 ? most(mean, F(-3)) : mean);
     const F share = pick(both(grows, square > variance), most(F(fast), of_variance), of_variance);
     const F next = pick(blinked, mul(F(growth), spread), add(variance, mul(share, sub(square, variance))));
-    pixel.variance[c] = least(F(rates.most_variance), next);
+    pixel.variance[c] = pick(rests, variance, least(F(rates.most_variance), next));
   }
 }
 

@@ -432,6 +432,23 @@ TEST_P(DiffPooled, KnowsNeitherUpNorDown) {
   }
 }
 
+TEST(LearningMap, KnowsWhereAColumnOfCellsEnds) {
+  for (int log2_scale : {0, 1, 2, 3})
+    for (int cell_size : {4, 8, 12, 13, 33}) {
+      std::vector<diff::Learning> cells(100, diff::Learning::usual);
+      for (int column = 0; column < 6; ++column) {
+        cells.assign(cells.size(), diff::Learning::usual);
+        cells[std::size_t(column)] = diff::Learning::hold;
+        const diff::LearningMap map{cells.data(), 100, cell_size, log2_scale};
+        const int begin = column == 0 ? 0 : map.first_beyond(column - 1), end = map.first_beyond(column);
+        if (begin < end) EXPECT_EQ(map.at(begin, 0), diff::Learning::hold) << log2_scale << " " << cell_size;
+        if (begin < end)
+          EXPECT_EQ(map.at(end - 1, 0), diff::Learning::hold) << log2_scale << " " << cell_size << " " << column;
+        EXPECT_EQ(map.at(end, 0), diff::Learning::usual) << log2_scale << " " << cell_size << " " << column;
+      }
+    }
+}
+
 /// Where only light changed, the structure is that of the background.
 TEST_P(DiffPooled, KnowsTheStructureOfLight) {
   const Backend backend = GetParam();

@@ -318,6 +318,13 @@ Pooled::Marks Pooled::mark(const std::vector<Values>& frame, const Expected& exp
   return marks;
 }
 
+/// Whether row y learns in this frame where nothing was seen: once in each group of four frames, whose place in the
+/// group goes on from group to group, and again after four groups.
+bool Pooled::turn(int y) const {
+  const int group = frame_ / 4, place = frame_ % 4;
+  return (std::min(y, height_ - 1 - y) + place + group + group / 4) % 4 == 0;
+}
+
 /// Lets the means and variances follow the frame.
 void Pooled::learn(const std::vector<Values>& frame, const Expected& expected, const Marks& marks) {
   const auto any_near = [&](const Mask& mask, std::size_t i) {
@@ -326,11 +333,15 @@ void Pooled::learn(const std::vector<Values>& frame, const Expected& expected, c
   for (std::size_t i = 0; i < frame[0].size(); ++i) {
     const bool near_above = any_near(marks.above, i);
     const bool blinked = frame_ >= 50 && !near_above && above_[i] && !above_before_[i];
+    const bool nothing = !marks.raised[i] && !near_above && !above_[i] && !above_before_[i];
     above_before_[i] = above_[i], above_[i] = near_above;
     const double usual = std::max(1.0 / (frame_ + 1), params_.learning_rate < 0 ? 0.01 : params_.learning_rate);
     const bool slow = frame_ >= 50 && any_near(marks.changed, i);
-    const double rate = slow ? 0.001 : usual;
-    const double of_variance = slow ? 0.0001 : frame_ >= 50 ? usual : std::max(usual, 0.05);
+    const bool by_turn = nothing && frame_ >= 50 && usual <= 1.0 / 16;
+    if (by_turn && !turn(int(i) / width_)) continue;
+    const double times = by_turn ? 4 : 1;
+    const double rate = slow ? 0.001 : times * usual;
+    const double of_variance = slow ? 0.0001 : times * (frame_ >= 50 ? usual : std::max(usual, 0.05));
     for (std::size_t k = 0; k < frame.size(); ++k) {
       double& variance = variance_[k][i];
       const double away = frame[k][i] - expected.values[k][i];

@@ -46,6 +46,7 @@ class Pooled {
   Expected expect(const std::vector<Values>& frame) const;
   double unlike_shadow(const std::vector<Values>& frame, const Expected& expected, double dark, std::size_t i) const;
   Marks mark(const std::vector<Values>& frame, const Expected& expected);
+  bool turn(int y) const;
   void learn(const std::vector<Values>& frame, const Expected& expected, const Marks& marks);
   Mask with_enclosed(const Mask& changed) const;
 
