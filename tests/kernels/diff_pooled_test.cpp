@@ -441,10 +441,10 @@ TEST(LearningMap, KnowsWhereAColumnOfCellsEnds) {
         cells[std::size_t(column)] = diff::Learning::hold;
         const diff::LearningMap map{cells.data(), 100, cell_size, log2_scale};
         const int begin = column == 0 ? 0 : map.first_beyond(column - 1), end = map.first_beyond(column);
-        if (begin < end) EXPECT_EQ(map.at(begin, 0), diff::Learning::hold) << log2_scale << " " << cell_size;
-        if (begin < end)
-          EXPECT_EQ(map.at(end - 1, 0), diff::Learning::hold) << log2_scale << " " << cell_size << " " << column;
-        EXPECT_EQ(map.at(end, 0), diff::Learning::usual) << log2_scale << " " << cell_size << " " << column;
+        if (begin >= end) continue;
+        EXPECT_EQ(map.at(begin, 0), diff::Learning::hold) << log2_scale << " " << cell_size;
+        EXPECT_EQ(map.at(end - 1, 0), diff::Learning::hold) << log2_scale << " " << cell_size;
+        EXPECT_EQ(map.at(end, 0), diff::Learning::usual) << log2_scale << " " << cell_size;
       }
     }
 }
