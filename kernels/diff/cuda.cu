@@ -142,7 +142,7 @@ class CudaDiff final : public Sequence {
     p.width = geometry().width;
     p.height = geometry().height;
     p.log2_scale = std::uint8_t(plan().log2_scale());
-    for (int plane = 0; plane < info(geometry().format).planes; ++plane) {
+    for (int plane = 0; plane < schedule_.layout.planes; ++plane) {
       p.planes[plane].row_bytes = picture_row_bytes(geometry(), plane);
       params_.planes[plane].row_bytes = int(small_.planes[plane].pitch);  // own memory
     }
@@ -160,6 +160,10 @@ class CudaDiff final : public Sequence {
   }
 
   Status compute(const Frame& frame, Queue queue) override {
+    const FormatInfo& format = info(geometry().format);
+    if (plan().params.output != Output::none && format.alpha_set() >= 0)
+      if (Status status = copy_picture_cuda(frame.whole, frame.dst, queue, format.planes - 1); !status.ok())
+        return status;
     if (Status status = find_changes(frame, queue); !status.ok() || !frame.compared) return status;
     LooksArguments looks{looks_job(plan(), frame),  final_mask_,         std::ptrdiff_t(final_pitch(plan())),
                          plan().cells.width,        plan().cells.height, plan().params.cell_size,
@@ -298,7 +302,7 @@ class CudaDiff final : public Sequence {
     if (!restart_) return {};
     const FormatInfo& format = info(geometry().format);
     Restart restart{params_.state, {}, format.shift, format.max_value()};
-    for (int plane = 0; plane < format.planes; ++plane) {
+    for (int plane = 0; plane < schedule_.layout.planes; ++plane) {
       const PlaneJob& job = params_.planes[plane];
       if (!job.any_compared) continue;
       const View first = plan().keeps_first() ? view_of(ring_[0].planes[plane]) : View{};
