@@ -78,7 +78,7 @@ class CpuEqualize final : public cpu::CpuFilter {
           if (set.roles[c] == Role::luma)
             to[at] = T(table[sample_of(in[at], shift, max_value)] << shift);
           else if (is_color(set.roles[c]))
-            to[at] = T(std::clamp(in[at] + change, 0, max_value));
+            to[at] = T(std::clamp(sample_of(in[at], shift, max_value) + change, 0, max_value) << shift);
           else if (set.roles[c] != Role::other)
             to[at] = in[at];
         }
