@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "gst/base/caps.hpp"
 
+#include <gst/video/video.h>
+
 #include <memory>
 #include <string>
 #include <utility>

@@ -255,7 +255,8 @@ class CudaEqualize final : public cuda::CudaFilter {
 
  private:
   Status begin(const Image& src, const Region& region, Queue queue) override {
-    early_ = overlap_ && region.mode == Region::Mode::frame;  // otherwise copies may follow the counting
+    // Otherwise copies may follow the counting.
+    early_ = overlap_ && region.mode == Region::Mode::frame && info(geometry().format).alpha_set() < 0;
     if (Status status = histogram_->submit(src, region, queue); !status.ok() || info(geometry().format).depth == 8)
       return status;
     equalizing_table<<<1, table_threads, 0, queue.stream>>>(histogram_->latest(), table_.data<std::uint16_t>(),
