@@ -159,9 +159,18 @@ class Mapped {
 };
 
 const reference::Definition& definition_of(const GstVideoInfo& video) {
-  int i = 0;
-  while (std::strcmp(reference::definition(Format(i)).name, GST_VIDEO_INFO_NAME(&video)) != 0) ++i;
-  return reference::definition(Format(i));
+  // By GStreamer's number, because this is asked for each sample.
+  static const std::vector<const reference::Definition*> known = [] {
+    std::vector<const reference::Definition*> definitions(1024);
+    for (int i = 0; i < format_count; ++i) {
+      const reference::Definition& definition = reference::definition(Format(i));
+      definitions[std::size_t(gst_video_format_from_string(definition.name))] = &definition;
+    }
+    return definitions;
+  }();
+  const reference::Definition* const definition = known.at(std::size_t(GST_VIDEO_INFO_FORMAT(&video)));
+  EXPECT(definition != nullptr);
+  return *definition;
 }
 
 int bytes_of(const GstVideoInfo& video) { return definition_of(video).sample_bytes(); }

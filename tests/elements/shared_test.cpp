@@ -79,8 +79,9 @@ TEST(every_filter_has_a_profile, Each::element) {
 TEST(accepts_every_format_and_size, Each::run) {
   const std::vector<std::string> names = formats(run);
   int known = 0;  // a GStreamer that is older than the list of formats lacks the others
-  for (int i = 0; i < format_count; ++i)
-    known += gst_video_format_from_string(reference::definition(Format(i)).name) != GST_VIDEO_FORMAT_UNKNOWN;
+  for (int i = 0; i < cudavision::format_count; ++i)
+    known += gst_video_format_from_string(cudavision::reference::definition(cudavision::Format(i)).name) !=
+             GST_VIDEO_FORMAT_UNKNOWN;
   EXPECT_EQ(names.size(), known);
   for (const std::string& format : names)
     for (Size size : {Size{1, 1}, Size{3, 2000}, Size{385, 289}}) {

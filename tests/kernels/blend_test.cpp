@@ -223,7 +223,7 @@ TEST_P(BlendFormats, NearestIsExact) {
   const auto [backend, format] = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   Random random{unsigned(format)};
-  const bool subsampled = info(format).sets[info(format).set_count - 1].shift_x > 0;
+  const bool subsampled = info(format).sets[info(format).color_sets() - 1].shift_x > 0;
   for (int round = 0; round < 10; ++round) {
     const Geometry geometry{format, random.between(1, 90), random.between(1, 90)};
     Scene scene{geometry, {}, {}, {}, {}};
