@@ -26,7 +26,7 @@ void describe_layout(GstBuffer* buffer, const Image& picture, const gsize* offse
 
 GstBuffer* system_buffer_of(const Image& arrays, Sources* sources) {
   GstBuffer* buffer = gst_buffer_new();
-  gsize offsets[3] = {}, offset = 0;
+  gsize offsets[max_planes] = {}, offset = 0;
   for (int i = 0; i < info(arrays.geometry.format).planes; ++i) {
     const PlaneExtent bytes = extent(arrays.geometry, i);
     const gsize size = gsize(arrays.planes[i].pitch) * gsize(bytes.rows - 1) + bytes.row_bytes;

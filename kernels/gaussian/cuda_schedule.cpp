@@ -51,7 +51,8 @@ int large_warps(int sample_bytes, int gx, int gy, int shared_limit) {
   return warps;
 }
 
-Schedule cut(const std::array<SetWork, 3>& work, int sets, const Workers& workers, const std::array<int, 3>& steps) {
+Schedule cut(const std::array<SetWork, max_sets>& work, int sets, const Workers& workers,
+             const std::array<int, max_sets>& steps) {
   Schedule schedule;
   for (int i = 0; i < sets; ++i) {
     const SetWork& from = work[i];
@@ -77,7 +78,7 @@ Schedule cut(const std::array<SetWork, 3>& work, int sets, const Workers& worker
   return schedule;
 }
 
-Schedule make_schedule(const std::array<SetWork, 3>& work, int sets, const Workers& workers) {
+Schedule make_schedule(const std::array<SetWork, max_sets>& work, int sets, const Workers& workers) {
   const int overhead = workers.gy - 1 + tuning.start_steps;
   Schedule best;
   long least = 0;
@@ -89,7 +90,7 @@ Schedule make_schedule(const std::array<SetWork, 3>& work, int sets, const Worke
   }
   // The last wave may have room for one more segment of each strip of a set.
   // Then all segments of the set are made shorter.
-  std::array<int, 3> steps;
+  std::array<int, max_sets> steps;
   for (int i = 0; i < sets; ++i) steps[i] = best.sets[i].steps;
   const int waves = divide_up(best.blocks, workers.slots);
   for (int i = 0; i < sets && sets > 1; ++i) {

@@ -107,7 +107,7 @@ TEST(GaussianSchedule, CoversEveryRowOfEveryStripOnce) {
   Random random(11);
   for (int i = 0; i < 400; ++i) {
     const int sets = random.between(1, 3);
-    std::array<SetWork, 3> work;
+    std::array<SetWork, max_sets> work;
     for (int s = 0; s < sets; ++s) {
       SetWork& set = work[std::size_t(s)];
       set.row_bytes = random.below(4) ? random.between(1, 3000) : random.between(1, 70);
@@ -141,7 +141,7 @@ TEST(GaussianSchedule, HasNoBlocksForNothing) { EXPECT_EQ(gaussian::make_schedul
 
 /// More slots than short segments need: the schedule takes the shortest segments. One slot: it takes the longest ones.
 TEST(GaussianSchedule, SpreadsOverTheDevice) {
-  std::array<SetWork, 3> work;
+  std::array<SetWork, max_sets> work;
   work[0] = {7680, 0, 7680, 0, 4320, 8, false};
   Workers workers{4, 96, 2, 20, 1 << 20, 64};
   EXPECT_EQ(gaussian::make_schedule(work, 1, workers).sets[0].steps, 1);
@@ -152,7 +152,7 @@ TEST(GaussianSchedule, SpreadsOverTheDevice) {
 /// P010 at 8K takes two waves. They have places for a ninth segment of each strip of luma, so these segments are
 /// shorter than those of chroma.
 TEST(GaussianSchedule, FillsTheLastWave) {
-  std::array<SetWork, 3> work;
+  std::array<SetWork, max_sets> work;
   work[0] = {15360, 0, 15360, 0, 4320, 16, false, 256};
   work[1] = {15360, 0, 15360, 0, 2160, 16, false, 256};
   const Workers workers{1, 288, 2, 72, 396, 64};

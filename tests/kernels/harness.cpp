@@ -297,6 +297,14 @@ std::vector<Format> all_formats() {
   return all;
 }
 
+std::vector<Format> kernel_formats() {
+  std::vector<Format> formats = all_formats();
+  formats.erase(std::remove_if(formats.begin(), formats.end(),
+                               [](Format format) { return reference::definition(format).unpacked; }),
+                formats.end());
+  return formats;
+}
+
 std::string describe(const Geometry& geometry, const Layout& src, const Layout& dst, const Region& region, Data data) {
   std::ostringstream text;
   text << reference::definition(geometry.format).name << ' ' << geometry.width << 'x' << geometry.height;

@@ -416,9 +416,9 @@ TEST_F(HistogramSchedule, LaunchesCountEveryPieceOnce) {
       const auto words = histogram::schedule_words(frame.plan, frame.limits, frame.pieces, from);
       for (int j = 0; j < words.jobs; ++j) add(words.shares[j], counted[words.sets[j]]);
       const auto pixels = histogram::schedule_pixels(frame.plan, frame.limits, frame.pieces, from);
-      for (int s = 0; s < format.set_count; ++s) add(pixels.shares[s], counted[s]);
+      for (int s = 0; s < format.color_sets(); ++s) add(pixels.shares[s], counted[s]);
     }
-    for (int s = 0; s < (frame.plan.three_planes ? 1 : format.set_count); ++s)
+    for (int s = 0; s < (frame.plan.three_planes ? 1 : format.color_sets()); ++s)
       expect_same(frame.plan.counts(format.sets[s]) ? frame.pieces[s] : std::vector<Rect>(), counted[s]);
   });
 }

@@ -346,7 +346,10 @@ struct FencedPicture {
       for (const reference::Component& c : format.components) {
         if (c.plane != plane) continue;
         const int width = subsampled(geometry.width, c.shift_x);
-        row = std::max(row, std::size_t(c.offset) + std::size_t(width - 1) * c.step + format.sample_bytes());
+        const std::size_t bits = std::size_t(divide_up(width, c.fields_in_group())) * c.step;  // whole groups
+        row = std::max(row, c.fields.empty() ? std::size_t(c.offset) + std::size_t(width - 1) * c.step +
+                                                   std::size_t(format.sample_bytes())
+                                             : bits);
         rows = std::size_t(subsampled(geometry.height, c.shift_y));
       }
       planes.push_back(std::make_unique<FencedPlane>(row * rows, at_end));
