@@ -83,7 +83,9 @@ Schedule make_schedule(const std::array<SetWork, max_sets>& work, int sets, cons
   Schedule best;
   long least = 0;
   for (int steps = 1; steps <= workers.max_steps; ++steps) {
-    const Schedule schedule = cut(work, sets, workers, {steps, steps, steps});
+    std::array<int, max_sets> same;
+    same.fill(steps);
+    const Schedule schedule = cut(work, sets, workers, same);
     const long cost = long(divide_up(schedule.blocks, workers.slots)) * (steps + overhead);
     if (steps == 1 || cost <= least) least = cost, best = schedule;
     if (schedule.blocks <= workers.slots) break;

@@ -90,11 +90,30 @@ Picture compose(Backend backend, const Scene& scene) {
   return plan ? compose(*plan, backend, scene) : Picture(scene.geometry);
 }
 
+/// How a result differs from the reference. Alpha of a layer that lies between two integers may be rounded to either, and
+/// the colours below follow it by more than the tolerance where both alphas are small.
+std::string difference(const Scene& scene, const Picture& actual, int tolerance) {
+  const auto rounded_by = [&](double nudge) {
+    return reference::blend(scene.geometry, scene.color, scene.background, scene.pads, scene.layout, scene.division,
+                            nudge);
+  };
+  Picture expected = rounded_by(0);
+  if (expected.difference(actual, tolerance).empty()) return {};
+  for (double nudge : {-0x1p-9, 0x1p-9}) {
+    const Picture nudged = rounded_by(nudge);
+    for (const reference::Component& c : expected.format().components) {
+      const reference::Grid want = nudged.read(c), got = actual.read(c);
+      for (int y = 0; y < want.height; ++y)
+        for (int x = 0; x < want.width; ++x)
+          if (std::abs(want.at(x, y) - got.at(x, y)) <= tolerance) expected.copy(c, x, y, actual);
+    }
+  }
+  return expected.difference(actual, tolerance);
+}
+
 /// Compares a backend with the reference.
 void expect_reference(Backend backend, const Scene& scene, int tolerance = 1) {
-  const Picture expected =
-      reference::blend(scene.geometry, scene.color, scene.background, scene.pads, scene.layout, scene.division);
-  EXPECT_EQ(expected.difference(compose(backend, scene), tolerance), "") << describe(scene);
+  EXPECT_EQ(difference(scene, compose(backend, scene), tolerance), "") << describe(scene);
 }
 
 blend::Color random_color(Random& random) {
@@ -572,9 +591,7 @@ TEST_P(BlendPlans, SixtyFourPads) {
         pad.params.interpolation = interpolations[i % 3];
         scene.pads.push_back(std::move(pad));
       }
-      const Picture expected =
-          reference::blend(scene.geometry, scene.color, scene.background, scene.pads, scene.layout);
-      EXPECT_EQ(expected.difference(compose(*plan, backend, scene), 1), "") << count << " pads, " << describe(scene);
+      EXPECT_EQ(difference(scene, compose(*plan, backend, scene), 1), "") << count << " pads, " << describe(scene);
     }
   }
 }
