@@ -244,7 +244,8 @@ CUDAVISION_WIDE void write(const Target& target, const Rect& tile, Scratch& scra
 }  // namespace
 
 void find_column_taps(const Layer& layer, LayerTaps& taps) {
-  for (int chroma = 0; chroma <= (layer.channels[1].shift_x > 0); ++chroma) {
+  const int grids = layer.channels[1].shift_x > 0 ? 2 : 1;
+  for (int chroma = 0; chroma < grids; ++chroma) {
     taps[chroma].resize(std::size_t(layer.visible.width));
     for (int i = 0; i < layer.visible.width; ++i)
       taps[chroma][i] = taps_of(layer.sampling, layer.across[chroma], layer.visible.x + i - layer.place.x);

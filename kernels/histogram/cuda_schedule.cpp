@@ -71,7 +71,7 @@ PixelTables pixel_tables(const Plan& plan, int index, const Limits& limits) {
 
 bool counts_words(const Plan& plan, int set, const Limits& limits) {
   const ChannelSet& channels = info(plan.geometry.format).sets[set];
-  return plan.fine == word_values && channels.channels == 1 && plan.counts(channels) &&
+  return plan.fine == word_values && !plan.three_planes && channels.channels == 1 && plan.counts(channels) &&
          word_counter_bytes <= limits.shared_bytes;
 }
 

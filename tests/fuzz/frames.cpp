@@ -96,9 +96,11 @@ GstBuffer* in_memories(Random& random, const std::string& bytes, std::vector<std
   return buffer;
 }
 
-/// Puts the picture into a larger one of noise. The margins are whole numbers of chroma samples and of groups of pixels.
+/// Puts the picture into a larger one of noise. The margins are whole numbers of chroma samples and of groups of
+/// pixels.
 GstBuffer* cropped(Random& random, const Picture& picture) {
-  const int group = is_v210(picture.video) ? v210_pixels : 1 << std::max(1, int(GST_VIDEO_FORMAT_INFO_W_SUB(picture.video.finfo, 1)));
+  const int group =
+      is_v210(picture.video) ? v210_pixels : 1 << std::max(1, int(GST_VIDEO_FORMAT_INFO_W_SUB(picture.video.finfo, 1)));
   const int left = group * random.below(6), top = 2 * random.below(6);
   GstVideoInfo whole;
   gst_video_info_set_format(&whole, GST_VIDEO_INFO_FORMAT(&picture.video),

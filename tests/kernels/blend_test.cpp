@@ -90,8 +90,8 @@ Picture compose(Backend backend, const Scene& scene) {
   return plan ? compose(*plan, backend, scene) : Picture(scene.geometry);
 }
 
-/// How a result differs from the reference. Alpha of a layer that lies between two integers may be rounded to either, and
-/// the colours below follow it by more than the tolerance where both alphas are small.
+/// How a result differs from the reference. Alpha of a layer that lies between two integers may be rounded to either,
+/// and the colours below follow it by more than the tolerance where both alphas are small.
 std::string difference(const Scene& scene, const Picture& actual, int tolerance) {
   const auto rounded_by = [&](double nudge) {
     return reference::blend(scene.geometry, scene.color, scene.background, scene.pads, scene.layout, scene.division,

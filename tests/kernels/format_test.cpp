@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/cuda/layout.hpp"
 #include "tests/kernels/harness.hpp"
 
 namespace cudavision::test {
@@ -180,6 +181,22 @@ TEST(Formats, ExtentHoldsTheSamples) {
         EXPECT_EQ(plane.rows, (geometry.height + (1 << c.shift_y) - 1) >> c.shift_y) << info(format).name;
       }
     }
+  }
+}
+
+/// CUDA kernels that compute all sets of a format are made for these channels, and have at most three jobs beside that
+/// of a plane of alpha.
+TEST(Formats, KernelsHaveTheChannelsOfTheSets) {
+  for (const FormatInfo& row : formats()) {
+    EXPECT_LE(row.color_sets(), 3) << row.name;
+    EXPECT_LE(row.set_count, max_sets) << row.name;
+    EXPECT_LE(row.planes, max_planes) << row.name;
+    cuda::with_layout(row, [&](auto sample, auto first, auto rest) {
+      EXPECT_EQ(int(sizeof(sample)), row.sample_bytes()) << row.name;
+      EXPECT_EQ(decltype(first)::value, row.sets[0].channels) << row.name;
+      for (int i = 1; i < row.set_count; ++i)
+        EXPECT_EQ(decltype(rest)::value, row.sets[i].channels) << row.name << ", set " << i;
+    });
   }
 }
 

@@ -106,7 +106,7 @@ void expect_complete(const Schedule& schedule, int set, int sets, const SetWork&
 TEST(GaussianSchedule, CoversEveryRowOfEveryStripOnce) {
   Random random(11);
   for (int i = 0; i < 400; ++i) {
-    const int sets = random.between(1, 3);
+    const int sets = random.between(1, max_sets);
     std::array<SetWork, max_sets> work;
     for (int s = 0; s < sets; ++s) {
       SetWork& set = work[std::size_t(s)];
@@ -135,6 +135,28 @@ TEST(GaussianSchedule, CoversEveryRowOfEveryStripOnce) {
       if (HasFatalFailure()) return;
     }
   }
+}
+
+/// Every format, with alpha and without: all sets that the kernels compute are covered, also a plane of alpha.
+TEST(GaussianSchedule, CoversTheSetsOfEveryFormat) {
+  for (Format format : all_formats())
+    for (bool filter_alpha : {false, true})
+      for (const auto& [width, height] : {std::pair{1, 1}, {2, 3}, {33, 21}, {641, 480}}) {
+        const FormatInfo& row = info(format);
+        const int sets = row.sets[0].shares_plane() ? 1 : filter_alpha ? row.set_count : row.color_sets();
+        std::array<SetWork, max_sets> work;
+        for (int s = 0; s < sets; ++s) {
+          const Rect grid = Geometry{format, width, height}.grid(row.sets[s]);
+          const int bytes = grid.width * row.sets[s].channels * row.sample_bytes();
+          work[std::size_t(s)] = {bytes, 0, bytes, 0, grid.height, 16, false};
+        }
+        const Workers workers{4, 320, 2, 20, 132, 64};
+        const Schedule schedule = gaussian::make_schedule(work, sets, workers);
+        EXPECT_GT(schedule.blocks, 0);
+        SCOPED_TRACE(std::string(row.name) + " " + std::to_string(width) + "x" + std::to_string(height));
+        for (int s = 0; s < sets; ++s) expect_complete(schedule, s, sets, work[std::size_t(s)], workers);
+        if (HasFatalFailure()) return;
+      }
 }
 
 TEST(GaussianSchedule, HasNoBlocksForNothing) { EXPECT_EQ(gaussian::make_schedule({}, 3, Workers{}).blocks, 0); }
