@@ -315,6 +315,19 @@ TEST_P(AnyMemory, BitsOutsideSamplesMakeNoDifference) {
     }
   }
 }
+
+/// The rest of a row's last group of pixels follows from the picture alone: nothing of another frame stands there.
+TEST_P(AnyMemory, PaddingFollowsFromThePicture) {
+  const auto [backend, format] = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  for (const auto& [width, height] : {std::pair{1, 1}, {3, 700}, {37, 21}, {64, 3}})
+    for (const Operation& operation : operations()) {
+      const Picture result = result_of(operation, backend, make_picture({format, width, height}, 8));
+      Picture filled = result;
+      filled.fill_padding();
+      EXPECT_TRUE(filled.bytes() == result.bytes()) << operation.name << ", " << width << "x" << height;
+    }
+}
 INSTANTIATE_FOR_FORMATS(AnyMemory, all_formats());
 
 /// Memory of a plane with an inaccessible page directly after its last byte (`at_end`) or before its first byte.
