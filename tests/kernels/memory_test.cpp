@@ -284,10 +284,11 @@ TEST_P(AnyMemory, OddAddressesMakeNoDifference) {
   SKIP_UNLESS_AVAILABLE(backend);
   const Geometry geometry{format, 37, 21};
   const Picture aligned = make_picture(geometry, 6);
-  for (const Layout& odd : {Layout{0, 0, 1, 1, 0}, Layout{0, 0, 1, 0, 1}, Layout{0, 0, 1, 1, 2}}) {
-    const Picture src = make_picture(geometry, 6, Data::random, odd);
-    for (const Operation& operation : operations()) {
-      const Picture expected = result_of(operation, backend, aligned);
+  const std::vector<Layout> odd_layouts{{0, 0, 1, 1, 0}, {0, 0, 1, 0, 1}, {0, 0, 1, 1, 2}};
+  for (const Operation& operation : operations()) {
+    const Picture expected = result_of(operation, backend, aligned);
+    for (const Layout& odd : odd_layouts) {
+      const Picture src = make_picture(geometry, 6, Data::random, odd);
       EXPECT_EQ(expected.sample_difference(result_of(operation, backend, src), 0), "")
           << operation.name << ", odd source";
       EXPECT_EQ(expected.sample_difference(result_of(operation, backend, aligned, odd), 0), "")
