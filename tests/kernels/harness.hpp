@@ -110,7 +110,7 @@ class Random {
   std::mt19937 engine_;
 };
 
-/// How often a sweep runs through its sizes, each time with other random cases: CUDAVISION_TEST_ROUNDS, or 3.
+/// How often a sweep runs through its sizes, each time with other random cases: CUDAVISION_TEST_ROUNDS, or 2.
 int rounds();
 /// The sizes of the sweeps: tiny, odd, near the size of a tile, and wider or higher than any tile.
 extern const std::vector<std::pair<int, int>> sizes;
