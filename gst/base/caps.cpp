@@ -14,12 +14,11 @@ namespace cudavision {
 
 const char* const cuda_memory_feature = "memory:CUDAMemory";
 
-namespace {
-
-/// Whether the installed GStreamer, which may be older than the list of formats, has the format.
 bool is_known(const FormatInfo& format) {
   return gst_video_format_from_string(format.name) != GST_VIDEO_FORMAT_UNKNOWN;
 }
+
+namespace {
 
 std::string caps_string(const char* feature, bool (*include)(const FormatInfo&)) {
   const std::string side = "(int)[ 1, " + std::to_string(max_frame_side) + " ]";

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <string>
 
 #include "gst/base/frame.hpp"
@@ -15,6 +16,8 @@
 #include "kernels/core/guard.hpp"
 
 namespace cudavision::frames {
+
+static_assert(std::size(CudavisionFrame{}.planes) == max_planes);
 
 CudavisionArray plane_array(const Geometry& geometry, int plane, std::ptrdiff_t pitch) {
   const FormatInfo& format = info(geometry.format);
