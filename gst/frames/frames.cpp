@@ -26,10 +26,10 @@ CudavisionArray plane_array(const Geometry& geometry, int plane, std::ptrdiff_t 
   if (const Packing* packing = format.packing) {
     bytes_of = packing->word_bytes;
     if (packing->words % packing->pixels == 0) channels = packing->words / packing->pixels;
+  } else {
+    for (int i = format.set_count - 1; i >= 0; --i)  // the first set of a plane counts: luma in packed 4:2:2
+      if (format.sets[i].plane == plane) channels = format.sets[i].channels;
   }
-  for (int i = format.packing ? -1 : format.set_count - 1; i >= 0;
-       --i)  // the first set of a plane counts: luma in packed 4:2:2
-    if (format.sets[i].plane == plane) channels = format.sets[i].channels;
   CudavisionArray array{};
   array.code = 1;
   array.bits = 8 * bytes_of;
