@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "gst/base/caps.hpp"
 
+#include <gst/video/video.h>
+
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,13 +14,17 @@ namespace cudavision {
 
 const char* const cuda_memory_feature = "memory:CUDAMemory";
 
+bool is_known(const FormatInfo& format) {
+  return gst_video_format_from_string(format.name) != GST_VIDEO_FORMAT_UNKNOWN;
+}
+
 namespace {
 
 std::string caps_string(const char* feature, bool (*include)(const FormatInfo&)) {
   const std::string side = "(int)[ 1, " + std::to_string(max_frame_side) + " ]";
   std::string names;
   for (const FormatInfo& format : formats())
-    if (include(format)) names += (names.empty() ? "" : ", ") + std::string(format.name);
+    if (is_known(format) && include(format)) names += (names.empty() ? "" : ", ") + std::string(format.name);
   return "video/x-raw" + (feature ? "(" + std::string(feature) + ")" : std::string()) + ", format=(string){ " + names +
          " }, width=" + side + ", height=" + side + ", framerate=(fraction)[ 0/1, max ]";
 }

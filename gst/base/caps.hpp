@@ -10,8 +10,11 @@ namespace cudavision {
 /// "memory:CUDAMemory". Also defined in a build without libgstcuda.
 extern const char* const cuda_memory_feature;
 
+/// Whether the installed GStreamer, which may be older than the table of formats, has the format.
+bool is_known(const FormatInfo& format);
+
 /// (transfer full) The caps of a video pad template. In CUDA memory: the formats of the table that the installed
-/// libgstcuda can allocate (none in a build without CUDA). In system memory: all formats of the table.
+/// libgstcuda can allocate (none in a build without CUDA). In system memory: all formats that GStreamer has.
 /// Sizes: 1×1 to max_frame_side².
 GstCaps* video_template_caps();
 

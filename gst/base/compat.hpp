@@ -45,7 +45,7 @@ inline bool cuda_fails_size(const FormatInfo& format, int width, int height) {
   if (width % 2 == 1 && format.sets[0].shares_plane()) return true;
   if (height % 2 == 0) return false;
   if (running_minor() >= 24) return format.format == Format::NV21;
-  return format.set_count == 3 && format.sets[1].shift_y > 0;
+  return format.is_planar() && format.is_420();
 }
 
 #if CUDAVISION_CUDA

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "kernels/core/packed.hpp"
+#include "kernels/core/packing.hpp"
 
 namespace cudavision {
 
@@ -114,19 +115,25 @@ MappedFrame::~MappedFrame() {
 /// checks the strides and offsets of a GstVideoMeta only in part.
 Status MappedFrame::find_planes(CropOrigin origin) {
   const FormatInfo& format = info(image_.geometry.format);
-  shifted_ = is_packed_422(format) && origin.x % 2 == 1;
+  const int group_pixels = format.packing ? format.packing->pixels : is_packed_422(format) ? 2 : 1;
+  skipped_ = origin.x % group_pixels;
+  shifted_ = skipped_ > 0;
   // If sets share a plane, the last one is the coarsest, and determines where a whole group of pixels begins.
-  std::array<const ChannelSet*, 3> coarsest{};
+  std::array<const ChannelSet*, max_planes> coarsest{};
   for (int i = 0; i < format.set_count; ++i) coarsest[format.sets[i].plane] = &format.sets[i];
   for (int i = 0; i < format.planes; ++i) {
     const ChannelSet& set = *coarsest[std::size_t(i)];
     const GstMapInfo& map = frame_.map[frame_.meta ? i : 0];
     const gint64 pitch = GST_VIDEO_FRAME_PLANE_STRIDE(&frame_, i);
     PlaneExtent bytes = extent(image_.geometry, i);
-    if (shifted_ && image_.geometry.width % 2 == 0) bytes.row_bytes += group_bytes;  // the group of the last pixel
+    if (shifted_) {  // to the group of the last pixel
+      const Geometry whole{image_.geometry.format, image_.geometry.width + skipped_, image_.geometry.height};
+      bytes.row_bytes = extent(whole, i).row_bytes;
+    }
     const gint64 base = static_cast<guint8*>(GST_VIDEO_FRAME_PLANE_DATA(&frame_, i)) - map.data;
     const gint64 first = base + gint64(origin.y >> set.shift_y) * pitch +
-                         gint64(origin.x >> set.shift_x) * set.channels * format.sample_bytes();
+                         (format.packing ? gint64(origin.x / group_pixels) * format.packing->group_bytes()
+                                         : gint64(origin.x >> set.shift_x) * set.channels * format.sample_bytes());
     const gint64 last = first + gint64(bytes.rows - 1) * pitch;
     if (std::min(first, last) < 0 || std::max(first, last) + gint64(bytes.row_bytes) > gint64(map.size))
       return Status::frame("a video frame does not fit its caps: plane " + std::to_string(i) + " (offset " +
@@ -166,13 +173,15 @@ Status MappedFrame::straighten(int index, GstMapFlags flags) {
   return {};
 }
 
-/// Copies packed 4:2:2 in system memory that begins at the second pixel of a group, so that it begins with a group.
+/// Copies a picture in system memory that begins inside a group of pixels, so that it begins with a group.
 Status MappedFrame::align_groups(GstMapFlags flags) {
-  if (writes_) return Status::frame("a frame whose crop begins inside a pair of pixels cannot be written");
+  if (writes_) return Status::frame("a frame whose crop begins inside a group of pixels cannot be written");
   if (flags & ~GST_MAP_READ) return {};  // in device memory
   shifted_ = false;
   const Image original{image_.geometry, {copy_plane(0, extent(image_.geometry, 0))}};
-  return shift_groups(Backend::cpu, original, image_, {});
+  if (!info(image_.geometry.format).packing) return shift_groups(Backend::cpu, original, image_, {});
+  shift_packed(original, image_, skipped_);
+  return {};
 }
 
 }  // namespace cudavision

@@ -49,7 +49,7 @@ inline void copy_rows(const Plane& from, const Plane& to, std::size_t row_bytes,
 /// begins at the crop and chroma at the group, as in GStreamer's videocrop.
 ///
 /// The rows of image() never overlap, and their pitch is positive. Planes with another layout (rows that share memory,
-/// rows from the bottom up, packed 4:2:2 from the second pixel of a group on) are copied if they are in system memory:
+/// rows from the bottom up, packed pixels from inside a group on) are copied if they are in system memory:
 /// before reading, or after writing. In device memory such rows are refused; for packed 4:2:2 see shifted().
 class MappedFrame {
  public:
@@ -87,6 +87,7 @@ class MappedFrame {
   bool mapped_ = false;
   bool writes_ = false;
   bool shifted_ = false;
+  int skipped_ = 0;  ///< pixels of a group before the picture
   Image image_;
   std::vector<Copy> copies_;
 };

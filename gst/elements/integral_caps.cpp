@@ -124,7 +124,8 @@ GstStructure* video_of_tables(const GstStructure* tables, integral::TableLayout 
   std::vector<const char*> names;
   for (const FormatInfo& format : formats()) {
     const std::vector<int> counts = channel_counts(format);
-    if (std::any_of(counts.begin(), counts.end(), [&](int count) { return allows(tables, "channels", count); }))
+    if (is_known(format) &&
+        std::any_of(counts.begin(), counts.end(), [&](int count) { return allows(tables, "channels", count); }))
       names.push_back(format.name);
   }
   set_choices(video, "format", names, [](const char* name) { return name; });

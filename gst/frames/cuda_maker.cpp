@@ -57,7 +57,7 @@ class CudaMaker : public Maker {
 
 /// Whether rows of these planes are read correctly by elements that copy whole memories: they copy rows of the first
 /// plane's width, at its pitch, from the first plane's beginning to the end.
-bool copies_as_a_whole(const Image& arrays, gsize offsets[3], gsize& size) {
+bool copies_as_a_whole(const Image& arrays, gsize offsets[max_planes], gsize& size) {
   const std::ptrdiff_t pitch = arrays.planes[0].pitch;
   const std::size_t width = extent(arrays.geometry, 0).row_bytes;
   size = 0;
@@ -112,7 +112,7 @@ Result<Outcome> CudaMaker::finish(GstBuffer* buffer, int milliseconds) {
 
 /// nullptr if that is not possible.
 GstBuffer* CudaMaker::wrap(const Image& arrays, Sources* sources) const {
-  gsize offsets[3] = {}, size = 0;
+  gsize offsets[max_planes] = {}, size = 0;
   if (!copies_as_a_whole(arrays, offsets, size)) return nullptr;
   GstVideoInfo video = video_;
   video.size = size;

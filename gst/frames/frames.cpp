@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <string>
 
 #include "gst/base/frame.hpp"
@@ -16,22 +17,29 @@
 
 namespace cudavision::frames {
 
+static_assert(std::size(CudavisionFrame{}.planes) == max_planes);
+
 CudavisionArray plane_array(const Geometry& geometry, int plane, std::ptrdiff_t pitch) {
   const FormatInfo& format = info(geometry.format);
   const PlaneExtent bytes = extent(geometry, plane);
-  int channels = 1;
-  for (int i = format.set_count - 1; i >= 0; --i)  // the first set of a plane counts: luma in packed 4:2:2
-    if (format.sets[i].plane == plane) channels = format.sets[i].channels;
+  int channels = 1, bytes_of = format.sample_bytes();
+  if (const Packing* packing = format.packing) {
+    bytes_of = packing->word_bytes;
+    if (packing->words % packing->pixels == 0) channels = packing->words / packing->pixels;
+  } else {
+    for (int i = format.set_count - 1; i >= 0; --i)  // the first set of a plane counts: luma in packed 4:2:2
+      if (format.sets[i].plane == plane) channels = format.sets[i].channels;
+  }
   CudavisionArray array{};
   array.code = 1;
-  array.bits = 8 * format.sample_bytes();
+  array.bits = 8 * bytes_of;
   array.dimensions = channels == 1 ? 2 : 3;
   array.shape[0] = bytes.rows;
-  array.shape[1] = std::int64_t(bytes.row_bytes) / (channels * format.sample_bytes());
+  array.shape[1] = std::int64_t(bytes.row_bytes) / (channels * bytes_of);
   array.shape[2] = channels;
   array.strides[0] = pitch;
-  array.strides[1] = std::int64_t(channels) * format.sample_bytes();
-  array.strides[2] = format.sample_bytes();
+  array.strides[1] = std::int64_t(channels) * bytes_of;
+  array.strides[2] = bytes_of;
   return array;
 }
 

@@ -18,7 +18,7 @@
 #include <cstdint>
 
 #define CUDAVISION_FRAMES_API extern "C" __attribute__((visibility("default")))
-#define CUDAVISION_FRAMES_ABI 2
+#define CUDAVISION_FRAMES_ABI 3
 
 /// An array: where it is, and its layout. A row has no gaps; rows are `strides[0]` bytes apart.
 struct CudavisionArray {
@@ -39,7 +39,7 @@ struct CudavisionFrame {
   std::int32_t n_planes;
   /// Whether users of the memory follow its stream (GStreamer 1.24 and later), so that nobody needs to wait.
   std::int32_t handed_over;
-  CudavisionArray planes[3];
+  CudavisionArray planes[4];
 };
 
 /// What keeps the memory of an imported array: a DLManagedTensor (versioned or not), or a reference to a Python object.

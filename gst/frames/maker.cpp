@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "gst/base/caps.hpp"
 #include "gst/base/frame.hpp"
 #include "gst/frames/owner.hpp"
 #include "kernels/core/guard.hpp"
@@ -26,7 +27,7 @@ void describe_layout(GstBuffer* buffer, const Image& picture, const gsize* offse
 
 GstBuffer* system_buffer_of(const Image& arrays, Sources* sources) {
   GstBuffer* buffer = gst_buffer_new();
-  gsize offsets[3] = {}, offset = 0;
+  gsize offsets[max_planes] = {}, offset = 0;
   for (int i = 0; i < info(arrays.geometry.format).planes; ++i) {
     const PlaneExtent bytes = extent(arrays.geometry, i);
     const gsize size = gsize(arrays.planes[i].pitch) * gsize(bytes.rows - 1) + bytes.row_bytes;
@@ -45,7 +46,7 @@ namespace {
 /// Reads the name and the size of a frame. Errors: settings.
 Result<Geometry> geometry_of(const char* name, int width, int height) {
   const FormatInfo* format = find_format(name);
-  if (!format) return Status::settings(std::string("the format ") + name + " is not supported");
+  if (!format || !is_known(*format)) return Status::settings(std::string("the format ") + name + " is not supported");
   for (const int side : {width, height})
     if (side < 1 || side > max_frame_side)
       return Status::settings("a frame is 1×1 to " + size_text(max_frame_side, max_frame_side) + " pixels, not " +

@@ -8,6 +8,7 @@
 #include "kernels/core/aligned.hpp"
 #include "kernels/core/backend.hpp"
 #include "kernels/core/guard.hpp"
+#include "kernels/core/packing.hpp"
 
 namespace cudavision::blend {
 namespace {
@@ -106,8 +107,9 @@ class LayeredBlend final : public Blend {
 
 }  // namespace
 
-Result<std::unique_ptr<Blend>> make(const Geometry& geometry, const Color& color, Backend backend, Division division) {
+Result<std::unique_ptr<Blend>> make(const Geometry& output, const Color& color, Backend backend, Division division) {
   return guarded([&]() -> Result<std::unique_ptr<Blend>> {
+    const Geometry geometry = unpacked(output);
     if (Status status = check_frame("the output", geometry); !status.ok()) return status;
     auto composer = on_backend(
         backend, [&] { return make_cuda(geometry); }, [&] { return make_cpu(geometry); });

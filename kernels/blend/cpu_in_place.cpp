@@ -151,7 +151,8 @@ bool copies_samples(const Target& target, const Layer& layer) {
 }
 
 InPlace find_in_place(const FormatInfo& format, const Target& target, const Layer& layer) {
-  if (layer.format != format.format || format.shift > 0 || !layer.identity || !layer.unscaled || layer.keyed)
+  if (layer.format != format.format || format.shift > 0 || format.alpha_set() >= 0 || !layer.identity ||
+      !layer.unscaled || layer.keyed)
     return InPlace::no;
   // Whether chroma samples of the layer lie exactly on chroma samples of the output.
   const auto fits = [](int shift, int visible, int length, int place, int crop, int size) {
@@ -163,7 +164,8 @@ InPlace find_in_place(const FormatInfo& format, const Target& target, const Laye
       !fits(target.shift_y, v.y, v.height, layer.place.y, layer.crop.y, target.height)) {
     const bool integers =
         layer.op == Operator::average ? layer.coverage == 1 : layer.rounding != 0 && layer.op <= Operator::add;
-    return integers && format.depth == 8 && !format.sets[0].shares_plane() ? InPlace::phases : InPlace::no;
+    return integers && format.depth == 8 && target.shift_x <= 1 && !format.sets[0].shares_plane() ? InPlace::phases
+                                                                                                  : InPlace::no;
   }
   switch (layer.op) {
     case Operator::source:

@@ -163,7 +163,8 @@ CUDAVISION_WIDE void lay_over(const Target& target, const Layer& layer, const La
   const int count = x1 - x0;
   for (int c = 0; c < 4; ++c) {
     if (layer.channels[c].data)
-      load_row(layer, layer.channels[c], taps[layer.channels[c].shift_x], y, x0, x1, scratch.columns, scratch.pad[c]);
+      load_row(layer, layer.channels[c], taps[layer.channels[c].shift_x > 0], y, x0, x1, scratch.columns,
+               scratch.pad[c]);
     else
       std::fill_n(scratch.pad[c], count, c == 3 ? layer.opaque : layer.neutral);
   }
@@ -201,11 +202,20 @@ CUDAVISION_WIDE void fill(const Target& target, const Rect& tile, int y, Row (&b
       for (int c = 0; c < 3; ++c) below[c][i] = target.checker[c];
 }
 
-/// The mean of a chroma component over pairs of columns, and over two rows if there are two.
-void means(const Rect& tile, bool two_rows, int c, const Scratch& scratch, Row& to) {
+/// The mean of a chroma component over 2^shift columns, and over two rows if there are two.
+void means(const Rect& tile, bool two_rows, int c, int shift, const Scratch& scratch, Row& to) {
   const float *const top = scratch.below[0][c], *const bottom = scratch.below[1][c];
   const int pairs = tile.width / 2;
   const auto of = [&](int i) { return two_rows ? (top[i] + bottom[i]) * 0.5f : top[i]; };
+  if (shift == 2) {
+    for (int i = 0; i < subsampled(tile.width, 2); ++i) {
+      const int end = std::min(4 * i + 4, tile.width);
+      float sum = 0;
+      for (int x = 4 * i; x < end; ++x) sum += of(x);
+      to[i] = sum / float(end - 4 * i);
+    }
+    return;
+  }
   for (int i = 0; i < pairs; ++i) to[i] = (of(2 * i) + of(2 * i + 1)) * 0.5f;
   if (tile.width % 2) to[pairs] = of(2 * pairs);
 }
@@ -221,7 +231,7 @@ CUDAVISION_WIDE void write(const Target& target, const Rect& tile, Scratch& scra
       if (c == 4)
         std::fill_n(samples, width, target.max);
       else if (!full_size)
-        means(tile, tile.height > 1, c, scratch, samples);
+        means(tile, tile.height > 1, c, channel.shift_x, scratch, samples);
       with_step(target.sample_bytes, channel.step, [&](auto sample, auto step) {
         store<decltype(sample), step()>(samples, width, target.shift,
                                         channel.data + ((tile.y >> channel.shift_y) + row) * channel.pitch +
@@ -234,10 +244,11 @@ CUDAVISION_WIDE void write(const Target& target, const Rect& tile, Scratch& scra
 }  // namespace
 
 void find_column_taps(const Layer& layer, LayerTaps& taps) {
-  for (int shift = 0; shift <= layer.channels[1].shift_x; ++shift) {
-    taps[shift].resize(std::size_t(layer.visible.width));
+  const int grids = layer.channels[1].shift_x > 0 ? 2 : 1;
+  for (int chroma = 0; chroma < grids; ++chroma) {
+    taps[chroma].resize(std::size_t(layer.visible.width));
     for (int i = 0; i < layer.visible.width; ++i)
-      taps[shift][i] = taps_of(layer.sampling, layer.across[shift], layer.visible.x + i - layer.place.x);
+      taps[chroma][i] = taps_of(layer.sampling, layer.across[chroma], layer.visible.x + i - layer.place.x);
   }
 }
 

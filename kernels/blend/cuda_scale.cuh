@@ -216,8 +216,8 @@ enum class Shape {
   gray,     ///< one sample
   triples,  ///< RGB
   pixels,   ///< four bytes
-  pairs,    ///< NV12, NV21: chroma is subsampled
-  planes,   ///< three planes; chroma may be subsampled
+  pairs,    ///< NV12, NV16 …: interleaved chroma, which is subsampled where layers are scaled
+  planes,   ///< three planes, and a plane of alpha where layers are only copied; chroma may be subsampled
 };
 
 /// Scales a layer. `odd`: without subsampled chroma.
@@ -291,7 +291,7 @@ template <typename F>
 void with_shape(const Target& target, F&& f) {
   const Channel(&channels)[4] = target.channels;
   if (target.gray) return f(std::integral_constant<Shape, Shape::gray>());
-  if (channels[0].step == 4 || channels[3].data) return f(std::integral_constant<Shape, Shape::pixels>());
+  if (channels[0].step >= 4) return f(std::integral_constant<Shape, Shape::pixels>());
   if (channels[0].step == 3) return f(std::integral_constant<Shape, Shape::triples>());
   if (channels[1].step == 2 && channels[0].step == 1) return f(std::integral_constant<Shape, Shape::pairs>());
   f(std::integral_constant<Shape, Shape::planes>());

@@ -124,7 +124,8 @@ std::optional<PairLaunch> schedule_pair(const Geometry& geometry, const Target& 
   const FormatInfo& format = info(geometry.format);
   const Layer *above = nullptr, *below = nullptr;
   if (format.depth > 8 || !find_pair(geometry, target, layers, above, below)) return {};
-  const bool pixels = target.alpha || target.padding.data, nv = format.planes == 2;
+  const bool pixels = format.sets[0].channels == 4, nv = format.is_semi_planar() && format.is_420();
+  if (format.alpha_set() >= 0) return {};
   const bool even_nv = nv && target.width % 2 == 0 && target.height % 2 == 0, operates = operates_on_rgb(above->op);
   const auto operating = operates ? operating_kernel(target, *above, pixels, even_nv) : std::nullopt;
   if (operates ? !operating : above->keyed && !pixels && !even_nv && !target.gray) return {};

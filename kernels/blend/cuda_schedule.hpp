@@ -86,7 +86,7 @@ struct PairPlane {
 
 /// Parameters of a pair kernel.
 struct PairJob {
-  PairPlane planes[3];
+  PairPlane planes[max_planes];
   int plane_count;
   int total;     ///< threads that have work: one for each chunk
   float weight;  ///< of the upper picture

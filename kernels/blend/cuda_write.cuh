@@ -40,7 +40,7 @@ __device__ __forceinline__ void write_packed(const Target& target, const Limits&
 }
 
 /// Writes the mean of the pixels that share a chroma sample: it halves first down, then across.
-/// The neighboring lane holds the other column.
+/// The neighboring lanes hold the other columns.
 template <typename T>
 __device__ __forceinline__ void write_chroma(const Target& target, const Limits& limits, const int (&x)[columns],
                                              const int (&y)[rows], const Samples& d) {
@@ -53,11 +53,16 @@ __device__ __forceinline__ void write_chroma(const Target& target, const Limits&
       for (int c = 1; c < 3; ++c) {
         float mean = d[i][j][c];
         if (target.shift_y && y[1] < limits.bottom) mean = (mean + d[1][j][c]) * 0.5f;
-        if (target.shift_x) {
+        if (target.shift_x == 2) {
+          float sum = x[j] < limits.right ? mean : 0;
+          sum += __shfl_xor_sync(~0u, sum, 1);
+          sum += __shfl_xor_sync(~0u, sum, 2);
+          mean = sum / float(min(limits.right - (x[j] & ~3), 4));
+        } else if (target.shift_x) {
           const float other = __shfl_xor_sync(~0u, mean, 1);
           if (x[j] + 1 < limits.right) mean = (mean + other) * 0.5f;
         }
-        if (x[j] < limits.right && y[i] < limits.bottom && !(target.shift_x && x[j] % 2))
+        if (x[j] < limits.right && y[i] < limits.bottom && !(x[j] & ((1 << target.shift_x) - 1)))
           store<T>(target, target.channels[c], x[j], y[i], mean);
       }
   }

@@ -129,10 +129,12 @@ void set_colors(const Key& key, const ColorCoding& in, const ColorCoding& out, L
 /// Whether the samples of a layer with `source`, `over` or `add` can be laid over composed
 /// bytes. All other fields are set.
 bool is_direct(const FormatInfo& format, const Target& target, const Layer& layer) {
-  const bool pixels = format.sets[0].channels == 4, pairs = format.planes == 2;
+  const bool pixels = format.sets[0].channels == 4, pairs = format.is_semi_planar();
   if (layer.format != format.format || format.depth > 8 || format.sets[0].shares_plane() || layer.keyed ||
       !layer.identity)
     return false;
+  // Kernels halve Cb and Cr that are interleaved, and no plane has a quarter of the width or alpha.
+  if (target.shift_x > 1 || (pairs && target.shift_x != 1) || format.alpha_set() >= 0) return false;
   if (pixels && !(layer.packed.data && target.packed.data)) return false;
   if (!layer.hides && !(pixels && target.alpha && layer.op == Operator::over)) return false;
   const auto aligned = [](const Channel(&c)[4]) { return aligned_to(std::min(c[1].data, c[2].data), c[1].pitch, 2); };
@@ -213,7 +215,7 @@ void set_frame(const Image& dst, const ColorCoding& out, const Background& backg
 bool resolve(const Pad& pad, const Image& src, const ColorCoding& out, const Target& target, Division division,
              Layer& layer) {
   if (pad.alpha == 0 || pad.place.empty()) return false;
-  const Geometry& geometry = pad.src.geometry;
+  const Geometry& geometry = src.geometry;
   const ColorCoding in(geometry.format, pad.color.matrix, pad.color.limited);
   const int max = in.format.max_value();
   layer = {};

@@ -10,6 +10,7 @@
 #include "kernels/convolve/plan.hpp"
 #include "kernels/core/backend.hpp"
 #include "kernels/core/guard.hpp"
+#include "kernels/core/packing.hpp"
 
 namespace cudavision::convolve {
 namespace {
@@ -212,7 +213,7 @@ Result<Plan> resolve(const Params& params, const Geometry& geometry) {
 
 Result<std::unique_ptr<Filter>> make(const Params& params, const Geometry& geometry, Backend backend) {
   return guarded([&]() -> Result<std::unique_ptr<Filter>> {
-    auto plan = resolve(params, geometry);
+    auto plan = resolve(params, unpacked(geometry));
     if (!plan.ok()) return plan.error();
     return on_backend(
         backend, [&]() { return make_cuda(std::move(plan.value())); },

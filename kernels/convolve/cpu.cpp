@@ -149,8 +149,8 @@ class CpuConvolve final : public cpu::CpuFilter {
 
   Plan plan_;
   double max_ = 255;
-  std::array<double, 3> before_{}, after_{};
-  std::array<bool, 3> chroma_{};
+  std::array<double, max_sets> before_{}, after_{};
+  std::array<bool, max_sets> chroma_{};
   bool small_ = false;   ///< small_kernel() computes it
   bool direct_ = false;  ///< one OpenCV call, from bytes to bytes
   int sum_depth_ = CV_32F;

@@ -32,7 +32,7 @@ class Convolve : public cuda::CudaFilter {
  public:
   /// `params`: with the weights. `scale`: a factor of the sums, in addition to Plan::scale.
   Convolve(Plan plan, const Schedule& schedule, const void* kernel, const P& params, double scale)
-      : CudaFilter(plan.geometry),
+      : CudaFilter(plan.geometry, plan.filter_alpha),
         plan_(std::move(plan)),
         schedule_(schedule),
         kernel_(kernel),
@@ -59,20 +59,33 @@ class Convolve : public cuda::CudaFilter {
   }
 
  protected:
+  /// A plane of alpha is computed by a launch of its own: kernels have three jobs.
   Status filter(const Image& src, const Image& dst, const SetRects& rects, Queue queue) override {
     const FormatInfo& format = info(plan_.geometry.format);
+    const Status status = launch(src, dst, rects, 0, format.color_sets(), queue);
+    return status.ok() && format.alpha_set() >= 0 ? launch(src, dst, rects, format.alpha_set(), format.set_count, queue)
+                                                  : status;
+  }
+
+ private:
+  /// Computes the sets from `begin` to `end`, at most three.
+  Status launch(const Image& src, const Image& dst, const SetRects& rects, int begin, int end, Queue queue) {
+    const FormatInfo& format = info(plan_.geometry.format);
+    SetRects of_launch{};
+    for (int i = begin; i < end; ++i) of_launch[i] = rects[i];
     StripHeight strip;
-    if (schedule_.family == Family::matrix_strip) strip = strip_height(schedule_, format, rects, resident_blocks_);
-    if (schedule_.family == Family::matrix_tile) strip = tiles_height(schedule_, format, rects, resident_blocks_);
+    if (schedule_.family == Family::matrix_strip) strip = strip_height(schedule_, format, of_launch, resident_blocks_);
+    if (schedule_.family == Family::matrix_tile) strip = tiles_height(schedule_, format, of_launch, resident_blocks_);
     int blocks = 0;
     for (int i = 0; i < 3; ++i) {
       auto& job = params_.jobs[i];
-      job.first_block = i < format.set_count ? blocks : INT_MAX;
-      if (i >= format.set_count || rects[i].empty()) continue;
-      job.view = cuda::make_view(src, dst, i, rects[i], plan_.border, plan_.border_value, plan_.filter_alpha);
-      const Cut pieces = cut(schedule_, format, format.sets[i].channels, rects[i], strip);
-      set_common(job, format.sets[i]);
-      set_own(job, pieces, src.planes[format.sets[i].plane], dst.planes[format.sets[i].plane]);
+      const int set = begin + i;
+      job.first_block = set < end ? blocks : INT_MAX;
+      if (set >= end || rects[set].empty()) continue;
+      job.view = cuda::make_view(src, dst, set, rects[set], plan_.border, plan_.border_value, plan_.filter_alpha);
+      const Cut pieces = cut(schedule_, format, format.sets[set].channels, rects[set], strip);
+      set_common(job, format.sets[set]);
+      set_own(job, pieces, src.planes[format.sets[set].plane], dst.planes[format.sets[set].plane]);
       blocks += pieces.blocks();
     }
     if (blocks == 0) return {};
@@ -81,7 +94,6 @@ class Convolve : public cuda::CudaFilter {
                        "cannot launch the convolution");
   }
 
- private:
   /// Fills in the fields of a job that all kernels use.
   template <typename Acc>
   void set_common(Job<Acc>& job, const ChannelSet& set) const {

@@ -3,9 +3,12 @@
 
 #include "kernels/core/backend.hpp"
 #include "kernels/core/packed.hpp"
+#include "kernels/core/packing.hpp"
 
 namespace cudavision {
 namespace {
+
+bool is_packed(const Image& image) { return info(image.geometry.format).packing; }
 
 bool at_odd_addresses(const Image& image) {
   if (info(image.geometry.format).sample_bytes() == 1) return false;
@@ -41,8 +44,8 @@ void lay_out(Image& image, void* memory) {
 }  // namespace
 
 Result<Image> AlignedPicture::write(const Image& image) {
-  if (!at_odd_addresses(image)) return image;
-  return allocate(image.geometry);
+  if (is_packed(image) || at_odd_addresses(image)) return allocate(unpacked(image.geometry));
+  return image;
 }
 
 Result<Image> AlignedPicture::allocate(const Geometry& geometry) {
@@ -60,23 +63,29 @@ Result<Image> AlignedPicture::allocate(const Geometry& geometry) {
 
 Result<Image> AlignedPicture::read(const Image& image, Queue queue) {
   auto copy = write(image);
-  if (copy.ok() && at_odd_addresses(image))
-    if (Status status = copy_picture(backend_, image, copy.value(), queue); !status.ok()) return status;
-  return copy;
+  if (!copy.ok()) return copy;
+  Status status;
+  if (is_packed(image))
+    status = unpack(backend_, image, copy.value(), queue);
+  else if (at_odd_addresses(image))
+    status = copy_picture(backend_, image, copy.value(), queue);
+  return status.ok() ? copy : Result<Image>(status);
 }
 
 Status AlignedPicture::finish(const Image& image, Queue queue) {
-  if (at_odd_addresses(image)) {
-    Image copy{image.geometry, {}};
+  if (is_packed(image) || at_odd_addresses(image)) {
+    Image copy{unpacked(image.geometry), {}};
     lay_out(copy, memory_.get());
+    if (is_packed(image)) return pack(backend_, copy, image, queue);
     if (Status status = copy_picture(backend_, copy, image, queue); !status.ok()) return status;
   }
   return fill_padding(backend_, image, queue);
 }
 
-Status copy_picture(Backend backend, const Image& from, const Image& to, Queue queue) {
+Status copy_picture(Backend backend, const Image& from, const Image& to, Queue queue, int first_plane) {
   return on_backend(
-      backend, [&] { return copy_picture_cuda(from, to, queue); }, [&] { return copy_picture_cpu(from, to); });
+      backend, [&] { return copy_picture_cuda(from, to, queue, first_plane); },
+      [&] { return copy_picture_cpu(from, to, first_plane); });
 }
 
 }  // namespace cudavision

@@ -10,16 +10,16 @@
 namespace cudavision {
 
 /// Gives the backends pictures whose samples they can access as words. A picture with 16-bit samples at odd addresses
-/// is copied to memory of the backend. This memory is reused for the next picture, and grows if that picture is larger.
-/// Any other picture is used in place.
+/// is copied to memory of the backend, and a picture of a packed format (FormatInfo::packing) is unpacked there. This
+/// memory is reused for the next picture, and grows if that picture is larger. Any other picture is used in place.
 class AlignedPicture {
  public:
   explicit AlignedPicture(Backend backend) : backend_(backend) {}
 
   /// The picture to read from. Errors: resource.
   Result<Image> read(const Image& image, Queue queue);
-  /// The picture to write all samples to; finish() then completes `image`: it copies them there if needed, and fills
-  /// the padding of packed 4:2:2. Errors: resource.
+  /// The picture to write all samples to; finish() then completes `image`: it copies or packs them there if needed, and
+  /// fills the padding of packed 4:2:2. Errors: resource.
   Result<Image> write(const Image& image);
   Status finish(const Image& image, Queue queue);
   /// A picture in this memory, for use besides the frames. Errors: resource.
@@ -31,12 +31,12 @@ class AlignedPicture {
   std::size_t bytes_ = 0;  ///< of memory_
 };
 
-/// Copies all planes, bit for bit. Does not wait for CUDA.
-Status copy_picture(Backend backend, const Image& from, const Image& to, Queue queue);
+/// Copies the planes from the first one on, bit for bit. Does not wait for CUDA.
+Status copy_picture(Backend backend, const Image& from, const Image& to, Queue queue, int first_plane = 0);
 
 // What each backend provides for this.
-Status copy_picture_cuda(const Image& from, const Image& to, Queue queue);
-Status copy_picture_cpu(const Image& from, const Image& to);
+Status copy_picture_cuda(const Image& from, const Image& to, Queue queue, int first_plane);
+Status copy_picture_cpu(const Image& from, const Image& to, int first_plane);
 Result<std::shared_ptr<void>> picture_memory_cuda(std::size_t bytes);
 Result<std::shared_ptr<void>> picture_memory_cpu(std::size_t bytes);
 

@@ -17,7 +17,7 @@ int clipped_end(int begin, int extent) {
 
 class Copy final : public Filter {
  public:
-  using Filter::Filter;
+  Copy(const Geometry& geometry, Backend backend) : Filter(geometry, backend, true) {}
 
  private:
   Status begin(const Image&, const Region& region, Queue) override {
@@ -81,6 +81,12 @@ Status Filter::submit(const Image& src, const Image& dst, const Region& region, 
   });
 }
 
+/// The rectangles that filter() gets.
+SetRects Filter::computed(SetRects rects) const {
+  if (copies_alpha_) rects[std::size_t(info(geometry_.format).alpha_set())] = {};
+  return rects;
+}
+
 Status Filter::run(const Image& src, const Image& dst, const Region& region, Queue queue) {
   if (region.mode == Region::Mode::inside && region.empty()) return copy_frame(src, dst, queue);
   if (Status status = find_shapes(region); !status.ok()) return status;
@@ -90,7 +96,10 @@ Status Filter::run(const Image& src, const Image& dst, const Region& region, Que
     return status.ok() ? filter_parts(src, dst, parts_, queue) : status;
   }
   box_ = {0, 0, geometry_.width, geometry_.height};
-  const Status status = filter(src, dst, whole_frame(geometry_), queue);
+  if (copies_alpha_)
+    if (Status status = copy_picture(backend_, src, dst, queue, info(geometry_.format).planes - 1); !status.ok())
+      return status;
+  const Status status = filter(src, dst, computed(whole_frame(geometry_)), queue);
   return status.ok() && region.mode == Region::Mode::outside ? restore_inside(src, dst, queue) : status;
 }
 
@@ -112,7 +121,7 @@ Status Filter::find_shapes(const Region& region) {
 
 Status Filter::filter_parts(const Image& src, const Image& dst, const std::vector<Part>& parts, Queue queue) {
   for (const Part& part : parts) {
-    const SetRects rects = set_rects(geometry_, part.box, Coverage::inner);
+    const SetRects rects = computed(set_rects(geometry_, part.box, Coverage::inner));
     box_ = part.box;
     Status status;
     if (!part.cut) {

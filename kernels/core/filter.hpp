@@ -28,7 +28,7 @@ struct Region {
 inline constexpr int max_outline_corners = 256;
 
 /// A rectangle for each channel set of a format, in samples of that set's grid.
-using SetRects = std::array<Rect, 3>;
+using SetRects = std::array<Rect, max_sets>;
 
 /// Which samples of a subsampled grid belong to a shape in pixels.
 enum class Coverage {
@@ -41,8 +41,15 @@ struct Outline;  // kernels/core/outline.hpp
 /// One plan serves one stream at a time.
 class Filter {
  public:
-  Filter(const Geometry& geometry, Backend backend)
-      : geometry_(geometry), backend_(backend), src_(backend), dst_(backend), part_(backend) {}
+  /// `filter_alpha`: whether filter() computes a plane of alpha. Otherwise the plane is copied here, and its rectangle
+  /// is empty for filter().
+  Filter(const Geometry& geometry, Backend backend, bool filter_alpha = false)
+      : geometry_(geometry),
+        backend_(backend),
+        copies_alpha_(!filter_alpha && info(geometry.format).alpha_set() >= 0),
+        src_(backend),
+        dst_(backend),
+        part_(backend) {}
   virtual ~Filter() = default;
   Filter(const Filter&) = delete;
   Filter& operator=(const Filter&) = delete;
@@ -84,11 +91,13 @@ class Filter {
 
  private:
   Status run(const Image& src, const Image& dst, const Region& region, Queue queue);
+  SetRects computed(SetRects rects) const;
   Status find_shapes(const Region& region);
   Status restore_inside(const Image& src, const Image& dst, Queue queue);
 
   Geometry geometry_;
   Backend backend_;
+  bool copies_alpha_;
   AlignedPicture src_, dst_, part_;  ///< part_: the box of an ellipse or a polygon, before the shape is cut out of it
   Rect box_;
   std::vector<Part> parts_;  ///< of the region, kept for its memory

@@ -13,6 +13,10 @@ enum class Format : std::uint8_t {
   GRAY8, RGB, BGR, RGBA, BGRA, ARGB, ABGR, RGBx, BGRx, xRGB, xBGR,
   NV12, NV21, I420, YV12, Y42B, Y444, YUY2, UYVY, RGBP, BGRP, GBR,
   GRAY16_LE, P010_10LE, P016_LE, I420_10LE, I422_10LE, Y444_10LE, Y444_16LE, RGBA64_LE, ARGB64_LE,
+  NV16, NV61, NV24, Y41B, YVYU, VYUY, GBRA, A420, A444,
+  P012_LE, I420_12LE, I422_12LE, Y444_12LE, GBR_10LE, GBR_12LE, GBR_16LE, BGRA64_LE, ABGR64_LE, GRAY10_LE16,
+  GBRA_10LE, GBRA_12LE, A420_10LE, A422_10LE, A444_10LE, A444_12LE, A444_16LE,
+  v308, AYUV, VUYA, AYUV64, Y210, Y212_LE, Y412_LE, RGB10A2_LE, BGR10A2_LE, v210,
 };
 // clang-format on
 
@@ -30,9 +34,12 @@ enum class Role : std::uint8_t {
 };
 inline constexpr int role_count = 8;  ///< all roles except `other`
 
+inline constexpr int max_sets = 4;    ///< channel sets of a format
+inline constexpr int max_planes = 4;  ///< planes of a format
+
 /// Interleaved channels that share one sampling grid and are processed together. NV12 has two sets (Y; Cb and Cr), RGBA
-/// one, I420 three. In packed 4:2:2 two sets share one plane: YUY2 is the set (Y, other) of full width and the set
-/// (other, Cb, other, Cr) of half width.
+/// one, I420 three, A420 four. In packed 4:2:2 two sets share one plane: YUY2 is the set (Y, other) of full width and
+/// the set (other, Cb, other, Cr) of half width.
 struct ChannelSet {
   std::uint8_t plane;             ///< index into Image::planes
   std::uint8_t channels;          ///< interleaved samples per pixel of the grid, 1–4
@@ -47,15 +54,34 @@ struct ChannelSet {
   }
 };
 
+/// How the samples of a group of pixels lie in its words, which are little-endian.
+struct Packing {
+  /// A sample. The fields of a plane stand in the order of its samples. A field of fewer bits than the format's depth
+  /// (alpha of RGB10A2_LE) is scaled: its greatest value is the greatest sample.
+  struct Field {
+    std::uint8_t plane, word, bit, bits;
+  };
+
+  Format unpacked;                          ///< planar, of the same size and depth; its samples are not shifted
+  std::uint8_t word_bytes;                  ///< 1, 2 or 4
+  std::uint8_t words, pixels, field_count;  ///< of a group
+  std::array<Field, 12> fields;
+
+  constexpr int group_bytes() const { return words * word_bytes; }
+};
+
 struct FormatInfo {
   Format format;
   const char* name;        ///< as in GStreamer caps
   std::uint8_t depth;      ///< significant bits of a sample, 8–16; samples are 0 … 2^depth − 1
   std::uint8_t shift;      ///< unused low bits of the stored word (P010: 6), zero on output
-  std::uint8_t planes;     ///< 1–3
-  std::uint8_t set_count;  ///< 1–3
-  std::array<ChannelSet, 3> sets;
+  std::uint8_t planes;     ///< 1–4; the alpha plane is the last one
+  std::uint8_t set_count;  ///< 1–4
+  std::array<ChannelSet, max_sets> sets;
   std::uint8_t cuda_since;  ///< minor version of the first libgstcuda 1.x that can allocate this format; 0: none can
+  /// nullptr, or how pixels are packed in words that no kernel reads. Such a picture is unpacked before an operation
+  /// and packed after it (see packing.hpp); depth, shift and sets are then of the unpacked picture.
+  const Packing* packing = nullptr;
 
   int sample_bytes() const { return depth > 8 ? 2 : 1; }
   int max_value() const { return (1 << depth) - 1; }
@@ -72,9 +98,23 @@ struct FormatInfo {
   bool is_yuv() const { return has(Role::cb); }
   bool is_gray() const { return !is_rgb() && !is_yuv(); }
   bool has_alpha() const { return has(Role::alpha); }
+
+  // The layout. Kernels are chosen by these, and never by the number of planes.
+  /// Each component has a plane of its own.
+  bool is_planar() const { return sets[0].channels == 1 && (set_count == 1 || sets[1].channels == 1); }
+  bool is_planar_rgb() const { return is_rgb() && is_planar(); }
+  /// Y, and a plane of Cb and Cr.
+  bool is_semi_planar() const { return sets[0].channels == 1 && set_count == 2; }
+  bool is_420() const { return is_yuv() && sets[1].shift_x == 1 && sets[1].shift_y == 1; }
+  /// The set of a plane of alpha, which is the last one; −1: there is none.
+  int alpha_set() const {
+    return sets[set_count - 1].channels == 1 && sets[set_count - 1].roles[0] == Role::alpha ? set_count - 1 : -1;
+  }
+  /// How many sets have colours: all but a plane of alpha.
+  int color_sets() const { return set_count - (alpha_set() >= 0); }
 };
 
-inline constexpr int format_count = 31;
+inline constexpr int format_count = 67;
 
 /// All formats, in the order of the enum.
 const std::array<FormatInfo, format_count>& formats();

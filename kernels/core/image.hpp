@@ -54,6 +54,9 @@ struct PlaneExtent {
 };
 inline PlaneExtent extent(const Geometry& geometry, int plane) {
   const FormatInfo& format = info(geometry.format);
+  if (format.packing)
+    return {std::size_t(divide_up(geometry.width, format.packing->pixels)) * format.packing->group_bytes(),
+            geometry.height};
   PlaneExtent extent;
   for (int i = 0; i < format.set_count; ++i) {
     if (format.sets[i].plane != plane) continue;
@@ -79,7 +82,7 @@ inline bool aligned_to(const void* data, std::ptrdiff_t pitch, int alignment) {
 /// A picture in host or device memory. Does not own it.
 struct Image {
   Geometry geometry;
-  std::array<Plane, 3> planes{};
+  std::array<Plane, max_planes> planes{};
 };
 
 }  // namespace cudavision

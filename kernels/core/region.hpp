@@ -6,7 +6,7 @@
 namespace cudavision {
 
 /// Disjoint rectangles for each channel set of a format, in samples of that set's grid.
-using SetPieces = std::array<std::vector<Rect>, 3>;
+using SetPieces = std::array<std::vector<Rect>, max_sets>;
 
 /// Splits the samples of a region into pieces, so that each sample is in exactly one piece even if the shapes overlap.
 /// These are the same samples that Filter computes. Inside: a sample whose pixels all lie in one of the shapes

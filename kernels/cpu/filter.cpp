@@ -6,6 +6,7 @@
 
 #include "kernels/core/luma.hpp"
 #include "kernels/core/outline.hpp"
+#include "kernels/core/packing.hpp"
 #include "kernels/core/sample.hpp"
 
 namespace cudavision::cpu {
@@ -176,7 +177,7 @@ void SetAccess::copy(const cv::Mat& in, cv::Mat out) const {
 }
 
 CpuFilter::CpuFilter(const Geometry& geometry, Border border, const BorderValue& border_value, bool filter_alpha)
-    : Filter(geometry, Backend::cpu), scratch_(std::size_t(std::max(1, cv::getNumThreads()))) {
+    : Filter(geometry, Backend::cpu, filter_alpha), scratch_(std::size_t(std::max(1, cv::getNumThreads()))) {
   const FormatInfo& format = info(geometry.format);
   for (int i = 0; i < format.set_count; ++i)
     access_[i] = SetAccess(format, format.sets[i], border, border_value, filter_alpha);
@@ -241,8 +242,8 @@ void CpuFilter::for_strips(const Rect& rect, int channels, int overlap,
 
 namespace cudavision {
 
-Status copy_picture_cpu(const Image& from, const Image& to) {
-  for (int plane = 0; plane < info(from.geometry.format).planes; ++plane) {
+Status copy_picture_cpu(const Image& from, const Image& to, int first_plane) {
+  for (int plane = first_plane; plane < info(from.geometry.format).planes; ++plane) {
     const PlaneExtent size = extent(from.geometry, plane);
     const Plane &source = from.planes[plane], &target = to.planes[plane];
     const std::size_t bytes = copied_row(size, source, target);
@@ -250,6 +251,16 @@ Status copy_picture_cpu(const Image& from, const Image& to) {
       std::memcpy(static_cast<char*>(target.data) + y * target.pitch,
                   static_cast<const char*>(source.data) + y * source.pitch, bytes);
   }
+  return {};
+}
+
+Status unpack_cpu(const PackedRows& rows) {
+  cv::parallel_for_({0, rows.rows}, [&](const cv::Range& range) { unpack_rows(rows, range.start, range.end); });
+  return {};
+}
+
+Status pack_cpu(const PackedRows& rows) {
+  cv::parallel_for_({0, rows.rows}, [&](const cv::Range& range) { pack_rows(rows, range.start, range.end); });
   return {};
 }
 

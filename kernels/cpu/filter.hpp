@@ -94,7 +94,7 @@ class CpuFilter : public Filter {
   void for_strips(const Rect& rect, int channels, int overlap, const std::function<void(const Rect&, Scratch&)>& work);
 
  private:
-  std::array<SetAccess, 3> access_;
+  std::array<SetAccess, max_sets> access_;
   std::vector<Scratch> scratch_;
 };
 

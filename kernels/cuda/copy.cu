@@ -22,7 +22,7 @@ struct CopyJob {
 };
 
 struct CopyJobs {
-  CopyJob jobs[3];
+  CopyJob jobs[max_sets];
 };
 
 /// Copies rectangles byte by byte. Regions of interest are small and have any alignment,
@@ -73,8 +73,8 @@ Status CudaFilter::copy_rects(const Image& src, const Image& dst, const SetRects
 
 namespace cudavision {
 
-Status copy_picture_cuda(const Image& from, const Image& to, Queue queue) {
-  for (int plane = 0; plane < info(from.geometry.format).planes; ++plane) {
+Status copy_picture_cuda(const Image& from, const Image& to, Queue queue, int first_plane) {
+  for (int plane = first_plane; plane < info(from.geometry.format).planes; ++plane) {
     const PlaneExtent bytes = extent(from.geometry, plane);
     const Plane &source = from.planes[plane], &target = to.planes[plane];
     Status status = cuda::check(

@@ -31,7 +31,7 @@ struct SetJob {
 };
 
 struct OutlineJobs {
-  SetJob sets[3];
+  SetJob sets[max_sets];
   PackedOutline outline;
   int width, height;  ///< of the picture
   Coverage coverage;
@@ -62,7 +62,7 @@ Kernel kernel_of(const FormatInfo& format) {
 }  // namespace
 
 /// Loads the kernel, so that the first region with a shape does not wait. If that fails, the launch fails and says why.
-CudaFilter::CudaFilter(const Geometry& geometry) : Filter(geometry, Backend::cuda) {
+CudaFilter::CudaFilter(const Geometry& geometry, bool filter_alpha) : Filter(geometry, Backend::cuda, filter_alpha) {
   (void)load_kernel(kernel_of(info(geometry.format)), "cannot load the copy of a shape");
 }
 

@@ -12,7 +12,7 @@ namespace cudavision::cuda {
 /// The base of CUDA filters: copies rectangles and shapes. Plans are made and used while their CUDA context is current.
 class CudaFilter : public Filter {
  public:
-  explicit CudaFilter(const Geometry& geometry);
+  explicit CudaFilter(const Geometry& geometry, bool filter_alpha = false);
 
  protected:
   Status copy_rects(const Image& src, const Image& dst, const SetRects& rects, Queue queue) override;

@@ -25,6 +25,7 @@
 #include "kernels/core/border.hpp"
 #include "kernels/core/image.hpp"
 #include "kernels/core/sample.hpp"
+#include "kernels/cuda/layout.hpp"
 
 namespace cudavision::cuda {
 
@@ -98,28 +99,6 @@ inline SetView make_view(const Image& src, const Image& dst, int index, const Re
   view.dst_aligned = aligned_to(to.data, to.pitch, alignment);
   view.border = border;
   return view;
-}
-
-/// Calls f(sample, first, rest) with a value of the format's sample type and, as integral constants, the channel counts
-/// of its first set and of its other sets. These are the template arguments of a kernel that
-/// processes all sets in one launch.
-template <typename F>
-auto with_layout(const FormatInfo& format, F&& f) {
-  using One = std::integral_constant<int, 1>;
-  using Two = std::integral_constant<int, 2>;
-  using Three = std::integral_constant<int, 3>;
-  using Four = std::integral_constant<int, 4>;
-  const int first = format.sets[0].channels, rest = format.set_count > 1 ? format.sets[1].channels : first;
-  if (format.sample_bytes() == 1) {
-    const std::uint8_t sample{};
-    if (first == 3) return f(sample, Three{}, Three{});
-    if (first == 4) return f(sample, Four{}, Four{});
-    if (first == 2) return f(sample, Two{}, Four{});  // packed 4:2:2
-    return rest == 2 ? f(sample, One{}, Two{}) : f(sample, One{}, One{});
-  }
-  const std::uint16_t sample{};
-  if (first == 4) return f(sample, Four{}, Four{});
-  return rest == 2 ? f(sample, One{}, Two{}) : f(sample, One{}, One{});
 }
 
 #ifdef __CUDACC__

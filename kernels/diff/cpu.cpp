@@ -285,8 +285,8 @@ class CpuDiff final : public Sequence {
     if (bytes_ && frame.compared) return bytes_->compare(frame, begin, end, counted_[0], changed_);
     const FormatInfo& format = info(geometry().format);
     const Params& params = plan().params;
-    cpu::Scratch scratch[3], reference_scratch[3];
-    cv::Mat v[3], r[3];
+    cpu::Scratch scratch[max_sets], reference_scratch[max_sets];
+    cv::Mat v[max_sets], r[max_sets];
     for (int i = 0; i < format.set_count; ++i) {
       if (!compared_[i]) continue;
       const cv::Rect rect = strip_of(analysis(), i, begin, end);
@@ -412,12 +412,12 @@ class CpuDiff final : public Sequence {
     return {};
   }
 
-  std::array<cpu::SetAccess, 3> access_;
-  std::array<bool, 3> compared_{};  ///< whether the set is compared
-  std::array<std::vector<int>, 3> compared_channels_;
-  std::array<cv::Scalar, 3> white_, black_, tint_;
-  std::array<cv::Mat, 3> background_, counted_;     ///< by set; counted_ is empty if all pixels are counted
-  std::vector<std::vector<unsigned char>> memory_;  ///< of the ring
+  std::array<cpu::SetAccess, max_sets> access_;
+  std::array<bool, max_sets> compared_{};  ///< whether the set is compared
+  std::array<std::vector<int>, max_sets> compared_channels_;
+  std::array<cv::Scalar, max_sets> white_, black_, tint_;
+  std::array<cv::Mat, max_sets> background_, counted_;  ///< by set; counted_ is empty if all pixels are counted
+  std::vector<std::vector<unsigned char>> memory_;      ///< of the ring
   std::vector<unsigned char> small_memory_;
   Image small_, small_difference_;  ///< at the size of the analysis, in small_memory_
   std::vector<unsigned char> model_;

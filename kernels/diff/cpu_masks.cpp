@@ -25,12 +25,20 @@ void tint_samples(const cv::Mat& changed, const cv::Scalar& colour, cv::Mat& sho
 cv::Mat any_of(const cv::Mat& mask, int shift_x, int shift_y) {
   if (shift_x == 0 && shift_y == 0) return mask;
   cv::Mat even;  // completes the last samples
-  cv::copyMakeBorder(mask, even, 0, shift_y & mask.rows, 0, shift_x & mask.cols, cv::BORDER_REPLICATE);
+  const int columns = 1 << shift_x;
+  cv::copyMakeBorder(mask, even, 0, shift_y & mask.rows, 0, -mask.cols & (columns - 1), cv::BORDER_REPLICATE);
   cv::Mat any(even.rows >> shift_y, even.cols >> shift_x, CV_8U);
   for (int y = 0; y < any.rows; ++y) {
     const uchar *top = even.ptr(y << shift_y), *bottom = even.ptr((y << shift_y) + shift_y);
     uchar* to = any.ptr(y);
-    for (int x = 0; x < any.cols; ++x) to[x] = top[2 * x] | top[2 * x + 1] | bottom[2 * x] | bottom[2 * x + 1];
+    if (columns == 2) {
+      for (int x = 0; x < any.cols; ++x) to[x] = top[2 * x] | top[2 * x + 1] | bottom[2 * x] | bottom[2 * x + 1];
+      continue;
+    }
+    for (int x = 0; x < any.cols; ++x) {
+      to[x] = 0;
+      for (int i = x * columns; i < (x + 1) * columns; ++i) to[x] |= top[i] | bottom[i];
+    }
   }
   return any;
 }

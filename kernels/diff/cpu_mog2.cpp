@@ -225,7 +225,8 @@ inline void collect(const Job& job, const Channel& channel, int x, int y, int co
       for (int i = 0; i < chunk / 2; ++i) pairs[i] = Pair<T>((pairs[i] & T(~0)) * twice<T>);
     }
   } else {
-    for (int i = 0, at = 0; at < count; ++i, at += 1 << shift_x) words[at] = words[at + shift_x] = row[i * step];
+    for (int i = 0, at = 0; at < count; ++i, at += 1 << shift_x)
+      for (int k = 0; k < 1 << shift_x && at + k < chunk; ++k) words[at + k] = row[i * step];
   }
   std::memset(words.at + count, 0, std::size_t(chunk - count) * sizeof(T));
   for (int i = 0; i < chunk; ++i) samples[i] = sample_of(words[i], shift, max);

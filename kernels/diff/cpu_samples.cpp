@@ -86,8 +86,9 @@ cv::Mat at_pixels(const cv::Mat& samples, const ChannelSet& set, cv::Size pixels
   return all(cv::Rect({0, 0}, pixels));
 }
 
-void clear_shadows(const Shadow& shadow, const FormatInfo& format, const std::array<std::vector<int>, 3>& channels,
-                   const cv::Mat (&v)[3], const cv::Mat (&background)[3], cv::Mat& changed) {
+void clear_shadows(const Shadow& shadow, const FormatInfo& format,
+                   const std::array<std::vector<int>, max_sets>& channels, const cv::Mat (&v)[max_sets],
+                   const cv::Mat (&background)[max_sets], cv::Mat& changed) {
   for (int y = 0; y < changed.rows; ++y) {
     for (int x = 0; x < changed.cols; ++x) {
       if (!changed.at<uchar>(y, x)) continue;

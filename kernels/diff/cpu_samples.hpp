@@ -22,7 +22,8 @@ cv::Mat greatest(const cv::Mat& samples, const std::vector<int>& channels);
 /// The samples of a set, repeated for each of the pixels that they cover.
 cv::Mat at_pixels(const cv::Mat& samples, const ChannelSet& set, cv::Size pixels);
 /// Clears the changed pixels that are in the shadow of the background. channels: of each set, that are compared.
-void clear_shadows(const Shadow& shadow, const FormatInfo& format, const std::array<std::vector<int>, 3>& channels,
-                   const cv::Mat (&v)[3], const cv::Mat (&background)[3], cv::Mat& changed);
+void clear_shadows(const Shadow& shadow, const FormatInfo& format,
+                   const std::array<std::vector<int>, max_sets>& channels, const cv::Mat (&v)[max_sets],
+                   const cv::Mat (&background)[max_sets], cv::Mat& changed);
 
 }  // namespace cudavision::diff

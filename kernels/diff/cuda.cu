@@ -163,7 +163,7 @@ class CudaDiff final : public Sequence {
     p.width = geometry().width;
     p.height = geometry().height;
     p.log2_scale = std::uint8_t(plan().log2_scale());
-    for (int plane = 0; plane < info(geometry().format).planes; ++plane) {
+    for (int plane = 0; plane < schedule_.layout.planes; ++plane) {
       p.planes[plane].row_bytes = picture_row_bytes(geometry(), plane);
       params_.planes[plane].row_bytes = int(small_.planes[plane].pitch);  // own memory
     }
@@ -183,6 +183,10 @@ class CudaDiff final : public Sequence {
   Status compute(const Frame& frame, Queue queue) override {
     if (++stamp_ == 0) ++stamp_;
     stamps_[std::size_t(frame.slot)] = stamp_;
+    const FormatInfo& format = info(geometry().format);
+    if (plan().params.output != Output::none && format.alpha_set() >= 0)
+      if (Status copied = copy_picture_cuda(frame.whole, frame.dst, queue, format.planes - 1); !copied.ok())
+        return copied;
     Status status = find_changes(frame, queue);
     return status.ok() && frame.compared && plan().measures_looks() ? measure_looks(frame, queue) : status;
   }

@@ -28,7 +28,7 @@ void set_rules(KernelParams& p, const Plan& plan, int index) {
     const Role role = set.roles[c];
     if (role == Role::other) continue;
     for (int rgb = 0; rgb < 3; ++rgb)
-      if (int(role) == int(Role::red) + rgb) p.rgb[rgb] = format.set_count == 1 ? c : index;
+      if (int(role) == int(Role::red) + rgb) p.rgb[rgb] = format.is_planar() ? index : c;
     const bool copied = !is_color(role), compared = plan.compares(role);
     const bool about = !copied && (is_chroma(role) || plan.show.mode == Mode::signed_);
     job.any_copied |= copied;
@@ -100,14 +100,14 @@ KernelParams params_of(const Plan& plan, const Schedule& schedule) {
   p.open_radius = std::uint8_t(params.open_radius);
   p.cell_size = std::uint32_t(params.cell_size);
   p.cell_reciprocal = schedule.cell_reciprocal;
-  for (int i = 0; i < format.set_count; ++i) set_rules(p, plan, i);
+  for (int i = 0; i < format.color_sets(); ++i) set_rules(p, plan, i);
   return p;
 }
 
 void set_planes(KernelParams& p, const Plan& plan, const Layout& l, const Frame& frame) {
   const int pixels = strip_pixels(l.channels0, l.sample_bytes);
   int strips = p.width / pixels;
-  for (int plane = 0; plane < info(plan.geometry.format).planes; ++plane) {
+  for (int plane = 0; plane < l.planes; ++plane) {
     PlaneJob& job = p.planes[plane];
     set_plane(job, plan, frame, plane);
     const int channels = plane ? l.channels1 : l.channels0, shift = plane ? l.shift_x : 0;

@@ -20,7 +20,7 @@
 // Where to change what:
 //   another border         the opening: cuda_open.cu (nothing erodes or dilates from beyond the frame); comparing has
 //                          no border
-//   another sample type    cuda_schedule.cpp (layout_of), with_shape() in cuda_shape.cuh, words: cuda_values.cuh and
+//   another sample type    cuda_schedule.cpp (layout_of), with_shape() in cuda_shapes.hpp, words: cuda_values.cuh and
 //                          cuda_masks.cuh
 //   another block shape    cuda_tuning.hpp (tile_rows, strip_bytes), strip_pixels() and strip_rows() in
 //                          cuda_schedule.hpp

@@ -60,6 +60,13 @@ __device__ __forceinline__ unsigned even_of(unsigned bits) {
   return (bits | bits >> 4) & 0x00ff;
 }
 
+/// Bit i of the low 4: whether any of the bits 4i … 4i + 3 is set.
+__device__ __forceinline__ unsigned fours_of(unsigned bits) {
+  bits |= bits >> 1;
+  bits = (bits | bits >> 2) & 0x1111;
+  return (bits | bits >> 3 | bits >> 6 | bits >> 9) & 15;
+}
+
 /// Selector for __byte_perm that repeats the value of each pixel (in two words) for its channels: word w of a quad of C
 /// interleaved channels.
 template <typename T, int C>
@@ -84,8 +91,10 @@ __device__ __forceinline__ void expand_piece(const KernelParams& p, const unsign
   if constexpr (!P::first) {
     bits = rows[0] | rows[S::rows - 1];
     if (S::shift_x == 1) bits = P::C == 1 ? even_of(pairs_of(bits)) : pairs_of(bits);
+    if (S::shift_x == 2) bits = fours_of(bits);
   }
-  constexpr int C = P::first ? P::C : 1;  // interleaved Cb and Cr are as many samples as pixels
+  // Interleaved Cb and Cr of half width are as many samples as pixels.
+  constexpr int C = P::first || S::shift_x == 0 ? P::C : 1;
 #pragma unroll
   for (int q = 0; q < N / (C * W); ++q) {
     std::uint32_t values[W];

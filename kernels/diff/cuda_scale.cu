@@ -74,7 +74,7 @@ Scaling scaling_of(const Plan& plan, const Image& small, const Image& whole, boo
   job.log2_scale = plan.log2_scale();
   job.shift = format.shift;
   job.max = format.max_value();
-  for (int i = 0; i < format.set_count; ++i) {
+  for (int i = 0; i < format.color_sets(); ++i) {
     const ChannelSet& set = format.sets[i];
     const Rect of_whole = plan.geometry.grid(set), of_small = plan.analysis.grid(set);
     for (int c = 0; c < set.channels; ++c) {

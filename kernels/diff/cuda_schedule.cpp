@@ -9,8 +9,8 @@ namespace cudavision::diff {
 Layout layout_of(const FormatInfo& format) {
   const ChannelSet &first = format.sets[0], &rest = format.sets[1];
   const int bytes = format.sample_bytes();
-  if (first.channels > 1 || format.set_count == 1) return {bytes, first.channels, 1, 1, 0, 0};
-  return {bytes, 1, rest.channels, format.set_count, rest.shift_x, rest.shift_y};
+  if (first.channels > 1 || format.color_sets() == 1) return {bytes, first.channels, 1, 1, 0, 0};
+  return {bytes, 1, rest.channels, format.color_sets(), rest.shift_x, rest.shift_y};
 }
 
 int slots_along(int pixels, int cell_size) {
@@ -33,9 +33,9 @@ Tiles tiles_of(const Geometry& picture, int width, int rows, int cell_size) {
   return tiles;
 }
 
-/// Whether a format has channels that are copied to the output.
+/// Whether kernels copy channels to the output, which lie beside those with colours.
 bool has_copied(const FormatInfo& format) {
-  for (int i = 0; i < format.set_count; ++i)
+  for (int i = 0; i < format.color_sets(); ++i)
     for (int c = 0; c < format.sets[i].channels; ++c)
       if (const Role role = format.sets[i].roles[c]; role != Role::other && !is_color(role)) return true;
   return false;

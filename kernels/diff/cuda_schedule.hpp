@@ -12,7 +12,8 @@
 namespace cudavision::diff {
 
 /// How the planes of a format lie to each other, which shapes a kernel. Plane 0 has channels0 interleaved channels (2:
-/// packed 4:2:2), each other plane has channels1 and is subsampled by the shifts.
+/// packed 4:2:2), each other plane has channels1 and is subsampled by the shifts. A plane of alpha is not among them:
+/// no kernel reads it.
 struct Layout {
   int sample_bytes, channels0, channels1, planes, shift_x, shift_y;
 };

@@ -122,7 +122,15 @@ __device__ __forceinline__ void greatest(const KernelParams& p, const Strip<S>& 
           for (int c = 1; c < C; ++c) value = greater<T>(value, quad.word[c][w]);
         }
         const int at = q * W + w;
-        if constexpr (S::planes > 1 && S::shift_x == 0) {
+        if constexpr (S::channels1 == 2 && S::planes > 1 && S::shift_x == 0) {
+          static_assert(sizeof(T) == 1);
+          const std::uint32_t low = d.rest[0][2 * at], high = d.rest[0][2 * at + 1];
+          value = greater<T>(value, greater<T>(__byte_perm(low, high, 0x6420), __byte_perm(low, high, 0x7531)));
+        } else if constexpr (S::planes > 1 && S::shift_x == 2) {
+          static_assert(sizeof(T) == 1);
+          const std::uint32_t both = greater<T>(d.rest[0][at / 4], d.rest[1][at / 4]);
+          value = greater<T>(value, __byte_perm(both, 0, 0x1111 * (at % 4)));
+        } else if constexpr (S::planes > 1 && S::shift_x == 0) {
 #pragma unroll
           for (int k = 0; k < S::planes - 1; ++k) value = greater<T>(value, d.rest[k][at]);
         } else if constexpr (S::channels1 == 2 && S::planes > 1) {

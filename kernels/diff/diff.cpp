@@ -6,6 +6,7 @@
 
 #include "kernels/core/backend.hpp"
 #include "kernels/core/guard.hpp"
+#include "kernels/core/packing.hpp"
 #include "kernels/diff/plan.hpp"
 
 namespace cudavision::diff {
@@ -74,7 +75,7 @@ bool Plan::luma_of_rgb() const { return params.luma_only && info(geometry.format
 
 Image FrameLayout::at(const Geometry& geometry, void* memory) const {
   Image image{geometry, {}};
-  for (std::size_t plane = 0; plane < 3; ++plane)
+  for (std::size_t plane = 0; plane < pitch.size(); ++plane)
     if (pitch[plane] > 0) image.planes[plane] = {static_cast<unsigned char*>(memory) + offset[plane], pitch[plane]};
   return image;
 }
@@ -314,7 +315,7 @@ Status validate(const Params& params) {
 
 Result<std::unique_ptr<Diff>> make(const Params& params, const Geometry& geometry, Backend backend) {
   return guarded([&]() -> Result<std::unique_ptr<Diff>> {
-    auto plan = resolve(params, geometry);
+    auto plan = resolve(params, unpacked(geometry));
     if (!plan.ok()) return plan.error();
     return on_backend(
         backend, [&]() { return make_cuda(std::move(plan.value())); },

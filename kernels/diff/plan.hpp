@@ -91,8 +91,8 @@ RoleValues box_values(const FormatInfo& format);
 /// How a picture of the analysis is kept in the memory of a plan: rows begin at multiples of 256 bytes, at least 64
 /// unused bytes follow each row.
 struct FrameLayout {
-  std::array<std::size_t, 3> offset{};
-  std::array<std::ptrdiff_t, 3> pitch{};  ///< 0: the plane is not kept
+  std::array<std::size_t, max_planes> offset{};
+  std::array<std::ptrdiff_t, max_planes> pitch{};  ///< 0: the plane is not kept
   std::size_t bytes = 0;
 
   Image at(const Geometry& geometry, void* memory) const;

@@ -107,8 +107,8 @@ class CpuGaussian final : public cpu::CpuFilter {
   }
 
   Plan plan_;
-  std::array<cv::Mat, 3> row_, column_;  ///< weights of each channel set, for cv::sepFilter2D
-  std::array<double, 3> sigma_y_{};      ///< for cv::GaussianBlur, see sigma_y()
+  std::array<cv::Mat, max_sets> row_, column_;  ///< weights of each channel set, for cv::sepFilter2D
+  std::array<double, max_sets> sigma_y_{};      ///< for cv::GaussianBlur, see sigma_y()
 };
 
 }  // namespace

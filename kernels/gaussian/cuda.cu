@@ -61,13 +61,13 @@ SampleRules sample_rules(const FormatInfo& format, bool identity_x, bool identit
 
 class CudaGaussian final : public cuda::CudaFilter {
  public:
-  explicit CudaGaussian(Plan plan) : CudaFilter(plan.geometry), plan_(std::move(plan)) {}
+  explicit CudaGaussian(Plan plan) : CudaFilter(plan.geometry, plan.filter_alpha), plan_(std::move(plan)) {}
 
   /// Fills in what does not depend on a frame, and loads the kernel.
   Status prepare() {
     const FormatInfo& format = info(geometry().format);
     packed_ = format.sets[0].shares_plane();
-    params_.sets = packed_ ? 1 : format.set_count;
+    params_.sets = packed_ ? 1 : plan_.filter_alpha ? format.set_count : format.color_sets();
     channels_ = pixel_channels(format);
     if (channels_ > 0 && measure(format, pixel_bytes) >= 0) return choose_kernel(pixel_bytes);
     measure(format, format.sample_bytes());
@@ -149,7 +149,7 @@ class CudaGaussian final : public cuda::CudaFilter {
 
   Status filter(const Image& src, const Image& dst, const SetRects& rects, Queue queue) override {
     KernelParams params = params_;
-    std::array<SetWork, 3> work;
+    std::array<SetWork, max_sets> work;
     for (int i = 0; i < params.sets; ++i) {
       SetJob& job = params.jobs[i];
       set_frame(job, src, dst, i, rects);

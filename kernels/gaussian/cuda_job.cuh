@@ -59,8 +59,8 @@ struct SetJob {
 };
 
 struct KernelParams {
-  SetJob jobs[3];
-  AxisWeights axes[3][2];  ///< x, y
+  SetJob jobs[max_sets];
+  AxisWeights axes[max_sets][2];  ///< x, y
   int sets;
   int gx, gy;  ///< groups of a window, for the kernel where they are not fixed at compile time
 };

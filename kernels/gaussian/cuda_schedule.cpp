@@ -51,7 +51,8 @@ int large_warps(int sample_bytes, int gx, int gy, int shared_limit) {
   return warps;
 }
 
-Schedule cut(const std::array<SetWork, 3>& work, int sets, const Workers& workers, const std::array<int, 3>& steps) {
+Schedule cut(const std::array<SetWork, max_sets>& work, int sets, const Workers& workers,
+             const std::array<int, max_sets>& steps) {
   Schedule schedule;
   for (int i = 0; i < sets; ++i) {
     const SetWork& from = work[i];
@@ -77,19 +78,21 @@ Schedule cut(const std::array<SetWork, 3>& work, int sets, const Workers& worker
   return schedule;
 }
 
-Schedule make_schedule(const std::array<SetWork, 3>& work, int sets, const Workers& workers) {
+Schedule make_schedule(const std::array<SetWork, max_sets>& work, int sets, const Workers& workers) {
   const int overhead = workers.gy - 1 + tuning.start_steps;
   Schedule best;
   long least = 0;
   for (int steps = 1; steps <= workers.max_steps; ++steps) {
-    const Schedule schedule = cut(work, sets, workers, {steps, steps, steps});
+    std::array<int, max_sets> same;
+    same.fill(steps);
+    const Schedule schedule = cut(work, sets, workers, same);
     const long cost = long(divide_up(schedule.blocks, workers.slots)) * (steps + overhead);
     if (steps == 1 || cost <= least) least = cost, best = schedule;
     if (schedule.blocks <= workers.slots) break;
   }
   // The last wave may have room for one more segment of each strip of a set.
   // Then all segments of the set are made shorter.
-  std::array<int, 3> steps;
+  std::array<int, max_sets> steps;
   for (int i = 0; i < sets; ++i) steps[i] = best.sets[i].steps;
   const int waves = divide_up(best.blocks, workers.slots);
   for (int i = 0; i < sets && sets > 1; ++i) {

@@ -168,16 +168,17 @@ struct SetSchedule {
 };
 
 struct Schedule {
-  std::array<SetSchedule, 3> sets{};
+  std::array<SetSchedule, max_sets> sets{};
   int blocks = 0;  ///< 0: nothing to compute
 };
 
 /// Cuts each set into segments of its number of steps.
-Schedule cut(const std::array<SetWork, 3>& work, int sets, const Workers& workers, const std::array<int, 3>& steps);
+Schedule cut(const std::array<SetWork, max_sets>& work, int sets, const Workers& workers,
+             const std::array<int, max_sets>& steps);
 
 /// Chooses the numbers of steps. Segments are long, because each begins with rows that only fill the ring. But they are
 /// not so long that the last wave of blocks leaves most of the device idle.
-Schedule make_schedule(const std::array<SetWork, 3>& work, int sets, const Workers& workers);
+Schedule make_schedule(const std::array<SetWork, max_sets>& work, int sets, const Workers& workers);
 
 /// The segment that a warp computes.
 struct Segment {

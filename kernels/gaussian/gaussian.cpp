@@ -7,6 +7,7 @@
 
 #include "kernels/core/backend.hpp"
 #include "kernels/core/guard.hpp"
+#include "kernels/core/packing.hpp"
 #include "kernels/gaussian/plan.hpp"
 
 namespace cudavision::gaussian {
@@ -130,7 +131,7 @@ Status validate(const Params& params) {
 
 Result<std::unique_ptr<Filter>> make(const Params& params, const Geometry& geometry, Backend backend) {
   return guarded([&]() -> Result<std::unique_ptr<Filter>> {
-    auto plan = resolve(params, geometry);
+    auto plan = resolve(params, unpacked(geometry));
     if (!plan.ok()) return plan.error();
     return on_backend(
         backend, [&]() { return make_cuda(std::move(plan.value())); },

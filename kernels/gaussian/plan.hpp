@@ -28,7 +28,7 @@ struct Plan {
   struct Axes {
     Axis x, y;
   };
-  std::array<Axes, 3> sets;  ///< one for each channel set of the format
+  std::array<Axes, max_sets> sets;  ///< one for each channel set of the format
   Border border = Border::reflect_101;
   BorderValue border_value{};
   bool filter_alpha = false;

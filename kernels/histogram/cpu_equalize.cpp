@@ -42,10 +42,11 @@ class CpuEqualize final : public cpu::CpuFilter {
 
   void filter_set(int index, const cv::Mat& frame, cv::Mat& out, const Rect& rect) override {
     const ChannelSet& set = info(geometry().format).sets[index];
-    const bool chroma = std::any_of(set.roles.begin(), set.roles.begin() + set.channels, is_chroma);
+    const auto changes = [](Role role) { return is_color(role) && !is_chroma(role); };
+    const bool copied = std::none_of(set.roles.begin(), set.roles.begin() + set.channels, changes);
     for_strips(rect, set.channels, 0, [&](const Rect& strip, cpu::Scratch&) {
       const cv::Rect at = cpu::cv_rect(strip);
-      if (chroma)
+      if (copied)
         access(index).copy(frame(at), out(at));
       else if (!rgb_ && set.channels == 1 && frame.depth() == CV_8U)
         cv::LUT(frame(at), table_, out(at));
@@ -78,7 +79,7 @@ class CpuEqualize final : public cpu::CpuFilter {
           if (set.roles[c] == Role::luma)
             to[at] = T(table[sample_of(in[at], shift, max_value)] << shift);
           else if (is_color(set.roles[c]))
-            to[at] = T(std::clamp(in[at] + change, 0, max_value));
+            to[at] = T(std::clamp(sample_of(in[at], shift, max_value) + change, 0, max_value) << shift);
           else if (set.roles[c] != Role::other)
             to[at] = in[at];
         }

@@ -58,13 +58,20 @@ struct Chunk {
     for (int i = 0; i < quad_words; ++i) word[q * quad_words + i] = raw[i];
   }
 };
-/// The same pixels of three planes of bytes.
-template <int Quads = chunk_quads<std::uint8_t, 1>>
+/// The same pixels of three planes.
+template <typename T, int Quads = chunk_quads<T, 1>>
 struct PlaneChunks {
-  static constexpr int quads = Quads, pixels = 4 * Quads, words = 3 * Quads;
-  Chunk<std::uint8_t, 1, Quads> plane[3];
+  static constexpr int quads = Quads, pixels = 4 * Quads, words = 3 * Quads * int(sizeof(T));
+  Chunk<T, 1, Quads> plane[3];
 
-  __device__ __forceinline__ void to_samples(const cuda::SetView&) {}
+  __device__ __forceinline__ void to_samples(const cuda::SetView& view) {
+#pragma unroll
+    for (int c = 0; c < 3; ++c) plane[c].to_samples(view);
+  }
+  __device__ __forceinline__ void to_stored(const cuda::SetView& view) {
+#pragma unroll
+    for (int c = 0; c < 3; ++c) plane[c].to_stored(view);
+  }
   __device__ __forceinline__ std::uint32_t sample(int pixel, int c) const { return plane[c].sample(pixel, 0); }
 };
 

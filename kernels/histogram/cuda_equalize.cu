@@ -170,11 +170,11 @@ __global__ void __launch_bounds__(tuning.equalize_threads, 1) equalize(const __g
 }
 
 /// R, G and B in three planes, which are views 0, 1 and 2.
+template <typename T>
 __global__ void __launch_bounds__(tuning.equalize_threads, 1)
     equalize_planes(const __grid_constant__ Equalizing params) {
-  using T = std::uint8_t;
-  using Held = PlaneChunks<>;
-  __shared__ std::uint32_t of_lanes[byte_table_words];
+  using Held = PlaneChunks<T>;
+  __shared__ std::uint32_t of_lanes[sizeof(T) == 1 ? byte_table_words : 1];
   Table<T> table(params.table, of_lanes);
   const int access = min(min(params.access[0], params.access[1]), params.access[2]);
   const auto load = [&](int x, int y, Held& held) {
@@ -186,13 +186,22 @@ __global__ void __launch_bounds__(tuning.equalize_threads, 1)
     table.make(params.counts);
   };
   const auto work = [&](Held& held, int x, int y) {
+    held.to_samples(params.views[0]);
 #pragma unroll
     for (int q = 0; q < Held::quads; ++q) {
-      cuda::Quad<T, 3> quad = {{{held.plane[0].word[q]}, {held.plane[1].word[q]}, {held.plane[2].word[q]}}};
+      constexpr int W = int(sizeof(T));
+      cuda::Quad<T, 3> quad;
+#pragma unroll
+      for (int c = 0; c < 3; ++c)
+#pragma unroll
+        for (int w = 0; w < W; ++w) quad.word[c][w] = held.plane[c].word[q * W + w];
       equalize_quad<T, 3, true>(params, table, 7, quad);
 #pragma unroll
-      for (int c = 0; c < 3; ++c) held.plane[c].word[q] = quad.word[c][0];
+      for (int c = 0; c < 3; ++c)
+#pragma unroll
+        for (int w = 0; w < W; ++w) held.plane[c].word[q * W + w] = quad.word[c][w];
     }
+    held.to_stored(params.views[0]);
 #pragma unroll
     for (int c = 0; c < 3; ++c) store_chunk(params.views[c], access, x, y, held.plane[c]);
   };
@@ -200,7 +209,12 @@ __global__ void __launch_bounds__(tuning.equalize_threads, 1)
     cuda::Quad<T, 3> quad = load_pixels<T, 3, true>(params.views, x, y);
     equalize_quad<T, 3, true>(params, table, 7, quad);
 #pragma unroll
-    for (int c = 0; c < 3; ++c) cuda::store_quad<T, 1>(params.views[c], x, y, {{{quad.word[c][0]}}});
+    for (int c = 0; c < 3; ++c) {
+      cuda::Quad<T, 1> one;
+#pragma unroll
+      for (int w = 0; w < int(sizeof(T)); ++w) one.word[0][w] = quad.word[c][w];
+      cuda::store_quad<T, 1>(params.views[c], x, y, one);
+    }
   };
   for_chunks<Held>(rect_of(params.views[0]), blockIdx.x * blockDim.x + threadIdx.x, gridDim.x * blockDim.x, access >= 4,
                    load, make, work, side);
@@ -216,7 +230,9 @@ class CudaEqualize final : public cuda::CudaFilter {
     params_.rgb = plan.rgb_luma;
     params_.weights = plan.weights;
     if (planes_)
-      kernel_ = reinterpret_cast<const void*>(&equalize_planes);
+      kernel_ = info(plan.geometry.format).sample_bytes() == 1
+                    ? reinterpret_cast<const void*>(&equalize_planes<std::uint8_t>)
+                    : reinterpret_cast<const void*>(&equalize_planes<std::uint16_t>);
     else
       kernel_ = cuda::with_layout(info(plan.geometry.format), [](auto sample, auto first, auto rest) {
         return reinterpret_cast<const void*>(
@@ -239,7 +255,8 @@ class CudaEqualize final : public cuda::CudaFilter {
 
  private:
   Status begin(const Image& src, const Region& region, Queue queue) override {
-    early_ = overlap_ && region.mode == Region::Mode::frame;  // otherwise copies may follow the counting
+    // Otherwise copies may follow the counting.
+    early_ = overlap_ && region.mode == Region::Mode::frame && info(geometry().format).alpha_set() < 0;
     if (Status status = histogram_->submit(src, region, queue); !status.ok() || info(geometry().format).depth == 8)
       return status;
     equalizing_table<<<1, table_threads, 0, queue.stream>>>(histogram_->latest(), table_.data<std::uint16_t>(),
@@ -250,8 +267,8 @@ class CudaEqualize final : public cuda::CudaFilter {
   Status filter(const Image& src, const Image& dst, const SetRects& rects, Queue queue) override {
     const FormatInfo& format = info(geometry().format);
     std::int64_t pixels = 0;  // of the largest set
-    params_.sets = format.set_count;
-    for (int i = 0; i < format.set_count; ++i) {
+    params_.sets = format.color_sets();
+    for (int i = 0; i < format.color_sets(); ++i) {
       const ChannelSet& set = format.sets[i];
       const Role first = set.roles[0];
       const int at = planes_ ? int(first) - int(Role::red) : i;

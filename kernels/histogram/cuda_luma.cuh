@@ -19,7 +19,7 @@ __device__ __forceinline__ std::uint32_t word_at(const cuda::Quad<T, C>& quad, i
 
 /// Four pixels of a set (views[0]), or of three planes.
 template <typename T, int C, bool ThreePlanes>
-__device__ __forceinline__ cuda::Quad<T, C> load_pixels(const cuda::SetView (&views)[3], int x, int y) {
+__device__ __forceinline__ cuda::Quad<T, C> load_pixels(const cuda::SetView* views, int x, int y) {
   if constexpr (!ThreePlanes) {
     return cuda::load_quad<T, C>(views[0], x, y);
   } else {
@@ -76,11 +76,13 @@ __device__ __forceinline__ std::uint32_t luma_of_pixel(const Chunk<T, C, Quads>&
   };
   return std::uint32_t(luma_of_biased(biased(0), biased(1), biased(2), weights));
 }
-template <int Quads>
-__device__ __forceinline__ std::uint32_t luma_of_pixel(const PlaneChunks<Quads>& chunk, int pixel, const int (&)[3],
+template <typename T, int Quads>
+__device__ __forceinline__ std::uint32_t luma_of_pixel(const PlaneChunks<T, Quads>& chunk, int pixel, const int (&)[3],
                                                        const LumaWeights& weights) {
   const auto biased = [&](int c) {
-    return __uint_as_float(__byte_perm(chunk.plane[c].word[pixel / 4], 0x4b000000, 0x7650 | pixel % 4));
+    constexpr int per_word = 4 / int(sizeof(T));
+    const int first = sizeof(T) == 1 ? 0x7650 | pixel % 4 : pixel % 2 ? 0x7632 : 0x7610;
+    return __uint_as_float(__byte_perm(chunk.plane[c].word[pixel / per_word], 0x4b000000, first));
   };
   return std::uint32_t(luma_of_biased(biased(0), biased(1), biased(2), weights));
 }

@@ -47,7 +47,7 @@ struct Drawing {
   std::uint8_t roles[4];
 };
 struct Drawings {
-  Drawing sets[3];
+  Drawing sets[max_sets];
   OverlayPlan plan;
   const std::uint16_t* heights;
 };

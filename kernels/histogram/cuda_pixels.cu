@@ -39,9 +39,10 @@ template <typename T, int C>
 __device__ __forceinline__ void load_side(const cuda::SetView* views, int x, int y, Chunk<T, C, 1>& quad) {
   quad.set_quad(0, cuda::load_quad<T, C>(views[0], x, y));
 }
-__device__ __forceinline__ void load_side(const cuda::SetView* views, int x, int y, PlaneChunks<1>& quad) {
+template <typename T>
+__device__ __forceinline__ void load_side(const cuda::SetView* views, int x, int y, PlaneChunks<T, 1>& quad) {
 #pragma unroll
-  for (int c = 0; c < 3; ++c) quad.plane[c].word[0] = cuda::load_quad<std::uint8_t, 1>(views[c], x, y).word[0][0];
+  for (int c = 0; c < 3; ++c) quad.plane[c].set_quad(0, cuda::load_quad<T, 1>(views[c], x, y));
 }
 
 /// The chunk at pixel x of row y, of a set or of three planes. `rows`: of the set, or of the first plane.
@@ -49,7 +50,8 @@ template <typename T, int C>
 __device__ __forceinline__ void load_held(const PixelJob&, const Rows& rows, int x, int y, Chunk<T, C>& held) {
   load_chunk(rows, x, y, held);
 }
-__device__ __forceinline__ void load_held(const PixelJob& job, const Rows&, int x, int y, PlaneChunks<>& held) {
+template <typename T>
+__device__ __forceinline__ void load_held(const PixelJob& job, const Rows&, int x, int y, PlaneChunks<T>& held) {
 #pragma unroll
   for (int c = 0; c < 3; ++c) load_chunk(Rows(job.views[c], job.access), x, y, held.plane[c]);
 }
@@ -116,8 +118,8 @@ struct Counters {
 /// The part of a job that one block counts. C: channels of the set.
 template <typename T, int C, bool ThreePlanes>
 __device__ __forceinline__ void count_job(const PixelParams& params, const PixelJob& job, uint4* shared) {
-  using Held = std::conditional_t<ThreePlanes, PlaneChunks<>, Chunk<T, C>>;
-  using Side = std::conditional_t<ThreePlanes, PlaneChunks<1>, Chunk<T, C, 1>>;
+  using Held = std::conditional_t<ThreePlanes, PlaneChunks<T>, Chunk<T, C>>;
+  using Side = std::conditional_t<ThreePlanes, PlaneChunks<T, 1>, Chunk<T, C, 1>>;
   const int threads = blockDim.x, thread = threadIdx.x;
   const PixelTables& tables = job.tables;
   const bool all_entries = cuda::warp_uniform(tables.passes) == 1;
@@ -185,7 +187,9 @@ __global__ void __launch_bounds__(tuning.pixel_threads, 1) count_pixels(const __
 }  // namespace
 
 const void* pixel_kernel(const FormatInfo& format, bool three_planes) {
-  if (three_planes) return reinterpret_cast<const void*>(&count_pixels<std::uint8_t, 3, 3, true>);
+  if (three_planes)
+    return format.sample_bytes() == 1 ? reinterpret_cast<const void*>(&count_pixels<std::uint8_t, 3, 3, true>)
+                                      : reinterpret_cast<const void*>(&count_pixels<std::uint16_t, 3, 3, true>);
   return cuda::with_layout(format, [](auto sample, auto first, auto rest) {
     return reinterpret_cast<const void*>(
         &count_pixels<decltype(sample), decltype(first)::value, decltype(rest)::value, false>);

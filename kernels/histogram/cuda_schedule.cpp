@@ -71,17 +71,17 @@ PixelTables pixel_tables(const Plan& plan, int index, const Limits& limits) {
 
 bool counts_words(const Plan& plan, int set, const Limits& limits) {
   const ChannelSet& channels = info(plan.geometry.format).sets[set];
-  return plan.fine == word_values && channels.channels == 1 && plan.counts(channels) &&
+  return plan.fine == word_values && !plan.three_planes && channels.channels == 1 && plan.counts(channels) &&
          word_counter_bytes <= limits.shared_bytes;
 }
 
 WordLaunch schedule_words(const Plan& plan, const Limits& limits, const SetPieces& pieces, std::size_t from) {
   const FormatInfo& format = info(plan.geometry.format);
   std::int64_t parts[3] = {}, all = 0;
-  for (int i = 0; i < format.set_count; ++i)
+  for (int i = 0; i < format.color_sets(); ++i)
     if (counts_words(plan, i, limits)) all += parts[i] = samples_in(pieces[i], from);
   WordLaunch launch;
-  for (int i = 0; i < format.set_count; ++i) {
+  for (int i = 0; i < format.color_sets(); ++i) {
     if (parts[i] == 0) continue;
     Share& share = launch.shares[launch.jobs];
     launch.sets[launch.jobs++] = i;
@@ -97,7 +97,7 @@ WordLaunch schedule_words(const Plan& plan, const Limits& limits, const SetPiece
 
 PixelLaunch schedule_pixels(const Plan& plan, const Limits& limits, const SetPieces& pieces, std::size_t from) {
   const FormatInfo& format = info(plan.geometry.format);
-  const int sets = plan.three_planes ? 1 : format.set_count;
+  const int sets = plan.three_planes ? 1 : format.color_sets();
   PixelLaunch launch;
   std::int64_t work[3] = {}, all = 0;  // samples of all channels
   for (int i = 0; i < sets; ++i) {
@@ -135,7 +135,7 @@ SharpnessLaunch schedule_sharpness(Format format, int multiprocessors, const std
                                    std::size_t from) {
   const FormatInfo& row = info(format);
   // Three planes of R, G and B are read together.
-  const int channels = row.is_rgb() && row.set_count == 3 ? 3 : row.sets[0].channels;
+  const int channels = row.is_planar_rgb() ? 3 : row.sets[0].channels;
   const int unit = sharpness_unit(channels, row.sample_bytes()), warps = tuning.sharpness_threads / 32;
   const int room = multiprocessors * tuning.sharpness_blocks * warps;  // warps that the device holds
   SharpnessLaunch launch;

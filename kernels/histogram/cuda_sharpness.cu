@@ -196,7 +196,10 @@ const void* sharpness_kernel(const FormatInfo& format, bool three_planes) {
     using T = decltype(sample);
     return reinterpret_cast<const void*>(&sum_luma_of_frame<T, decltype(channels)::value, decltype(planes)::value>);
   };
-  if (three_planes) return kernel(std::uint8_t(), std::integral_constant<int, 3>(), std::true_type());
+  const std::integral_constant<int, 3> three;
+  if (three_planes)
+    return format.sample_bytes() == 1 ? kernel(std::uint8_t(), three, std::true_type())
+                                      : kernel(std::uint16_t(), three, std::true_type());
   return cuda::with_layout(format,
                            [&](auto sample, auto first, auto) { return kernel(sample, first, std::false_type()); });
 }

@@ -5,6 +5,7 @@
 
 #include "kernels/core/backend.hpp"
 #include "kernels/core/guard.hpp"
+#include "kernels/core/packing.hpp"
 #include "kernels/histogram/counting.hpp"
 
 namespace cudavision::histogram {
@@ -30,7 +31,7 @@ Result<Plan> resolve(const Params& params, const Geometry& geometry) {
 
   const bool luma = params.channels != Channels::components, components = params.channels != Channels::luma;
   plan.rgb_luma = format.is_rgb() && luma;
-  plan.three_planes = plan.rgb_luma && format.set_count == 3;
+  plan.three_planes = plan.rgb_luma && format.is_planar();
   if (plan.rgb_luma) plan.tables = 1;
   const auto add_table = [&](Role role) {
     if (role == Role::luma ? luma || components : components && is_color(role))
@@ -109,7 +110,7 @@ Result<std::unique_ptr<Histogram>> as_histogram(Result<std::unique_ptr<Counting>
 
 Result<std::unique_ptr<Histogram>> make(const Params& params, const Geometry& geometry, Backend backend) {
   return guarded([&]() -> Result<std::unique_ptr<Histogram>> {
-    auto plan = resolve(params, geometry);
+    auto plan = resolve(params, unpacked(geometry));
     if (!plan.ok()) return plan.error();
     return on_backend(
         backend, [&]() { return as_histogram(make_cuda(std::move(plan.value()), true)); },
@@ -122,7 +123,7 @@ Result<std::unique_ptr<Filter>> make_equalize(LumaMatrix matrix, const Geometry&
     Params params;
     params.bins = 1 << info(geometry.format).depth;
     params.luma = matrix;
-    auto plan = resolve(params, geometry);
+    auto plan = resolve(params, unpacked(geometry));
     if (!plan.ok()) return plan.error();
     return on_backend(
         backend, [&]() { return make_equalize_cuda(std::move(plan.value())); },

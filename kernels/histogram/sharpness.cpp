@@ -6,6 +6,7 @@
 
 #include "kernels/core/backend.hpp"
 #include "kernels/core/guard.hpp"
+#include "kernels/core/packing.hpp"
 #include "kernels/histogram/histogram.hpp"
 #include "kernels/histogram/measuring.hpp"
 
@@ -41,7 +42,7 @@ double deviation_of(const LumaSums& sums, int depth) {
 LumaSource luma_source(const FormatInfo& format) {
   LumaSource source;
   source.rgb = format.is_rgb();
-  source.three_planes = source.rgb && format.set_count == 3;
+  source.three_planes = format.is_planar_rgb();
   for (int i = 0; i < format.set_count; ++i) {
     const ChannelSet& set = format.sets[i];
     for (int c = 0; c < set.channels; ++c) {
@@ -108,8 +109,8 @@ Result<std::unique_ptr<Sharpness>> make_sharpness(const SharpnessParams& params,
   return guarded([&]() -> Result<std::unique_ptr<Sharpness>> {
     if (Status status = validate(params); !status.ok()) return status;
     return on_backend(
-        backend, [&] { return make_sharpness_cuda(params, geometry); },
-        [&] { return make_sharpness_cpu(params, geometry); });
+        backend, [&] { return make_sharpness_cuda(params, unpacked(geometry)); },
+        [&] { return make_sharpness_cpu(params, unpacked(geometry)); });
   });
 }
 

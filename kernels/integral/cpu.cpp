@@ -125,7 +125,7 @@ class CpuIntegral final : public Integral {
   }
 
   const Plan plan_;
-  std::array<cpu::SetAccess, 3> access_;
+  std::array<cpu::SetAccess, max_sets> access_;
   std::vector<Work> work_;
 };
 

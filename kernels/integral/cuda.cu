@@ -33,8 +33,9 @@
 //                          256 is fixed: 32 lanes of two quads
 //   one or two blocks      Tuning: apart_from_…, ahead
 //     for a tile
-//   another format         nothing, if core/format.cpp has it. Exception: luma of RGB with a depth of 9 to 15 bits.
-//                          cuda_load.cuh computes luma of stored words, so call sample_of() on each of them there first
+//   another format         nothing, if core/format.cpp has it. Exception: interleaved RGB with a depth of 9 to 15 bits.
+//                          unpack_pixels() (cuda_load.cuh) computes luma of stored words, so call sample_of() on each
+//                          of them there first
 #include "kernels/cuda/device.hpp"
 #include "kernels/cuda/memory.hpp"
 #include "kernels/cuda/overlap.hpp"

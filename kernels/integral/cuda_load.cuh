@@ -44,6 +44,7 @@ __device__ __forceinline__ void put_quad(const std::uint32_t (&samples)[4], int 
 /// Unpacks samples one by one, from any address. Not inlined: this path is long and rare.
 template <typename T, int R>
 __device__ __noinline__ void unpack_samples(const Job& job, int x, int y, int lane, RowWords<T>* rows) {
+  const auto sample = [&](T word) { return sample_of(word, job.shift, job.max_value); };
 #pragma unroll 2
   for (int r = 0; r < R; ++r) {
     const int row = y + r;
@@ -65,7 +66,8 @@ __device__ __noinline__ void unpack_samples(const Job& job, int x, int y, int la
       std::uint32_t samples[4];
 #pragma unroll
       for (int j = 0; j < 4; ++j)
-        samples[j] = job.luma ? luma_of(parts[q][j][0], parts[q][j][1], parts[q][j][2]) : int(parts[q][j][0]);
+        samples[j] = job.luma ? luma_of(sample(parts[q][j][0]), sample(parts[q][j][1]), sample(parts[q][j][2]))
+                              : int(parts[q][j][0]);
       put_quad<T>(samples, q * 32 + lane, rows[r]);
     }
   }

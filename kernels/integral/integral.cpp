@@ -6,6 +6,7 @@
 
 #include "kernels/core/backend.hpp"
 #include "kernels/core/guard.hpp"
+#include "kernels/core/packing.hpp"
 #include "kernels/integral/plan.hpp"
 
 namespace cudavision::integral {
@@ -81,7 +82,7 @@ std::vector<TableInfo> describe_tables(const Params& params, const Geometry& geo
 
 Result<std::unique_ptr<Integral>> make(const Params& params, const Geometry& geometry, Backend backend) {
   return guarded([&] {
-    Plan plan = resolve(params, geometry);
+    Plan plan = resolve(params, unpacked(geometry));
     return on_backend(
         backend, [&]() { return make_cuda(std::move(plan)); }, [&]() { return make_cpu(std::move(plan)); });
   });

@@ -28,7 +28,7 @@ bool is_neutral(const Plan& plan, int set) {
 
 bool slides(const Plan& plan) {
   const FormatInfo& format = info(plan.geometry.format);
-  for (int set = 0; set < format.set_count; ++set) {
+  for (int set = 0; set < format.color_sets(); ++set) {
     const bool filled = is_neutral(plan, set) && format.sample_bytes() == 1 && !format.sets[set].shares_plane();
     if (!filled && !can_slide(plan, set)) return false;
   }
@@ -46,7 +46,7 @@ class CudaWindows final : public cuda::CudaFilter {
     multiprocessors_ = device.value().multiprocessors;
     if (Status status = load_windows(plan_.operation, device.value().shared_limit); !status.ok()) return status;
     std::size_t bytes = 0;
-    for (int set = 0; set < format_.set_count; ++set) {
+    for (int set = 0; set < format_.color_sets(); ++set) {
       if (is_neutral(plan_, set)) continue;
       const ChannelSet& channels = format_.sets[set];
       stored_at_[set] = bytes;
@@ -59,7 +59,7 @@ class CudaWindows final : public cuda::CudaFilter {
   Status filter(const Image& src, const Image& dst, const SetRects& rects, Queue queue) override {
     WindowJobs jobs;
     sets_.clear();
-    for (int set = 0; set < format_.set_count; ++set) {
+    for (int set = 0; set < format_.color_sets(); ++set) {
       if (rects[set].empty()) continue;
       if (is_neutral(plan_, set)) {
         if (Status status = fill(dst, set, rects[set], queue); !status.ok()) return status;
@@ -97,7 +97,7 @@ class CudaWindows final : public cuda::CudaFilter {
   const FormatInfo& format_ = info(plan_.geometry.format);
   int multiprocessors_ = 1;
   cuda::DeviceMemory stored_;  ///< sums of rows, for each set from these bytes on:
-  std::array<std::size_t, 3> stored_at_{};
+  std::array<std::size_t, max_sets> stored_at_{};
   std::vector<WindowSet> sets_;  ///< of the launch, kept for its memory
 };
 
@@ -127,7 +127,7 @@ class CudaLines final : public cuda::CudaFilter {
   static bool supports(const Plan& plan, const cuda::Device& device) {
     const FormatInfo& format = info(plan.geometry.format);
     const bool small = std::int64_t(plan.geometry.width) * plan.geometry.height < tuning.least_high_pixels;
-    for (int set = 0; set < format.set_count; ++set) {
+    for (int set = 0; set < format.color_sets(); ++set) {
       if (is_neutral(plan, set)) continue;
       const Rect grid = plan.geometry.grid(format.sets[set]);
       const Plan::Radius radius = plan.radius[set];
@@ -146,7 +146,7 @@ class CudaLines final : public cuda::CudaFilter {
     if (!device.ok()) return device.error();
     device_ = device.value();
     std::size_t bytes = 0;
-    for (int set = 0; set < format_.set_count; ++set) {
+    for (int set = 0; set < format_.color_sets(); ++set) {
       if (is_neutral(plan_, set)) {
         if (Status status = load_fill(format_, set); !status.ok()) return status;
         continue;
@@ -163,12 +163,12 @@ class CudaLines final : public cuda::CudaFilter {
   /// Red, green and blue are planes, and all get the result of their luma.
   static bool is_luma_of_planes(const Plan& plan) {
     const FormatInfo& format = info(plan.geometry.format);
-    return plan.operation == Operation::threshold && format.is_rgb() && format.set_count == 3;
+    return plan.operation == Operation::threshold && format.is_planar_rgb();
   }
 
   Status filter(const Image& src, const Image& dst, const SetRects& rects, Queue queue) override {
     const bool planes = is_luma_of_planes(plan_);
-    for (int set = 0; set < (planes ? 1 : format_.set_count); ++set) {
+    for (int set = 0; set < (planes ? 1 : format_.color_sets()); ++set) {
       if (rects[set].empty()) continue;
       const auto view = [&](int index) {
         return cuda::make_view(src, dst, index, rects[set], Border::constant, {}, false);
@@ -212,7 +212,7 @@ class CudaLines final : public cuda::CudaFilter {
   const Plan plan_;
   const FormatInfo& format_ = info(plan_.geometry.format);
   cuda::Device device_;
-  std::array<LineShape, 3> shapes_;
+  std::array<LineShape, max_sets> shapes_;
   cuda::DeviceMemory stored_;  ///< running sums of columns, of one set at a time
 };
 

@@ -16,6 +16,7 @@ constexpr Operation operation = Operation::threshold;
 
 LineKernels threshold_line_kernels(const LineShape& shape) {
   if (shape.sample_bytes == 2) {
+    if (shape.planes) return {};  // by tables
     if (shape.channels == 4)
       return shape.filtered == 7 ? kernels_for<operation, u16, 4, 7, u64>() : kernels_for<operation, u16, 4, 14, u64>();
     return kernels_for<operation, u16, 1, 1, u64>();

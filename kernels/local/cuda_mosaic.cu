@@ -266,7 +266,7 @@ Status load_mosaic(const FormatInfo& format) {
 
 Status launch_mosaic(const FormatInfo& format, const MosaicJobs& jobs, int parts, int blocks, Queue queue) {
   const auto launch = [&](auto kernel) {
-    kernel<<<dim3(blocks, parts, format.set_count), mosaic_threads, 0, queue.stream>>>(jobs);
+    kernel<<<dim3(blocks, parts, format.color_sets()), mosaic_threads, 0, queue.stream>>>(jobs);
     return cuda::check(cudaGetLastError(), "cannot launch the mosaic");
   };
   if (!is_apart(jobs.parts[0])) return with_kernel<Stage::all>(format, launch);

@@ -26,7 +26,7 @@ MosaicPart schedule_mosaic(const Geometry& geometry, const Rect& box, const SetR
   MosaicPart part;
   part.box = box;
   part.side = side;
-  for (int i = 0; i < format.set_count; ++i) {
+  for (int i = 0; i < format.color_sets(); ++i) {
     const ChannelSet& set = format.sets[i];
     const Rect& rect = rects[i];
     if (rect.empty()) continue;
@@ -68,7 +68,7 @@ int mosaic_blocks(const Geometry& geometry, const MosaicPart& part, int index) {
 std::size_t mosaic_sums(const Geometry& geometry) {
   const FormatInfo& format = info(geometry.format);
   std::size_t channels = 0;
-  for (int i = 0; i < format.set_count; ++i) channels += format.sets[i].channels;
+  for (int i = 0; i < format.color_sets(); ++i) channels += format.sets[i].channels;
   // Two cells more for those that begin and end outside of the frame.
   return std::size_t(geometry.width / mosaic_fused_side + 2) * (geometry.height / mosaic_fused_side + 2) * channels *
          sizeof(std::uint64_t);

@@ -124,7 +124,7 @@ class CudaNlm final : public cuda::CudaFilter {
     const int limit = device.value().shared_limit;
     const FormatInfo& format = info(plan_.geometry.format);
     samples_ = format.depth == 8 ? Samples::bits8 : format.depth <= 10 ? Samples::bits10 : Samples::bits16;
-    for (int s = 0; s < format.set_count; ++s) {
+    for (int s = 0; s < format.color_sets(); ++s) {
       const Plan::Radius &radius = plan_.radius[s], &search = plan_.search[s];
       blocks_[s] = make_nlm_block(radius.x, radius.y, search.x, search.y, std::size_t(limit));
       if (blocks_[s].warps_x == 0)
@@ -146,7 +146,7 @@ class CudaNlm final : public cuda::CudaFilter {
 
   Status filter(const Image& src, const Image& dst, const SetRects& rects, Queue queue) override {
     const FormatInfo& format = info(plan_.geometry.format);
-    for (int s = 0; s < format.set_count; ++s) {
+    for (int s = 0; s < format.color_sets(); ++s) {
       const ChannelSet& set = format.sets[s];
       if (rects[s].empty()) continue;
       bool copies = false;
@@ -195,7 +195,7 @@ class CudaNlm final : public cuda::CudaFilter {
 
   const Plan plan_;
   Samples samples_ = Samples::bits8;
-  std::array<NlmBlock, 3> blocks_;
+  std::array<NlmBlock, max_sets> blocks_;
 };
 
 }  // namespace

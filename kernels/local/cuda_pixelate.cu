@@ -67,7 +67,7 @@ class CudaMosaic final : public cuda::CudaFilter {
     jobs.max_value = format_.max_value();
     jobs.shift = format_.shift;
     jobs.sums = sums_.data<std::uint64_t>();
-    for (int i = 0; i < format_.set_count; ++i) {
+    for (int i = 0; i < format_.color_sets(); ++i) {
       const ChannelSet& channels = format_.sets[i];
       const cuda::SetView view =
           cuda::make_view(src, dst, i, plan_.geometry.grid(channels), Border::replicate, {}, false);
@@ -95,7 +95,7 @@ class CudaMosaic final : public cuda::CudaFilter {
 
   Status launch(MosaicJobs& jobs, int parts, Queue queue) const {
     int blocks = 0, sums = 0;
-    for (int set = 0; set < format_.set_count; ++set) {
+    for (int set = 0; set < format_.color_sets(); ++set) {
       for (int i = 0; i < parts; ++i) blocks = std::max(blocks, mosaic_blocks(plan_.geometry, jobs.parts[i], set));
       jobs.sets[set].first_sum = sums;
       sums += mosaic_cells(plan_.geometry, jobs.parts[0], set) * jobs.sets[set].channels;

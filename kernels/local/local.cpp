@@ -7,6 +7,7 @@
 
 #include "kernels/core/backend.hpp"
 #include "kernels/core/guard.hpp"
+#include "kernels/core/packing.hpp"
 #include "kernels/local/plan.hpp"
 
 namespace cudavision::local {
@@ -104,7 +105,7 @@ Plan resolve(const Params& params, const Geometry& geometry) {
 Result<std::unique_ptr<Filter>> make(const Params& params, const Geometry& geometry, Backend backend) {
   return guarded([&]() -> Result<std::unique_ptr<Filter>> {
     if (Status status = validate(params); !status.ok()) return status;
-    Plan plan = resolve(params, geometry);
+    Plan plan = resolve(params, unpacked(geometry));
     return on_backend(
         backend,
         [&]() {

@@ -48,14 +48,15 @@ struct Plan {
   struct Radius {
     int x = 0, y = 0;
   };
-  int pixels = 0;                        ///< the radius in pixels; 0 for box_mean and pixelate: it follows the region
-  std::array<Radius, 3> radius, search;  ///< of each channel set; of a radius that follows the region, the largest
-  double factor = 1;                     ///< 1 − sensitivity
-  double scale = 0;                      ///< −1 / h² for differences of samples
-  integral::Plan tables;                 ///< padded; empty for nlm
+  int pixels = 0;  ///< the radius in pixels; 0 for box_mean and pixelate: it follows the region
+  std::array<Radius, max_sets> radius,
+      search;             ///< of each channel set; of a radius that follows the region, the largest
+  double factor = 1;      ///< 1 − sensitivity
+  double scale = 0;       ///< −1 / h² for differences of samples
+  integral::Plan tables;  ///< padded; empty for nlm
   /// The table of the sums of each channel; −1 for channels without one: chroma that becomes neutral,
   /// and channels that are copied.
-  std::array<std::array<int, 4>, 3> table_of;
+  std::array<std::array<int, 4>, max_sets> table_of;
   int squares = 0;  ///< deviation: a table of squares comes so many tables after its table of sums
 };
 

@@ -12,6 +12,7 @@
 #include <random>
 
 #include "backends.h"
+#include "tests/kernels/reference/picture.hpp"
 #include "tests/property_text.hpp"
 #include "tests/sanitizers/thread.hpp"
 #if CUDAVISION_CUDA
@@ -157,50 +158,75 @@ class Mapped {
   GstVideoFrame frame_;
 };
 
-int bytes_of(const GstVideoInfo& video) { return GST_VIDEO_INFO_COMP_DEPTH(&video, 0) > 8 ? 2 : 1; }
-int shift_of(const GstVideoInfo& video) { return GST_VIDEO_FORMAT_INFO_SHIFT(video.finfo, 0); }
-int max_of(const GstVideoInfo& video) { return (1 << GST_VIDEO_INFO_COMP_DEPTH(&video, 0)) - 1; }
-
-/// The number of components, including the padding of RGBx, which GStreamer does not count.
-int components_of(const GstVideoInfo& video) {
-  const bool padded = GST_VIDEO_INFO_IS_RGB(&video) && GST_VIDEO_INFO_N_PLANES(&video) == 1 &&
-                      GST_VIDEO_INFO_N_COMPONENTS(&video) == 3 && GST_VIDEO_INFO_COMP_PSTRIDE(&video, 0) == 4;
-  return GST_VIDEO_INFO_N_COMPONENTS(&video) + padded;
+const reference::Definition& definition_of(const GstVideoInfo& video) {
+  // By GStreamer's number, because this is asked for each sample.
+  static const std::vector<const reference::Definition*> known = [] {
+    std::vector<const reference::Definition*> definitions(1024);
+    for (int i = 0; i < format_count; ++i) {
+      const reference::Definition& definition = reference::definition(Format(i));
+      definitions[std::size_t(gst_video_format_from_string(definition.name))] = &definition;
+    }
+    return definitions;
+  }();
+  const reference::Definition* const definition = known.at(std::size_t(GST_VIDEO_INFO_FORMAT(&video)));
+  EXPECT(definition != nullptr);
+  return *definition;
 }
 
-/// Bytes from the start of a pixel to a component. (GStreamer 1.22 reports an offset of one byte
-/// for V in P010 and P016.)
-int offset_of(const GstVideoInfo& video, int component) {
-  const int offset = int(GST_VIDEO_INFO_COMP_POFFSET(&video, component));
-  return bytes_of(video) == 2 ? offset + offset % 2 : offset;
+int bytes_of(const GstVideoInfo& video) { return definition_of(video).sample_bytes(); }
+int shift_of(const GstVideoInfo& video) { return definition_of(video).shift; }
+int max_of(const GstVideoInfo& video) { return definition_of(video).max_value(); }
+
+/// The number of components, including the padding of RGBx, which GStreamer does not count.
+int components_of(const GstVideoInfo& video) { return int(definition_of(video).components.size()); }
+
+/// Component `c` in GStreamer's order, which ends with padding.
+const reference::Component& component_of(const GstVideoInfo& video, int c) {
+  const bool rgb = GST_VIDEO_INFO_IS_RGB(&video);
+  const Role roles[] = {rgb ? Role::red : Role::luma, rgb ? Role::green : Role::cb, rgb ? Role::blue : Role::cr,
+                        Role::alpha};
+  const Role role = c >= int(GST_VIDEO_INFO_N_COMPONENTS(&video)) ? Role::padding : roles[c];
+  const auto& all = definition_of(video).components;
+  const auto at = std::find_if(all.begin(), all.end(), [&](const auto& component) { return component.role == role; });
+  EXPECT(at != all.end());
+  return *at;
 }
 
 /// The location of a component's samples in a frame.
 struct Samples {
+  const reference::Component& component;
   guint8* data;
-  int stride, step, width, height, bytes;
+  int stride, width, height, bytes;
 
-  Samples(GstVideoFrame* frame, int c) {
+  Samples(GstVideoFrame* frame, int c) : component(component_of(frame->info, c)) {
     const GstVideoInfo& video = frame->info;
-    const bool padding = c >= int(GST_VIDEO_INFO_N_COMPONENTS(&video));
-    const int like = padding ? 0 : c;
-    // The padding of RGBx is the byte of the pixel that belongs to no component.
-    const int offset =
-        padding ? 0 + 1 + 2 + 3 - offset_of(video, 0) - offset_of(video, 1) - offset_of(video, 2) : offset_of(video, c);
-    data = static_cast<guint8*>(GST_VIDEO_FRAME_PLANE_DATA(frame, GST_VIDEO_INFO_COMP_PLANE(&video, like))) + offset;
-    stride = GST_VIDEO_FRAME_COMP_STRIDE(frame, like);
-    step = GST_VIDEO_FRAME_COMP_PSTRIDE(frame, like);
-    const cv::Rect grid = scaled(video, like, {0, 0, GST_VIDEO_INFO_WIDTH(&video), GST_VIDEO_INFO_HEIGHT(&video)});
+    data = static_cast<guint8*>(GST_VIDEO_FRAME_PLANE_DATA(frame, component.plane)) + component.offset;
+    stride = GST_VIDEO_FRAME_PLANE_STRIDE(frame, component.plane);
+    const cv::Rect grid = scaled(video, c, {0, 0, GST_VIDEO_INFO_WIDTH(&video), GST_VIDEO_INFO_HEIGHT(&video)});
     width = grid.width, height = grid.height;
     bytes = bytes_of(video);
   }
-  guint8* at(int x, int y) const { return data + y * stride + x * step; }
-  int get(int x, int y) const { return bytes == 1 ? *at(x, y) : GST_READ_UINT16_LE(at(x, y)); }
+  const reference::Component::Field* field(int x) const {
+    return component.fields.empty() ? nullptr : &component.fields[std::size_t(x % component.fields_in_group())];
+  }
+  guint8* at(int x, int y) const {
+    guint8* const group = data + y * stride + x / component.fields_in_group() * component.step;
+    return field(x) ? group + 4 * field(x)->word : group;
+  }
+  int get(int x, int y) const {
+    if (const auto* bits = field(x)) return int(GST_READ_UINT32_LE(at(x, y)) >> bits->bit & ((1u << bits->bits) - 1));
+    return bytes == 1 ? *at(x, y) : GST_READ_UINT16_LE(at(x, y));
+  }
   void put(int x, int y, int word) const {
-    if (bytes == 1)
+    if (const auto* bits = field(x)) {
+      const guint32 mask = (1u << bits->bits) - 1;
+      GST_WRITE_UINT32_LE(at(x, y), (GST_READ_UINT32_LE(at(x, y)) & ~(mask << bits->bit)) | (guint32(word) & mask)
+                                                                                                << bits->bit);
+    } else if (bytes == 1) {
       *at(x, y) = guint8(word);
-    else
+    } else {
       GST_WRITE_UINT16_LE(at(x, y), guint16(word));
+    }
   }
 };
 

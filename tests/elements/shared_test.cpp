@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "tests/elements/harness.hpp"
+#include "tests/kernels/reference/picture.hpp"
 
 using namespace cudavision::test;
 
@@ -77,7 +78,11 @@ TEST(every_filter_has_a_profile, Each::element) {
 
 TEST(accepts_every_format_and_size, Each::run) {
   const std::vector<std::string> names = formats(run);
-  EXPECT_EQ(names.size(), 31u);
+  int known = 0;  // a GStreamer that is older than the list of formats lacks the others
+  for (int i = 0; i < cudavision::format_count; ++i)
+    known += gst_video_format_from_string(cudavision::reference::definition(cudavision::Format(i)).name) !=
+             GST_VIDEO_FORMAT_UNKNOWN;
+  EXPECT_EQ(names.size(), known);
   for (const std::string& format : names)
     for (Size size : {Size{1, 1}, Size{3, 2000}, Size{385, 289}}) {
       const std::string caps = caps_text(format, size);

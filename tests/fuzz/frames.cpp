@@ -13,6 +13,29 @@ int sample_bytes(const GstVideoInfo& video, int component) {
   return GST_VIDEO_INFO_COMP_DEPTH(&video, component) > 8 ? 2 : 1;
 }
 
+/// Whether the samples are bits of words: v210, six pixels in 16 bytes.
+bool is_v210(const GstVideoInfo& video) { return GST_VIDEO_INFO_FORMAT(&video) == GST_VIDEO_FORMAT_v210; }
+constexpr int v210_pixels = 6, v210_bytes = 16;
+
+/// Bytes from the start of a row to the samples of pixel x, which begins a group of pixels.
+int bytes_before(const GstVideoInfo& video, guint component, int x) {
+  if (is_v210(video)) return x / v210_pixels * v210_bytes;
+  return GST_VIDEO_FORMAT_INFO_SCALE_WIDTH(video.finfo, component, x) * GST_VIDEO_INFO_COMP_PSTRIDE(&video, component);
+}
+
+/// Appends the samples of a row of a component of v210.
+void append_v210(const char* row, guint component, int width, std::string& samples) {
+  constexpr char order[] = "102010201020";  // the components of a group, three for each word from the lowest bits on
+  for (int field = 0, x = 0; x < width; ++field) {
+    if (order[field % 12] - '0' != int(component)) continue;
+    guint32 word;
+    std::memcpy(&word, row + field / 12 * v210_bytes + field % 12 / 3 * 4, 4);
+    const guint16 sample = guint16(GUINT32_FROM_LE(word) >> field % 3 * 10 & 1023);
+    samples.append(reinterpret_cast<const char*>(&sample), 2);
+    ++x;
+  }
+}
+
 void fill_within_depth(Random& random, std::string& bytes, const GstVideoInfo& video) {
   const int depth = GST_VIDEO_INFO_COMP_DEPTH(&video, 0), shift = GST_VIDEO_FORMAT_INFO_SHIFT(video.finfo, 0);
   for (std::size_t i = 0; i + 1 < bytes.size(); i += 2) {
@@ -73,9 +96,12 @@ GstBuffer* in_memories(Random& random, const std::string& bytes, std::vector<std
   return buffer;
 }
 
-/// Puts the picture into a larger one of noise. The margins are whole numbers of chroma samples.
+/// Puts the picture into a larger one of noise. The margins are whole numbers of chroma samples and of groups of
+/// pixels.
 GstBuffer* cropped(Random& random, const Picture& picture) {
-  const int left = 2 * random.below(6), top = 2 * random.below(6);
+  const int group =
+      is_v210(picture.video) ? v210_pixels : 1 << std::max(1, int(GST_VIDEO_FORMAT_INFO_W_SUB(picture.video.finfo, 1)));
+  const int left = group * random.below(6), top = 2 * random.below(6);
   GstVideoInfo whole;
   gst_video_info_set_format(&whole, GST_VIDEO_INFO_FORMAT(&picture.video),
                             guint(GST_VIDEO_INFO_WIDTH(&picture.video) + left + random.below(9)),
@@ -84,7 +110,7 @@ GstBuffer* cropped(Random& random, const Picture& picture) {
   for (guint c = 0; c < GST_VIDEO_INFO_N_COMPONENTS(&whole); ++c) {
     const int p = GST_VIDEO_INFO_COMP_PLANE(&whole, c);
     const PlaneSize size = plane_size(picture.video, p);
-    const int x = GST_VIDEO_FORMAT_INFO_SCALE_WIDTH(whole.finfo, c, left) * GST_VIDEO_INFO_COMP_PSTRIDE(&whole, c);
+    const int x = bytes_before(whole, c, left);
     const int y = GST_VIDEO_FORMAT_INFO_SCALE_HEIGHT(whole.finfo, c, top);
     for (int row = 0; row < size.rows; ++row)
       std::memcpy(&around.bytes[GST_VIDEO_INFO_PLANE_OFFSET(&whole, p) +
@@ -116,8 +142,9 @@ PlaneSize plane_size(const GstVideoInfo& video, int plane) {
   PlaneSize size{0, 0};
   for (guint c = 0; c < GST_VIDEO_INFO_N_COMPONENTS(&video); ++c) {
     if (int(GST_VIDEO_INFO_COMP_PLANE(&video, c)) != plane) continue;
-    size.row_bytes = std::max(size.row_bytes, std::size_t(GST_VIDEO_INFO_COMP_WIDTH(&video, c)) *
-                                                  std::size_t(GST_VIDEO_INFO_COMP_PSTRIDE(&video, c)));
+    const int width = is_v210(video) ? (GST_VIDEO_INFO_WIDTH(&video) + v210_pixels - 1) / v210_pixels * v210_bytes
+                                     : GST_VIDEO_INFO_COMP_WIDTH(&video, c) * GST_VIDEO_INFO_COMP_PSTRIDE(&video, c);
+    size.row_bytes = std::max(size.row_bytes, std::size_t(width));
     size.rows = GST_VIDEO_INFO_COMP_HEIGHT(&video, c);
   }
   return size;
@@ -186,16 +213,22 @@ std::string samples_of(GstBuffer* buffer, const GstVideoInfo& video, bool& mappe
   const GstVideoCropMeta* crop = gst_buffer_get_video_crop_meta(buffer);
   std::string samples;
   for (guint c = 0; c < GST_VIDEO_INFO_N_COMPONENTS(&video); ++c) {
-    const int bytes = sample_bytes(video, int(c)), step = GST_VIDEO_FRAME_COMP_PSTRIDE(&frame, c);
+    const int step = GST_VIDEO_FRAME_COMP_PSTRIDE(&frame, c);
+    // Samples of 10 bits are parts of a word of 4 bytes.
+    const bool words = GST_VIDEO_INFO_IS_RGB(&video) && GST_VIDEO_INFO_COMP_DEPTH(&video, 0) == 10 && step == 4;
+    const int bytes = words ? 4 : sample_bytes(video, int(c));
     // GStreamer 1.22 reports an offset of one byte for V in P010 and P016.
     const int offset = (GST_VIDEO_FRAME_COMP_POFFSET(&frame, c) + bytes - 1) / bytes * bytes;
     const auto* plane =
         static_cast<const char*>(GST_VIDEO_FRAME_PLANE_DATA(&frame, GST_VIDEO_FRAME_COMP_PLANE(&frame, c)));
-    const int left = crop ? GST_VIDEO_FORMAT_INFO_SCALE_WIDTH(video.finfo, c, int(crop->x)) : 0;
     const int top = crop ? GST_VIDEO_FORMAT_INFO_SCALE_HEIGHT(video.finfo, c, int(crop->y)) : 0;
     for (int y = 0; y < GST_VIDEO_INFO_COMP_HEIGHT(&video, c); ++y) {
       const char* row = plane + std::ptrdiff_t(top + y) * GST_VIDEO_FRAME_COMP_STRIDE(&frame, c) +
-                        std::ptrdiff_t(left) * step + offset;
+                        bytes_before(video, c, crop ? int(crop->x) : 0) + offset;
+      if (is_v210(video)) {
+        append_v210(row, c, GST_VIDEO_INFO_COMP_WIDTH(&video, c), samples);
+        continue;
+      }
       for (int x = 0; x < GST_VIDEO_INFO_COMP_WIDTH(&video, c); ++x)
         samples.append(row + std::ptrdiff_t(x) * step, std::size_t(bytes));
     }

@@ -120,7 +120,7 @@ mode_tests() {
   for program in $(programs kernels); do
     found=1
     if [[ -z $(some_tests "$program" 1) ]]; then continue; fi  # the program has no CUDA tests
-    run "kernels/${program##*/}" 300 "${bundled[@]}" OPENCV_FOR_THREADS_NUM=1 bash -c "$in_parts" "$logs/part" \
+    run "kernels/${program##*/}" 550 "${bundled[@]}" OPENCV_FOR_THREADS_NUM=1 bash -c "$in_parts" "$logs/part" \
       "$parts" "$program" '--gtest_filter=*Cuda*'
   done
   ((found)) || report SKIP kernels 'no kernel tests in the bundle'

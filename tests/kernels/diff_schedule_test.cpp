@@ -2,7 +2,7 @@
 // The schedule of the CUDA kernels of differences (kernels/diff/cuda_schedule.hpp). No device is needed.
 #include <map>
 
-#include "kernels/diff/cuda_schedule.hpp"
+#include "kernels/diff/cuda_shapes.hpp"
 #include "tests/kernels/diff_params.hpp"
 
 namespace cudavision::test {
@@ -47,13 +47,28 @@ TEST(DiffSchedule, LayoutIsThatOfTheFormat) {
   for (Format format : all_formats()) {
     const FormatInfo& f = info(format);
     const diff::Layout l = diff::layout_of(f);
-    EXPECT_EQ(l.planes, f.planes) << f.name;
+    const FormatInfo& unpacked = f.packing ? info(f.packing->unpacked) : f;
+    EXPECT_EQ(l.planes, unpacked.planes - (f.alpha_set() >= 0)) << f.name;
     EXPECT_EQ(l.channels0, f.sets[0].channels) << f.name;
-    if (f.planes > 1) {
+    if (l.planes > 1) {
       EXPECT_EQ(l.channels1, f.sets[1].channels) << f.name;
       EXPECT_EQ(l.shift_x, f.sets[1].shift_x) << f.name;
       EXPECT_EQ(l.shift_y, f.sets[1].shift_y) << f.name;
     }
+  }
+}
+
+/// The kernel of a format is shaped by its own layout, and not by that of another format with as many planes.
+TEST(DiffSchedule, EveryFormatHasTheShapeOfItsLayout) {
+  for (Format format : all_formats()) {
+    const diff::Layout layout = diff::layout_of(info(format));
+    diff::with_shape(layout, [&](auto shape) {
+      using S = decltype(shape);
+      EXPECT_TRUE(S::is(layout)) << info(format).name;
+      EXPECT_EQ(sizeof(typename S::T), info(format).depth > 8 ? 2u : 1u) << info(format).name;
+      EXPECT_EQ(S::words1 * 4, (S::pixels >> layout.shift_x) * layout.channels1 * layout.sample_bytes)
+          << info(format).name << ": the words of a lane are whole samples of all planes";
+    });
   }
 }
 

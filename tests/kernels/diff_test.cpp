@@ -155,15 +155,19 @@ TEST_P(DiffSweep, EqualsReference) {
   }
 }
 
-/// The common settings at a size that makes many tiles: each reference with each output, with and without opening.
+/// The common settings at a size that makes many tiles: each reference with each output, with and without opening. A
+/// format has every second combination, and the next format the others.
 TEST_P(DiffSweep, CommonSettings) {
   const auto [backend, format] = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
+  int settings = 0;
   for (diff::Reference reference :
        {diff::Reference::previous, diff::Reference::first, diff::Reference::background, diff::Reference::median}) {
     for (diff::Output output :
          {diff::Output::difference, diff::Output::mask, diff::Output::overlay, diff::Output::none}) {
       for (const auto& [radius, scale] : {std::pair{0, 1}, {1, 1}, {1, 2}, {0, 4}}) {
+        const int at = settings++;
+        if ((at + at / 4 + at / 16 + int(format)) % 2) continue;
         diff::Params params = reference::without_light();
         params.reference = reference;
         params.output = output;

@@ -106,8 +106,8 @@ void expect_complete(const Schedule& schedule, int set, int sets, const SetWork&
 TEST(GaussianSchedule, CoversEveryRowOfEveryStripOnce) {
   Random random(11);
   for (int i = 0; i < 400; ++i) {
-    const int sets = random.between(1, 3);
-    std::array<SetWork, 3> work;
+    const int sets = random.between(1, max_sets);
+    std::array<SetWork, max_sets> work;
     for (int s = 0; s < sets; ++s) {
       SetWork& set = work[std::size_t(s)];
       set.row_bytes = random.below(4) ? random.between(1, 3000) : random.between(1, 70);
@@ -137,11 +137,33 @@ TEST(GaussianSchedule, CoversEveryRowOfEveryStripOnce) {
   }
 }
 
+/// Every format, with alpha and without: all sets that the kernels compute are covered, also a plane of alpha.
+TEST(GaussianSchedule, CoversTheSetsOfEveryFormat) {
+  for (Format format : all_formats())
+    for (bool filter_alpha : {false, true})
+      for (const auto& [width, height] : {std::pair{1, 1}, {2, 3}, {33, 21}, {641, 480}}) {
+        const FormatInfo& row = info(format);
+        const int sets = row.sets[0].shares_plane() ? 1 : filter_alpha ? row.set_count : row.color_sets();
+        std::array<SetWork, max_sets> work;
+        for (int s = 0; s < sets; ++s) {
+          const Rect grid = Geometry{format, width, height}.grid(row.sets[s]);
+          const int bytes = grid.width * row.sets[s].channels * row.sample_bytes();
+          work[std::size_t(s)] = {bytes, 0, bytes, 0, grid.height, 16, false};
+        }
+        const Workers workers{4, 320, 2, 20, 132, 64};
+        const Schedule schedule = gaussian::make_schedule(work, sets, workers);
+        EXPECT_GT(schedule.blocks, 0);
+        SCOPED_TRACE(std::string(row.name) + " " + std::to_string(width) + "x" + std::to_string(height));
+        for (int s = 0; s < sets; ++s) expect_complete(schedule, s, sets, work[std::size_t(s)], workers);
+        if (HasFatalFailure()) return;
+      }
+}
+
 TEST(GaussianSchedule, HasNoBlocksForNothing) { EXPECT_EQ(gaussian::make_schedule({}, 3, Workers{}).blocks, 0); }
 
 /// More slots than short segments need: the schedule takes the shortest segments. One slot: it takes the longest ones.
 TEST(GaussianSchedule, SpreadsOverTheDevice) {
-  std::array<SetWork, 3> work;
+  std::array<SetWork, max_sets> work;
   work[0] = {7680, 0, 7680, 0, 4320, 8, false};
   Workers workers{4, 96, 2, 20, 1 << 20, 64};
   EXPECT_EQ(gaussian::make_schedule(work, 1, workers).sets[0].steps, 1);
@@ -152,7 +174,7 @@ TEST(GaussianSchedule, SpreadsOverTheDevice) {
 /// P010 at 8K takes two waves. They have places for a ninth segment of each strip of luma, so these segments are
 /// shorter than those of chroma.
 TEST(GaussianSchedule, FillsTheLastWave) {
-  std::array<SetWork, 3> work;
+  std::array<SetWork, max_sets> work;
   work[0] = {15360, 0, 15360, 0, 4320, 16, false, 256};
   work[1] = {15360, 0, 15360, 0, 2160, 16, false, 256};
   const Workers workers{1, 288, 2, 72, 396, 64};

@@ -208,7 +208,7 @@ Picture run_far_apart(Backend backend, const Work& work, const Picture& src) {
 
 int rounds() {
   const char* given = std::getenv("CUDAVISION_TEST_ROUNDS");
-  return given ? std::atoi(given) : 3;
+  return given ? std::atoi(given) : 2;
 }
 
 Picture make_picture(const Geometry& geometry, unsigned seed, Data data, Layout layout) {
@@ -295,6 +295,14 @@ std::vector<Format> all_formats() {
   std::vector<Format> all;
   for (int i = 0; i < format_count; ++i) all.push_back(Format(i));
   return all;
+}
+
+std::vector<Format> kernel_formats() {
+  std::vector<Format> formats = all_formats();
+  formats.erase(std::remove_if(formats.begin(), formats.end(),
+                               [](Format format) { return reference::definition(format).unpacked; }),
+                formats.end());
+  return formats;
 }
 
 std::string describe(const Geometry& geometry, const Layout& src, const Layout& dst, const Region& region, Data data) {

@@ -110,7 +110,7 @@ class Random {
   std::mt19937 engine_;
 };
 
-/// How often a sweep runs through its sizes, each time with other random cases: CUDAVISION_TEST_ROUNDS, or 3.
+/// How often a sweep runs through its sizes, each time with other random cases: CUDAVISION_TEST_ROUNDS, or 2.
 int rounds();
 /// The sizes of the sweeps: tiny, odd, near the size of a tile, and wider or higher than any tile.
 extern const std::vector<std::pair<int, int>> sizes;
@@ -139,6 +139,8 @@ void expect_reference(Backend backend, const Params& params, const Case& c, unsi
 }
 
 std::vector<Format> all_formats();
+/// Those that the kernels of operations see: without those that are unpacked.
+std::vector<Format> kernel_formats();
 
 /// The code to compare with OpenCV: a backend, or the reference itself (no backend).
 struct Runner {
@@ -168,12 +170,12 @@ inline std::string format_name(const ::testing::TestParamInfo<BackendAnd<Format>
                            format_name);                                                                              \
   INSTANTIATE_TEST_SUITE_P(Cuda, suite, testing::Combine(testing::Values(Backend::cuda), testing::ValuesIn(formats)), \
                            format_name)
-/// An instance for each format, for tests that compare two runs themselves.
+/// An instance for each format of kernels, for tests that compare two runs themselves.
 inline std::string name_of_format(const ::testing::TestParamInfo<Format>& item) {
   return reference::definition(item.param).name;
 }
 #define INSTANTIATE_FOR_EACH_FORMAT(suite) \
-  INSTANTIATE_TEST_SUITE_P(All, suite, testing::ValuesIn(all_formats()), name_of_format)
+  INSTANTIATE_TEST_SUITE_P(All, suite, testing::ValuesIn(kernel_formats()), name_of_format)
 #define INSTANTIATE_FOR_BACKENDS(suite)                                \
   INSTANTIATE_TEST_SUITE_P(Cpu, suite, testing::Values(Backend::cpu)); \
   INSTANTIATE_TEST_SUITE_P(Cuda, suite, testing::Values(Backend::cuda))

@@ -416,9 +416,13 @@ TEST_F(HistogramSchedule, LaunchesCountEveryPieceOnce) {
       const auto words = histogram::schedule_words(frame.plan, frame.limits, frame.pieces, from);
       for (int j = 0; j < words.jobs; ++j) add(words.shares[j], counted[words.sets[j]]);
       const auto pixels = histogram::schedule_pixels(frame.plan, frame.limits, frame.pieces, from);
-      for (int s = 0; s < format.set_count; ++s) add(pixels.shares[s], counted[s]);
+      for (int s = 0; s < format.color_sets(); ++s) add(pixels.shares[s], counted[s]);
     }
-    for (int s = 0; s < (frame.plan.three_planes ? 1 : format.set_count); ++s)
+    if (frame.plan.three_planes && frame.rects > 0) {
+      ASSERT_TRUE(histogram::schedule_pixels(frame.plan, frame.limits, frame.pieces, 0).any)
+          << "planes are read together";
+    }
+    for (int s = 0; s < (frame.plan.three_planes ? 1 : format.color_sets()); ++s)
       expect_same(frame.plan.counts(format.sets[s]) ? frame.pieces[s] : std::vector<Rect>(), counted[s]);
   });
 }
@@ -435,6 +439,8 @@ TEST_F(HistogramSchedule, WordBlocksBelongToOneJob) {
         continue;
       }
       ASSERT_TRUE(histogram::counts_words(frame.plan, launch.sets[j], frame.limits));
+      const Role role = info(frame.plan.geometry.format).sets[launch.sets[j]].roles[0];
+      ASSERT_GE(frame.plan.table_of[std::size_t(role)], 0) << "the word kernel counts in this table";
       ASSERT_EQ(launch.shares[j].first_block, blocks);
       ASSERT_GE(launch.shares[j].blocks, 1);
       blocks += launch.shares[j].blocks;

@@ -308,13 +308,13 @@ TEST(LocalSchedule, LinesCoverTheRectangles) {
 
 /// Every cell of a mosaic belongs to a block, whose rows of samples fit it.
 TEST(LocalSchedule, MosaicsHaveAllCells) {
-  for (Format format : {Format::GRAY8, Format::NV12, Format::RGB, Format::YUY2, Format::RGBA64_LE}) {
+  for (Format format : all_formats()) {
     const Geometry geometry{format, 1000, 700};
     for (const Rect& box : {Rect{0, 0, 1000, 700}, Rect{-37, 11, 500, 300}, Rect{990, 690, 40, 40}})
       for (int side : {3, 15, 101, 255, 601, 2001}) {
         const SetRects rects = set_rects(geometry, box, Coverage::inner);
         const local::MosaicPart part = local::schedule_mosaic(geometry, box, rects, side, 132, 1);
-        for (int i = 0; i < info(format).set_count; ++i) {
+        for (int i = 0; i < info(format).color_sets(); ++i) {
           const ChannelSet& set = info(format).sets[i];
           const local::MosaicGrid& grid = part.sets[i];
           const int bytes = std::min(subsampled(side, set.shift_x), geometry.grid(set).width) * set.channels *

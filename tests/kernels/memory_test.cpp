@@ -284,10 +284,11 @@ TEST_P(AnyMemory, OddAddressesMakeNoDifference) {
   SKIP_UNLESS_AVAILABLE(backend);
   const Geometry geometry{format, 37, 21};
   const Picture aligned = make_picture(geometry, 6);
-  for (const Layout& odd : {Layout{0, 0, 1, 1, 0}, Layout{0, 0, 1, 0, 1}, Layout{0, 0, 1, 1, 2}}) {
-    const Picture src = make_picture(geometry, 6, Data::random, odd);
-    for (const Operation& operation : operations()) {
-      const Picture expected = result_of(operation, backend, aligned);
+  const std::vector<Layout> odd_layouts{{0, 0, 1, 1, 0}, {0, 0, 1, 0, 1}, {0, 0, 1, 1, 2}};
+  for (const Operation& operation : operations()) {
+    const Picture expected = result_of(operation, backend, aligned);
+    for (const Layout& odd : odd_layouts) {
+      const Picture src = make_picture(geometry, 6, Data::random, odd);
       EXPECT_EQ(expected.sample_difference(result_of(operation, backend, src), 0), "")
           << operation.name << ", odd source";
       EXPECT_EQ(expected.sample_difference(result_of(operation, backend, aligned, odd), 0), "")
@@ -314,6 +315,19 @@ TEST_P(AnyMemory, BitsOutsideSamplesMakeNoDifference) {
             << operation.name << ", role " << int(c.role);
     }
   }
+}
+
+/// The rest of a row's last group of pixels follows from the picture alone: nothing of another frame stands there.
+TEST_P(AnyMemory, PaddingFollowsFromThePicture) {
+  const auto [backend, format] = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  for (const auto& [width, height] : {std::pair{1, 1}, {3, 700}, {37, 21}, {64, 3}})
+    for (const Operation& operation : operations()) {
+      const Picture result = result_of(operation, backend, make_picture({format, width, height}, 8));
+      Picture filled = result;
+      filled.fill_padding();
+      EXPECT_TRUE(filled.bytes() == result.bytes()) << operation.name << ", " << width << "x" << height;
+    }
 }
 INSTANTIATE_FOR_FORMATS(AnyMemory, all_formats());
 
@@ -346,7 +360,10 @@ struct FencedPicture {
       for (const reference::Component& c : format.components) {
         if (c.plane != plane) continue;
         const int width = subsampled(geometry.width, c.shift_x);
-        row = std::max(row, std::size_t(c.offset) + std::size_t(width - 1) * c.step + format.sample_bytes());
+        const std::size_t bits = std::size_t(divide_up(width, c.fields_in_group())) * c.step;  // whole groups
+        row = std::max(row, c.fields.empty() ? std::size_t(c.offset) + std::size_t(width - 1) * c.step +
+                                                   std::size_t(format.sample_bytes())
+                                             : bits);
         rows = std::size_t(subsampled(geometry.height, c.shift_y));
       }
       planes.push_back(std::make_unique<FencedPlane>(row * rows, at_end));

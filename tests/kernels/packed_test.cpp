@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Packed 4:2:2 whose groups of two pixels are not those of the frame.
+// Packed 4:2:2 whose groups of two pixels are not those of the frame, and pixels that are unpacked to planes.
 #include "kernels/core/packed.hpp"
 
+#include "kernels/core/packing.hpp"
 #include "tests/kernels/harness.hpp"
 
 namespace cudavision::test {
@@ -11,14 +12,14 @@ using reference::Component;
 
 class Packed : public testing::TestWithParam<BackendAnd<Format>> {};
 
-/// The picture from the second pixel of `src` on: luma from the next pixel, chroma from the same group.
-Picture from_second_pixel(const Picture& src, const Geometry& geometry, Layout layout) {
+/// The picture from pixel `skipped` of `src` on. Chroma begins with the sample of this pixel.
+Picture from_pixel(int skipped, const Picture& src, const Geometry& geometry, Layout layout) {
   Picture result(geometry, layout);
   for (const Component& c : result.format().components) {
     const reference::Grid from = src.read(c);
     for (int y = 0; y < geometry.height; ++y)
       for (int x = 0; x < subsampled(geometry.width, c.shift_x); ++x)
-        result.write(c, x, y, from.at(c.role == Role::luma ? x + 1 : x, y));
+        result.write(c, x, y, from.at(x + (skipped >> c.shift_x), y));
   }
   result.fill_padding();
   return result;
@@ -32,7 +33,7 @@ TEST_P(Packed, ShiftsGroups) {
       // One more group than the picture has, if its last pixel begins one.
       const Geometry geometry{format, width, height}, whole{format, width + 1, height};
       const Picture src = make_picture(whole, unsigned(width), Data::random, layout),
-                    expected = from_second_pixel(src, geometry, layout);
+                    expected = from_pixel(1, src, geometry, layout);
       Job job(backend, src, expected.inverted());
       const Status status = job.submit([&](const Image& from, const Image& to, Queue queue) {
         return shift_groups(backend, {to.geometry, from.planes}, to, queue);
@@ -76,7 +77,51 @@ TEST_P(Packed, LeavesPaddingBeyondTheRowAlone) {
   EXPECT_TRUE(job.finish().bytes() == src.bytes());
 }
 
-INSTANTIATE_FOR_FORMATS(Packed, (std::vector{Format::YUY2, Format::UYVY}));
+std::vector<Format> formats_with(bool (*property)(const FormatInfo&)) {
+  std::vector<Format> found;
+  for (const FormatInfo& format : formats())
+    if (property(format)) found.push_back(format.format);
+  return found;
+}
+INSTANTIATE_FOR_FORMATS(Packed, formats_with([](const FormatInfo& f) { return is_packed_422(f); }));
+
+class Unpacked : public testing::TestWithParam<BackendAnd<Format>> {};
+
+/// A copy unpacks and packs a picture: it keeps the samples, clears other bits, and completes the last group of a row.
+TEST_P(Unpacked, KeepsSamples) {
+  const auto [backend, format] = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  for (const auto& [width, height] : {std::pair{1, 1}, {2, 3}, {3, 2}, {5, 2}, {6, 2}, {7, 5}, {65, 4}, {1000, 3}})
+    for (const Layout& layout : layouts)
+      for (Data data : {Data::random, Data::words}) {
+        const Geometry geometry{format, width, height};
+        const Picture src = make_picture(geometry, unsigned(width), data, layout);
+        const Picture expected = from_pixel(0, src, geometry, layout);
+        auto copy = make_copy(geometry, backend);
+        ASSERT_TRUE(copy.ok());
+        Job job(backend, src, expected.inverted());
+        const Status status = job.submit(*copy.value());
+        const Picture actual = job.finish();
+        ASSERT_TRUE(status.ok()) << status.message();
+        EXPECT_EQ(expected.difference(actual, 0), "") << describe(geometry, layout, layout, {}, data);
+      }
+}
+
+TEST_P(Unpacked, BeginsInsideAGroup) {
+  const auto [backend, format] = GetParam();
+  if (backend != Backend::cpu) return;  // such frames are in system memory
+  for (int skipped = 1; skipped < info(format).packing->pixels; ++skipped)
+    for (int width : {1, 2, 5, 6, 7, 64})
+      for (const Layout& layout : layouts) {
+        const Geometry geometry{format, width, 3}, whole{format, width + skipped, 3};
+        const Picture src = make_picture(whole, unsigned(width), Data::random, layout),
+                      expected = from_pixel(skipped, src, geometry, layout);
+        Picture from = src, actual = expected.inverted();
+        shift_packed({geometry, from.at(from.bytes().data()).planes}, actual.at(actual.bytes().data()), skipped);
+        EXPECT_EQ(expected.difference(actual, 0), "") << skipped << " " << describe(geometry, layout, layout, {}, {});
+      }
+}
+INSTANTIATE_FOR_FORMATS(Unpacked, formats_with([](const FormatInfo& f) { return f.packing != nullptr; }));
 
 }  // namespace
 }  // namespace cudavision::test

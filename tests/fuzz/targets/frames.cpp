@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "gst/base/caps.hpp"
 #include "gst/base/frame.hpp"
 #include "gst/frames/dlpack.hpp"
 #include "kernels/core/format.hpp"
@@ -28,7 +29,8 @@ unsigned sum = 0;  // of all bytes that were read, so that the compiler cannot l
 const std::vector<std::string>& format_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;
-    for (const FormatInfo& format : formats()) all.push_back(format.name);
+    for (const FormatInfo& format : formats())
+      if (is_known(format)) all.push_back(format.name);
     return all;
   }();
   return names;

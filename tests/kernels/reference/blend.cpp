@@ -148,6 +148,7 @@ struct Output {
   bool alpha;
   bool opaque;  ///< whether the background is opaque
   blend::Division division;
+  double nudge;  ///< see blend()
 };
 
 void lay_over(Pixel& below, Triple s, double own, double k, const blend::Pad& pad, const Output& out) {
@@ -155,11 +156,11 @@ void lay_over(Pixel& below, Triple s, double own, double k, const blend::Pad& pa
   const auto mix = [](double d, double s, double weight) { return d + (s - d) * weight; };
   const bool soft = pad.key.mode != blend::Key::Mode::none && pad.key.softness > 0, whole = m == 255 && !soft;
   const bool compositors = pad.op == blend::Operator::over || pad.op == blend::Operator::add;
-  const auto nearest = [&](double v) { return whole ? std::nearbyint(v) : v; };
+  const auto nearest = [&](double v) { return whole ? std::nearbyint(v + out.nudge) : v; };
   // Rounding as in compositor.
-  const auto down = [](double v) { return std::floor(v + 0x1p-10); };
+  const auto down = [&](double v) { return std::floor(v + 0x1p-10 + out.nudge); };
   const auto divided = [&](double v) {
-    return !whole ? v : out.division == blend::Division::nearest ? std::nearbyint(v) : down(v);
+    return !whole ? v : out.division == blend::Division::nearest ? nearest(v) : down(v);
   };
   const auto color = [&](double v) {
     return !whole || !compositors ? v : out.alpha && out.opaque ? divided(v) : down(v);
@@ -299,14 +300,15 @@ double sample_of(const Pixel& pixel, Role role, double max) {
 }  // namespace
 
 Picture blend(const Geometry& geometry, const blend::Color& color, const blend::Background& background,
-              const std::vector<Pad>& pads, Layout layout, blend::Division division) {
+              const std::vector<Pad>& pads, Layout layout, blend::Division division, double nudge) {
   using Kind = blend::Background::Kind;
   Picture result(geometry, layout);
   const Definition& format = result.format();
   Output out{{format, color},
              false,
              background.kind != Kind::transparent && (background.kind != Kind::color || background.argb >> 24 == 255),
-             division};
+             division,
+             nudge};
   for (const Component& c : format.components) out.alpha = out.alpha || c.role == Role::alpha;
   std::vector<Pixel> pixels(std::size_t(geometry.width) * geometry.height);
   const auto pixel_at = [&](int x, int y) -> Pixel& { return pixels[std::size_t(y) * geometry.width + x]; };

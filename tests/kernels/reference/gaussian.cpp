@@ -14,8 +14,8 @@ std::vector<std::int64_t> axis(int taps, double sigma, int shift, int depth) {
   if (taps == 0) taps = std::min(int(std::nearbyint(sigma * (depth == 8 ? 3 : 4) * 2 + 1)) | 1, 255);
   const int bits = depth == 8 ? 8 : 16;
   if (shift == 0) return gaussian_weights(taps, sigma, bits);
-  const int radius = (taps / 2 + 1) / 2;  // half, rounded up
-  return gaussian_weights(2 * radius + 1, (sigma > 0 ? sigma : sigma_of(taps)) / 2, bits);
+  const int side = 1 << shift, radius = (taps / 2 + side - 1) / side;  // rounded up
+  return gaussian_weights(2 * radius + 1, (sigma > 0 ? sigma : sigma_of(taps)) / side, bits);
 }
 
 /// Weighted sums along rows; `outside` is the value where extrapolate() returns −1.

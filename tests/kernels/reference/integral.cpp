@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "tests/kernels/reference/integral.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace cudavision::reference {
@@ -44,7 +45,14 @@ std::vector<Sums> tables(const integral::Params& params, const Picture& src) {
   if (params.channel == integral::TableChannel::luma) {
     channels.push_back(luma(src));
   } else {
-    for (const Component& c : src.format().components)
+    std::vector<Component> components = src.format().components;
+    if (src.format().unpacked) {  // in the order of the planes that the pixels are unpacked to
+      const std::vector<Role> order = {Role::luma, Role::cb, Role::cr, Role::green, Role::blue, Role::red, Role::alpha};
+      const auto place = [&](const Component& c) { return std::find(order.begin(), order.end(), c.role); };
+      std::sort(components.begin(), components.end(),
+                [&](const Component& a, const Component& b) { return place(a) < place(b); });
+    }
+    for (const Component& c : components)
       if (c.role != Role::padding) channels.push_back(src.read(c));
   }
   std::vector<Sums> all;

@@ -18,7 +18,7 @@ Window window(const Grid& in, int x, int y, int rx, int ry) {
 }
 
 int nlm(const local::Params& params, const Grid& in, int depth, const Component& c, int x, int y) {
-  const auto scaled = [](int radius, int shift) { return shift ? (radius + 1) / 2 : radius; };
+  const auto scaled = [](int radius, int shift) { return (radius + (1 << shift) - 1) >> shift; };
   const int rx = scaled(params.radius, c.shift_x), ry = scaled(params.radius, c.shift_y);
   const int sx = scaled(params.search_radius, c.shift_x), sy = scaled(params.search_radius, c.shift_y);
   const auto inside = [&](int px, int py) { return px >= 0 && px < in.width && py >= 0 && py < in.height; };
@@ -132,8 +132,8 @@ Picture apply(local::Params params, const Picture& src, const Region& region, La
       return out;
     }
     if (params.operation == local::Operation::pixelate) return mosaic(in, c, box, 2 * params.radius + 1);
-    const int rx = c.shift_x ? (params.radius + 1) / 2 : params.radius,
-              ry = c.shift_y ? (params.radius + 1) / 2 : params.radius;
+    const auto scaled = [&](int shift) { return (params.radius + (1 << shift) - 1) >> shift; };
+    const int rx = scaled(c.shift_x), ry = scaled(c.shift_y);
     const Sums sums(in, false), squares(in, true);
     for (int y = 0; y < in.height; ++y) {
       for (int x = 0; x < in.width; ++x) {

@@ -26,13 +26,54 @@ Definition planar(const char* name, int depth, const std::vector<Role>& roles, i
   return format;
 }
 
-/// A luma plane and a plane of interleaved chroma at half size.
-Definition semiplanar(const char* name, int depth, int shift, Role first, Role second) {
-  Definition format{name, depth, shift, {}};
-  const int bytes = format.sample_bytes();
-  format.components = {{Y, 0, 0, bytes, 0, 0}, {first, 1, 0, 2 * bytes, 1, 1}, {second, 1, bytes, 2 * bytes, 1, 1}};
+/// The same with a last plane of alpha.
+Definition with_alpha(Definition format) {
+  format.components.push_back({A, 3, 0, format.sample_bytes(), 0, 0});
   return format;
 }
+
+/// A luma plane and a plane of interleaved chroma.
+Definition semiplanar(const char* name, int depth, int shift, Role first, Role second, int shift_x = 1,
+                      int shift_y = 1) {
+  Definition format{name, depth, shift, {}};
+  const int bytes = format.sample_bytes();
+  format.components = {{Y, 0, 0, bytes, 0, 0},
+                       {first, 1, 0, 2 * bytes, shift_x, shift_y},
+                       {second, 1, bytes, 2 * bytes, shift_x, shift_y}};
+  return format;
+}
+
+/// Packed pixels that filters unpack. `shift`: unused low bits.
+Definition unpacked(Definition format, int shift = 0) {
+  format.unpacked = true;
+  format.shift = shift;
+  return format;
+}
+
+/// Luma, chroma, luma, chroma in words of 16 bits.
+Definition packed_422(const char* name, int depth) {
+  return unpacked({name, depth, 0, {{Y, 0, 0, 4, 0, 0}, {U, 0, 2, 8, 1, 0}, {V, 0, 6, 8, 1, 0}}}, 16 - depth);
+}
+
+/// A word of 32 bits for a pixel, from the lowest bits on.
+Definition ten_bits(const char* name, Role first, Role second, Role third) {
+  const auto field = [](Role role, int bit, int bits) { return Component{role, 0, 0, 4, 0, 0, {{0, bit, bits}}}; };
+  return unpacked({name, 10, 0, {field(first, 0, 10), field(second, 10, 10), field(third, 20, 10), field(A, 30, 2)}});
+}
+
+/// Six pixels in four words of 32 bits: Cb Y Cr, Y Cb Y, Cr Y Cb, Y Cr Y, from the lowest bits on.
+Definition v210() {
+  Definition format{"v210", 10, 0, {{Y, 0, 0, 16, 0, 0}, {U, 0, 0, 16, 1, 0}, {V, 0, 0, 16, 1, 0}}};
+  const char order[] = "UYVYUYVYUYVY";
+  for (int i = 0; i < 12; ++i) {
+    Component& c = format.components[order[i] == 'Y' ? 0 : order[i] == 'U' ? 1 : 2];
+    c.fields.push_back({i / 3, 10 * (i % 3), 10});
+  }
+  return unpacked(format);
+}
+
+/// A sample of 0 … from as one of 0 … to, rounded.
+int scaled(int sample, int from, int to) { return from == to ? sample : (sample * to + from / 2) / from; }
 
 bool contains(const Rect& r, int x, int y) {
   return r.width > 0 && r.height > 0 && x >= r.x && long(x) < long(r.x) + r.width && y >= r.y &&
@@ -99,6 +140,42 @@ const Definition& definition(Format format) {
       planar("Y444_16LE", 16, {Y, U, V}),
       packed("RGBA64_LE", 16, {R, G, B, A}),
       packed("ARGB64_LE", 16, {A, R, G, B}),
+      semiplanar("NV16", 8, 0, U, V, 1, 0),
+      semiplanar("NV61", 8, 0, V, U, 1, 0),
+      semiplanar("NV24", 8, 0, U, V, 0, 0),
+      planar("Y41B", 8, {Y, U, V}, 2),
+      {"YVYU", 8, 0, {{Y, 0, 0, 2, 0, 0}, {V, 0, 1, 4, 1, 0}, {U, 0, 3, 4, 1, 0}}},
+      {"VYUY", 8, 0, {{Y, 0, 1, 2, 0, 0}, {V, 0, 0, 4, 1, 0}, {U, 0, 2, 4, 1, 0}}},
+      with_alpha(planar("GBRA", 8, {G, B, R})),
+      with_alpha(planar("A420", 8, {Y, U, V}, 1, 1)),
+      with_alpha(planar("A444", 8, {Y, U, V})),
+      semiplanar("P012_LE", 12, 4, U, V),
+      planar("I420_12LE", 12, {Y, U, V}, 1, 1),
+      planar("I422_12LE", 12, {Y, U, V}, 1),
+      planar("Y444_12LE", 12, {Y, U, V}),
+      planar("GBR_10LE", 10, {G, B, R}),
+      planar("GBR_12LE", 12, {G, B, R}),
+      planar("GBR_16LE", 16, {G, B, R}),
+      packed("BGRA64_LE", 16, {B, G, R, A}),
+      packed("ABGR64_LE", 16, {A, B, G, R}),
+      packed("GRAY10_LE16", 10, {Y}),
+      with_alpha(planar("GBRA_10LE", 10, {G, B, R})),
+      with_alpha(planar("GBRA_12LE", 12, {G, B, R})),
+      with_alpha(planar("A420_10LE", 10, {Y, U, V}, 1, 1)),
+      with_alpha(planar("A422_10LE", 10, {Y, U, V}, 1)),
+      with_alpha(planar("A444_10LE", 10, {Y, U, V})),
+      with_alpha(planar("A444_12LE", 12, {Y, U, V})),
+      with_alpha(planar("A444_16LE", 16, {Y, U, V})),
+      unpacked(packed("v308", 8, {Y, U, V})),
+      unpacked(packed("AYUV", 8, {A, Y, U, V})),
+      unpacked(packed("VUYA", 8, {V, U, Y, A})),
+      unpacked(packed("AYUV64", 16, {A, Y, U, V})),
+      packed_422("Y210", 10),
+      packed_422("Y212_LE", 12),
+      unpacked(packed("Y412_LE", 12, {U, Y, V, A}), 4),
+      ten_bits("RGB10A2_LE", R, G, B),
+      ten_bits("BGR10A2_LE", B, G, R),
+      v210(),
   };
   return definitions.at(std::size_t(format));
 }
@@ -111,7 +188,8 @@ Picture::Picture(const Geometry& geometry, Layout layout) : geometry_(geometry) 
     for (const Component& c : format().components) {
       if (c.plane != plane) continue;
       rows = height(c);
-      row = std::max(row, width(c) * c.step);  // packed 4:2:2: whole pairs of pixels
+      const int groups = (width(c) + c.fields_in_group() - 1) / c.fields_in_group();
+      row = std::max(row, groups * c.step);  // whole groups of pixels
     }
     const std::ptrdiff_t pitch =
         (row + layout.multiple - 1) / layout.multiple * layout.multiple + layout.padding * bytes + layout.padding_bytes;
@@ -128,11 +206,19 @@ Grid Picture::read(const Component& c) const {
   Grid grid(width(c), height(c));
   for (int y = 0; y < grid.height; ++y)
     for (int x = 0; x < grid.width; ++x)
-      grid.at(x, y) = std::min(word(c, x, y) >> format().shift, format().max_value());
+      grid.at(x, y) = scaled(std::min(word(c, x, y) >> format().shift, most(c)), most(c), format().max_value());
   return grid;
 }
 
+std::uint32_t Picture::word_32(std::size_t at) const {
+  std::uint32_t word = 0;
+  for (int i = 0; i < 4; ++i) word |= std::uint32_t(bytes_[at + std::size_t(i)]) << 8 * i;
+  return word;
+}
+
 int Picture::word(const Component& c, int x, int y) const {
+  if (const Component::Field* at = field(c, x))
+    return int(word_32(address(c, x, y)) >> at->bit) & ((1 << at->bits) - 1);
   const std::uint8_t* at = &bytes_[address(c, x, y)];
   return format().sample_bytes() == 1 ? at[0] : at[0] | at[1] << 8;
 }
@@ -142,13 +228,32 @@ void Picture::write(const Component& c, const Grid& grid) {
     for (int x = 0; x < grid.width; ++x) write(c, x, y, grid.at(x, y));
 }
 
-void Picture::write(const Component& c, int x, int y, int sample) { write_word(c, x, y, sample << format().shift); }
+void Picture::write(const Component& c, int x, int y, int sample) {
+  write_word(c, x, y, scaled(sample, format().max_value(), most(c)) << format().shift);
+}
 
 void Picture::write_word(const Component& c, int x, int y, int word) {
+  if (const Component::Field* at = field(c, x)) {
+    const std::uint32_t mask = (1u << at->bits) - 1;
+    const std::uint32_t all = (word_32(address(c, x, y)) & ~(mask << at->bit)) | (std::uint32_t(word) & mask)
+                                                                                     << at->bit;
+    for (int i = 0; i < 4; ++i) bytes_[address(c, x, y) + std::size_t(i)] = std::uint8_t(all >> 8 * i);
+    return;
+  }
   for (int i = 0; i < format().sample_bytes(); ++i) bytes_[address(c, x, y) + i] = std::uint8_t(word >> 8 * i);
 }
 
 void Picture::fill_padding() {
+  for (const Component& c : format().components) {
+    if (c.fields.empty()) continue;
+    const int groups = (width(c) + c.fields_in_group() - 1) / c.fields_in_group();
+    for (int y = 0; y < height(c); ++y) {
+      for (int x = width(c); x < groups * c.fields_in_group(); ++x) write_word(c, x, y, word(c, width(c) - 1, y));
+      if (c.step == 16)  // the upper two bits of the words of v210
+        for (int word = 0; word < 4 * groups; ++word)
+          bytes_[spans_[0].begin + std::size_t(y * spans_[0].pitch + 4 * word + 3)] &= 0x3f;
+    }
+  }
   const Component& luma = format().components.front();
   const bool packed_422 = luma.role == Y && luma.step == 2 * format().sample_bytes();
   for (int y = 0; packed_422 && geometry_.width % 2 == 1 && y < geometry_.height; ++y)
@@ -175,7 +280,9 @@ std::string Picture::sample_difference(const Picture& actual, int tolerance) con
       for (int x = 0; x < width(c); ++x) {
         const int want = word(c, x, y), got = actual.word(c, x, y), shift = format().shift;
         const bool stray = ((want ^ got) & unused) != 0;
-        if (std::abs((want >> shift) - (got >> shift)) <= tolerance && !stray) continue;
+        // Steps of a field of few bits are wide: two samples that differ by one step of the depth may differ by one.
+        const int allowed = most(c) < format().max_value() ? std::min(tolerance, 1) : tolerance;
+        if (std::abs((want >> shift) - (got >> shift)) <= allowed && !stray) continue;
         return "plane " + std::to_string(c.plane) + ", role " + std::to_string(int(c.role)) + ", sample (" +
                std::to_string(x) + ", " + std::to_string(y) + ") of " + std::to_string(width(c)) + "x" +
                std::to_string(height(c)) + ": expected " + std::to_string(want >> shift) + ", got " +
@@ -187,11 +294,27 @@ std::string Picture::sample_difference(const Picture& actual, int tolerance) con
   return {};
 }
 
+/// Whether fill_padding() would change groups of bit fields.
+std::string Picture::padding_difference() const {
+  if (format().components.front().fields.empty()) return {};
+  Picture filled = *this;
+  filled.fill_padding();
+  return filled.bytes_ == bytes_ ? "" : "the padding of groups is not the last samples and zeros";
+}
+
 std::string Picture::difference(const Picture& actual, int tolerance) const {
   std::string wrong = sample_difference(actual, tolerance);
   if (!wrong.empty()) return wrong;
   std::vector<bool> ours(bytes_.size());
+  if (wrong = actual.padding_difference(); !wrong.empty()) return wrong;
   for (const Component& c : format().components) {
+    if (!c.fields.empty()) {
+      const int groups = (width(c) + c.fields_in_group() - 1) / c.fields_in_group();
+      for (int y = 0; y < height(c); ++y)
+        for (int byte = 0; byte < groups * c.step; ++byte)
+          ours[spans_[0].begin + std::size_t(y * spans_[0].pitch + byte)] = true;
+      continue;
+    }
     const bool packed_422 = c.role == Role::luma && c.step == 2 * format().sample_bytes();
     const int columns = packed_422 ? (width(c) + 1) / 2 * 2 : width(c);
     for (int y = 0; columns > width(c) && y < height(c); ++y)

@@ -16,6 +16,14 @@ namespace cudavision::reference {
 struct Component {
   Role role;
   int plane, offset, step, shift_x, shift_y;
+
+  /// For formats of bit fields: where the samples of a group of pixels lie. `step` is then the bytes of a group.
+  struct Field {
+    int word, bit, bits;  ///< in the group's words of 32 bits
+  };
+  std::vector<Field> fields = {};
+
+  int fields_in_group() const { return fields.empty() ? 1 : int(fields.size()); }
 };
 
 /// GStreamer's definition of a format, independent of the table under test (format_test.cpp
@@ -24,6 +32,8 @@ struct Definition {
   const char* name;
   int depth, shift;
   std::vector<Component> components;
+  /// Filters unpack the whole picture: bits outside of samples become zero, also where samples are only copied.
+  bool unpacked = false;
 
   int sample_bytes() const { return depth > 8 ? 2 : 1; }
   int max_value() const { return (1 << depth) - 1; }
@@ -64,11 +74,14 @@ class Picture {
   void write(const Component& component, int x, int y, int sample);
   /// Sets all 16 bits of a stored word (8 in an 8-bit format), for any depth.
   void write_word(const Component& component, int x, int y, int word);
-  /// Copies a sample's stored word from another picture of the same geometry, bit for bit.
+  /// Copies a sample's stored word from another picture of the same geometry, bit for bit, or the sample if the format
+  /// is unpacked.
   void copy(const Component& component, int x, int y, const Picture& from) {
-    write_word(component, x, y, from.word(component, x, y));
+    const int shift = format().unpacked ? format().shift : 0;
+    write_word(component, x, y, from.word(component, x, y) >> shift << shift);
   }
-  /// Packed 4:2:2 of odd width: repeats the last luma sample of each row in the padding.
+  /// Packed 4:2:2 of odd width: repeats the last luma sample of each row in the padding. Groups of bit fields: repeats
+  /// the last sample of each component, and clears the bits that belong to none.
   void fill_padding();
   /// A view of a copy of this picture whose bytes are at `base`.
   Image at(void* base) const;
@@ -77,7 +90,7 @@ class Picture {
   Picture inverted() const;
   /// Compares `actual` with this picture. Samples may differ by `tolerance` steps, unused low bits must be equal, and
   /// all other bytes must still be those of inverted(). Returns a description of the first difference, or an empty
-  /// string. The padding of packed 4:2:2 of odd width must repeat the last luma sample.
+  /// string. The padding must be as by fill_padding().
   std::string difference(const Picture& actual, int tolerance) const;
   /// Like difference(), for the samples only.
   std::string sample_difference(const Picture& actual, int tolerance) const;
@@ -88,9 +101,18 @@ class Picture {
     std::ptrdiff_t pitch;
   };
   std::size_t address(const Component& c, int x, int y) const {
-    return spans_[c.plane].begin + y * spans_[c.plane].pitch + c.offset + std::ptrdiff_t(x) * c.step;
+    const std::size_t group =
+        spans_[c.plane].begin + y * spans_[c.plane].pitch + c.offset + std::ptrdiff_t(x / c.fields_in_group()) * c.step;
+    return c.fields.empty() ? group : group + 4 * std::size_t(c.fields[x % c.fields_in_group()].word);
   }
+  const Component::Field* field(const Component& c, int x) const {
+    return c.fields.empty() ? nullptr : &c.fields[x % c.fields_in_group()];
+  }
+  /// The greatest value of a stored sample.
+  int most(const Component& c) const { return c.fields.empty() ? format().max_value() : (1 << c.fields[0].bits) - 1; }
   int word(const Component& c, int x, int y) const;
+  std::uint32_t word_32(std::size_t at) const;
+  std::string padding_difference() const;
   int width(const Component& c) const { return (geometry_.width + (1 << c.shift_x) - 1) >> c.shift_x; }
   int height(const Component& c) const { return (geometry_.height + (1 << c.shift_y) - 1) >> c.shift_y; }
 

@@ -35,7 +35,7 @@ FORMATS = (
     "v210",
     "ENCODED",
     "",
-    "Y444",
+    "A420",
 )
 NAMES = (b"dltensor", b"dltensor_versioned")
 ROOM = 1 << 16  # bytes behind each tensor
