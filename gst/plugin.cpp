@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "gst/base/pages.hpp"
+#include "gst/base/doc_uri.hpp"
 #include "gst/elements/elements.hpp"
 #include "kernels/core/backend.hpp"
 #include "kernels/cpu/threads.hpp"
@@ -29,7 +29,7 @@ static const gchar* version() {
 
 /// Where the project's front page is.
 static const gchar* origin() {
-  static const std::string uri = cudavision::page_uri("README.md");
+  static const std::string uri = cudavision::doc_uri("README.md");
   return uri.empty() ? PACKAGE : uri.c_str();
 }
 

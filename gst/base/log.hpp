@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The debug category of the plugin, "cudavision", for the files of gst/base that log.
-// Host::install_properties() initialises it.
+// ElementBackend::install_properties() initialises it.
 #pragma once
 
 #include <gst/gst.h>

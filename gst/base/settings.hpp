@@ -18,7 +18,7 @@
 #include <set>
 #include <vector>
 
-#include "gst/base/host.hpp"
+#include "gst/base/element_backend.hpp"
 #include "gst/base/properties.hpp"
 
 namespace cudavision {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "gst/base/pages.hpp"
+#include "gst/base/doc_uri.hpp"
 #include "gst/base/settings.hpp"
 #include "gst/base/vfunc.hpp"
 
@@ -125,7 +125,7 @@ template <typename E>
 void set_metadata(gpointer klass) {
   gst_element_class_set_static_metadata(GST_ELEMENT_CLASS(klass), E::long_name, E::klass, E::description,
                                         "cudavision developers");
-  const std::string page = page_uri(std::string("docs/elements/") + E::element_name + ".md");
+  const std::string page = doc_uri(std::string("docs/elements/") + E::element_name + ".md");
   if (!page.empty())
     gst_element_class_add_metadata(GST_ELEMENT_CLASS(klass), GST_ELEMENT_METADATA_DOC_URI, page.c_str());
 }

@@ -5,7 +5,7 @@
 
 #include <type_traits>
 
-#include "gst/base/host.hpp"
+#include "gst/base/element_backend.hpp"
 #include "kernels/core/guard.hpp"
 
 namespace cudavision {

@@ -26,7 +26,7 @@ constexpr Choice region_choices[] = {
 constexpr Choice shape_choices[] = {{RegionShape::rectangle, "rectangle", "The box itself"},
                                     {RegionShape::ellipse, "ellipse", "The ellipse that fills the box"}};
 
-enum { PROP_HOST = 1, PROP_OWN = PROP_HOST + Host::property_count };
+enum { PROP_HOST = 1, PROP_OWN = PROP_HOST + ElementBackend::property_count };
 
 const std::vector<Property<FilterSettings>>& properties() {
   static const std::vector<Property<FilterSettings>> table{
@@ -265,7 +265,7 @@ void class_init(GstCudaVisionFilterClass* klass) {
   object->get_property = vfunc<get_property>;
   object->constructed = vfunc<constructed>;
   object->finalize = finalize;
-  Host::install_properties(object, PROP_HOST);
+  ElementBackend::install_properties(object, PROP_HOST);
   guint id = PROP_OWN;
   for (const auto& property : properties()) g_object_class_install_property(object, id++, property.spec);
 

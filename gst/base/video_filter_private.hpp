@@ -11,7 +11,7 @@
 #include <string>
 
 #include "gst/base/deadline.hpp"
-#include "gst/base/host.hpp"
+#include "gst/base/element_backend.hpp"
 #include "gst/base/poller.hpp"
 #include "gst/base/settings.hpp"
 #include "gst/base/transfer.hpp"
@@ -45,7 +45,7 @@ struct HeldFrame {
 struct FilterState {
   explicit FilterState(GstElement* element) : host(element) {}
 
-  Host host;
+  ElementBackend host;
   SettingsOf<FilterSettings> settings;  // under the object lock
   // Set by any thread, under the object lock together with a commit; cleared by the streaming thread:
   std::atomic<bool> changed{false};     // settings were committed since the last plan was made

@@ -237,7 +237,7 @@ void class_init(GstCudaVisionMixerClass* klass) {
   object->set_property = vfunc<set_property>;
   object->get_property = vfunc<get_property>;
   object->finalize = finalize;
-  Host::install_properties(object, PROP_HOST);
+  ElementBackend::install_properties(object, PROP_HOST);
 
   GstElementClass* element = GST_ELEMENT_CLASS(klass);
   element->change_state = vfunc<change_state, GST_STATE_CHANGE_FAILURE>;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "gst/base/host.hpp"
+#include "gst/base/element_backend.hpp"
 #include "kernels/blend/blend.hpp"
 
 namespace cudavision {

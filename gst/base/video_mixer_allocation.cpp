@@ -5,7 +5,7 @@
 
 namespace cudavision::video_mixer {
 
-bool propose_allocation(const Host& host, GstQuery* query) {
+bool propose_allocation(const ElementBackend& host, GstQuery* query) {
   GstCaps* caps;
   gboolean need_pool;
   gst_query_parse_allocation(query, &caps, &need_pool);
@@ -29,7 +29,7 @@ namespace {
 /// (If frames are in several contexts, those in other contexts are copied.) Returns whether it did;
 /// the output must then be negotiated again.
 Result<bool> follow_context(GstCudaVisionMixer* self) {
-  Host& host = self->state->host;
+  ElementBackend& host = self->state->host;
   GstBuffer* foreign = nullptr;
   const Inputs inputs(self);
   for (const MixerInput& input : inputs.list()) {

@@ -74,7 +74,7 @@ GstClockTime get_next_time(GstAggregator* agg) {
 
 guint depth_of(GstCudaVisionMixer* self) {
   // Without a framerate nobody knows when the next frame comes, so a frame that waits for it may be too late.
-  const Host& host = self->state->host;
+  const ElementBackend& host = self->state->host;
   const guint depth = host.async_depth();
   const bool has_rate = GST_CLOCK_TIME_IS_VALID(time_between_frames(GST_VIDEO_AGGREGATOR(self)->info));
   return depth > 0 && has_rate && host.uses_cuda() ? depth : 0;

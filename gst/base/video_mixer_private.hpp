@@ -23,7 +23,7 @@ struct HeldPicture {
 struct MixerState {
   explicit MixerState(GstElement* element) : host(element) {}
 
-  Host host;
+  ElementBackend host;
   std::atomic<bool> some_flushed{false};  // `flushed` of a pad may be set
   // Under the object lock of the element:
   std::set<guint> requested;  // the numbers of the pads that are being added
@@ -141,7 +141,7 @@ gboolean src_event(GstAggregator* agg, GstEvent* event);
 
 // video_mixer_allocation.cpp
 /// Answers an allocation query. For any thread.
-bool propose_allocation(const Host& host, GstQuery* query);
+bool propose_allocation(const ElementBackend& host, GstQuery* query);
 gboolean decide_allocation(GstAggregator* agg, GstQuery* query);
 GstFlowReturn create_output_buffer(GstVideoAggregator* vagg, GstBuffer** buffer);
 

@@ -21,7 +21,8 @@ struct MotionSettings {
         track_min_frames = 3;
   double cell_threshold = 0.2, motion_threshold = 0, gap = 5, track_hold = 1, forget_after = 60, still_time = 10,
          absorb_time = 300;
-  bool post_messages = true, attach_roi = true, track = true, absorbs = false;  // absorbs: follows from the reference
+  bool post_messages = true, attach_roi = true, track = true;
+  bool absorbs = false;  // no property: whether the reference lets objects become background after absorb_time
   guint64 message_interval = 0;
 
   diff::RegionRules regions() const {

@@ -158,9 +158,9 @@ CUDAVISION_HOST_DEVICE inline void lay_pixel(const Target& target, const Layer& 
   constexpr bool alpha = Channels == 4;
   constexpr int colors = Channels == 1 ? 1 : 3;
   if (Op == Operator::source || average) {
-    const float weight = average ? layer.coverage * k : k;
+    const float weight = average ? layer.opacity * k : k;
     for (int c = 0; c < colors; ++c) d[c] += weight * (s[c] - d[c]);
-    if (alpha) d[3] += weight * ((average ? s[3] : rounded_alpha(layer, s[3] * layer.coverage)) - d[3]);
+    if (alpha) d[3] += weight * ((average ? s[3] : rounded_alpha(layer, s[3] * layer.opacity)) - d[3]);
     return;
   }
   float over[3] = {s[0], s[1], s[2]};
@@ -188,7 +188,7 @@ CUDAVISION_HOST_DEVICE inline void lay_pixel(const Target& target, const Layer& 
     if (alpha)
       for (int c = 0; c < 3; ++c) over[c] = s[c] + (over[c] - s[c]) * (d[3] * target.per_max);
   }
-  float above = s[3] * layer.coverage * k;
+  float above = s[3] * layer.opacity * k;
   if (!alpha) {
     const float weight = above * target.per_max;
     for (int c = 0; c < colors; ++c) {

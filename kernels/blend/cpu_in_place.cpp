@@ -147,7 +147,7 @@ CUDAVISION_WIDE void mix(const Patch& patch, int alpha) {
 bool copies_samples(const Target& target, const Layer& layer) {
   if (layer.op == Operator::source && !target.alpha) return true;
   const bool whole = !target.alpha || layer.op == Operator::source || layer.op == Operator::average;
-  return whole && layer.coverage == 1;
+  return whole && layer.opacity == 1;
 }
 
 InPlace find_in_place(const FormatInfo& format, const Target& target, const Layer& layer) {
@@ -163,7 +163,7 @@ InPlace find_in_place(const FormatInfo& format, const Target& target, const Laye
   if (!fits(target.shift_x, v.x, v.width, layer.place.x, layer.crop.x, target.width) ||
       !fits(target.shift_y, v.y, v.height, layer.place.y, layer.crop.y, target.height)) {
     const bool integers =
-        layer.op == Operator::average ? layer.coverage == 1 : layer.rounding != 0 && layer.op <= Operator::add;
+        layer.op == Operator::average ? layer.opacity == 1 : layer.rounding != 0 && layer.op <= Operator::add;
     return integers && format.depth == 8 && target.shift_x <= 1 && !format.sets[0].shares_plane() ? InPlace::phases
                                                                                                   : InPlace::no;
   }
@@ -201,16 +201,16 @@ void lay_in_place(const FormatInfo& format, const Target& target, const Layer& l
     const Patch patch{above.first,           below.first,           to.first, above.second, below.second, to.second,
                       dst.bytes(part.width), dst.rows(part.height), padding};
     const int alpha_bit = target.alpha ? dst.bit(target.channels[3]) : 0;
-    const unsigned alpha = unsigned(std::nearbyint(layer.coverage * target.max));
+    const unsigned alpha = unsigned(std::nearbyint(layer.opacity * target.max));
     const bool can_exceed = layer.sample_bytes == 2 && layer.max < 0xffff;
     if (copies_samples(target, layer))
       can_exceed ? copy_samples(patch, layer.max) : copy(patch);
     else if (layer.op == Operator::average)
-      mix_rounded(layer, patch, layer.coverage);
+      mix_rounded(layer, patch, layer.opacity);
     else if (layer.rounding == 0)
-      mix_rounded(layer, patch, layer.opaque * layer.coverage * target.per_max);
+      mix_rounded(layer, patch, layer.opaque * layer.opacity * target.per_max);
     else if (!target.alpha)
-      mix(patch, int(layer.coverage * 256));
+      mix(patch, int(layer.opacity * 256));
     else if (layer.op == Operator::source)
       copy_faded(layer, patch, alpha_bit, alpha);
     else if (layer.opaque_below)

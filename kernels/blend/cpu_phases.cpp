@@ -88,7 +88,7 @@ void lay_phase(const ChannelSet& set, const FormatInfo& format, const Target& ta
                       (x1 - x0) * step,
                       y1 - y0,
                       0};
-    copies_samples(target, layer) ? copy(patch) : mix(patch, int(layer.coverage * 256));
+    copies_samples(target, layer) ? copy(patch) : mix(patch, int(layer.opacity * 256));
     empty = false;
   }
 }
@@ -179,7 +179,7 @@ void lay_part(const ChannelSet& set, const FormatInfo& format, const Target& tar
     const bool inside = !intersection(layer.visible, {part.x + px, part.y + py, 1, 1}).empty();
     above[i] = inside ? Bytes{plane.all.data + y * plane.all.pitch + x * plane.all.step, plane.all.pitch} : below;
   }
-  mix_means(above, below, copies_samples(target, layer) ? 256 : int(layer.coverage * 256), dst.bytes(part.width),
+  mix_means(above, below, copies_samples(target, layer) ? 256 : int(layer.opacity * 256), dst.bytes(part.width),
             dst.rows(part.height), dst.at(part.x, part.y), dst.all.pitch);
 }
 

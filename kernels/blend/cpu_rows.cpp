@@ -154,7 +154,7 @@ void replace(const Layer& layer, int count, const Row (&pad)[4], int at, Row (&b
   for (int c = 0; c < 4; ++c) std::copy_n(pad[c], count, below[c] + at);
   if (layer.op != Operator::source) return;
   const Layer from = layer;
-  for (int i = at; i < at + count; ++i) below[3][i] = rounded_alpha(from, below[3][i] * from.coverage);
+  for (int i = at; i < at + count; ++i) below[3][i] = rounded_alpha(from, below[3][i] * from.opacity);
 }
 
 /// Lays columns [x0, x1) of a layer over `below`, from column `at` of it on.

@@ -5,9 +5,9 @@
 //              │                   └─ … with an operator on R', G', B' ────────────► operate_pair()     cuda_operate.cu
 //              ▼ anything else
 //             schedule_compose() ──┬─ pictures of the output's format ─► schedule_parts()
-//                                  │        parts that one picture covers ─────────► lay_simple()       cuda_parts.cu
-//                                  │        other parts ───────────────────────────► lay_direct()       cuda_direct.cu
-//                                  └─ other tiles ─────────────────────────────────► compose_pixels()   cuda_compose.cu
+//                                  │        parts that one picture covers ─────────► compose_simple() cuda_parts.cu │
+//                                  other parts ───────────────────────────► compose_direct()       cuda_direct.cu └─
+//                                  other tiles ─────────────────────────────────► compose_pixels()   cuda_compose.cu
 //
 // Where to change what
 //   another operator         Operator in blend.hpp (its place decides operates_on_rgb()); operate(), or lay_pixel(),
@@ -41,8 +41,8 @@ class CudaComposer final : public Composer {
       const ComposeLaunch launch = schedule_compose(target, layers);
       if (launch.direct.across) {
         schedule_parts(target, layers, launch, parts_);
-        if (parts_.other_blocks) lay_direct(target, layers, launch, parts_, queue);
-        if (parts_.blocks) lay_simple(target, layers, launch, parts_, overlaps_ && parts_.other_blocks, queue);
+        if (parts_.other_blocks) compose_direct(target, layers, launch, parts_, queue);
+        if (parts_.blocks) compose_simple(target, layers, launch, parts_, overlaps_ && parts_.other_blocks, queue);
       }
       if (launch.pixels.across) compose_pixels(target, layers, launch, queue);
     }

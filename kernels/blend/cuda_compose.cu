@@ -13,7 +13,7 @@
 //                                                      └────────────────────────────────────────────┘
 //   1. find_shown()   thread l tests whether layer l touches or hides the tile;   cuda_visible.cuh
 //                     the block gets one list
-//   2. is_direct()    whether lay_tiles composes the tile (cuda_direct.cu)
+//   2. is_direct()    whether compose_direct_tiles composes the tile (cuda_direct.cu)
 //   3. lay_over()     otherwise, for each strip and each layer of the list:       cuda_lay.cuh
 //        read()           samples of the layer at the thread's pixels             cuda_read.cuh
 //        find_weights()   the key's weight, convert() to samples of the output    cuda_color.cuh
@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(32 * warps, Channels == 4 ? tuning.alpha_block
   const int height = p.launch.pixels.tile_height, tile_x = blockIdx.x * tile_width, tile_y = blockIdx.y * height;
   const Rect tile = tile_at(target, tile_x, tile_y, tile_width, height);
   const Shown shown = find_shown(p, tile);
-  if (p.launch.direct.across && is_direct(p, shown)) {  // the whole tile of lay_tiles may be direct
+  if (p.launch.direct.across && is_direct(p, shown)) {  // the whole tile of compose_direct_tiles may be direct
     const int around = p.launch.direct.tile_height;
     __syncthreads();
     if (is_direct(p, find_shown(p, tile_at(target, tile_x - tile_x % tuning.direct_width, tile_y - tile_y % around,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Code that compose_tiles and lay_tiles share: the parameters, and the pixels of a thread.
+// Code that compose_tiles and compose_direct_tiles share: the parameters, and the pixels of a thread.
 //
 //          columns 0 … 31        columns 32 … 63
 //   row 0  lane 0, 1 … 31        lane 0, 1 … 31       A thread has `columns` × `rows` pixels. Its columns are 32 apart,

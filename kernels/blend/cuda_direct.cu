@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Lays pictures of the output's format over a tile, plane by plane, in the output itself. It composes what lay_parts
-// (cuda_parts.cu) cannot: tiles that show more than one picture, the sides of pads, and the background.
+// Lays pictures of the output's format over a tile, plane by plane, in the output itself. It composes what
+// compose_simple_parts (cuda_parts.cu) cannot: tiles that show more than one picture, the sides of pads, and the
+// background.
 //
 //   1. find_part()     the tile of the block and its layers; or find_shown(),   cuda_visible.cuh
 //                      if the host could not find them
@@ -120,7 +121,7 @@ __device__ __forceinline__ void paint(const Target& target, const Rect& tile) {
 /// Up to N layers.
 template <int N, Shape S>
 __global__ void __launch_bounds__(32 * warps, tuning.direct_blocks)
-    lay_tiles(const __grid_constant__ DirectParams<N> p) {
+    compose_direct_tiles(const __grid_constant__ DirectParams<N> p) {
   cuda::let_next_start();
   Rect tile;
   const Part& part = find_part(p, blockIdx.x, tile);
@@ -137,15 +138,15 @@ template <int N>
 void launch(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& how, const Parts& parts,
             Queue queue) {
   with_shape(target, [&](auto shape) {
-    launch_parts<N>(lay_tiles<N, shape()>, target, layers, how, parts, parts.simple, parts.count, parts.other_blocks,
-                    false, queue);
+    launch_parts<N>(compose_direct_tiles<N, shape()>, target, layers, how, parts, parts.simple, parts.count,
+                    parts.other_blocks, false, queue);
   });
 }
 
 }  // namespace
 
-void lay_direct(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& how, const Parts& parts,
-                Queue queue) {
+void compose_direct(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& how,
+                    const Parts& parts, Queue queue) {
   (are_few(layers, parts.count - parts.simple) ? launch<tuning.few_layers> : launch<max_pads>)(target, layers, how,
                                                                                                parts, queue);
 }

@@ -13,14 +13,14 @@ void mix_pair(const PairLaunch& launch, Queue queue);
 /// The same with an operator on R', G' and B'.
 void operate_pair(const PairLaunch& launch, const Target& target, Queue queue);
 
-/// Composes the parts that schedule_parts() gives to lay_tiles.
-void lay_direct(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& launch, const Parts& parts,
-                Queue queue);
-/// Composes the parts that it gives to lay_parts. `overlaps`:
-/// may start before the earlier launch of lay_tiles has ended.
-void lay_simple(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& launch, const Parts& parts,
-                bool overlaps, Queue queue);
-/// Composes the tiles that schedule_compose() does not give to lay_tiles.
+/// Composes the parts that schedule_parts() gives to compose_direct_tiles.
+void compose_direct(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& launch,
+                    const Parts& parts, Queue queue);
+/// Composes the parts that it gives to compose_simple_parts. `overlaps`:
+/// may start before the earlier launch of compose_direct_tiles has ended.
+void compose_simple(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& launch,
+                    const Parts& parts, bool overlaps, Queue queue);
+/// Composes the tiles that schedule_compose() does not give to compose_direct_tiles.
 void compose_pixels(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& launch, Queue queue);
 
 }  // namespace cudavision::blend

@@ -67,7 +67,7 @@ __device__ __forceinline__ void lay_over(const Target& target, const Layer& laye
       for (int j = 0; j < columns; ++j) {
 #pragma unroll
         for (int c = 0; c < Channels; ++c) d[i][j][c] = s[i][j][c];
-        if (Channels == 4 && source) d[i][j][3] = rounded_alpha(layer, s[i][j][3] * layer.coverage);
+        if (Channels == 4 && source) d[i][j][3] = rounded_alpha(layer, s[i][j][3] * layer.opacity);
       }
     return;
   }

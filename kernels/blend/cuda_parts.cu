@@ -11,7 +11,7 @@
 //                                                                                          cuda_sampler.cuh
 //      lay_edges()     chroma at the edges of pads: a thread has one sample
 //
-// lay_tiles (cuda_direct.cu) composes the other parts. It is launched first; both run at the same time.
+// compose_direct_tiles (cuda_direct.cu) composes the other parts. It is launched first; both run at the same time.
 #include <algorithm>
 
 #include "kernels/blend/cuda_launch.hpp"
@@ -82,7 +82,7 @@ __device__ __forceinline__ void lay_edges(const DirectParams<N>& p, std::uint64_
 /// Up to N layers.
 template <int N, Shape S>
 __global__ void __launch_bounds__(32 * warps, tuning.direct_blocks)
-    lay_parts(const __grid_constant__ DirectParams<N> p) {
+    compose_simple_parts(const __grid_constant__ DirectParams<N> p) {
   Rect tile;
   const Part& part = find_part(p, block_number(p, blockIdx.x), tile);
   const int top = 63 - __clzll((long long)part.layers);
@@ -99,21 +99,22 @@ __global__ void __launch_bounds__(32 * warps, tuning.direct_blocks)
     if (S == Shape::pixels) below = below_of(p.layers[__ffsll((long long)part.layers) - 1]);
     scale_layer<S>(p.target, layer, tile, part.planes, false, below);
   }
-  cuda::wait_for_previous();  // of lay_tiles
+  cuda::wait_for_previous();  // of compose_direct_tiles
 }
 
 template <int N>
 void launch(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& how, const Parts& parts,
             bool overlaps, Queue queue) {
   with_shape(target, [&](auto shape) {
-    launch_parts<N>(lay_parts<N, shape()>, target, layers, how, parts, 0, parts.simple, parts.blocks, overlaps, queue);
+    launch_parts<N>(compose_simple_parts<N, shape()>, target, layers, how, parts, 0, parts.simple, parts.blocks,
+                    overlaps, queue);
   });
 }
 
 }  // namespace
 
-void lay_simple(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& how, const Parts& parts,
-                bool overlaps, Queue queue) {
+void compose_simple(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& how,
+                    const Parts& parts, bool overlaps, Queue queue) {
   (are_few(layers, parts.simple) ? launch<tuning.few_layers> : launch<max_pads>)(target, layers, how, parts, overlaps,
                                                                                  queue);
 }

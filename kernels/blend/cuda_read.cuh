@@ -19,7 +19,7 @@ __device__ __forceinline__ float fetch(const Layer& layer, const uint8_t* at) {
 
 /// Returns the address and hides how it was computed. Otherwise the compiler would compute the address of each sample
 /// from the plane's address, as one long sum.
-__device__ __forceinline__ const uint8_t* hide_origin(const uint8_t* at) {
+__device__ __forceinline__ const uint8_t* opaque_register(const uint8_t* at) {
   asm("" : "+l"(at));
   return at;
 }
@@ -29,7 +29,7 @@ __device__ __forceinline__ const uint8_t* hide_origin(const uint8_t* at) {
 template <typename T>
 struct Channels {
   static __device__ __forceinline__ const uint8_t* row(const Layer& layer, int c, int y) {
-    return hide_origin(layer.channels[c].data + y * layer.channels[c].pitch);
+    return opaque_register(layer.channels[c].data + y * layer.channels[c].pitch);
   }
 
   template <int First, int Count>
@@ -141,7 +141,7 @@ struct PackedPixels {
   }
 
   static __device__ __forceinline__ const uint8_t* row(const Layer& layer, int y) {
-    return hide_origin(layer.packed.data + y * layer.channels[0].pitch);
+    return opaque_register(layer.packed.data + y * layer.channels[0].pitch);
   }
 
   static __device__ __forceinline__ void read_linear(const Layer& layer, const LinearTaps& x, const LinearTaps& y,

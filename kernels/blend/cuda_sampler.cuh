@@ -61,7 +61,7 @@ struct Source {
   uint32_t pitch;
   const Axis &across, &down;
 
-  __device__ __forceinline__ const uint8_t* row(int y) const { return hide_origin(data + offset(y, pitch)); }
+  __device__ __forceinline__ const uint8_t* row(int y) const { return opaque_register(data + offset(y, pitch)); }
 };
 
 struct Linear {
@@ -101,7 +101,7 @@ struct Linear {
       const uint8_t *const above = from.row(y[i].first), *const below = from.row(y[i].second);
 #pragma unroll
       for (int j = 0; j < N; ++j) {
-        const uint8_t *const a = hide_origin(above + x[j].at), *const b = hide_origin(below + x[j].at);
+        const uint8_t *const a = opaque_register(above + x[j].at), *const b = opaque_register(below + x[j].at);
         const Bytes<Unit> a0 = load<Unit>(a), a1 = load<Unit>(a + Unit), b0 = load<Unit>(b), b1 = load<Unit>(b + Unit);
 #pragma unroll
         for (int c = 0; c < Unit; ++c) {
@@ -251,7 +251,7 @@ struct Box {
           for (int v = 0; v < at_once; ++v)
 #pragma unroll
             for (int j = 0; j < N; ++j) {
-              const uint8_t* const at = hide_origin(from.row(y[i].first + top + v) + (x[j].at + left * Unit));
+              const uint8_t* const at = opaque_register(from.row(y[i].first + top + v) + (x[j].at + left * Unit));
 #pragma unroll
               for (int u = 0; u < at_once; ++u)
                 if (Side || (top + v < rows && left + u < columns)) {
@@ -299,7 +299,7 @@ __device__ __forceinline__ int box_side(const LayerPicture& layer, const Axis& a
   if (layer.sampling != Sampling::area || starts || across.per == 0 || down.per == 0 || max(x, y) > 64 || x * y > 64)
     return -1;
   if (x == 2 && y == 2) return 2;
-  return !layer.channels[3].data || !(x * y & (x * y - 1)) || (x * y % 2 == 1 && layer.coverage == 1) ? 0 : -1;
+  return !layer.channels[3].data || !(x * y & (x * y - 1)) || (x * y % 2 == 1 && layer.opacity == 1) ? 0 : -1;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Scaling a layer of the output's 8-bit format, plane by plane: code that lay_parts and lay_tiles share.
+// Scaling a layer of the output's 8-bit format, plane by plane: code that compose_simple_parts and compose_direct_tiles
+// share.
 //
 //   part of a plane                                      a sample of subsampled chroma: the mean of its pixels
 //      columns 0 … 31   32 … 63      the next group         pixel columns  2X   2X + 1
@@ -78,7 +79,7 @@ struct Pixel {
   uint32_t pack;  ///< from components to bytes
 
   __device__ __forceinline__ Pixel(const Target& to, const LayerPicture& from) {
-    layer.coverage = from.coverage, layer.rounding = round_bias;
+    layer.opacity = from.opacity, layer.rounding = round_bias;
     layer.color_bias = from.color_bias, layer.alpha_bias = from.alpha_bias, layer.opaque_below = from.opaque_below;
     target.max = 255, target.per_max = to.per_max;
     pack = 0;
@@ -99,7 +100,7 @@ struct Pixel {
       for (int c = 0; c < 4; ++c) pixel[c] = number_of<4>({below}, order, c);
       lay_pixel<Operator::over, 4>(target, layer, 1, over, pixel);
     } else {
-      pixel[3] = alpha ? rounded_alpha(layer, s[3] * layer.coverage) : target.max;
+      pixel[3] = alpha ? rounded_alpha(layer, s[3] * layer.opacity) : target.max;
     }
 #pragma unroll
     for (float& value : pixel) value += round_bias;  // as stored()

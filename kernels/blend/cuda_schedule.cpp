@@ -65,7 +65,7 @@ bool find_pair(const Geometry& geometry, const Target& target, const std::vector
   above = &layers.back();
   below = above->hides ? above : &layers[layers.size() - 2];
   if (!below->hides || !fills(*below) || !fills(*above)) return false;
-  if (below != above && target.alpha && below->op == Operator::source && below->coverage != 1) return false;
+  if (below != above && target.alpha && below->op == Operator::source && below->opacity != 1) return false;
   const bool over = above->op == Operator::over || (above->op == Operator::add && !target.alpha);
   if (!over && above->op != Operator::source && above->op != Operator::average && !operates_on_rgb(above->op))
     return false;
@@ -133,7 +133,7 @@ std::optional<PairLaunch> schedule_pair(const Geometry& geometry, const Target& 
   PairJob& job = launch.job;
   if (!set_planes(geometry, target, *above, *below, job)) return {};
   job.layer = *above;
-  job.weight = above->op == Operator::source && !target.alpha ? 1 : above->coverage;
+  job.weight = above->op == Operator::source && !target.alpha ? 1 : above->opacity;
   job.swapped = nv && target.channels[2].data < target.channels[1].data;
   launch.keyed = above->keyed;
   launch.down = is_over(*above) && above->color_bias < 0;

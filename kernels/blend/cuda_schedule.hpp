@@ -10,7 +10,8 @@
 
 namespace cudavision::blend {
 
-// ---- Any layers: compose_tiles, lay_tiles, lay_parts ----------------------------------------------------------------
+// ---- Any layers: compose_tiles, compose_direct_tiles, compose_simple_parts
+// ----------------------------------------------------------------
 
 inline constexpr int tile_width = 32 * tuning.columns, strip_height = tuning.warps * tuning.rows;
 
@@ -20,10 +21,11 @@ struct TileGrid {
   int tile_width, tile_height;  ///< multiples of blend::tile_width and strip_height
 };
 TileGrid tile_grid(int width, int height, int most_strips = tuning.most_strips);  ///< of compose_tiles
-TileGrid direct_tile_grid(int width, int height, int wanted_blocks = tuning.wanted_direct_blocks);  ///< of lay_tiles
+TileGrid direct_tile_grid(int width, int height,
+                          int wanted_blocks = tuning.wanted_direct_blocks);  ///< of compose_direct_tiles
 
-/// lay_tiles composes the tiles whose layers can all be laid over bytes. compose_tiles composes the others. `across` is
-/// 0 if a kernel has no work. Each tile of compose_tiles lies in one of lay_tiles.
+/// compose_direct_tiles composes the tiles whose layers can all be laid over bytes. compose_tiles composes the others.
+/// `across` is 0 if a kernel has no work. Each tile of compose_tiles lies in one of compose_direct_tiles.
 struct ComposeLaunch {
   TileGrid pixels, direct;
 };
@@ -43,8 +45,8 @@ struct Part {
   std::int16_t column;  ///< tiles in a row of the band before this part
   std::int16_t tile_width, tile_height;
   bool covered;  ///< the lowest of the layers hides everything below it
-  /// scaled, copied: lay_parts composes them. edges: the same for samples of chroma that an edge divides. mixed:
-  /// lay_tiles composes them. searched: the same, but each block searches for the layers of its tile.
+  /// scaled, copied: compose_simple_parts composes them. edges: the same for samples of chroma that an edge divides.
+  /// mixed: compose_direct_tiles composes them. searched: the same, but each block searches for the layers of its tile.
   enum class Kind : std::uint8_t { scaled, edges, copied, mixed, searched } kind;
   Planes planes;
 };
@@ -54,22 +56,22 @@ CUDAVISION_HOST_DEVICE inline int first_tile(const Part& part) {
 }
 static_assert(sizeof(Part) == 48, "kernel arguments hold many of them");
 inline constexpr int most_parts = 192;
-/// First the parts of lay_parts, which show one layer, or pixels blended over a layer that is copied;
-/// then the parts of lay_tiles.
+/// First the parts of compose_simple_parts, which show one layer, or pixels blended over a layer that is copied;
+/// then the parts of compose_direct_tiles.
 ///
-/// Blocks of lay_parts are numbered through the parts in which a layer is scaled, then through the parts that are
-/// copied. They start in another order: blocks of the first kind, which wait for instructions, should run at the same
-/// time as blocks of the second kind, which wait for memory.
+/// Blocks of compose_simple_parts are numbered through the parts in which a layer is scaled, then through the parts
+/// that are copied. They start in another order: blocks of the first kind, which wait for instructions, should run at
+/// the same time as blocks of the second kind, which wait for memory.
 struct Parts {
-  int simple, count;         ///< parts of lay_parts, all parts
-  int blocks, other_blocks;  ///< of lay_parts, of lay_tiles
-  int scaled;                ///< blocks of the first kind
-  std::uint32_t mixing;      ///< of 2^32 starting blocks, so many are of the first kind, until none is left
+  int simple, count;         ///< number of parts of compose_simple(), and of all parts
+  int blocks, other_blocks;  ///< blocks of compose_simple(), and of compose_direct()
+  int scaled;                ///< blocks of compose_simple() that scale
+  std::uint32_t mixing;      ///< while blocks that scale are left, this share of the starting blocks scales, in 2^−32
   Part part[most_parts];
 };
 
 /// Cuts the output of a direct launch into parts. If compose_tiles has tiles, too, or if there are too many parts,
-/// everything is one part of lay_tiles, and its blocks search for their layers.
+/// everything is one part of compose_direct_tiles, and its blocks search for their layers.
 void schedule_parts(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& launch, Parts& parts);
 
 // ---- Two pictures of one 8-bit format: mix_…, operate_… -------------------------------------------------------------

@@ -26,7 +26,7 @@ struct Tuning {
   /// The same for output with alpha. 8K RGBA, a wall of 63: 382 µs with 3, 719 µs with 4.
   int alpha_blocks = 3;  // sweep: 2 3 4
 
-  // lay_parts and lay_tiles: layers of 8-bit samples that are laid over bytes. Figures are in µs,
+  // compose_simple_parts and compose_direct_tiles: layers of 8-bit samples that are laid over bytes. Figures are in µs,
   // of 8K unless said otherwise.
 
   /// Pixels of a tile across, a multiple of compose_tiles' 32 · columns. Walls of 63, GRAY8 and NV12: 74.5 and 159 with
@@ -62,7 +62,7 @@ struct Tuning {
 
   /// Up to this many layers use kernels whose parameters fit 4 KB, which a launch copies at no extra cost.
   int few_layers = 6;
-  /// The same for the parts of lay_tiles.
+  /// The same for the parts of compose_direct_tiles.
   int few_parts = 28;
 
   // mix_planes, mix_pixels, mix_keyed_420: two pictures of one 8-bit format.

@@ -48,7 +48,7 @@ __device__ __forceinline__ std::uint64_t odd_layers(const ComposeParams<N, What>
   return shown.layers & ~(job.even | shown.whole);
 }
 
-/// Whether lay_tiles composes the tile.
+/// Whether compose_direct_tiles composes the tile.
 template <int N, typename What>
 __device__ __forceinline__ bool is_direct(const ComposeParams<N, What>& job, const Shown& shown) {
   return !(shown.layers & ~(odd_layers(job, shown) ? job.direct : job.direct | job.copied));

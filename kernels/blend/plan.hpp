@@ -77,7 +77,7 @@ struct LayerPicture {
   Rect place, crop;         ///< never empty
   Rect visible;             ///< the part of `place` inside the output; never empty
   Axis across[2], down[2];  ///< [0]: full-size planes, [1]: subsampled planes
-  float coverage;           ///< factor for the pad's own alpha; `average`: weight of the sample
+  float opacity;            ///< factor for the pad's own alpha; `average`: weight of the sample
   /// Added to colors and to alpha before they are rounded: 0, or down_bias to round down.
   float color_bias, alpha_bias;
   Format format;

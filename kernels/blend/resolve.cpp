@@ -153,8 +153,8 @@ void set_blending(const Pad& pad, const ColorCoding& out, const Target& target, 
   const bool opaque = target.background[3] == target.max;
   const double steps = std::floor(pad.alpha * target.max);
   layer.op = pad.op;
-  layer.coverage = average || pad.alpha == 1 ? float(pad.alpha)
-                                             : float(steps / (target.alpha || source ? target.max : target.max + 1));
+  layer.opacity = average || pad.alpha == 1 ? float(pad.alpha)
+                                            : float(steps / (target.alpha || source ? target.max : target.max + 1));
   if (out.format.depth == 8 && !soft(pad.key)) {
     // compositor divides colors by 255 only over an opaque background and in formats with alpha;
     // it rounds other colors down.
@@ -167,7 +167,7 @@ void set_blending(const Pad& pad, const ColorCoding& out, const Target& target, 
   layer.hides = !layer.keyed && (source || (pad.alpha == 1 && (average || (over && !layer.channels[3].data))));
   const auto even = [](int offset, int shift) { return offset % (1 << shift) == 0; };
   layer.copies = layer.hides && layer.identity && layer.unscaled && layer.format == out.format.format &&
-                 layer.shift == 0 && !target.padding.data && (!target.alpha || layer.coverage == 1) &&
+                 layer.shift == 0 && !target.padding.data && (!target.alpha || layer.opacity == 1) &&
                  even(layer.crop.x - layer.place.x, target.shift_x) &&
                  even(layer.crop.y - layer.place.y, target.shift_y);
   const Rect& v = layer.visible;

@@ -235,7 +235,7 @@ MatrixTileParams matrix_tile_params(const Halves& halves, int buffers) {
 SmallParams small_params(const Plan& plan, const Schedule& schedule) {
   SmallParams params;
   const int side = schedule.side, left = side / 2 - plan.anchor_x, top = side / 2 - plan.anchor_y;
-  if (schedule.small == Small::two_pass) {
+  if (schedule.small == Small::rows_then_columns) {
     std::copy(plan.row.begin(), plan.row.end(), params.weights + left);
     std::copy(plan.column.begin(), plan.column.end(), params.weights + side + top);
     return params;

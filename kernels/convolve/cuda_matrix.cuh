@@ -24,8 +24,8 @@
 
 namespace cudavision::convolve {
 
-using cuda::hide_origin;
 using cuda::mma;
+using cuda::opaque_register;
 
 namespace {
 

@@ -66,10 +66,10 @@ struct Strip {
 
   /// `skips_first`: plain steps of four channels compute the last three, else the first three.
   __device__ __forceinline__ Strip(const MatrixStripParams& p, const MatrixJob& job, bool skips_first) : sums{} {
-    // hide_origin() turns this into a load from memory. Constant memory would serve parameters that are indexed by
+    // opaque_register() turns this into a load from memory. Constant memory would serve parameters that are indexed by
     // lanes one lane after the other.
     const uint2* fragments = &p.fragments[0][0][threadIdx.x % 32];
-    hide_origin(fragments);
+    opaque_register(fragments);
 #pragma unroll
     for (int part = 0; part < parts; ++part)
 #pragma unroll

@@ -98,7 +98,9 @@ Result<Schedule> make_schedule(const Plan& plan, Matrix matrix, std::size_t shar
     }
   } else if (side && !plan.wide) {
     schedule.family = Family::small;
-    schedule.small = plan.gradient() ? Small::gradient : plan.separable() && side > 3 ? Small::two_pass : Small::direct;
+    schedule.small = plan.gradient()                ? Small::gradient
+                     : plan.separable() && side > 3 ? Small::rows_then_columns
+                                                    : Small::direct;
     schedule.side = side;
     schedule.warps = tuning.small_warps;
   } else {

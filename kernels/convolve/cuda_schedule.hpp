@@ -20,7 +20,7 @@ enum class Family {
   direct,        ///< everything else
 };
 /// How Family::small sums.
-enum class Small { direct, two_pass, gradient };
+enum class Small { direct, rows_then_columns, gradient };
 /// How the matrix units hold weights in half precision: one number each, the sum of two,
 /// or two kernels of one number each.
 enum class Matrix { single, pair, gradient };
@@ -87,8 +87,8 @@ struct StripHeight {
 StripHeight strip_height(const Schedule& schedule, const FormatInfo& format, const SetRects& rects, int blocks);
 /// Chooses how many tiles a block of Family::matrix_tile goes down, for all sets of a frame.
 StripHeight tiles_height(const Schedule& schedule, const FormatInfo& format, const SetRects& rects, int blocks);
-/// Blocks begin at the multiple of 4 (on the matrix units 16) at or before the rectangle.
-/// Only these two families use `strip`.
+/// Divides a rectangle into blocks. The first column of blocks begins at the multiple of 4 pixels (matrix units: 16) at
+/// or before the rectangle. `strip`: used by Family::matrix_strip and Family::matrix_tile only.
 Cut cut(const Schedule& schedule, const FormatInfo& format, int channels, const Rect& rect, StripHeight strip);
 
 /// Results across of a block. Blocks begin at multiples of this number of pixels.

@@ -159,7 +159,7 @@ __device__ __forceinline__ void add_row(const SmallParams& p, int i, const float
   }
 }
 
-/// The same for Small::two_pass: sums the row across, then adds the sums down.
+/// The same for Small::rows_then_columns: sums the row across, then adds the sums down.
 template <int K, int R, int pixels>
 __device__ __forceinline__ void add_row_in_two_passes(const SmallParams& p, int i,
                                                       const float (&window)[pixels + K - 1], float (&sums)[R][pixels]) {
@@ -192,7 +192,7 @@ __device__ __forceinline__ void convolve_channel(const SmallParams& p, const Sma
     float window[S::pixels + K - 1];
 #pragma unroll
     for (int j = 0; j < S::pixels + K - 1; ++j) window[j] = sample<C>(raw[i], j - radius, c);
-    if constexpr (kind == Small::two_pass)
+    if constexpr (kind == Small::rows_then_columns)
       add_row_in_two_passes<K, R, S::pixels>(p, i, window, sums);
     else
       add_row<K, kind, R, S::pixels>(p, i, window, sums, others);
@@ -312,9 +312,9 @@ const void* choose(int side, Small kind) {
                      : kernel(convolve_small<C0, C1, 5, Small::gradient>);
   if (side == 3) return kernel(convolve_small<C0, C1, 3, Small::direct>);
   if (side == 5 && kind == Small::direct) return kernel(convolve_small<C0, C1, 5, Small::direct>);
-  if (side == 5) return kernel(convolve_small<C0, C1, 5, Small::two_pass>);
+  if (side == 5) return kernel(convolve_small<C0, C1, 5, Small::rows_then_columns>);
   if (kind == Small::direct) return kernel(convolve_small<C0, C1, 7, Small::direct>);
-  return kernel(convolve_small<C0, C1, 7, Small::two_pass>);
+  return kernel(convolve_small<C0, C1, 7, Small::rows_then_columns>);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Functions that the 32 lanes of a warp compute together: all lanes must call them. Exception: hide_origin().
+// Functions that the 32 lanes of a warp compute together: all lanes must call them. Exception: opaque_register().
 #pragma once
 
 #include <cstdint>
@@ -43,11 +43,11 @@ __device__ __forceinline__ V warp_uniform(V value) {
 
 /// Does the same for a value that is already in a variable, without an instruction:
 /// the compiler forgets where the value came from.
-__device__ __forceinline__ void hide_origin(float& value) { asm("" : "+f"(value)); }
-__device__ __forceinline__ void hide_origin(int& value) { asm("" : "+r"(value)); }
-__device__ __forceinline__ void hide_origin(std::uint32_t& value) { asm("" : "+r"(value)); }
+__device__ __forceinline__ void opaque_register(float& value) { asm("" : "+f"(value)); }
+__device__ __forceinline__ void opaque_register(int& value) { asm("" : "+r"(value)); }
+__device__ __forceinline__ void opaque_register(std::uint32_t& value) { asm("" : "+r"(value)); }
 template <typename T>
-__device__ __forceinline__ void hide_origin(const T*& pointer) {
+__device__ __forceinline__ void opaque_register(const T*& pointer) {
   asm("" : "+l"(pointer));
 }
 

@@ -73,7 +73,9 @@ struct Follow {
   std::uint32_t most = 0;  ///< the longest way of a frame, in the fixed point of the background
 };
 /// Follow::most of a background that may go any way.
-CUDAVISION_HOST_DEVICE constexpr std::uint32_t any_way(int sample_bytes) { return sample_bytes == 1 ? 0xffff : ~0u; }
+CUDAVISION_HOST_DEVICE constexpr std::uint32_t unlimited_step(int sample_bytes) {
+  return sample_bytes == 1 ? 0xffff : ~0u;
+}
 
 /// The background after a sample v: bg + rate·way / 2^15. The way is v − bg, or `most` towards v if that is less. The
 /// step is rounded away from zero, so the background reaches v at any rate above 0.
@@ -82,7 +84,7 @@ CUDAVISION_HOST_DEVICE constexpr std::uint32_t any_way(int sample_bytes) { retur
 /// the whole way, but at most `most`: where it rests, as many samples lie above it as below. (N. McFarlane,
 /// C. Schofield: Segmentation and tracking of piglets in images. Machine Vision and Applications 8 (1995), 187–193.)
 /// Both are one formula without a branch, so that the kernels need no more registers than for the average alone.
-/// limited: false if `most` is any_way().
+/// limited: false if `most` is unlimited_step().
 template <typename T, bool limited = true>
 CUDAVISION_HOST_DEVICE inline std::uint32_t background_step(std::uint32_t background, int v, const Follow& follow) {
   using Wide = typename std::conditional<sizeof(T) == 1, std::int32_t, std::int64_t>::type;

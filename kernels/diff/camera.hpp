@@ -8,10 +8,10 @@
 //  moved             new in most sectors, but the same a few pixels away
 //  scene             new in most sectors
 //
-// Compared is the luma of Reference::pooled, at the size of the analysis: the frame, and what is expected. How far the
-// camera was moved is found in two steps: sums of edges along columns and rows (profiles) that fit best propose shifts;
-// the one of the largest correlation of gradients counts, if that is clear enough. A frame is looked at only where many
-// pixels changed. The same code runs on both backends, with the threads of a Team. Whole numbers, except for
+// Compared is the luma of Reference::adaptive, at the size of the analysis: the frame, and what is expected. How far
+// the camera was moved is found in two steps: sums of edges along columns and rows (profiles) that fit best propose
+// shifts; the one of the largest correlation of gradients counts, if that is clear enough. A frame is looked at only
+// where many pixels changed. The same code runs on both backends, with the threads of a Team. Whole numbers, except for
 // correlations, whose operations are rounded one by one.
 // Profiles: S. Ratakonda, Real-time digital video stabilization for multi-media applications, ISCAS 1998.
 #pragma once
@@ -201,7 +201,7 @@ CUDAVISION_HOST_DEVICE inline int bits_in(unsigned bits) {
 }
 
 /// What was found in a frame in which many pixels changed.
-struct Found {
+struct Decision {
   Cause cause = Cause::none;
   /// Of Cause::moved: by how many pixels of the analysis the picture was shifted to the right, and down.
   int x = 0, y = 0;
@@ -215,7 +215,8 @@ struct Found {
 /// Looks at a frame. moving: whether the camera was moving. changed(x, y): whether a pixel of the analysis changed. The
 /// team calls it together, and all get the same.
 template <typename Team, typename Changed>
-CUDAVISION_HOST_DEVICE Found look(Team& team, const StructureJob& p, Scratch& scratch, bool moving, Changed changed) {
+CUDAVISION_HOST_DEVICE Decision look(Team& team, const StructureJob& p, Scratch& scratch, bool moving,
+                                     Changed changed) {
   team.each(sectors, 1, [&](int i, int) {
     scratch.same[i] = scratch.other[i] = scratch.seen[i] = 0;
     scratch.changed[i] = scratch.same_changed[i] = scratch.other_changed[i] = 0;
@@ -275,13 +276,13 @@ CUDAVISION_HOST_DEVICE Found look(Team& team, const StructureJob& p, Scratch& sc
 /// Decides why so many pixels changed. The reference begins anew unless the cause is none. `above`: changed pixels of
 /// the frame. `began`: the number of the frame with which the reference began.
 template <typename Team, typename Changed>
-CUDAVISION_HOST_DEVICE Found decide(Team& team, Watch& watch, unsigned long long began, const Rule& rule,
-                                    std::uint32_t above, const StructureJob& p, Scratch& scratch, Changed changed) {
+CUDAVISION_HOST_DEVICE Decision decide(Team& team, Watch& watch, unsigned long long began, const Rule& rule,
+                                       std::uint32_t above, const StructureJob& p, Scratch& scratch, Changed changed) {
   constexpr std::uint32_t rests = 5;  // frames without a shift
   const Watch before = watch;
   team.wait();
   const bool moving = before.moving > 0;
-  Found found;
+  Decision found;
   std::uint32_t left = 0;
   if (moving || (rule.number >= began + rule.age && suspects(before, rule, above))) {
     if (p.width >= least_width && p.height >= least_height) found = look(team, p, scratch, moving, changed);

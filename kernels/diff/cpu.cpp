@@ -6,14 +6,14 @@
 #include <optional>
 
 #include "kernels/cpu/filter.hpp"
+#include "kernels/diff/cpu_adaptive.hpp"
+#include "kernels/diff/cpu_adaptive_outline.hpp"
 #include "kernels/diff/cpu_camera.hpp"
 #include "kernels/diff/cpu_compare.hpp"
 #include "kernels/diff/cpu_enclosed.hpp"
 #include "kernels/diff/cpu_looks.hpp"
 #include "kernels/diff/cpu_masks.hpp"
 #include "kernels/diff/cpu_mog2.hpp"
-#include "kernels/diff/cpu_pooled.hpp"
-#include "kernels/diff/cpu_pooled_outline.hpp"
 #include "kernels/diff/cpu_samples.hpp"
 #include "kernels/diff/cpu_scale.hpp"
 #include "kernels/diff/sequence.hpp"
@@ -55,15 +55,15 @@ class CpuDiff final : public Sequence {
         background_[i].create(grid.height, grid.width, CV_MAKETYPE(type, access_[i].channels()));
     }
     if (!this->plan().masked.empty()) {
-      cv::Mat counted(analysis().height, analysis().width, CV_8U, cv::Scalar(255));
-      for (const Rect& rect : this->plan().masked) counted(cpu::cv_rect(rect)).setTo(0);
+      cv::Mat unmasked(analysis().height, analysis().width, CV_8U, cv::Scalar(255));
+      for (const Rect& rect : this->plan().masked) unmasked(cpu::cv_rect(rect)).setTo(0);
       for (int i = 0; i < format.set_count; ++i)
-        counted_[i] = any_of(counted, format.sets[i].shift_x, format.sets[i].shift_y);
+        unmasked_[i] = any_of(unmasked, format.sets[i].shift_x, format.sets[i].shift_y);
     }
     if (this->plan().has_mixture())
       model_.resize(mog2::row_state_bytes(analysis().width, analysis().height, compared_channels(this->plan())));
-    else if (this->plan().has_pooled())
-      model_.resize(pooled::state_bytes(analysis().width, analysis().height, pooled::cpu_places) + 64);
+    else if (this->plan().has_adaptive())
+      model_.resize(adaptive::state_bytes(analysis().width, analysis().height, adaptive::cpu_places) + 64);
     if (ByteRows::fit(this->plan()) && !this->plan().drops_shadows()) bytes_.emplace(this->plan());
     changed_.create(analysis().height, analysis().width, CV_8U);
     results_.resize(std::size_t(params.in_flight));
@@ -73,7 +73,7 @@ class CpuDiff final : public Sequence {
 
  private:
   struct Slot {
-    Found found;
+    FrameCounts found;
     std::vector<std::uint32_t> cells;
     std::vector<CellLooks> looks;
   };
@@ -134,15 +134,15 @@ class CpuDiff final : public Sequence {
     }
     if (frame.number == 0) began_ = 0, watch_ = {};
     if (plan().keeps_previous() && frame.number < began_ + std::uint64_t(params.interval)) frame.compared = false;
-    const bool is_pooled = plan().has_pooled();
-    const std::uint64_t of_pooled =
-        is_pooled ? steps_.update(pooled_work(frame), bytes(), began_, counted_[0], changed_) : 0;
+    const bool is_adaptive = plan().has_adaptive();
+    const std::uint64_t of_adaptive =
+        is_adaptive ? steps_.update(adaptive_work(frame), bytes(), began_, unmasked_[0], changed_) : 0;
     std::atomic<std::uint64_t> sum{0};
     if (plan().has_mixture())
       update_mixture(frame, !frame.compared, [&](int begin, int end) { sum += compare(frame, begin, end); });
     else if (plan().compares_samples())
       for_strips(analysis(), [&](int begin, int end) { sum += compare(frame, begin, end); });
-    if (is_pooled) sum = of_pooled;
+    if (is_adaptive) sum = of_adaptive;
     Slot& slot = results_[std::size_t(frame.slot)];
     slot.found.compared = frame.compared;
     slot.found.sum = sum;
@@ -165,7 +165,7 @@ class CpuDiff final : public Sequence {
     if (plan().shows_mask()) for_strips(geometry(), [&](int begin, int end) { show_changed(given, begin, end); });
     if (plan().measures_looks()) {
       LooksJob looks = looks_job(plan(), given);
-      if (is_pooled && frame.compared) looks.structure = structure_job(pooled_work(frame));
+      if (is_adaptive && frame.compared) looks.structure = structure_job(adaptive_work(frame));
       measure_looks(looks, bytes(), opened_, plan().cells, slot.cells, slot.looks);
     }
     if (plan().scales() && writes_difference) enlarge_difference(given);
@@ -175,11 +175,11 @@ class CpuDiff final : public Sequence {
   /// Sets mask_ to what is shown of opened_.
   void complete_mask(const Frame& frame) {
     opened_.copyTo(filled_);
-    filler_.fill(plan().reach(), counted_[0], filled_);
+    filler_.fill(plan().reach(), unmasked_[0], filled_);
     mask_ = filled_;
     if (!plan().scales()) return;
     mask_ = enlarged(filled_, plan().params.analysis_scale, {geometry().width, geometry().height});
-    pooled::refine_outline(pooled_work(frame), bytes(), filled_, counted_[0], mask_);
+    adaptive::refine_outline(adaptive_work(frame), bytes(), filled_, unmasked_[0], mask_);
   }
 
   /// Sets small_ to the frame at the size of the analysis. Only compared sets are needed.
@@ -215,7 +215,7 @@ class CpuDiff final : public Sequence {
   }
 
   /// Finds why many pixels changed. The reference begins anew if it has to.
-  void find_cause(const Frame& frame, Found& found) {
+  void find_cause(const Frame& frame, FrameCounts& found) {
     found.cause = Cause::none;
     found.moved_x = found.moved_y = 0;
     if (!plan().detects_light() || !frame.compared) {
@@ -223,27 +223,27 @@ class CpuDiff final : public Sequence {
       return;
     }
     const auto above = std::uint32_t(cv::countNonZero(changed_));
-    if (!plan().has_pooled()) {
+    if (!plan().has_adaptive()) {
       if (above <= plan().light_limit) return;
       found.cause = Cause::light;
       return begin_anew(frame, 0);
     }
-    const pooled::Job job = pooled_work(frame);
+    const adaptive::Job job = adaptive_work(frame);
     OneThread team;
     camera::Scratch scratch;
     scratch.profiles = job.profiles;
-    const camera::Found why =
+    const camera::Decision why =
         camera::decide(team, watch_, began_, camera_rule(plan(), frame), above, structure_job(job), scratch,
                        [this](int x, int y) { return changed_.ptr(y)[x] != 0; });
     found.cause = why.cause, found.moved_x = why.x, found.moved_y = why.y;
     if (why.begins) begin_anew(frame, why.kept);
   }
 
-  /// The reference begins with this frame. kept: see camera::Found.
+  /// The reference begins with this frame. kept: see camera::Decision.
   void begin_anew(const Frame& frame, std::uint64_t kept) {
     began_ = frame.number;
     if (plan().has_mixture()) update_mixture(frame, true, [](int, int) {});
-    if (plan().has_pooled()) pooled::begin_anew(pooled_work(frame), kept);
+    if (plan().has_adaptive()) adaptive::begin_anew(adaptive_work(frame), kept);
     for (int i = 0; i < info(geometry().format).set_count; ++i) {
       if (!compared_[i]) continue;
       const ChannelSet& set = info(geometry().format).sets[i];
@@ -259,10 +259,10 @@ class CpuDiff final : public Sequence {
 
   bool bytes() const { return info(geometry().format).sample_bytes() == 1; }
 
-  pooled::Job pooled_work(const Frame& frame) {
-    pooled::Job job = pooled_job(plan(), frame);
+  adaptive::Job adaptive_work(const Frame& frame) {
+    adaptive::Job job = adaptive_job(plan(), frame);
     const auto aligned = (reinterpret_cast<std::uintptr_t>(model_.data()) + 63) / 64 * 64;
-    pooled::set_state(job, reinterpret_cast<void*>(aligned), pooled::cpu_places);
+    adaptive::set_state(job, reinterpret_cast<void*>(aligned), adaptive::cpu_places);
     if (!learning_.empty()) job.learning = learning_map(plan(), learning_.data());
     return job;
   }
@@ -282,7 +282,7 @@ class CpuDiff final : public Sequence {
   /// Compares a strip: fills changed_, shows the differences if asked, keeps the frame.
   /// Returns the sum of the pixels' differences.
   std::uint64_t compare(const Frame& frame, int begin, int end) {
-    if (bytes_ && frame.compared) return bytes_->compare(frame, begin, end, counted_[0], changed_);
+    if (bytes_ && frame.compared) return bytes_->compare(frame, begin, end, unmasked_[0], changed_);
     const FormatInfo& format = info(geometry().format);
     const Params& params = plan().params;
     cpu::Scratch scratch[max_sets], reference_scratch[max_sets];
@@ -312,7 +312,7 @@ class CpuDiff final : public Sequence {
       const ChannelSet& set = format.sets[i];
       const cv::Rect rect = strip_of(analysis(), i, begin, end);
       cv::Mat difference, excluded;
-      if (!counted_[i].empty()) excluded = counted_[i](rect) == 0;
+      if (!unmasked_[i].empty()) excluded = unmasked_[i](rect) == 0;
       if (compared_[i]) {
         cv::absdiff(v[i], r[i], difference);
         if (!excluded.empty()) difference.setTo(0, excluded);
@@ -338,12 +338,12 @@ class CpuDiff final : public Sequence {
       if (frame.keep.planes[set.plane].data)
         access_[i].copy(cpu::set_mat(frame.src, set)(rect), cpu::set_mat(frame.keep, set)(rect));
     }
-    if (!counted_[0].empty()) most.setTo(0, counted_[0].rowRange(begin, end) == 0);
+    if (!unmasked_[0].empty()) most.setTo(0, unmasked_[0].rowRange(begin, end) == 0);
     cv::Mat changed = changed_.rowRange(begin, end);
     if (!plan().has_model() || !frame.compared)
       cv::compare(most, plan().threshold, changed, cv::CMP_GT);
-    else if (!counted_[0].empty())
-      changed.setTo(0, counted_[0].rowRange(begin, end) == 0);
+    else if (!unmasked_[0].empty())
+      changed.setTo(0, unmasked_[0].rowRange(begin, end) == 0);
     if (plan().drops_shadows() && frame.compared)
       clear_shadows(plan().shadow, format, compared_channels_, v, r, changed);
     return std::uint64_t(cv::sum(most)[0]);
@@ -378,9 +378,9 @@ class CpuDiff final : public Sequence {
     }
   }
 
-  Found collect(int slot, std::vector<std::uint32_t>& changed) const override {
+  FrameCounts collect(int slot, std::vector<std::uint32_t>& changed) const override {
     changed = results_[std::size_t(slot)].cells;
-    Found found = results_[std::size_t(slot)].found;
+    FrameCounts found = results_[std::size_t(slot)].found;
     found.changed = std::accumulate(changed.begin(), changed.end(), std::uint64_t(0));
     return found;
   }
@@ -416,12 +416,12 @@ class CpuDiff final : public Sequence {
   std::array<bool, max_sets> compared_{};  ///< whether the set is compared
   std::array<std::vector<int>, max_sets> compared_channels_;
   std::array<cv::Scalar, max_sets> white_, black_, tint_;
-  std::array<cv::Mat, max_sets> background_, counted_;  ///< by set; counted_ is empty if all pixels are counted
-  std::vector<std::vector<unsigned char>> memory_;      ///< of the ring
+  std::array<cv::Mat, max_sets> background_, unmasked_;  ///< by set; counted_ is empty if all pixels are counted
+  std::vector<std::vector<unsigned char>> memory_;       ///< of the ring
   std::vector<unsigned char> small_memory_;
   Image small_, small_difference_;  ///< at the size of the analysis, in small_memory_
   std::vector<unsigned char> model_;
-  pooled::CpuSteps steps_;
+  adaptive::CpuSteps steps_;
   Filler filler_;
   std::optional<ByteRows> bytes_;
   cv::Mat changed_, opened_, filled_;  ///< of the analysis

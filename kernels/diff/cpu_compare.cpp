@@ -62,7 +62,7 @@ CUDAVISION_INLINE void take_greatest(const std::uint8_t* numbers, int count, std
 /// The samples of the first set, the differences of the others or null,
 /// the counted pixels or null, and which have changed.
 struct Row {
-  const std::uint8_t *v, *r, *others, *counted;
+  const std::uint8_t *v, *r, *others, *unmasked;
   std::uint8_t* changed;
   int width, threshold;
   bool has_model;
@@ -84,12 +84,12 @@ CUDAVISION_INLINE std::uint64_t finish(const Row& given) {
       const Bytes a = Bytes::load(row.v + x), b = Bytes::load(row.r + x);
       Bytes greatest = most(a, b) - least(a, b);
       if (row.others) greatest = most(greatest, Bytes::load(row.others + x));
-      const Bytes counted = row.counted ? Bytes::load(row.counted + x) : Bytes(255);
-      greatest = greatest & counted;
+      const Bytes unmasked = row.unmasked ? Bytes::load(row.unmasked + x) : Bytes(255);
+      greatest = greatest & unmasked;
       if (!row.has_model)
         (greatest > threshold).store(row.changed + x);
-      else if (row.counted)
-        (Bytes::load(row.changed + x) & counted).store(row.changed + x);
+      else if (row.unmasked)
+        (Bytes::load(row.changed + x) & unmasked).store(row.changed + x);
       const Words words = Words::of_bits(greatest.v);
       sums = sums + (words & 255) + (words >> 8);
     }
@@ -100,9 +100,9 @@ CUDAVISION_INLINE std::uint64_t finish(const Row& given) {
   for (; x < row.width; ++x) {
     std::uint8_t greatest = difference(row.v[x], row.r[x]);
     if (row.others) greatest = std::max(greatest, row.others[x]);
-    const std::uint8_t counted = row.counted ? row.counted[x] : 255;
-    greatest &= counted;
-    row.changed[x] = row.has_model ? row.changed[x] & counted : greatest > row.threshold ? 255 : 0;
+    const std::uint8_t unmasked = row.unmasked ? row.unmasked[x] : 255;
+    greatest &= unmasked;
+    row.changed[x] = row.has_model ? row.changed[x] & unmasked : greatest > row.threshold ? 255 : 0;
     total += greatest;
   }
   return total;
@@ -179,7 +179,7 @@ ByteRows::ByteRows(const Plan& plan)
   }
 }
 
-std::uint64_t ByteRows::compare(const Frame& frame, int begin, int end, const cv::Mat& counted,
+std::uint64_t ByteRows::compare(const Frame& frame, int begin, int end, const cv::Mat& unmasked,
                                 cv::Mat& changed) const {
   const auto finish_row = CUDAVISION_WIDEST(finish_wide, finish_narrow);
   const auto compare_row = CUDAVISION_WIDEST(other_wide, other_narrow);
@@ -200,7 +200,7 @@ std::uint64_t ByteRows::compare(const Frame& frame, int begin, int end, const cv
     }
     const std::size_t plane = sets_[0].plane;
     sum += finish_row({row_of(frame.src, plane, y), row_of(frame.reference, plane, y), others,
-                       counted.empty() ? nullptr : counted.ptr(y), changed.ptr(y), width_, threshold_, has_model_});
+                       unmasked.empty() ? nullptr : unmasked.ptr(y), changed.ptr(y), width_, threshold_, has_model_});
   }
   for (const Set& set : sets_) {
     const Plane& keep = frame.keep.planes[set.plane];

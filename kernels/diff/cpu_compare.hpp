@@ -18,10 +18,10 @@ class ByteRows {
   /// For plans that fit.
   explicit ByteRows(const Plan& plan);
 
-  /// Compares rows begin … end of a frame that is compared, and keeps them. `counted`: not 0 for counted pixels, or
+  /// Compares rows begin … end of a frame that is compared, and keeps them. `unmasked`: not 0 for counted pixels, or
   /// empty for all. Sets the pixels of `changed`; if a model has set them, clears those that are not counted. Returns
   /// the sum of the pixels' differences.
-  std::uint64_t compare(const Frame& frame, int begin, int end, const cv::Mat& counted, cv::Mat& changed) const;
+  std::uint64_t compare(const Frame& frame, int begin, int end, const cv::Mat& unmasked, cv::Mat& changed) const;
 
  private:
   struct Set {

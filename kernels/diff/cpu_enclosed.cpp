@@ -33,7 +33,7 @@ bool Filler::pack(const cv::Mat& mask) {
   return any != 0;
 }
 
-void Filler::fill(int reach, const cv::Mat& counted, cv::Mat& mask) {
+void Filler::fill(int reach, const cv::Mat& unmasked, cv::Mat& mask) {
   if (!pack(mask)) return;
   const int words = (mask.cols + 31) / 32, pitch = words + 2;
   for (int y = 0; y < mask.rows; ++y) {
@@ -43,7 +43,7 @@ void Filler::fill(int reach, const cv::Mat& counted, cv::Mat& mask) {
       const std::uint32_t added = filled_word(reach, y, mask.rows - 1 - y, word) & ~row[i];
       for (std::uint32_t left = added; left != 0; left &= left - 1) {
         const int x = 32 * i + __builtin_ctz(left);
-        if (counted.empty() || counted.ptr(y)[x]) mask.ptr(y)[x] = 255;
+        if (unmasked.empty() || unmasked.ptr(y)[x]) mask.ptr(y)[x] = 255;
       }
     }
   }

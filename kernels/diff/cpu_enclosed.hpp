@@ -10,8 +10,8 @@ namespace cudavision::diff {
 
 class Filler {
  public:
-  /// Sets the enclosed pixels of a mask (0 or 255) to 255: all, or those where `counted` is not 0, unless it is empty.
-  void fill(int reach, const cv::Mat& counted, cv::Mat& mask);
+  /// Sets the enclosed pixels of a mask (0 or 255) to 255: all, or those where `unmasked` is not 0, unless it is empty.
+  void fill(int reach, const cv::Mat& unmasked, cv::Mat& mask);
 
  private:
   /// Whether any pixel of the mask is set. Packs it.

@@ -26,7 +26,7 @@ void step_rows(const cv::Mat& v, cv::Mat background, cv::Mat& was, bool begin, F
 
 template <typename T, typename Fixed>
 void step(const cv::Mat& v, const cv::Mat& background, cv::Mat& was, bool begin, const Follow& follow) {
-  const bool limited = follow.most != any_way(sizeof(T));
+  const bool limited = follow.most != unlimited_step(sizeof(T));
   limited ? step_rows<T, Fixed, true>(v, background, was, begin, follow)
           : step_rows<T, Fixed, false>(v, background, was, begin, follow);
 }

@@ -2,12 +2,12 @@
 // The plan on CUDA: owns the memory, and launches the kernels of a frame. No device code here.
 //
 //   each frame:  [analysis_scale > 1: cuda_scale.cu]
-//            ->  [mog2: cuda_mog2.cu; pooled: cuda_pooled_light.cu, cuda_pooled_change.cu]
+//            ->  [mog2: cuda_mog2.cu; adaptive: cuda_adaptive_light.cu, cuda_adaptive_change.cu]
 //            ->  cuda_compare.cu, which shows the mask or the overlay, if it compares at the size of the frame
 //            ->  [mog2, light_change_ratio > 0: cuda_mog2.cu]
 //            ->  [analysis_scale > 1, output = difference: cuda_scale.cu]
 //            ->  [open_radius or light_change_ratio > 0, or analysis_scale > 1: cuda_open.cu]
-//            ->  [pooled, the mask is shown: cuda_enclosed.cu; cuda_pooled_outline.cu if analysis_scale > 1;
+//            ->  [adaptive, the mask is shown: cuda_enclosed.cu; cuda_adaptive_outline.cu if analysis_scale > 1;
 //            cuda_open.cu]
 //            ->  [looks: cuda_looks.cu]
 //   results:     each tile that changed stores a record in page-locked host memory; cuda_records.cpp adds them
@@ -30,13 +30,13 @@
 #include "kernels/cuda/device.hpp"
 #include "kernels/cuda/memory.hpp"
 #include "kernels/cuda/overlap.hpp"
+#include "kernels/diff/cuda_adaptive.hpp"
+#include "kernels/diff/cuda_adaptive_outline.hpp"
 #include "kernels/diff/cuda_arguments.hpp"
 #include "kernels/diff/cuda_boxes.hpp"
 #include "kernels/diff/cuda_enclosed.hpp"
 #include "kernels/diff/cuda_looks.hpp"
 #include "kernels/diff/cuda_mog2.hpp"
-#include "kernels/diff/cuda_pooled.hpp"
-#include "kernels/diff/cuda_pooled_outline.hpp"
 #include "kernels/diff/cuda_records.hpp"
 #include "kernels/diff/cuda_scale.hpp"
 #include "kernels/diff/sequence.hpp"
@@ -55,11 +55,11 @@ class CudaDiff final : public Sequence {
                                             this->plan().completes() ? Writes::nothing : schedule_.open, schedule_.wide)
                               : nullptr),
         show_(this->plan().completes() ? open_kernel(schedule_.layout, schedule_.open, schedule_.wide) : nullptr),
-        light_(this->plan().has_pooled()
-                   ? pooled_light_kernel(schedule_.layout.sample_bytes, compared_channels(this->plan()),
-                                         this->plan().log2_scale())
+        light_(this->plan().has_adaptive()
+                   ? adaptive_light_kernel(schedule_.layout.sample_bytes, compared_channels(this->plan()),
+                                           this->plan().log2_scale())
                    : nullptr),
-        change_(this->plan().has_pooled() ? pooled_change_kernel(compared_channels(this->plan())) : nullptr) {}
+        change_(this->plan().has_adaptive() ? adaptive_change_kernel(compared_channels(this->plan())) : nullptr) {}
 
   /// Allocates the memory and loads the kernels. With the context current.
   Status prepare() {
@@ -104,7 +104,7 @@ class CudaDiff final : public Sequence {
   std::size_t looks_bytes() const {
     return sizeof(LooksHead) + std::size_t(entry_bytes()) * plan().cells.changed.size();
   }
-  int entry_bytes() const { return looks_entry_bytes(plan().params.looks == Looks::extents, plan().has_pooled()); }
+  int entry_bytes() const { return looks_entry_bytes(plan().params.looks == Looks::extents, plan().has_adaptive()); }
 
   Status prepare_memory() {
     const Memory memory = memory_of(plan());
@@ -120,7 +120,7 @@ class CudaDiff final : public Sequence {
       }
     }
     if (plan().has_model()) model_ = kept_.data() + memory.model;
-    if (memory.counted != Memory::none) params_.counted = bits_.data() + memory.counted;
+    if (memory.unmasked != Memory::none) params_.unmasked = bits_.data() + memory.unmasked;
     if (memory.changed != Memory::none) params_.changed = bits_.data() + memory.changed;
     if (memory.final_mask != Memory::none) params_.final_mask = bits_.data() + memory.final_mask;
     if (memory.learning != Memory::none) device_learning_ = reinterpret_cast<Learning*>(bits_.data() + memory.learning);
@@ -148,9 +148,9 @@ class CudaDiff final : public Sequence {
     cuda::FillStream stream;  // kernels also read the unused bytes after rows, though these do not count
     stream.clear(kept_.data(), memory.kept_bytes);
     if (memory.bits_bytes > 0) stream.clear(bits_.data(), memory.bits_bytes);
-    if (params_.counted) {
-      const auto& bits = plan().counted_bits;
-      stream.upload(bits_.data() + memory.counted, bits.data(), plan().mask_pitch() * plan().analysis.height);
+    if (params_.unmasked) {
+      const auto& bits = plan().unmasked_bits;
+      stream.upload(bits_.data() + memory.unmasked, bits.data(), plan().mask_pitch() * plan().analysis.height);
     }
     return stream.finish();
   }
@@ -203,7 +203,7 @@ class CudaDiff final : public Sequence {
                          list_.count,
                          place_of_looks(frame.slot),
                          entry_bytes()};
-    if (plan().has_pooled()) looks.job.structure = structure_job(pooled_work(frame));
+    if (plan().has_adaptive()) looks.job.structure = structure_job(adaptive_work(frame));
     return launch_looks(looks, schedule_.layout.sample_bytes == 1, device_, overlaps(), queue.stream);
   }
 
@@ -229,11 +229,11 @@ class CudaDiff final : public Sequence {
   Status show_completed(const Frame& frame, KernelParams& p, Queue queue) const {
     const Geometry& analysis = plan().analysis;
     const bool scales = schedule_.scales;
-    const Enclosing enclosing{p.final_mask,   p.final_pitch,   scales ? filled_ : shown_, p.counted,     p.bits_pitch,
+    const Enclosing enclosing{p.final_mask,   p.final_pitch,   scales ? filled_ : shown_, p.unmasked,    p.bits_pitch,
                               analysis.width, analysis.height, plan().log2_scale(),       plan().reach()};
     if (Status status = launch_enclosing(enclosing, queue.stream); !status.ok()) return status;
     if (scales) {
-      const Outlining outlining{pooled_work(frame), filled_, p.counted, p.bits_pitch, shown_, p.final_pitch};
+      const Outlining outlining{adaptive_work(frame), filled_, p.unmasked, p.bits_pitch, shown_, p.final_pitch};
       if (Status status = launch_outlining(outlining, schedule_.layout.sample_bytes == 1, queue.stream); !status.ok())
         return status;
     }
@@ -291,7 +291,7 @@ class CudaDiff final : public Sequence {
     if (frame.compared) p.list = list_;
     p.verdict = reinterpret_cast<Verdict*>(record(frame.slot) + schedule_.verdict_offset());
     set_planes(p, plan(), schedule_.layout, frame);
-    return plan().has_pooled() ? update_pooled(frame, p, queue) : compare(frame, p, queue);
+    return plan().has_adaptive() ? update_adaptive(frame, p, queue) : compare(frame, p, queue);
   }
 
   /// Finds the changed pixels by comparison with the reference or a mixture.
@@ -308,23 +308,23 @@ class CudaDiff final : public Sequence {
     return update_mixture(job, true, queue);
   }
 
-  /// Finds the changed pixels by a pooled background, and shows the difference if asked. If light was switched in the
-  /// last frame, the first kernel lets the means begin with that frame.
-  Status update_pooled(const Frame& frame, const KernelParams& p, Queue queue) {
+  /// Finds the changed pixels by an adaptive background, and shows the difference if asked. If light was switched in
+  /// the last frame, the first kernel lets the means begin with that frame.
+  Status update_adaptive(const Frame& frame, const KernelParams& p, Queue queue) {
     if (std::exchange(steered_, false)) {
       const cudaError_t error =
           cudaMemcpyAsync(device_learning_, learning_.data(), learning_.size(), cudaMemcpyHostToDevice, queue.stream);
       if (Status status = cuda::check(error, "cannot copy what may be learned"); !status.ok()) return status;
     }
-    PooledChange change{pooled_work(frame),        p.state, p.verdict, p.counted, p.changed, p.bits_pitch,
-                        camera_rule(plan(), frame)};
-    pooled::Job& job = change.job;
+    AdaptiveChange change{adaptive_work(frame),      p.state, p.verdict, p.unmasked, p.changed, p.bits_pitch,
+                          camera_rule(plan(), frame)};
+    adaptive::Job& job = change.job;
     void *light_arguments[] = {&job, &change.state}, *change_arguments[] = {&change};
     cudaError_t error = cudaLaunchKernel(light_, dim3(unsigned(job.cells_x), unsigned(job.cells_y)),
-                                         dim3(unsigned(pooled_light_threads)), light_arguments, 0, queue.stream);
+                                         dim3(unsigned(adaptive_light_threads)), light_arguments, 0, queue.stream);
     if (error == cudaSuccess)
-      error = cudaLaunchKernel(change_, pooled_tiles(job), dim3(unsigned(tuning.pooled_threads)), change_arguments, 0,
-                               queue.stream);
+      error = cudaLaunchKernel(change_, adaptive_tiles(job), dim3(unsigned(tuning.adaptive_threads)), change_arguments,
+                               0, queue.stream);
     if (Status status = cuda::check(error, "cannot launch the background"); !status.ok() || !compare_) return status;
     KernelParams shown = p;
     shown.changed = nullptr;
@@ -333,9 +333,9 @@ class CudaDiff final : public Sequence {
     return launch(compare_, schedule_.analysis, shown, queue);
   }
 
-  pooled::Job pooled_work(const Frame& frame) const {
-    pooled::Job job = pooled_job(plan(), frame);
-    pooled::set_state(job, model_, pooled::device_places);
+  adaptive::Job adaptive_work(const Frame& frame) const {
+    adaptive::Job job = adaptive_job(plan(), frame);
+    adaptive::set_state(job, model_, adaptive::device_places);
     if (!learning_.empty()) job.learning = learning_map(plan(), device_learning_);
     return job;
   }
@@ -346,9 +346,9 @@ class CudaDiff final : public Sequence {
                        int(params_.bits_pitch), params_.state, anew, queue.stream);
   }
 
-  /// Whether a launch may start while the one before it ends. After the kernels of a pooled background, and those that
-  /// shrink, that takes a little longer.
-  bool overlaps() const { return device_.major >= 9 && !schedule_.scales && !plan().has_pooled(); }
+  /// Whether a launch may start while the one before it ends. After the kernels of an adaptive background, and those
+  /// that shrink, that takes a little longer.
+  bool overlaps() const { return device_.major >= 9 && !schedule_.scales && !plan().has_adaptive(); }
   Status launch_open(KernelParams& p, Queue queue) const {
     return launch(open_, schedule_.frame, p, queue, schedule_.open_shared);
   }
@@ -359,7 +359,7 @@ class CudaDiff final : public Sequence {
                        "cannot launch the difference");
   }
 
-  Found collect(int slot, std::vector<std::uint32_t>& changed) const override {
+  FrameCounts collect(int slot, std::vector<std::uint32_t>& changed) const override {
     return collect_records(plan(), schedule_, record(slot), stamps_[std::size_t(slot)], changed);
   }
   Status fill(const Image& dst, const std::vector<Fill>& fills, Queue queue) override {

@@ -70,7 +70,7 @@ __device__ __forceinline__ void prepare_values(const KernelParams& p, bool has_r
 
 /// Pixels that are not counted become equal.
 template <class S>
-__device__ __forceinline__ void equal_where_not_counted(const KernelParams& p, const unsigned (&counted)[S::rows],
+__device__ __forceinline__ void equal_where_not_counted(const KernelParams& p, const unsigned (&unmasked)[S::rows],
                                                         const Strip<S>& v, Strip<S>& r, Strip<S>& d) {
   each_piece<S>([&](auto piece, int, int row, auto of) {
     using P = decltype(piece);
@@ -78,7 +78,7 @@ __device__ __forceinline__ void equal_where_not_counted(const KernelParams& p, c
     auto &from = of(r), &size = of(d);
     constexpr int N = sizeof(words) / 4;
     std::uint32_t mask[N];
-    expand_piece<S, P>(p, counted, row, mask);
+    expand_piece<S, P>(p, unmasked, row, mask);
 #pragma unroll
     for (int i = 0; i < N; ++i) {
       from[i] = (from[i] & mask[i]) | (words[i] & ~mask[i]);
@@ -132,7 +132,7 @@ struct CompareShared {
 /// are not all. Adds the differences to `sum`.
 template <class S, bool background, Writes writes, bool whole>
 __device__ __forceinline__ void find_changed(const KernelParams& p, bool has_reference, bool own, int x, int y,
-                                             const unsigned (&counted)[S::rows], bool partly, Strip<S>& v, Strip<S>& r,
+                                             const unsigned (&unmasked)[S::rows], bool partly, Strip<S>& v, Strip<S>& r,
                                              BackgroundStrip<S, background>& state, Strip<S>& d,
                                              unsigned (&changed)[S::rows], std::uint32_t& sum) {
   using T = typename S::T;
@@ -156,7 +156,7 @@ __device__ __forceinline__ void find_changed(const KernelParams& p, bool has_ref
   } else {
     set_difference(v);
   }
-  if (partly) equal_where_not_counted<S>(p, counted, v, r, d);
+  if (partly) equal_where_not_counted<S>(p, unmasked, v, r, d);
 
   std::uint32_t most[S::rows][S::quads * W];
   greatest<S>(p, d, most);
@@ -166,13 +166,13 @@ __device__ __forceinline__ void find_changed(const KernelParams& p, bool has_ref
 #pragma unroll
       for (int q = 0; q < S::quads; ++q) {
         std::uint32_t mask[W];
-        expand_quad<T>(counted[row] >> 4 * q, mask);
+        expand_quad<T>(unmasked[row] >> 4 * q, mask);
 #pragma unroll
         for (int w = 0; w < W; ++w) most[row][q * W + w] &= mask[w];
       }
     }
     unsigned bits = above_threshold<S>(p, most[row], sum);
-    if (p.foreground && counted[row]) bits = load_bits<S>(p.foreground + (y + row) * p.bits_pitch, x) & counted[row];
+    if (p.foreground && unmasked[row]) bits = load_bits<S>(p.foreground + (y + row) * p.bits_pitch, x) & unmasked[row];
     if constexpr (background) {
       if (p.drops_shadows && bits) {
         Strip<S> compared = v, lit = r;  // copies, so that v and r stay in registers
@@ -197,20 +197,20 @@ __device__ __forceinline__ void compare_pixels(const KernelParams& p, int tile_x
   load_source<S, whole>(p, across, x, y, v);
   load_references<S, background, whole>(p, across, x, y, r, state);
   if (p.count) clear_slots(p, shared.slots);
-  unsigned counted[S::rows];
+  unsigned unmasked[S::rows];
   bool partly = false;
 #pragma unroll
   for (int row = 0; row < S::rows; ++row) {
-    counted[row] = whole ? (across ? all : 0) : bits_in_frame<S>(p, x, y + row);
-    if (!whole && p.counted && counted[row]) counted[row] &= load_bits<S>(p.counted + (y + row) * p.bits_pitch, x);
-    partly = partly || (!whole && counted[row] != all);
+    unmasked[row] = whole ? (across ? all : 0) : bits_in_frame<S>(p, x, y + row);
+    if (!whole && p.unmasked && unmasked[row]) unmasked[row] &= load_bits<S>(p.unmasked + (y + row) * p.bits_pitch, x);
+    partly = partly || (!whole && unmasked[row] != all);
   }
   __syncthreads();
 
   Strip<S> d;
   unsigned changed[S::rows], bits_set = 0;
   std::uint32_t sum = 0;
-  find_changed<S, background, writes, whole>(p, has_reference, across, x, y, counted, partly, v, r, state, d, changed,
+  find_changed<S, background, writes, whole>(p, has_reference, across, x, y, unmasked, partly, v, r, state, d, changed,
                                              sum);
 #pragma unroll
   for (int row = 0; row < S::rows; ++row) {
@@ -249,7 +249,7 @@ __device__ __forceinline__ void compare_pixels(const KernelParams& p, int tile_x
 template <class S, bool background, Writes writes>
 __device__ __forceinline__ void compare_tile(const KernelParams& p, int tile_x, int tile_y, CompareShared& shared) {
   const bool across = (tile_x + 1) * S::tile_width <= p.whole_width || p.whole_width == p.width;
-  if (across && tile_y < p.whole_rows && !p.counted)
+  if (across && tile_y < p.whole_rows && !p.unmasked)
     compare_pixels<S, background, writes, true>(p, tile_x, tile_y, shared);
   else
     compare_pixels<S, background, writes, false>(p, tile_x, tile_y, shared);

@@ -54,8 +54,8 @@ __global__ void __launch_bounds__(words_of_block* rows_of_block) fill(const __gr
   const std::uint32_t filled = filled_word(p.reach, y, p.height - 1 - y, [&](int dx, int dy) {
     return x + dx < 0 || x + dx >= words ? 0u : word_at(p, x + dx, y + dy);
   });
-  const std::uint32_t counted = p.counted ? reinterpret_cast<const std::uint32_t*>(p.counted + y * p.pitch)[x] : ~0u;
-  reinterpret_cast<std::uint32_t*>(p.filled + y * p.pitch)[x] = filled & counted;  // what changed is counted
+  const std::uint32_t unmasked = p.unmasked ? reinterpret_cast<const std::uint32_t*>(p.unmasked + y * p.pitch)[x] : ~0u;
+  reinterpret_cast<std::uint32_t*>(p.filled + y * p.pitch)[x] = filled & unmasked;  // what changed is counted
 }
 
 }  // namespace

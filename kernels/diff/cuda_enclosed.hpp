@@ -15,7 +15,7 @@ struct Enclosing {
   const unsigned char* mask;  ///< of the frame: a square of 2^log2_scale bits a side for each pixel of the analysis
   std::ptrdiff_t mask_pitch;
   unsigned char* filled;                 ///< the result, of the analysis; another place
-  const unsigned char* counted;          ///< of the analysis: where pixels may be added; null: everywhere
+  const unsigned char* unmasked;         ///< of the analysis: where pixels may be added; null: everywhere
   std::ptrdiff_t pitch;                  ///< of filled and counted
   int width, height, log2_scale, reach;  ///< of the analysis
 };

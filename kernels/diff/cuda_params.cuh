@@ -24,20 +24,20 @@ struct View {
 struct State {
   unsigned long long began;  ///< number of the frame with which the reference began
   unsigned light;            ///< whether none of the pixels of the last frame changed, because of its Cause
-  unsigned anew;             ///< of a pooled background: whether it begins with the last frame
-  std::uint64_t kept;        ///< where it does not, see camera::Found
-  camera::Watch watch;       ///< of a pooled background
+  unsigned anew;             ///< of an adaptive background: whether it begins with the last frame
+  std::uint64_t kept;        ///< where it does not, see camera::Decision
+  camera::Watch watch;       ///< of an adaptive background
   // Of this frame; 0 between frames:
   unsigned above, blocks;         ///< pixels that changed, and blocks that have added theirs
-  unsigned empty_cells, cells;    ///< of a pooled background: cells without light, and cells that are measured
-  unsigned long long difference;  ///< of a pooled background: the sum of the pixels' differences
+  unsigned empty_cells, cells;    ///< of an adaptive background: cells without light, and cells that are measured
+  unsigned long long difference;  ///< of an adaptive background: the sum of the pixels' differences
   unsigned long long compared;    ///< see finish_comparison()
 };
-/// What a frame gives besides counts, in page-locked host memory; see Sequence::Found.
+/// What a frame gives besides counts, in page-locked host memory; see Sequence::FrameCounts.
 struct Verdict {
   std::uint32_t compared;
   Cause cause;
-  std::int32_t moved_x, moved_y;  ///< see Found
+  std::int32_t moved_x, moved_y;  ///< see FrameCounts
   std::uint64_t difference;       ///< the sum of the pixels' differences
 };
 
@@ -79,20 +79,21 @@ struct KernelParams {
   bool begin = false;  ///< whether a background begins
   bool luma_of_rgb = false, reference_is_luma = false;
   bool show_mask = false;    ///< Writes::changed: a mask; false: an overlay
-  bool corrects = false;     ///< of the opening kernel: Schedule::corrects
+  bool corrects = false;     ///< for the opening kernel: Schedule::corrects
   bool luma_second = false;  ///< packed 4:2:2 begins with chroma
   std::uint8_t shift = 0;    ///< unused low bits of stored words
   std::uint8_t open_radius = 0;
-  std::uint8_t log2_scale = 0;  ///< of the opening kernel: how much larger the frame is than the analysis
+  std::uint8_t log2_scale = 0;  ///< for the opening kernel: a pixel of the analysis is 2^log2_scale pixels a side
   std::uint32_t cell_size = 16, cell_reciprocal = 0;  ///< see cell_of
   int slots_x = 0, slots = 0;
-  int tiles_x = 1, record_bytes = 0;  ///< tiles across of the launch; of a tile whose cells are counted
+  int tiles_x = 1;       ///< tiles in a row of the launch
+  int record_bytes = 0;  ///< bytes of the record of a tile whose cells are counted
   /// One for each tile whose cells are counted: the stamp of the frame, then slots_x counts for each row of cells.
   /// Tiles without changed pixels store none.
   unsigned char* records = nullptr;
   std::uint32_t stamp = 0;  ///< of the frame; never 0
   CellList list;
-  const unsigned char* counted = nullptr;  ///< bits; null: all pixels are counted
+  const unsigned char* unmasked = nullptr;  ///< bits; null: all pixels are counted
   /// Bits: changed pixels, instead of the threshold; null: the threshold decides.
   const unsigned char* foreground = nullptr;
   unsigned char* changed = nullptr;  ///< bits for the opening; null: there is none

@@ -8,14 +8,14 @@
 
 namespace cudavision::diff {
 
-Found collect_records(const Plan& plan, const Schedule& s, const unsigned char* tile, std::uint32_t stamp,
-                      std::vector<std::uint32_t>& changed) {
+FrameCounts collect_records(const Plan& plan, const Schedule& s, const unsigned char* tile, std::uint32_t stamp,
+                            std::vector<std::uint32_t>& changed) {
   const CellGrid& cells = plan.cells;
   const int cell = plan.params.cell_size;
   const int slots_x = s.frame.slots_x, slots_y = s.frame.slots / slots_x;
   Verdict verdict;
   std::memcpy(&verdict, tile + s.verdict_offset(), sizeof verdict);
-  Found found{verdict.compared != 0, verdict.cause, verdict.moved_x, verdict.moved_y, verdict.difference};
+  FrameCounts found{verdict.compared != 0, verdict.cause, verdict.moved_x, verdict.moved_y, verdict.difference};
   for (int tile_y = 0; tile_y < s.frame.y; ++tile_y) {
     const int first_y = Schedule::first_cell(tile_y, s.frame.rows, cell),
               down = std::min(slots_y, cells.height - first_y);

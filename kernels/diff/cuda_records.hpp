@@ -10,7 +10,7 @@
 namespace cudavision::diff {
 
 /// Adds the changed pixels of each cell to `changed`. record: that of the frame; stamp: KernelParams::stamp of it.
-Found collect_records(const Plan& plan, const Schedule& schedule, const unsigned char* record, std::uint32_t stamp,
-                      std::vector<std::uint32_t>& changed);
+FrameCounts collect_records(const Plan& plan, const Schedule& schedule, const unsigned char* record,
+                            std::uint32_t stamp, std::vector<std::uint32_t>& changed);
 
 }  // namespace cudavision::diff

@@ -54,7 +54,7 @@ Schedule make_schedule(const Plan& plan) {
   schedule.restarts = plan.detects_light() && (plan.keeps_first() || plan.has_background());
   if (params.output == Output::difference) schedule.compare = Writes::difference;
   const bool shows_picture = params.output == Output::overlay || has_copied(info(plan.geometry.format));
-  schedule.corrects = shows_changed && schedule.skips_tiles() && !plan.has_pooled();
+  schedule.corrects = shows_changed && schedule.skips_tiles() && !plan.has_adaptive();
   if (shows_changed && schedule.opens) schedule.open = shows_picture ? Writes::changed : Writes::mask;
   if (shows_changed && (schedule.corrects || !schedule.opens)) schedule.compare = Writes::changed;
 
@@ -89,7 +89,7 @@ Memory memory_of(const Plan& plan) {
   if (plan.has_model()) memory.model = take(memory.kept_bytes, plan.model_bytes());
   if (plan.has_background()) memory.model = take(memory.kept_bytes, 2 * frame_bytes);
   memory.state = take(memory.kept_bytes, 256);
-  if (!plan.counted_bits.empty()) memory.counted = take(memory.bits_bytes, mask_bytes);
+  if (!plan.unmasked_bits.empty()) memory.unmasked = take(memory.bits_bytes, mask_bytes);
   const bool counts_later = plan.opens() || plan.scales();  // then what is compared is not the final mask
   const bool needs_final = plan.measures_looks() || plan.completes();
   if (counts_later || needs_final) memory.changed = take(memory.bits_bytes, mask_bytes);
@@ -97,7 +97,7 @@ Memory memory_of(const Plan& plan) {
     memory.final_mask =
         counts_later ? take(memory.bits_bytes, final_pitch(plan) * plan.geometry.height) : memory.changed;
   const Schedule schedule = make_schedule(plan);
-  if (schedule.skips_tiles() && !plan.has_pooled()) {
+  if (schedule.skips_tiles() && !plan.has_adaptive()) {
     memory.found_tiles = take(memory.bits_bytes, schedule.analysis.count());
     memory.filled_tiles = take(memory.bits_bytes, schedule.frame.count());
   }
@@ -112,7 +112,7 @@ Memory memory_of(const Plan& plan) {
     memory.shown = take(memory.bits_bytes, final_pitch(plan) * plan.geometry.height);
     memory.spare_records = take(memory.bits_bytes, schedule.frame.count() * schedule.frame.record_bytes);
   }
-  if (plan.has_pooled()) memory.learning = take(memory.bits_bytes, plan.cells.changed.size());
+  if (plan.has_adaptive()) memory.learning = take(memory.bits_bytes, plan.cells.changed.size());
   if (plan.has_mixture()) memory.foreground = take(memory.bits_bytes, mask_bytes);
   if (plan.scales() && plan.compares_samples()) memory.small = take(memory.bits_bytes, frame_bytes);
   if (plan.scales() && params.output == Output::difference)

@@ -103,11 +103,11 @@ constexpr std::uint32_t cell_reciprocal(std::uint32_t cell_size) {
 struct Memory {
   // In the first block, which another plan can take over:
   std::vector<std::size_t> ring;  ///< kept frames
-  std::size_t model = none;       ///< the background, the mixture or the pooled background
+  std::size_t model = none;       ///< the background, the mixture or the adaptive background
   std::size_t state = none;       ///< State in cuda_params.cuh, 256 bytes
   std::size_t kept_bytes = 0;
   // In the second block, bits of rows of Plan::mask_pitch():
-  std::size_t counted = none, changed = none, foreground = none;
+  std::size_t unmasked = none, changed = none, foreground = none;
   std::size_t final_mask = none;                        ///< bits of the frame, see final_pitch(); may be `changed`
   std::size_t found_tiles = none, filled_tiles = none;  ///< see KernelParams
   /// See CellList: the list, the stamps, and the number of cells with a counter of cuda_looks.cu.

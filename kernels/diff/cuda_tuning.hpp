@@ -33,10 +33,10 @@ struct Tuning {
   /// Rows of blocks that let it begin anew. Not measured: nearly all launches end at once.
   int mixture_restart_rows = 128;
 
-  // ---- The pooled background (cuda_pooled_change.cu)
+  // ---- The adaptive background (cuda_adaptive_change.cu)
 
   /// Threads of a block, which has 32 × 16 pixels and a margin of 4.
-  int pooled_threads = 512;  // sweep: 256 512
+  int adaptive_threads = 512;  // sweep: 256 512
 
   // ---- Shrinking and enlarging (cuda_scale.cu)
 

@@ -16,9 +16,9 @@ namespace {
 void count_unmasked(Plan& plan) {
   const int scale = plan.params.analysis_scale;
   const std::size_t words = plan.mask_pitch() / 4;
-  plan.counted_bits.assign(words * plan.analysis.height, 0);
+  plan.unmasked_bits.assign(words * plan.analysis.height, 0);
   plan.analysed = 0;
-  std::fill(plan.cells.counted.begin(), plan.cells.counted.end(), 0);
+  std::fill(plan.cells.unmasked.begin(), plan.cells.unmasked.end(), 0);
   std::vector<bool> row(plan.analysis.width);
   for (int y = 0; y < plan.geometry.height; ++y) {
     if (y % scale == 0) {
@@ -27,11 +27,11 @@ void count_unmasked(Plan& plan) {
       for (const Rect& rect : plan.masked)
         if (at >= rect.y && at < rect.y + rect.height) std::fill_n(row.begin() + rect.x, rect.width, false);
       for (int x = 0; x < plan.analysis.width; ++x)
-        if (row[x]) plan.counted_bits[at * words + x / 32] |= 1u << x % 32, ++plan.analysed;
+        if (row[x]) plan.unmasked_bits[at * words + x / 32] |= 1u << x % 32, ++plan.analysed;
     }
     const std::size_t cell_row = std::size_t(y / plan.cells.cell_size) * plan.cells.width;
     for (int x = 0; x < plan.geometry.width; ++x)
-      if (row[x / scale]) ++plan.cells.counted[cell_row + x / plan.cells.cell_size];
+      if (row[x / scale]) ++plan.cells.unmasked[cell_row + x / plan.cells.cell_size];
   }
 }
 
@@ -99,9 +99,9 @@ int ring_size(const Params& params) {
     case Reference::background:
     case Reference::median:
       break;
-    case Reference::first:   // the first frame
-    case Reference::mog2:    // the means of the model
-    case Reference::pooled:  // the same
+    case Reference::first:     // the first frame
+    case Reference::mog2:      // the means of the model
+    case Reference::adaptive:  // the same
       return 1;
   }
   return 0;
@@ -177,9 +177,9 @@ mog2::Job mixture_job(const Plan& plan, const Frame& frame) {
   return job;
 }
 
-pooled::Job pooled_job(const Plan& plan, const Frame& frame) {
+adaptive::Job adaptive_job(const Plan& plan, const Frame& frame) {
   const FormatInfo& format = info(plan.geometry.format);
-  pooled::Job job;
+  adaptive::Job job;
   job.rgb = format.is_rgb();
   job.channels = compared_channels(plan);
   set_channels(plan, frame.whole, frame.reference, job.rgb, job.inputs);
@@ -188,9 +188,9 @@ pooled::Job pooled_job(const Plan& plan, const Frame& frame) {
   job.whole_width = plan.geometry.width;
   job.whole_height = plan.geometry.height;
   job.log2_scale = plan.log2_scale();
-  job.pitch = pooled::pitch_of(job.width);
-  job.cells_x = pooled::cells_along(job.width);
-  job.cells_y = pooled::cells_along(job.height);
+  job.pitch = adaptive::pitch_of(job.width);
+  job.cells_x = adaptive::cells_along(job.width);
+  job.cells_y = adaptive::cells_along(job.height);
   job.black = format.is_yuv() ? 16 : 0;
   job.shift = format.shift;
   job.extra_bits = format.depth - 8;
@@ -215,7 +215,7 @@ camera::Rule camera_rule(const Plan& plan, const Frame& frame) {
           unsigned(plan.light_age())};
 }
 
-StructureJob structure_job(const pooled::Job& job) {
+StructureJob structure_job(const adaptive::Job& job) {
   return {job.frame, job.expected, job.pitch, job.width, job.height};
 }
 
@@ -238,7 +238,7 @@ LooksJob looks_job(const Plan& plan, const Frame& frame) {
 }
 
 std::size_t Plan::model_bytes() const {
-  if (has_pooled()) return pooled::state_bytes(analysis.width, analysis.height, pooled::device_places);
+  if (has_adaptive()) return adaptive::state_bytes(analysis.width, analysis.height, adaptive::device_places);
   return mog2::state_bytes(analysis.width, analysis.height, compared_channels(*this));
 }
 
@@ -253,7 +253,7 @@ Follow follow_of(const Params& params, const FormatInfo& format) {
   };
   const double given = params.learning_rate;
   if (params.reference != Reference::median)
-    return {fixed(given < 0 ? background_rate : given, background_rate_bits), any_way(bytes)};
+    return {fixed(given < 0 ? background_rate : given, background_rate_bits), unlimited_step(bytes)};
   const int bits_of_step = format.depth - 8 + background_bits(bytes);  // an 8-bit step, in the fixed point
   return {1 << background_rate_bits, std::uint32_t(fixed(given < 0 ? median_rate : given, bits_of_step))};
 }
@@ -270,9 +270,9 @@ Result<Plan> resolve(const Params& params, const Geometry& geometry) {
   plan.analysis.height = (geometry.height + scale - 1) / scale;
   plan.analysed = std::uint64_t(plan.analysis.width) * plan.analysis.height;
   plan.params = params;
-  if (params.reference == Reference::background && params.threshold == 0) plan.params.reference = Reference::pooled;
+  if (params.reference == Reference::background && params.threshold == 0) plan.params.reference = Reference::adaptive;
   plan.threshold = params.threshold << (format.depth - 8);
-  plan.difference_unit = plan.has_pooled() ? pooled::fixed_step : std::ldexp(1, 8 - format.depth);
+  plan.difference_unit = plan.has_adaptive() ? adaptive::fixed_step : std::ldexp(1, 8 - format.depth);
   const bool squared = params.mode == Mode::squared;
   plan.show = {params.mode, params.gain == 1 && !squared, format.max_value(), format.neutral_chroma(),
                std::uint64_t(std::llround(squared ? std::ldexp(params.gain / format.max_value(), 32)
@@ -289,7 +289,7 @@ Result<Plan> resolve(const Params& params, const Geometry& geometry) {
     if (const Rect rect = intersection(region, {0, 0, geometry.width, geometry.height}); !rect.empty())
       plan.masked.push_back(analysed(rect, scale));
   if (!plan.masked.empty()) count_unmasked(plan);
-  for (std::uint32_t counted : plan.cells.counted) plan.counted += counted;
+  for (std::uint32_t unmasked : plan.cells.unmasked) plan.unmasked += unmasked;
   plan.light_limit = std::uint32_t(params.light_change_ratio * double(plan.analysed));
   return plan;
 }

@@ -28,7 +28,7 @@ enum class Reference : std::uint8_t {
   mog2,        ///< a mixture of Gaussians for each pixel
   median,      ///< the running approximate median of the earlier frames: each sample moves by at most a step a frame
   // What follows is no choice of cudadiff.
-  pooled,  ///< what `background` with threshold 0 becomes: a running mean and variance, and light (see pooled.hpp)
+  adaptive,  ///< what `background` with threshold 0 becomes: a running mean and variance, and light (see adaptive.hpp)
 };
 /// How the difference is shown.
 enum class Mode : std::uint8_t {
@@ -46,15 +46,15 @@ enum class Output : std::uint8_t {
 /// Why none of the pixels of a frame counts as changed, and the reference begins anew: so many changed at once.
 enum class Cause : std::uint8_t {
   none,
-  light,  ///< light was switched; with references other than Reference::pooled any of the causes
-  moved,  ///< the camera moves, or has just moved; only with Reference::pooled, as what follows
+  light,  ///< light was switched; with references other than Reference::adaptive any of the causes
+  moved,  ///< the camera moves, or has just moved; only with Reference::adaptive, as what follows
   scene,  ///< another scene
 };
 
 /// What is measured of the changed pixels of cells, see CellLooks. What a plan does not measure is 0.
 enum class Looks : std::uint8_t {
   none,     ///< FrameResult::cells has no looks
-  extents,  ///< where they lie; with Reference::pooled also the structure of cells that move
+  extents,  ///< where they lie; with Reference::adaptive also the structure of cells that move
   all,      ///< where they lie, and everything of cells that move
 };
 
@@ -63,9 +63,9 @@ struct Params {
   Reference reference = Reference::previous;
   int interval = 1;  ///< for Reference::previous: 1–64 frames
   /// Of Reference::background and mog2: share of the new frame, 0–1, for a background in steps of 2^−15. −1 to below 0:
-  /// automatic, that is background_rate for a background, 0.01 for a pooled one, and the larger of 1 / (2·frames) and 1
-  /// / history for a mixture. Of Reference::median: by how many 8-bit steps a sample of the background moves in a frame
-  /// at most, 0–1, in steps of 2^−8 for 8-bit samples, and of 2^−16 of a sample for deeper ones; automatic:
+  /// automatic, that is background_rate for a background, 0.01 for an adaptive one, and the larger of 1 / (2·frames)
+  /// and 1 / history for a mixture. Of Reference::median: by how many 8-bit steps a sample of the background moves in a
+  /// frame at most, 0–1, in steps of 2^−8 for 8-bit samples, and of 2^−16 of a sample for deeper ones; automatic:
   /// median_rate. 0: the background stays.
   double learning_rate = -1;
   int history = 500;  ///< of Reference::mog2: frames, 1–1000000
@@ -77,13 +77,13 @@ struct Params {
   /// A pixel changed if its difference is greater; 0–255, in 8-bit steps. Not for Reference::mog2. 0 with
   /// Reference::background: automatic, from the noise of each pixel; with others: every difference counts.
   int threshold = 15;
-  bool light_compensation = true;  ///< of Reference::pooled: whether changes of the light are no changes of pixels
-  /// Of Reference::pooled: largest standard deviation of the noise of a pixel, 0–255 8-bit steps; 0: any.
+  bool light_compensation = true;  ///< of Reference::adaptive: whether changes of the light are no changes of pixels
+  /// Of Reference::adaptive: largest standard deviation of the noise of a pixel, 0–255 8-bit steps; 0: any.
   double noise_limit = 0;
   bool drop_shadows = false;      ///< whether pixels in shadow have not changed; Reference::background, mog2 and median
   double shadow_threshold = 0.5;  ///< least brightness of a shadow, as share of the background, 0–1
   /// Light was switched, or the scene cut, if more than this share of the counted pixels changed at once, before
-  /// opening; 0–1, 0: off. Reference::pooled also finds by the edges of the picture that fewer pixels changed because
+  /// opening; 0–1, 0: off. Reference::adaptive also finds by the edges of the picture that fewer pixels changed because
   /// of the light or the camera, unless it is 0: see camera.hpp.
   double light_change_ratio = 0.6;
   double gain = 1;         ///< factor of the shown difference, 0–256, in steps of 2^−16
@@ -107,7 +107,7 @@ struct FrameResult {
   Cause cause = Cause::none;
   int moved_x = 0, moved_y = 0;  ///< of Cause::moved: pixels by which the picture was shifted to the right, and down
   std::uint64_t changed = 0;     ///< pixels, after opening
-  std::uint64_t counted = 0;     ///< pixels outside the masked regions
+  std::uint64_t unmasked = 0;    ///< pixels outside the masked regions
   double changed_ratio = 0;      ///< changed ÷ counted
   double mean_difference = 0;    ///< mean of the counted pixels' differences, in 8-bit steps
   CellGrid cells;
@@ -133,9 +133,9 @@ struct FrameResult {
 /// With an analysis_scale s above 1, frames of ceil(size / s) pixels are compared; their samples are the means of s × s
 /// samples of each plane, rounded half up, where blocks at the right and bottom edge end with the frame. In the results
 /// and the output each compared pixel stands for its s × s pixels, but for the outline of the mask that
-/// Reference::pooled shows: see pooled_outline.hpp. Masked regions grow to whole compared pixels.
+/// Reference::adaptive shows: see adaptive_outline.hpp. Masked regions grow to whole compared pixels.
 ///
-/// Reference::pooled also shows what changed pixels enclose, without counting it: see enclosed.hpp.
+/// Reference::adaptive also shows what changed pixels enclose, without counting it: see enclosed.hpp.
 ///
 /// light_change_ratio: if more pixels of a frame changed, its difference is shown, but none of its pixels counts as
 /// changed, and the reference begins anew with it: it is the first frame, a background and a mixture begin with it, and
@@ -158,7 +158,7 @@ class Diff {
   /// picture); for Output::none, `dst` is not used. Both have the geometry of the plan, lie in the memory of the
   /// backend, and do not overlap. Does not wait on CUDA. Errors: resource (memory is short, or a launch fails).
   virtual Status submit(const Image& src, const Image& dst, Queue queue) = 0;
-  /// Says what the background of Reference::pooled may learn from the next frame on: a Learning for each cell of
+  /// Says what the background of Reference::adaptive may learn from the next frame on: a Learning for each cell of
   /// CellGrid, or nothing for Learning::usual in all. Other references ignore it.
   virtual void steer(const std::vector<Learning>& cells) = 0;
   /// Forgets the reference: the next frame is compared with nothing.

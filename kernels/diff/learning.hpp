@@ -16,9 +16,10 @@ enum class Learning : std::uint8_t {
 
 /// The decisions for a frame.
 struct LearningMap {
-  const Learning* cells = nullptr;    ///< for each cell, row-major; null: usual in all
-  int width = 0;                      ///< cells in a row
-  int cell_size = 1, log2_scale = 0;  ///< of a cell in pixels of the frame; of the analysis
+  const Learning* cells = nullptr;  ///< for each cell, row-major; null: usual in all
+  int width = 0;                    ///< cells in a row
+  int cell_size = 1;                ///< pixels of the frame along the side of a cell
+  int log2_scale = 0;               ///< of the analysis: a pixel of it is 2^log2_scale pixels of the frame a side
 
   /// That of pixel (x, y) of the analysis.
   CUDAVISION_HOST_DEVICE Learning at(int x, int y) const {

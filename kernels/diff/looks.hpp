@@ -31,8 +31,8 @@ struct PixelLooks {
 };
 
 /// Whether a cell moves: see RegionRules::cell_threshold.
-CUDAVISION_HOST_DEVICE inline bool cell_moves(std::uint32_t changed, std::uint32_t counted, double threshold) {
-  return changed > 0 && double(changed) >= threshold * double(counted);
+CUDAVISION_HOST_DEVICE inline bool cell_moves(std::uint32_t changed, std::uint32_t unmasked, double threshold) {
+  return changed > 0 && double(changed) >= threshold * double(unmasked);
 }
 
 /// The first and the last pixel of the analysis, across or down, that cover pixels of a cell.
@@ -63,7 +63,7 @@ struct CellLooks {
   std::uint64_t luma_squares;
   /// The columns that have changed pixels: bit (x − first column of the cell) >> log2_columns().
   std::uint64_t columns;
-  Structure structure{};  ///< of the pixels of the cell, changed or not; with Reference::pooled
+  Structure structure{};  ///< of the pixels of the cell, changed or not; with Reference::adaptive
 
   /// Adds a pixel of a cell that covers the columns `across`.
   CUDAVISION_HOST_DEVICE void add(int x, int y, const PixelLooks& looks, CellSpan across) {

@@ -9,9 +9,9 @@ CellGrid::CellGrid(int frame_width, int frame_height, int cell_size) : Cells{fra
   width = (frame_width + cell_size - 1) / cell_size;
   height = (frame_height + cell_size - 1) / cell_size;
   changed.resize(std::size_t(width) * height);
-  counted.reserve(changed.size());
+  unmasked.reserve(changed.size());
   for (int y = 0; y < height; ++y)
-    for (int x = 0; x < width; ++x) counted.push_back(std::uint32_t(box(x, y).width) * box(x, y).height);
+    for (int x = 0; x < width; ++x) unmasked.push_back(std::uint32_t(box(x, y).width) * box(x, y).height);
 }
 
 Rect Cells::box(int x, int y) const {
@@ -33,8 +33,8 @@ Rect around(const Rect& a, const Rect& b) {
 
 namespace {
 
-bool moves(std::uint32_t changed, std::uint32_t counted, const RegionRules& rules) {
-  return cell_moves(changed, counted, rules.cell_threshold);
+bool moves(std::uint32_t changed, std::uint32_t unmasked, const RegionRules& rules) {
+  return cell_moves(changed, unmasked, rules.cell_threshold);
 }
 
 /// The cells of some runs that are linked. In the tree of parts that are linked,
@@ -42,7 +42,7 @@ bool moves(std::uint32_t changed, std::uint32_t counted, const RegionRules& rule
 struct Part {
   std::uint32_t parent;
   int area;
-  std::uint64_t changed, counted;
+  std::uint64_t changed, unmasked;
   Structure structure;
 };
 
@@ -57,7 +57,7 @@ class Parts {
     Part part{index, last - first + 1, 0, 0, {}};
     for (std::size_t at = grid_.at(first, y), end = at + part.area; at < end; ++at) {
       part.changed += grid_.changed[at];
-      part.counted += grid_.counted[at];
+      part.unmasked += grid_.unmasked[at];
       if (!grid_.looks.empty()) part.structure.add(grid_.looks[at].structure);
     }
     parts_.push_back(part);
@@ -126,7 +126,7 @@ class Parts {
     from.parent = to.parent;
     to.area += from.area;
     to.changed += from.changed;
-    to.counted += from.counted;
+    to.unmasked += from.unmasked;
     to.structure.add(from.structure);
   }
 
@@ -139,7 +139,7 @@ class Parts {
     for (int ny = std::max(0, y - 1); ny <= std::min(grid_.height - 1, y + 1); ++ny)
       for (int nx = std::max(0, x - 1); nx <= std::min(grid_.width - 1, x + 1); ++nx) {
         const std::size_t at = grid_.at(nx, ny);
-        if (grid_.changed[at] == 0 || moves(grid_.changed[at], grid_.counted[at], rules)) continue;
+        if (grid_.changed[at] == 0 || moves(grid_.changed[at], grid_.unmasked[at], rules)) continue;
         const Rect other = grid_.box(nx, ny, grid_.looks[at]);
         if (!intersection(near, other).empty()) box = around(box, other);
       }
@@ -148,7 +148,7 @@ class Parts {
 
   /// Keeps the largest regions. `roots` are in the order of their first cells.
   void keep_largest(std::vector<std::uint32_t>& roots, std::size_t most) const {
-    const auto score = [](const Part& part) { return double(part.changed) / double(part.counted); };
+    const auto score = [](const Part& part) { return double(part.changed) / double(part.unmasked); };
     if (roots.size() > most) {
       std::nth_element(roots.begin(), roots.begin() + std::ptrdiff_t(most), roots.end(),
                        [&](std::uint32_t a, std::uint32_t b) {
@@ -165,7 +165,7 @@ class Parts {
   }
 
   static MotionRegion region(const Part& part) {
-    return {{}, part.area, double(part.changed) / double(part.counted), part.structure};
+    return {{}, part.area, double(part.changed) / double(part.unmasked), part.structure};
   }
 
   const CellGrid& grid_;
@@ -181,7 +181,7 @@ MotionRegions find_regions(const CellGrid& grid, const RegionRules& rules) {
   Parts parts(grid);
   for (int y = 0; y < grid.height; ++y) {
     const std::uint32_t* const changed = grid.changed.data() + std::size_t(y) * grid.width;
-    const std::uint32_t* const counted = grid.counted.data() + std::size_t(y) * grid.width;
+    const std::uint32_t* const unmasked = grid.unmasked.data() + std::size_t(y) * grid.width;
     parts.begin_row(y, rules.distance);
     for (int x = 0; x < grid.width; ++x) {
       // Most cells of most frames did not change: eight of them at a time.
@@ -189,9 +189,9 @@ MotionRegions find_regions(const CellGrid& grid, const RegionRules& rules) {
              std::all_of(changed + x, changed + x + 8, [](std::uint32_t count) { return count == 0; }))
         x += 8;
       if (x == grid.width) break;
-      if (!moves(changed[x], counted[x], rules)) continue;
+      if (!moves(changed[x], unmasked[x], rules)) continue;
       const int first = x;
-      while (x + 1 < grid.width && moves(changed[x + 1], counted[x + 1], rules)) ++x;
+      while (x + 1 < grid.width && moves(changed[x + 1], unmasked[x + 1], rules)) ++x;
       parts.add(y, first, x, rules.distance);
     }
   }

@@ -28,9 +28,9 @@ Rect around(const Rect& a, const Rect& b);
 
 /// Changed pixels of a frame, counted in its cells.
 struct CellGrid : Cells {
-  int width = 0, height = 0;           ///< cells
-  std::vector<std::uint32_t> changed;  ///< row-major, for each cell: pixels that changed
-  std::vector<std::uint32_t> counted;  ///< for each cell: pixels outside the masked regions
+  int width = 0, height = 0;            ///< cells
+  std::vector<std::uint32_t> changed;   ///< row-major, for each cell: pixels that changed
+  std::vector<std::uint32_t> unmasked;  ///< for each cell: pixels outside the masked regions
   /// For each cell, valid where `changed` is not 0; of cells that do not move perhaps only the extent is known, and
   /// the rest is 0. Empty: cells changed as a whole, and look like nothing.
   std::vector<CellLooks> looks;

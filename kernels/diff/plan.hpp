@@ -8,11 +8,11 @@
 #include <memory>
 #include <vector>
 
+#include "kernels/diff/adaptive.hpp"
 #include "kernels/diff/arithmetic.hpp"
 #include "kernels/diff/diff.hpp"
 #include "kernels/diff/enclosed.hpp"
 #include "kernels/diff/mog2.hpp"
-#include "kernels/diff/pooled.hpp"
 
 namespace cudavision::diff {
 
@@ -30,15 +30,15 @@ struct Plan {
   Show show;
   Shadow shadow;                  ///< of a background
   Follow follow;                  ///< of the background
-  CellGrid cells;                 ///< with `counted`; nothing changed
-  std::uint64_t counted = 0;      ///< pixels of the frame
+  CellGrid cells;                 ///< with `unmasked`; nothing changed
+  std::uint64_t unmasked = 0;     ///< pixels of the frame
   std::uint64_t analysed = 0;     ///< pixels of the analysis that are counted
   double difference_unit = 1;     ///< of the sums of differences, in 8-bit steps
   std::uint32_t light_limit = 0;  ///< pixels; light was switched if more changed
   std::vector<Rect> masked;       ///< in pixels of the analysis, not empty, inside it
   /// One bit for each pixel of the analysis, the leftmost lowest; 1: counted. Rows of mask_pitch() bytes.
   /// Empty if all pixels are counted.
-  std::vector<std::uint32_t> counted_bits;
+  std::vector<std::uint32_t> unmasked_bits;
 
   std::size_t mask_pitch() const { return std::size_t(analysis.width + 511) / 512 * 64; }
   /// Whether samples of this role are compared.
@@ -51,9 +51,9 @@ struct Plan {
     return params.reference == Reference::background || params.reference == Reference::median;
   }
   bool has_mixture() const { return params.reference == Reference::mog2; }
-  bool has_pooled() const { return params.reference == Reference::pooled; }
+  bool has_adaptive() const { return params.reference == Reference::adaptive; }
   /// Whether a model finds the changed pixels, instead of a threshold, and makes the picture that is the reference.
-  bool has_model() const { return has_mixture() || has_pooled(); }
+  bool has_model() const { return has_mixture() || has_adaptive(); }
   /// Whether the first frame is kept, and compared with all later ones.
   bool keeps_first() const { return params.reference == Reference::first; }
   /// Whether frames are kept, and compared with those that are `interval` later.
@@ -62,22 +62,22 @@ struct Plan {
   bool scales() const { return params.analysis_scale > 1; }
   int log2_scale() const { return params.analysis_scale == 8 ? 3 : params.analysis_scale / 2; }
   /// Whether samples are compared with those of the reference.
-  /// A pooled background does this only to show the difference.
-  bool compares_samples() const { return !has_pooled() || params.output == Output::difference; }
+  /// A adaptive background does this only to show the difference.
+  bool compares_samples() const { return !has_adaptive() || params.output == Output::difference; }
   /// Whether pixels in the shadow of a background have not changed.
   bool drops_shadows() const { return params.drop_shadows && has_background(); }
   bool detects_light() const { return params.light_change_ratio > 0; }
-  /// Whether the mask is opened, or waits for the decision about light; a pooled background always goes this way.
-  bool opens() const { return params.open_radius > 0 || detects_light() || has_pooled(); }
+  /// Whether the mask is opened, or waits for the decision about light; an adaptive background always goes this way.
+  bool opens() const { return params.open_radius > 0 || detects_light() || has_adaptive(); }
   bool shows_mask() const { return params.output == Output::mask || params.output == Output::overlay; }
   /// Whether the mask is shown filled (enclosed.hpp) and, if the analysis has a part of the size of the frame, with a
-  /// finer outline (pooled_outline.hpp). What is counted stays as it is:
+  /// finer outline (adaptive_outline.hpp). What is counted stays as it is:
   /// if the mask between people is filled, they are one object.
-  bool completes() const { return has_pooled() && shows_mask(); }
+  bool completes() const { return has_adaptive() && shows_mask(); }
   /// How far apart changed pixels enclose others: four cells, in pixels of the analysis.
   int reach() const { return std::min(4 * params.cell_size / params.analysis_scale, most_reach); }
   /// Frames that must follow the beginning of the reference before light is switched again.
-  std::uint64_t light_age() const { return has_pooled() ? pooled::least_age : 0; }
+  std::uint64_t light_age() const { return has_adaptive() ? adaptive::least_age : 0; }
   bool measures_looks() const { return params.looks != Looks::none; }
 };
 
@@ -114,7 +114,7 @@ struct Frame {
 };
 
 /// What a backend found in a frame.
-struct Found {
+struct FrameCounts {
   bool compared = true;
   Cause cause = Cause::none;
   int moved_x = 0, moved_y = 0;  ///< see FrameResult; in pixels of the analysis
@@ -126,14 +126,14 @@ struct Found {
 Result<Plan> resolve(const Params& params, const Geometry& geometry);
 /// The work of Reference::mog2 on a frame; its state is not set.
 mog2::Job mixture_job(const Plan& plan, const Frame& frame);
-/// The same of Reference::pooled.
-pooled::Job pooled_job(const Plan& plan, const Frame& frame);
+/// The same of Reference::adaptive.
+adaptive::Job adaptive_job(const Plan& plan, const Frame& frame);
 /// `cells`: see Diff::steer().
 LearningMap learning_map(const Plan& plan, const Learning* cells);
 /// What decides why many pixels of a frame changed.
 camera::Rule camera_rule(const Plan& plan, const Frame& frame);
-/// The votes of structure.hpp with the pictures of a pooled background; its state is set.
-StructureJob structure_job(const pooled::Job& job);
+/// The votes of structure.hpp with the pictures of an adaptive background; its state is set.
+StructureJob structure_job(const adaptive::Job& job);
 /// Measures what the pixels of a frame look like, as far as Params::looks asks for it.
 LooksJob looks_job(const Plan& plan, const Frame& frame);
 /// Channels that are compared, 1 or 3. Luma of RGB is one.

@@ -63,15 +63,15 @@ bool Sequence::take_over(Sequence& previous) {
 
 const FrameResult& Sequence::result(std::uint64_t ticket) {
   if (result_.changed > 0) std::fill(result_.cells.changed.begin(), result_.cells.changed.end(), 0u);
-  result_.counted = plan_.counted;
+  result_.unmasked = plan_.unmasked;
   result_.changed = 0;
   result_.changed_ratio = result_.mean_difference = 0;
   result_.cause = Cause::none;
   result_.moved_x = result_.moved_y = 0;
   const int slot = ticket == 0 ? 0 : int((ticket - 1) % std::uint64_t(plan_.params.in_flight));
   result_.compared = ticket > 0 && compared_[std::size_t(slot)];
-  if (!result_.compared || result_.counted == 0) return result_;
-  const Found found = collect(slot, result_.cells.changed);
+  if (!result_.compared || result_.unmasked == 0) return result_;
+  const FrameCounts found = collect(slot, result_.cells.changed);
   if (found.changed > 0 && plan_.measures_looks()) {
     result_.cells.looks.resize(result_.cells.changed.size());
     collect_looks(slot, result_.cells.looks);
@@ -81,7 +81,7 @@ const FrameResult& Sequence::result(std::uint64_t ticket) {
   result_.moved_x = found.moved_x * plan_.params.analysis_scale;
   result_.moved_y = found.moved_y * plan_.params.analysis_scale;
   result_.changed = found.changed;
-  result_.changed_ratio = double(found.changed) / double(result_.counted);
+  result_.changed_ratio = double(found.changed) / double(result_.unmasked);
   result_.mean_difference = double(found.sum) / double(plan_.analysed) * plan_.difference_unit;
   return result_;
 }

@@ -39,7 +39,7 @@ class Sequence : public Diff {
   /// Returns false if `other` is of another backend.
   virtual bool swap_reference(Sequence& other) = 0;
   /// Adds the changed pixels of each cell to `changed`. For a frame with Frame::compared.
-  virtual Found collect(int slot, std::vector<std::uint32_t>& changed) const = 0;
+  virtual FrameCounts collect(int slot, std::vector<std::uint32_t>& changed) const = 0;
   /// Sets the looks of the cells that changed in a frame. `looks` has a place for each cell.
   virtual void collect_looks(int slot, std::vector<CellLooks>& looks) const = 0;
   /// Fills rectangles with the colour of boxes.

@@ -7,11 +7,10 @@
 //  light     /\/|      /\/\        /|      inside, frame and background have the same edges
 //
 // Pixels near the outline vote for the picture with the stronger edge, changed pixels for the same structure or another
-// one. Compared is the luma of Reference::pooled: the samples of the frame, and what is expected under the light of the
-// frame. Whole numbers.
-// Ghosts by their outline: A. Bayona, J. SanMiguel, J. Martínez, Comparative evaluation of stationary foreground object
-// detection algorithms based on background subtraction techniques, AVSS 2009. Light by its texture: A. Sanin, C.
-// Sanderson, B. Lovell, Shadow detection: a survey and comparative evaluation of recent methods,
+// one. Compared is the luma of Reference::adaptive: the samples of the frame, and what is expected under the light of
+// the frame. Whole numbers. Ghosts by their outline: A. Bayona, J. SanMiguel, J. Martínez, Comparative evaluation of
+// stationary foreground object detection algorithms based on background subtraction techniques, AVSS 2009. Light by its
+// texture: A. Sanin, C. Sanderson, B. Lovell, Shadow detection: a survey and comparative evaluation of recent methods,
 // Pattern Recognition 2012.
 #pragma once
 

@@ -88,12 +88,12 @@ class CudaGaussian final : public cuda::CudaFilter {
   /// Fills in the jobs for such elements. Returns the shape of the kernel for strips, or −1.
   int measure(const FormatInfo& format, int element_bytes) {
     const int sample_bytes = format.sample_bytes();
-    params_.gx = params_.gy = max_lead_ = max_reach_ = 0;
+    params_.window_groups_x = params_.window_groups_y = max_lead_ = max_reach_ = 0;
     for (int i = 0; i < params_.sets; ++i) {
       SetJob& job = params_.jobs[i] = {};
       const Axis &x = plan_.sets[i].x, &y = plan_.sets[i].y;
       for (int k = 0; k < 2; ++k) {
-        Kind& kind = job.kinds[k];
+        SampleParity& kind = job.kinds[k];
         kind.set = packed_ ? int(format.sets[0].roles[k] == Role::other) : i;
         kind.stride = format.sets[kind.set].channels * sample_bytes;
         kind.pack = plan_.sets[kind.set].x.radius() == 0 ? 0x4302 : 0x5410;
@@ -103,20 +103,21 @@ class CudaGaussian final : public cuda::CudaFilter {
       job.lead = window.lead;
       max_lead_ = std::max(max_lead_, window.lead);
       max_reach_ = std::max(max_reach_, window.reach);
-      params_.gx = std::max(params_.gx, window.gx);
-      params_.gy = std::max(params_.gy, window.gy);
+      params_.window_groups_x = std::max(params_.window_groups_x, window.window_groups_x);
+      params_.window_groups_y = std::max(params_.window_groups_y, window.window_groups_y);
       params_.axes[i][1] = axis_weights(y, sample_bytes == 1 ? 1 : 1 << 8);
       job.rules = sample_rules(format, x.radius() == 0, y.radius() == 0);
     }
     for (int i = 0; i < format.set_count; ++i) params_.axes[i][0] = axis_weights(plan_.sets[i].x, 1);
-    return find_shape(element_bytes, params_.gx, params_.gy);
+    return find_shape(element_bytes, params_.window_groups_x, params_.window_groups_y);
   }
 
   Status choose_kernel(int element_bytes) {
     auto device = cuda::current_device();
     if (!device.ok()) return device.error();
-    const int gx = params_.gx, gy = params_.gy, shared_limit = device.value().shared_limit;
-    const int shape = find_shape(element_bytes, gx, gy);
+    const int window_groups_x = params_.window_groups_x, window_groups_y = params_.window_groups_y,
+              shared_limit = device.value().shared_limit;
+    const int shape = find_shape(element_bytes, window_groups_x, window_groups_y);
     large_ = shape < 0;
     overlaps_ = !large_ && device.value().major >= 9;
     if (!large_) {
@@ -127,13 +128,13 @@ class CudaGaussian final : public cuda::CudaFilter {
       shared_bytes_ = strip_shared(element_bytes, shape);
     } else {
       kernel_ = large_kernel(element_bytes);
-      workers_.warps = large_warps(element_bytes, gx, gy, shared_limit);
+      workers_.warps = large_warps(element_bytes, window_groups_x, window_groups_y, shared_limit);
       if (workers_.warps == 0)
         return Status::resource("the device lacks the shared memory for a Gaussian of this size");
       threads_ = 32 * workers_.warps;
-      workers_.window = large_window(element_bytes, gx, gy);
+      workers_.window = large_window(element_bytes, window_groups_x, window_groups_y);
       workers_.edge_percent = tuning.large_edge_percent;
-      shared_bytes_ = large_bytes(element_bytes, gx, gy, workers_.warps);
+      shared_bytes_ = large_bytes(element_bytes, window_groups_x, window_groups_y, workers_.warps);
     }
     if (Status status =
             cuda::load_kernel(kernel_, "cannot load the Gaussian kernel", large_ ? shared_limit : shared_bytes_);
@@ -142,7 +143,7 @@ class CudaGaussian final : public cuda::CudaFilter {
     const auto resident = cuda::resident_blocks(kernel_, threads_, shared_bytes_);
     if (!resident.ok()) return resident.error();
     workers_.slots = device.value().multiprocessors * std::max(1, resident.value());
-    workers_.gy = gy;
+    workers_.window_groups_y = window_groups_y;
     workers_.max_steps = large_ ? tuning.large_max_steps : tuning.strip_max_steps;
     return {};
   }
@@ -185,7 +186,7 @@ class CudaGaussian final : public cuda::CudaFilter {
     job.row_end = job.x1 = 0;
     job.row_bytes = job.x0 = std::numeric_limits<int>::max();
     for (int k = 0; k < 2; ++k) {
-      Kind& kind = job.kinds[k];
+      SampleParity& kind = job.kinds[k];
       const SetView view = view_of(kind.set);
       kind.width = view.width;
       kind.x0 = view.x0 * kind.stride;

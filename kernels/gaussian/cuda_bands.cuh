@@ -22,14 +22,14 @@ struct Bands {
   static constexpr int weight_bytes = sizeof(T), kinds = band_kinds(sizeof(T));
   static constexpr int first = 15;  ///< position of the matrix row of a block's first sample, see across_word()
 
-  volatile uint8_t* const bytes;  ///< volatile: each load has a register of its own
-  const int gx, gy;
+  volatile uint8_t* const bytes;  ///< volatile, so that the compiler loads each word into its own register
+  const int window_groups_x, window_groups_y;
 
   __device__ volatile uint8_t* across(int byte, int kind) const {
-    return bytes + (byte * kinds + kind) * (16 * gx + 32);
+    return bytes + (byte * kinds + kind) * (16 * window_groups_x + 32);
   }
   __device__ volatile uint8_t* down(int byte) const {
-    return bytes + weight_bytes * kinds * (16 * gx + 32) + byte * (16 * gy + 16);
+    return bytes + weight_bytes * kinds * (16 * window_groups_x + 32) + byte * (16 * window_groups_y + 16);
   }
 
   /// Writes the bands, a warp each. All threads of the block call it. `unit`: bytes of an element across.
@@ -41,7 +41,7 @@ struct Bands {
       const bool vertical = band >= weight_bytes * kinds;
       const int byte = vertical ? band - weight_bytes * kinds : band / kinds, kind = vertical ? 0 : band % kinds;
       volatile uint8_t* const to = vertical ? down(byte) : across(byte, kind);
-      for (int i = lane; i < (vertical ? 16 * gy + 16 : 16 * gx + 32) / 4; i += 32)
+      for (int i = lane; i < (vertical ? 16 * window_groups_y + 16 : 16 * window_groups_x + 32) / 4; i += 32)
         reinterpret_cast<volatile uint32_t*>(to)[i] = 0;
       __syncwarp();
       const AxisWeights& from = vertical ? params.axes[set][1] : params.axes[job.kinds[kind].set][0];
@@ -72,7 +72,7 @@ struct Bands {
 
  private:
   __device__ volatile uint32_t* rounding_at() const {
-    return reinterpret_cast<volatile uint32_t*>(bytes + band_bytes(sizeof(T), gx, gy) - 4);
+    return reinterpret_cast<volatile uint32_t*>(bytes + band_bytes(sizeof(T), window_groups_x, window_groups_y) - 4);
   }
   __device__ static uint32_t word(const volatile uint8_t* from, int apart) {
     return from[0] | from[1] << 8 | from[apart] << 16 | uint32_t(from[apart + 1]) << 24;

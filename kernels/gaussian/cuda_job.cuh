@@ -15,7 +15,8 @@ using std::uint16_t;
 using std::uint32_t;
 using std::uint8_t;
 
-/// The weights of one axis by their distance from the middle. The identity's weight has too many bits; see SampleRules.
+/// The weights of one axis, by distance from the middle, in 2^−fraction_bits (see Axis). An axis that is not blurred
+/// would need the weight 1, which has one bit too many. SampleRules says how such an axis is computed.
 struct AxisWeights {
   int radius;
   uint16_t weights[max_taps / 2 + 1];
@@ -33,7 +34,7 @@ struct SampleRules {
 
 /// The samples of a row with even or with odd numbers. They differ only in packed 4:2:2:
 /// one of them is luma, the other chroma.
-struct Kind {
+struct SampleParity {
   int set;        ///< the channel set whose weights across they have
   int stride;     ///< bytes from a sample to the next one of its channel
   int width;      ///< of the set's grid
@@ -44,7 +45,7 @@ struct Kind {
 /// One channel set, or the two that share the plane of packed 4:2:2. Horizontal positions are bytes of a row.
 struct SetJob {
   SetView view;
-  Kind kinds[2];  ///< of samples with even and with odd numbers
+  SampleParity kinds[2];  ///< of samples with even and with odd numbers
   /// Of the whole plane. In packed 4:2:2 of odd width the kinds end at different bytes: the first, the last.
   int row_bytes, row_end;
   int x0, x1;                ///< to write: [x0, x1)
@@ -62,7 +63,8 @@ struct KernelParams {
   SetJob jobs[max_sets];
   AxisWeights axes[max_sets][2];  ///< x, y
   int sets;
-  int gx, gy;  ///< groups of a window, for the kernel where they are not fixed at compile time
+  int window_groups_x,
+      window_groups_y;  ///< groups of a window, for the kernel where they are not fixed at compile time
 };
 
 using Kernel = void (*)(KernelParams);

@@ -5,10 +5,10 @@
 //
 //   shared memory of a block (LargeLayout):
 //     matrix across  [margin + loads groups of 16 samples][byte of a weight][lane][half]   margin: groups of zeros
-//     matrix down    [gy groups of 16 rows][byte of a weight][lane][half]
+//     matrix down    [window_groups_y groups of 16 rows][byte of a weight][lane][half]
 //     results        [warp] see cuda_store.cuh
 //     maps           [warp][samples of its window] places in the row, for the sides of the frame
-//     rings          [warp][gy groups of 16 rows][4][lane] 16 bytes; at first the bands lie here
+//     rings          [warp][window_groups_y groups of 16 rows][4][lane] 16 bytes; at first the bands lie here
 //
 // The blocks of 16 samples of a strip share the matrix across. Block b needs it shifted by b · 16 samples, so it takes
 // the fragment that is b · sizeof(T) groups earlier; the margin and the groups after the window are zeros.
@@ -35,11 +35,11 @@ struct Large {
     constexpr int apart = sizeof(T) == 1 ? 2 : 8, first = sizeof(T) == 1 ? 4 : 2;  // see planes_of()
     for (int i = threadIdx.x; i < (layout.margin + layout.loads) * A::bytes * 64; i += blockDim.x) {
       const int group = i / (64 * A::bytes) - layout.margin, t = i / 2 % 4;
-      across[i] = group >= 0 && group < bands.gx
+      across[i] = group >= 0 && group < bands.window_groups_x
                       ? bands.across_word(i / 64 % A::bytes, 16 * group + first * t, apart, i % 2, i / 2 % 32)
                       : 0;
     }
-    for (int i = threadIdx.x; i < bands.gy * A::bytes * 64; i += blockDim.x)
+    for (int i = threadIdx.x; i < bands.window_groups_y * A::bytes * 64; i += blockDim.x)
       down[i] = bands.down_word(i / 64 % A::bytes, i / (64 * A::bytes), i % 2, i / 2 % 32);
     __syncthreads();
   }
@@ -108,15 +108,15 @@ struct Large {
   }
 
   /// The pass down: result words of rows g and g + 8, from a full ring whose oldest group is in slot `oldest`.
-  static __device__ __forceinline__ void sum_columns(const SetJob& job, int gy, const uint32_t* down, int lane,
-                                                     const uint4* ring, int oldest, uint32_t (&upper)[4],
+  static __device__ __forceinline__ void sum_columns(const SetJob& job, int window_groups_y, const uint32_t* down,
+                                                     int lane, const uint4* ring, int oldest, uint32_t (&upper)[4],
                                                      uint32_t (&lower)[4]) {
     int sums[4][A::tiles][A::sums][4] = {};
 #pragma unroll
     for (int i = 0; i < 16 * A::tiles; ++i)
       sums[i / 4 / A::tiles][i / 4 % A::tiles][A::rounded][i % 4] = job.rules.rounding;
 #pragma unroll 1
-    for (int d = 0, from = oldest; d < gy; ++d) {
+    for (int d = 0, from = oldest; d < window_groups_y; ++d) {
       uint32_t a[A::bytes][2];
 #pragma unroll
       for (int byte = 0; byte < A::bytes; ++byte) {
@@ -134,7 +134,7 @@ struct Large {
 #pragma unroll
             for (int p = 0; p < A::planes; ++p) mma(sums[w][tile][p + byte], a[byte], row[tile * A::planes + p]);
       }
-      from = from + 1 < gy ? from + 1 : 0;
+      from = from + 1 < window_groups_y ? from + 1 : 0;
     }
 #pragma unroll
     for (int w = 0; w < 4; ++w) A::finish(job.rules, sums[w], upper[w], lower[w]);
@@ -149,18 +149,19 @@ __global__ void __launch_bounds__(32 * tuning.large_warps, tuning.large_blocks)
   extern __shared__ uint4 shared[];
   unsigned char* const memory = reinterpret_cast<unsigned char*>(shared);
 
-  const int set = find_set(params), gx = params.gx, gy = params.gy;
+  const int set = find_set(params), window_groups_x = params.window_groups_x, window_groups_y = params.window_groups_y;
   const SetJob& job = params.jobs[set];
   const Segment segment = find_segment(job);
   const int warps = blockDim.x / 32, warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4;
-  const typename L::Layout layout(gx, gy, warps);
+  const typename L::Layout layout(window_groups_x, window_groups_y, warps);
   uint32_t* const across = reinterpret_cast<uint32_t*>(memory);
   uint32_t* const down = reinterpret_cast<uint32_t*>(memory + layout.down);
-  const Bands<T> bands{memory + layout.ring, gx, gy};
+  const Bands<T> bands{memory + layout.ring, window_groups_x, window_groups_y};
   bands.fill(params, set, sizeof(T));
   L::fill(bands, layout, across, down);
 
-  uint4* const ring = reinterpret_cast<uint4*>(memory + layout.ring + warp * gy * layout.ring_group) + lane;
+  uint4* const ring =
+      reinterpret_cast<uint4*>(memory + layout.ring + warp * window_groups_y * layout.ring_group) + lane;
   const int window = segment.x - job.lead, x = window + lane % 4 * 4;
   const int radius = params.axes[set][1].radius;
   const bool inside = !segment.edge;
@@ -168,7 +169,7 @@ __global__ void __launch_bounds__(32 * tuning.large_warps, tuning.large_blocks)
   if (segment.edge && segment.steps > 0)
     for (int i = lane; i < layout.places; i += 32) map[i] = source_byte(job, window / int(sizeof(T)) + i, sizeof(T));
   __syncwarp();
-  const int groups = segment.steps > 0 ? segment.steps + gy - 1 : 0;
+  const int groups = segment.steps > 0 ? segment.steps + window_groups_y - 1 : 0;
   Store<T, true> store(job, segment.x, segment.y, memory + layout.out + warp * Store<T, true>::size);
   const uint32_t pack = job.kinds[g & 1].pack;
   int slot = 0;  // of the ring, written next
@@ -177,10 +178,10 @@ __global__ void __launch_bounds__(32 * tuning.large_warps, tuning.large_blocks)
     int row_sums[L::blocks][2][A::across][4] = {};
     L::sum_rows(job, inside, y, x, map + (x - window) / int(sizeof(T)), layout.loads, across, lane, row_sums);
     L::store_row_sums(job, pack, row_sums, slot, ring);
-    slot = slot + 1 < gy ? slot + 1 : 0;
-    if (q < gy - 1) continue;  // the ring is not full yet
+    slot = slot + 1 < window_groups_y ? slot + 1 : 0;
+    if (q < window_groups_y - 1) continue;  // the ring is not full yet
     uint32_t upper[4], lower[4];
-    L::sum_columns(job, gy, down, lane, ring, slot, upper, lower);
+    L::sum_columns(job, window_groups_y, down, lane, ring, slot, upper, lower);
     const auto source = [&](int i) {
       if (store.y + 8 * i >= store.end) return uint4{};
       return __ldg(reinterpret_cast<const uint4*>(job.view.src + (store.y + 8 * i) * job.view.src_pitch + store.x));

@@ -24,7 +24,7 @@ __device__ __forceinline__ uint32_t border_sample(const SetJob& job, int sample)
 
 /// The byte of the row that stands for a sample, or the complement of its border value.
 __device__ __forceinline__ int source_byte(const SetJob& job, int sample, int sample_bytes) {
-  const Kind& kind = job.kinds[sample & 1];
+  const SampleParity& kind = job.kinds[sample & 1];
   const int channels = kind.stride / sample_bytes;
   const int column = sample >= 0 ? sample / channels : -((channels - 1 - sample) / channels);
   const int mapped = border_index(column, kind.width, job.view.border);

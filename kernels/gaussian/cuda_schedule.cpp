@@ -7,8 +7,10 @@ namespace cudavision::gaussian {
 namespace {
 
 template <typename Shapes>
-int find(const Shapes& shapes, int gx, int gy) {
-  const auto holds = [&](const KernelShape& shape) { return gx <= shape.gx && gy <= shape.gy; };
+int find(const Shapes& shapes, int window_groups_x, int window_groups_y) {
+  const auto holds = [&](const KernelShape& shape) {
+    return window_groups_x <= shape.window_groups_x && window_groups_y <= shape.window_groups_y;
+  };
   const auto found = std::find_if(shapes.begin(), shapes.end(), holds);
   return found == shapes.end() ? -1 : int(found - shapes.begin());
 }
@@ -20,34 +22,38 @@ Window window_of(int reach, int radius_y, int element_bytes) {
   Window window;
   window.reach = reach;
   window.lead = divide_up(window.reach, unit) * unit;
-  window.gx = divide_up(window.lead + 16 * element_bytes + window.reach, 16 * element_bytes);
-  window.gy = divide_up(2 * radius_y + 16, 16);
+  window.window_groups_x = divide_up(window.lead + 16 * element_bytes + window.reach, 16 * element_bytes);
+  window.window_groups_y = divide_up(2 * radius_y + 16, 16);
   return window;
 }
 
-int find_shape(int element_bytes, int gx, int gy) {
-  if (element_bytes == pixel_bytes) return find(pixel_shapes, gx, gy);
-  return element_bytes == 1 ? find(byte_shapes, gx, gy) : find(word_shapes, gx, gy);
+int find_shape(int element_bytes, int window_groups_x, int window_groups_y) {
+  if (element_bytes == pixel_bytes) return find(pixel_shapes, window_groups_x, window_groups_y);
+  return element_bytes == 1 ? find(byte_shapes, window_groups_x, window_groups_y)
+                            : find(word_shapes, window_groups_x, window_groups_y);
 }
 
 int strip_shared(int element_bytes, int shape) {
   const KernelShape& s = element_bytes == pixel_bytes ? pixel_shapes[shape]
                          : element_bytes == 1         ? byte_shapes[shape]
                                                       : word_shapes[shape];
-  return StripLayout(element_bytes, s.gx, s.gy).size;
+  return StripLayout(element_bytes, s.window_groups_x, s.window_groups_y).size;
 }
 
-int large_bytes(int sample_bytes, int gx, int gy, int warps) {
-  return sample_bytes == 1 ? LargeLayout<1>(gx, gy, warps).size : LargeLayout<2>(gx, gy, warps).size;
+int large_bytes(int sample_bytes, int window_groups_x, int window_groups_y, int warps) {
+  return sample_bytes == 1 ? LargeLayout<1>(window_groups_x, window_groups_y, warps).size
+                           : LargeLayout<2>(window_groups_x, window_groups_y, warps).size;
 }
 
-int large_window(int sample_bytes, int gx, int gy) {
-  return 16 * sample_bytes * (sample_bytes == 1 ? LargeLayout<1>(gx, gy, 1).loads : LargeLayout<2>(gx, gy, 1).loads);
+int large_window(int sample_bytes, int window_groups_x, int window_groups_y) {
+  return 16 * sample_bytes *
+         (sample_bytes == 1 ? LargeLayout<1>(window_groups_x, window_groups_y, 1).loads
+                            : LargeLayout<2>(window_groups_x, window_groups_y, 1).loads);
 }
 
-int large_warps(int sample_bytes, int gx, int gy, int shared_limit) {
+int large_warps(int sample_bytes, int window_groups_x, int window_groups_y, int shared_limit) {
   int warps = tuning.large_warps;
-  while (warps > 0 && large_bytes(sample_bytes, gx, gy, warps) > shared_limit) --warps;
+  while (warps > 0 && large_bytes(sample_bytes, window_groups_x, window_groups_y, warps) > shared_limit) --warps;
   return warps;
 }
 
@@ -79,7 +85,7 @@ Schedule cut(const std::array<SetWork, max_sets>& work, int sets, const Workers&
 }
 
 Schedule make_schedule(const std::array<SetWork, max_sets>& work, int sets, const Workers& workers) {
-  const int overhead = workers.gy - 1 + tuning.start_steps;
+  const int overhead = workers.window_groups_y - 1 + tuning.start_steps;
   Schedule best;
   long least = 0;
   for (int steps = 1; steps <= workers.max_steps; ++steps) {

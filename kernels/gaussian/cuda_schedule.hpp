@@ -36,8 +36,8 @@ struct Window {
   int reach = 0;  ///< radius in bytes
   /// Bytes by which the window begins before the block: a multiple of 8 (pixels: of 16), at least `reach`.
   int lead = 0;
-  int gx = 0;  ///< groups of 16 elements across
-  int gy = 0;  ///< groups of 16 rows down
+  int window_groups_x = 0;  ///< groups of 16 elements across
+  int window_groups_y = 0;  ///< groups of 16 rows down
 };
 /// `reach`: the radius across, in bytes.
 Window window_of(int reach, int radius_y, int element_bytes);
@@ -46,9 +46,9 @@ Window window_of(int reach, int radius_y, int element_bytes);
 
 /// The largest window of a kernel that keeps its window in registers.
 struct KernelShape {
-  int gx, gy;
+  int window_groups_x, window_groups_y;
 };
-/// All such kernels, the cheapest first. Here is the place to add a shape; gx must be even for bytes.
+/// All such kernels, the cheapest first. Here is the place to add a shape; window_groups_x must be even for bytes.
 /// The most taps across × down:
 ///            reach       1 channel    2 channels   3 channels   4 channels
 ///   {2, 2}   8 bytes      17 × 17       9 × 17       5 × 17       5 × 17
@@ -63,13 +63,13 @@ inline constexpr std::array<KernelShape, 2> word_shapes = {{{2, 2}, {3, 3}}};
 inline constexpr std::array<KernelShape, 2> pixel_shapes = {{{2, 2}, {3, 3}}};
 
 /// Index of the first shape that holds a window; −1: none does.
-int find_shape(int element_bytes, int gx, int gy);
+int find_shape(int element_bytes, int window_groups_x, int window_groups_y);
 
 /// How many kinds of samples have bands of their own: only packed 4:2:2 has two, and its samples are bytes.
 CUDAVISION_HOST_DEVICE constexpr int band_kinds(int sample_bytes) { return sample_bytes == 1 ? 2 : 1; }
 /// Bytes of shared memory for the bands of the matrices and a word; see cuda_bands.cuh.
-CUDAVISION_HOST_DEVICE constexpr int band_bytes(int sample_bytes, int gx, int gy) {
-  return sample_bytes * (band_kinds(sample_bytes) * (16 * gx + 32) + 16 * gy + 16) + 4;
+CUDAVISION_HOST_DEVICE constexpr int band_bytes(int sample_bytes, int window_groups_x, int window_groups_y) {
+  return sample_bytes * (band_kinds(sample_bytes) * (16 * window_groups_x + 32) + 16 * window_groups_y + 16) + 4;
 }
 
 /// Shared memory of such a kernel: groups of rows (see cuda_tile.cuh), then for each warp 1 KB (see cuda_store.cuh) and
@@ -81,19 +81,27 @@ struct StripLayout {
   int down_size;              ///< of a warp
   int size;                   ///< bytes in all
 
-  CUDAVISION_HOST_DEVICE constexpr StripLayout(int element_bytes, int gx, int gy)
-      : pitch(0), slots(tuning.groups_ahead + gy), out(0), down(0), map(0), bands(0), down_size(0), size(0) {
+  CUDAVISION_HOST_DEVICE constexpr StripLayout(int element_bytes, int window_groups_x, int window_groups_y)
+      : pitch(0),
+        slots(tuning.groups_ahead + window_groups_y),
+        out(0),
+        down(0),
+        map(0),
+        bands(0),
+        down_size(0),
+        size(0) {
     const bool pixels = element_bytes == pixel_bytes;
     const int sample_bytes = pixels ? 1 : element_bytes, unit = pixels ? 64 : 32;
     const int before = pixels ? 0 : 24;  // at most, from a multiple of 32 bytes to the window
-    pitch = (strip_bytes * tuning.strip_warps + 16 * element_bytes * (gx - 1) + before + unit - 1) / unit * unit;
+    pitch = (strip_bytes * tuning.strip_warps + 16 * element_bytes * (window_groups_x - 1) + before + unit - 1) / unit *
+            unit;
     if (pitch / unit % 2 == 0) pitch += unit;
     out = slots * step_rows * pitch;
     down = out + (pixels ? 0 : tuning.strip_warps * step_rows * strip_bytes);
-    down_size = sample_bytes * gy * 32 * 8;
+    down_size = sample_bytes * window_groups_y * 32 * 8;
     map = down + tuning.strip_warps * down_size;
     bands = map + pitch / sample_bytes * 4;
-    size = bands + band_bytes(sample_bytes, gx, gy);
+    size = bands + band_bytes(sample_bytes, window_groups_x, window_groups_y);
   }
 };
 int strip_shared(int element_bytes, int shape);
@@ -116,22 +124,23 @@ struct LargeLayout {
   int ring;  ///< first byte of the rings and the bands
   int size;  ///< bytes in all
 
-  CUDAVISION_HOST_DEVICE LargeLayout(int gx, int gy, int warps) {
-    loads = (gx + margin + loads_ahead - 1) / loads_ahead * loads_ahead;
+  CUDAVISION_HOST_DEVICE LargeLayout(int window_groups_x, int window_groups_y, int warps) {
+    loads = (window_groups_x + margin + loads_ahead - 1) / loads_ahead * loads_ahead;
     down = (margin + loads) * sample_bytes * fragment;
-    out = down + gy * sample_bytes * fragment;
+    out = down + window_groups_y * sample_bytes * fragment;
     map = out + warps * step_rows * strip_bytes;
     places = 16 * loads;
     ring = map + warps * places * 4;
-    const int rings = warps * gy * ring_group, band = band_bytes(sample_bytes, gx, gy);
+    const int rings = warps * window_groups_y * ring_group,
+              band = band_bytes(sample_bytes, window_groups_x, window_groups_y);
     size = ring + (rings > band ? rings : band);
   }
 };
 /// Bytes of shared memory, and bytes of a row that a warp loads for a strip.
-int large_bytes(int sample_bytes, int gx, int gy, int warps);
-int large_window(int sample_bytes, int gx, int gy);
+int large_bytes(int sample_bytes, int window_groups_x, int window_groups_y, int warps);
+int large_window(int sample_bytes, int window_groups_x, int window_groups_y);
 /// The most warps, up to Tuning::large_warps, whose rings fit into `shared_limit` bytes; 0: not even one.
-int large_warps(int sample_bytes, int gx, int gy, int shared_limit);
+int large_warps(int sample_bytes, int window_groups_x, int window_groups_y, int shared_limit);
 
 // ---- Strips and segments --------------------------------------------------------------------------------------------
 
@@ -150,9 +159,10 @@ struct SetWork {
 
 /// What make_schedule() knows of the kernel and of the device.
 struct Workers {
-  int warps = 1;           ///< of a block, each with a strip of its own
-  int window = 0;          ///< bytes of a row that a warp loads for a strip
-  int gy = 1;              ///< groups of rows in a window: the first gy − 1 steps of a segment only fill the ring
+  int warps = 1;   ///< of a block, each with a strip of its own
+  int window = 0;  ///< bytes of a row that a warp loads for a strip
+  int window_groups_y =
+      1;  ///< groups of rows in a window: the first window_groups_y − 1 steps of a segment only fill the ring
   int edge_percent = 100;  ///< steps of a segment of an edge strip, in per cent of an inner one's
   int slots = 1;           ///< blocks that run at the same time on the device
   int max_steps = 1;       ///< of a segment

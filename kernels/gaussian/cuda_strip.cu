@@ -120,19 +120,22 @@ __global__ void __launch_bounds__(32 * tuning.strip_warps, Strip::blocks_residen
 
 template <std::size_t... I>
 Kernel byte_kernel(int shape, std::index_sequence<I...>) {
-  constexpr Kernel kernels[] = {blur_strip<Samples<uint8_t, byte_shapes[I].gx, byte_shapes[I].gy>>...};
+  constexpr Kernel kernels[] = {
+      blur_strip<Samples<uint8_t, byte_shapes[I].window_groups_x, byte_shapes[I].window_groups_y>>...};
   return kernels[shape];
 }
 
 template <std::size_t... I>
 Kernel word_kernel(int shape, std::index_sequence<I...>) {
-  constexpr Kernel kernels[] = {blur_strip<Samples<uint16_t, word_shapes[I].gx, word_shapes[I].gy>>...};
+  constexpr Kernel kernels[] = {
+      blur_strip<Samples<uint16_t, word_shapes[I].window_groups_x, word_shapes[I].window_groups_y>>...};
   return kernels[shape];
 }
 
 template <int Channels, std::size_t... I>
 Kernel pixel_kernel(int shape, std::index_sequence<I...>) {
-  constexpr Kernel kernels[] = {blur_strip<Pixels<Channels, pixel_shapes[I].gx, pixel_shapes[I].gy>>...};
+  constexpr Kernel kernels[] = {
+      blur_strip<Pixels<Channels, pixel_shapes[I].window_groups_x, pixel_shapes[I].window_groups_y>>...};
   return kernels[shape];
 }
 

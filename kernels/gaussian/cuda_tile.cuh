@@ -54,7 +54,7 @@ struct Tile {
   const SetJob& job;
   unsigned char* const memory;
   int* const map;
-  int begin, first, last, end;  ///< see above; multiples of a sample, `first` and `begin` of 32
+  int begin, first, last, end;  ///< byte columns, see above: whole samples; `first` and `begin` are multiples of 32
   int needed;                   ///< the first column in a window, at most `first`
   int y, limit;                 ///< the thread's row of group 0; rows from `limit` on are not needed
   int strip;                    ///< the column where the first strip begins

@@ -62,9 +62,9 @@ inline constexpr Tuning tuning;
 constexpr int strip_edge_percent(int element_bytes) {
   return element_bytes == 2 ? tuning.strip_edge_percent_16 : tuning.strip_edge_percent;
 }
-/// gy: groups of 16 rows in a window, see cuda_schedule.hpp.
-constexpr int min_blocks(int sample_bytes, int gy) {
-  return sample_bytes == 1 && gy == 2 ? tuning.narrow_blocks : tuning.wide_blocks;
+/// window_groups_y: groups of 16 rows in a window, see cuda_schedule.hpp.
+constexpr int min_blocks(int sample_bytes, int window_groups_y) {
+  return sample_bytes == 1 && window_groups_y == 2 ? tuning.narrow_blocks : tuning.wide_blocks;
 }
 
 }  // namespace cudavision::gaussian

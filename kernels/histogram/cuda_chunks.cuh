@@ -167,7 +167,7 @@ __device__ __forceinline__ void for_chunks(const Rect& rect, unsigned worker, un
 
   const unsigned in_row = unsigned(end - begin) / Held::pixels, all = in_row * height;
   Walk next(worker, workers, max(in_row, 1u));
-  cuda::hide_origin(next.width);
+  cuda::opaque_register(next.width);
   Walk now = next;
   unsigned to_load = worker, to_take = worker;
   Held loaded[ahead];

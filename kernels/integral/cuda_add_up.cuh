@@ -109,7 +109,7 @@ struct OtherSums {
   /// Loads the missing chunks once. Returns whether some are still missing.
   __device__ __forceinline__ bool load_missing(Round& round) const {
     int next_left = round.first_left, next_above = round.first_above;
-    cuda::hide_origin(next_left), cuda::hide_origin(next_above);  // else all addresses take registers
+    cuda::opaque_register(next_left), cuda::opaque_register(next_above);  // else all addresses take registers
 #pragma unroll
     for (int n = 0; n < tiles_left; ++n) round.lines[n].load(rows_left + (next_left + n * beside) * R, mark);
 #pragma unroll

@@ -96,9 +96,9 @@ class CudaWindows final : public cuda::CudaFilter {
   const Plan plan_;
   const FormatInfo& format_ = info(plan_.geometry.format);
   int multiprocessors_ = 1;
-  cuda::DeviceMemory stored_;  ///< sums of rows, for each set from these bytes on:
-  std::array<std::size_t, max_sets> stored_at_{};
-  std::vector<WindowSet> sets_;  ///< of the launch, kept for its memory
+  cuda::DeviceMemory stored_;                      ///< sums of rows of all sets
+  std::array<std::size_t, max_sets> stored_at_{};  ///< the first byte of each set in stored_
+  std::vector<WindowSet> sets_;                    ///< of the launch, kept for its memory
 };
 
 /// Any channel sets, by column sums of 32 bits: a launch for each set.

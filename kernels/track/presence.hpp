@@ -52,12 +52,13 @@ class Presence {
     double distance(const Place& other) const;
   };
 
-  // The middle of the box where it was first seen, and where it stands still.
-  Place first_, still_;
-  Moment since_, rested_;                             // when it came to still_
-  std::uint64_t doubtless_ = 0, lit_ = 0, last_ = 0;  // when it was last no ghost, and no light; the last frame
-  double balance_ = 0;  // of the votes at the outline, smoothed: 1 if all are for an object, −1 if all are for a ghost
-  double light_ = 0;    // the same of the votes inside: 1 if all are for the structure of the background
+  Place first_, still_;          // the middle of its box where it was first seen, and where it stands still
+  Moment since_, rested_;        // when it came to still_; what rested() returns
+  std::uint64_t doubtless_ = 0;  // ns: the last time when it was certainly no ghost
+  std::uint64_t lit_ = 0;        // ns: the last time when more than the light had changed
+  std::uint64_t last_ = 0;       // ns: the last frame
+  double balance_ = 0;  // smoothed votes at the outline: 1 if all are for an object, −1 if all are for a ghost
+  double light_ = 0;    // smoothed votes inside: 1 if all are for the structure of the background
   bool seen_ = false, stopped_ = false, travelled_ = false;
 };
 

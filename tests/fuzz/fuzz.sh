@@ -17,7 +17,7 @@ python=(arrays configuration lists results)
 aimed=(gst/base/shapes.cpp:90 gst/base/frame.cpp:90 gst/base/properties.cpp:90 kernels/core/polygon.cpp:80
   gst/base/video_filter_regions.cpp:90 gst/base/video_filter_caps.cpp:0 gst/base/video_filter_frames.cpp:0
   gst/base/video_mixer_caps.cpp:0 gst/base/video_mixer_frames.cpp:0 gst/base/transfer.cpp:0
-  gst/base/host.cpp:0 gst/frames/frames.cpp:0 gst/frames/maker.cpp:0 gst/frames/dlpack.cpp:0)
+  gst/base/element_backend.cpp:0 gst/frames/frames.cpp:0 gst/frames/maker.cpp:0 gst/frames/dlpack.cpp:0)
 
 if [[ ! ${1:-} =~ ^[0-9]{1,6}$ ]]; then
   sed -n 's/^# \(Fuzzing by coverage.*\)/\1/p' "$0" >&2

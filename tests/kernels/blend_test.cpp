@@ -468,7 +468,7 @@ TEST_P(BlendPlans, EveryMixIsThatOfPixels) {
   layer.rounding = blend::round_bias, layer.color_bias = blend::down_bias;
   for (int steps = 0; steps < 255; ++steps) {
     scene.pads[1].params.alpha = (steps + 0.5) / 255;
-    layer.coverage = float(steps) / 256;
+    layer.opacity = float(steps) / 256;
     for (int y = 0; y < 256; ++y)
       for (int x = 0; x < 256; ++x) {
         float pixel[4] = {float(y), 0, 0, 255};
@@ -1021,7 +1021,7 @@ struct PairScene {
                     [](auto& target, auto& layers) { return blend::schedule_compose(target, layers); });
   }
 
-  /// The parts of lay_tiles, and the layers.
+  /// The parts of compose_direct_tiles, and the layers.
   blend::Parts schedule_parts(std::vector<blend::Layer>& resolved_layers) const {
     return resolved(blend::Division::nearest, [&](auto& target, auto& layers) {
       blend::Parts parts;
@@ -1194,7 +1194,7 @@ TEST(BlendSchedule, PartsOfInsetsAndWalls) {
   PairScene odd(Format::NV12, 1920, 1080);
   odd.pads[1].place = {641, 361, 640, 360};
   parts = odd.schedule_parts(layers);
-  EXPECT_EQ(parts.other_blocks, 0);  // blocks of lay_parts compose chroma at the edges, too
+  EXPECT_EQ(parts.other_blocks, 0);  // blocks of compose_simple_parts compose chroma at the edges, too
   EXPECT_EQ(std::count_if(parts.part, parts.part + parts.count,
                           [](auto& part) { return part.kind == blend::Part::Kind::edges; }),
             4);

@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "tests/kernels/harness.hpp"
-#include "tests/kernels/reference/pooled.hpp"
+#include "tests/kernels/reference/adaptive.hpp"
 
 namespace cudavision::test {
 namespace {

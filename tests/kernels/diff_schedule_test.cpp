@@ -145,22 +145,22 @@ TEST(DiffSchedule, MemoryDoesNotOverlap) {
     const diff::Plan plan = resolved(params, geometry);
     const diff::Memory memory = diff::memory_of(plan);
     const std::size_t frame = diff::frame_layout(plan).bytes, bits = plan.mask_pitch() * plan.analysis.height;
-    const bool pooled = plan.params.reference == diff::Reference::pooled,
+    const bool adaptive = plan.params.reference == diff::Reference::adaptive,
                shows = params.output == diff::Output::difference;
-    const bool opens = pooled || params.open_radius > 0 || params.light_change_ratio > 0,
+    const bool opens = adaptive || params.open_radius > 0 || params.light_change_ratio > 0,
                scales = params.analysis_scale > 1;
     const bool model = plan.has_model(), background = plan.params.reference == diff::Reference::background ||
                                                       plan.params.reference == diff::Reference::median;
     EXPECT_EQ(memory.ring.size(), std::size_t(diff::ring_size(plan.params)));
     EXPECT_EQ(memory.model != diff::Memory::none, model || background);
-    EXPECT_EQ(memory.counted != diff::Memory::none, !plan.counted_bits.empty());
+    EXPECT_EQ(memory.unmasked != diff::Memory::none, !plan.unmasked_bits.empty());
     const bool looks = params.looks != diff::Looks::none, follows = opens || scales;
-    const bool completes = pooled && (params.output == diff::Output::mask || params.output == diff::Output::overlay);
+    const bool completes = adaptive && (params.output == diff::Output::mask || params.output == diff::Output::overlay);
     EXPECT_EQ(memory.changed != diff::Memory::none, follows || looks);
     EXPECT_EQ(memory.final_mask != diff::Memory::none, looks || completes);
     EXPECT_EQ(memory.final_mask == memory.changed, !follows);  // nothing follows the comparison
-    EXPECT_EQ(memory.found_tiles != diff::Memory::none, opens && !scales && !pooled);
-    EXPECT_EQ(memory.filled_tiles != diff::Memory::none, opens && !scales && !pooled);
+    EXPECT_EQ(memory.found_tiles != diff::Memory::none, opens && !scales && !adaptive);
+    EXPECT_EQ(memory.filled_tiles != diff::Memory::none, opens && !scales && !adaptive);
     EXPECT_EQ(memory.list != diff::Memory::none, looks);
     EXPECT_EQ(memory.list_count != diff::Memory::none, looks);
     const diff::Tiles tiles = diff::make_schedule(plan).frame;
@@ -170,19 +170,19 @@ TEST(DiffSchedule, MemoryDoesNotOverlap) {
     for (int y = tiles.rows; y < 4 * tiles.rows * params.cell_size; y += tiles.rows)
       shared = shared || y % params.cell_size != 0;
     EXPECT_EQ(memory.list_stamps != diff::Memory::none, looks && shared);
-    EXPECT_EQ(memory.learning != diff::Memory::none, pooled);
+    EXPECT_EQ(memory.learning != diff::Memory::none, adaptive);
     EXPECT_EQ(memory.filled != diff::Memory::none, completes && scales);
     EXPECT_EQ(memory.shown != diff::Memory::none, completes);
     EXPECT_EQ(memory.spare_records != diff::Memory::none, completes);
     const std::size_t mask = diff::final_pitch(plan) * std::size_t(geometry.height);
-    EXPECT_EQ(memory.small != diff::Memory::none, scales && (!pooled || shows));
+    EXPECT_EQ(memory.small != diff::Memory::none, scales && (!adaptive || shows));
     EXPECT_EQ(memory.small_difference != diff::Memory::none, scales && shows);
-    EXPECT_EQ(memory.foreground != diff::Memory::none, model && !pooled);
+    EXPECT_EQ(memory.foreground != diff::Memory::none, model && !adaptive);
     const std::size_t width = plan.analysis.width, height = plan.analysis.height;
     const std::size_t model_bytes =
-        pooled  ? diff::pooled::state_bytes(int(width), int(height), diff::pooled::device_places)
-        : model ? diff::mog2::state_bytes(int(width), int(height), diff::compared_channels(plan))
-                : 2 * frame;
+        adaptive ? diff::adaptive::state_bytes(int(width), int(height), diff::adaptive::device_places)
+        : model  ? diff::mog2::state_bytes(int(width), int(height), diff::compared_channels(plan))
+                 : 2 * frame;
     const auto expect_apart = [](const std::vector<std::pair<std::size_t, std::size_t>>& parts, std::size_t end) {
       std::size_t at = 0;  // parts are in order
       for (const auto& [offset, bytes] : parts) {
@@ -198,7 +198,7 @@ TEST(DiffSchedule, MemoryDoesNotOverlap) {
     kept.emplace_back(memory.model, model_bytes);
     kept.emplace_back(memory.state, 256);
     expect_apart(kept, memory.kept_bytes);
-    expect_apart({{memory.counted, bits},
+    expect_apart({{memory.unmasked, bits},
                   {memory.changed, bits},
                   {follows ? memory.final_mask : diff::Memory::none, mask},
                   {memory.found_tiles, diff::make_schedule(plan).analysis.count()},

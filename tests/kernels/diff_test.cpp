@@ -20,7 +20,7 @@ namespace {
 
 std::string describe(const diff::Params& p) {
   std::ostringstream text;
-  const char* references[] = {"previous", "first", "background", "mog2", "median", "pooled"};
+  const char* references[] = {"previous", "first", "background", "mog2", "median", "adaptive"};
   const char* outputs[] = {"difference", "mask", "overlay", "none"};
   const char* modes[] = {"absolute", "signed", "squared"};
   const char* looks[] = {"none", "extents", "all"};
@@ -90,19 +90,19 @@ Work work_of(diff::Diff& plan) {
 /// Empty where a result is the reference's.
 std::string wrong_result(const diff::FrameResult& result, const reference::Diff::Step& step, int depth) {
   std::ostringstream text;
-  std::uint64_t changed = 0, counted = 0;
+  std::uint64_t changed = 0, unmasked = 0;
   for (std::uint32_t n : step.cells_changed) changed += n;
-  for (std::uint32_t n : step.cells_counted) counted += n;
-  const double mean = counted ? double(step.sum) / double(step.analysed) / (1 << (depth - 8)) : 0;
+  for (std::uint32_t n : step.cells_unmasked) unmasked += n;
+  const double mean = unmasked ? double(step.sum) / double(step.analysed) / (1 << (depth - 8)) : 0;
   if (result.compared != step.compared) text << "compared " << result.compared;
   if ((result.cause != diff::Cause::none) != step.light) text << " cause " << int(result.cause);
   if (result.changed != changed) text << " changed " << result.changed << ", expected " << changed;
-  if (result.counted != counted) text << " counted " << result.counted << ", expected " << counted;
+  if (result.unmasked != unmasked) text << " counted " << result.unmasked << ", expected " << unmasked;
   if (result.mean_difference != mean) text << " mean " << result.mean_difference << ", expected " << mean;
-  if (result.changed_ratio != (counted ? double(changed) / double(counted) : 0))
+  if (result.changed_ratio != (unmasked ? double(changed) / double(unmasked) : 0))
     text << " ratio " << result.changed_ratio;
   if (result.cells.changed != step.cells_changed) text << " cells differ";
-  if (result.cells.counted != step.cells_counted) text << " counted cells differ";
+  if (result.cells.unmasked != step.cells_unmasked) text << " counted cells differ";
   if (changed > 0 && result.cells.looks.size() != step.cells_looks.size())
     return text.str() + " has looks of " + std::to_string(result.cells.looks.size()) + " cells";
   for (std::size_t i = 0; i < step.cells_looks.size(); ++i)
@@ -268,7 +268,7 @@ TEST_P(DiffPlans, LongIntervalAndReset) {
       const Picture out = job.finish();
       const diff::FrameResult result = plan->result();
       EXPECT_EQ(result.compared, !begins) << describe(params);
-      EXPECT_EQ(result.counted, 70u * 40u);
+      EXPECT_EQ(result.unmasked, 70u * 40u);
       if (begins) {
         EXPECT_EQ(make_picture(geometry, 0, Data::zero).sample_difference(out, 0), "")
             << "not black: " << describe(params);
@@ -330,7 +330,7 @@ TEST_P(DiffPlans, ContinuesFromAnother) {
           const diff::FrameResult x = whole->result(), y = second->result();
           ASSERT_EQ(x.compared, y.compared) << "frame " << i;
           ASSERT_EQ(x.cells.changed, y.cells.changed) << "frame " << i;
-          ASSERT_EQ(x.cells.counted, y.cells.counted) << "frame " << i;
+          ASSERT_EQ(x.cells.unmasked, y.cells.unmasked) << "frame " << i;
           ASSERT_EQ(x.mean_difference, y.mean_difference) << "frame " << i;
         }
       }

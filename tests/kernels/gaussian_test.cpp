@@ -123,7 +123,7 @@ TEST(GaussianSchedule, CoversEveryRowOfEveryStripOnce) {
     Workers workers;
     workers.warps = random.between(1, 8);
     workers.window = 16 * random.between(4, 30);
-    workers.gy = random.between(2, 9);
+    workers.window_groups_y = random.between(2, 9);
     workers.edge_percent = random.between(20, 100);
     workers.slots = random.between(1, 400);
     workers.max_steps = random.between(1, 64);
@@ -201,18 +201,21 @@ TEST(GaussianSchedule, FindsAKernelForEveryRadius) {
           const gaussian::Window window = gaussian::window_of(rx * channels * sample_bytes, ry, sample_bytes);
           ASSERT_TRUE(window.lead % 8 == 0 && window.lead >= window.reach &&
                       window.reach == rx * channels * sample_bytes);
-          ASSERT_GE(16 * sample_bytes * window.gx, window.lead + 16 * sample_bytes + window.reach);
-          ASSERT_GE(16 * window.gy, 2 * ry + 16);
-          const int shape = gaussian::find_shape(sample_bytes, window.gx, window.gy);
+          ASSERT_GE(16 * sample_bytes * window.window_groups_x, window.lead + 16 * sample_bytes + window.reach);
+          ASSERT_GE(16 * window.window_groups_y, 2 * ry + 16);
+          const int shape = gaussian::find_shape(sample_bytes, window.window_groups_x, window.window_groups_y);
           for (int i = 0; i < int(shapes.size()); ++i) {
-            const bool holds = window.gx <= shapes[std::size_t(i)].gx && window.gy <= shapes[std::size_t(i)].gy;
+            const bool holds = window.window_groups_x <= shapes[std::size_t(i)].window_groups_x &&
+                               window.window_groups_y <= shapes[std::size_t(i)].window_groups_y;
             ASSERT_TRUE(i == shape ? holds : !holds || (shape >= 0 && i > shape)) << rx << " " << ry;
           }
-          const int limit = 227 << 10, warps = gaussian::large_warps(sample_bytes, window.gx, window.gy, limit);
+          const int limit = 227 << 10,
+                    warps = gaussian::large_warps(sample_bytes, window.window_groups_x, window.window_groups_y, limit);
           ASSERT_TRUE(warps >= 1 && warps <= gaussian::tuning.large_warps);
-          ASSERT_LE(gaussian::large_bytes(sample_bytes, window.gx, window.gy, warps), limit);
+          ASSERT_LE(gaussian::large_bytes(sample_bytes, window.window_groups_x, window.window_groups_y, warps), limit);
           if (warps < gaussian::tuning.large_warps) {
-            ASSERT_GT(gaussian::large_bytes(sample_bytes, window.gx, window.gy, warps + 1), limit);
+            ASSERT_GT(gaussian::large_bytes(sample_bytes, window.window_groups_x, window.window_groups_y, warps + 1),
+                      limit);
           }
         }
   };
@@ -220,8 +223,11 @@ TEST(GaussianSchedule, FindsAKernelForEveryRadius) {
   check(2, gaussian::word_shapes);
   for (int rx = 0; rx <= 16; ++rx) {
     const gaussian::Window window = gaussian::window_of(rx * 4, rx, gaussian::pixel_bytes);
-    ASSERT_TRUE(window.lead % 16 == 0 && window.lead >= 4 * rx && 64 * window.gx >= window.lead + 64 + 4 * rx);
-    ASSERT_EQ(gaussian::find_shape(gaussian::pixel_bytes, window.gx, window.gy), rx <= 8 ? 0 : 1) << rx;
+    ASSERT_TRUE(window.lead % 16 == 0 && window.lead >= 4 * rx &&
+                64 * window.window_groups_x >= window.lead + 64 + 4 * rx);
+    ASSERT_EQ(gaussian::find_shape(gaussian::pixel_bytes, window.window_groups_x, window.window_groups_y),
+              rx <= 8 ? 0 : 1)
+        << rx;
   }
   EXPECT_EQ(gaussian::find_shape(gaussian::pixel_bytes, 4, 2), -1);
   EXPECT_EQ(gaussian::find_shape(1, 2, 2), 0);

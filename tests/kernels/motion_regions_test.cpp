@@ -17,7 +17,7 @@ std::vector<int> labels_of(const diff::CellGrid& grid, const diff::RegionRules& 
   std::vector<int> label(grid.changed.size());
   for (std::size_t i = 0; i < label.size(); ++i)
     label[i] =
-        grid.changed[i] > 0 && double(grid.changed[i]) >= rules.cell_threshold * double(grid.counted[i]) ? int(i) : -1;
+        grid.changed[i] > 0 && double(grid.changed[i]) >= rules.cell_threshold * double(grid.unmasked[i]) ? int(i) : -1;
   for (bool again = true; again;) {
     again = false;
     for (int y = 0; y < grid.height; ++y)
@@ -68,7 +68,7 @@ std::vector<Expected> regions_of(const diff::CellGrid& grid, const std::vector<i
       const auto [region, is_new] = regions.try_emplace(label[at], Expected{{box, 0, 0}, label[at]});
       if (!is_new) region->second.box = diff::around(region->second.box, box);
       ++region->second.area;
-      pixels[label[at]].first += grid.changed[at], pixels[label[at]].second += grid.counted[at];
+      pixels[label[at]].first += grid.changed[at], pixels[label[at]].second += grid.unmasked[at];
     }
   std::vector<Expected> expected;
   for (auto& [l, region] : regions) {
@@ -86,11 +86,12 @@ diff::CellGrid random_grid(Random& random) {
   diff::CellGrid grid(width, height, cell);
   EXPECT_EQ(grid.width, (width + cell - 1) / cell);
   EXPECT_EQ(grid.height, (height + cell - 1) / cell);
-  EXPECT_EQ(std::accumulate(grid.counted.begin(), grid.counted.end(), std::uint64_t(0)), std::uint64_t(width) * height);
+  EXPECT_EQ(std::accumulate(grid.unmasked.begin(), grid.unmasked.end(), std::uint64_t(0)),
+            std::uint64_t(width) * height);
   const int sparse = random.pick<int>({1, 2, 3, 4, 30});
   for (std::size_t i = 0; i < grid.changed.size(); ++i) {
-    if (random.below(10) == 0) grid.counted[i] = 0;
-    if (random.below(sparse) == 0) grid.changed[i] = std::uint32_t(random.between(0, int(grid.counted[i])));
+    if (random.below(10) == 0) grid.unmasked[i] = 0;
+    if (random.below(sparse) == 0) grid.changed[i] = std::uint32_t(random.between(0, int(grid.unmasked[i])));
   }
   const int scale = grid.analysis_scale = random.pick<int>({1, 2, 4});
   if (random.below(3) == 0) return grid;

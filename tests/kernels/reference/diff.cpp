@@ -111,12 +111,12 @@ Diff::Step Diff::submit_shrunk(const Picture& src, Layout layout) {
   }
   const Step inner = shrunk_->submit(means);
   Step step{Picture(geometry_, layout), inner.compared, inner.light, {}, {}, {}, {}, inner.sum, inner.analysed};
-  std::vector<std::uint8_t> counted;
+  std::vector<std::uint8_t> unmasked;
   for (int y = 0; y < height; ++y) {
     for (int x = 0; x < width; ++x) {
       const std::size_t at = std::size_t(y / s) * small.width + x / s;
       step.mask.push_back(inner.mask[at]);
-      counted.push_back(
+      unmasked.push_back(
           std::none_of(shrunk_->params_.mask_regions.begin(), shrunk_->params_.mask_regions.end(), [&](const Rect& r) {
             return x / s >= r.x && x / s < r.x + r.width && y / s >= r.y && y / s < r.y + r.height;
           }));
@@ -130,7 +130,7 @@ Diff::Step Diff::submit_shrunk(const Picture& src, Layout layout) {
       for (int x = 0; x < shown.width; ++x) shown.at(x, y) = from.at(x / s, y / s);
     step.out.write(c, shown);
   }
-  count_and_show(step, now, counted);
+  count_and_show(step, now, unmasked);
   return step;
 }
 
@@ -181,7 +181,7 @@ std::optional<Diff::Values> Diff::follow(const Values& now, const Definition& fo
       });
     }
     case diff::Reference::mog2:
-    case diff::Reference::pooled:
+    case diff::Reference::adaptive:
       break;
   }
   throw std::logic_error("this is no reference for models");
@@ -238,12 +238,12 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
   step.compared = reference.has_value();
 
   // Where pixels count, and chroma samples of which any pixel does.
-  std::vector<std::uint8_t> counted(std::size_t(width) * height, 1);
+  std::vector<std::uint8_t> unmasked(std::size_t(width) * height, 1);
   for (const Rect& r : params_.mask_regions)
     for (int y = 0; y < height; ++y)
       for (int x = 0; x < width; ++x)
         if (x >= r.x && y >= r.y && x < long(r.x) + r.width && y < long(r.y) + r.height)
-          counted[std::size_t(y) * width + x] = 0;
+          unmasked[std::size_t(y) * width + x] = 0;
   Values a = now, b = reference.value_or(now);
   if (params_.luma_only && rgb(format)) {
     const auto luma = [](Values& v) {
@@ -255,7 +255,7 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
   }
 
   // A pixel's difference, and what is shown.
-  std::vector<int> most(counted.size());
+  std::vector<int> most(unmasked.size());
   for (const Component& c : format.components) {
     const Grid &from = a.at(c.role), &to = b.at(c.role);
     Grid picture(from.width, from.height);
@@ -264,12 +264,12 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
       for (int x = 0; x < width; ++x) {
         const int size = std::abs(from.at(x >> c.shift_x, y >> c.shift_y) - to.at(x >> c.shift_x, y >> c.shift_y));
         int& pixel = most[std::size_t(y) * width + x];
-        if (counted[std::size_t(y) * width + x]) pixel = std::max(pixel, size);
+        if (unmasked[std::size_t(y) * width + x]) pixel = std::max(pixel, size);
       }
     }
     for (int y = 0; y < from.height; ++y) {
       for (int x = 0; x < from.width; ++x) {
-        const int d = looked_at && any_pixel(counted, width, c, x, y) ? from.at(x, y) - to.at(x, y) : 0;
+        const int d = looked_at && any_pixel(unmasked, width, c, x, y) ? from.at(x, y) - to.at(x, y) : 0;
         picture.at(x, y) = shown(d, now.at(c.role).at(x, y), c.role, max);
       }
     }
@@ -278,9 +278,9 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
 
   step.mask.resize(most.size());
   for (std::size_t i = 0; i < most.size(); ++i) {
-    step.mask[i] = counted[i] && most[i] > params_.threshold << (format.depth - 8);
+    step.mask[i] = unmasked[i] && most[i] > params_.threshold << (format.depth - 8);
     step.sum += std::uint64_t(most[i]);
-    step.analysed += counted[i];
+    step.analysed += unmasked[i];
   }
   const bool follows = params_.reference == diff::Reference::background || params_.reference == diff::Reference::median;
   if (params_.drop_shadows && follows && step.compared) drop_shadows(step, a, b, format);
@@ -288,7 +288,7 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
     const auto total = [](const std::vector<std::uint8_t>& mask) {
       return double(std::count(mask.begin(), mask.end(), 1));
     };
-    step.light = total(step.mask) > std::floor(params_.light_change_ratio * total(counted));
+    step.light = total(step.mask) > std::floor(params_.light_change_ratio * total(unmasked));
   }
   if (step.light) {
     std::fill(step.mask.begin(), step.mask.end(), std::uint8_t(0));
@@ -300,7 +300,7 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
     for (bool across : {true, false})
       step.mask = extreme(step.mask, width, height, params_.open_radius, across, dilate);
 
-  count_and_show(step, now, counted);
+  count_and_show(step, now, unmasked);
   return step;
 }
 
@@ -343,27 +343,27 @@ void Diff::measure_looks(Step& step, const Values& now) const {
   }
   // Of cells that do not move, and where nobody asks for more, only the extent is known. Where pixels are not counted,
   // all cells are taken for moving.
-  const bool all_counted = std::accumulate(step.cells_counted.begin(), step.cells_counted.end(), std::uint64_t(0)) ==
+  const bool all_counted = std::accumulate(step.cells_unmasked.begin(), step.cells_unmasked.end(), std::uint64_t(0)) ==
                            std::uint64_t(width) * height;
   for (std::size_t i = 0; i < step.cells_looks.size(); ++i) {
-    const bool moves = !all_counted || step.cells_changed[i] >= params_.cell_threshold * step.cells_counted[i];
+    const bool moves = !all_counted || step.cells_changed[i] >= params_.cell_threshold * step.cells_unmasked[i];
     Looks& looks = step.cells_looks[i];
     if (params_.looks == diff::Looks::extents || !moves) looks = {looks.left, looks.top, looks.right, looks.bottom};
   }
 }
 
-void Diff::count_and_show(Step& step, const Values& now, const std::vector<std::uint8_t>& counted) const {
+void Diff::count_and_show(Step& step, const Values& now, const std::vector<std::uint8_t>& unmasked) const {
   const Definition& format = step.out.format();
   const int width = geometry_.width, height = geometry_.height, max = format.max_value(), middle = (max + 1) / 2;
   const int cells_x = (width - 1) / params_.cell_size + 1, cells_y = (height - 1) / params_.cell_size + 1;
   step.cells_changed.resize(std::size_t(cells_x) * cells_y);
-  step.cells_counted.resize(step.cells_changed.size());
+  step.cells_unmasked.resize(step.cells_changed.size());
   for (int y = 0; y < height; ++y) {
     for (int x = 0; x < width; ++x) {
       const std::size_t cell = std::size_t(y / params_.cell_size) * cells_x + x / params_.cell_size,
                         at = std::size_t(y) * width + x;
       step.cells_changed[cell] += step.mask[at];
-      step.cells_counted[cell] += counted[at];
+      step.cells_unmasked[cell] += unmasked[at];
     }
   }
 

@@ -40,7 +40,7 @@ class Diff {
     Picture out;  ///< what dst holds afterwards; meaningless for diff::Output::none
     bool compared = false, light = false;
     std::vector<std::uint8_t> mask;  ///< one a pixel, 0 or 1
-    std::vector<std::uint32_t> cells_changed, cells_counted;
+    std::vector<std::uint32_t> cells_changed, cells_unmasked;
     std::vector<Looks> cells_looks;
     std::uint64_t sum = 0;       ///< of the pixels' differences, in sample values
     std::uint64_t analysed = 0;  ///< pixels that are counted, at the size of the analysis
@@ -55,7 +55,7 @@ class Diff {
   void drop_shadows(Step& step, const Values& a, const Values& b, const Definition& format) const;
   int shown(int d, int sample, Role role, int max) const;
   void measure_looks(Step& step, const Values& now) const;
-  void count_and_show(Step& step, const Values& now, const std::vector<std::uint8_t>& counted) const;
+  void count_and_show(Step& step, const Values& now, const std::vector<std::uint8_t>& unmasked) const;
   static std::int64_t one(const Definition& format) { return format.depth == 8 ? 256 : 65536; }  ///< of the background
   Values read(const Picture& picture) const;
 

@@ -10,17 +10,17 @@
 namespace cudavision::reference {
 
 /// What a diff plan for the background with threshold 0 must find, in double precision; without opening and scale.
-class Pooled {
+class Adaptive {
  public:
   using Mask = std::vector<std::uint8_t>;  ///< 0 or 1 for each pixel
 
-  Pooled(const diff::Params& params, const Geometry& geometry);
+  Adaptive(const diff::Params& params, const Geometry& geometry);
 
   /// The changed pixels.
   Mask submit(const Picture& src);
   /// The changed pixels of a frame whose blocks of scale × scale pixels changed or did not (row-major): pixels of the
-  /// blocks at the outline follow the blocks around them that look like them. Where `counted` is 0, nothing changed.
-  Mask refined(const Picture& src, int scale, const Mask& changed, const Mask& counted) const;
+  /// blocks at the outline follow the blocks around them that look like them. Where `unmasked` is 0, nothing changed.
+  Mask refined(const Picture& src, int scale, const Mask& changed, const Mask& unmasked) const;
 
  private:
   using Values = std::vector<double>;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The background with threshold 0 (kernels/diff/pooled.hpp), against tests/kernels/reference/pooled.cpp.
+// The background with threshold 0 (kernels/diff/adaptive.hpp), against tests/kernels/reference/adaptive.cpp.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <opencv2/core/utility.hpp>
 
 #include "tests/kernels/harness.hpp"
+#include "tests/kernels/reference/adaptive.hpp"
 #include "tests/kernels/reference/diff.hpp"
-#include "tests/kernels/reference/pooled.hpp"
 
 namespace cudavision::test {
 namespace {
@@ -102,9 +102,9 @@ std::vector<std::uint8_t> mask_in(const Picture& picture) {
 const Scene still{}, everything{flickering, 2, {30, 20, 24, 30}, {80, 30, 30, 24}},
     dark{steady, 7, {30, 20, 24, 30}, {}}, cloud{clouded, 2, {30, 50, 24, 24}, {}};
 
-class DiffPooled : public testing::TestWithParam<Backend> {};
+class DiffAdaptive : public testing::TestWithParam<Backend> {};
 
-TEST_P(DiffPooled, EqualsReference) {
+TEST_P(DiffAdaptive, EqualsReference) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   int number = 0;
@@ -118,7 +118,7 @@ TEST_P(DiffPooled, EqualsReference) {
       params.noise_limit = number % 4 == 1 ? 2.5 : 0;
       const Geometry geometry{format, 149, 85};
       const auto plan = plan_for(backend, params, geometry);
-      reference::Pooled expected(params, geometry);
+      reference::Adaptive expected(params, geometry);
       std::size_t changed = 0, unlike = 0;
       for (int frame = 0; frame < 90; ++frame) {
         const Picture src = picture_of(*scene, geometry, frame);
@@ -132,7 +132,7 @@ TEST_P(DiffPooled, EqualsReference) {
 }
 
 /// Sizes of one pixel, one row, less and more than a cell, and strides.
-TEST_P(DiffPooled, OddSizes) {
+TEST_P(DiffAdaptive, OddSizes) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   for (const auto& [width, height] : {std::pair{1, 1}, {1, 40}, {70, 1}, {17, 16}, {33, 65}, {600, 20}}) {
@@ -181,9 +181,9 @@ TEST_P(DiffPooled, OddSizes) {
 }
 
 /// The same masks and counts on both backends.
-class DiffPooledBackends : public testing::TestWithParam<Format> {};
+class DiffAdaptiveBackends : public testing::TestWithParam<Format> {};
 
-TEST_P(DiffPooledBackends, CudaEqualsCpu) {
+TEST_P(DiffAdaptiveBackends, CudaEqualsCpu) {
   SKIP_UNLESS_AVAILABLE(Backend::cpu);
   SKIP_UNLESS_AVAILABLE(Backend::cuda);
   for (int scale : {1, 4}) {
@@ -222,7 +222,7 @@ TEST_P(DiffPooledBackends, CudaEqualsCpu) {
   }
 }
 
-INSTANTIATE_FOR_EACH_FORMAT(DiffPooledBackends);
+INSTANTIATE_FOR_EACH_FORMAT(DiffAdaptiveBackends);
 
 /// A wall, before which something stands still.
 Picture standing(const Geometry& geometry, bool stands) {
@@ -242,7 +242,7 @@ Seen seen_by(const diff::FrameResult& result) {
 
 /// What is held is not learned, so that nothing is left of an object that stood long.
 /// What is to be taken is background at once.
-TEST_P(DiffPooled, LearnsWhatItMay) {
+TEST_P(DiffAdaptive, LearnsWhatItMay) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   const Geometry geometry{Format::NV12, 160, 96};
@@ -275,7 +275,7 @@ TEST_P(DiffPooled, LearnsWhatItMay) {
 
 /// What passes a place in every third frame of the first is taken for its noise, so that later ones are not seen there.
 /// With a limit of the noise they are.
-TEST_P(DiffPooled, LimitsTheNoise) {
+TEST_P(DiffAdaptive, LimitsTheNoise) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   const Geometry geometry{Format::NV12, 160, 96};
@@ -293,13 +293,13 @@ TEST_P(DiffPooled, LimitsTheNoise) {
 
 /// Bars over more than half of each cell, and then more light. No cell has enough pixels to measure it, but the frame
 /// has.
-TEST_P(DiffPooled, TakesTheGainOfTheFrameWhereNoCellHasOne) {
+TEST_P(DiffAdaptive, TakesTheGainOfTheFrameWhereNoCellHasOne) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   const diff::Params params = automatic();
   const Geometry geometry{Format::GRAY8, 160, 96};
   const auto plan = plan_for(backend, params, geometry);
-  reference::Pooled expected(params, geometry);
+  reference::Adaptive expected(params, geometry);
   const auto bar = [](int x) { return x % 16 >= 2 && x % 16 < 14; };
   const Scene scene{[](int frame, int, int) { return frame < 62 ? 1.0 : 1.3; }, 1, {}, {}};
   for (int frame = 30; frame < 64; ++frame) {
@@ -320,7 +320,7 @@ TEST_P(DiffPooled, TakesTheGainOfTheFrameWhereNoCellHasOne) {
 }
 
 /// The same in colour: then nothing is known of the light's colour, and it has no offset.
-TEST_P(DiffPooled, TakesNoOffsetsWhereNoCellHasAGain) {
+TEST_P(DiffAdaptive, TakesNoOffsetsWhereNoCellHasAGain) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   const Geometry geometry{Format::Y444, 64, 48};
@@ -362,7 +362,7 @@ Picture gray_of(const Geometry& geometry, Value value) {
 
 /// Light that grows evenly across the frame. The light of a pixel lies evenly between that of the middles of cells:
 /// what differs by a bit less than the threshold is found nowhere in a cell, and by a bit more everywhere in it.
-TEST_P(DiffPooled, MixesTheLightOfCellsEvenly) {
+TEST_P(DiffAdaptive, MixesTheLightOfCellsEvenly) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   const Geometry geometry{Format::GRAY16_LE, 80, 80};  // exact to 1/256 of a step
@@ -385,7 +385,7 @@ TEST_P(DiffPooled, MixesTheLightOfCellsEvenly) {
 
 /// A shadow around something black. How dark a shadow is, is measured in 5 × 5 pixels: the two rows beside the black
 /// look darker than a shadow of their light.
-TEST_P(DiffPooled, LooksForShadowsInFiveRows) {
+TEST_P(DiffAdaptive, LooksForShadowsInFiveRows) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   diff::Params params = automatic();
@@ -402,7 +402,7 @@ TEST_P(DiffPooled, LooksForShadowsInFiveRows) {
 }
 
 /// A picture that stands on its head has its mask on its head: what is above a change is treated as what is below.
-TEST_P(DiffPooled, KnowsNeitherUpNorDown) {
+TEST_P(DiffAdaptive, KnowsNeitherUpNorDown) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   const auto on_its_head = [](const Picture& picture) {
@@ -450,7 +450,7 @@ TEST(LearningMap, KnowsWhereAColumnOfCellsEnds) {
 }
 
 /// Where only light changed, the structure is that of the background.
-TEST_P(DiffPooled, KnowsTheStructureOfLight) {
+TEST_P(DiffAdaptive, KnowsTheStructureOfLight) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   const Geometry geometry{Format::NV12, 160, 96};
@@ -466,7 +466,7 @@ TEST_P(DiffPooled, KnowsTheStructureOfLight) {
 }
 
 /// The rows of a frame are shared out to threads, which changes no result.
-TEST(DiffPooledThreads, DoNotChangeResults) {
+TEST(DiffAdaptiveThreads, DoNotChangeResults) {
   SKIP_UNLESS_AVAILABLE(Backend::cpu);
   const int threads = cv::getNumThreads();
   diff::Params params = automatic();
@@ -488,7 +488,7 @@ TEST(DiffPooledThreads, DoNotChangeResults) {
 }
 
 /// Light and noise are no change; what moves is, and a shadow if shadows are kept.
-TEST_P(DiffPooled, FindsWhatMoves) {
+TEST_P(DiffAdaptive, FindsWhatMoves) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   struct Case {
@@ -548,7 +548,7 @@ Picture ring_of(const Geometry& geometry, int frame, int hole, bool open) {
 }
 
 /// Changed pixels fill what they enclose, up to four cells away.
-TEST_P(DiffPooled, FillsWhatIsEnclosed) {
+TEST_P(DiffAdaptive, FillsWhatIsEnclosed) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   struct Case {
@@ -579,7 +579,7 @@ TEST_P(DiffPooled, FillsWhatIsEnclosed) {
 }
 
 /// The mask that is shown follows the pixels of the frame at its outline, and is nearer to the object than blocks are.
-TEST_P(DiffPooled, ShowsAFinerOutline) {
+TEST_P(DiffAdaptive, ShowsAFinerOutline) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   for (Format format : {Format::NV12, Format::GRAY8, Format::RGBA, Format::P010_10LE, Format::YUY2}) {
@@ -591,16 +591,16 @@ TEST_P(DiffPooled, ShowsAFinerOutline) {
       const Geometry geometry{format, 331, 205};
       const Rect object{80, 43, 90, 101};
       const auto plan = plan_for(backend, params, geometry);
-      const reference::Pooled reference(params, geometry);
+      const reference::Adaptive reference(params, geometry);
       std::size_t shown = 0, unlike = 0, wrong = 0, wrong_blocks = 0;
       for (int frame = 5; frame < 66; ++frame) {  // learned in 50
         const Picture src = picture_of({steady, 2, object, {}}, geometry, frame);
         const std::vector<std::uint8_t> mask = mask_in(run(backend, *plan, src));
         const diff::CellGrid& cells = plan->result().cells;
-        std::vector<std::uint8_t> blocks, counted;
+        std::vector<std::uint8_t> blocks, unmasked;
         for (std::size_t i = 0; i < cells.changed.size(); ++i)
-          blocks.push_back(cells.changed[i] > 0), counted.push_back(cells.counted[i] > 0);
-        const std::vector<std::uint8_t> expected = reference.refined(src, scale, blocks, counted);
+          blocks.push_back(cells.changed[i] > 0), unmasked.push_back(cells.unmasked[i] > 0);
+        const std::vector<std::uint8_t> expected = reference.refined(src, scale, blocks, unmasked);
         for (std::size_t i = 0; i < mask.size() && frame >= 61; ++i) {
           const int x = int(i) % geometry.width, y = int(i) / geometry.width, left = object.x + frame - 60;
           const bool there = x >= left && x < left + object.width && y >= object.y && y < object.y + object.height;
@@ -617,7 +617,7 @@ TEST_P(DiffPooled, ShowsAFinerOutline) {
 }
 
 /// A pixel goes with blocks up to two away: those farther away look like it, but do not count.
-TEST_P(DiffPooled, AsksNearBlocksForTheOutline) {
+TEST_P(DiffAdaptive, AsksNearBlocksForTheOutline) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   diff::Params params = automatic();
@@ -663,7 +663,7 @@ std::vector<std::uint64_t> changed_by_disturbances(Backend backend, Frames distu
 
 /// What lasts for one frame is a change at first, and noise after it came a few times.
 /// What lasts longer is a change each time.
-TEST_P(DiffPooled, LearnsWhatLastsForOneFrame) {
+TEST_P(DiffAdaptive, LearnsWhatLastsForOneFrame) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   const auto once = changed_by_disturbances(
@@ -676,7 +676,7 @@ TEST_P(DiffPooled, LearnsWhatLastsForOneFrame) {
 }
 
 /// Noise of a single frame, with which means begin anew, is no change.
-TEST_P(DiffPooled, BeginsAnewInNoise) {
+TEST_P(DiffAdaptive, BeginsAnewInNoise) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   diff::Params params = automatic();
@@ -694,7 +694,7 @@ TEST_P(DiffPooled, BeginsAnewInNoise) {
 }
 
 /// NV12 of twice the size at half of its size is Y444: luma is the mean of four samples, chroma is taken as it is.
-TEST_P(DiffPooled, ComparesMeansAtAPartOfTheSize) {
+TEST_P(DiffAdaptive, ComparesMeansAtAPartOfTheSize) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   diff::Params params = automatic();
@@ -731,7 +731,7 @@ TEST_P(DiffPooled, ComparesMeansAtAPartOfTheSize) {
 }
 
 /// The difference that is shown, and its mean, are from the mean of each pixel that is not masked.
-TEST_P(DiffPooled, ShowsTheDifferenceFromTheMean) {
+TEST_P(DiffAdaptive, ShowsTheDifferenceFromTheMean) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   for (int scale : {1, 2}) {
@@ -743,15 +743,15 @@ TEST_P(DiffPooled, ShowsTheDifferenceFromTheMean) {
       if (masked > 0) params.mask_regions = {{0, 0, masked, 50}};
       const Geometry geometry{Format::GRAY8, 90, 50};
       const auto plan = plan_for(backend, params, geometry);
-      const int counted = (90 - masked) * 50;
+      const int unmasked = (90 - masked) * 50;
       for (int frame = 0; frame < 4; ++frame) {
         const Picture src = gray_of(geometry, [&](int x, int) { return frame < 3 ? 100 : x < masked ? 240 : 140; });
         const reference::Component& gray = src.format().components[0];
         const std::vector<int> shown = run(backend, *plan, src).read(gray).values;
         EXPECT_EQ(std::count(shown.begin(), shown.end(), 0), frame < 3 ? 90 * 50 : masked * 50) << scale << frame;
-        EXPECT_EQ(std::count(shown.begin(), shown.end(), 40), frame < 3 ? 0 : counted) << scale << ", frame " << frame;
+        EXPECT_EQ(std::count(shown.begin(), shown.end(), 40), frame < 3 ? 0 : unmasked) << scale << ", frame " << frame;
         EXPECT_EQ(plan->result().mean_difference, frame < 3 ? 0 : 40) << masked;
-        EXPECT_EQ(plan->result().changed, frame < 3 ? 0u : unsigned(counted)) << masked;
+        EXPECT_EQ(plan->result().changed, frame < 3 ? 0u : unsigned(unmasked)) << masked;
       }
     }
   }
@@ -766,7 +766,7 @@ diff::Params noticing_light() {
 }
 
 /// After a switch of the light, the means begin with the frame.
-TEST_P(DiffPooled, BeginsAnewWhenLightIsSwitched) {
+TEST_P(DiffAdaptive, BeginsAnewWhenLightIsSwitched) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   const Geometry geometry{Format::NV12, 160, 96};
@@ -780,7 +780,7 @@ TEST_P(DiffPooled, BeginsAnewWhenLightIsSwitched) {
 }
 
 /// The switch itself is no disturbance of single frames, which would be taken for noise: something faint is found soon.
-TEST_P(DiffPooled, FindsFaintThingsAfterASwitchOfTheLight) {
+TEST_P(DiffAdaptive, FindsFaintThingsAfterASwitchOfTheLight) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   const Geometry geometry{Format::NV12, 160, 96};
@@ -804,7 +804,7 @@ TEST_P(DiffPooled, FindsFaintThingsAfterASwitchOfTheLight) {
 
 /// Means that began less than 3 frames ago do not begin anew: what differs changed,
 /// and the light is found switched afterwards.
-TEST_P(DiffPooled, DoesNotBeginAnewTooSoon) {
+TEST_P(DiffAdaptive, DoesNotBeginAnewTooSoon) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   const Geometry geometry{Format::NV12, 160, 96};
@@ -818,7 +818,7 @@ TEST_P(DiffPooled, DoesNotBeginAnewTooSoon) {
 }
 
 /// A plan that takes over finds what the plan before would have found.
-TEST_P(DiffPooled, ContinuesFromAnother) {
+TEST_P(DiffAdaptive, ContinuesFromAnother) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   diff::Params params = automatic();
@@ -836,7 +836,7 @@ TEST_P(DiffPooled, ContinuesFromAnother) {
     EXPECT_TRUE(run(backend, *whole, src).bytes() == run(backend, first ? *first : *second, src).bytes()) << frame;
   }
 }
-INSTANTIATE_FOR_BACKENDS(DiffPooled);
+INSTANTIATE_FOR_BACKENDS(DiffAdaptive);
 
 }  // namespace
 }  // namespace cudavision::test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The outline of the mask (pooled_outline.hpp) on the device, for the plan in cuda.cu.
+// The outline of the mask (adaptive_outline.hpp) on the device, for the plan in cuda.cu.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -7,17 +7,17 @@
 #include <cstddef>
 
 #include "kernels/core/status.hpp"
-#include "kernels/diff/pooled.hpp"
+#include "kernels/diff/adaptive.hpp"
 
 namespace cudavision::diff {
 
 /// Masks are bits, the leftmost pixel lowest; rows of a multiple of 4 bytes.
 struct Outlining {
-  pooled::Job job;
-  const unsigned char* mask;     ///< of the analysis
-  const unsigned char* counted;  ///< of the analysis; null: all blocks are counted
-  std::ptrdiff_t pitch;          ///< of these
-  unsigned char* refined;        ///< of the frame
+  adaptive::Job job;
+  const unsigned char* mask;      ///< of the analysis
+  const unsigned char* unmasked;  ///< of the analysis; null: all blocks are counted
+  std::ptrdiff_t pitch;           ///< of these
+  unsigned char* refined;         ///< of the frame
   std::ptrdiff_t refined_pitch;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The background of Reference::pooled: a mean and a variance for each pixel and channel, in Y'CbCr. What a pixel is
+// The background of Reference::adaptive: a mean and a variance for each pixel and channel, in Y'CbCr. What a pixel is
 // expected to be follows from the mean under the light of the present frame; how far it is from that, measured in its
-// own noise, is pooled over its neighbours. Steps of a frame, each for all pixels before the next:
+// own noise, is averaged over its neighbours. Steps of a frame, each for all pixels before the next:
 //
 //   prepare       samples of the frame, in 8-bit steps                       [begin: they become the means]
 //   light         median of frame ÷ mean in cells of 16 × 16 pixels, without those of strong evidence in the last
@@ -15,16 +15,16 @@
 //   change        above, and no shadow
 //   learn         means and variances approach the frame, slowly where it changed; variances grow fast where evidence
 //                 is raised though nothing changed, and where it was above the threshold in a single
-//                 frame (pooled_learn.hpp)
+//                 frame (adaptive_learn.hpp)
 // After the opening, and only where the mask is shown:
 //
 //   enclose       between changed pixels on all four sides: changed, too (enclosed.hpp)
-//   outline       at the resolution of the frame (pooled_outline.hpp)
+//   outline       at the resolution of the frame (adaptive_outline.hpp)
 //
 // The arithmetic is the same for both backends: float32 with every result rounded; sums of pixels are sums of integers,
 // in any order. Formulas take a number type F, see rounded.hpp: a pixel on the device, several on the CPU. This file
-// has the samples of the frame; pooled_light.hpp the light, pooled_expect.hpp what is expected and how far the frame is
-// from it, pooled_learn.hpp what is learned.
+// has the samples of the frame; adaptive_light.hpp the light, adaptive_expect.hpp what is expected and how far the
+// frame is from it, adaptive_learn.hpp what is learned.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +39,7 @@
 #include "kernels/diff/mog2.hpp"
 #include "kernels/diff/rounded.hpp"
 
-namespace cudavision::diff::pooled {
+namespace cudavision::diff::adaptive {
 
 inline constexpr int cell = 16;
 /// Light is not switched again so few frames after the means began.
@@ -202,4 +202,4 @@ CUDAVISION_FORMULA void to_background(const Job& job, F (&value)[3]) {
 /// Of a sample, in 8-bit steps.
 CUDAVISION_HOST_DEVICE inline float sample_step(const Job& job) { return 1.0f / float(1 << job.extra_bits); }
 
-}  // namespace cudavision::diff::pooled
+}  // namespace cudavision::diff::adaptive

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "kernels/diff/cpu_pooled_strip.hpp"
+#include "kernels/diff/cpu_adaptive_strip.hpp"
 
 #include <algorithm>
 #include <cstring>
 
 #include "kernels/cpu/lanes.hpp"
-#include "kernels/diff/cpu_pooled_light.hpp"
+#include "kernels/diff/cpu_adaptive_light.hpp"
 
-namespace cudavision::diff::pooled {
+namespace cudavision::diff::adaptive {
 
 using cpu::Lanes;
 
@@ -25,7 +25,7 @@ struct StripWork {
   const Job& job;
   const std::vector<float> (&cells)[3];
   const Rates& rates;
-  const cv::Mat& counted;
+  const cv::Mat& unmasked;
   cv::Mat& changed;
 
   static constexpr int ring_index(int y) { return y & (Strip::Rows::kept - 1); }
@@ -113,18 +113,18 @@ struct StripWork {
     std::int16_t *const evidence = strip.evidence_.at(y), *const luma = strip.luma_.at(y);
     const Source row = source(y);
     const bool own = y >= strip.begin_ && y < strip.end_, drops_shadows = job.drops_shadows,
-               counts_all = counted.empty();
+               all_unmasked = unmasked.empty();
     const int width = job.width;
     Int sum(0);
     for (int x = 0; x < width; x += N) {
       const Pixels pixels = load(row, x);
-      const auto expected = pooled::expect(pixels, light_at(row, x));
+      const auto expected = adaptive::expect(pixels, light_at(row, x));
       evidence_of(pixels, expected).template as<std::int16_t>().store(evidence + x);
       if (drops_shadows) coarse_luma(expected.value[0]).template as<std::int16_t>().store(luma + x);
       if (!own) continue;
       expected_byte(expected.value[0]).template as<std::uint8_t>().store(job.expected + job.at(x, y));
       const Int difference = largest_difference(pixels);
-      sum = sum + (counts_all && x + N <= width ? difference : counted_of(difference, x, y));
+      sum = sum + (all_unmasked && x + N <= width ? difference : unmasked_of(difference, x, y));
     }
     trim(evidence), trim(luma);
     std::int32_t sums[N];
@@ -134,11 +134,11 @@ struct StripWork {
     return total;
   }
   /// Differences from pixel (x, y) on; those of pixels that are not counted become 0.
-  CUDAVISION_INLINE Int counted_of(Int differences, int x, int y) const {
+  CUDAVISION_INLINE Int unmasked_of(Int differences, int x, int y) const {
     std::int32_t each[N];
     differences.store(each);
     for (int i = 0; i < N; ++i)
-      if (x + i >= job.width || (!counted.empty() && !counted.ptr(y)[x + i])) each[i] = 0;
+      if (x + i >= job.width || (!unmasked.empty() && !unmasked.ptr(y)[x + i])) each[i] = 0;
     return Int::load(each);
   }
 
@@ -148,8 +148,9 @@ struct StripWork {
                                                                                            : row(strip.evidence_, out);
     std::int16_t* const sums = strip.evidence_sums_.data() + Strip::Rows::margin;
     const int width = job.width;
+    using Sums = Lanes<std::uint16_t, 2 * N>;  // of 6 rows for a moment
     for (int x = 0; x < width; x += 2 * N)
-      (Twice::load(sums + x) + Twice::load(added + x) - Twice::load(taken + x)).store(sums + x);
+      (Sums::load(sums + x) + Sums::load(added + x) - Sums::load(taken + x)).store(sums + x);
   }
 
   CUDAVISION_INLINE void find_above(int y) const {
@@ -232,7 +233,7 @@ struct StripWork {
         sum_of([&](int at_x, int at_y) CUDAVISION_INLINED { return Words::load(row(strip.luma_, at_y) + at_x); });
     const Int count = Int::load(&strip.counts_[1][std::size_t(x)]) * Int(count_along(2, y, job.height));
     const Pixels pixels = load(of, x);
-    const auto expected = pooled::expect(pixels, light_at(of, x));
+    const auto expected = adaptive::expect(pixels, light_at(of, x));
     unlike_shadow(job, pixels, expected, frame, luma, count).template as<std::int16_t>().store(strip.unlike_.at(y) + x);
   }
 
@@ -274,7 +275,7 @@ struct StripWork {
                                       const Rates& shares, bool turn) const {
     Pixels pixels = load(row, x);
     const Light<F> light = light_at(row, x);
-    learn(pixels, pooled::expect(pixels, light), light.gain, seen, shares, turn);
+    learn(pixels, adaptive::expect(pixels, light), light.gain, seen, shares, turn);
     CUDAVISION_CHANNELS
     for (int c = 0; c < channels; ++c) pixels.mean[c].store(mean[c] + x), pixels.variance[c].store(variance[c] + x);
   }
@@ -337,7 +338,7 @@ struct StripWork {
     int x = 0;
     for (; x + 2 * N <= width; x += 2 * N) Twice::load(found + x).template as<std::uint8_t>().store(to + x);
     for (; x < width; ++x) to[x] = std::uint8_t(found[x]);
-    if (!counted.empty()) cv::bitwise_and(changed.row(y), counted.row(y), changed.row(y));
+    if (!unmasked.empty()) cv::bitwise_and(changed.row(y), unmasked.row(y), changed.row(y));
   }
 
   CUDAVISION_INLINE std::uint64_t operator()() const {
@@ -386,26 +387,26 @@ namespace {
 
 template <int N>
 CUDAVISION_INLINE std::uint64_t update_lanes(Strip& strip, const Job& job, const std::vector<float> (&light)[3],
-                                             const Rates& rates, const cv::Mat& counted, cv::Mat& changed) {
-  return job.channels == 1 ? StripWork<1, N>{strip, job, light, rates, counted, changed}()
-                           : StripWork<3, N>{strip, job, light, rates, counted, changed}();
+                                             const Rates& rates, const cv::Mat& unmasked, cv::Mat& changed) {
+  return job.channels == 1 ? StripWork<1, N>{strip, job, light, rates, unmasked, changed}()
+                           : StripWork<3, N>{strip, job, light, rates, unmasked, changed}();
 }
 #ifdef CUDAVISION_AVX2
 CUDAVISION_AVX2 std::uint64_t update_wide(Strip& strip, const Job& job, const std::vector<float> (&light)[3],
-                                          const Rates& rates, const cv::Mat& counted, cv::Mat& changed) {
-  return update_lanes<8>(strip, job, light, rates, counted, changed);
+                                          const Rates& rates, const cv::Mat& unmasked, cv::Mat& changed) {
+  return update_lanes<8>(strip, job, light, rates, unmasked, changed);
 }
 #endif
 CUDAVISION_FLAT std::uint64_t update_narrow(Strip& strip, const Job& job, const std::vector<float> (&light)[3],
-                                            const Rates& rates, const cv::Mat& counted, cv::Mat& changed) {
-  return update_lanes<4>(strip, job, light, rates, counted, changed);
+                                            const Rates& rates, const cv::Mat& unmasked, cv::Mat& changed) {
+  return update_lanes<4>(strip, job, light, rates, unmasked, changed);
 }
 
 }  // namespace
 
 std::uint64_t Strip::update(const Job& job, const std::vector<float> (&light)[3], const Rates& rates,
-                            const cv::Mat& counted, cv::Mat& changed) {
-  return CUDAVISION_WIDEST(update_wide, update_narrow)(*this, job, light, rates, counted, changed);
+                            const cv::Mat& unmasked, cv::Mat& changed) {
+  return CUDAVISION_WIDEST(update_wide, update_narrow)(*this, job, light, rates, unmasked, changed);
 }
 
-}  // namespace cudavision::diff::pooled
+}  // namespace cudavision::diff::adaptive

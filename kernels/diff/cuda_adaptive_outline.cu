@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Refines the outline of the mask of a pooled background (pooled_outline.hpp), after it was filled
+// Refines the outline of the mask of an adaptive background (adaptive_outline.hpp), after it was filled
 // (cuda_enclosed.cu). The opening kernel shows the result.
 //
 //   grid: (width / 32, height / 8) of the frame; a warp has a word of 32 pixels, a lane one of them
@@ -7,10 +7,10 @@
 // Lanes away from the outline copy their bit, which is most of them.
 //
 // Where to change what:
-//   which pixels changed      pooled_outline.hpp, for both backends
+//   which pixels changed      adaptive_outline.hpp, for both backends
 #include "kernels/cuda/device.hpp"
-#include "kernels/diff/cuda_pooled_outline.hpp"
-#include "kernels/diff/pooled_outline.hpp"
+#include "kernels/diff/adaptive_outline.hpp"
+#include "kernels/diff/cuda_adaptive_outline.hpp"
 
 namespace cudavision::diff {
 namespace {
@@ -30,9 +30,9 @@ __global__ void __launch_bounds__(32 * rows_of_block) refine(const __grid_consta
   bool here = false;
   if (x < p.job.whole_width) {
     here = changed(block_x, block_y);
-    const bool counted = !p.counted || bit_at(p.counted, p.pitch, block_x, block_y);
-    if (counted && pooled::at_outline(p.job, block_x, block_y, changed))
-      here = pooled::pixel_changed<T>(p.job, x, y, changed);
+    const bool unmasked = !p.unmasked || bit_at(p.unmasked, p.pitch, block_x, block_y);
+    if (unmasked && adaptive::at_outline(p.job, block_x, block_y, changed))
+      here = adaptive::pixel_changed<T>(p.job, x, y, changed);
   }
   const unsigned bits = __ballot_sync(~0u, here);
   if (threadIdx.x == 0) reinterpret_cast<std::uint32_t*>(p.refined + y * p.refined_pitch)[blockIdx.x] = bits;

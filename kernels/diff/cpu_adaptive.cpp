@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "kernels/diff/cpu_pooled.hpp"
+#include "kernels/diff/cpu_adaptive.hpp"
 
 #include <algorithm>
 #include <numeric>
 
-#include "kernels/diff/cpu_pooled_light.hpp"
+#include "kernels/diff/cpu_adaptive_light.hpp"
 
-namespace cudavision::diff::pooled {
+namespace cudavision::diff::adaptive {
 namespace {
 
 /// The first row of a part of `size` rows.
@@ -39,7 +39,7 @@ void CpuSteps::measure_light(const Job& job, bool bytes) {
   });
 }
 
-std::uint64_t CpuSteps::update(Job job, bool bytes, std::uint64_t began, const cv::Mat& counted, cv::Mat& changed) {
+std::uint64_t CpuSteps::update(Job job, bool bytes, std::uint64_t began, const cv::Mat& unmasked, cv::Mat& changed) {
   constexpr int least_rows = 4 * Strip::reach;  // of a part
   threads_.resize(std::size_t(std::clamp(job.height / least_rows, 1, std::max(1, cv::getNumThreads()))));
   measure_light(job, bytes);
@@ -52,7 +52,7 @@ std::uint64_t CpuSteps::update(Job job, bool bytes, std::uint64_t began, const c
   const int parts = int(threads_.size());
   std::vector<std::uint64_t> sums(threads_.size());
   for_parts(parts, job.height, [&](int part, int, int) {
-    sums[std::size_t(part)] = threads_[std::size_t(part)].strip.update(job, light_, rates, counted, changed);
+    sums[std::size_t(part)] = threads_[std::size_t(part)].strip.update(job, light_, rates, unmasked, changed);
   });
   return std::accumulate(sums.begin(), sums.end(), std::uint64_t(0));
 }
@@ -69,4 +69,4 @@ void begin_anew(const Job& job, std::uint64_t kept) {
     }
 }
 
-}  // namespace cudavision::diff::pooled
+}  // namespace cudavision::diff::adaptive

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The samples of a frame for Reference::pooled on the CPU backend.
+// The samples of a frame for Reference::adaptive on the CPU backend.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "kernels/diff/pooled.hpp"
+#include "kernels/diff/adaptive.hpp"
 
-namespace cudavision::diff::pooled {
+namespace cudavision::diff::adaptive {
 
 /// Rows of one thread, kept between frames.
 struct SampleRows {
@@ -19,4 +19,4 @@ struct SampleRows {
 /// samples have 8 bits, else 16.
 void prepare_row(const Job& job, bool bytes, int y, SampleRows& rows);
 
-}  // namespace cudavision::diff::pooled
+}  // namespace cudavision::diff::adaptive

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The background of Reference::pooled (see pooled.hpp): what a pixel is expected to be,
+// The background of Reference::adaptive (see adaptive.hpp): what a pixel is expected to be,
 // and how far the frame is from it.
 #pragma once
 
-#include "kernels/diff/pooled_light.hpp"
+#include "kernels/diff/adaptive_light.hpp"
 
-namespace cudavision::diff::pooled {
+namespace cudavision::diff::adaptive {
 
 inline constexpr float least_variance = 6, bright = 203;
 /// Weights in 1/512. The mean evidence of noise is the number of channels, and seldom differs from it by more than 2.
@@ -151,4 +151,4 @@ auto with_scale(int log2_scale, Work work) {
   return log2_scale == 2 ? work(std::integral_constant<int, 4>()) : work(std::integral_constant<int, 8>());
 }
 
-}  // namespace cudavision::diff::pooled
+}  // namespace cudavision::diff::adaptive

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "gst/base/host.hpp"
+#include "gst/base/element_backend.hpp"
 
 #include <gst/video/video.h>
 
@@ -88,9 +88,9 @@ std::string message_text(const Status& status) {
 
 // Properties ----------------------------------------------------------------------------------------------------------
 
-Host::Host(GstElement* element) : element_(element) {
+ElementBackend::ElementBackend(GstElement* element) : element_(element) {
   const auto notified = +[](GObject*, GParamSpec* changed, gpointer self) {
-    auto* host = static_cast<Host*>(self);
+    auto* host = static_cast<ElementBackend*>(self);
     const Status status = guarded([&] {
       for (const auto& property : properties())
         if (g_str_equal(property.spec->name, changed->name)) host->changed(property);
@@ -102,7 +102,7 @@ Host::Host(GstElement* element) : element_(element) {
     g_signal_connect(element, (std::string("notify::") + property.spec->name).c_str(), G_CALLBACK(notified), this);
 }
 
-void Host::changed(const Property<Settings>& property) {
+void ElementBackend::changed(const Property<Settings>& property) {
   const std::string name = property.spec->name;
   Status status;
   bool late = false;
@@ -129,7 +129,7 @@ void Host::changed(const Property<Settings>& property) {
   }
 }
 
-std::vector<Property<Host::Settings>> Host::new_properties() {
+std::vector<Property<ElementBackend::Settings>> ElementBackend::new_properties() {
   return {
       {g_param_spec_enum("backend", "Backend",
                          "The backend that processes frames; takes effect when the element leaves the state NULL",
@@ -147,12 +147,12 @@ std::vector<Property<Host::Settings>> Host::new_properties() {
   };
 }
 
-const std::vector<Property<Host::Settings>>& Host::properties() {
+const std::vector<Property<ElementBackend::Settings>>& ElementBackend::properties() {
   static const auto* const table = new std::vector(new_properties());  // never deleted, since it owns its specs
   return *table;
 }
 
-void Host::install_properties(GObjectClass* klass, guint first) {
+void ElementBackend::install_properties(GObjectClass* klass, guint first) {
   GST_DEBUG_CATEGORY_INIT(cudavision_debug, "cudavision", 0, "cudavision elements");
   for (const auto& property : new_properties()) g_object_class_install_property(klass, first++, property.spec);
   g_object_class_install_property(
@@ -162,7 +162,7 @@ void Host::install_properties(GObjectClass* klass, guint first) {
                         GParamFlags(G_PARAM_READABLE | G_PARAM_STATIC_STRINGS)));
 }
 
-void Host::set_property(guint index, const GValue* value) {
+void ElementBackend::set_property(guint index, const GValue* value) {
   const auto& property = properties()[index];
   cudavision::set_property(wanted_, property, value);
   if (!check_ranges(wanted_, {property}).ok()) return;
@@ -170,14 +170,14 @@ void Host::set_property(guint index, const GValue* value) {
   async_depth_ = good_.async_depth;
 }
 
-void Host::get_property(guint index, GValue* value) const {
+void ElementBackend::get_property(guint index, GValue* value) const {
   if (index < properties().size()) return cudavision::get_property(wanted_, properties()[index], value);
   g_value_set_enum(value, !backend_ ? BACKEND_AUTO : *backend_ == Backend::cuda ? BACKEND_CUDA : BACKEND_CPU);
 }
 
 // Backend -------------------------------------------------------------------------------------------------------------
 
-GstStateChangeReturn Host::change_state(GstElementClass* base, GstStateChange transition) {
+GstStateChangeReturn ElementBackend::change_state(GstElementClass* base, GstStateChange transition) {
   if (transition == GST_STATE_CHANGE_NULL_TO_READY && !open()) return GST_STATE_CHANGE_FAILURE;
   const GstStateChangeReturn result = base->change_state(element_, transition);
   if (transition == GST_STATE_CHANGE_READY_TO_NULL ||
@@ -186,7 +186,7 @@ GstStateChangeReturn Host::change_state(GstElementClass* base, GstStateChange tr
   return result;
 }
 
-bool Host::open() {
+bool ElementBackend::open() {
   Settings settings;
   {
     ObjectLock lock(element_);
@@ -241,7 +241,7 @@ bool Host::open() {
   return true;
 }
 
-void Host::close() {
+void ElementBackend::close() {
   {
     ObjectLock lock(element_);
     backend_.reset();
@@ -250,7 +250,7 @@ void Host::close() {
   gpu.close();
 }
 
-void Host::set_context(GstContext* context) {
+void ElementBackend::set_context(GstContext* context) {
   int device_id;
   {
     ObjectLock lock(element_);
@@ -259,18 +259,18 @@ void Host::set_context(GstContext* context) {
   gpu.offer_context(element_, context, device_id);
 }
 
-bool Host::follows(GstBuffer* buffer) const {
+bool ElementBackend::follows(GstBuffer* buffer) const {
   if (!gpu.is_foreign(buffer)) return false;
   ObjectLock lock(element_);
   return opened_.device_id < 0 || !gpu.is_on_other_device(buffer);
 }
 
-bool Host::may_use_cuda() const {
+bool ElementBackend::may_use_cuda() const {
   ObjectLock lock(element_);
   return backend_ ? backend_ == Backend::cuda : wanted_.backend != BACKEND_CPU;
 }
 
-void Host::check_memory_of_peer(GstPad* src) {
+void ElementBackend::check_memory_of_peer(GstPad* src) {
   if (!GST_PAD_IS_ACTIVE(src)) return;
   GstCaps* wanted = gst_pad_peer_query_caps(src, nullptr);
   bool only_cuda = !gst_caps_is_any(wanted) && !gst_caps_is_empty(wanted);
@@ -289,7 +289,7 @@ void Host::check_memory_of_peer(GstPad* src) {
       (nullptr));
 }
 
-void Host::note_copies(GstPad* pad, GstCaps* caps) {
+void ElementBackend::note_copies(GstPad* pad, GstCaps* caps) {
   // Nobody would read it, and queries cost time.
   if (gst_debug_category_get_threshold(cudavision_debug) < GST_LEVEL_INFO) return;
   if (!uses_cuda() || !could_be_in_cuda(pad, caps)) return;
@@ -309,13 +309,13 @@ void Host::note_copies(GstPad* pad, GstCaps* caps) {
   gst_object_unref(peer);
 }
 
-Status Host::finish_work() {
+Status ElementBackend::finish_work() {
   if (!gpu.has_unfinished_work()) return {};
   const Gpu::Scope scope(gpu);
   return scope.status().ok() ? gpu.finish() : scope.status();
 }
 
-void Host::offer_handover(GstQuery* query) const {
+void ElementBackend::offer_handover(GstQuery* query) const {
   if (uses_cuda()) Gpu::offer_handover(query);
 }
 
@@ -323,8 +323,8 @@ void Host::offer_handover(GstQuery* query) const {
 
 /// (transfer full) A configured pool of frames of `caps`, and its allocator (transfer full, nullptr: the default one).
 /// Returns nullptr if that fails.
-GstBufferPool* Host::new_pool(GstCaps* caps, guint min_buffers, guint max_buffers, guint* size,
-                              GstAllocator** allocator) const {
+GstBufferPool* ElementBackend::new_pool(GstCaps* caps, guint min_buffers, guint max_buffers, guint* size,
+                                        GstAllocator** allocator) const {
   *allocator = nullptr;
   if (is_cuda_caps(caps)) return gpu.new_device_pool(caps, min_buffers, max_buffers, size);
   GstVideoInfo video;
@@ -342,7 +342,7 @@ GstBufferPool* Host::new_pool(GstCaps* caps, guint min_buffers, guint max_buffer
   return nullptr;
 }
 
-bool Host::propose_pool(GstQuery* query, GstCaps* caps, bool need_pool) const {
+bool ElementBackend::propose_pool(GstQuery* query, GstCaps* caps, bool need_pool) const {
   // Without limits: upstream raises the minimum to the number of frames that it needs itself.
   guint size = 0;
   GstAllocator* allocator = nullptr;
@@ -354,7 +354,7 @@ bool Host::propose_pool(GstQuery* query, GstCaps* caps, bool need_pool) const {
   return true;
 }
 
-bool Host::decide_pool(GstQuery* query, GstCaps* caps, guint held) {
+bool ElementBackend::decide_pool(GstQuery* query, GstCaps* caps, guint held) {
   if (uses_cuda()) gpu.learn_handover(query);
   GstBufferPool* pool = nullptr;
   guint size = 0, min_buffers = 0, max_buffers = 0;

@@ -2,13 +2,13 @@
 // Medians in cells, without histograms: the bins of a row of cells lie in memory as they lie in the picture, and a
 // median is found by halving its range in 9 steps, in which the bins below the middle are counted;
 // a row of a cell is one vector.
-#include "kernels/diff/cpu_pooled_light.hpp"
+#include "kernels/diff/cpu_adaptive_light.hpp"
 
 #include <algorithm>
 
 #include "kernels/cpu/lanes.hpp"
 
-namespace cudavision::diff::pooled {
+namespace cudavision::diff::adaptive {
 namespace {
 
 using cpu::Lanes;
@@ -175,4 +175,4 @@ void settle_light(const Job& job, std::vector<float> (&light)[3]) {
   }
 }
 
-}  // namespace cudavision::diff::pooled
+}  // namespace cudavision::diff::adaptive

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// A strip of rows of Reference::pooled on the CPU backend: from what is expected to what is learned, row by row. Each
+// A strip of rows of Reference::adaptive on the CPU backend: from what is expected to what is learned, row by row. Each
 // step follows the one before at the distance that it looks ahead, so that rows stay in the cache:
 //
 //   row y        expected values, evidence; sums of the evidence of 5 rows
@@ -13,9 +13,9 @@
 #include <opencv2/core.hpp>
 #include <vector>
 
-#include "kernels/diff/pooled_learn.hpp"
+#include "kernels/diff/adaptive_learn.hpp"
 
-namespace cudavision::diff::pooled {
+namespace cudavision::diff::adaptive {
 
 class Strip {
  public:
@@ -24,8 +24,8 @@ class Strip {
   /// For rows begin … end: copies the means and variances of the rows beyond, which other strips will change.
   void prepare(const Job& job, int begin, int end);
   /// Updates the rows. light: of the cells, if the job compensates. For the rest see CpuSteps::update.
-  std::uint64_t update(const Job& job, const std::vector<float> (&light)[3], const Rates& rates, const cv::Mat& counted,
-                       cv::Mat& changed);
+  std::uint64_t update(const Job& job, const std::vector<float> (&light)[3], const Rates& rates,
+                       const cv::Mat& unmasked, cv::Mat& changed);
 
  private:
   template <int channels, int N>
@@ -58,4 +58,4 @@ class Strip {
   bool any_above_[Rows::kept] = {}, any_changed_[Rows::kept] = {};
 };
 
-}  // namespace cudavision::diff::pooled
+}  // namespace cudavision::diff::adaptive

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The background of Reference::pooled on the CPU backend.
+// The background of Reference::adaptive on the CPU backend.
 #pragma once
 
 #include <cstdint>
 #include <opencv2/core.hpp>
 #include <vector>
 
-#include "kernels/diff/cpu_pooled_samples.hpp"
-#include "kernels/diff/cpu_pooled_strip.hpp"
+#include "kernels/diff/cpu_adaptive_samples.hpp"
+#include "kernels/diff/cpu_adaptive_strip.hpp"
 
-namespace cudavision::diff::pooled {
+namespace cudavision::diff::adaptive {
 
-/// The steps of pooled.hpp, and the memory between them.
+/// The steps of adaptive.hpp, and the memory between them.
 class CpuSteps {
  public:
   /// Updates the background of a frame with 8-bit samples or, if not `bytes`, 16-bit ones. `began`: the number of the
-  /// frame with which it began. Sets the changed pixels that are counted to 255: all, or those where `counted` is not
+  /// frame with which it began. Sets the changed pixels that are counted to 255: all, or those where `unmasked` is not
   /// 0. Returns the sum of the differences of the counted pixels, see Plan::difference_unit.
-  std::uint64_t update(Job job, bool bytes, std::uint64_t began, const cv::Mat& counted, cv::Mat& changed);
+  std::uint64_t update(Job job, bool bytes, std::uint64_t began, const cv::Mat& unmasked, cv::Mat& changed);
 
  private:
   void measure_light(const Job& job, bool bytes);
@@ -31,7 +31,7 @@ class CpuSteps {
   std::vector<float> light_[3];  ///< of the cells
 };
 
-/// Lets the means begin with the frame of the last update, except in the sectors `kept`: see camera::Found.
+/// Lets the means begin with the frame of the last update, except in the sectors `kept`: see camera::Decision.
 void begin_anew(const Job& job, std::uint64_t kept);
 
-}  // namespace cudavision::diff::pooled
+}  // namespace cudavision::diff::adaptive

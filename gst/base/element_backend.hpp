@@ -42,11 +42,11 @@ std::string message_text(const Status& status);
 
 /// The parts that all elements share, independent of their GStreamer base class: the choice of a backend with its
 /// properties, the CUDA context, pools of frames, errors. For any thread, unless stated otherwise.
-class Host {
+class ElementBackend {
  public:
-  explicit Host(GstElement* element);
-  Host(const Host&) = delete;
-  Host& operator=(const Host&) = delete;
+  explicit ElementBackend(GstElement* element);
+  ElementBackend(const ElementBackend&) = delete;
+  ElementBackend& operator=(const ElementBackend&) = delete;
 
   /// Installs the properties backend, cuda-device-id, async-depth and active-backend, with ids from `first` on.
   static void install_properties(GObjectClass* klass, guint first);

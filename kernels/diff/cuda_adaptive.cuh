@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The pixels of Reference::pooled on the device: a lane has one.
+// The pixels of Reference::adaptive on the device: a lane has one.
 #pragma once
 
-#include "kernels/diff/pooled_learn.hpp"
+#include "kernels/diff/adaptive_learn.hpp"
 
-namespace cudavision::diff::pooled {
+namespace cudavision::diff::adaptive {
 
 /// A pixel of the frame and of the background before it.
 template <int channels>
@@ -47,4 +47,4 @@ __device__ void prepare(const Job& job, int x, int y, std::uint64_t sectors) {
   if (job.shows_mean) show_mean<T>(job, x, y, mean);
 }
 
-}  // namespace cudavision::diff::pooled
+}  // namespace cudavision::diff::adaptive

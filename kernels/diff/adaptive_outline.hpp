@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The outline of the mask of Reference::pooled at the resolution of the frame,
+// The outline of the mask of Reference::adaptive at the resolution of the frame,
 // where pixels of the analysis are blocks of it:
 //
 //        blocks      . . # #            pixels of the blocks at the outline look at the blocks around them, and go with
@@ -11,9 +11,9 @@
 // shown is refined: what is counted are blocks, so that results do not depend on the output.
 #pragma once
 
-#include "kernels/diff/pooled.hpp"
+#include "kernels/diff/adaptive.hpp"
 
-namespace cudavision::diff::pooled {
+namespace cudavision::diff::adaptive {
 
 inline constexpr int voters = 2;  ///< blocks on each side of that of a pixel that are looked at
 /// Sums of the differences of luma, Cb and Cr, in 8-bit steps, from which on a block does not look like the pixel.
@@ -83,4 +83,4 @@ CUDAVISION_HOST_DEVICE bool pixel_changed(const Job& job, int x, int y, Changed 
   return votes > 0;
 }
 
-}  // namespace cudavision::diff::pooled
+}  // namespace cudavision::diff::adaptive

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The background of Reference::pooled (see pooled.hpp): the light of the frame, measured in cells.
+// The background of Reference::adaptive (see adaptive.hpp): the light of the frame, measured in cells.
 #pragma once
 
-#include "kernels/diff/pooled.hpp"
+#include "kernels/diff/adaptive.hpp"
 
-namespace cudavision::diff::pooled {
+namespace cudavision::diff::adaptive {
 
 inline constexpr int bins = 512;
 inline constexpr float empty = -1000;  ///< of a cell without enough pixels
@@ -128,4 +128,4 @@ struct Light {
   F gain = 1, offset[3] = {0, 0, 0};  ///< offsets of channels 1 and 2
 };
 
-}  // namespace cudavision::diff::pooled
+}  // namespace cudavision::diff::adaptive

@@ -5,16 +5,16 @@
 //   words                |s+s|s+s|s+s|s+s|…      added for all rows of the block
 //   pairs of words       |s+s+s+s|s+s+s+s|…      for scales from 4 on
 //
-// Only blocks that lie in the frame are summed so. Other pixels take mean_of_samples() of pooled.hpp.
-#include "kernels/diff/cpu_pooled_samples.hpp"
+// Only blocks that lie in the frame are summed so. Other pixels take mean_of_samples() of adaptive.hpp.
+#include "kernels/diff/cpu_adaptive_samples.hpp"
 
 #include <algorithm>
 #include <type_traits>
 
 #include "kernels/cpu/lanes.hpp"
-#include "kernels/diff/pooled_expect.hpp"
+#include "kernels/diff/adaptive_expect.hpp"
 
-namespace cudavision::diff::pooled {
+namespace cudavision::diff::adaptive {
 namespace {
 
 using cpu::Lanes;
@@ -239,4 +239,4 @@ void prepare_row(const Job& job, bool bytes, int y, SampleRows& rows) {
   CUDAVISION_WIDEST(prepare_wide, prepare_narrow)(job, bytes, y, rows);
 }
 
-}  // namespace cudavision::diff::pooled
+}  // namespace cudavision::diff::adaptive

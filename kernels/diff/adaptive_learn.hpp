@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The background of Reference::pooled (see pooled.hpp): which evidence is a change, and how means and variances learn.
+// The background of Reference::adaptive (see adaptive.hpp): which evidence is a change, and how means and variances
+// learn.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/diff/pooled_expect.hpp"
+#include "kernels/diff/adaptive_expect.hpp"
 
-namespace cudavision::diff::pooled {
+namespace cudavision::diff::adaptive {
 
 /// The mean evidence of 5 × 5 pixels. Pixels of strong evidence show an object, and not the light. If the light were
 /// measured only below the threshold, the edge of a cloud would be left out, and the light there not be followed.
@@ -121,4 +122,4 @@ CUDAVISION_FORMULA void learn(Pixel<channels, F>& pixel, const Expected<channels
   }
 }
 
-}  // namespace cudavision::diff::pooled
+}  // namespace cudavision::diff::adaptive

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "tests/kernels/reference/pooled.hpp"
+#include "tests/kernels/reference/adaptive.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -24,7 +24,7 @@ double binned_median(const std::vector<double>& values, double least, double ste
 
 }  // namespace
 
-Pooled::Pooled(const diff::Params& params, const Geometry& geometry)
+Adaptive::Adaptive(const diff::Params& params, const Geometry& geometry)
     : params_(params),
       width_(geometry.width),
       height_(geometry.height),
@@ -32,7 +32,7 @@ Pooled::Pooled(const diff::Params& params, const Geometry& geometry)
       down_((geometry.height + 15) / 16) {}
 
 /// Luma above black, and chroma about neutral, for each pixel; in 8-bit steps.
-std::vector<Pooled::Values> Pooled::read(const Picture& src) const {
+std::vector<Adaptive::Values> Adaptive::read(const Picture& src) const {
   const Definition& format = src.format();
   std::vector<Values> planes;
   for (const Component& c : format.components) {
@@ -68,7 +68,7 @@ std::vector<Pooled::Values> Pooled::read(const Picture& src) const {
 }
 
 /// What is measured of the light in each cell: the gain (channel 0), or the offset of chroma under this gain.
-Pooled::Values Pooled::measured(const std::vector<Values>& frame, int channel, const Values& gains) const {
+Adaptive::Values Adaptive::measured(const std::vector<Values>& frame, int channel, const Values& gains) const {
   const auto value = [&](std::size_t i, int cell) {
     const double now = frame[std::size_t(channel)][i], mean = mean_[std::size_t(channel)][i];
     return channel == 0 ? (now + 4) / (mean + 4) : now - gains[std::size_t(cell)] * mean;
@@ -91,7 +91,7 @@ Pooled::Values Pooled::measured(const std::vector<Values>& frame, int channel, c
 }
 
 /// The gain of the whole frame.
-double Pooled::gain_of(const Values& luma) const {
+double Adaptive::gain_of(const Values& luma) const {
   Values values;
   int looked_at = 0;
   for (int y = 0; y < height_; y += 4)
@@ -103,7 +103,7 @@ double Pooled::gain_of(const Values& luma) const {
 
 /// Fills cells of which nothing was measured from their neighbours. `all`:
 /// the value if nothing was measured in any cell.
-Pooled::Values Pooled::filled(Values cells, double all) const {
+Adaptive::Values Adaptive::filled(Values cells, double all) const {
   if (std::all_of(cells.begin(), cells.end(), [](double cell) { return cell == none; }))
     return Values(cells.size(), all);
   for (bool left = true; left;) {
@@ -128,7 +128,7 @@ Pooled::Values Pooled::filled(Values cells, double all) const {
 }
 
 /// The median of 3 × 3 cells.
-Pooled::Values Pooled::medians(const Values& before) const {
+Adaptive::Values Adaptive::medians(const Values& before) const {
   Values cells = before;
   for (int cell = 0; cell < across_ * down_; ++cell) {
     Values near;
@@ -144,7 +144,8 @@ Pooled::Values Pooled::medians(const Values& before) const {
 
 /// Offsets of chroma: the median of 3 × 3 cells where the gain of the cell differs from its
 /// median by more than a tenth.
-Pooled::Values Pooled::smooth_offsets(const Values& offsets, const Values& gains, const Values& smooth_gains) const {
+Adaptive::Values Adaptive::smooth_offsets(const Values& offsets, const Values& gains,
+                                          const Values& smooth_gains) const {
   const Values smooth = medians(offsets);
   Values cells = offsets;
   for (std::size_t i = 0; i < cells.size(); ++i)
@@ -152,7 +153,7 @@ Pooled::Values Pooled::smooth_offsets(const Values& offsets, const Values& gains
   return cells;
 }
 
-double Pooled::field(const Values& cells, int x, int y) const {
+double Adaptive::field(const Values& cells, int x, int y) const {
   const double fx = std::max(0.0, (x + 0.5) / 16 - 0.5), fy = std::max(0.0, (y + 0.5) / 16 - 0.5);
   double sum = 0;
   for (int dy : {0, 1})
@@ -166,7 +167,7 @@ double Pooled::field(const Values& cells, int x, int y) const {
 }
 
 template <typename Of>
-double Pooled::around(int radius, int x, int y, Of of) const {
+double Adaptive::around(int radius, int x, int y, Of of) const {
   double sum = 0;
   int count = 0;
   for (int ny = std::max(0, y - radius); ny <= std::min(height_ - 1, y + radius); ++ny)
@@ -175,10 +176,10 @@ double Pooled::around(int radius, int x, int y, Of of) const {
   return sum / count;
 }
 
-double Pooled::spread(int channel, std::size_t i) const { return std::max(6.0, variance_[std::size_t(channel)][i]); }
+double Adaptive::spread(int channel, std::size_t i) const { return std::max(6.0, variance_[std::size_t(channel)][i]); }
 
 /// Adds the pixels that have a changed pixel on each side, up to four cells (at most 32 pixels) away.
-Pooled::Mask Pooled::with_enclosed(const std::vector<std::uint8_t>& changed) const {
+Adaptive::Mask Adaptive::with_enclosed(const std::vector<std::uint8_t>& changed) const {
   const int reach = std::min(32, 4 * params_.cell_size);
   const auto seen = [&](int x, int y, int dx, int dy) {
     for (int away = 1; away <= reach; ++away) {
@@ -196,8 +197,8 @@ Pooled::Mask Pooled::with_enclosed(const std::vector<std::uint8_t>& changed) con
   return all;
 }
 
-Pooled::Mask Pooled::refined(const Picture& src, int scale, const std::vector<std::uint8_t>& changed,
-                             const std::vector<std::uint8_t>& counted) const {
+Adaptive::Mask Adaptive::refined(const Picture& src, int scale, const std::vector<std::uint8_t>& changed,
+                                 const std::vector<std::uint8_t>& unmasked) const {
   const std::vector<Values> frame = read(src);
   const int across = (width_ + scale - 1) / scale, down = (height_ + scale - 1) / scale;
   const auto each_near = [&](int block, int radius, auto work) {
@@ -222,7 +223,7 @@ Pooled::Mask Pooled::refined(const Picture& src, int scale, const std::vector<st
       each_near(block, 1, [&](int u, int v) {
         same = same && changed[std::size_t(v * across + u)] == changed[std::size_t(block)];
       });
-      if (same || !counted[std::size_t(block)]) {
+      if (same || !unmasked[std::size_t(block)]) {
         mask.push_back(changed[std::size_t(block)]);
         continue;
       }
@@ -241,7 +242,7 @@ Pooled::Mask Pooled::refined(const Picture& src, int scale, const std::vector<st
   return mask;
 }
 
-void Pooled::start(const std::vector<Values>& frame) {
+void Adaptive::start(const std::vector<Values>& frame) {
   const std::size_t pixels = frame[0].size();
   mean_ = frame;
   for (std::size_t k = 0; k < frame.size(); ++k) variance_.emplace_back(pixels, k ? 4 : 9);
@@ -250,7 +251,7 @@ void Pooled::start(const std::vector<Values>& frame) {
 }
 
 /// What the background looks like in the light of this frame.
-Pooled::Expected Pooled::expect(const std::vector<Values>& frame) const {
+Adaptive::Expected Adaptive::expect(const std::vector<Values>& frame) const {
   const int channels = int(frame.size());
   std::vector<Values> cells{Values(std::size_t(across_) * down_, 1)};
   for (int k = 1; k < channels; ++k) cells.emplace_back(cells[0].size(), 0);
@@ -275,8 +276,8 @@ Pooled::Expected Pooled::expect(const std::vector<Values>& frame) const {
 }
 
 /// How unlike a shadow pixel i is, whose light is `dark` of the expected one: 10 at most.
-double Pooled::unlike_shadow(const std::vector<Values>& frame, const Expected& expected, double dark,
-                             std::size_t i) const {
+double Adaptive::unlike_shadow(const std::vector<Values>& frame, const Expected& expected, double dark,
+                               std::size_t i) const {
   double sum = 0;
   for (std::size_t k = 0; k < frame.size(); ++k) {
     const double off = frame[k][i] - dark * expected.values[k][i];
@@ -288,7 +289,7 @@ double Pooled::unlike_shadow(const std::vector<Values>& frame, const Expected& e
   return std::min(sum, 10.0);
 }
 
-Pooled::Marks Pooled::mark(const std::vector<Values>& frame, const Expected& expected) {
+Adaptive::Marks Adaptive::mark(const std::vector<Values>& frame, const Expected& expected) {
   const std::size_t pixels = frame[0].size();
   Values evidence(pixels), unlike(pixels, 10);
   for (std::size_t i = 0; i < pixels; ++i) {
@@ -320,13 +321,13 @@ Pooled::Marks Pooled::mark(const std::vector<Values>& frame, const Expected& exp
 
 /// Whether row y learns in this frame where nothing was seen: once in each group of four frames, whose place in the
 /// group goes on from group to group, and again after four groups.
-bool Pooled::turn(int y) const {
+bool Adaptive::turn(int y) const {
   const int group = frame_ / 4, place = frame_ % 4;
   return (std::min(y, height_ - 1 - y) + place + group + group / 4) % 4 == 0;
 }
 
 /// Lets the means and variances follow the frame.
-void Pooled::learn(const std::vector<Values>& frame, const Expected& expected, const Marks& marks) {
+void Adaptive::learn(const std::vector<Values>& frame, const Expected& expected, const Marks& marks) {
   const auto any_near = [&](const Mask& mask, std::size_t i) {
     return around(1, int(i) % width_, int(i) / width_, [&](std::size_t j) { return mask[j]; }) > 0;
   };
@@ -358,7 +359,7 @@ void Pooled::learn(const std::vector<Values>& frame, const Expected& expected, c
   }
 }
 
-Pooled::Mask Pooled::submit(const Picture& src) {
+Adaptive::Mask Adaptive::submit(const Picture& src) {
   const std::vector<Values> frame = read(src);
   Marks marks;
   marks.changed.assign(frame[0].size(), 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The background of Reference::pooled, first kernel: prepares the frame,
-// and measures the light in cells (see pooled.hpp).
+// The background of Reference::adaptive, first kernel: prepares the frame,
+// and measures the light in cells (see adaptive.hpp).
 //
 //   grid: the cells of 16 × 16 pixels; a lane has one pixel
 //
@@ -14,17 +14,17 @@
 //   In most frames there is none.
 //
 // Where to change what:
-//   the arithmetic         pooled.hpp and pooled_light.hpp, for both backends
+//   the arithmetic         adaptive.hpp and adaptive_light.hpp, for both backends
 #include "kernels/cuda/warp.cuh"
-#include "kernels/diff/cuda_pooled.cuh"
-#include "kernels/diff/cuda_pooled.hpp"
+#include "kernels/diff/cuda_adaptive.cuh"
+#include "kernels/diff/cuda_adaptive.hpp"
 
 namespace cudavision::diff {
 namespace {
 
-using pooled::bins, pooled::empty, pooled::Job;
+using adaptive::bins, adaptive::empty, adaptive::Job;
 
-constexpr int threads = pooled_light_threads;
+constexpr int threads = adaptive_light_threads;
 constexpr std::uint16_t no_bin = 0xffff;  // of a pixel that does not count
 
 struct Shared {
@@ -52,33 +52,33 @@ __device__ __forceinline__ float median(const std::uint16_t (&all)[threads], uns
     const unsigned count = count_below(low + step);
     if (2 * count < total) low += step, below = count;
   }
-  return pooled::median_in(low, below, count_below(low + 1) - below, total);
+  return adaptive::median_in(low, below, count_below(low + 1) - below, total);
 }
 
 /// Measures the light of the cell of the block.
 template <int channels>
 __device__ __forceinline__ void measure(const Job& job, Shared& shared, bool inside, std::size_t at) {
   const int warp = threadIdx.x / 32;
-  const bool counts = inside && pooled::shows_light(int(job.recent[at]));
+  const bool counts = inside && adaptive::shows_light(int(job.recent[at]));
   shared.bins[0][threadIdx.x] =
-      counts ? std::uint16_t(pooled::gain_bin(pooled::value_of(job, 0, at), job.mean[at])) : no_bin;
+      counts ? std::uint16_t(adaptive::gain_bin(adaptive::value_of(job, 0, at), job.mean[at])) : no_bin;
   if (threadIdx.x < 3) shared.light[threadIdx.x] = empty;
   const unsigned area = unsigned(__syncthreads_count(inside)), total = unsigned(__syncthreads_count(counts));
-  if (!pooled::enough_in_cell(total, area)) return;
+  if (!adaptive::enough_in_cell(total, area)) return;
   if (warp == 0) {
-    const float gain = pooled::gain_of(median(shared.bins[0], total));
+    const float gain = adaptive::gain_of(median(shared.bins[0], total));
     if (threadIdx.x == 0) shared.light[0] = gain;
   }
   __syncthreads();
   if constexpr (channels > 1) {
     for (int c = 1; c < channels; ++c)
       shared.bins[c][threadIdx.x] =
-          counts ? std::uint16_t(pooled::offset_bin(pooled::value_of(job, c, at), job.mean[c * job.pixels() + at],
-                                                    shared.light[0]))
+          counts ? std::uint16_t(adaptive::offset_bin(adaptive::value_of(job, c, at), job.mean[c * job.pixels() + at],
+                                                      shared.light[0]))
                  : no_bin;
     __syncthreads();
     if (warp == 1 || warp == 2) {
-      const float offset = pooled::offset_of(median(shared.bins[warp], total));
+      const float offset = adaptive::offset_of(median(shared.bins[warp], total));
       if (threadIdx.x % 32 == 0) shared.light[warp] = offset;
     }
     __syncthreads();
@@ -108,17 +108,18 @@ __device__ float gain_of_frame(const Job& job) {
   for (int i = threadIdx.x; i < bins; i += threads) histogram[i] = 0;
   if (threadIdx.x == 0) total = 0;
   __syncthreads();
-  const unsigned across = (job.width + pooled::sparse - 1) / pooled::sparse,
-                 down = (job.height + pooled::sparse - 1) / pooled::sparse;
+  const unsigned across = (job.width + adaptive::sparse - 1) / adaptive::sparse,
+                 down = (job.height + adaptive::sparse - 1) / adaptive::sparse;
   for (unsigned i = threadIdx.x; i < across * down; i += threads) {
-    const std::size_t at = job.at(int(i % across) * pooled::sparse, int(i / across) * pooled::sparse);
-    if (!pooled::shows_light(int(job.recent[at]))) continue;
-    atomicAdd(&histogram[pooled::gain_bin(pooled::value_of(job, 0, at), job.mean[at])], 1u);
+    const std::size_t at = job.at(int(i % across) * adaptive::sparse, int(i / across) * adaptive::sparse);
+    if (!adaptive::shows_light(int(job.recent[at]))) continue;
+    atomicAdd(&histogram[adaptive::gain_bin(adaptive::value_of(job, 0, at), job.mean[at])], 1u);
     atomicAdd(&total, 1u);
   }
   __syncthreads();
   if (threadIdx.x == 0)
-    gain = pooled::enough_in_frame(total, across * down) ? pooled::gain_of(pooled::median_of(histogram, total)) : 1;
+    gain =
+        adaptive::enough_in_frame(total, across * down) ? adaptive::gain_of(adaptive::median_of(histogram, total)) : 1;
   __syncthreads();
   return gain;
 }
@@ -139,7 +140,7 @@ __device__ void fill(const Job& job, bool all) {
     left = false;
     each_cell([&](int c, int i) {
       const auto of = [&](int x, int y) { return __ldcg(&job.light[c][y * job.cells_x + x]); };
-      job.spare[c][i] = pooled::filled(job, i % job.cells_x, i / job.cells_x, of);
+      job.spare[c][i] = adaptive::filled(job, i % job.cells_x, i / job.cells_x, of);
       left = left || job.spare[c][i] == empty;
     });
     each_cell([&](int c, int i) { job.light[c][i] = job.spare[c][i]; });
@@ -149,10 +150,10 @@ __device__ void fill(const Job& job, bool all) {
 template <typename T, int channels, int scale>
 __global__ void __launch_bounds__(threads) measure_light(const __grid_constant__ Job job, State* state) {
   __shared__ Shared shared;
-  const int x = blockIdx.x * pooled::cell + threadIdx.x % pooled::cell,
-            y = blockIdx.y * pooled::cell + threadIdx.x / pooled::cell;
+  const int x = blockIdx.x * adaptive::cell + threadIdx.x % adaptive::cell,
+            y = blockIdx.y * adaptive::cell + threadIdx.x / adaptive::cell;
   const bool inside = job.contains(x, y);
-  if (inside) pooled::prepare<T, channels, scale>(job, x, y, state->anew ? ~state->kept : 0);
+  if (inside) adaptive::prepare<T, channels, scale>(job, x, y, state->anew ? ~state->kept : 0);
   if (job.compensates && !job.begin) measure<channels>(job, shared, inside, job.at(x, y));
   if (!store(job, shared, *state)) return;
   const unsigned empty_cells = state->empty_cells;
@@ -163,9 +164,9 @@ __global__ void __launch_bounds__(threads) measure_light(const __grid_constant__
 
 }  // namespace
 
-const void* pooled_light_kernel(int sample_bytes, int channels, int log2_scale) {
-  return pooled::with_channels(channels, [=](auto c) {
-    return pooled::with_scale(log2_scale, [=](auto scale) {
+const void* adaptive_light_kernel(int sample_bytes, int channels, int log2_scale) {
+  return adaptive::with_channels(channels, [=](auto c) {
+    return adaptive::with_scale(log2_scale, [=](auto scale) {
       return sample_bytes == 1 ? reinterpret_cast<const void*>(measure_light<std::uint8_t, c, scale>)
                                : reinterpret_cast<const void*>(measure_light<std::uint16_t, c, scale>);
     });

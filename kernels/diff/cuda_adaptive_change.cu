@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The background of Reference::pooled, second kernel: finds the changed pixels under the measured light, decides
-// why they are so many, and learns (see pooled.hpp).
+// The background of Reference::adaptive, second kernel: finds the changed pixels under the measured light, decides
+// why they are so many, and learns (see adaptive.hpp).
 //
 //   grid: tiles of 32 × 16 pixels; a warp has one row of the tile.
 //   Each step goes over the tile and a margin, in shared memory:
@@ -17,25 +17,25 @@
 //   The block that ends last decides whether the light or the camera changed. In most frames it looks at nothing.
 //
 // Where to change what:
-//   the arithmetic            pooled_light.hpp, pooled_expect.hpp and pooled_learn.hpp, for both backends
+//   the arithmetic            adaptive_light.hpp, adaptive_expect.hpp and adaptive_learn.hpp, for both backends
 //   light, moved or scene     camera.hpp, for both backends
-//   another number of threads cuda_tuning.hpp (pooled_threads)
+//   another number of threads cuda_tuning.hpp (adaptive_threads)
 #include "kernels/cuda/warp.cuh"
+#include "kernels/diff/cuda_adaptive.cuh"
+#include "kernels/diff/cuda_adaptive.hpp"
 #include "kernels/diff/cuda_camera.cuh"
 #include "kernels/diff/cuda_light.cuh"
-#include "kernels/diff/cuda_pooled.cuh"
-#include "kernels/diff/cuda_pooled.hpp"
 #include "kernels/diff/cuda_tuning.hpp"
 
 namespace cudavision::diff {
 namespace {
 
-using pooled::Between, pooled::Job;
-using Light = pooled::Light<float>;
+using adaptive::Between, adaptive::Job;
+using Light = adaptive::Light<float>;
 template <int channels>
-using Expected = pooled::Expected<channels, float>;
+using Expected = adaptive::Expected<channels, float>;
 
-constexpr int threads = tuning.pooled_threads, tile_width = 32, tile_rows = 16, margin = 4;
+constexpr int threads = tuning.adaptive_threads, tile_width = 32, tile_rows = 16, margin = 4;
 /// The tile and a margin of `m` pixels.
 template <int m>
 struct Area {
@@ -43,7 +43,7 @@ struct Area {
 };
 using Whole = Area<margin>;
 /// Cells beside which pixels of the tile and its margin lie.
-constexpr int cells_across = (Whole::width - 1) / pooled::cell + 2;
+constexpr int cells_across = (Whole::width - 1) / adaptive::cell + 2;
 
 struct Shared {
   float light[3][Whole::rows][cells_across];  // between two rows of cells
@@ -52,7 +52,7 @@ struct Shared {
   std::uint16_t evidence[Whole::size];
   std::uint32_t evidence_sums[Whole::rows][tile_width + 2];  // of 5 pixels across; margin 1
   std::uint16_t unlike[Area<2>::size];
-  std::uint8_t level[Area<1>::size];  // a pooled::Level
+  std::uint8_t level[Area<1>::size];  // an adaptive::Level
   bool above[Area<1>::size], changed[Area<1>::size];
   unsigned changed_pixels, difference;  // of the tile
   bool last;                            // whether the block ends last
@@ -64,7 +64,7 @@ struct Tile {
   __device__ Tile()
       : x0(blockIdx.x * tile_width),
         y0(blockIdx.y * tile_rows),
-        cell_x(max(0, (x0 - margin - pooled::cell / 2) / pooled::cell)) {}
+        cell_x(max(0, (x0 - margin - adaptive::cell / 2) / adaptive::cell)) {}
 };
 
 /// Calls work(i, at_x, at_y, x, y) for the pixels of Area<m>, with their place in the area and in the frame.
@@ -86,9 +86,9 @@ __device__ __forceinline__ void mix_light_of_rows(const Job& job, const Tile& ti
     const int c = i / (Whole::rows * cells_across), row = i / cells_across % Whole::rows, column = i % cells_across;
     if (c >= job.channels) continue;
     const int x = min(tile.cell_x + column, job.cells_x - 1), y = max(0, min(tile.y0 - margin + row, job.height - 1));
-    const Between down = pooled::between(y, job.cells_y);
+    const Between down = adaptive::between(y, job.cells_y);
     shared.light[c][row][column] =
-        pooled::mixed(pooled::smooth(job, c, x, down.first), pooled::smooth(job, c, x, down.second), down.weight);
+        adaptive::mixed(adaptive::smooth(job, c, x, down.first), adaptive::smooth(job, c, x, down.second), down.weight);
   }
 }
 
@@ -97,10 +97,10 @@ template <int channels>
 __device__ __forceinline__ Light light_at(const Job& job, const Tile& tile, const Shared& shared, int x, int row) {
   Light light;
   if (!job.compensates) return light;
-  const Between across = pooled::between(x, job.cells_x);
+  const Between across = adaptive::between(x, job.cells_x);
   const auto of = [&](int c) {
     const auto& cells = shared.light[c][row];
-    return pooled::mixed(cells[across.first - tile.cell_x], cells[across.second - tile.cell_x], across.weight);
+    return adaptive::mixed(cells[across.first - tile.cell_x], cells[across.second - tile.cell_x], across.weight);
   };
   light.gain = of(0);
   for (int c = 1; c < channels; ++c) light.offset[c] = of(c);
@@ -114,10 +114,10 @@ __device__ __forceinline__ void expect_all(const Job& job, const Tile& tile, Sha
     int luma = 0, evidence = 0;
     if (job.contains(x, y)) {
       const std::size_t at = job.at(x, y);
-      const auto pixel = pooled::load<channels>(job, at);
-      expected = pooled::expect(pixel, light_at<channels>(job, tile, shared, x, row));
-      evidence = pooled::evidence_of(pixel, expected);
-      luma = pooled::coarse_luma_of(int(job.frame[at])) | pooled::coarse_luma(expected.value[0]) << 16;
+      const auto pixel = adaptive::load<channels>(job, at);
+      expected = adaptive::expect(pixel, light_at<channels>(job, tile, shared, x, row));
+      evidence = adaptive::evidence_of(pixel, expected);
+      luma = adaptive::coarse_luma_of(int(job.frame[at])) | adaptive::coarse_luma(expected.value[0]) << 16;
     }
     for (int c = 0; c < channels; ++c) shared.expected[c][i] = expected.value[c];
     shared.evidence[i] = std::uint16_t(evidence);
@@ -144,15 +144,15 @@ __device__ __forceinline__ void add_evidence_across(Shared& shared) {
 
 /// Sets level and above; returns whether any pixel of this lane is above.
 __device__ __forceinline__ bool find_above(const Job& job, const Tile& tile, Shared& shared,
-                                           const pooled::Rates& rates) {
+                                           const adaptive::Rates& rates) {
   bool any = false;
   each_pixel<1>(tile, [&](int i, int at_x, int at_y, int x, int y) {
     int sum = 0;
 #pragma unroll
     for (int dy = 0; dy < 5; ++dy) sum += int(shared.evidence_sums[at_y + 1 + dy][at_x]);
     const int level =
-        job.contains(x, y) ? pooled::level_of(rates, sum, pooled::count_around(job, 2, x, y)) : pooled::noise;
-    const bool above = level >= pooled::above;
+        job.contains(x, y) ? adaptive::level_of(rates, sum, adaptive::count_around(job, 2, x, y)) : adaptive::noise;
+    const bool above = level >= adaptive::above;
     shared.level[i] = std::uint8_t(level);
     shared.above[i] = shared.changed[i] = above;
     any |= above;
@@ -188,9 +188,9 @@ __device__ __forceinline__ void compare_with_shadow(const Job& job, const Tile& 
       frame += int(sums & 0xffff), luma += int(sums >> 16);
     }
     shared.unlike[i] =
-        std::uint16_t(pooled::unlike_shadow(job, pooled::load<channels>(job, job.at(x, y)),
-                                            expected_at<channels>(shared, index_in_area<2, margin>(at_x, at_y)), frame,
-                                            luma, pooled::count_around(job, 2, x, y)));
+        std::uint16_t(adaptive::unlike_shadow(job, adaptive::load<channels>(job, job.at(x, y)),
+                                              expected_at<channels>(shared, index_in_area<2, margin>(at_x, at_y)),
+                                              frame, luma, adaptive::count_around(job, 2, x, y)));
   });
 }
 
@@ -202,43 +202,43 @@ __device__ __forceinline__ void clear_shadows(const Job& job, const Tile& tile, 
     for (int dy = 0; dy < 3; ++dy)
 #pragma unroll
       for (int dx = 0; dx < 3; ++dx) unlike += shared.unlike[(at_y + dy) * Area<2>::width + at_x + dx];
-    shared.changed[i] = unlike > pooled::unlike * pooled::count_around(job, 1, x, y);
+    shared.changed[i] = unlike > adaptive::unlike * adaptive::count_around(job, 1, x, y);
   });
 }
 
 /// Stores the changed pixels, and learns. Adds to the counts of the tile.
 template <int channels>
-__device__ __forceinline__ void finish(const PooledChange& p, const Tile& tile, Shared& shared,
-                                       const pooled::Rates& rates) {
+__device__ __forceinline__ void finish(const AdaptiveChange& p, const Tile& tile, Shared& shared,
+                                       const adaptive::Rates& rates) {
   const Job& job = p.job;
   unsigned changed_pixels = 0, difference = 0;
   each_pixel<0>(tile, [&](int, int at_x, int at_y, int x, int y) {  // a warp is in one row
     if (y >= job.height) return;
     const int word = tile.x0 / 32;
-    const unsigned counted =
-        p.counted ? reinterpret_cast<const std::uint32_t*>(p.counted + y * p.bits_pitch)[word] : ~0u;
-    const unsigned bits = __ballot_sync(~0u, shared.changed[index_in_area<0, 1>(at_x, at_y)]) & counted;
+    const unsigned unmasked =
+        p.unmasked ? reinterpret_cast<const std::uint32_t*>(p.unmasked + y * p.bits_pitch)[word] : ~0u;
+    const unsigned bits = __ballot_sync(~0u, shared.changed[index_in_area<0, 1>(at_x, at_y)]) & unmasked;
     if (at_x == 0) {
       reinterpret_cast<std::uint32_t*>(p.changed + y * p.bits_pitch)[word] = bits;
       changed_pixels += __popc(bits);
     }
     if (x >= job.width || job.begin) return;
     const std::size_t at = job.at(x, y);
-    auto pixel = pooled::load<channels>(job, at);
-    if (counted >> at_x & 1) difference += unsigned(pooled::largest_difference(pixel));
+    auto pixel = adaptive::load<channels>(job, at);
+    if (unmasked >> at_x & 1) difference += unsigned(adaptive::largest_difference(pixel));
     const float gain = light_at<1>(job, tile, shared, x, at_y + margin).gain;
     const Learning learning = job.learning.at(x, y);
-    const pooled::Seen<float> seen{shared.level[index_in_area<0, 1>(at_x, at_y)],
-                                   job.recent[at],
-                                   any_around<0>(shared.above, at_x, at_y),
-                                   any_around<0>(shared.changed, at_x, at_y),
-                                   learning == Learning::hold,
-                                   learning == Learning::take};
-    job.recent[at] = std::uint8_t(pooled::recent_after(seen));
+    const adaptive::Seen<float> seen{shared.level[index_in_area<0, 1>(at_x, at_y)],
+                                     job.recent[at],
+                                     any_around<0>(shared.above, at_x, at_y),
+                                     any_around<0>(shared.changed, at_x, at_y),
+                                     learning == Learning::hold,
+                                     learning == Learning::take};
+    job.recent[at] = std::uint8_t(adaptive::recent_after(seen));
     const auto expected = expected_at<channels>(shared, index_in_area<0, margin>(at_x, at_y));
-    job.expected[at] = std::uint8_t(pooled::expected_byte(expected.value[0]));
-    pooled::learn(pixel, expected, gain, seen, rates, pooled::has_turn(job, y));
-    pooled::store(job, at, pixel);
+    job.expected[at] = std::uint8_t(adaptive::expected_byte(expected.value[0]));
+    adaptive::learn(pixel, expected, gain, seen, rates, adaptive::has_turn(job, y));
+    adaptive::store(job, at, pixel);
   });
   difference = cuda::warp_sum(difference);
   if (threadIdx.x % 32 == 0) {
@@ -248,7 +248,7 @@ __device__ __forceinline__ void finish(const PooledChange& p, const Tile& tile, 
 }
 
 /// Decides why so many pixels changed, and tells the host. Called by all threads of the last block.
-__device__ __noinline__ void decide(const PooledChange& p) {
+__device__ __noinline__ void decide(const AdaptiveChange& p) {
   __shared__ camera::Scratch scratch;
   State& state = *p.state;
   const Job& job = p.job;
@@ -256,8 +256,8 @@ __device__ __noinline__ void decide(const PooledChange& p) {
   const auto changed = [&](int x, int y) { return (p.changed[y * p.bits_pitch + x / 8] >> x % 8 & 1) != 0; };
   if (threadIdx.x == 0) scratch.profiles = job.profiles;
   BlockTeam team;
-  const camera::Found found =
-      job.begin ? camera::Found{}
+  const camera::Decision found =
+      job.begin ? camera::Decision{}
                 : camera::decide(team, state.watch, state.began, p.rule, state.above, pictures, scratch, changed);
   __syncthreads();
   if (threadIdx.x != 0) return;
@@ -270,12 +270,12 @@ __device__ __noinline__ void decide(const PooledChange& p) {
 }
 
 template <int channels>
-__global__ void __launch_bounds__(threads) change(const __grid_constant__ PooledChange p) {
+__global__ void __launch_bounds__(threads) change(const __grid_constant__ AdaptiveChange p) {
   __shared__ Shared shared;
   const Job& job = p.job;
   const Tile tile;
   State& state = *p.state;
-  const pooled::Rates rates = pooled::rates_of(job, job.number - state.began);
+  const adaptive::Rates rates = adaptive::rates_of(job, job.number - state.began);
   if (threadIdx.x == 0) shared.changed_pixels = shared.difference = 0;
   if (job.begin) {
     for (int i = threadIdx.x; i < Area<1>::size; i += threads) shared.changed[i] = false;
@@ -305,11 +305,11 @@ __global__ void __launch_bounds__(threads) change(const __grid_constant__ Pooled
 
 }  // namespace
 
-const void* pooled_change_kernel(int channels) {
+const void* adaptive_change_kernel(int channels) {
   return channels == 1 ? reinterpret_cast<const void*>(change<1>) : reinterpret_cast<const void*>(change<3>);
 }
 
-dim3 pooled_tiles(const Job& job) {
+dim3 adaptive_tiles(const Job& job) {
   return dim3(unsigned(divide_up(job.width, tile_width)), unsigned(divide_up(job.height, tile_rows)));
 }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "kernels/diff/cpu_pooled_outline.hpp"
+#include "kernels/diff/cpu_adaptive_outline.hpp"
 
 #include <algorithm>
 #include <opencv2/imgproc.hpp>
 
 #include "kernels/cpu/lanes.hpp"
-#include "kernels/diff/pooled_outline.hpp"
+#include "kernels/diff/adaptive_outline.hpp"
 
-namespace cudavision::diff::pooled {
+namespace cudavision::diff::adaptive {
 namespace {
 
 /// Not 0 where at_outline() of a block is true: where the blocks around it, which OpenCV clips to the mask, differ.
@@ -23,7 +23,7 @@ constexpr int most_pixels = 64, side = 2 * voters + 1;  // of a block; voting bl
 /// The mask of a frame whose outline is refined, see refine_outline().
 struct Refining {
   const Job& job;
-  const cv::Mat &mask, &outline, &counted;
+  const cv::Mat &mask, &outline, &unmasked;
   cv::Mat& whole;
   /// Of each voting block, row by row, and each pixel of the block in their middle: nearness across times down. All
   /// blocks have the same.
@@ -89,7 +89,7 @@ template <typename T, int N>
 CUDAVISION_INLINE void refine_rows(const Refining& refining, int begin, int end) {
   for (int y = begin; y < end; ++y)
     for (int x = 0; x < refining.job.width; ++x) {
-      if (!refining.outline.ptr(y)[x] || (!refining.counted.empty() && !refining.counted.ptr(y)[x])) continue;
+      if (!refining.outline.ptr(y)[x] || (!refining.unmasked.empty() && !refining.unmasked.ptr(y)[x])) continue;
       refining.job.channels == 1 ? refine_block<T, 1, N>(refining, x, y) : refine_block<T, 3, N>(refining, x, y);
     }
 }
@@ -104,12 +104,12 @@ CUDAVISION_FLAT void refine_narrow(const Refining& refining, bool bytes, int beg
 
 }  // namespace
 
-void refine_outline(const Job& job, bool bytes, const cv::Mat& mask, const cv::Mat& counted, cv::Mat& whole) {
+void refine_outline(const Job& job, bool bytes, const cv::Mat& mask, const cv::Mat& unmasked, cv::Mat& whole) {
   const cv::Mat outline = outline_of(mask);
-  Refining refining{job, mask, outline, counted, whole, {}};
+  Refining refining{job, mask, outline, unmasked, whole, {}};
   set_nearness(refining);
   const auto refine = CUDAVISION_WIDEST(refine_wide, refine_narrow);
   cv::parallel_for_({0, job.height}, [&](const cv::Range& rows) { refine(refining, bytes, rows.start, rows.end); });
 }
 
-}  // namespace cudavision::diff::pooled
+}  // namespace cudavision::diff::adaptive

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The outline of the mask (adaptive_outline.hpp) on the CPU backend.
+#pragma once
+
+#include <opencv2/core.hpp>
+
+#include "kernels/diff/adaptive.hpp"
+
+namespace cudavision::diff::adaptive {
+
+/// Refines `whole`, which has the blocks of `mask` in pixels of the frame. Blocks that are not counted stay unchanged:
+/// where `unmasked` is 0, or none if it is empty. `bytes`: whether samples have 8 bits.
+void refine_outline(const Job& job, bool bytes, const cv::Mat& mask, const cv::Mat& unmasked, cv::Mat& whole);
+
+}  // namespace cudavision::diff::adaptive

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The background of Reference::adaptive on the device, for the plan in cuda.cu.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "kernels/core/status.hpp"
+#include "kernels/diff/adaptive.hpp"
+#include "kernels/diff/cuda_params.cuh"
+
+namespace cudavision::diff {
+
+/// Takes adaptive::Job and State*: prepares the frame, measures the light. Grid: the cells;
+/// a lane for each pixel of a cell.
+const void* adaptive_light_kernel(int sample_bytes, int channels, int log2_scale);
+inline constexpr int adaptive_light_threads = adaptive::cell * adaptive::cell;
+
+/// What the second kernel takes.
+struct AdaptiveChange {
+  adaptive::Job job;
+  State* state;
+  Verdict* verdict;
+  const unsigned char* unmasked;  ///< bits; null: all pixels are counted
+  unsigned char* changed;         ///< bits
+  std::ptrdiff_t bits_pitch;
+  camera::Rule rule;  ///< decides why many pixels changed
+};
+/// Takes AdaptiveChange: finds the changed pixels, decides why they are so many (camera.hpp), learns. Grid:
+/// adaptive_tiles().
+const void* adaptive_change_kernel(int channels);
+dim3 adaptive_tiles(const adaptive::Job& job);
+
+}  // namespace cudavision::diff
