@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Cuts the output into parts that show the same layers. So blocks of compose_direct_tiles need not search for layers, and tiles
-// begin where pads begin. Example: a pad over a picture of the output's size.
+// Cuts the output into parts that show the same layers. So blocks of compose_direct_tiles need not search for layers,
+// and tiles begin where pads begin. Example: a pad over a picture of the output's size.
 //
 //     x0      x1 x2      x3 x4      x5
 //  y0 ┌───────────────────────────────┐   Each edge of a pad becomes two cuts, at the multiples of `step` around it.
