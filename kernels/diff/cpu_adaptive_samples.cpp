@@ -193,19 +193,20 @@ void show_means(const Job& job, int y) {
   }
 }
 
+/// Whether the samples of a pixel are a block, and none is shared by more than two pixels of a row.
+bool has_blocks(const mog2::Channel& channel) { return channel.shift_x <= 1 && channel.shift_y <= channel.shift_x; }
+
 template <int N, typename T>
 CUDAVISION_INLINE void prepare(const Job& job, int y, SampleRows& rows) {
-  const int scale = 1 << job.log2_scale;
-  const bool exact = sizeof(T) == 1 && !job.rgb;  // see fix_row()
+  const int scale = 1 << job.log2_scale, inputs = job.rgb ? 3 : job.channels;
+  const bool in_frame = (y + 1) * scale <= job.whole_height;
+  const bool exact = sizeof(T) == 1 && !job.rgb && std::all_of(job.inputs, job.inputs + inputs, has_blocks);
   auto* const sums = reinterpret_cast<Sum<T>*>(rows.sums.data());
-  int first = job.width;  // of the samples that come from values
-  for (int c = 0; c < 3; ++c) {
-    if (c >= job.channels && !job.rgb) continue;
+  int first = 0;  // of the samples that come from values: fix_row() sets those before
+  for (int c = 0; c < inputs; ++c) {
     const mog2::Channel& channel = job.inputs[c];
     const Blocks blocks(job, channel);
-    const bool in_frame =
-        (y + 1) * scale <= job.whole_height && channel.shift_x <= 1 && channel.shift_y <= channel.shift_x;
-    const int whole = in_frame ? job.whole_width >> job.log2_scale : 0;
+    const int whole = in_frame && has_blocks(channel) ? job.whole_width >> job.log2_scale : 0;
     float* const values = rows.values[c].data();
     sum_row<N, T>(job, channel, blocks, y, whole, sums);
     if constexpr (sizeof(T) == 1)
@@ -215,7 +216,7 @@ CUDAVISION_INLINE void prepare(const Job& job, int y, SampleRows& rows) {
       for (int x = whole; x < job.width; ++x)
         values[x] = mul(mean_of_samples<T, of_scale>(job, channel, x, y), sample_step(job));
     });
-    first = exact ? whole : 0;
+    if (exact) first = whole;
   }
   job.channels == 1 ? store_row<N, 1>(job, y, first, rows.values) : store_row<N, 3>(job, y, first, rows.values);
   if (job.begin) begin_row<N>(job, y);

@@ -108,7 +108,8 @@ TEST_P(DiffAdaptive, EqualsReference) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   int number = 0;
-  for (Format format : {Format::GRAY8, Format::NV12, Format::RGBA, Format::P010_10LE, Format::YUY2, Format::GBR}) {
+  for (Format format :
+       {Format::GRAY8, Format::NV12, Format::RGBA, Format::P010_10LE, Format::YUY2, Format::Y41B, Format::GBR}) {
     for (const Scene* scene : {&everything, &dark, &cloud}) {
       diff::Params params = automatic();
       params.drop_shadows = ++number % 2;
