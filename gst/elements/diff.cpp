@@ -409,7 +409,7 @@ struct DiffElement {
   }
 
   /// What is measured of cells: objects are told apart by what they look like; regions have tight boxes where anybody
-  /// sees them; and with an automatic background, light is no region.
+  /// sees them; and with an adaptive background, light is no region.
   static diff::Looks looks_for(const Settings& settings) {
     if (settings.track) return diff::Looks::all;
     const bool automatic = settings.reference == int(diff::Reference::background) && settings.threshold == 0;

@@ -19,7 +19,7 @@ using namespace cudavision::test;
 namespace {
 
 constexpr GstClockTime frame_time = 40 * GST_MSECOND;
-/// The automatic background, which is told what to learn.
+/// The adaptive background, which is told what to learn.
 const std::string automatic = "reference=background preset=indoor";
 
 struct Box {

@@ -246,7 +246,7 @@ std::vector<Operation> operations() {
       {"diff overlay from first", difference(diff::Reference::first, diff::Output::overlay)},
       {"diff difference from background", difference(diff::Reference::background, diff::Output::difference)},
       {"diff overlay from median", difference(diff::Reference::median, diff::Output::overlay)},
-      {"diff overlay from automatic background", difference(diff::Reference::background, diff::Output::overlay, 0)},
+      {"diff overlay from adaptive background", difference(diff::Reference::background, diff::Output::overlay, 0)},
       {"diff overlay from mixture", difference(diff::Reference::mog2, diff::Output::overlay)},
       {"diff difference from mixture", difference(diff::Reference::mog2, diff::Output::difference)},
   };
