@@ -62,12 +62,15 @@ def cut(buffer, caps, box):
     """A copy of a box of a frame, with even edges, as format, width, height and planes. The box lies in the frame."""
     with frames.Frame(buffer, caps) as frame:
         x, y, w, h = box
-        left, top = x - x % 4, y - y % 4
-        right, bottom = min(frame.width, x + w + -(x + w) % 4), min(frame.height, y + h + -(y + h) % 4)
+        grouped = frame.format == "v210"  # six pixels are four words
+        unit = 12 if grouped else 4
+        left, top = x - x % unit, y - y % 4
+        right, bottom = min(frame.width, x + w + -(x + w) % unit), min(frame.height, y + h + -(y + h) % 4)
         planes = []
         for plane in map(numpy.asarray, frame.planes):
             across, down = -(-frame.width // plane.shape[1]), -(-frame.height // plane.shape[0])
-            planes.append(plane[top // down:-(-bottom // down), left // across:-(-right // across)].copy())
+            columns = ((left // 6 * 4, -(-right // 6) * 4) if grouped else (left // across, -(-right // across)))
+            planes.append(plane[top // down:-(-bottom // down), slice(*columns)].copy())
         return frame.format, right - left, bottom - top, planes
 
 
