@@ -38,7 +38,7 @@ case ${1:-} in
     cppcheck --quiet --error-exitcode=1 --enable=warning,performance,portability --inline-suppr --std=c++17 \
       --language=c++ -j2 -I. -DCUDAVISION_CUDA=1 -DCUDAVISION_CPU=1 --suppress=missingInclude --suppress=unknownMacro \
       --suppress=rethrowNoCurrentException:kernels/core/guard.hpp --suppress=CastIntegerToAddressAtReturn \
-      --suppress=zerodivcond:kernels/convolve/convolve.cpp --suppress=danglingLifetime:gst/base/gpu.cpp \
+      --suppress=zerodivcond:kernels/convolve/convolve.cpp --suppress=danglingLifetime:gst/base/cuda/gpu.cpp \
       --suppress=normalCheckLevelMaxBranches gst kernels examples/motion-alarm
     ;;
   shell)

@@ -10,7 +10,7 @@
 #include "gst/base/frame.hpp"
 #include "gst/base/log.hpp"
 #include "gst/base/processor.hpp"
-#include "gst/base/properties.hpp"
+#include "gst/base/settings/properties.hpp"
 #include "kernels/core/backend.hpp"
 #include "kernels/core/guard.hpp"
 

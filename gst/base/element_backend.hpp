@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "gst/base/gpu.hpp"
-#include "gst/base/properties.hpp"
+#include "gst/base/cuda/gpu.hpp"
+#include "gst/base/settings/properties.hpp"
 #include "kernels/core/queue.hpp"
 #include "kernels/core/status.hpp"
 

@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
+#include "gst/base/cuda/gpu.hpp"
 #include "gst/base/frame.hpp"
-#include "gst/base/gpu.hpp"
 #include "kernels/core/guard.hpp"
 
 namespace cudavision {

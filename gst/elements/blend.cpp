@@ -5,7 +5,7 @@
 
 #include "gst/base/caps.hpp"
 #include "gst/base/frame.hpp"
-#include "gst/base/mixer_element.hpp"
+#include "gst/base/mixer/mixer_element.hpp"
 #include "gst/elements/elements.hpp"
 
 namespace cudavision {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "gst/base/filter_element.hpp"
+#include "gst/base/filter/filter_element.hpp"
 #include "gst/base/frame.hpp"
 #include "gst/elements/elements.hpp"
 

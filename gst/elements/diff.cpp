@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "gst/base/filter_element.hpp"
+#include "gst/base/filter/filter_element.hpp"
 #include "gst/base/frame.hpp"
 #include "gst/base/shapes.hpp"
 #include "gst/elements/diff_processor.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "gst/base/filter_element.hpp"
+#include "gst/base/filter/filter_element.hpp"
 #include "gst/base/frame.hpp"
 #include "gst/elements/elements.hpp"
 

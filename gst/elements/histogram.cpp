@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "gst/base/filter_element.hpp"
+#include "gst/base/filter/filter_element.hpp"
 #include "gst/elements/elements.hpp"
 #include "gst/elements/histogram_messages.hpp"
 

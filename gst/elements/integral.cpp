@@ -6,7 +6,7 @@
 #include <string>
 
 #include "gst/base/caps.hpp"
-#include "gst/base/filter_element.hpp"
+#include "gst/base/filter/filter_element.hpp"
 #include "gst/base/frame.hpp"
 #include "gst/elements/elements.hpp"
 #include "gst/elements/integral_caps.hpp"

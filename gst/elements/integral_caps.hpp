@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "gst/base/properties.hpp"
+#include "gst/base/settings/properties.hpp"
 #include "kernels/integral/integral.hpp"
 
 namespace cudavision {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "gst/base/gpu.hpp"
+#include "gst/base/cuda/gpu.hpp"
 #include "gst/meta/integral_meta.h"
 
 namespace cudavision {

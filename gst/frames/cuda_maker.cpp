@@ -8,7 +8,7 @@
 //   copied           one copy on the device, into a buffer of a pool. Its sources are given back when the copy is done
 #include <string>
 
-#include "gst/base/cuda_stream.hpp"
+#include "gst/base/cuda/cuda_stream.hpp"
 #include "gst/base/frame.hpp"
 #include "gst/frames/maker.hpp"
 #include "gst/frames/primary.hpp"

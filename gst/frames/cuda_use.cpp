@@ -4,8 +4,8 @@
 #include <atomic>
 #include <string>
 
-#include "gst/base/cuda_stream.hpp"
-#include "gst/base/peer_copy.hpp"
+#include "gst/base/cuda/cuda_stream.hpp"
+#include "gst/base/cuda/peer_copy.hpp"
 #include "gst/frames/primary.hpp"
 #include "kernels/cuda/device.hpp"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <type_traits>
 
-#include "gst/base/current_context.hpp"
+#include "gst/base/cuda/current_context.hpp"
 #include "kernels/cuda/device.hpp"
 
 namespace cudavision::frames {

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "gst/base/caps.hpp"
-#include "gst/base/deadline.hpp"
-#include "gst/base/filter_element.hpp"
+#include "gst/base/filter/deadline.hpp"
+#include "gst/base/filter/filter_element.hpp"
 #include "gst/base/frame.hpp"
 #include "gst/base/poller.hpp"
 #include "tests/elements/expect.hpp"

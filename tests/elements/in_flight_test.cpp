@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // InFlight and the poller, without a GPU: the functions of CUDA that they call stand here,
 // and events are reached when their time comes.
-#include "gst/base/in_flight.hpp"
+#include "gst/base/cuda/in_flight.hpp"
 
 #include <atomic>
 #include <chrono>

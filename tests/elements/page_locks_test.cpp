@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Memory that is page-locked in place, and copies from and to it, without a GPU: the functions of CUDA that they call
 // stand here. As CUDA does, they refuse to lock memory twice, and to copy from memory of which only a part is locked.
-#include "gst/base/page_locks.hpp"
+#include "gst/base/cuda/page_locks.hpp"
 
 #include <cstring>
 #include <map>
 #include <vector>
 
-#include "gst/base/bus_copies.hpp"
+#include "gst/base/cuda/bus_copies.hpp"
 #include "gst/base/log.hpp"
 #include "tests/elements/expect.hpp"
 

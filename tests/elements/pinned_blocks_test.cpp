@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "gst/base/cuda/pinned.hpp"
 #include "gst/base/log.hpp"
-#include "gst/base/pinned.hpp"
 #include "tests/elements/expect.hpp"
 
 GST_DEBUG_CATEGORY(cudavision_debug);

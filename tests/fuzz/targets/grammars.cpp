@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "gst/base/properties.hpp"
+#include "gst/base/settings/properties.hpp"
 #include "gst/base/shapes.hpp"
 #include "tests/fuzz/cases.hpp"
 #include "tests/fuzz/complaints.hpp"

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <gst/gst.h>
+
+#include "gst/base/cuda/current_context.hpp"
+
+namespace cudavision {
+
+/// A CUDA event: a mark in a stream that other streams and the host can wait for. It may be recorded several times.
+class CudaEvent {
+ public:
+  /// The context must be current.
+  explicit CudaEvent(GstCudaContext* context) : context_(GST_CUDA_CONTEXT(gst_object_ref(context))) {
+    if (cudaEventCreateWithFlags(&event_, cudaEventDisableTiming) != cudaSuccess) event_ = nullptr;
+  }
+  ~CudaEvent() {
+    if (const CurrentContext current(context_); current && event_) cudaEventDestroy(event_);
+    gst_object_unref(context_);
+  }
+  CudaEvent(const CudaEvent&) = delete;
+  CudaEvent& operator=(const CudaEvent&) = delete;
+
+  /// Marks the end of the work that was submitted to `stream` so far. Returns false if that fails.
+  bool record(CUstream stream) const { return event_ && cudaEventRecord(event_, stream) == cudaSuccess; }
+  /// Makes later work of `stream` wait on the device until the mark is reached. Returns false if that fails.
+  bool hold_up(CUstream stream) const { return event_ && cudaStreamWaitEvent(stream, event_, 0) == cudaSuccess; }
+  /// cudaSuccess: the mark is reached; cudaErrorNotReady: not yet; other values: the device failed.
+  cudaError_t query() const { return event_ ? cudaEventQuery(event_) : cudaErrorInvalidResourceHandle; }
+  /// Waits on the host until the mark is reached.
+  cudaError_t wait() const { return event_ ? cudaEventSynchronize(event_) : cudaErrorInvalidResourceHandle; }
+
+ private:
+  GstCudaContext* const context_;
+  cudaEvent_t event_ = nullptr;
+};
+
+/// Makes `later` wait on the device for all work that was submitted to `earlier`. `event`: to be used for it.
+inline void put_in_order(CUstream earlier, CUstream later, const CudaEvent& event) {
+  if (earlier == later || (event.record(earlier) && event.hold_up(later))) return;
+  cudaStreamSynchronize(earlier);
+}
+
+}  // namespace cudavision

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Memory without streams, for GStreamer 1.22. The functions are those of cuda_stream_1_24.hpp, which documents them.
+// cuda_stream.hpp explains how they are used, and includes this file.
+#pragma once
+
+#include "gst/base/cuda/cuda_event.hpp"
+#include "gst/base/log.hpp"
+
+namespace cudavision {
+
+using GstCudaStream = void;
+
+inline GQuark written_quark() {
+  static const GQuark quark = g_quark_from_static_string("cudavision-written");
+  return quark;
+}
+/// The event after which the memory is written; nullptr if the memory was always passed on finished. It stays with the
+/// memory when that goes back to its pool, and is recorded again.
+inline CudaEvent* written_event(GstCudaMemory* memory) {
+  return static_cast<CudaEvent*>(gst_mini_object_get_qdata(GST_MINI_OBJECT(memory), written_quark()));
+}
+
+class Stream {
+ public:
+  /// The context must be current.
+  explicit Stream(GstCudaContext* context) : context_(GST_CUDA_CONTEXT(gst_object_ref(context))) {
+    // A stream that the legacy default stream waits for: libgstcuda 1.22 copies for CPU readers there.
+    if (CuStreamCreate(&stream_, CU_STREAM_DEFAULT) != CUDA_SUCCESS) stream_ = nullptr;
+  }
+  ~Stream() {
+    if (const CurrentContext current(context_); current && stream_) CuStreamDestroy(stream_);
+    gst_object_unref(context_);
+  }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  bool ok() const { return stream_ != nullptr; }
+  CUstream handle() const { return stream_; }
+  void set_on(GstStructure*) const {}
+  GstCudaStream* other_stream(GstStructure*) const { return nullptr; }
+  void change_to(GstCudaStream*) {}
+
+  void wait_for_writer(GstCudaMemory* memory) const {
+    const CudaEvent* written = written_event(memory);
+    if (written && !written->hold_up(stream_)) (void)written->wait();
+  }
+  bool precedes_next_writer(GstCudaMemory*) const { return false; }
+  bool hold_up_next_writer(GstCudaMemory*) const { return false; }
+  /// Readers keep references until they are done.
+  void wait_for_readers(GstCudaMemory*) const {}
+  /// `taken`: the next element takes unfinished memory.
+  bool can_hand_over(bool taken) const { return taken; }
+  /// The writer handed the memory over to this element. If the next element takes no unfinished memory,
+  /// the host waits for the writer.
+  bool pass_on(GstCudaMemory* memory, bool taken) const {
+    const CudaEvent* written = taken ? nullptr : written_event(memory);
+    if (!written || written->query() == cudaSuccess) return true;
+    GST_LOG("waits for the GPU, which writes a frame that passes through");
+    return written->wait() == cudaSuccess;
+  }
+  bool hand_over(GstCudaMemory* memory, bool taken) const {
+    if (!taken) return false;
+    CudaEvent* written = written_event(memory);
+    if (!written) {
+      written = new CudaEvent(context_);
+      gst_mini_object_set_qdata(GST_MINI_OBJECT(memory), written_quark(), written,
+                                [](gpointer event) { delete static_cast<CudaEvent*>(event); });
+    }
+    return written->record(stream_);
+  }
+
+  GstMemory* wrap(GstCudaContext*, const GstVideoInfo&, void*, gpointer, GDestroyNotify) const { return nullptr; }
+
+ private:
+  GstCudaContext* context_;
+  CUstream stream_ = nullptr;
+};
+
+/// Names the hand-over in allocation queries. No such meta exists.
+/// Other elements drop the name from their answers, because of its tag.
+inline GType handover_api() {
+  static const GType type = [] {
+    static const gchar* tags[] = {"memory", nullptr};
+    return gst_meta_api_type_register("GstCudaVisionHandoverAPI", tags);
+  }();
+  return type;
+}
+/// Says in the answer to an allocation query that this element takes memory that the GPU still writes.
+inline void offer_handover(GstQuery* query) { gst_query_add_allocation_meta(query, handover_api(), nullptr); }
+/// Whether downstream said so.
+inline bool takes_handover(GstQuery* query) { return gst_query_find_allocation_meta(query, handover_api(), nullptr); }
+inline void mark_finished(GstCudaMemory*) {}
+inline void mark_unfinished(GstCudaMemory* memory) {
+  GST_MINI_OBJECT_FLAG_SET(memory, GST_CUDA_MEMORY_TRANSFER_NEED_DOWNLOAD);
+}
+
+inline bool follow_writer(GstCudaMemory* memory, GstCudaContext* context, CUstream stream) {
+  const CudaEvent* written = written_event(memory);
+  const CurrentContext reading(context);
+  return !written || (reading && written->hold_up(stream));
+}
+inline bool users_follow_stream(GstCudaMemory*) { return false; }
+inline bool hold_up_users(GstCudaMemory*, cudaEvent_t) { return false; }
+inline bool can_wrap() { return false; }
+
+}  // namespace cudavision

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <type_traits>
+
+#include "gst/base/filter/video_filter.hpp"
+#include "gst/base/settings/settled_object.hpp"
+
+namespace cudavision {
+namespace detail {
+
+template <typename E, typename = void>
+struct Examines : std::false_type {};
+template <typename E>
+struct Examines<E, std::enable_if_t<E::examines>> : std::true_type {};
+template <typename E, typename = void>
+struct SendsData : std::false_type {};
+template <typename E>
+struct SendsData<E, std::void_t<decltype(E::data_caps)>> : std::true_type {};
+
+}  // namespace detail
+
+/// A GStreamer element with one sink pad and one source pad that is described by a struct E. E has what SettledObject
+/// and set_metadata() ask for, and
+///   static constexpr const char* element_name;
+///   static Status check(const Settings&);                 checks settings in range that do not depend on the format
+///   static Result<FilterPlan> make_plan(const Settings&, const PlanContext&);
+/// and, if it looks at each frame and posts what it found,
+///   static constexpr bool examines = true;
+/// and, if it can send data other than video (see GstCudaVisionFilterClass),
+///   static std::string data_caps();                       for the pad template
+///   static GstCaps* transform_data_caps(GstPadDirection, GstCaps*);
+///   static GstCaps* fixate_data_caps(const Settings&, const GstVideoInfo&, GstCaps*);
+template <typename E>
+class FilterElement {
+  using Object = SettledObject<cudavision_filter_get_type, GstCudaVisionFilter, GstCudaVisionFilterClass, E>;
+
+ public:
+  static bool register_in(GstPlugin* plugin) {
+    return gst_element_register(plugin, E::element_name, GST_RANK_NONE, Object::new_type(class_init));
+  }
+
+  /// Sets the values of the read-only properties.
+  static void publish(GstElement* element, const typename Object::Readings& values) {
+    Object::publish(element, values);
+  }
+
+ private:
+  static Status check(GstCudaVisionFilter* filter) {
+    const auto& taken = Object::settings(filter).taken();
+    Status status = check_ranges(taken, Object::properties());
+    return status.ok() ? E::check(taken) : status;
+  }
+
+  static Result<FilterPlan> make_plan(GstCudaVisionFilter* filter, const PlanContext& context) {
+    return E::make_plan(Object::settings(filter).taken(), context);
+  }
+
+  static void class_init(gpointer klass, gpointer) {
+    Object::init_properties(klass);
+    set_metadata<E>(klass);
+    GstCudaVisionFilterClass* filter = as_filter_class(klass);
+    filter->examines = detail::Examines<E>::value;
+    filter->settings = [](GstCudaVisionFilter* self) -> SettingsMachine& { return Object::settings(self); };
+    filter->check = check;
+    filter->make_plan = make_plan;
+    if constexpr (detail::SendsData<E>::value) {
+      add_data_template(GST_ELEMENT_CLASS(klass), E::data_caps());
+      filter->transform_data_caps = E::transform_data_caps;
+      filter->fixate_data_caps = [](GstCudaVisionFilter* self, const GstVideoInfo& video, GstCaps* choices) {
+        return E::fixate_data_caps(Object::settings(self).committed(), video, choices);
+      };
+    }
+  }
+};
+
+}  // namespace cudavision

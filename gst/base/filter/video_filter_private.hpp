@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The parts of GstCudaVisionFilter, shared by the files video_filter*.cpp only.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "gst/base/element_backend.hpp"
+#include "gst/base/filter/deadline.hpp"
+#include "gst/base/filter/video_filter.hpp"
+#include "gst/base/poller.hpp"
+#include "gst/base/settings/settings.hpp"
+#include "gst/base/transfer.hpp"
+
+namespace cudavision {
+
+/// The settings of the base class, besides those of Host.
+struct FilterSettings {
+  int region = int(Region::Mode::frame), region_shape = 0;  // as Region::Mode, RegionShape
+  double region_margin = 0;                                 // share of a box
+  std::string roi_type, regions;
+};
+enum class RegionShape { rectangle, ellipse };
+
+/// A frame whose work the GPU may not have done yet.
+struct PendingFrame {
+  std::uint64_t number, ticket;
+  FrameTimes times;
+  bool reported;                        // the processor need not be told when the work is done
+  GstBuffer* held = nullptr;            // the outgoing buffer, if it waits in this element; it is in FilterState::held
+  std::unique_ptr<FrameBuffer> mapped;  // the mapping of that buffer, while a copy writes it
+};
+
+/// A frame that waits in the element until the GPU has done its work (async-depth).
+struct HeldFrame {
+  GstBuffer* buffer;
+  Deadline::Clock::time_point arrived;
+};
+
+struct FilterState {
+  explicit FilterState(GstElement* element) : host(element) {}
+
+  ElementBackend host;
+  SettingsOf<FilterSettings> settings;  // under the object lock
+  // Set by any thread, under the object lock together with a commit; cleared by the streaming thread:
+  std::atomic<bool> changed{false};     // settings were committed since the last plan was made
+  std::atomic<bool> sends_data{false};  // whether `data` is set, for any thread
+
+  /// Locked by the thread that uses the members below: the streaming thread (except while it pushes frames and events),
+  /// the poller, or the thread of the deadline. The deadline itself is for the streaming thread,
+  /// and for the thread that stops the element.
+  std::recursive_mutex processing;
+  GstVideoInfo video;
+  std::unique_ptr<GstCaps, void (*)(GstCaps*)> data{nullptr, gst_caps_unref};  // caps of the output, if it is not video
+  bool same_memory = false;                                                    // both sides use the same kind of memory
+  bool to_device = false;                                                      // output frames are in CUDA memory
+  bool has_worked = false;                                                     // a plan was made since start
+  std::unique_ptr<Processor> processor;
+  std::shared_ptr<void> kept;  // data that processors share until the element stops
+  FilterSettings in_use;       // the settings of the base class when `processor` was made
+  std::string advice;          // the advice of the plan in use
+  Status renewed;              // the result of making a plan for the frame that is being processed
+  guint dropped = 0;           // the last frames that were dropped, because they did not fit their caps
+  bool fitted_one = false;     // a frame fitted its caps since the start
+  std::string misfit;          // why the last one was dropped
+  Staging input_staging, output_staging;
+  std::uint64_t frames = 0;  // that were submitted
+  std::deque<PendingFrame> pending;
+  std::optional<Polled> reporter;  // reports frames if no frame follows; made when the first frame goes on early
+
+  // The region (video_filter_regions.cpp):
+  Region own_shapes;             // of the property regions; without a mode
+  std::string unused, left_out;  // the warnings about settings of the region that have no effect, and about shapes
+  std::set<std::string> fitted;  // see ShapeFitting
+
+  // Frames that wait in this element (async-depth):
+  std::deque<HeldFrame> held;            // the oldest first
+  std::optional<Deadline> deadline;      // for the oldest one of a live stream; made when the first one waits
+  bool holds_last = false;               // the frame that was just processed is to wait
+  bool skipped = false;                  // the last frame was not processed
+  bool at_discont = false;               // the base class marks the next frame that it pushes as a discontinuity
+  std::atomic<bool> live{false};         // frames come in real time, and may stop coming
+  bool in_time = false;                  // frames may wait: they arrive at a known rate, or nobody plays them live
+  std::atomic<GstClockTime> latency{0};  // of the waiting; for any thread
+
+  void reset_staging() {
+    input_staging.reset();
+    output_staging.reset();
+  }
+};
+
+namespace video_filter {
+
+inline FilterState& state_of(gpointer object) { return *as_filter(object)->state; }
+inline GstCudaVisionFilterClass* class_of(gpointer object) { return as_filter_class(G_OBJECT_GET_CLASS(object)); }
+/// GstBaseTransform's own functions.
+GstBaseTransformClass* base_class();
+
+/// Makes a plan from the committed settings. If frames have flowed before, settings that cannot work are reported and
+/// replaced by the last ones that did.
+Status renew_plan(GstCudaVisionFilter* self);
+/// Waits until the GPU has done all work, and posts an error if some of it failed.
+void finish_work(GstCudaVisionFilter* self);
+/// Tells the processor, if there is one, that a run of frames ends.
+void interrupt(GstCudaVisionFilter* self, Interruption why);
+
+// video_filter_reports.cpp
+/// Calls the processor's finished() for a frame.
+void report(GstCudaVisionFilter* self, GstBuffer* outbuf, std::uint64_t number, const FrameTimes& times);
+/// Adds a frame to the pending ones. It is reported when its work is done.
+void add_pending(GstCudaVisionFilter* self, PendingFrame frame);
+/// Waits until at most `most_left` frames are pending, and reports the others. Errors: resource, if the GPU failed;
+/// then no frame is left, neither pending nor held.
+Status complete_until(GstCudaVisionFilter* self, std::size_t most_left);
+
+// video_filter_held.cpp
+/// Frames of the current plan that wait in this element; 0: frames go on as soon as they can.
+guint depth_of(GstCudaVisionFilter* self);
+/// Pushes all frames that wait in this element. For the streaming thread, not to be called while `processing` is held.
+GstFlowReturn push_held(GstCudaVisionFilter* self);
+void drop_held(FilterState& state);
+/// Finds out whether and how long frames can wait in this element, from the caps in use.
+void check_times(GstCudaVisionFilter* self);
+/// Posts a message if the latency of this element has changed.
+void update_latency(GstCudaVisionFilter* self);
+/// Adds the latency of this element to an answered query, which also says whether upstream is live.
+void add_latency(FilterState& state, GstQuery* query);
+GstFlowReturn generate_output(GstBaseTransform* trans, GstBuffer** outbuf);
+
+// video_filter_caps.cpp
+gboolean query(GstBaseTransform* trans, GstPadDirection direction, GstQuery* query);
+GstCaps* transform_caps(GstBaseTransform* trans, GstPadDirection direction, GstCaps* caps, GstCaps* filter);
+GstCaps* fixate_caps(GstBaseTransform* trans, GstPadDirection direction, GstCaps* caps, GstCaps* othercaps);
+gboolean set_caps(GstBaseTransform* trans, GstCaps* incaps, GstCaps* outcaps);
+gboolean get_unit_size(GstBaseTransform* trans, GstCaps* caps, gsize* size);
+
+// video_filter_allocation.cpp
+gboolean propose_allocation(GstBaseTransform* trans, GstQuery* decide_query, GstQuery* query);
+gboolean decide_allocation(GstBaseTransform* trans, GstQuery* query);
+GstFlowReturn prepare_output_buffer(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer** outbuf);
+
+// video_filter_frames.cpp
+gboolean sink_event(GstBaseTransform* trans, GstEvent* event);
+void before_transform(GstBaseTransform* trans, GstBuffer* buffer);
+GstFlowReturn transform(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* outbuf);
+GstFlowReturn transform_ip(GstBaseTransform* trans, GstBuffer* buffer);
+
+// video_filter_regions.cpp
+gboolean transform_meta(GstBaseTransform* trans, GstBuffer* outbuf, GstMeta* meta, GstBuffer* inbuf);
+gboolean copy_metadata(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* outbuf);
+/// The part of a frame to process, by the settings in use.
+Region region_of(const FilterState& state, GstBuffer* buffer);
+/// The shapes of the property regions in a frame; none with region=frame. `left_out` becomes a warning about those that
+/// have no effect since the size changed. Errors: settings, if a polygon leaves the frame; with `closed` also if a
+/// shape has no effect, because something that should be hidden would show.
+Result<Region> own_shapes(const FilterSettings& settings, const GstVideoInfo& video, bool closed,
+                          std::set<std::string>& fitted, std::string& left_out);
+/// Checks what does not depend on the frame in the property regions. Errors: settings.
+Status check_shapes(const FilterSettings& settings);
+/// A sentence about settings of the region that have no effect; else empty.
+std::string unused_shapes(const FilterSettings& settings);
+
+}  // namespace video_filter
+}  // namespace cudavision

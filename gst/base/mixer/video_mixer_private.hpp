@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The parts of GstCudaVisionMixer, shared by the files video_mixer*.cpp only.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "gst/base/mixer/video_mixer.hpp"
+#include "gst/base/transfer.hpp"
+
+namespace cudavision {
+
+/// An output frame that waits in the element until the GPU has done its work (async-depth).
+struct HeldPicture {
+  GstBuffer* buffer;
+  std::uint64_t ticket;
+  std::unique_ptr<FrameBuffer> mapped;  // while a copy writes the buffer
+};
+
+struct MixerState {
+  explicit MixerState(GstElement* element) : host(element) {}
+
+  ElementBackend host;
+  std::atomic<bool> some_flushed{false};  // `flushed` of a pad may be set
+  // Under the object lock of the element:
+  std::set<guint> requested;  // the numbers of the pads that are being added
+  guint next_number = 0;      // that the next pad gets if no name is asked for
+  // For the streaming thread only:
+  std::unique_ptr<blend::Blend> plan;  // for the negotiated output
+  Staging output_staging;
+  std::string advice;                      // of the last frame
+  bool to_device = false;                  // output frames are in CUDA memory
+  bool timeout = false;                    // the next frame is composed without the pads that are late
+  bool collected = false;                  // this call of aggregate() has collected a frame of each pad
+  std::deque<HeldPicture> held;            // the oldest first
+  HeldPicture last{};                      // the frame that was just composed, if it must wait; else without a buffer
+  guint depth = 0;                         // frames that wait, as the latency says
+  std::atomic<GstClockTime> held_time{0};  // the latency that these frames add
+};
+
+struct MixerPadState {
+  // For the streaming thread only:
+  Staging staging;
+  GstBuffer* uploaded = nullptr;  // the frame that `staging` holds a copy of; not copied again while it is shown
+  guint misfits = 0;              // the last frames, which did not fit their caps
+  std::pair<GstBuffer*, GstClockTime> misfit{nullptr, 0};  // the last one of them and its time, to know it again
+  bool new_caps = false;  // more caps came after the first ones; the base class may not have applied them yet
+  // Set by the upstream thread: the streaming thread must drop the frame that is shown.
+  std::atomic<bool> flushed{false};
+  // For the upstream thread only:
+  bool endless = false;      // the last frame ended beyond the largest time
+  bool after_flush = false;  // no segment came since the last flush
+  // Under the pad's object lock:
+  Rect place, crop;                // where the last frame was shown, and which part of it
+  GstCaps* queued_caps = nullptr;  // the newest caps, if the streaming thread has not handled them
+
+  MixerPadState() = default;
+  ~MixerPadState() { gst_clear_caps(&queued_caps); }
+  MixerPadState(const MixerPadState&) = delete;
+  MixerPadState& operator=(const MixerPadState&) = delete;
+
+  void show(GstCudaVisionMixerPad* pad, const Rect& where, const Rect& what) {
+    ObjectLock lock(pad);
+    place = where;
+    crop = what;
+  }
+  void forget_uploaded() { gst_clear_buffer(&uploaded); }
+};
+
+namespace video_mixer {
+
+inline MixerState& state_of(gpointer object) { return *as_mixer(object)->state; }
+inline GstCudaVisionMixerClass* class_of(gpointer object) { return as_mixer_class(G_OBJECT_GET_CLASS(object)); }
+/// GstVideoAggregator's own functions.
+GstAggregatorClass* base_class();
+GstAggregatorPadClass* base_pad_class();
+
+struct Unref {
+  void operator()(gpointer object) const { gst_object_unref(object); }
+};
+using HeldObject = std::unique_ptr<GstObject, Unref>;
+
+/// The sink pads, the lowest first. They stay alive as long as this object. For the streaming thread.
+class Inputs {
+ public:
+  explicit Inputs(GstCudaVisionMixer* self) : Inputs(self, ObjectLock(self)) {}
+  const std::vector<MixerInput>& list() const { return list_; }
+
+ protected:
+  Inputs(GstCudaVisionMixer* self, const ObjectLock& lock);
+
+ private:
+  std::vector<HeldObject> held_;
+  std::vector<MixerInput> list_;
+};
+
+/// The sink pads with all settings, of one moment.
+class Snapshot : public Inputs {
+ public:
+  explicit Snapshot(GstCudaVisionMixer* self) : Snapshot(self, ObjectLock(self)) {}
+  const MixerSettings& settings() const { return *settings_; }
+
+ private:
+  Snapshot(GstCudaVisionMixer* self, const ObjectLock& lock)
+      : Inputs(self, lock), settings_(class_of(self)->settings(self, list())) {}
+
+  const std::unique_ptr<MixerSettings> settings_;
+};
+
+/// The frame that a pad shows now, or nullptr.
+GstBuffer* frame_of(const MixerInput& input);
+/// Whether a GstVideoInfo was read from caps.
+bool is_set(const GstVideoInfo& video);
+inline bool has_alpha(const GstVideoInfo& video) { return GST_VIDEO_INFO_HAS_ALPHA(&video); }
+
+/// Makes the plan for the negotiated output.
+Status make_plan(GstCudaVisionMixer* self, const GstVideoInfo& output);
+/// Frees everything that belongs to the CUDA context.
+void drop_device_state(GstCudaVisionMixer* self);
+
+// compositor_division.cpp
+
+/// How GStreamer's compositor divides by 255 on this machine: as its ORC library does, or to the nearest without ORC.
+blend::Division compositor_division();
+
+// video_mixer_caps.cpp
+gboolean sink_query(GstAggregator* agg, GstAggregatorPad* pad, GstQuery* query);
+gboolean sink_query_pre_queue(GstAggregator* agg, GstAggregatorPad* pad, GstQuery* query);
+gboolean src_query(GstAggregator* agg, GstQuery* query);
+GstCaps* update_caps(GstVideoAggregator* vagg, GstCaps* caps);
+GstCaps* fixate_src_caps(GstAggregator* agg, GstCaps* caps);
+gboolean negotiated_src_caps(GstAggregator* agg, GstCaps* caps);
+
+// video_mixer_events.cpp
+GstFlowReturn sink_event_pre_queue(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event);
+gboolean sink_event(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event);
+gboolean src_event(GstAggregator* agg, GstEvent* event);
+
+// video_mixer_allocation.cpp
+/// Answers an allocation query. For any thread.
+bool propose_allocation(const ElementBackend& host, GstQuery* query);
+gboolean decide_allocation(GstAggregator* agg, GstQuery* query);
+GstFlowReturn create_output_buffer(GstVideoAggregator* vagg, GstBuffer** buffer);
+
+// video_mixer_frames.cpp
+blend::Color color_of(const GstVideoInfo& video);
+gboolean prepare_frame(GstVideoAggregatorPad* pad, GstVideoAggregator* vagg, GstBuffer* buffer, GstVideoFrame* frame);
+void clean_frame(GstVideoAggregatorPad* pad, GstVideoAggregator* vagg, GstVideoFrame* frame);
+GstFlowReturn aggregate(GstAggregator* agg, gboolean timeout);
+GstFlowReturn aggregate_frames(GstVideoAggregator* vagg, GstBuffer* outbuf);
+GstFlowReturn flush_pad(GstAggregatorPad* pad, GstAggregator* agg);
+
+// video_mixer_held.cpp
+GstFlowReturn finish_buffer(GstAggregator* agg, GstBuffer* buffer);
+/// Pushes all frames that wait in the element.
+GstFlowReturn push_held(GstAggregator* agg);
+void drop_held(MixerState& state);
+GstFlowReturn flush(GstAggregator* agg);
+GstClockTime get_next_time(GstAggregator* agg);
+/// Frames of the negotiated output that may wait in the element.
+guint depth_of(GstCudaVisionMixer* self);
+/// Tells the base class how long frames stay in this element.
+void update_latency(GstCudaVisionMixer* self);
+
+}  // namespace video_mixer
+}  // namespace cudavision
