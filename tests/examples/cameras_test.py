@@ -153,7 +153,8 @@ class Snapshots(Case):
     def test_a_report(self):
         camera = self.camera()
         subprocess.run([*REPORT, f"--clip={camera.uri('/snapshot#every=0.1')}", f"--out={self.folder}",
-                        "--seconds=0.5"], check=True, timeout=HANGS, stdout=subprocess.DEVNULL)
+                        "--seconds=3"], check=True, timeout=HANGS, stdout=subprocess.DEVNULL)
+        # 30 pictures, or fewer on a busy machine, and a line of titles.
         self.assertGreaterEqual(len((self.folder / "frames.csv").read_text().splitlines()), 4)
 
     def test_passwords(self):
