@@ -43,9 +43,8 @@ Gst.init(None)
 def formats_of(element):
     """The formats in system memory that the element's pads list: those that this GStreamer has."""
     template = Gst.ElementFactory.find(element).get_static_pad_templates()[0]
-    caps = template.get_caps()
-    system = next(i for i in range(caps.get_size()) if not caps.get_features(i).contains("memory:CUDAMemory"))
-    return re.search(r"format=\(string\){ ([^}]*) }", caps.get_structure(system).to_string()).group(1).split(", ")
+    system = next(part for part in template.get_caps().to_string().split(";") if "memory:CUDAMemory" not in part)
+    return re.search(r"format=\(string\){ ([^}]*) }", system).group(1).split(", ")
 
 
 FORMATS = formats_of("cudagaussian")
