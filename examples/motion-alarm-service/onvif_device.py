@@ -16,7 +16,7 @@ import time
 import onvif_messages as messages
 import pull_points
 import uris
-from common import Failure, Gst
+from common import Failure, Gst, size_of_caps
 from listeners import Listener
 from soapbar import NS, SecurityValidationError, SoapEnvelope, SoapFault, SoapVersion, UsernameTokenValidator
 from soapbar.core.envelope import build_wsa_response_headers
@@ -165,7 +165,7 @@ class Device:
     def facts(self):
         """Values of answers."""
         caps = self.camera.sink.get_static_pad("sink").get_current_caps() if self.camera.sink else None
-        size = [caps.get_structure(0).get_value(name) for name in ("width", "height")] if caps else UNKNOWN_SIZE
+        size = size_of_caps(caps) if caps else UNKNOWN_SIZE
         return {
             "now": pull_points.now(),
             "most": pull_points.MOST,
