@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// 16 bytes of a row in registers, and bytes as numbers: for the kernels of two pictures.
+// Code for the kernels of two pictures: 16 bytes of a row in registers, and bytes as numbers.
 #pragma once
 
 #include "kernels/blend/arithmetic.hpp"
