@@ -30,7 +30,7 @@ using cuda::opaque_register;
 namespace {
 
 /// Bytes `2·pair` and `2·pair + 1` of channel c of a quad as it is stored, as halves. A byte with zero bits above it is
-/// a subnormal number, byte · 2^-24, which the matrix units multiply exactly; the scale of the sums makes up for the
+/// a subnormal number, byte · 2^-24, which the matrix units multiply exactly; the scale of the sums compensates for the
 /// factor (subnormal_bits).
 template <int C>
 __device__ __forceinline__ std::uint32_t halves_of(const std::uint32_t (&words)[C], int c, int pair) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The source rows of a tile in shared memory, for cuda_matrix_tile.cu: bytes as in the frame, copied in units of 16
-// while the block works on the tile before it.
+// while the block works on the previous tile.
 //
 //   columns of a row      0          first                           last        end
 //                         | sides    | bytes of the row of the frame | sides     |
@@ -48,7 +48,7 @@ template <int C>
 struct TileRows {
   const MatrixJob& job;
   int begin, lead, pitch, rows;
-  int first, last, end;  ///< columns, see above
+  int first, last, end;  ///< columns, see the drawing above
 
   /// Windows begin at pixel x, a multiple of 4, and take `halves` half steps. No result needs pixels from `limit` on.
   __device__ __forceinline__ TileRows(const MatrixJob& job, int x, int halves, int rows, int limit)
@@ -112,8 +112,8 @@ struct TileRows {
   }
 
  private:
-  /// Gives each thread a unit of a row of `count` units, and rows: calls f(unit, first row, distance of rows). If there
-  /// are more units than threads, some threads get several units.
+  /// Divides rows of `count` units among the threads: calls f(unit, first row, distance between rows) for each thread.
+  /// If there are more units than threads, some threads get several units.
   template <typename F>
   __device__ __forceinline__ static void for_each(int count, F&& f) {
     const int threads = blockDim.x;

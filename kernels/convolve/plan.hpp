@@ -17,14 +17,15 @@ namespace cudavision::convolve {
 ///   output = saturate(rint(v + after[r])).
 struct Plan {
   Geometry geometry;
-  int width = 1, height = 1;       ///< of the kernel
+  int width = 1, height = 1;       ///< width and height of the kernel
   int anchor_x = 0, anchor_y = 0;  ///< the window of pixel x is [x − anchor_x, x − anchor_x + width)
   std::vector<double> weights;     ///< row-major, already flipped
   std::vector<double> vertical;    ///< gradient: the second kernel, of the same size; else empty
   /// Rank 1: weights[y][x] = column[y]·row[x]; empty for other kernels and for gradients.
   std::vector<double> row, column;
-  bool wide = false;  ///< sum in float64: float32 holds the sums neither exactly (integers) nor within the tolerance
-  double scale = 1;   ///< 1 / divisor
+  bool wide =
+      false;  ///< sum in float64, because float32 holds the sums neither exactly (integers) nor within the tolerance
+  double scale = 1;                         ///< 1 / divisor
   std::array<double, role_count> before{};  ///< added after scaling, before the absolute value
   std::array<double, role_count> after{};   ///< added last
   bool absolute = false;
@@ -34,7 +35,7 @@ struct Plan {
 
   bool gradient() const { return !vertical.empty(); }
   bool separable() const { return !row.empty(); }
-  /// Whether pixels whose window leaves the frame are not computed but filled or copied.
+  /// Whether pixels whose window leaves the frame are filled or copied instead of computed.
   bool skips_edges() const { return !extrapolates(border); }
 };
 
