@@ -9,7 +9,7 @@
 // once. Apart, summing is some tiles ahead of writing. The samples of a tile are still in L2 when it is written, and
 // the sums that a block waits for are (nearly) ready. So blocks of large frames wait less. A block waits only for
 // blocks with smaller numbers. The device starts blocks in the order of their numbers;
-// the scans of CUB assume this, too.
+// the scans of CUB also assume this.
 #include <algorithm>
 
 #include "kernels/cuda/overlap.hpp"
