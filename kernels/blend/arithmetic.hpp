@@ -88,7 +88,7 @@ CUDAVISION_HOST_DEVICE inline float key_weight(const Layer& layer, const float* 
 
 // ---- Operators ------------------------------------------------------------------------------------------------------
 
-/// Whether an operator computes each of R', G' and B' by operate(); the others blend samples of the output's format.
+/// Whether an operator computes R', G' and B' by operate(). Other operators blend samples of the output's format.
 CUDAVISION_HOST_DEVICE constexpr bool operates_on_rgb(Operator op) {
   return op >= Operator::subtract && op <= Operator::max;
 }

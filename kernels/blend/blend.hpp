@@ -33,7 +33,7 @@ struct Color {
 
 /// How GStreamer's compositor divides by 255 in 8-bit formats with alpha. It depends on the version of the ORC library.
 enum class Division : std::uint8_t {
-  nearest,  ///< to the nearest integer: ORC before 0.4.39
+  nearest,  ///< rounded to the nearest integer: ORC before 0.4.39
   down,     ///< rounded down: ORC 0.4.39 and newer
 };
 
@@ -51,7 +51,7 @@ struct Key {
   double softness = 0;  ///< 0–255: from tolerance to tolerance + softness the pad fades in
 };
 
-/// One picture and how it is placed and blended.
+/// One picture, its place, and how it is blended.
 struct Pad {
   Image src;
   Color color;
@@ -144,9 +144,9 @@ class Blend {
   Blend& operator=(const Blend&) = delete;
 
   /// Writes every sample of `dst`, which has the plan's geometry. Exception: the byte at the end of packed 4:2:2 rows
-  /// of odd width belongs to no pixel. `pads`: the lowest first. All pictures lie in the backend's memory;
-  /// `dst` overlaps no source. Does not wait for CUDA. Errors: settings (a pad's parameters; more than 64 pads),
-  /// resource (out of memory, or a launch fails).
+  /// of odd width belongs to no pixel. `pads`: from the lowest to the highest. All pictures lie in the backend's
+  /// memory; `dst` overlaps no source. Does not wait for CUDA. Errors: settings (a pad's parameters; more than 64
+  /// pads), resource (out of memory, or a launch fails).
   virtual Status submit(const Image& dst, const Background& background, const std::vector<Pad>& pads, Queue queue) = 0;
 
  protected:

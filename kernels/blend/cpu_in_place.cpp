@@ -46,8 +46,8 @@ CUDAVISION_WIDE void copy_samples(const Patch& patch, std::uint16_t max) {
   });
 }
 
-/// Computes results that are fractions, and rounds them when they are stored. The arithmetic is that of lay_pixel(), so
-/// tiles composed in place equal other tiles.
+/// Computes results that are fractions, and rounds them when they are stored. It uses the arithmetic of
+/// lay_pixel(), so tiles composed in place equal other tiles.
 template <typename T>
 void mix_rounded(const Patch& patch, float weight, T max) {
   patch.each_row([&](auto* above, auto* below, auto* to, int bytes) {

@@ -17,7 +17,7 @@ InPlace find_in_place(const FormatInfo& format, const Target& target, const Laye
 bool copies_samples(const Target& target, const Layer& layer);
 
 /// Lays `part`, a visible part of a layer, over the output, or over the samples of `base` if it is not nullptr.
-/// `chroma`: lay the subsampled planes, too.
+/// `chroma`: also lays the subsampled planes.
 void lay_in_place(const FormatInfo& format, const Target& target, const Layer& layer, const Layer* base,
                   const Rect& part, bool chroma);
 

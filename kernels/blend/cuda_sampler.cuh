@@ -4,8 +4,8 @@
 //
 //   Linear   two units in each of two rows        a b        a thread keeps Across for its columns, and gets Down for
 //                                                 c d        each row
-//   Area     `count` rows, the first and the      f m m l    f, l: weights of their own; m: one weight for all between
-//            last with weights of their own       f m m l
+//   Area     `count` rows, the first and the      f m m l    f, l: their own weights; m: one weight for all between
+//            last with their own weights          f m m l
 //   Box      the same if all weights are equal    m m m m    integers, so that no sample needs a conversion; 2 × 2 also
 //                                                            for Linear
 //

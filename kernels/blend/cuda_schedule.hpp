@@ -24,8 +24,8 @@ TileGrid tile_grid(int width, int height, int most_strips = tuning.most_strips);
 TileGrid direct_tile_grid(int width, int height,
                           int wanted_blocks = tuning.wanted_direct_blocks);  ///< the grid of compose_direct_tiles
 
-/// compose_direct_tiles composes the tiles whose layers can all be laid over bytes. compose_tiles composes the others.
-/// `across` is 0 if a kernel has no work. Each tile of compose_tiles lies in one of compose_direct_tiles.
+/// compose_direct_tiles composes the tiles whose layers can all be laid over bytes. compose_tiles composes the other
+/// tiles. `across` is 0 if a kernel has no work. Each tile of compose_tiles lies in one of compose_direct_tiles.
 struct ComposeLaunch {
   TileGrid pixels, direct;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Private: what a backend computes, and the two backends. resolve.cpp turns the public parameters of each frame into
-// one Target and a list of Layers; a Composer computes them. Device code reads these structs as kernel parameters.
+// Private: the parameters that a backend computes, and the two backends. resolve.cpp turns the public parameters of
+// each frame into one Target and a list of Layers; a Composer computes them. Device code reads these structs as kernel
+// parameters.
 #pragma once
 
 #include <cstddef>
@@ -120,7 +121,7 @@ struct Target {
   bool gray, alpha;
   float max, per_max;       ///< the largest sample, and 1 / max
   Matrix to_rgb, from_rgb;  ///< matrices between samples and R'G'B' of 0–1
-  /// Checker: the color of every other square; equal to background if there is no checker.
+  /// Checker: the color of every second square; equal to background without a checker.
   float background[4], checker[4];
 };
 
@@ -132,7 +133,7 @@ Channel whole_plane(const FormatInfo& format, const ChannelSet& set, const Chann
 Target make_target(const Geometry& geometry, const ColorCoding& out);
 /// Fills the fields that change with each frame: addresses and background.
 void set_frame(const Image& dst, const ColorCoding& out, const Background& background, Target& target);
-/// Resolves a valid pad whose picture lies at `src`. False: the pad is not visible.
+/// Resolves a valid pad whose picture lies at `src`. Returns false if the pad is not visible.
 bool resolve(const Pad& pad, const Image& src, const ColorCoding& out, const Target& target, Division division,
              Layer& layer);
 

@@ -41,7 +41,7 @@ struct Params {
   int kernel_width = 0, kernel_height = 0;
   /// 0: the divisor of the preset. Preset::custom uses the sum of the weights, or 1 if the sum is 0.
   double divisor = 0;
-  double bias = 0;                   ///< in sample values, added after the division; not for chroma
+  double bias = 0;                   ///< added after the division, in sample values; not for chroma
   bool absolute = false;             ///< absolute value before saturating
   int anchor_x = -1, anchor_y = -1;  ///< the weight that lies on the output pixel; −1: the middle (side / 2)
   bool flip = false;                 ///< false: correlation; true: mathematical convolution

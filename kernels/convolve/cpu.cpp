@@ -47,7 +47,7 @@ class CpuConvolve final : public cpu::CpuFilter {
   }
 
  private:
-  /// With Border::fill and Border::copy, no result depends on pixels beyond the frame, so any extrapolation will do.
+  /// With Border::fill and Border::copy, no result depends on pixels beyond the frame, so any extrapolation is valid.
   static Border extrapolation(Border border) { return extrapolates(border) ? border : Border::replicate; }
 
   /// Whether float32 holds all intermediate values: integers exactly, other values with three bits after the point.

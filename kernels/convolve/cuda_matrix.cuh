@@ -14,8 +14,8 @@
 //
 // Lane 4·g + t of a warp holds the results 2t and 2t + 1 of the segments g and g + 8 (see kernels/cuda/mma.cuh), so it
 // stores pairs of pixels, 64 apart. Half precision holds 8-bit samples exactly. A weight is one number (11 bits) if
-// that is exact or near enough, else the sum of two numbers (22 bits). Products are exact; sums are float32. A matrix
-// never mixes rows, so lanes exchange no data.
+// that is exact or accurate enough, otherwise the sum of two numbers (22 bits). Products are exact; sums are float32. A
+// matrix never mixes rows, so lanes exchange no data.
 #pragma once
 
 #include "kernels/convolve/cuda_results.cuh"

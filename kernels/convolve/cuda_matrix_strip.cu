@@ -66,7 +66,7 @@ struct Strip {
       third;            ///< __byte_perm selectors of two pixels: the first two of these channels; the third channel
   std::uint32_t merge;  ///< __byte_perm selector of three results and a pixel of the input, see Units
 
-  /// `skips_first`: plain steps of four channels compute the last three, else the first three.
+  /// `skips_first`: plain steps of four channels compute the last three, otherwise the first three.
   __device__ __forceinline__ Strip(const MatrixStripParams& p, const MatrixJob& job, bool skips_first) : sums{} {
     // opaque_register() turns this into a load from memory. Constant memory serves parameters indexed by lane
     // one lane at a time.
@@ -98,8 +98,8 @@ struct Strip {
   }
 
   /// Adds a row of samples, and writes the row of results that it completes. `to`: the lane's first pair of results.
-  /// Plain: all channels are filtered, or three neighbouring ones of four, which become the first three of the results.
-  /// There are no absolute values.
+  /// Plain: all channels are filtered, or three neighbouring channels of four, which become the first three of the
+  /// results. There are no absolute values.
   template <bool Plain>
   __device__ __forceinline__ void step(const std::uint32_t (&words)[2][C], unsigned char* to) {
     constexpr int channels = Plain && C == 4 ? 3 : C;

@@ -78,7 +78,7 @@ struct Picker {
 /// twice: as pairs that begin at even and at odd weights.
 struct Weights {
   const std::uint32_t* words;
-  int height, row, parity;  ///< row: words of a row; parity: words from the even pairs to the odd ones
+  int height, row, parity;  ///< row: words of a row; parity: words from the even pairs to the odd pairs
 
   __device__ __forceinline__ int part() const { return 2 * parity; }
   /// The pair of weights of the first row for sample `at` of the window.

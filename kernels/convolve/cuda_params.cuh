@@ -21,7 +21,7 @@ struct Job {
   int first_block = 0;
   Rect whole;          ///< pixels outside become the border value or keep the input (Border::fill, Border::copy)
   Acc scale = 1;       ///< factor of the sums; 0 makes the chroma of a gradient neutral
-  Acc before[4] = {};  ///< by channel, see Plan; includes Plan::after
+  Acc before[4] = {};  ///< [channel], see Plan; includes Plan::after
   Acc after[4] = {};   ///< all 0, because channels with a Plan::after (chroma, gradients) have no absolute values
   bool absolute = false;
 };
@@ -80,7 +80,7 @@ struct MatrixParams {
 // driver copies the parameters at each launch. So the strips, which have small kernels,
 // use parameters of a quarter of the size.
 struct MatrixStripParams : MatrixParams {
-  uint2 fragments[2][7][32];  ///< by part, row of weights, lane
+  uint2 fragments[2][7][32];  ///< [part][row of weights][lane]
 };
 struct MatrixTileParams : MatrixParams {
   int buffers = 1;                                ///< see Schedule

@@ -94,7 +94,7 @@ struct RowRing {
   const unsigned char* source;  ///< byte `begin` of row 0
   long long source_pitch;
 
-  /// A block whose first pixel is at byte `byte`, a multiple of 16. Rows from y on, to limit − 1.
+  /// A block that needs rows y to limit − 1. Its first pixel is at byte `byte`, a multiple of 16.
   __device__ __forceinline__ RowRing(const MatrixJob& job, int byte, int y, int limit, unsigned char* memory)
       : job(job), memory(memory), map(reinterpret_cast<int*>(memory + Layout::map)), limit(limit) {
     const SetView& view = job.view;

@@ -17,7 +17,7 @@ enum class Family {
   matrix_strip,  ///< 8-bit samples, kernels up to 7 × 7: weights stay in registers
   matrix_tile,   ///< 8-bit samples, larger kernels
   two_pass,      ///< kernels of rank 1: rows, then columns
-  direct,        ///< everything else
+  direct,        ///< all other kernels
 };
 /// How kernels of Family::small compute sums.
 enum class Small { direct, rows_then_columns, gradient };

@@ -61,10 +61,10 @@ struct TileRows {
     end = max(min(pitch, limit * C - begin), last);
   }
   __device__ __forceinline__ int bytes() const { return rows * pitch; }
-  /// With Border::fill and Border::copy, results whose windows leave the frame are replaced, so any samples will do.
+  /// With Border::fill and Border::copy, results whose windows leave the frame are replaced, so any samples are valid.
   __device__ __forceinline__ bool has_sides() const { return first + end - last > 0 && extrapolates(job.view.border); }
 
-  /// Begins to copy the tile whose first row is row y of the frame.
+  /// Starts copying the tile whose first row is row y of the frame.
   __device__ __forceinline__ void copy(unsigned char* tile, int y) const {
     const SetView& view = job.view;
     for_each(pitch / 16, [&](int unit, int first_row, int step) {
@@ -83,7 +83,7 @@ struct TileRows {
     });
   }
 
-  /// Fills the sides of that tile: whole pixels of four channels, else single bytes.
+  /// Fills the sides of that tile: whole pixels if there are four channels, otherwise single bytes.
   __device__ __forceinline__ void fill_sides(unsigned char* tile, int y) const {
     constexpr int size = C == 4 ? 4 : 1;
     using Unit = std::conditional_t<size == 4, std::uint32_t, std::uint8_t>;

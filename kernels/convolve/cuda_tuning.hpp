@@ -70,7 +70,7 @@ struct Tuning {
   /// Most warps of a block. Fewer are used where their tile does not fit into shared memory. An earlier version, 15 ×
   /// 15: RGBA 376 µs with 8, 413 µs with 4.
   int matrix_tile_warps = 8;  // sweep: 4 8
-  /// Rows of results of a warp in a tile, for 1 and for more channels: what 128 registers hold. Not measured.
+  /// Rows of results of a warp in a tile, for 1 and for more channels: as many as 128 registers hold. Not measured.
   int matrix_tile_rows_1 = 8;     // sweep: 4 8
   int matrix_tile_rows_more = 4;  // sweep: 2 4
   /// Most tiles that a block goes down. 15 × 15: 98.4 µs with 1, 94.4 with 2, 93.0 with 4; RGBA 302, 292 and 294 µs. 31

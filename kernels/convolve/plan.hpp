@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Private: what a backend computes, and the two backends.
+// Private: the parameters that a backend computes, and the two backends.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ struct Plan {
   int width = 1, height = 1;       ///< width and height of the kernel
   int anchor_x = 0, anchor_y = 0;  ///< the window of pixel x is [x − anchor_x, x − anchor_x + width)
   std::vector<double> weights;     ///< row-major, already flipped
-  std::vector<double> vertical;    ///< gradient: the second kernel, of the same size; else empty
+  std::vector<double> vertical;    ///< gradient: the second kernel, of the same size; otherwise empty
   /// Rank 1: weights[y][x] = column[y]·row[x]; empty for other kernels and for gradients.
   std::vector<double> row, column;
   bool wide =

@@ -52,7 +52,7 @@ SampleRules sample_rules(const FormatInfo& format, bool identity_x, bool identit
   rules.most = (uint32_t(format.max_value()) << format.shift) * 0x10001u;
   if (bytes || rules.most == rules.mask) rules.most = ~0u;
   rules.out = bytes ? (identity_y ? 0x51 : 0x62) : (identity_y ? 0x5410 : 0x6521);
-  // The sum is the sample: its two upper bytes are 0 and become the lower ones.
+  // The sum is the sample. Its two upper bytes are 0 and become the lower bytes.
   rules.low = identity_x ? 0x7362 : 0x5140;
   rules.high = identity_x ? 0x5140 : 0x7362;
   rules.rounding = bytes ? 1u << (identity_y ? 7 : 15) : 1u << (format.shift + (identity_y ? 7 : 15));

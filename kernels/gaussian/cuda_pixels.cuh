@@ -37,9 +37,9 @@ struct Pixels {
   uint32_t ring[GY][Channels][2][2];
   const uint2* down;           ///< the lane's words of the matrix down, as in Samples
   int start[4];                ///< initial values of the first sum of a result
-  uint32_t pack;               ///< __byte_perm selectors: of row sums,
-  uint32_t first, second;      ///< of the channels computed first and second, and of the others, from two pixels,
-  uint32_t pair, last, whole;  ///< of results: two channels, the last two, a pixel
+  uint32_t pack;               ///< __byte_perm selectors. pack: row sums
+  uint32_t first, second;      ///< channels computed first and second, and the other channels, from two pixels
+  uint32_t pair, last, whole;  ///< results: two channels, the last two channels, a pixel
 
   __device__ __forceinline__ Pixels(const SetJob& job, const Bands<T>& bands, uint2* fragments, int lane)
       : ring{}, down(fragments + lane) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Who computes what: the numbers of strips, segments and blocks, and the kernel for a radius.
+// The division of work: numbers of strips, segments and blocks, and the kernel for a radius.
 // Plain C++, tested without a GPU.
 //
 //   row of a channel set:  | strip 0 | strip 1 | strip 2 | …  64 bytes each; the first begins at a multiple of 32 bytes

@@ -36,7 +36,7 @@ Status validate(const Params& params);
 
 /// Makes a filter that blurs every plane, in OpenCV's fixed-point arithmetic: weights have 8 fractional bits (8-bit
 /// formats) or 16 (deeper formats) and sum to one; the first pass is not rounded; the result is (Σ + ½) >> 16 or 32.
-/// Results of 8-bit planes equal those of cv::GaussianBlur bit for bit. A plane that is subsampled by s (1 or 2) along
+/// 8-bit planes equal the result of cv::GaussianBlur bit for bit. A plane that is subsampled by s (1 or 2) along
 /// an axis uses sigma / s and 2·ceil(radius / s) + 1 taps along this axis.
 /// Source: OpenCV, modules/imgproc/src/smooth.dispatch.cpp (getGaussianKernelFixedPoint_ED).
 /// Errors: settings (bad parameters, or a backend that is not built in), resource.

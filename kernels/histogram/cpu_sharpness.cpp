@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Sums of luma: a strip of rows at a time, on OpenCV's threads. A sum is the dot product with ones; OpenCV computes it
-// several times as fast as sum() and norm(). All sums of a strip are whole numbers below 2^53,
+// Sums of luma, computed a strip of rows at a time on OpenCV's threads. A sum is a dot product with ones, which OpenCV
+// computes several times faster than sum() and norm(). All sums of a strip are whole numbers below 2^53,
 // so OpenCV's doubles are exact.
 #include <algorithm>
 #include <array>

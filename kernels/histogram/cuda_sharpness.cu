@@ -41,7 +41,7 @@ struct LumaParams {
   LumaWeights weights;
   unsigned char* kept;  ///< the luma of the previous frame; null if it is neither read nor written
   std::ptrdiff_t kept_pitch;
-  bool sums, compare, keep;  ///< what is done with the pixels of the rectangles
+  bool sums, compare, keep;  ///< whether the kernel sums, compares and keeps the pixels of the rectangles
   int rows;                  ///< rows of a tile
   int rect_count;
   Rect rects[max_rects];
@@ -266,7 +266,7 @@ class CudaSharpness final : public MeasuringPlan {
       params_.views[0] = view(source().set);
   }
 
-  /// Sums up the rectangles from `from` on, as many as one launch has room for.
+  /// Sums up as many rectangles as one launch has room for, from `from` on.
   Status launch(const std::vector<Rect>& pieces, std::size_t from, Queue queue) {
     const SharpnessLaunch launch = schedule_sharpness(geometry().format, multiprocessors_, pieces, from);
     params_.rows = launch.rows;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What a backend computes: parameters resolved for a geometry. Private.
+// Private: the parameters that a backend computes, resolved for a geometry.
 #pragma once
 
 #include "kernels/histogram/histogram.hpp"

@@ -32,7 +32,7 @@ __device__ __forceinline__ Sum marked(Sum sum, std::uint32_t mark) {
   return sizeof(Sum) == 8 ? sum ^ Sum(std::uint64_t(mark) << 32) : sum ^ Sum(mark);
 }
 
-/// Stores a sum with a mark. Other blocks may load the word meanwhile.
+/// Stores a sum with a mark. Other blocks may load the word at the same time.
 template <typename Sum>
 __device__ __forceinline__ void store_marked(Sum* to, Sum sum, std::uint32_t mark) {
   if constexpr (sizeof(Sum) == 8)

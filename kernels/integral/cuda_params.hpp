@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The kernel, its parameters, and which block computes what. Plain C++, so that the schedule is tested without a GPU.
+// The kernel, its parameters, and the work of each block. Plain C++, so that tests of the schedule need no GPU.
 #pragma once
 
 #include <cstddef>

@@ -36,7 +36,7 @@ struct Tuning {
   /// 220, 48.9 with 240; padded 55.2, 55.0 and 55.3.
   int ahead = 220;  // sweep: 64 132 200 220 240 400
   /// If a block sums and writes: nanoseconds from the end of summing to the first attempt to load the sums of other
-  /// tiles. Attempts that come too early slow down the tiles that others wait for. 1080p GRAY8 9.45 µs with 0, 8.12
+  /// tiles. Early attempts slow down the tiles that other tiles wait for. 1080p GRAY8 9.45 µs with 0, 8.12
   /// with 500, 8.32 with 1000; RGBA 11.78, 10.71 and 10.58; 4K GRAY8 14.96, 14.57 and 14.65.
   int first_nap = 500;  // sweep: 0 300 500 700 1000
   /// Nanoseconds from a failed attempt to the next. 1080p: 8.11 µs with 100, 8.12 with 200, 8.14 with 500.

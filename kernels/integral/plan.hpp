@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What a backend computes: the tables of a plan and their sources. Private to the operations that use tables.
+// The tables that a backend computes, and their sources. Private to the operations that use tables.
 #pragma once
 
 #include "kernels/integral/integral.hpp"

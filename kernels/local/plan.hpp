@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Private: what a backend computes, and the two backends.
+// Private: the parameters that a backend computes, and the two backends.
 #pragma once
 
 #include <array>
