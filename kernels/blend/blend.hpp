@@ -124,8 +124,8 @@ Status validate(const Pad& pad);
 /// Operators. s: the pad's sample, s_a: its alpha, d and d_a: sample and alpha of the picture below. M: the largest
 /// sample value. k: the key's weight, from 0 (the pixel matches the key) to 1. A = floor(M·alpha).
 ///   source:   d + k·(s − d), and the same formula for alpha, with s_a·A / M as the pad's alpha.
-///   average:  d + alpha·k·(s − d), and the same formula for alpha: s_a is blended like a color, and alpha is not
-///   rounded. over:     as in compositor. Output without alpha: d + a·(s − d), rounded down, with
+///   average:  d + alpha·k·(s − d), and the same formula for alpha: s_a is blended like a color; alpha is not rounded.
+///   over:     as in compositor. Output without alpha: d + a·(s − d), rounded down, with
 ///             a = k·(s_a / M)·A / (M + 1), or a = k·s_a / M if alpha = 1. Output with alpha: a = k·s_a·A / M and
 ///             b = d_a·(M − a) / M, both rounded by Division; the alpha becomes a + b, and the color becomes
 ///             (s·a + d·b) / (a + b), or M if a + b = 0. Over an opaque background d_a = M, and the color is rounded

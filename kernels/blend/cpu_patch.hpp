@@ -53,9 +53,8 @@ struct Interleaved {
   }
   int bytes(int width) const { return subsampled(width, all.shift_x) * all.step; }
   int rows(int height) const { return subsampled(height, all.shift_y); }
-  int bit(const Channel& channel) const {
-    return int(channel.data - all.data) * 8;
-  }  ///< the channel's first bit in a pixel's word
+  /// The channel's first bit in a pixel's word.
+  int bit(const Channel& channel) const { return int(channel.data - all.data) * 8; }
 
   Channel all;
 };

@@ -37,8 +37,7 @@ __global__ void __launch_bounds__(32 * warps, Channels == 4 ? tuning.alpha_block
   const int height = p.launch.pixels.tile_height, tile_x = blockIdx.x * tile_width, tile_y = blockIdx.y * height;
   const Rect tile = tile_at(target, tile_x, tile_y, tile_width, height);
   const Shown shown = find_shown(p, tile);
-  if (p.launch.direct.across &&
-      is_direct(p, shown)) {  // the tile of compose_direct_tiles around this tile may be direct
+  if (p.launch.direct.across && is_direct(p, shown)) {  // compose_direct_tiles' tile around it may be direct
     const int around = p.launch.direct.tile_height;
     __syncthreads();
     if (is_direct(p, find_shown(p, tile_at(target, tile_x - tile_x % tuning.direct_width, tile_y - tile_y % around,

@@ -284,9 +284,9 @@ struct Box {
 /// 0 for Box<0>; −1 if no Box fits.
 ///
 /// Area: float32 sums of up to 64 samples are less than 2^-10 from the exact mean, and rounded_sample() adds 2^-10 to
-/// halves: both round to the same integer. Alpha is rounded without adding 2^-10: its mean must be exact, or far from
-/// halves. Linear: if all weights are 0, or all are 1/2, its arithmetic is exact. A step of at least two samples keeps
-/// them inside the crop.
+/// halves: both round to the same integer. Alpha is rounded without it: its mean must be exact, or far from halves.
+/// Linear: if all weights are 0, or all are 1/2, its arithmetic is exact.
+/// A step of at least two samples keeps them inside the crop.
 __device__ __forceinline__ int box_side(const LayerPicture& layer, const Axis& across, const Axis& down) {
   const uint32_t starts = uint32_t(across.start) | uint32_t(down.start);
   if (uint32_t(across.step) | uint32_t(down.step)) return -1;

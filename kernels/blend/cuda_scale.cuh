@@ -35,7 +35,7 @@ __device__ __forceinline__ Below below_of(const LayerPicture& layer) {
   return {layer.packed.data + std::ptrdiff_t(y) * pitch + x * 4, uint32_t(pitch)};
 }
 
-/// How the samples of a layer are used.
+/// The use of the samples of a layer.
 enum class Use {
   store,  ///< they become samples of the output
   blend,  ///< four bytes are blended with the bytes below

@@ -65,7 +65,8 @@ KernelSize kernel_size(const Params& params);
 /// n, without bias and absolute value: out = n + Σ w·(p − n) / divisor. A gradient has no sign, so its chroma becomes
 /// n. Subsampled chroma uses the same kernel on its own samples. Integer weights are summed exactly. A gradient of
 /// 16-bit samples may differ from the rounded root by 1 on CUDA. Kernels of rank 1 run in two passes, unless one pass
-/// is faster. Errors: settings (bad parameters, or a backend not built in), resource.
+/// is faster.
+/// Errors: settings (bad parameters, or a backend not built in), resource.
 Result<std::unique_ptr<Filter>> make(const Params& params, const Geometry& geometry, Backend backend);
 
 }  // namespace cudavision::convolve

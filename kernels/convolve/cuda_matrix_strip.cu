@@ -56,15 +56,13 @@ struct Strip {
   static constexpr int sets = kind == Matrix::gradient ? 2 : 1, parts = kind == Matrix::single ? 1 : 2;
 
   std::uint32_t weights[parts][K][2];
-  float sums[sets][C][K]
-            [4];  ///< [k]: sums of the row that gets weights[k] · the next row of samples; k = 0 is not used
+  float sums[sets][C][K][4];  ///< [k]: of the row that gets weights[k] · the next row of samples; k = 0 is not used
   float scale, before[C];
   bool absolute;
   int filtered;
   // If there are four channels, plain steps compute three.
-  std::uint32_t pair,
-      third;            ///< __byte_perm selectors of two pixels: the first two of these channels; the third channel
-  std::uint32_t merge;  ///< __byte_perm selector of three results and a pixel of the input, see Units
+  std::uint32_t pair, third;  ///< __byte_perm selectors of two pixels: the first two of these channels; the third
+  std::uint32_t merge;        ///< __byte_perm selector of three results and a pixel of the input, see Units
 
   /// `skips_first`: plain steps of four channels compute the last three, otherwise the first three.
   __device__ __forceinline__ Strip(const MatrixStripParams& p, const MatrixJob& job, bool skips_first) : sums{} {

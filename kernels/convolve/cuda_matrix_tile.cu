@@ -48,7 +48,7 @@ struct Picker {
     both = a | b << 4 | (4 + a) << 8 | (4 + b) << 12;
     last = C == 2 ? 0x4040 | z | (z + 2) << 8 : z | (4 + z) << 8;
   }
-  /// Bit c: channel c is among them.
+  /// Bit c: channel c is one of these channels.
   __device__ __forceinline__ int mask() const {
     int mask = 0;
 #pragma unroll

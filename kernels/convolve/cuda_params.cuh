@@ -61,7 +61,7 @@ inline constexpr int padded_side = (max_side + 3) / 4 * 4;
 inline constexpr int column_at = padded_side;
 inline constexpr int small_most_side = 2 * tuning.small_reach + 1;
 static_assert(small_most_side == 7, "choose() and MatrixStripParams have the sides 3, 5 and 7");
-/// Two kernels of the largest unrolled side.
+/// Holds two kernels of the largest unrolled side.
 using SmallParams = KernelParams<SmallJob, float, 2 * small_most_side * small_most_side>;
 template <typename Acc>
 using TwoPassParams = KernelParams<TileJob<Acc>, Acc, 2 * padded_side>;

@@ -62,20 +62,18 @@ inline constexpr int strip_lead = 32;
 template <int C>
 struct StripLayout {
   static constexpr int group = strip_group(C), ahead = strip_ahead(C);  ///< rows; groups that are copied ahead
-  static constexpr int slots =
-      ahead + 2;  ///< groups in the ring: groups copied ahead, the group being summed and the previous group
+  static constexpr int slots = ahead + 2;  ///< groups in the ring: also the group being summed and the previous group
   static constexpr int pitch = strip_width * C + 2 * strip_lead;
   static constexpr int stage = slots * group * pitch, map = stage + group * strip_width * C;
   static constexpr int size = map + 64 * 4;
 };
 std::size_t strip_bytes(const FormatInfo& format);
 
-/// How a rectangle of a set is cut into blocks.
+/// The division of a rectangle of a set into blocks.
 struct Cut {
   int tiles_x = 0, tiles_y = 0;
-  int rows = 1;  ///< rows of results of a warp (Family::matrix_strip: of a block)
-  int edges = 0,
-      edge_rows = 1;  ///< Family::matrix_strip: number of columns of blocks at the sides, and rows of these blocks
+  int rows = 1;                  ///< rows of results of a warp (Family::matrix_strip: of a block)
+  int edges = 0, edge_rows = 1;  ///< Family::matrix_strip: columns of blocks at the sides, and rows of these blocks
   int edge_tiles_y = 0;
   CUDAVISION_HOST_DEVICE int blocks() const { return edges * edge_tiles_y + (tiles_x - edges) * tiles_y; }
 };
@@ -136,11 +134,11 @@ constexpr std::size_t tile_bytes(int warps, int kernel_width, int kernel_height,
 
 /// Samples by which the windows of a tile begin before the first needed sample, so that they begin at a multiple of 4.
 CUDAVISION_HOST_DEVICE constexpr int matrix_skew(int anchor_x) { return -anchor_x & 3; }
-/// Half steps, of 8 samples, that the windows of 8 results take.
+/// The number of half steps (8 samples each) that the windows of 8 results take.
 CUDAVISION_HOST_DEVICE constexpr int matrix_half_steps(int kernel_width, int skew) {
   return (8 + kernel_width - 1 + skew + 7) / 8;
 }
-/// Rows of results of a warp in a tile, for a set of some channels.
+/// Rows of results of a warp in a tile, for a set of `channels` channels.
 CUDAVISION_HOST_DEVICE constexpr int matrix_tile_rows(int channels) {
   return channels == 1 ? tuning.matrix_tile_rows_1 : tuning.matrix_tile_rows_more;
 }

@@ -23,9 +23,8 @@ struct Plan {
   std::vector<double> vertical;    ///< gradient: the second kernel, of the same size; otherwise empty
   /// Rank 1: weights[y][x] = column[y]·row[x]; empty for other kernels and for gradients.
   std::vector<double> row, column;
-  bool wide =
-      false;  ///< sum in float64, because float32 holds the sums neither exactly (integers) nor within the tolerance
-  double scale = 1;                         ///< 1 / divisor
+  bool wide = false;  ///< sum in float64: float32 sums are neither exact (integers) nor within the tolerance
+  double scale = 1;   ///< 1 / divisor
   std::array<double, role_count> before{};  ///< added after scaling, before the absolute value
   std::array<double, role_count> after{};   ///< added last
   bool absolute = false;

@@ -20,8 +20,7 @@ namespace cudavision::gaussian {
 template <typename T>
 struct Bands {
   static constexpr int weight_bytes = sizeof(T), kinds = band_kinds(sizeof(T));
-  static constexpr int first =
-      15;  ///< position in the band of the matrix row of a block's first sample, see across_word()
+  static constexpr int first = 15;  ///< position of the matrix row of a block's first sample, see across_word()
 
   volatile uint8_t* const bytes;  ///< volatile, so that the compiler loads each word into its own register
   const int window_groups_x, window_groups_y;

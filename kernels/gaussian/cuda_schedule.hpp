@@ -62,7 +62,7 @@ inline constexpr std::array<KernelShape, 5> byte_shapes = {{{2, 2}, {4, 2}, {4, 
 inline constexpr std::array<KernelShape, 2> word_shapes = {{{2, 2}, {3, 3}}};
 inline constexpr std::array<KernelShape, 2> pixel_shapes = {{{2, 2}, {3, 3}}};
 
-/// Index of the first shape that holds a window; −1: none does.
+/// Index of the first shape that holds a window; −1: no shape holds it.
 int find_shape(int element_bytes, int window_groups_x, int window_groups_y);
 
 /// The number of kinds of samples, each with its own bands. Only packed 4:2:2 has two; its samples are bytes.

@@ -11,8 +11,7 @@
 namespace cudavision::gaussian {
 
 inline constexpr int max_taps = 255;
-inline constexpr double max_sigma =
-    1000;  ///< pixels; with a much smaller sigma, 255 taps already have nearly equal weights
+inline constexpr double max_sigma = 1000;  ///< pixels; 255 taps have nearly equal weights at much smaller sigmas
 
 struct Params {
   /// Taps in the full-size planes: odd, 1–255; 0: follows sigma by OpenCV's rule, up to 255.

@@ -59,10 +59,9 @@ __device__ __forceinline__ void load_held(const PixelJob& job, const Rows&, int 
 /// The counters of a block, and how samples become entries. C: channels of the set.
 template <typename T, int C>
 struct Counters {
-  unsigned entries, entry_bytes;  ///< number of entries that the block counts, and bytes of an entry
-  unsigned base[C + 1],
-      first_counter[C + 1];  ///< [c]: first entry and first counter of the table of channel c; [C]: of luma made of RGB
-  unsigned counted = 0;      ///< bit c: channel c; bit C: luma made of RGB
+  unsigned entries, entry_bytes;               ///< number of entries that the block counts, and bytes of an entry
+  unsigned base[C + 1], first_counter[C + 1];  ///< of the table of channel c; [C]: of luma made of RGB
+  unsigned counted = 0;                        ///< bit c: channel c; bit C: luma made of RGB
   int position[3];
   LumaWeights weights;
   std::uint32_t bins;

@@ -12,12 +12,12 @@ namespace cudavision::histogram {
 
 /// The most rectangles of a set in one launch; a frame with more takes several launches.
 inline constexpr int max_rects = 32;
-/// Counters of an entry if each lane has its own.
+/// Counters per entry if each lane has its own counter.
 inline constexpr int lane_entry_bytes = 32 * 4;
 /// Values of the word kernel, and bytes of their counters.
 inline constexpr int word_values = 65536, word_counter_bytes = 2 * word_values;
 
-/// What the device allows.
+/// Limits of the device.
 struct Limits {
   int multiprocessors = 1;
   int shared_bytes = 0;   ///< most bytes of dynamic shared memory of a block

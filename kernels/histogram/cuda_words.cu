@@ -21,7 +21,7 @@ static_assert(tuning.pixel_threads * chunks_ahead<Held> * Held::pixels <= 1 << 1
 
 constexpr std::uint32_t top_bits = 0x80008000u;
 
-/// Where word i of the counters lies.
+/// The position of word i of the counters.
 __device__ __forceinline__ std::uint32_t swizzled(std::uint32_t i) { return i ^ (i >> 5 & 31); }
 /// The number that counts a value when added to its word.
 __device__ __forceinline__ std::uint32_t one_of(std::uint32_t value) { return (value & 1) * 0xffffu + 1; }

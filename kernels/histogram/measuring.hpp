@@ -11,7 +11,7 @@
 
 namespace cudavision::histogram {
 
-/// Where the luma of a format comes from.
+/// The source of the luma of a format.
 struct LumaSource {
   bool rgb = false;           ///< luma is made of R, G and B; otherwise it is a channel
   bool three_planes = false;  ///< R, G and B are planes

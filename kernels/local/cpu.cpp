@@ -9,7 +9,7 @@
 namespace cudavision::local {
 namespace {
 
-/// Code that both filters share.
+/// The base of both filters.
 class CpuLocal : public cpu::CpuFilter {
  public:
   explicit CpuLocal(Plan plan) : CpuFilter(plan.geometry, Border::replicate, {}, false), plan_(std::move(plan)) {}

@@ -117,7 +117,7 @@ struct Block {
     }
   }
 
-  /// Step 2: the results of rows [y, y + count).
+  /// Step 2: computes the results of rows [y, y + count).
   __device__ __forceinline__ void write_rows(int y, int count) {
     const LineSchedule& s = job.schedule;
     const int lane = threadIdx.x % 32, start = (x0 - first) / N, steps = (x1 - x0 + 32 * N - 1) / (32 * N);

@@ -19,7 +19,7 @@ struct MosaicSet {
   bool words = false;                  ///< rows begin at multiples of a chunk
 };
 
-/// One launch: shapes that do not overlap, each with up to three channel sets.
+/// The parameters of one launch: shapes that do not overlap, each with up to three channel sets.
 struct MosaicJobs {
   MosaicSet sets[3];
   int width = 0, height = 0;  ///< size of the picture

@@ -9,7 +9,7 @@
 
 namespace cudavision::local {
 
-/// How the samples of a format are held.
+/// The depths of samples that kernels distinguish.
 enum class Samples { bits8, bits10, bits16 };
 
 /// What a warp computes for patches of a radius up to `reach`: two groups of results, side by side. The matrix units

@@ -37,7 +37,7 @@ constexpr int window_blocks(Operation operation, int batch) {
 /// The data of one channel set for a launch.
 struct WindowSet {
   Rect grid;                       ///< grid of the set
-  int channels = 1;                ///< samples a pixel
+  int channels = 1;                ///< samples per pixel
   Rect rect;                       ///< rectangle to compute, not empty
   int radius_x = 0, radius_y = 0;  ///< radii of the window in pixels of the grid, not larger than the grid
 };

@@ -15,7 +15,7 @@ namespace cudavision::local {
 
 inline constexpr int chunk_samples = 8;
 
-/// Where a chunk lies in row 0.
+/// The position of a chunk in row 0.
 struct Chunk {
   const unsigned char* at;
   std::ptrdiff_t pitch;
@@ -76,7 +76,7 @@ struct WindowColumns {
     }
   }
 
-  /// Line 0: the sums; lines 1 and 2: the squares.
+  /// Line 0: the sums; lines 1 and 2: the sums of squares.
   __device__ __forceinline__ uint4 quad(int line) const {
     if (squared && line > 0) {
       const int i = squared ? 4 * (line - 1) : 0;

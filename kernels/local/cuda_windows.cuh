@@ -19,7 +19,7 @@ struct WindowJob {
   bool words = false;              ///< rows of source and destination begin at multiples of 16 bytes
 };
 
-/// One launch.
+/// The parameters of one launch.
 struct WindowJobs {
   std::array<WindowJob, 3> sets;
   int count = 0;      ///< number of sets
