@@ -9,8 +9,8 @@
 //    1     y +  8 … y + 23               group 0   group 1       group 4          y      … y + 15     fill the ring
 //    2     y + 24 … y + 39               group 2   group 1       group 5          y + 16 … y + 31
 //
-//   tile   (shared memory, cuda_tile.cuh)  groups of rows: groups of the window, and the next groups, still being
-//   copied ring   (registers)                     row sums
+//   tile   (shared memory, cuda_tile.cuh)  groups of rows: of the window, and the next groups, which are being copied
+//   ring   (registers)                     row sums
 //
 //   across: out[x][row] = Σ A[x][k] · in[k][row], 16 elements × 8 rows a product, from GX groups of 16 elements
 //   down:   out[y][x] = Σ B[y][k] · rows[k][x], 16 rows × 8 elements a product, from the GY groups of 16 rows in it
