@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The arithmetic of one pixel, shared by both backends: rounding, key, operators, and laying a pixel over another.
 // class Blend has the formulas. Both backends must call these functions in the same order,
-// so that they give the same results.
+// to give the same results.
 #pragma once
 
 #include <cmath>
@@ -17,8 +17,8 @@ namespace cudavision::blend {
 /// half to even, without a branch. Adding 0 instead leaves the number unchanged.
 inline constexpr float round_bias = 0x1.8p23f;
 CUDAVISION_HOST_DEVICE inline float rounded(float x, float rounding = round_bias) { return (x + rounding) - rounding; }
-/// If this is added before rounding to nearest, the result is rounded down. compositor's quotients are at least 1/256
-/// apart. So an integer that float arithmetic made slightly too small is not rounded to the next lower one.
+/// Added before rounding to nearest, this rounds the result down. compositor's quotients are at least 1/256 apart, so
+/// an integer that float arithmetic made slightly too small is not rounded to the next lower integer.
 inline constexpr float down_bias = -0.5f + 0x1p-10f;
 
 /// Rounds a sample to an integer. A half is rounded up, even if float arithmetic made it slightly too small.
@@ -45,7 +45,7 @@ CUDAVISION_HOST_DEVICE inline float reciprocal(float x) {
 }
 CUDAVISION_HOST_DEVICE inline float lesser(float a, float b) {
 #ifdef __CUDA_ARCH__
-  return fminf(a, b);  // one instruction; on x86 the expression below is one
+  return fminf(a, b);  // one instruction; on x86 the expression below is one instruction
 #else
   return a < b ? a : b;
 #endif
@@ -61,7 +61,7 @@ CUDAVISION_HOST_DEVICE inline float clamped(float x, float most) { return lesser
 /// Clamps to 0–1.
 CUDAVISION_HOST_DEVICE inline float saturated(float x) {
 #ifdef __CUDA_ARCH__
-  return __saturatef(x);  // a part of the instruction that computes x
+  return __saturatef(x);  // costs nothing: the instruction that computes x also saturates it
 #else
   return clamped(x, 1);
 #endif
@@ -88,12 +88,12 @@ CUDAVISION_HOST_DEVICE inline float key_weight(const Layer& layer, const float* 
 
 // ---- Operators ------------------------------------------------------------------------------------------------------
 
-/// Whether an operator computes each of R', G' and B' by operate(); the others blend samples of the output's format.
+/// Whether an operator computes R', G' and B' by operate(). Other operators blend samples of the output's format.
 CUDAVISION_HOST_DEVICE constexpr bool operates_on_rgb(Operator op) {
   return op >= Operator::subtract && op <= Operator::max;
 }
 
-/// An operator on one of R', G', B' of 0–1. d: below, s: the pad.
+/// Applies an operator to one of R', G', B' of 0–1. d: the picture below, s: the pad.
 template <Operator Op>
 CUDAVISION_HOST_DEVICE inline float operate(float d, float s) {
   switch (Op) {
@@ -112,7 +112,7 @@ CUDAVISION_HOST_DEVICE inline float operate(float d, float s) {
     case Operator::source:
     case Operator::over:
     case Operator::add:
-    case Operator::average:  // these mix the pad as it is
+    case Operator::average:  // these mix the unchanged pad
       break;
   }
   return s;
@@ -122,10 +122,10 @@ CUDAVISION_HOST_DEVICE inline float operate(float d, float s) {
 /// Knowing them saves instructions and changes no bit.
 enum class Matrices {
   any,
-  /// R' is computed without Cb, and B' without Cr. R', G', B' of 0–1 give samples;
-  /// only chroma can exceed the largest sample.
+  /// R' is computed without Cb, and B' without Cr. R', G', B' of 0–1 give valid samples,
+  /// except that chroma can exceed the largest sample.
   bounded,
-  /// Samples are R', G', B', all scaled and shifted alike; R', G', B' of 0–1 give samples.
+  /// Samples are R', G', B', all scaled and shifted alike; R', G', B' of 0–1 give valid samples.
   equal,
 };
 /// The properties of these matrices. The results of fused multiply-adds are monotonic in each argument,
@@ -147,10 +147,10 @@ inline Matrices matrices_of(const Target& target) {
   return scales ? Matrices::equal : bounded ? Matrices::bounded : Matrices::any;
 }
 
-/// Lays pixel s over pixel d. Both hold samples of the output; s[3] is the pad's own alpha in steps of the output's. k:
-/// the key's weight. Channels: of the output, 1 for gray, 3 for colors, 4 with alpha. With Matrices::equal, the colors
-/// of a pixel whose alpha becomes 0 are undefined. to_rgb: the factors from the colors of s to R', G', B';
-/// the constants are the target's.
+/// Lays pixel s over pixel d. Both hold samples of the output; s[3] is the pad's own alpha in steps of the output's
+/// alpha. k: the key's weight. Channels: channels of the output, 1 for gray, 3 for colors, 4 with alpha. With
+/// Matrices::equal, the colors of a pixel whose alpha becomes 0 are undefined. to_rgb: the factors from the colors of s
+/// to R', G', B'; the constants are the target's.
 template <Operator Op, int Channels, Matrices Known = Matrices::any>
 CUDAVISION_HOST_DEVICE inline void lay_pixel(const Target& target, const Layer& layer, float k, const Matrix& to_rgb,
                                              const float (&s)[4], float (&d)[4]) {
@@ -167,7 +167,7 @@ CUDAVISION_HOST_DEVICE inline void lay_pixel(const Target& target, const Layer& 
   if (operates_on_rgb(Op)) {
     const float(&from)[3][4] = target.from_rgb.m;
     const auto row = [&](const Matrix& matrix, int c, const float(&v)[4]) {
-      const bool same = colors == 1 || Known == Matrices::equal;  // for all colors
+      const bool same = colors == 1 || Known == Matrices::equal;  // the same weight for all colors
       const float(&to)[3][4] = matrix.m, constant = target.to_rgb.m[same ? 0 : c][3];
       if (same) return to[0][0] * v[c] + constant;
       if (Known == Matrices::bounded && c != 1) return to[c][0] * v[0] + (to[c][2 - c / 2] * v[2 - c / 2] + constant);
@@ -210,7 +210,7 @@ CUDAVISION_HOST_DEVICE inline void lay_pixel(const Target& target, const Layer& 
   d[3] = Op != Operator::add ? sum : lesser(under + above, target.max);
 }
 
-/// The same, with the target's factors.
+/// Lays pixel s over pixel d, with the target's factors.
 template <Operator Op, int Channels, Matrices Known = Matrices::any>
 CUDAVISION_HOST_DEVICE inline void lay_pixel(const Target& target, const Layer& layer, float k, const float (&s)[4],
                                              float (&d)[4]) {

@@ -29,7 +29,7 @@ Status check_frame(const char* name, const Geometry& geometry) {
 Status validate(const Pad& pad) {
   Status status = check_range("alpha", pad.alpha, 0, 1);
   for (double value : pad.key.color)
-    if (status.ok() && !(value >= 0 && value <= 1))  // NaN is refused, too
+    if (status.ok() && !(value >= 0 && value <= 1))  // also refuses NaN
       status =
           Status::settings("key-color is " + number_text(value) + ": it must be 0 to 1 in each of red, green and blue");
   if (status.ok()) status = check_range("key-tolerance", pad.key.tolerance, 0, 255);
@@ -102,7 +102,7 @@ class LayeredBlend final : public Blend {
   Target target_;
   std::vector<Layer> layers_;
   AlignedPicture dst_;
-  std::vector<std::unique_ptr<AlignedPicture>> sources_;  ///< by pad
+  std::vector<std::unique_ptr<AlignedPicture>> sources_;  ///< one entry for each pad
 };
 
 }  // namespace

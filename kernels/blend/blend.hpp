@@ -13,8 +13,8 @@
 
 namespace cudavision::blend {
 
-inline constexpr int max_pads = 64;           ///< pads of one picture
-inline constexpr int max_side = 32768;        ///< width and height of Pad::place, in pixels
+inline constexpr int max_pads = 64;           ///< most pads of one picture
+inline constexpr int max_side = 32768;        ///< largest width and height of Pad::place, in pixels
 inline constexpr int max_position = 1 << 24;  ///< largest |x| and |y| of Pad::place, in pixels
 
 /// How a pad is combined with the picture below it. Blend has the formulas. subtract … max are computed on R'G'B'. A
@@ -33,7 +33,7 @@ struct Color {
 
 /// How GStreamer's compositor divides by 255 in 8-bit formats with alpha. It depends on the version of the ORC library.
 enum class Division : std::uint8_t {
-  nearest,  ///< to the nearest integer: ORC before 0.4.39
+  nearest,  ///< rounded to the nearest integer: ORC before 0.4.39
   down,     ///< rounded down: ORC 0.4.39 and newer
 };
 
@@ -51,7 +51,7 @@ struct Key {
   double softness = 0;  ///< 0–255: from tolerance to tolerance + softness the pad fades in
 };
 
-/// One picture and how it is placed and blended.
+/// One picture, its place, and how it is blended.
 struct Pad {
   Image src;
   Color color;
@@ -73,7 +73,7 @@ struct Background {
     color,
   };
   Kind kind = Kind::checker;
-  std::uint32_t argb = 0xff000000;  ///< for Kind::color
+  std::uint32_t argb = 0xff000000;  ///< the color, for Kind::color
 };
 
 /// How a picture fills a box of another aspect ratio.
@@ -83,7 +83,7 @@ enum class SizingPolicy : std::uint8_t {
   fill,               ///< fill the box, and crop the picture at two sides
 };
 struct Fit {
-  Rect place, crop;  ///< for Pad
+  Rect place, crop;  ///< values for Pad::place and Pad::crop
 };
 /// Places a picture of width × height pixels in a box. `pixel_aspect`: width ÷ height of one pixel of the picture,
 /// relative to the pixels of the output.
@@ -92,22 +92,23 @@ Fit fit(const Rect& box, int width, int height, double pixel_aspect, SizingPolic
 struct GridShape {
   int columns, rows;
 };
-/// Columns and rows of a photo wall of `count` pads. A value of 0 is chosen so that the wall is as square as possible.
+/// Columns and rows of a photo wall of `count` pads. A value of 0 makes the wall as square as possible.
 GridShape grid_shape(int count, int columns, int rows);
-/// The cells of a photo wall, row by row: all of equal size, `gap` pixels apart, in an output of width × height pixels.
+/// The cells of a photo wall, row by row. Cells have equal size and are `gap` pixels apart. width, height: the output's
+/// size in pixels.
 /// A pad that gets no cell gets an empty rectangle.
 std::vector<Rect> grid_layout(int count, int columns, int rows, int gap, int width, int height);
 
 /// Checks the parameters of a pad. Errors: settings, with the property's name.
 Status validate(const Pad& pad);
 
-/// A plan that composes pictures. It is made once for an output and submitted for each frame, on one stream at a time.
-/// The pads may change from frame to frame: their format, size and number (up to 64).
+/// A plan that composes pictures. Make it once for an output and submit it for each frame, on one stream at a time.
+/// The format, the size and the number of pads (up to 64) may change from frame to frame.
 ///
-/// Precision. Each pad is scaled, then converted to the color space of the output by one matrix (no conversion if both
-/// are equal: then the samples stay exact), then clamped to the output's range. All of this is float32 arithmetic on
-/// full-size pixels, in the order of the pads. At the end, a subsampled chroma sample becomes the mean of its pixels,
-/// and samples are rounded half to even. Padding becomes the largest value.
+/// Precision. Each pad is scaled, then converted to the color space of the output by one matrix (equal color
+/// spaces need no conversion and keep the samples exact), then clamped to the output's range. All of this is float32
+/// arithmetic on full-size pixels, in the order of the pads. At the end, a subsampled chroma sample becomes the mean of
+/// its pixels, and samples are rounded half to even. Padding becomes the largest value.
 ///
 /// Rounding as in GStreamer's compositor. With 8-bit output, `over` and `add` round after each pad, so that many pads
 /// give the same result as in compositor: the pad's samples are rounded before blending, and the result after blending.
@@ -120,16 +121,16 @@ Status validate(const Pad& pad);
 ///   area:     on an axis that shrinks, the mean of all samples that the output pixel covers; on other axes, bilinear.
 /// An axis that keeps its size shows the samples unchanged with every interpolation.
 ///
-/// Operators. s: the pad's sample, s_a: its alpha, d and d_a: the same of the picture below. M: the largest sample
-/// value. k: the key's weight, from 0 (the pixel matches the key) to 1. A = floor(M·alpha).
-///   source:   d + k·(s − d), and the same for alpha, with s_a·A / M as the pad's alpha.
-///   average:  d + alpha·k·(s − d), and the same for alpha; here s_a is blended like a color, and alpha is not rounded.
-///   over:     as compositor does it. Output without alpha: d + a·(s − d), rounded down, with
+/// Operators. s: the pad's sample, s_a: its alpha, d and d_a: sample and alpha of the picture below. M: the largest
+/// sample value. k: the key's weight, from 0 (the pixel matches the key) to 1. A = floor(M·alpha).
+///   source:   d + k·(s − d), and the same formula for alpha, with s_a·A / M as the pad's alpha.
+///   average:  d + alpha·k·(s − d), and the same formula for alpha: s_a is blended like a color; alpha is not rounded.
+///   over:     as in compositor. Output without alpha: d + a·(s − d), rounded down, with
 ///             a = k·(s_a / M)·A / (M + 1), or a = k·s_a / M if alpha = 1. Output with alpha: a = k·s_a·A / M and
 ///             b = d_a·(M − a) / M, both rounded by Division; the alpha becomes a + b, and the color becomes
 ///             (s·a + d·b) / (a + b), or M if a + b = 0. Over an opaque background d_a = M, and the color is rounded
 ///             by Division; otherwise it is rounded down.
-///   add:      as compositor does it: like `over`, except that the alpha becomes min(d_a + a, M).
+///   add:      as in compositor: like `over`, except that the alpha becomes min(d_a + a, M).
 ///   subtract max(d − s, 0), multiply d·s, screen d + s − d·s, difference |d − s|, min, max:
 ///             computed on R', G' and B' of 0–1 in every output format (gray: on luma). Where d is not fully opaque,
 ///             the result is mixed with s by d_a / M. It is then blended as by `over`.
@@ -142,17 +143,17 @@ class Blend {
   Blend(const Blend&) = delete;
   Blend& operator=(const Blend&) = delete;
 
-  /// Writes every sample of `dst`, which has the plan's geometry (exception: the byte at the end of packed 4:2:2 rows
-  /// of odd width, which belongs to no pixel). `pads`: the lowest first. All pictures lie in the backend's memory;
-  /// `dst` overlaps no source. Does not wait for CUDA. Errors: settings (a pad's parameters; more than 64 pads),
-  /// resource (out of memory, or a launch fails).
+  /// Writes every sample of `dst`, which has the plan's geometry. Exception: the byte at the end of packed 4:2:2 rows
+  /// of odd width belongs to no pixel. `pads`: from the lowest to the highest. All pictures lie in the backend's
+  /// memory; `dst` overlaps no source. Does not wait for CUDA. Errors: settings (a pad's parameters; more than 64
+  /// pads), resource (out of memory, or a launch fails).
   virtual Status submit(const Image& dst, const Background& background, const std::vector<Pad>& pads, Queue queue) = 0;
 
  protected:
   Blend() = default;
 };
 
-/// `color`: of the output. Errors: settings (the size; a backend that is not built in), resource.
+/// `color`: color encoding of the output. Errors: settings (the size; a backend that is not built in), resource.
 Result<std::unique_ptr<Blend>> make(const Geometry& geometry, const Color& color, Backend backend,
                                     Division division = Division::nearest);
 

@@ -6,7 +6,7 @@
 //      │ tile: layer 0, 1, 2 … │ tile                  │  │ 16 rows
 //      ├───────────────────────┼───────────────────────┤  ┘
 //
-// A tile whose layers all have the output's samples and leave integers is composed in place, in the output itself
+// A tile is composed in the output itself if all its layers have the output's samples and give integers
 // (cpu_in_place.hpp; subsampled chroma at odd positions: cpu_phases.cpp). Any other tile is composed in rows of float32
 // and written once (cpu_rows.hpp). Both give the same result.
 #include <algorithm>
@@ -89,8 +89,8 @@ class CpuComposer final : public Composer {
   }
 
   const FormatInfo& format_;
-  std::vector<Scratch> scratch_;  ///< by job
-  std::vector<LayerTaps> taps_;   ///< by layer
+  std::vector<Scratch> scratch_;  ///< one entry for each job
+  std::vector<LayerTaps> taps_;   ///< one entry for each layer
   std::array<InPlace, max_pads> in_place_{};
 };
 

@@ -6,7 +6,7 @@
 //   mix_rounded          one weight for all samples, in float32: average; over and add of more than 8 bits
 //   copy_faded           source with a smaller alpha
 //   over_opaque          over and add by the pixel's alpha, over an opaque background
-//   over_pixels          the same over a background with alpha
+//   over_pixels          over and add by the pixel's alpha, over a background with alpha
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3", "no-trapping-math")  // vectorized
 #endif
@@ -46,8 +46,8 @@ CUDAVISION_WIDE void copy_samples(const Patch& patch, std::uint16_t max) {
   });
 }
 
-/// Results that are fractions, rounded when they are stored. This is the arithmetic of lay_pixel(), so that tiles
-/// composed in place look like the others.
+/// Computes results that are fractions, and rounds them when they are stored. It uses the arithmetic of
+/// lay_pixel(), so tiles composed in place equal other tiles.
 template <typename T>
 void mix_rounded(const Patch& patch, float weight, T max) {
   patch.each_row([&](auto* above, auto* below, auto* to, int bytes) {
@@ -71,7 +71,7 @@ CUDAVISION_WIDE void mix_rounded(const Layer& layer, const Patch& patch, float w
                           : mix_rounded<std::uint16_t>(patch, weight, layer.max);
 }
 
-/// Source with a smaller alpha. `bit`: where alpha lies in the pixel's word; `alpha`: the pad's, 0–255.
+/// Source with a smaller alpha. `bit`: position of alpha in the pixel's word; `alpha`: the pad's alpha, 0–255.
 CUDAVISION_WIDE void copy_faded(const Layer& layer, const Patch& patch, int bit, unsigned alpha) {
   const unsigned bias = bias_255<unsigned>(layer);
   patch.each_row([&](auto* s, auto*, auto* d, int bytes) {
@@ -104,7 +104,7 @@ CUDAVISION_WIDE void over_opaque(const Layer& layer, Patch patch, int bit, unsig
   });
 }
 
-/// Over and add if the picture below has an alpha of its own: pixel by pixel.
+/// Over and add, pixel by pixel, if the picture below has its own alpha.
 template <Operator Op>
 void over_pixels(const Target& target, const Layer& layer, const Patch& patch, int bit) {
   const Target to = target;

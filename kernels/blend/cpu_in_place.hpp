@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Layers that have the output's samples are laid over each other in the output's own memory, if the results are
-// integers. A picture looks the same whether its parts are composed in place or not: both ways give the same bits.
+// Lays layers that have the output's samples over each other in the output's own memory, if the results are integers.
+// Composing in place gives the same bits as the general path.
 #pragma once
 
 #include "kernels/blend/cpu_rows.hpp"
 
 namespace cudavision::blend {
 
-/// Whether a layer can be laid in place. last: its results are fractions, so it must be the last layer of the tile.
+/// Whether a layer can be laid in place. last: yes, but its results are fractions, so no layer of the tile may follow.
 /// phases: its chroma samples do not lie on the output's chroma samples, because xpos or ypos is odd, or a side ends
 /// within a chroma sample (see lay_phases()).
 enum class InPlace : std::uint8_t { no, last, phases, yes };
@@ -17,15 +17,15 @@ InPlace find_in_place(const FormatInfo& format, const Target& target, const Laye
 bool copies_samples(const Target& target, const Layer& layer);
 
 /// Lays `part`, a visible part of a layer, over the output, or over the samples of `base` if it is not nullptr.
-/// `chroma`: also the subsampled planes.
+/// `chroma`: also lays the subsampled planes.
 void lay_in_place(const FormatInfo& format, const Target& target, const Layer& layer, const Layer* base,
                   const Rect& part, bool chroma);
 
 /// Copies the rows directly above `rows` to `rows`, all in the output.
 void repeat_rows(const FormatInfo& format, const Target& target, const Rect& rows);
 
-/// For subsampled chroma of layers whose chroma samples do not lie on the output's chroma samples (cpu_phases.cpp).
-/// Lays the chroma of layers[first …] over the output's chroma in a tile, or over the chroma of `base` if it is not
+/// Lays subsampled chroma of layers whose chroma samples do not lie on the output's chroma samples (cpu_phases.cpp):
+/// the chroma of layers[first …] over the output's chroma in a tile, or over the chroma of `base` if it is not
 /// nullptr (then layers[first] covers the tile). Every layer that shows in the tile is InPlace::phases or InPlace::yes;
 /// `base` is InPlace::yes.
 void lay_phases(const FormatInfo& format, const Target& target, const std::vector<Layer>& layers, std::size_t first,

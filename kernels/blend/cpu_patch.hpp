@@ -53,7 +53,8 @@ struct Interleaved {
   }
   int bytes(int width) const { return subsampled(width, all.shift_x) * all.step; }
   int rows(int height) const { return subsampled(height, all.shift_y); }
-  int bit(const Channel& channel) const { return int(channel.data - all.data) * 8; }  ///< in a pixel's word
+  /// The channel's first bit in a pixel's word.
+  int bit(const Channel& channel) const { return int(channel.data - all.data) * 8; }
 
   Channel all;
 };
@@ -62,7 +63,7 @@ template <typename F>
 void each_plane(const FormatInfo& format, F&& f) {
   for (int i = 0; i < format.set_count; ++i)
     if (!format.sets[i].shares_plane() || format.sets[i].shift_x > 0)
-      f(format.sets[i]);  // packed 4:2:2: only the set of whole words
+      f(format.sets[i]);  // packed 4:2:2: only the set that spans whole words
 }
 
 }  // namespace cudavision::blend

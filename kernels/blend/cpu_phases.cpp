@@ -12,8 +12,8 @@
 // chroma of any layer is a plane that is shifted against it by whole samples.
 //
 //   lay_one     one layer: the four phases stay in registers, and a phase outside of the layer shows the samples below
-//   lay_plane   several layers: each is laid over four planes of bytes with the loops of
-//               cpu_in_place.cpp; then the means
+//   lay_plane   several layers: the loops of cpu_in_place.cpp lay each over four planes
+//               of bytes; then the means are stored
 //
 // Each phase is the integer that lay_pixel() computes for that pixel, and the mean of four integers is exact in
 // float32, so the result has the bits of the general path (cpu_rows.cpp).
@@ -38,7 +38,7 @@ T load(const std::uint8_t* at) {
 }
 void store(std::uint8_t* at, std::uint16_t value) { std::memcpy(at, &value, sizeof value); }
 
-/// Bytes of the output or of a layer.
+/// Bytes of a plane of the output or of a layer.
 struct Bytes {
   const std::uint8_t* data;
   std::ptrdiff_t pitch;
@@ -46,7 +46,7 @@ struct Bytes {
 
 /// The first chroma sample whose pixel of this phase is `pixel` or lies after it.
 int first_sample(int pixel, int phase, int shift) { return (pixel - phase + shift) >> shift; }
-/// How many samples the layer's chroma is shifted against this phase.
+/// The shift of the layer's chroma against this phase, in samples.
 int offset(int phase, int place, int crop, int shift) { return (phase + crop - place) >> shift; }
 
 /// The samples below the first layer at `part`: samples of the output, or of `base`.
@@ -130,7 +130,8 @@ void lay_plane(const ChannelSet& set, const FormatInfo& format, const Target& ta
     lay_rows(set, format, target, layers, first, base, {part.x, y, part.width, std::min(rows, end - y)}, phases);
 }
 
-/// Lays one layer over a part of a plane, with the four phases in registers. `above`: its samples in each phase.
+/// Lays one layer over a part of a plane, with the four phases in registers. `above`: the layer's samples in each
+/// phase.
 CUDAVISION_WIDE void mix_means(const Bytes (&above)[4], Bytes below, int alpha, int bytes, int rows, std::uint8_t* to,
                                std::ptrdiff_t pitch) {
   const std::uint16_t of_above = std::uint16_t(alpha), of_below = std::uint16_t(256 - alpha);
@@ -140,7 +141,7 @@ CUDAVISION_WIDE void mix_means(const Bytes (&above)[4], Bytes below, int alpha, 
                               *const d = at(above[3]);
     const std::uint8_t* const under = at(below);
     std::uint8_t* const out = to + row * pitch;
-    // Lanes of 16 bits, without a change of order: half of each word at a time.
+    // Computes half of each word at a time, in lanes of 16 bits, without reordering bytes.
     const auto words = [&](int i, auto&& part) {
       const std::uint16_t rest = std::uint16_t(part(load<std::uint16_t>(under + i)) * of_below);
       const auto mixed = [&](const std::uint8_t* s) {
@@ -163,7 +164,7 @@ CUDAVISION_WIDE void mix_means(const Bytes (&above)[4], Bytes below, int alpha, 
     }
   }
 }
-/// Lays one layer over a part of a plane in which all samples have the same phases inside the layer. Outside of it the
+/// Lays one layer over a part of a plane in which all samples have the same phases inside the layer. Outside the layer,
 /// samples below are mixed with themselves, which does not change them.
 void lay_part(const ChannelSet& set, const FormatInfo& format, const Target& target, const Layer& layer,
               const Layer* base, const Rect& tile, const Rect& part) {

@@ -65,7 +65,8 @@ void with_step(int sample_bytes, int step, F&& f) {
   return sample_bytes == 1 ? typed(std::uint8_t()) : typed(std::uint16_t());
 }
 
-/// Reads one component of a layer for columns [x0, x1) of output row y. `taps`: of the layer's visible columns.
+/// Reads one component of a layer for columns [x0, x1) of output row y. `taps`: the taps of the layer's visible
+/// columns.
 void load_row(const Layer& layer, const Channel& channel, const std::vector<Taps>& taps, int y, int x0, int x1,
               std::vector<float>& columns, float* to) {
   const Taps rows = taps_of(layer.sampling, layer.down[channel.shift_y], y - layer.place.y);

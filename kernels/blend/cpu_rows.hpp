@@ -22,12 +22,12 @@ using Phases = std::uint8_t[2][2][phase_rows][tile_columns];
 
 /// Memory of one thread, kept between frames.
 struct Scratch {
-  Row below[2][4];  ///< the composed samples of up to two rows, which share chroma; by component
-  Row pad[4];       ///< the samples of a layer in one row; by component
+  Row below[2][4];  ///< [row][component]: the composed samples of up to two rows, which share chroma
+  Row pad[4];       ///< [component]: the samples of a layer in one row
   Row weight;       ///< the key's weight of each pixel
-  /// A row of source samples, weighted over the rows it is made of.
+  /// A row of source samples: the weighted sum of several source rows.
   std::vector<float> columns = std::vector<float>(max_frame_side + 1);
-  Phases phases;  ///< of subsampled chroma
+  Phases phases;  ///< the phases of subsampled chroma
 };
 
 /// The taps of a layer's visible columns: [0] for full-size planes, [1] for subsampled planes.
@@ -42,7 +42,7 @@ std::pair<std::size_t, bool> find_lowest(const std::vector<Layer>& layers, const
 /// Writes the background to a tile.
 void paint_background(const FormatInfo& format, const Target& target, const Rect& tile, Scratch& scratch);
 
-/// Composes all layers in a tile of one row, or of the rows that share chroma. `taps`: by layer.
+/// Composes all layers in a tile of one row, or of the rows that share chroma. `taps`: one entry for each layer.
 void compose_rows(const Target& target, const std::vector<Layer>& layers, const std::vector<LayerTaps>& taps,
                   const Rect& tile, Scratch& scratch);
 

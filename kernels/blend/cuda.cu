@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The CUDA backend: one launch per frame; or two or three, if several kernels compose parts of it.
+// The CUDA backend: one launch per frame, or two or three if several kernels compose parts of the frame.
 //
 //   frame ──► schedule_pair() ─────┬─ two pictures of one 8-bit format ────────────► mix_pair()         cuda_pair.cu
 //              │                   └─ … with an operator on R', G', B' ────────────► operate_pair()     cuda_operate.cu
@@ -52,7 +52,7 @@ class CudaComposer final : public Composer {
  private:
   const Geometry geometry_;
   const bool overlaps_;  ///< the device can start a launch before the previous one has ended
-  Parts parts_;          ///< of the frame that is being submitted
+  Parts parts_;          ///< the parts of the frame that is being submitted
 };
 
 }  // namespace

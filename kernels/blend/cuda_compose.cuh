@@ -29,7 +29,7 @@ struct ComposeParams {
   std::uint64_t direct;  ///< bit l: Layer::direct
   std::uint64_t copied;  ///< bit l: Layer::copies
   std::uint64_t even;    ///< bit l: Layer::even_edges
-  int4 visible[N];       ///< of each layer: left, top, right, bottom
+  int4 visible[N];       ///< visible rectangle of each layer: left, top, right, bottom
   What layers[N];
 };
 static_assert(sizeof(ComposeParams<tuning.few_layers>) <= 4096 && sizeof(ComposeParams<max_pads>) <= 32764,

@@ -24,8 +24,8 @@ __device__ __forceinline__ Rect part_of(const Rect& tile, const int4& visible) {
   return {left, top, min(visible.z, tile.x + tile.width) - left, min(visible.w, tile.y + tile.height) - top};
 }
 
-/// For tiles in which an edge divides a sample of chroma: composes the chroma of each pixel in shared memory
-/// (`pixels`), and stores the means. The output holds the chroma below the layers of the list.
+/// Composes chroma in tiles in which an edge divides a sample of chroma. Composes the chroma of each pixel in shared
+/// memory (`pixels`), and stores the means. The output holds the chroma below the layers of the list.
 template <int Unit, int N>
 __device__ __forceinline__ void lay_chroma(const DirectParams<N>& p, std::uint64_t layers, const Rect& tile, int c,
                                            uint8_t* pixels) {
@@ -79,7 +79,7 @@ __device__ __forceinline__ void lay_layers(const DirectParams<N>& p, const Shown
     const LayerPicture& layer = p.layers[l];
     const bool copies = p.copied & bit && !(odd && (scaled || odd & bit));
     if (S == Shape::pixels && copies && layer.direct && !wait && next & shown.whole & ~p.hiding) {
-      // The next layer, which covers the tile, reads this one in its own memory.
+      // The next layer covers the tile and reads this layer from the layer's own memory.
       below = below_of(layer);
       continue;
     }
@@ -118,7 +118,7 @@ __device__ __forceinline__ void paint(const Target& target, const Rect& tile) {
     }
 }
 
-/// Up to N layers.
+/// Composes up to N layers.
 template <int N, Shape S>
 __global__ void __launch_bounds__(32 * warps, tuning.direct_blocks)
     compose_direct_tiles(const __grid_constant__ DirectParams<N> p) {

@@ -32,7 +32,7 @@ struct OperateJob {
   PairJob pair;
   Target target;
   Matrix tiny_to_rgb;  ///< the target's to_rgb, for samples of tiny()
-  float alpha;         ///< of the upper picture where its format has none, in steps of the output's
+  float alpha;         ///< alpha of the upper picture if its format has none, in steps of the output's alpha
 };
 
 /// The first byte and the row of the thread's chunk.
@@ -41,7 +41,7 @@ __device__ __forceinline__ int2 chunk_of_thread() {
                    blockIdx.y * (tuning.operate_threads / 32) + threadIdx.x / 32);
 }
 
-/// The sample nearest to a number, in the lowest bits.
+/// Rounds a number to the nearest sample, which is in the lowest bits of the result.
 __device__ __forceinline__ float biased_sample(float value) { return value + round_bias; }
 
 template <Operator Op>

@@ -41,8 +41,8 @@ __device__ __forceinline__ uint32_t mixed_word(uint32_t s, uint32_t d, const flo
 
 // ---- Kernels --------------------------------------------------------------------------------------------------------
 
-/// The key's weight of pixels that share chroma, or have none. Their R', G' and B' differ from each other only by luma
-/// · slope. So the largest difference to the key follows from luma and from the differences at luma 0.
+/// The key's weight of pixels that share chroma, or have no chroma. Their R', G' and B' differ from each other only by
+/// luma · slope. So the largest difference to the key follows from luma and from the differences at luma 0.
 struct LumaKey {
   float slope, above, below;
 
@@ -56,7 +56,7 @@ struct LumaKey {
   }
 };
 
-/// Mixes every sample with the same weight, in any 8-bit format; or gray with a key.
+/// Mixes every sample with the same weight, in any 8-bit format, or gray with a key.
 template <bool Keyed, bool Down>
 __global__ void __launch_bounds__(tuning.pair_threads) mix_planes(const __grid_constant__ PairJob job) {
   const int index = blockIdx.x * tuning.pair_threads + threadIdx.x;
@@ -94,7 +94,7 @@ __device__ __forceinline__ uint32_t mixed_pixel(const PairJob& job, uint32_t s, 
   if constexpr (Mix == PixelMix::over) {
     const float over = whole(number(s, Fourth) * job.weight * k),
                 rest = whole(number(d, Fourth) * (max - over) * (1 / max));
-    const float sum = over + rest, share = __fdividef(over, sum);  // of the upper pixel's color
+    const float sum = over + rest, share = __fdividef(over, sum);  // share: weight of the upper pixel's color
     float bytes[4];
 #pragma unroll
     for (int b = 0; b < 4; ++b)
@@ -163,7 +163,7 @@ __global__ void __launch_bounds__(tuning.pair_threads) mix_pixels(const __grid_c
   store_chunk(plane.dst + y * plane.dst_pitch, x, plane.row_bytes, out);
 }
 
-/// NV12 and NV21 with a key, of even size: 16 × 2 pixels per thread, and the 16 bytes of chroma that they share.
+/// Mixes NV12 and NV21 of even size with a key: 16 × 2 pixels per thread, and the 16 bytes of chroma that they share.
 template <bool Down>
 __global__ void __launch_bounds__(tuning.pair_threads) mix_keyed_420(const __grid_constant__ PairJob job) {
   const int index = blockIdx.x * tuning.pair_threads + threadIdx.x;
@@ -196,7 +196,7 @@ __global__ void __launch_bounds__(tuning.pair_threads) mix_keyed_420(const __gri
       for (int c = 0; c < 3; ++c)
         apart[c] = fmaf(m.m[c][1], job.swapped ? b : a, fmaf(m.m[c][2], job.swapped ? a : b, m.m[c][3] - key[c]));
       const LumaKey of(layer, fminf(fminf(apart[0], apart[1]), apart[2]), fmaxf(fmaxf(apart[0], apart[1]), apart[2]));
-      float sum = 0;  // of the weights of the four pixels that share chroma
+      float sum = 0;  // sum of the weights of the four pixels that share chroma
 #pragma unroll
       for (int r = 0; r < 2; ++r)
 #pragma unroll

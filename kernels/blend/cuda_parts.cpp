@@ -52,7 +52,7 @@ struct Cell {
   }
 };
 
-/// Removes the layers that are hidden by a layer that covers the cell.
+/// Removes the layers that are hidden below a layer that covers the cell.
 void hide(std::uint64_t hiding, Cell& cell) {
   const std::uint64_t hidden = cell.whole & hiding;
   cell.covered = hidden;
@@ -62,7 +62,7 @@ void hide(std::uint64_t hiding, Cell& cell) {
   cell.layers &= ~std::uint64_t(0) << top, cell.whole &= cell.layers;
 }
 
-/// Finds the cells between the cuts, and joins them; appends the parts. False: there are too many.
+/// Finds the cells between the cuts, joins them, and appends the parts. Returns false if there are too many parts.
 bool find_parts(const Target& target, const std::vector<Layer>& layers, int step_x, int step_y, Planes planes,
                 Parts& parts) {
   Cuts x(target.width, step_x), y(target.height, step_y);
@@ -88,7 +88,7 @@ bool find_parts(const Target& target, const std::vector<Layer>& layers, int step
         if (v.x <= x[i] && x[i + 1] <= right && v.y <= y[j] && y[j + 1] <= bottom) cell.whole |= bit;
       }
   }
-  int above = parts.count, above_end = above;  // the parts of the row of cells before
+  int above = parts.count, above_end = above;  // the parts of the previous row of cells
   for (int j = 0; j < y.cells(); ++j) {
     const int begin = parts.count;
     for (int i = 0; i < x.cells(); ++i) {
@@ -120,8 +120,8 @@ bool find_parts(const Target& target, const std::vector<Layer>& layers, int step
   return true;
 }
 
-/// Finds the parts of all planes. Chroma that is subsampled has parts of its own, unless the background shows.
-/// False: there are too many.
+/// Finds the parts of all planes. Subsampled chroma has its own parts, unless the background shows.
+/// Returns false if there are too many parts.
 bool find_all_parts(const Target& target, const std::vector<Layer>& layers, Parts& parts) {
   parts.count = 0;
   const int step_x = 1 << target.shift_x, step_y = 1 << target.shift_y;
@@ -153,10 +153,10 @@ void set_tiles(Part* begin, Part* end, int width, int most, int least, int wante
   }
 }
 
-/// Numbers the blocks from `first` on. Returns their end.
+/// Numbers the blocks from `first` on. Returns the number after the last block.
 int number_blocks(Part* begin, Part* end, int first) {
   while (begin < end) {
-    Part* last = begin;  // after the band
+    Part* last = begin;  // the end of the band
     int across = 0;
     for (; last < end && last->rect.y == begin->rect.y && last->rect.height == begin->rect.height &&
            last->planes == begin->planes;

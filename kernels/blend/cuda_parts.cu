@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Lays walls and insets of the output's 8-bit format. It composes parts of the output that one picture covers (copied
-// or scaled), and pixels that are blended with a picture that is only copied there.
+// or scaled), and pixels that are blended over a copied picture.
 // A block composes a tile of a part, in one plane or in all.
 //
 //   start of the blocks   s  c  c  c  s  c  c  c  s …   c  c     s: tiles that are scaled, c: tiles that are copied;
@@ -79,7 +79,7 @@ __device__ __forceinline__ void lay_edges(const DirectParams<N>& p, std::uint64_
   }
 }
 
-/// Up to N layers.
+/// Composes up to N layers.
 template <int N, Shape S>
 __global__ void __launch_bounds__(32 * warps, tuning.direct_blocks)
     compose_simple_parts(const __grid_constant__ DirectParams<N> p) {
@@ -99,7 +99,7 @@ __global__ void __launch_bounds__(32 * warps, tuning.direct_blocks)
     if (S == Shape::pixels) below = below_of(p.layers[__ffsll((long long)part.layers) - 1]);
     scale_layer<S>(p.target, layer, tile, part.planes, false, below);
   }
-  cuda::wait_for_previous();  // of compose_direct_tiles
+  cuda::wait_for_previous();  // the launch of compose_direct_tiles
 }
 
 template <int N>

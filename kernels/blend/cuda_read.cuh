@@ -24,7 +24,7 @@ __device__ __forceinline__ const uint8_t* opaque_register(const uint8_t* at) {
   return at;
 }
 
-/// Reads each component by itself: planes, or interleaved samples that do not form aligned words. The components First
+/// Reads each component separately: planes, or interleaved samples that do not form aligned words. The components First
 /// … First + Count − 1 have the same step and subsampling.
 template <typename T>
 struct Channels {

@@ -4,8 +4,8 @@
 //
 //   Linear   two units in each of two rows        a b        a thread keeps Across for its columns, and gets Down for
 //                                                 c d        each row
-//   Area     `count` rows, the first and the      f m m l    f, l: weights of their own; m: one weight for all between
-//            last with weights of their own       f m m l
+//   Area     `count` rows, the first and the      f m m l    f, l: their own weights; m: one weight for all between
+//            last with their own weights          f m m l
 //   Box      the same if all weights are equal    m m m m    integers, so that no sample needs a conversion; 2 × 2 also
 //                                                            for Linear
 //
@@ -43,7 +43,7 @@ __device__ __forceinline__ uint32_t byte_of(const Bytes<Unit>& unit, int c) {
   else
     return unit.word[c];
 }
-/// The same as a number. If a unit has four bytes, `order` selects the components: see pixel_order().
+/// Component c of a unit as a number. If a unit has four bytes, `order` selects the components: see pixel_order().
 template <int Unit>
 __device__ __forceinline__ float number_of(const Bytes<Unit>& unit, const uint32_t (&order)[4], int c) {
   if constexpr (Unit == 4)
@@ -125,7 +125,7 @@ struct Area {
     int first, more;
     float first_weight, last_weight;
 
-    /// The weight of row i, or 0 after the last one. `weight`: of the rows between.
+    /// The weight of row i, or 0 after the last one. `weight`: the weight of the rows between.
     __device__ __forceinline__ float of(int i, float weight) const {
       return i == 0 ? first_weight : i < more ? weight : i == more ? last_weight : 0;
     }
@@ -214,8 +214,8 @@ struct Area {
   }
 };
 
-/// Means of Side × Side whole units (1 × 1: a unit unchanged), or for Side 0 of as many as a step covers. Rounding to 8
-/// bits gives the same as the float32 sums of Area and Linear: see box_side().
+/// Means of Side × Side whole units (1 × 1: a unit unchanged). Side 0: means of all units that a step covers. Rounding
+/// to 8 bits gives the same results as the float32 sums of Area and Linear: see box_side().
 template <int Side>
 struct Box {
   struct Across {
@@ -284,7 +284,7 @@ struct Box {
 /// 0 for Box<0>; −1 if no Box fits.
 ///
 /// Area: float32 sums of up to 64 samples are less than 2^-10 from the exact mean, and rounded_sample() adds 2^-10 to
-/// halves: both round to the same integer. Alpha is rounded without this: its mean must be exact, or far from halves.
+/// halves: both round to the same integer. Alpha is rounded without it: its mean must be exact, or far from halves.
 /// Linear: if all weights are 0, or all are 1/2, its arithmetic is exact.
 /// A step of at least two samples keeps them inside the crop.
 __device__ __forceinline__ int box_side(const LayerPicture& layer, const Axis& across, const Axis& down) {

@@ -35,14 +35,14 @@ __device__ __forceinline__ Below below_of(const LayerPicture& layer) {
   return {layer.packed.data + std::ptrdiff_t(y) * pitch + x * 4, uint32_t(pitch)};
 }
 
-/// How the samples of a layer are used.
+/// The use of the samples of a layer.
 enum class Use {
   store,  ///< they become samples of the output
   blend,  ///< four bytes are blended with the bytes below
-  mean,   ///< the mean of two or four is a sample of chroma
+  mean,   ///< the mean of two or four samples is a sample of chroma
 };
 
-/// A part of a plane of the output. `part` in pixels.
+/// A part of a plane of the output. `part` is in pixels.
 struct PlanePart {
   Rect part;
   uint8_t* data;
@@ -75,8 +75,8 @@ __device__ __forceinline__ void pixel_order(const Packed& packed, uint32_t (&ord
 /// The values that Use::blend and Use::store need to store pixels of four bytes, in registers.
 struct Pixel {
   Layer layer;    ///< only what lay_pixel() needs
-  Target target;  ///< the same
-  uint32_t pack;  ///< from components to bytes
+  Target target;  ///< only what lay_pixel() needs
+  uint32_t pack;  ///< selector that packs components into bytes
 
   __device__ __forceinline__ Pixel(const Target& to, const LayerPicture& from) {
     layer.opacity = from.opacity, layer.rounding = round_bias;
@@ -87,7 +87,7 @@ struct Pixel {
     for (int c = 0; c < 4; ++c) pack |= c << 4 * to.packed.order[c];
   }
 
-  /// The stored pixel; `below`: the one below, for Use::blend.
+  /// The stored pixel. `below`: the pixel below it, for Use::blend.
   template <Use How>
   __device__ __forceinline__ uint32_t operator()(bool alpha, const float (&s)[4], const uint32_t (&order)[4],
                                                  uint32_t below) const {
@@ -103,7 +103,7 @@ struct Pixel {
       pixel[3] = alpha ? rounded_alpha(layer, s[3] * layer.opacity) : target.max;
     }
 #pragma unroll
-    for (float& value : pixel) value += round_bias;  // as stored()
+    for (float& value : pixel) value += round_bias;  // as in stored()
     return __byte_perm(blend::pack(pixel[0], pixel[1], pixel[2], pixel[3]), 0, pack);
   }
 };
@@ -111,7 +111,7 @@ struct Pixel {
 static_assert(tuning.direct_strips * tuning.rows <= 16, "the lanes of a warp hold the positions of its rows");
 
 /// Scales a plane of a layer. A thread has N columns, 32 apart, and R rows at once:
-/// rows of its own, or rows that share chroma.
+/// independent rows, or rows that share chroma.
 template <typename Sampler, int Unit, Use How>
 __device__ __forceinline__ void scale_plane(const Target& target, const LayerPicture& layer, const Source& from,
                                             const Below& below, const PlanePart& to) {
@@ -132,7 +132,7 @@ __device__ __forceinline__ void scale_plane(const Target& target, const LayerPic
 #pragma unroll
     for (int j = 0; j < N; ++j)
       across[j] = Sampler::template across<Unit>(from.across, min(left + 32 * j, right) - layer.place.x);
-    constexpr int step = mean ? 1 : R;  // rows of the plane
+    constexpr int step = mean ? 1 : R;  // rows of the plane in a step
     for (int y = top + warp, k = 0; y <= bottom >> shift; y += step * warps, k += R) {
       typename Sampler::Down rows_down[R];
       uint32_t under[R][N];
@@ -150,7 +150,7 @@ __device__ __forceinline__ void scale_plane(const Target& target, const LayerPic
       if constexpr (mean) {
 #pragma unroll
         for (int j = 0; j < N; ++j) {
-          uint32_t sums = 0;  // of the samples' bytes, 16 bits each
+          uint32_t sums = 0;  // sums of the samples' bytes, 16 bits each
 #pragma unroll
           for (int c = 0; c < Unit; ++c)
             sums += ((stored_sample(s[0][j][c]) & 0xff) + (stored_sample(s[1][j][c]) & 0xff)) << 16 * c;
@@ -184,7 +184,7 @@ __device__ __forceinline__ void scale_plane(const Target& target, const LayerPic
   }
 }
 
-/// The bytes from the start of a unit to component c.
+/// The number of bytes from the start of a unit to component c.
 __device__ __forceinline__ int bytes_before(const Target& target, int c) {
   const Channel(&all)[4] = target.channels;
   if (target.packed.data) return int(all[c].data - target.packed.data);
@@ -212,7 +212,7 @@ __device__ __forceinline__ void scale(const Target& target, const LayerPicture& 
     scale_plane<Linear, Unit, How>(target, layer, from, below, to);
 }
 
-/// The layout of the output's planes. Each shape has a kernel of its own.
+/// The layout of the output's planes. Each shape has its own kernel.
 enum class Shape {
   gray,     ///< one sample
   triples,  ///< RGB
@@ -221,7 +221,7 @@ enum class Shape {
   planes,   ///< three planes, and a plane of alpha where layers are only copied; chroma may be subsampled
 };
 
-/// Scales a layer. `odd`: without subsampled chroma.
+/// Scales a layer. `odd`: does not scale subsampled chroma.
 template <Shape S>
 __device__ __forceinline__ void scale_layer(const Target& target, const LayerPicture& layer, const Rect& part,
                                             Planes planes, bool odd, const Below& below) {
@@ -267,7 +267,7 @@ static_assert(sizeof(DirectParams<tuning.few_layers>) <= 4096 && sizeof(DirectPa
 /// The part and the tile of a block.
 template <int N>
 __device__ __forceinline__ const Part& find_part(const DirectParams<N>& p, int block, Rect& tile) {
-  int last = 0;  // of the band
+  int last = 0;  // last part of the band
   for (int count = p.part_count; count > 1;) {
     const int half = count / 2;
     if (block >= p.begins[last + half])

@@ -31,7 +31,7 @@ ComposeLaunch schedule_compose(const Target& target, const std::vector<Layer>& l
   const auto any = [&](auto&& test) { return std::any_of(layers.begin(), layers.end(), test); };
   const bool odd = any([](const Layer& layer) { return !layer.even_edges; });
   const auto is_other = [&](const Layer& layer) { return !layer.direct && (odd || !layer.copies); };
-  // A second launch pays only if it leaves the first one enough tiles.
+  // A second launch saves time only if the first launch keeps enough tiles.
   std::int64_t others = 0;
   for (const Layer& layer : layers)
     if (is_other(layer)) others += std::int64_t(layer.visible.width) * layer.visible.height;
@@ -73,7 +73,7 @@ bool find_pair(const Geometry& geometry, const Target& target, const std::vector
   return !(format.sets[0].shares_plane() && target.width % 2);
 }
 
-/// Fills the planes. Returns false if one is not aligned.
+/// Fills in the planes. Returns false if a plane is not aligned.
 bool set_planes(const Geometry& geometry, const Target& target, const Layer& above, const Layer& below, PairJob& job) {
   const FormatInfo& format = info(geometry.format);
   job.plane_count = format.planes;
@@ -104,7 +104,7 @@ PixelMix pixel_mix(const Target& target, const Layer& above, bool down) {
   return above.op == Operator::source ? PixelMix::source : PixelMix::all;
 }
 
-/// The kernel for an operator on R', G' and B'; nothing if there is none for these pictures.
+/// The kernel for an operator on R', G' and B'; nothing if no such kernel fits these pictures.
 std::optional<PairLaunch::Kernel> operating_kernel(const Target& target, const Layer& above, bool pixels,
                                                    bool even_nv) {
   using Kernel = PairLaunch::Kernel;

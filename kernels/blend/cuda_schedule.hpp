@@ -20,12 +20,12 @@ struct TileGrid {
   int across, down;
   int tile_width, tile_height;  ///< multiples of blend::tile_width and strip_height
 };
-TileGrid tile_grid(int width, int height, int most_strips = tuning.most_strips);  ///< of compose_tiles
+TileGrid tile_grid(int width, int height, int most_strips = tuning.most_strips);  ///< the grid of compose_tiles
 TileGrid direct_tile_grid(int width, int height,
-                          int wanted_blocks = tuning.wanted_direct_blocks);  ///< of compose_direct_tiles
+                          int wanted_blocks = tuning.wanted_direct_blocks);  ///< the grid of compose_direct_tiles
 
-/// compose_direct_tiles composes the tiles whose layers can all be laid over bytes. compose_tiles composes the others.
-/// `across` is 0 if a kernel has no work. Each tile of compose_tiles lies in one of compose_direct_tiles.
+/// compose_direct_tiles composes the tiles whose layers can all be laid over bytes. compose_tiles composes the other
+/// tiles. `across` is 0 if a kernel has no work. Each tile of compose_tiles lies in one of compose_direct_tiles.
 struct ComposeLaunch {
   TileGrid pixels, direct;
 };
@@ -45,8 +45,9 @@ struct Part {
   std::int16_t column;  ///< tiles in a row of the band before this part
   std::int16_t tile_width, tile_height;
   bool covered;  ///< the lowest of the layers hides everything below it
-  /// scaled, copied: compose_simple_parts composes them. edges: the same for samples of chroma that an edge divides.
-  /// mixed: compose_direct_tiles composes them. searched: the same, but each block searches for the layers of its tile.
+  /// scaled, copied: compose_simple_parts composes them. edges: compose_simple_parts composes samples of chroma that an
+  /// edge divides. mixed: compose_direct_tiles composes them. searched: like mixed, but each block searches for the
+  /// layers of its tile.
   enum class Kind : std::uint8_t { scaled, edges, copied, mixed, searched } kind;
   Planes planes;
 };
@@ -56,8 +57,8 @@ CUDAVISION_HOST_DEVICE inline int first_tile(const Part& part) {
 }
 static_assert(sizeof(Part) == 48, "kernel arguments hold many of them");
 inline constexpr int most_parts = 192;
-/// First the parts of compose_simple_parts, which show one layer, or pixels blended over a layer that is copied;
-/// then the parts of compose_direct_tiles.
+/// The parts of compose_simple_parts come first. They show one layer, or pixels blended over a copied layer.
+/// The parts of compose_direct_tiles follow.
 ///
 /// Blocks of compose_simple_parts are numbered through the parts in which a layer is scaled, then through the parts
 /// that are copied. They start in another order: blocks of the first kind, which wait for instructions, should run at
@@ -70,7 +71,7 @@ struct Parts {
   Part part[most_parts];
 };
 
-/// Cuts the output of a direct launch into parts. If compose_tiles has tiles, too, or if there are too many parts,
+/// Cuts the output of a direct launch into parts. If compose_tiles also has tiles, or if there are too many parts,
 /// everything is one part of compose_direct_tiles, and its blocks search for their layers.
 void schedule_parts(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& launch, Parts& parts);
 
@@ -82,7 +83,7 @@ struct PairPlane {
   std::uint8_t* dst;
   std::ptrdiff_t above_pitch, below_pitch, dst_pitch;
   int row_bytes, rows;
-  int chunks;  ///< of 16 bytes in a row
+  int chunks;  ///< chunks of 16 bytes in a row
   int begin;   ///< number of chunks in all planes before this one
 };
 
@@ -91,7 +92,7 @@ struct PairJob {
   PairPlane planes[max_planes];
   int plane_count;
   int total;     ///< threads that have work: one for each chunk
-  float weight;  ///< of the upper picture
+  float weight;  ///< weight of the upper picture
   bool swapped;  ///< Cr before Cb
   Layer layer;   ///< the upper picture; for pixels of four bytes, `key` is in the order of the color bytes in the pixel
 };
@@ -100,16 +101,16 @@ struct PairJob {
 enum class PixelMix {
   all,             ///< average: alpha is mixed like a color
   padded,          ///< format without alpha
-  padded_down,     ///< the same, rounded down: over
+  padded_down,     ///< format without alpha, rounded down: over
   source,          ///< the key chooses the upper or the lower pixel
-  on_opaque,       ///< over, by the upper pixel's alpha
-  on_opaque_down,  ///< the same, rounded down
+  on_opaque,       ///< over by the upper pixel's alpha, on an opaque background
+  on_opaque_down,  ///< like on_opaque, rounded down
   over,            ///< over, by the alphas of both pixels
 };
 
 struct PairLaunch {
   enum class Kernel {
-    planes,     ///< mix_planes: one weight for all samples; or gray with a key
+    planes,     ///< mix_planes: one weight for all samples, or gray with a key
     pixels,     ///< mix_pixels: pixels of four bytes
     keyed_420,  ///< mix_keyed_420: NV12 and NV21 with a key, even size
     operate_gray,
@@ -123,8 +124,8 @@ struct PairLaunch {
   PairJob job;
 };
 
-/// The launch if the frame shows two pictures of the output's 8-bit format, colors and size, the lower one unchanged;
-/// or one such picture alone. Otherwise nothing: then compose_tiles is used.
+/// The launch for a frame that shows two pictures of the output's 8-bit format, colors and size, the lower one
+/// unchanged, or one such picture alone. Returns nothing for other frames, which compose_tiles composes.
 std::optional<PairLaunch> schedule_pair(const Geometry& geometry, const Target& target,
                                         const std::vector<Layer>& layers);
 

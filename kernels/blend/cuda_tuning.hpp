@@ -10,7 +10,7 @@ struct Tuning {
   /// Pixels of a thread in a row, 32 columns apart. The parameters of a layer are loaded once
   /// for all pixels of a thread.
   int columns = 2;  // sweep: 1 2 4
-  /// Rows of a thread. Must be 2: these are the rows that share chroma.
+  /// Rows of a thread. Must be 2, because two rows share chroma.
   int rows = 2;
   /// Warps of a block. They share one list of visible layers. At least 2, so that 64 threads test 64 layers.
   int warps = 8;  // sweep: 4 8 16
@@ -23,22 +23,22 @@ struct Tuning {
   /// Blocks that must fit a multiprocessor, without alpha. It limits registers to 65536 / (blocks · 32 · warps) a
   /// thread: change it when you change warps. 8K NV12, a wall of 63: 344 µs with 3, 331 µs with 4.
   int opaque_blocks = 4;  // sweep: 2 3 4 5
-  /// The same for output with alpha. 8K RGBA, a wall of 63: 382 µs with 3, 719 µs with 4.
+  /// Like opaque_blocks, for output with alpha. 8K RGBA, a wall of 63: 382 µs with 3, 719 µs with 4.
   int alpha_blocks = 3;  // sweep: 2 3 4
 
   // compose_simple_parts and compose_direct_tiles: layers of 8-bit samples that are laid over bytes. Figures are in µs,
-  // of 8K unless said otherwise.
+  // for 8K unless a comment names another size.
 
   /// Pixels of a tile across, a multiple of compose_tiles' 32 · columns. Walls of 63, GRAY8 and NV12: 74.5 and 159 with
   /// 64, 63.9 and 133 with 128, 61.7 and 122 with 256; but a wall of 9 RGBA at 1080p 23.9 with 128, 28.9 with 256.
   int direct_width = 128;  // sweep: 64 128 256
-  /// As most_strips: a power of two, at most 8.
+  /// Like most_strips: a power of two, at most 8.
   int direct_strips = 4;  // sweep: 2 4 8
-  /// As wanted_blocks. 1080p, a wall of 63, GRAY8 and NV12: 10.4 and 16.6 with 500, 12.8 and 17.9 with 1000,
+  /// Like wanted_blocks. 1080p, a wall of 63, GRAY8 and NV12: 10.4 and 16.6 with 500, 12.8 and 17.9 with 1000,
   /// 12.8 and 23.2 with 2000.
   int wanted_direct_blocks = 500;  // sweep: 250 500 1000
-  /// The same for pixels of four bytes. 1080p RGBA, an inset, walls of 9 and 63: 10.9, 25.9 and 24.1 with 250, 11.5,
-  /// 22.3 and 22.0 with 500, 13.7, 24.0 and 24.0 with 1000.
+  /// Like wanted_direct_blocks, for pixels of four bytes. 1080p RGBA, an inset, walls of 9 and 63: 10.9, 25.9 and 24.1
+  /// with 250, 11.5, 22.3 and 22.0 with 500, 13.7, 24.0 and 24.0 with 1000.
   int wanted_pixel_blocks = 500;  // sweep: 250 500 1000
   /// Pixels of a thread in a row of a plane, 32 columns apart, and rows that it reads at once. RGB and RGBA: 2 and 1.
   int direct_columns = 2;  // sweep: 1 2 4
@@ -62,7 +62,7 @@ struct Tuning {
 
   /// Up to this many layers use kernels whose parameters fit 4 KB, which a launch copies at no extra cost.
   int few_layers = 6;
-  /// The same for the parts of compose_direct_tiles.
+  /// The most layers of such kernels for the parts of compose_direct_tiles.
   int few_parts = 28;
 
   // mix_planes, mix_pixels, mix_keyed_420: two pictures of one 8-bit format.
@@ -70,7 +70,7 @@ struct Tuning {
   /// Threads of a block; each mixes 16 bytes, or 16 × 2 pixels.
   int pair_threads = 256;  // sweep: 128 256 512
 
-  // operate_gray, operate_pixels, operate_420: the same with an operator on R', G', B'.
+  // operate_gray, operate_pixels, operate_420: two pictures of one 8-bit format, with an operator on R', G', B'.
 
   /// Threads of a block. Multiply, NV12: 55.6 µs with 128, 57.5 µs with 256.
   int operate_threads = 128;  // sweep: 64 128 256

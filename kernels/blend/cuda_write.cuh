@@ -39,7 +39,7 @@ __device__ __forceinline__ void write_packed(const Target& target, const Limits&
     }
 }
 
-/// Writes the mean of the pixels that share a chroma sample: it halves first down, then across.
+/// Writes the mean of the pixels that share a chroma sample. It halves the sums first down, then across.
 /// The neighboring lanes hold the other columns.
 template <typename T>
 __device__ __forceinline__ void write_chroma(const Target& target, const Limits& limits, const int (&x)[columns],

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Private: what a backend computes, and the two backends. resolve.cpp turns the public parameters of each frame into
-// one Target and a list of Layers; a Composer computes them. Device code reads these structs as kernel parameters.
+// Private: the parameters that a backend computes, and the two backends. resolve.cpp turns the public parameters of
+// each frame into one Target and a list of Layers; a Composer computes them. Device code reads these structs as kernel
+// parameters.
 #pragma once
 
 #include <cstddef>
@@ -58,7 +59,8 @@ struct Matrix {
 };
 
 /// Maps output pixel i of a pad to a position in a plane, along one axis: start + i · step, in units of 2^-32 samples.
-/// Both are rounded up by less than one unit, so the error grows with i but never reaches the next sample.
+/// `start` and `step` are rounded up by less than one unit, so the error grows with i but never reaches the next
+/// sample.
 struct Axis {
   std::int64_t start, step;
   int low, high;  ///< the first and the last sample that are shown
@@ -67,7 +69,7 @@ struct Axis {
   float per;  ///< area: 1 / samples that one output pixel covers; 0: the axis does not shrink
 };
 
-/// How many samples make a pixel: one, two by two, or all that the pixel covers.
+/// Which samples make a pixel: one, two along each axis, or all samples that the pixel covers.
 enum class Sampling : std::uint8_t { point, linear, area };
 
 /// The data of a visible pad that sampling and copying need.
@@ -86,7 +88,7 @@ struct LayerPicture {
   Sampling sampling;
   bool opaque_below;  ///< the picture below counts as opaque
   bool hides;         ///< the layer hides everything below it
-  bool copies;        ///< the layer hides everything, and its stored samples are the output's
+  bool copies;        ///< the layer hides everything below it, and its stored samples are the output's
   /// Samples of 8 bits in the output's format and colors, to be laid over bytes that are already composed.
   bool direct;
   bool even_edges;  ///< the edges of `visible` lie between chroma samples of the output, or at its sides
@@ -94,12 +96,12 @@ struct LayerPicture {
 
 /// One visible pad, resolved for the output.
 struct Layer : LayerPicture {
-  Matrix to_target;             ///< to samples of the output
-  Matrix to_key;                ///< to R'G'B' of 0–255
-  float key[3];                 ///< R'G'B' of 0–255
+  Matrix to_target;             ///< matrix to samples of the output
+  Matrix to_key;                ///< matrix to R'G'B' of 0–255
+  float key[3];                 ///< the key's color as R'G'B' of 0–255
   float key_scale, key_offset;  ///< the key's weight is distance · scale − offset, clamped to 0–1
   float rounding;         ///< round_bias if alpha and colors are rounded after each pad, as in compositor; otherwise 0
-  float alpha_scale;      ///< from the pad's alpha to the output's
+  float alpha_scale;      ///< factor from the pad's alpha to the output's alpha
   float neutral, opaque;  ///< samples that replace missing chroma and missing alpha
   Operator op;
   bool identity;  ///< to_target changes nothing
@@ -115,11 +117,11 @@ struct Target {
   Packed packed;
   int width, height;
   std::uint8_t sample_bytes, shift;
-  std::uint8_t shift_x, shift_y;  ///< of chroma
+  std::uint8_t shift_x, shift_y;  ///< log2 of the chroma subsampling
   bool gray, alpha;
   float max, per_max;       ///< the largest sample, and 1 / max
-  Matrix to_rgb, from_rgb;  ///< between samples and R'G'B' of 0–1
-  /// Checker: the color of every other square; equal to background if there is no checker.
+  Matrix to_rgb, from_rgb;  ///< matrices between samples and R'G'B' of 0–1
+  /// Checker: the color of every second square; equal to background without a checker.
   float background[4], checker[4];
 };
 
@@ -131,7 +133,7 @@ Channel whole_plane(const FormatInfo& format, const ChannelSet& set, const Chann
 Target make_target(const Geometry& geometry, const ColorCoding& out);
 /// Fills the fields that change with each frame: addresses and background.
 void set_frame(const Image& dst, const ColorCoding& out, const Background& background, Target& target);
-/// Resolves a valid pad whose picture lies at `src`. False: the pad is not visible.
+/// Resolves a valid pad whose picture lies at `src`. Returns false if the pad is not visible.
 bool resolve(const Pad& pad, const Image& src, const ColorCoding& out, const Target& target, Division division,
              Layer& layer);
 
@@ -145,7 +147,7 @@ class Composer {
   virtual Status submit(const Target& target, const std::vector<Layer>& layers, Queue queue) = 0;
 };
 
-/// `geometry`: of the output.
+/// `geometry`: geometry of the output.
 Result<std::unique_ptr<Composer>> make_cuda(const Geometry& geometry);
 Result<std::unique_ptr<Composer>> make_cpu(const Geometry& geometry);
 

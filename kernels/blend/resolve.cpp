@@ -133,7 +133,8 @@ bool is_direct(const FormatInfo& format, const Target& target, const Layer& laye
   if (layer.format != format.format || format.depth > 8 || format.sets[0].shares_plane() || layer.keyed ||
       !layer.identity)
     return false;
-  // Kernels halve Cb and Cr that are interleaved, and no plane has a quarter of the width or alpha.
+  // Kernels need interleaved Cb and Cr at half the width. They handle neither planes of a quarter of the width nor
+  // alpha planes.
   if (target.shift_x > 1 || (pairs && target.shift_x != 1) || format.alpha_set() >= 0) return false;
   if (pixels && !(layer.packed.data && target.packed.data)) return false;
   if (!layer.hides && !(pixels && target.alpha && layer.op == Operator::over)) return false;

@@ -33,7 +33,7 @@ CUDAVISION_HOST_DEVICE inline LinearTaps linear_taps(const Axis& axis, int i) {
   return {inside(before), inside(before + 1), float(std::uint32_t(at) >> 8) * axis.weight};
 }
 
-/// Samples first … last, with their weights: one for the first, one for the last, and one for all between.
+/// Samples first … last, with three weights: for the first sample, for the last sample, and for all samples between.
 struct Taps {
   int first, last;
   float first_weight, weight, last_weight;

@@ -10,11 +10,11 @@
 namespace cudavision::convolve {
 
 inline constexpr int max_side = 63;
-/// Largest absolute value of a weight and of a divisor. The smallest absolute divisor is its reciprocal.
+/// Largest absolute value of a weight and of a divisor. The smallest absolute divisor is the reciprocal of this number.
 inline constexpr double max_number = 1e30;
 inline constexpr double max_bias = 1e6;  ///< absolute, in sample values
 
-/// Another preset comes last, because applications may use the numbers; its row is in presets().
+/// Add new presets at the end, because applications may use the numbers, and add their rows to presets().
 // clang-format off
 enum class Preset {
   custom, identity, box, sharpen, sharpen_5, unsharp, laplacian, laplacian_8, sobel_x, sobel_y,
@@ -27,21 +27,21 @@ struct PresetInfo {
   const char* nick;  ///< the name in settings
   const char* blurb;
   int width, height;
-  double divisor;                ///< used for Params::divisor = 0
+  double divisor;                ///< the divisor for Params::divisor = 0
   std::vector<double> weights;   ///< row-major, width × height
   std::vector<double> vertical;  ///< gradient only: the second kernel
 };
-/// The one table of presets, in the order of the enum; `custom` has no weights.
+/// The table of presets, in the order of the enum; `custom` has no weights.
 const std::vector<PresetInfo>& presets();
 
 struct Params {
   Preset preset = Preset::custom;
   std::vector<double> weights;  ///< for Preset::custom: row-major, kernel_width × kernel_height values
-  /// For Preset::custom: 1–63. 0: number of weights ÷ the other side; both 0: its square root.
+  /// For Preset::custom: 1–63. 0: number of weights ÷ the other side; both 0: the square root of the number of weights.
   int kernel_width = 0, kernel_height = 0;
-  /// 0: the divisor of the preset; for Preset::custom the sum of the weights, or 1 if the sum is 0.
+  /// 0: the divisor of the preset. Preset::custom uses the sum of the weights, or 1 if the sum is 0.
   double divisor = 0;
-  double bias = 0;                   ///< in sample values, added after the division; not for chroma
+  double bias = 0;                   ///< added after the division, in sample values; not for chroma
   bool absolute = false;             ///< absolute value before saturating
   int anchor_x = -1, anchor_y = -1;  ///< the weight that lies on the output pixel; −1: the middle (side / 2)
   bool flip = false;                 ///< false: correlation; true: mathematical convolution
@@ -60,11 +60,12 @@ struct KernelSize {
 KernelSize kernel_size(const Params& params);
 
 /// Makes a filter that applies a kernel of up to 63 × 63 weights to every plane: out = saturate(round(v)), rounded half
-/// to even, with v = Σ w·p / divisor + bias, or |v| if `absolute` is set, or √(Σx² + Σy²) / |divisor| + bias for
-/// Preset::gradient. Chroma has a sign, so it is filtered about its neutral value n, without bias and absolute value:
-/// out = n + Σ w·(p − n) / divisor. A gradient has no sign, so its chroma becomes n. Subsampled chroma uses the same
-/// kernel on its own samples. Integer weights are summed exactly. A gradient of 16-bit samples may differ from the
-/// rounded root by 1 on CUDA. Kernels of rank 1 run in two passes, unless one pass is faster.
+/// to even. Here v = Σ w·p / divisor + bias, or |v| if `absolute` is set, or √(Σx² + Σy²) / |divisor| + bias for
+/// Preset::gradient (Σx, Σy: the sums of its two kernels). Chroma has a sign, so it is filtered about its neutral value
+/// n, without bias and absolute value: out = n + Σ w·(p − n) / divisor. A gradient has no sign, so its chroma becomes
+/// n. Subsampled chroma uses the same kernel on its own samples. Integer weights are summed exactly. A gradient of
+/// 16-bit samples may differ from the rounded root by 1 on CUDA. Kernels of rank 1 run in two passes, unless one pass
+/// is faster.
 /// Errors: settings (bad parameters, or a backend not built in), resource.
 Result<std::unique_ptr<Filter>> make(const Params& params, const Geometry& geometry, Backend backend);
 

@@ -47,7 +47,7 @@ class CpuConvolve final : public cpu::CpuFilter {
   }
 
  private:
-  /// With Border::fill and Border::copy, no result depends on pixels beyond the frame, so any extrapolation will do.
+  /// With Border::fill and Border::copy, no result depends on pixels beyond the frame, so any extrapolation is valid.
   static Border extrapolation(Border border) { return extrapolates(border) ? border : Border::replicate; }
 
   /// Whether float32 holds all intermediate values: integers exactly, other values with three bits after the point.
@@ -97,8 +97,8 @@ class CpuConvolve final : public cpu::CpuFilter {
       values.convertTo(floats, sum_depth_);
       values = floats;
     }
-    // values(inner) is a part of a matrix: OpenCV reads the samples around it,
-    // so its own border does not matter, and it uses no DFT.
+    // values(inner) is a part of a matrix. OpenCV reads the samples around it,
+    // so OpenCV's border does not matter, and OpenCV uses no DFT.
     compute(index, values(inner), result, scratch);
     set.write(result, frame(at), out(at));
   }
@@ -151,7 +151,7 @@ class CpuConvolve final : public cpu::CpuFilter {
   double max_ = 255;
   std::array<double, max_sets> before_{}, after_{};
   std::array<bool, max_sets> chroma_{};
-  bool small_ = false;   ///< small_kernel() computes it
+  bool small_ = false;   ///< small_kernel() computes the plan
   bool direct_ = false;  ///< one OpenCV call, from bytes to bytes
   int sum_depth_ = CV_32F;
   cv::Mat kernel_, vertical_, row_, column_;

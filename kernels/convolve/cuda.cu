@@ -9,7 +9,7 @@
 //   which kernel runs for which weights   cuda_schedule.cpp (make_schedule)
 //   how weights are laid out              the functions …_params below
 //   block shapes                          cuda_tuning.hpp; how a set is cut: cut() in cuda_schedule.cpp
-//   another border                        kernels/core/border.hpp, and the list on top of each kernel's file
+//   another border                        kernels/core/border.hpp, and the list at the top of each kernel's file
 #include <cuda_fp16.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ namespace {
 template <typename P>
 class Convolve : public cuda::CudaFilter {
  public:
-  /// `params`: with the weights. `scale`: a factor of the sums, in addition to Plan::scale.
+  /// `params`: the parameters with the weights set. `scale`: a factor of the sums, in addition to Plan::scale.
   Convolve(Plan plan, const Schedule& schedule, const void* kernel, const P& params, double scale)
       : CudaFilter(plan.geometry, plan.filter_alpha),
         plan_(std::move(plan)),
@@ -44,7 +44,7 @@ class Convolve : public cuda::CudaFilter {
     params_.anchor_y = plan_.anchor_y;
   }
 
-  /// Loads the kernel. With the context current.
+  /// Loads the kernel. The context must be current.
   Status prepare(const cuda::Device& device) {
     const int shared_bytes = int(schedule_.shared_bytes), threads = 32 * schedule_.warps;
     const int shared_limit = shared_bytes > 0 ? device.shared_limit : 0;
@@ -59,7 +59,7 @@ class Convolve : public cuda::CudaFilter {
   }
 
  protected:
-  /// A plane of alpha is computed by a launch of its own: kernels have three jobs.
+  /// A separate launch computes a plane of alpha, because kernels have at most three jobs.
   Status filter(const Image& src, const Image& dst, const SetRects& rects, Queue queue) override {
     const FormatInfo& format = info(plan_.geometry.format);
     const Status status = launch(src, dst, rects, 0, format.color_sets(), queue);
@@ -159,7 +159,7 @@ class Convolve : public cuda::CudaFilter {
   const void* const kernel_;
   P params_;
   const double scale_;
-  int resident_blocks_ = 1;  ///< how many run on the device at once
+  int resident_blocks_ = 1;  ///< number of blocks that run on the device at once
   bool overlaps_ = false;    ///< a launch can start before the previous one has ended
 };
 
@@ -175,7 +175,7 @@ Result<std::unique_ptr<Filter>> finish(Plan plan, const Schedule& schedule, cons
 struct Halves {
   int exponent = 0;
   std::vector<std::uint16_t> parts[2];  ///< weights = parts[0] + parts[1]; or the two kernels of a gradient
-  double error = 0;                     ///< of a result, in sample values, if only parts[0] is used
+  double error = 0;                     ///< largest error of a result, in sample values, if only parts[0] is used
 };
 
 std::uint16_t half_bits(float value) { return __half_raw(__float2half_rn(value)).x; }
@@ -203,7 +203,7 @@ Halves halves_of(const Plan& plan) {
   return halves;
 }
 
-/// Each lane of a warp reads the weights that its samples have in the matrix of each row.
+/// Arranges weights for the lanes of a warp: each lane gets the weights of its samples in the matrix of each row.
 MatrixStripParams strip_params(const Plan& plan, const Halves& halves, int side) {
   MatrixStripParams params;
   // Windows begin 4 samples before the first result.
@@ -211,7 +211,7 @@ MatrixStripParams strip_params(const Plan& plan, const Halves& halves, int side)
   for (int part = 0; part < 2; ++part)
     for (int k = 0; k < side; ++k)
       for (int lane = 0; lane < 32; ++lane) {
-        // What the samples 4t … 4t + 3 of the window add to result g.
+        // The weights of the samples 4t … 4t + 3 of the window in result g.
         const int g = lane / 4, t = lane % 4, y = k - top;
         std::uint32_t words[4];
         for (int j = 0; j < 4; ++j) {
@@ -287,7 +287,7 @@ Result<std::unique_ptr<Filter>> make_cuda(Plan plan) {
     case Family::matrix_tile:
       return plan_of(matrix_tile_kernel(schedule.matrix), matrix_tile_params(halves, schedule.buffers),
                      std::ldexp(1.0, subnormal_bits - halves.exponent));
-    case Family::small:  // sums are of words as they are stored
+    case Family::small:  // it sums stored words
       return plan_of(small_kernel(format, schedule.side, schedule.small), small_params(plan, schedule),
                      1.0 / (1 << format.shift));
     case Family::two_pass:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// How a block fetches one channel of a tile, for cuda_tile.cu. A tile begins at any column of the frame,
+// Loading one channel of a tile by a block, for cuda_tile.cu. A tile begins at any column of the frame,
 // but memory is read in aligned quads, so a quad of the tile is cut out of two neighbouring quads of the frame:
 //
 //   frame   |a b c d|e f g h|   aligned quads, skew = x & 3 = 2

@@ -14,8 +14,8 @@
 //
 // Lane 4·g + t of a warp holds the results 2t and 2t + 1 of the segments g and g + 8 (see kernels/cuda/mma.cuh), so it
 // stores pairs of pixels, 64 apart. Half precision holds 8-bit samples exactly. A weight is one number (11 bits) if
-// that is exact or near enough, else the sum of two numbers (22 bits). Products are exact; sums are float32. A matrix
-// never mixes rows, so lanes exchange no data.
+// that is exact or accurate enough, otherwise the sum of two numbers (22 bits). Products are exact; sums are float32. A
+// matrix never mixes rows, so lanes exchange no data.
 #pragma once
 
 #include "kernels/convolve/cuda_results.cuh"
@@ -30,7 +30,7 @@ using cuda::opaque_register;
 namespace {
 
 /// Bytes `2·pair` and `2·pair + 1` of channel c of a quad as it is stored, as halves. A byte with zero bits above it is
-/// a subnormal number, byte · 2^-24, which the matrix units multiply exactly; the scale of the sums makes up for the
+/// a subnormal number, byte · 2^-24, which the matrix units multiply exactly; the scale of the sums compensates for the
 /// factor (subnormal_bits).
 template <int C>
 __device__ __forceinline__ std::uint32_t halves_of(const std::uint32_t (&words)[C], int c, int pair) {

@@ -56,18 +56,18 @@ struct Strip {
   static constexpr int sets = kind == Matrix::gradient ? 2 : 1, parts = kind == Matrix::single ? 1 : 2;
 
   std::uint32_t weights[parts][K][2];
-  float sums[sets][C][K][4];  ///< [k]: of the row that gets weights[k] · the next row of samples; 0 is not used
+  float sums[sets][C][K][4];  ///< [k]: of the row that gets weights[k] · the next row of samples; k = 0 is not used
   float scale, before[C];
   bool absolute;
   int filtered;
   // If there are four channels, plain steps compute three.
-  std::uint32_t pair, third;  ///< __byte_perm selectors of two pixels: the first two of these channels; the third one
-  std::uint32_t merge;        ///< of three results and a pixel of the input, see Units
+  std::uint32_t pair, third;  ///< __byte_perm selectors of two pixels: the first two of these channels; the third
+  std::uint32_t merge;        ///< __byte_perm selector of three results and a pixel of the input, see Units
 
-  /// `skips_first`: plain steps of four channels compute the last three, else the first three.
+  /// `skips_first`: plain steps of four channels compute the last three, otherwise the first three.
   __device__ __forceinline__ Strip(const MatrixStripParams& p, const MatrixJob& job, bool skips_first) : sums{} {
-    // opaque_register() turns this into a load from memory. Constant memory would serve parameters that are indexed by
-    // lanes one lane after the other.
+    // opaque_register() turns this into a load from memory. Constant memory serves parameters indexed by lane
+    // one lane at a time.
     const uint2* fragments = &p.fragments[0][0][threadIdx.x % 32];
     opaque_register(fragments);
 #pragma unroll
@@ -96,8 +96,8 @@ struct Strip {
   }
 
   /// Adds a row of samples, and writes the row of results that it completes. `to`: the lane's first pair of results.
-  /// Plain: all channels are filtered, or three neighbouring ones of four, which become the first three of the results.
-  /// There are no absolute values.
+  /// Plain: all channels are filtered, or three neighbouring channels of four, which become the first three of the
+  /// results. There are no absolute values.
   template <bool Plain>
   __device__ __forceinline__ void step(const std::uint32_t (&words)[2][C], unsigned char* to) {
     constexpr int channels = Plain && C == 4 ? 3 : C;
@@ -130,7 +130,7 @@ struct Strip {
     for (int h = 0; h < 2; ++h) store<Plain>(values, 2 * h, to + 64 * C * h);
   }
 
-  /// Adds the rows of a group, as step() adds one. `from`: the lane's pixels of the first row, in shared memory.
+  /// Adds the rows of a group, as step() adds one row. `from`: the lane's pixels of the first row, in shared memory.
   template <bool Plain, typename Layout>
   __device__ __forceinline__ void add_group(const unsigned char* from, unsigned char* to) {
     // Here the next row is loaded before a row is stored (the compiler does not reorder them).
@@ -151,7 +151,7 @@ struct Strip {
   }
 
  private:
-  /// Adds a row of samples of channel c. `values`: of the row that it completes.
+  /// Adds a row of samples of channel c. `values`: results of the row that it completes.
   __device__ __forceinline__ void multiply(int c, const std::uint32_t (&samples)[4], float (&values)[4]) {
     float complete[sets][4];
 #pragma unroll
@@ -203,7 +203,7 @@ struct Strip {
   }
 };
 
-/// The groups of a block that are plain, see above: from `begin` to `end`.
+/// The plain groups of a block (see the top of this file): from `begin` to `end`.
 struct PlainGroups {
   int begin, end;
   bool skips_first;  ///< they compute the last three of four channels
@@ -306,7 +306,7 @@ __global__ void __launch_bounds__(32 * tuning.strip_warps, strip_blocks(C1, K))
 template <int C0, int C1>
 const void* choose(int side, Matrix kind) {
   const auto kernel = [](auto function) { return reinterpret_cast<const void*>(function); };
-  if (kind == Matrix::gradient)  // 3 × 3; a side of 5 if the anchor is not in the middle
+  if (kind == Matrix::gradient)  // a kernel of 3 × 3; the side is 5 if the anchor is not in the middle
     return side == 3 ? kernel(convolve_strips<C0, C1, 3, Matrix::gradient>)
                      : kernel(convolve_strips<C0, C1, 5, Matrix::gradient>);
   const bool pair = kind == Matrix::pair;

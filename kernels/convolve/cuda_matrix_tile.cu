@@ -35,7 +35,7 @@ namespace {
 template <int C, int N>
 struct Picker {
   int channel[N];
-  std::uint32_t both, last;  ///< which bytes of two pixels: of the channels 0 and 1, and of channel N − 1
+  std::uint32_t both, last;  ///< selectors for bytes of two pixels: for the channels 0 and 1, and for channel N − 1
 
   /// The N lowest channels of `rest`, which has at least one.
   __device__ __forceinline__ explicit Picker(int rest) {
@@ -48,7 +48,7 @@ struct Picker {
     both = a | b << 4 | (4 + a) << 8 | (4 + b) << 12;
     last = C == 2 ? 0x4040 | z | (z + 2) << 8 : z | (4 + z) << 8;
   }
-  /// Bit c: channel c is among them.
+  /// Bit c: channel c is one of these channels.
   __device__ __forceinline__ int mask() const {
     int mask = 0;
 #pragma unroll
@@ -78,7 +78,7 @@ struct Picker {
 /// twice: as pairs that begin at even and at odd weights.
 struct Weights {
   const std::uint32_t* words;
-  int height, row, parity;  ///< row: words of a row; parity: words from the even pairs to the odd ones
+  int height, row, parity;  ///< row: words of a row; parity: words from the even pairs to the odd pairs
 
   __device__ __forceinline__ int part() const { return 2 * parity; }
   /// The pair of weights of the first row for sample `at` of the window.
@@ -104,7 +104,7 @@ struct Weights {
   }
 };
 
-/// Adds a step of 16 samples, or of 8 (`half`), to R rows of sums.
+/// Adds a step of 16 samples (`half`: 8 samples) to R rows of sums.
 template <int C, int N, int parts, bool half, int R>
 struct Step {
   static constexpr int bytes = (half ? 2 : 4) * C;
@@ -118,7 +118,7 @@ struct Step {
   std::uint32_t window[R][N][4];
 
   __device__ __forceinline__ void load_row(std::uint32_t (&a)[N][4]) {
-    std::uint32_t left[C] = {}, right[C] = {};  // segments g and g + 8
+    std::uint32_t left[C] = {}, right[C] = {};  // samples of the segments g and g + 8
     load_shared<bytes>(from, left);
     load_shared<bytes>(from + 64 * C, right);
     picker.pick(left, 0, a, 0);
@@ -130,7 +130,7 @@ struct Step {
     from += pitch;
   }
 
-  /// `count` rows of weights; window[first % R] is the first row of samples.
+  /// Adds `count` rows of weights. window[first % R] is the first row of samples.
   template <int count, int first>
   __device__ __forceinline__ void add_rows() {
 #pragma unroll
@@ -154,7 +154,7 @@ struct Step {
     }
   }
 
-  /// The last `height` rows of weights, fewer than 2 · count.
+  /// Adds the last `height` rows of weights, fewer than 2 · count.
   template <int count, int first = 0>
   __device__ __forceinline__ void add_last(int height) {
     if constexpr (count > 0) {
@@ -202,8 +202,8 @@ __device__ __noinline__ void store_any(const MatrixJob& job, int mask, int x, in
   }
 }
 
-/// Scales and writes the sums of a warp. (x, y): its first result; `source`: that pixel in the tile. first: also writes
-/// channels that are copied.
+/// Scales and writes the sums of a warp. (x, y): its first result; `source`: that pixel in the tile. `first`: also
+/// writes copied channels.
 template <int C, int N, int R>
 __device__ __forceinline__ void store(const MatrixJob& job, const Picker<C, N>& picker, bool first,
                                       const float (&sums)[N][R][4], int x, int y, const unsigned char* source,
@@ -278,7 +278,7 @@ __device__ __forceinline__ void store(const MatrixJob& job, const Picker<C, N>& 
   }
 }
 
-/// A block goes down its tiles. C channels of a set, N at once.
+/// A block goes down its tiles. It computes C channels of a set, N at once.
 template <int C, int N, int parts>
 __device__ __forceinline__ void convolve_tiles(const MatrixTileParams& p, const MatrixJob& job, unsigned char* memory) {
   constexpr int R = matrix_tile_rows(C);

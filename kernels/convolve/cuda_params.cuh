@@ -20,28 +20,28 @@ struct Job {
   SetView view;
   int first_block = 0;
   Rect whole;          ///< pixels outside become the border value or keep the input (Border::fill, Border::copy)
-  Acc scale = 1;       ///< of the sums; 0 makes the chroma of a gradient neutral
-  Acc before[4] = {};  ///< by channel, see Plan; includes Plan::after
-  Acc after[4] = {};   ///< 0: channels with a Plan::after (chroma, gradients) have no absolute values
+  Acc scale = 1;       ///< factor of the sums; 0 makes the chroma of a gradient neutral
+  Acc before[4] = {};  ///< [channel], see Plan; includes Plan::after
+  Acc after[4] = {};   ///< all 0, because channels with a Plan::after (chroma, gradients) have no absolute values
   bool absolute = false;
 };
 
-/// For Family::small.
+/// Parameters of Family::small.
 struct SmallJob : Job<float> {
   int tiles_x = 1;
   std::uint32_t border_words[8] = {};  ///< a quad of border values as it is stored
 };
-/// For Family::two_pass and Family::direct.
+/// Parameters of Family::two_pass and Family::direct.
 template <typename Acc>
 struct TileJob : Job<Acc> {
   int tiles_x = 1;
 };
-/// For Family::matrix_strip and Family::matrix_tile.
+/// Parameters of Family::matrix_strip and Family::matrix_tile.
 struct MatrixJob : Job<float> {
   Cut cut;
   // Units are 16 bytes of a row.
-  int unit = 0;       ///< source rows are aligned to so many bytes: 16, 8 or 4; 0: to fewer
-  int row_bytes = 0;  ///< of the source that may be read
+  int unit = 0;       ///< alignment of source rows in bytes: 16, 8 or 4; 0: less than 4
+  int row_bytes = 0;  ///< bytes of a source row that may be read
   /// All bytes are written, and destination rows are aligned to 16 or 4 bytes.
   bool stores_16 = false, stores_4 = false;
   std::uint32_t copies = 0;  ///< mask of the bytes of a word that keep the input, for four channels
@@ -50,7 +50,7 @@ struct MatrixJob : Job<float> {
 template <typename AnyJob, typename Acc, int Count>
 struct KernelParams {
   AnyJob jobs[3];
-  int width = 1, height = 1;  ///< of the kernel
+  int width = 1, height = 1;  ///< width and height of the kernel
   int anchor_x = 0, anchor_y = 0;
   int stride = 0;  ///< direct: weights from row to row
   alignas(16)
@@ -61,7 +61,7 @@ inline constexpr int padded_side = (max_side + 3) / 4 * 4;
 inline constexpr int column_at = padded_side;
 inline constexpr int small_most_side = 2 * tuning.small_reach + 1;
 static_assert(small_most_side == 7, "choose() and MatrixStripParams have the sides 3, 5 and 7");
-/// Two kernels of the largest unrolled side.
+/// Holds two kernels of the largest unrolled side.
 using SmallParams = KernelParams<SmallJob, float, 2 * small_most_side * small_most_side>;
 template <typename Acc>
 using TwoPassParams = KernelParams<TileJob<Acc>, Acc, 2 * padded_side>;
@@ -80,7 +80,7 @@ struct MatrixParams {
 // driver copies the parameters at each launch. So the strips, which have small kernels,
 // use parameters of a quarter of the size.
 struct MatrixStripParams : MatrixParams {
-  uint2 fragments[2][7][32];  ///< by part, row of weights, lane
+  uint2 fragments[2][7][32];  ///< [part][row of weights][lane]
 };
 struct MatrixTileParams : MatrixParams {
   int buffers = 1;                                ///< see Schedule

@@ -26,7 +26,7 @@ __device__ __forceinline__ std::uint32_t to_sample(double value, int max_value) 
   return std::uint32_t(__double2int_rn(fmin(fmax(value, 0.0), double(max_value))));
 }
 
-/// Samples of N sums of channel c. Without `absolute`, `before` already includes `after`.
+/// The samples for N sums of channel c. Without `absolute`, `before` already includes `after`.
 template <typename T, int N, typename Acc>
 __device__ __forceinline__ void finish(const Job<Acc>& job, int c, const Acc (&sums)[N], std::uint32_t (&samples)[N]) {
   Acc values[N];

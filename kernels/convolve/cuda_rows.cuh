@@ -21,7 +21,8 @@
 namespace cudavision::convolve {
 namespace {
 
-/// The place of byte `byte` of a row (from the start of the row, inside or not), or the complement of its border value.
+/// The position of the byte that stands for byte `byte` of a row (counted from the start of the row, inside or not),
+/// or the complement of its border value.
 __device__ __forceinline__ int source_byte(const SetView& view, int byte) {
   const int C = view.channels, pixel = byte >= 0 ? byte / C : -((C - 1 - byte) / C), channel = byte - pixel * C;
   if (!(view.own >> channel & 1)) return ~0;
@@ -29,8 +30,8 @@ __device__ __forceinline__ int source_byte(const SetView& view, int byte) {
   return column < 0 ? ~int(view.border_value[channel]) : column * C + channel;
 }
 
-/// The columns of a row of the tile, see above. `first`, `last`: multiples of the unit. Byte `begin` of a row of the
-/// picture is column 0. Columns before `needed` are in no window.
+/// The columns of a row of the tile, see the drawing above. `first`, `last`: multiples of the unit. Byte `begin` of a
+/// row of the picture is column 0. Columns before `needed` are in no window.
 struct Columns {
   int begin, needed, first, last, end;
 
@@ -77,7 +78,7 @@ static __device__ __noinline__ unsigned char load_byte(const MatrixJob& job, int
 
 template <typename Layout>
 struct RowRing {
-  static constexpr int threads = 32 * tuning.strip_warps, rows = Layout::group;  ///< rows: of a group
+  static constexpr int threads = 32 * tuning.strip_warps, rows = Layout::group;  ///< rows: rows of a group
   static constexpr int per_row = threads / rows, pitch = Layout::pitch;
   static_assert(threads % rows == 0 && per_row * 16 >= 2 * strip_lead);
 
@@ -88,12 +89,12 @@ struct RowRing {
   int* const map;
   Columns columns;
   int y, limit;                 ///< the thread's row of group 0; rows from `limit` on are not needed
-  int row, part;                ///< of the thread in each group
-  int height;                   ///< of the picture
+  int row, part;                ///< the thread's row in each group, and its first unit in that row
+  int height;                   ///< height of the picture
   const unsigned char* source;  ///< byte `begin` of row 0
   long long source_pitch;
 
-  /// A block whose first pixel is at byte `byte`, a multiple of 16. Rows from y on, to limit − 1.
+  /// A block that needs rows y to limit − 1. Its first pixel is at byte `byte`, a multiple of 16.
   __device__ __forceinline__ RowRing(const MatrixJob& job, int byte, int y, int limit, unsigned char* memory)
       : job(job), memory(memory), map(reinterpret_cast<int*>(memory + Layout::map)), limit(limit) {
     const SetView& view = job.view;
@@ -139,7 +140,7 @@ struct RowRing {
       return copy_any(job, to, from, columns, part, per_row);
     if (__builtin_expect(is_outside, 0)) from = max(near_border_index(from, height, job.view.border), 0);
     const unsigned char* const at = source + from * source_pitch;
-    constexpr int whole = (pitch - 2 * strip_lead) / 16 / per_row;  // units of the pixels, for each thread
+    constexpr int whole = (pitch - 2 * strip_lead) / 16 / per_row;  // units of pixels that each thread copies
 #pragma unroll
     for (int i = 0; i <= whole; ++i) {
       int column = strip_lead + (i * per_row + part) * 16;

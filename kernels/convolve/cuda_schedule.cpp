@@ -8,8 +8,8 @@ namespace cudavision::convolve {
 namespace {
 
 /// If the error of a result, in sample values, is at most this, each real weight is one half-precision number (11
-/// bits). It is about the error of a kernel whose absolute weights sum to 4. Beyond it,
-/// two numbers (22 bits) take twice the time.
+/// bits). The error of a kernel whose absolute weights sum to 4 is about this large. Above
+/// this error, each weight is two numbers (22 bits), which take twice the time.
 constexpr double matrix_error = 0.125;
 
 /// Side (3, 5 or 7) of the square around the anchor that holds the kernel; 0: the kernel is larger.
@@ -40,7 +40,7 @@ bool fit_tile(Schedule& schedule, Family family, const Plan& plan, std::size_t l
 
 int last_channels(const FormatInfo& format) { return format.sets[format.set_count - 1].channels; }
 
-/// Blocks of all sets of a frame.
+/// The number of blocks of all sets of a frame.
 int count_blocks(const Schedule& schedule, const FormatInfo& format, const SetRects& rects, StripHeight height) {
   int count = 0;
   for (int i = 0; i < format.set_count; ++i)
@@ -48,7 +48,7 @@ int count_blocks(const Schedule& schedule, const FormatInfo& format, const SetRe
   return count;
 }
 
-/// Shared memory of a block of Family::matrix_tile.
+/// Bytes of shared memory of a block of Family::matrix_tile.
 std::size_t matrix_tile_bytes(const Plan& plan, int warps, int parts, int buffers) {
   const FormatInfo& format = info(plan.geometry.format);
   const int skew = matrix_skew(plan.anchor_x), halves = matrix_half_steps(plan.width, skew);
@@ -125,7 +125,7 @@ std::size_t strip_bytes(const FormatInfo& format) {
 }
 
 StripHeight strip_height(const Schedule& schedule, const FormatInfo& format, const SetRects& rects, int blocks) {
-  const int more = schedule.side - 1;  // rows of samples than of results
+  const int more = schedule.side - 1;  // rows of samples minus rows of results
   const int step = strip_group(last_channels(format));
   const auto count_of = [&](StripHeight height) { return count_blocks(schedule, format, rects, height); };
   const bool differ = format.sets[0].channels < last_channels(format);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What runs on the device and how a frame is cut into blocks: plain C++, without CUDA. Units:
-// samples of a set's grid, bytes.
+// Chooses the kernel, and cuts a frame into blocks: plain C++, without CUDA. Units: samples
+// of a set's grid, bytes.
 #pragma once
 
 #include <cstddef>
@@ -17,42 +17,42 @@ enum class Family {
   matrix_strip,  ///< 8-bit samples, kernels up to 7 × 7: weights stay in registers
   matrix_tile,   ///< 8-bit samples, larger kernels
   two_pass,      ///< kernels of rank 1: rows, then columns
-  direct,        ///< everything else
+  direct,        ///< all other kernels
 };
-/// How Family::small sums.
+/// How kernels of Family::small compute sums.
 enum class Small { direct, rows_then_columns, gradient };
 /// How the matrix units hold weights in half precision: one number each, the sum of two,
 /// or two kernels of one number each.
 enum class Matrix { single, pair, gradient };
 
-/// Results across of a block of tiles: four for each lane of a warp.
+/// Results of a block of tiles across: four for each lane of a warp.
 inline constexpr int tile_width = 128;
 
-/// What a plan runs.
+/// The kernel that a plan runs, and its block.
 struct Schedule {
   Family family = Family::direct;
   int side = 3;  ///< small, matrix_strip: side of the unrolled square around the anchor, 3, 5 or 7
   Small small = Small::direct;
   Matrix matrix = Matrix::single;
   bool wide = false;  ///< two_pass, direct: float64 sums
-  int warps = 1;      ///< of a block
-  int buffers = 1;    ///< matrix_tile: tiles in shared memory; of two, one is copied while the other is multiplied
+  int warps = 1;      ///< warps of a block
+  int buffers = 1;    ///< matrix_tile: tiles in shared memory; with 2, one is copied while the other is multiplied
   std::size_t shared_bytes = 0;  ///< dynamic shared memory of a block
 };
 
 /// Whether 8-bit samples go to the matrix units.
 bool uses_matrix_units(const Plan& plan);
-/// Which weights the matrix units need. `error`: the largest error of a result, in sample values,
+/// How the matrix units must hold the weights. `error`: the largest error of a result, in sample values,
 /// if each weight is one number.
 Matrix matrix_weights(const Plan& plan, double error);
-/// Chooses the kernel and the block. `matrix` counts only if uses_matrix_units().
-/// `shared_limit`: the most bytes of a block.
+/// Chooses the kernel and the block. `matrix` matters only if uses_matrix_units().
+/// `shared_limit`: the most bytes of shared memory of a block.
 /// Errors: resource.
 Result<Schedule> make_schedule(const Plan& plan, Matrix matrix, std::size_t shared_limit);
 
 // ---- Strips of matrix_strip
 
-/// Pixels across of a block.
+/// Pixels of a block across.
 inline constexpr int strip_width = 128 * tuning.strip_warps;
 /// Bytes of a tile before the block's first pixel and behind its last one: a sector of the L2 cache.
 inline constexpr int strip_lead = 32;
@@ -62,28 +62,28 @@ inline constexpr int strip_lead = 32;
 template <int C>
 struct StripLayout {
   static constexpr int group = strip_group(C), ahead = strip_ahead(C);  ///< rows; groups that are copied ahead
-  static constexpr int slots = ahead + 2;  ///< with the group that is summed and the one before it
+  static constexpr int slots = ahead + 2;  ///< groups in the ring: also the group being summed and the previous group
   static constexpr int pitch = strip_width * C + 2 * strip_lead;
   static constexpr int stage = slots * group * pitch, map = stage + group * strip_width * C;
   static constexpr int size = map + 64 * 4;
 };
 std::size_t strip_bytes(const FormatInfo& format);
 
-/// How a rectangle of a set is cut into blocks.
+/// The division of a rectangle of a set into blocks.
 struct Cut {
   int tiles_x = 0, tiles_y = 0;
-  int rows = 1;                  ///< of results of a warp (Family::matrix_strip: of a block)
-  int edges = 0, edge_rows = 1;  ///< Family::matrix_strip: columns of blocks at the sides, and rows of their blocks
+  int rows = 1;                  ///< rows of results of a warp (Family::matrix_strip: of a block)
+  int edges = 0, edge_rows = 1;  ///< Family::matrix_strip: columns of blocks at the sides, and rows of these blocks
   int edge_tiles_y = 0;
   CUDAVISION_HOST_DEVICE int blocks() const { return edges * edge_tiles_y + (tiles_x - edges) * tiles_y; }
 };
 /// The height of blocks of Family::matrix_strip and Family::matrix_tile.
 struct StripHeight {
-  int rows = 1;              ///< of results; Family::matrix_tile: tiles
-  int first_rows = 1;        ///< the same for sets with fewer channels than the last one; only Family::matrix_strip
+  int rows = 1;              ///< rows of results; Family::matrix_tile: number of tiles
+  int first_rows = 1;        ///< `rows` for sets with fewer channels than the last set; only Family::matrix_strip
   bool short_edges = false;  ///< blocks at the sides are shorter, however few rows they have
 };
-/// Chooses the height for all sets of a frame; `blocks`: how many run on the device at once.
+/// Chooses the height for all sets of a frame. `blocks`: the number of blocks that run on the device at once.
 StripHeight strip_height(const Schedule& schedule, const FormatInfo& format, const SetRects& rects, int blocks);
 /// Chooses how many tiles a block of Family::matrix_tile goes down, for all sets of a frame.
 StripHeight tiles_height(const Schedule& schedule, const FormatInfo& format, const SetRects& rects, int blocks);
@@ -91,7 +91,7 @@ StripHeight tiles_height(const Schedule& schedule, const FormatInfo& format, con
 /// or before the rectangle. `strip`: used by Family::matrix_strip and Family::matrix_tile only.
 Cut cut(const Schedule& schedule, const FormatInfo& format, int channels, const Rect& rect, StripHeight strip);
 
-/// Results across of a block. Blocks begin at multiples of this number of pixels.
+/// Results of a block across. Blocks begin at multiples of this number of pixels.
 int block_width(const Schedule& schedule);
 int block_alignment(const Schedule& schedule);
 
@@ -107,11 +107,11 @@ CUDAVISION_HOST_DEVICE inline Place tile_place(int block, int tiles_x) {
   return place;
 }
 
-/// The position of a block of Family::matrix_strip: its column of blocks, and its rows in the rectangle.
+/// The position of a block of Family::matrix_strip: its column among the blocks, and its rows in the rectangle.
 struct StripPlace {
   int x, y, rows;
 };
-/// The first and the last column take longest, so they come first.
+/// Blocks of the first and the last column come first, because they take longest.
 CUDAVISION_HOST_DEVICE inline StripPlace strip_place(int block, const Cut& cut) {
   const int inner = block - cut.edges * cut.edge_tiles_y;
   if (inner < 0) return {block % cut.edges ? cut.tiles_x - 1 : 0, block / cut.edges * cut.edge_rows, cut.edge_rows};
@@ -121,8 +121,8 @@ CUDAVISION_HOST_DEVICE inline StripPlace strip_place(int block, const Cut& cut) 
 
 // ---- Shared memory of two_pass and direct (cuda_tile.cu)
 
-/// Floats from row to row of a tile: the windows, and the samples that a loop over four
-/// weights at a time reads past them.
+/// Floats from row to row of a tile: the windows, and the samples beyond them that a loop over four
+/// weights at a time reads.
 CUDAVISION_HOST_DEVICE constexpr int tile_pitch(int kernel_width) { return tile_width + (kernel_width + 3) / 4 * 4; }
 /// Bytes of a block: the tile, the row results of two passes, and the source row of each row.
 constexpr std::size_t tile_bytes(int warps, int kernel_width, int kernel_height, bool two_pass, bool wide) {
@@ -132,13 +132,13 @@ constexpr std::size_t tile_bytes(int warps, int kernel_width, int kernel_height,
 
 // ---- Shared memory of matrix_tile
 
-/// Samples by which the windows of a tile begin before the first one, so that they begin at a multiple of 4.
+/// Samples by which the windows of a tile begin before the first needed sample, so that they begin at a multiple of 4.
 CUDAVISION_HOST_DEVICE constexpr int matrix_skew(int anchor_x) { return -anchor_x & 3; }
-/// Half steps, of 8 samples, that the windows of 8 results take.
+/// The number of half steps (8 samples each) that the windows of 8 results take.
 CUDAVISION_HOST_DEVICE constexpr int matrix_half_steps(int kernel_width, int skew) {
   return (8 + kernel_width - 1 + skew + 7) / 8;
 }
-/// Rows of results of a warp in a tile, for a set of some channels.
+/// Rows of results of a warp in a tile, for a set of `channels` channels.
 CUDAVISION_HOST_DEVICE constexpr int matrix_tile_rows(int channels) {
   return channels == 1 ? tuning.matrix_tile_rows_1 : tuning.matrix_tile_rows_more;
 }

@@ -8,13 +8,13 @@
 //   | R rows | R rows |       | R rows | |             samples in registers, each with a quad of samples on both
 //   +--------+--------+-- … --+--------+ -             sides:  [quad][4 px][quad]
 //
-// The square root. A gradient of 16-bit samples is √s with s = u² + v² and integers |u|, |v| ≤ 4·65535 < 2^18. u and v
-// are exact in float32; s has a relative error below 2^-23 (two roundings), and half of this error reaches the root;
-// sqrt.approx.f32 adds at most 2^-23 (PTX ISA). So the root is off by less than 1.5·2^-23·√s, and before it saturates
-// (√s < 65536) by less than 0.012 steps: the result is the correctly rounded one or its neighbour. It is exactly the
-// rounded one for s < 2^20, where s itself is exact: √s is 1 / (8·√s) or more away from k + ½, because s is an integer
-// and (k + ½)² = k² + k + ¼, and the error 2^-23·√s is less. That holds for all 8-bit and 10-bit results with divisor 1
-// and bias 0. The test ConvolveGradient checks both bounds with these errors.
+// Error of the square root. A gradient of 16-bit samples is √s with s = u² + v² and integers |u|, |v| ≤ 4·65535 < 2^18.
+// u and v are exact in float32; s has a relative error below 2^-23 (two roundings), and half of this error reaches the
+// root; sqrt.approx.f32 adds at most 2^-23 (PTX ISA). So the root is off by less than 1.5·2^-23·√s, and before it
+// saturates (√s < 65536) by less than 0.012 steps: the result is the correctly rounded one or its neighbour. It is the
+// correctly rounded result for s < 2^20, where s is exact: √s is 1 / (8·√s) or more away from k + ½, because s is an
+// integer and (k + ½)² = k² + k + ¼, and the error 2^-23·√s is less. That holds for all 8-bit and 10-bit results with
+// divisor 1 and bias 0. The test ConvolveGradient checks both bounds with these errors.
 //
 // Where to change what:
 //   another border         kernels/core/border.hpp; one whose pixels are not computed:
@@ -26,7 +26,7 @@
 namespace cudavision::convolve {
 namespace {
 
-using T = std::uint16_t;  // of all samples; other files convolve samples of 8 bits
+using T = std::uint16_t;  // the type of all samples; other files convolve samples of 8 bits
 
 /// The words of a thread, as they are stored (interleaved): a quad of pixels, and a quad on each side for the windows.
 template <int C>
@@ -78,8 +78,8 @@ __device__ __forceinline__ void load_strip(const unsigned char* at, std::uint32_
 /// The shape of the kernels for C channels and a side of K.
 template <int C, int K>
 struct Shape {
-  static constexpr int R = small_rows(C, K), radius = K / 2, rows = R + K - 1;  ///< rows: of samples
-  static constexpr int quads = Strip<C>::quads + 2;                             ///< of a row of samples
+  static constexpr int R = small_rows(C, K), radius = K / 2, rows = R + K - 1;  ///< rows: rows of samples
+  static constexpr int quads = Strip<C>::quads + 2;                             ///< quads of a row of samples
 };
 
 /// Loads the rows of samples of a lane whose windows lie inside the frame's width. row_index: as in convolve_strip().
@@ -159,7 +159,7 @@ __device__ __forceinline__ void add_row(const SmallParams& p, int i, const float
   }
 }
 
-/// The same for Small::rows_then_columns: sums the row across, then adds the sums down.
+/// Adds row i of samples for Small::rows_then_columns: sums the row across, then adds the sums down.
 template <int K, int R, int pixels>
 __device__ __forceinline__ void add_row_in_two_passes(const SmallParams& p, int i,
                                                       const float (&window)[pixels + K - 1], float (&sums)[R][pixels]) {
@@ -202,7 +202,7 @@ __device__ __forceinline__ void convolve_channel(const SmallParams& p, const Sma
     if (kind == Small::gradient) {
 #pragma unroll
       for (int j = 0; j < S::pixels; ++j) {
-        // See "The square root" above.
+        // See "Error of the square root" above.
         asm("sqrt.approx.f32 %0, %1;"
             : "=f"(sums[r][j])
             : "f"(fmaf(sums[r][j], sums[r][j], others[r][j] * others[r][j])));
@@ -307,7 +307,7 @@ __global__ void __launch_bounds__(32 * tuning.small_warps) convolve_small(const 
 template <int C0, int C1>
 const void* choose(int side, Small kind) {
   const auto kernel = [](auto function) { return reinterpret_cast<const void*>(function); };
-  if (kind == Small::gradient)  // 3 × 3; a side of 5 if the anchor is not in the middle
+  if (kind == Small::gradient)  // a kernel of 3 × 3; the side is 5 if the anchor is not in the middle
     return side == 3 ? kernel(convolve_small<C0, C1, 3, Small::gradient>)
                      : kernel(convolve_small<C0, C1, 5, Small::gradient>);
   if (side == 3) return kernel(convolve_small<C0, C1, 3, Small::direct>);

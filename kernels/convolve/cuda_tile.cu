@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Kernels of any size, of all sample types: a block loads a tile of one channel into shared memory, as float32; each
-// thread computes 4 × R results in registers, while the rows of samples slide past.
+// Kernels of any size, for all sample types: a block loads a tile of one channel into shared memory, as float32; each
+// thread computes 4 × R results in registers, while it moves down the rows of samples.
 //
 //        |<- 128 results + the window ->|
 //        +------------------------------+ -
@@ -59,7 +59,7 @@ struct FloatSink {
     for (int j = 0; j < 4; ++j) {
       constexpr int per_word = 4 / n;
       const int byte = j % per_word * n, selector = n == 1 ? 0x7440 | byte : 0x7400 | (byte + 1) << 4 | byte;
-      // As in cuda_small.cu.
+      // The same conversion as in sample() of cuda_small.cu.
       values[j] = __uint_as_float(__byte_perm(words[j / per_word], 0x4b000000, selector)) - 8388608.0f;
     }
     store_four(tile + row * pitch + 4 * quad, values);
@@ -104,7 +104,7 @@ __device__ __forceinline__ void slide(Acc (&sums)[R][4], const In* tile, int pit
   }
 }
 
-/// All weights, four columns at a time.
+/// Applies all weights, four columns at a time.
 template <int R>
 __device__ __forceinline__ void sum_window(float (&sums)[R][4], const float* tile, int pitch, const float* weights,
                                            int stride, int width, int height) {

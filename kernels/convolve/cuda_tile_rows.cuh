@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The source rows of a tile in shared memory, for cuda_matrix_tile.cu: bytes as in the frame, copied in units of 16
-// while the block works on the tile before it.
+// while the block works on the previous tile.
 //
 //   columns of a row      0          first                           last        end
 //                         | sides    | bytes of the row of the frame | sides     |
@@ -48,7 +48,7 @@ template <int C>
 struct TileRows {
   const MatrixJob& job;
   int begin, lead, pitch, rows;
-  int first, last, end;  ///< columns, see above
+  int first, last, end;  ///< columns, see the drawing above
 
   /// Windows begin at pixel x, a multiple of 4, and take `halves` half steps. No result needs pixels from `limit` on.
   __device__ __forceinline__ TileRows(const MatrixJob& job, int x, int halves, int rows, int limit)
@@ -61,10 +61,10 @@ struct TileRows {
     end = max(min(pitch, limit * C - begin), last);
   }
   __device__ __forceinline__ int bytes() const { return rows * pitch; }
-  /// With Border::fill and Border::copy, results whose windows leave the frame are replaced, so any samples will do.
+  /// With Border::fill and Border::copy, results whose windows leave the frame are replaced, so any samples are valid.
   __device__ __forceinline__ bool has_sides() const { return first + end - last > 0 && extrapolates(job.view.border); }
 
-  /// Begins to copy the tile whose first row is row y of the frame.
+  /// Starts copying the tile whose first row is row y of the frame.
   __device__ __forceinline__ void copy(unsigned char* tile, int y) const {
     const SetView& view = job.view;
     for_each(pitch / 16, [&](int unit, int first_row, int step) {
@@ -83,7 +83,7 @@ struct TileRows {
     });
   }
 
-  /// Fills the sides of that tile: whole pixels of four channels, else single bytes.
+  /// Fills the sides of that tile: whole pixels if there are four channels, otherwise single bytes.
   __device__ __forceinline__ void fill_sides(unsigned char* tile, int y) const {
     constexpr int size = C == 4 ? 4 : 1;
     using Unit = std::conditional_t<size == 4, std::uint32_t, std::uint8_t>;
@@ -112,8 +112,8 @@ struct TileRows {
   }
 
  private:
-  /// Gives each thread a unit of a row of `count` units, and rows: calls f(unit, first row, distance of rows). If there
-  /// are more units than threads, some threads get several units.
+  /// Divides rows of `count` units among the threads: calls f(unit, first row, distance between rows) for each thread.
+  /// If there are more units than threads, some threads get several units.
   template <typename F>
   __device__ __forceinline__ static void for_each(int count, F&& f) {
     const int threads = blockDim.x;

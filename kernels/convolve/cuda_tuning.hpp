@@ -17,7 +17,7 @@ struct Tuning {
   /// Rows of results of a thread. More rows share the conversion of samples but need more code; above about 12 KB of
   /// code, warps wait for instructions. 7 × 7: 93 µs with 4, 114 µs with 8.
   int small_rows = 4;  // sweep: 2 4 8
-  /// The same for one channel and a side of 3.
+  /// Like small_rows, for one channel and a side of 3.
   int small_rows_gray_3 = 8;  // sweep: 4 8
 
   // ---- Tiles in float32 and float64 (cuda_tile.cu)
@@ -25,10 +25,10 @@ struct Tuning {
   /// Most warps of a block. Fewer are used where their tile does not fit into shared memory. Not measured.
   int tile_warps = 8;  // sweep: 4 8
   /// Rows of results of a thread, with float32 sums. Each weight is used for 4 results of a row, each sample for up to
-  /// as many rows. 15 × 15 of 8-bit samples (which now run on the matrix units): 496 µs with 5,
+  /// as many rows. An earlier version, 15 × 15 of 8-bit samples: 496 µs with 5,
   /// 479 µs with 6, 594 µs with 8.
   int tile_rows = 6;  // sweep: 4 5 6 8
-  /// The same with float64 sums, which take twice the registers. Not measured.
+  /// Like tile_rows, with float64 sums, which take twice the registers. Not measured.
   int tile_rows_wide = 4;  // sweep: 2 4
 
   // ---- Strips on the matrix units (cuda_matrix_strip.cu)
@@ -48,18 +48,18 @@ struct Tuning {
   int strip_blocks_3 = 4;    // sweep: 2 3 4
   int strip_blocks_5 = 3;    // sweep: 2 3 4
   int strip_blocks_7 = 3;    // sweep: 1 2 3
-  /// Most rows of samples of a block.
+  /// The most rows of samples of a block.
   int strip_most_rows = 256;  // sweep: 64 128 256
   /// Blocks at the sides have fewer rows by this factor: they take longer and must not finish last. With 1 and 2: RGBA
   /// 3 × 3 82.7 and 75.2 µs, GRAY8 7 × 7 26.7 and 28.6. Sides as high as the other blocks and started among them:
   /// sharpen with border=fill 29.5 instead of 21.2 µs.
   int strip_edge_share = 2;  // sweep: 1 2 3
-  /// Blocks at the sides are shortened only if they keep at least so many rows of samples; in shorter blocks, rows that
-  /// only fill the sums cost more than this saves. They are also shortened if all blocks then run at once: 1080p 3 × 3
-  /// takes 3.5 µs instead of 3.8 µs.
+  /// Blocks at the sides are shortened only if they keep at least this many rows of samples. In shorter blocks, rows
+  /// that only fill the sums cost more than shortening saves. They are also shortened if all blocks then run at once:
+  /// 1080p 3 × 3 takes 3.5 µs instead of 3.8 µs.
   int strip_edge_rows = 64;  // sweep: 8 32 64
-  /// Time of a row of a set with fewer channels than the last one, in per cent of a row of the last one. 1080p, NV12 7
-  /// × 7: 7.5 µs where luma has twice the rows of chroma, 6.9 µs with 60.
+  /// Time of a row of a set with fewer channels than the last set, in per cent of the time of a row of the last set.
+  /// 1080p, NV12 7 × 7: 7.5 µs where luma has twice the rows of chroma, 6.9 µs with 60.
   int strip_first_percent = 60;  // sweep: 50 60 70
   /// Cost of starting a block, in rows of one channel. GRAY8 5 × 5: 26.4 µs with 4, 25.5 µs with 12; NV12 3 × 3: 31.9
   /// µs with 12, 33.4 µs with 24.
@@ -70,7 +70,7 @@ struct Tuning {
   /// Most warps of a block. Fewer are used where their tile does not fit into shared memory. An earlier version, 15 ×
   /// 15: RGBA 376 µs with 8, 413 µs with 4.
   int matrix_tile_warps = 8;  // sweep: 4 8
-  /// Rows of results of a warp in a tile, for 1 and for more channels: what 128 registers hold. Not measured.
+  /// Rows of results of a warp in a tile, for 1 and for more channels: as many as 128 registers hold. Not measured.
   int matrix_tile_rows_1 = 8;     // sweep: 4 8
   int matrix_tile_rows_more = 4;  // sweep: 2 4
   /// Most tiles that a block goes down. 15 × 15: 98.4 µs with 1, 94.4 with 2, 93.0 with 4; RGBA 302, 292 and 294 µs. 31
@@ -82,12 +82,13 @@ struct Tuning {
   // ---- Which family runs (cuda_schedule.cpp)
 
   /// Longest side of a kernel of rank 1 that runs in one pass on the matrix units (8-bit samples). 15 × 15: 187 µs
-  /// there, 194 µs in two passes. That was before one pass took 94 µs, so larger kernels may pay as well.
+  /// in one pass of an earlier version, 194 µs in two passes. One pass takes 94 µs, so larger kernels may also be
+  /// faster.
   int matrix_most_separable = 15;  // sweep: 11 15 19 23 31
 };
 inline constexpr Tuning tuning;
 
-// Which field applies.
+// Functions that select a field.
 
 constexpr int small_rows(int channels, int side) {
   return channels == 1 && side == 3 ? tuning.small_rows_gray_3 : tuning.small_rows;

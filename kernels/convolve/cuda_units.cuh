@@ -99,11 +99,11 @@ struct Units {
   // if whole_columns is set.
   int whole_begin, whole_end;
   bool whole_columns;
-  int bytes;             ///< of a row that lie in the region, from x on
+  int bytes;             ///< bytes of a row that lie in the region, from x on
   bool inside;           ///< each unit of these bytes is one store
   std::uint32_t copies;  ///< mask of the bytes of a pixel that keep the input
-  unsigned char* to;     ///< row 0 of the warp's results, if it were in the frame
-  long long pitch;       ///< of the destination
+  unsigned char* to;     ///< address of row 0 of the warp's results, even if this row is outside the frame
+  long long pitch;       ///< bytes from row to row of the destination
 
   __device__ __forceinline__ Units(const MatrixJob& job, const unsigned char* ring, unsigned char* stage, int x, int y,
                                    int rows)

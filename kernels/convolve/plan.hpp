@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Private: what a backend computes, and the two backends.
+// Private: the parameters that a backend computes, and the two backends.
 #pragma once
 
 #include <array>
@@ -17,13 +17,13 @@ namespace cudavision::convolve {
 ///   output = saturate(rint(v + after[r])).
 struct Plan {
   Geometry geometry;
-  int width = 1, height = 1;       ///< of the kernel
+  int width = 1, height = 1;       ///< width and height of the kernel
   int anchor_x = 0, anchor_y = 0;  ///< the window of pixel x is [x − anchor_x, x − anchor_x + width)
   std::vector<double> weights;     ///< row-major, already flipped
-  std::vector<double> vertical;    ///< gradient: the second kernel, of the same size; else empty
+  std::vector<double> vertical;    ///< gradient: the second kernel, of the same size; otherwise empty
   /// Rank 1: weights[y][x] = column[y]·row[x]; empty for other kernels and for gradients.
   std::vector<double> row, column;
-  bool wide = false;  ///< sum in float64: float32 holds the sums neither exactly (integers) nor within the tolerance
+  bool wide = false;  ///< sum in float64: float32 sums are neither exact (integers) nor within the tolerance
   double scale = 1;   ///< 1 / divisor
   std::array<double, role_count> before{};  ///< added after scaling, before the absolute value
   std::array<double, role_count> after{};   ///< added last
@@ -34,7 +34,7 @@ struct Plan {
 
   bool gradient() const { return !vertical.empty(); }
   bool separable() const { return !row.empty(); }
-  /// Whether pixels whose window leaves the frame are not computed but filled or copied.
+  /// Whether pixels whose window leaves the frame are filled or copied instead of computed.
   bool skips_edges() const { return !extrapolates(border); }
 };
 

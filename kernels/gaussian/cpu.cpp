@@ -68,7 +68,7 @@ class CpuGaussian final : public cpu::CpuFilter {
       cv::Mat blurred;
       if (in_opencv(index)) {
         cv::Mat all = cpu::sized(scratch.result, values.size(), values.type());
-        // `values` holds the samples beyond the border too.
+        // `values` also holds the samples beyond the border.
         blur(index, values, all, cv::BORDER_REPLICATE | cv::BORDER_ISOLATED);
         blurred = all(inner);
       } else {
@@ -90,13 +90,13 @@ class CpuGaussian final : public cpu::CpuFilter {
     return all;
   }
 
-  /// With OpenCV's own weights.
+  /// Blurs with OpenCV's own weights.
   void blur(int index, const cv::Mat& values, cv::Mat& blurred, int border) const {
     const Plan::Axes& axes = plan_.sets[index];
     cv::GaussianBlur(values, blurred, {axes.x.taps, axes.y.taps}, axes.x.sigma, sigma_y_[index], border);
   }
 
-  /// The same arithmetic with any weights. Every sum is below 2^48 and therefore exact in float64.
+  /// Blurs with any weights, in the same arithmetic. Every sum is below 2^48 and therefore exact in float64.
   void sum(int index, const cv::Mat& values, cv::Mat& blurred, cpu::Scratch& scratch) const {
     const int bits = 2 * plan_.fraction_bits;
     cv::Mat sums = cpu::sized(scratch.sums, values.size(), CV_MAKETYPE(CV_64F, values.channels()));

@@ -16,11 +16,11 @@
 //   another depth or format   nothing, if core/format.cpp has it: sample_rules() reads depth and shift
 //   another sample type       only integers of 1 or 2 bytes, because products are of bytes: `sizeof(T)` and
 //                             `sample_bytes == 1` decide in Arithmetic, strip_blocks(), Samples and Large. float32
-//                             needs a kernel of its own
+//                             needs its own kernel
 //   another block shape       strip_warps, large_warps with narrow_blocks, wide_blocks, large_blocks (cuda_tuning.hpp).
 //                             Rows of a segment: max_steps. strip_bytes and step_rows are fixed
 //   another window shape      byte_shapes, word_shapes, pixel_shapes (cuda_schedule.hpp)
-//   numbers that cost time    cuda_tuning.hpp
+//   constants for speed       cuda_tuning.hpp
 //   how rows are read         cuda_tile.cuh; for large windows cuda_read.cuh
 //   which formats are pixels  pixel_channels()
 //   how results are stored    cuda_store.cuh
@@ -52,7 +52,7 @@ SampleRules sample_rules(const FormatInfo& format, bool identity_x, bool identit
   rules.most = (uint32_t(format.max_value()) << format.shift) * 0x10001u;
   if (bytes || rules.most == rules.mask) rules.most = ~0u;
   rules.out = bytes ? (identity_y ? 0x51 : 0x62) : (identity_y ? 0x5410 : 0x6521);
-  // The sum is the sample: its two upper bytes are 0 and become the lower ones.
+  // The sum is the sample. Its two upper bytes are 0 and become the lower bytes.
   rules.low = identity_x ? 0x7362 : 0x5140;
   rules.high = identity_x ? 0x5140 : 0x7362;
   rules.rounding = bytes ? 1u << (identity_y ? 7 : 15) : 1u << (format.shift + (identity_y ? 7 : 15));
@@ -63,7 +63,7 @@ class CudaGaussian final : public cuda::CudaFilter {
  public:
   explicit CudaGaussian(Plan plan) : CudaFilter(plan.geometry, plan.filter_alpha), plan_(std::move(plan)) {}
 
-  /// Fills in what does not depend on a frame, and loads the kernel.
+  /// Fills in the parameters that do not depend on a frame, and loads the kernel.
   Status prepare() {
     const FormatInfo& format = info(geometry().format);
     packed_ = format.sets[0].shares_plane();
@@ -75,8 +75,8 @@ class CudaGaussian final : public cuda::CudaFilter {
   }
 
  private:
-  /// How many channels of pixels of four bytes are computed; 0: the format has other pixels, or copies other channels
-  /// than cuda_pixels.cuh can.
+  /// The number of computed channels of pixels of four bytes. 0: the format has other pixels, or copies channels that
+  /// cuda_pixels.cuh cannot copy.
   int pixel_channels(const FormatInfo& format) const {
     const ChannelSet& set = format.sets[0];
     if (format.set_count != 1 || set.channels != 4 || format.sample_bytes() != 1) return 0;
@@ -178,7 +178,7 @@ class CudaGaussian final : public cuda::CudaFilter {
                        "cannot launch the Gaussian");
   }
 
-  /// Fills in what depends on a frame.
+  /// Fills in the parameters that depend on a frame.
   void set_frame(SetJob& job, const Image& src, const Image& dst, int index, const SetRects& rects) const {
     const auto view_of = [&](int set) {
       return cuda::make_view(src, dst, set, rects[set], plan_.border, plan_.border_value, plan_.filter_alpha);
@@ -219,15 +219,15 @@ class CudaGaussian final : public cuda::CudaFilter {
     job.stores_16 = aligned_to(view.dst, view.dst_pitch, 16);
   }
 
-  bool overlaps_ = false;  ///< the device can start a launch before the one before it has ended
-  bool large_ = false;     ///< the kernel for large windows
+  bool overlaps_ = false;  ///< the device can start a launch before the previous launch has ended
+  bool large_ = false;     ///< whether the kernel for large windows runs
   bool packed_ = false;    ///< packed 4:2:2: both channel sets are one job
   int channels_ = 0;       ///< pixel_channels()
   Plan plan_;
-  KernelParams params_{};  ///< what does not depend on a frame
+  KernelParams params_{};  ///< the parameters that do not depend on a frame
   Kernel kernel_ = nullptr;
-  int threads_ = 0, shared_bytes_ = 0;  ///< of a block
-  int max_lead_ = 0, max_reach_ = 0;    ///< of all jobs
+  int threads_ = 0, shared_bytes_ = 0;  ///< threads and bytes of shared memory of a block
+  int max_lead_ = 0, max_reach_ = 0;    ///< maxima over all jobs
   Workers workers_;
 };
 

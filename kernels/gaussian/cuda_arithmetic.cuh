@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The arithmetic of a sample type: how sums are made of products of bytes.
-// The integer matrix units compute no other products.
+// The arithmetic of a sample type: how products of bytes add up to sums.
+// The integer matrix units multiply only bytes.
 //
 //   8 bit:  a row sum has 16 bits and is split into two bytes; a result takes two products down, one for each byte.
-//   16 bit: samples and weights have two bytes each. The low and the high bytes of samples are planes of their own, so
+//   16 bit: samples and weights have two bytes each. The low and the high bytes of samples are separate planes, so
 //           a row sum takes four products across (low · low, low · high and high · low in one sum, high · high); it is
 //           exact in 32 bits and is split into four bytes. A result takes eight products down (two bytes of a weight
 //           times four of a row sum). Products of the same power of 256 are summed.
 //
 // Lane 4g + t of a warp holds four elements of a product's result. Their (row, column) are (g, 2t), (g, 2t + 1), (g +
-// 8, 2t) and (g + 8, 2t + 1). Rows of the product across are samples, its columns are rows of the picture; in the
-// product down it is the other way round.
+// 8, 2t) and (g + 8, 2t + 1). In the product across, rows are samples and columns are rows of the
+// picture. In the product down, rows are rows of the picture and columns are samples.
 //
-// Only bytes and 16-bit words exist. cuda.cu lists what another type would need.
+// Samples are bytes or 16-bit words. cuda.cu lists what another type would need.
 #pragma once
 
 #include "kernels/gaussian/cuda_job.cuh"
@@ -20,12 +20,13 @@
 namespace cudavision::gaussian {
 
 /// For each sample type:
-///   bytes, planes: of a sample and of a weight; of a row sum;
+///   bytes:   bytes of a sample and of a weight;
+///   planes:  byte planes of a row sum;
 ///   across, sums: how many sums make a row sum and a result: one for each power of 256, which is the byte's index in
 ///   the sample or row sum plus the byte's index in the weight;
 ///   tiles:   how many tiles of 8 samples share a result word;
 ///   sample(m): the sample of a block that row m of the product across computes;
-///   rounded: the sum of a result that begins with rules.rounding;
+///   rounded: which sum of a result begins with rules.rounding;
 ///   split(): splits the row sums of rows 2t, 2t + 1 (`top`), 2t + 8, 2t + 9 (`bottom`) of a group into byte planes;
 ///   finish(): the result words of rows g (`upper`) and g + 8 (`lower`).
 template <typename T>
@@ -65,7 +66,7 @@ struct Arithmetic<uint16_t> {
 
   __device__ static int sample(int m) { return m; }
 
-  /// Clears the bits of stored words that are not part of a sample, and limits samples to the greatest one.
+  /// Clears the bits of stored words that are not part of a sample, and limits samples to the greatest sample value.
   template <int N>
   __device__ static void clamp(const SampleRules& rules, uint32_t (&words)[N]) {
     if (rules.mask != ~0u) {
@@ -78,7 +79,7 @@ struct Arithmetic<uint16_t> {
     }
   }
 
-  /// The row sum, exact, made of the low · low, mixed and high · high products.
+  /// The exact row sum, from the low · low, mixed and high · high products.
   __device__ static uint32_t row_sum(const int (&sum)[3][4], int i) {
     return sum[2][i] * 65536u + (sum[1][i] * 256u + sum[0][i]);
   }

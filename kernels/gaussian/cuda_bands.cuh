@@ -6,9 +6,9 @@
 //                                out[2]   0 0 a b a 0    in[1]
 //                                …                       …
 //
-// So one such row, the band, is enough. A fragment of any row is read from the band at a shifted position. With more
-// channels the weights lie `channels` samples apart. The columns of the matrix across are samples of a window. The
-// columns of the matrix down are rows.
+// So the kernel stores only one such row, the band. It reads a fragment of any row from the band at a shifted position.
+// With several channels, the weights lie `channels` samples apart. The columns of the matrix across are samples of a
+// window. The columns of the matrix down are rows.
 #pragma once
 
 #include "kernels/gaussian/cuda_arithmetic.cuh"
@@ -32,7 +32,8 @@ struct Bands {
     return bytes + weight_bytes * kinds * (16 * window_groups_x + 32) + byte * (16 * window_groups_y + 16);
   }
 
-  /// Writes the bands, a warp each. All threads of the block call it. `unit`: bytes of an element across.
+  /// Writes the bands: each warp writes one band. All threads of the block must call this. `unit`: bytes of an element
+  /// across.
   __device__ void fill(const KernelParams& params, int set, int unit) const {
     const SetJob& job = params.jobs[set];
     const int lane = threadIdx.x % 32, warps = blockDim.x / 32;
@@ -54,13 +55,13 @@ struct Bands {
     __syncthreads();
   }
 
-  /// Word `half` of lane `lane` of a fragment of the matrix across. Its columns are samples `position`, the next one,
-  /// and two more, `apart` samples behind these. The samples of a lane are of one kind:
+  /// Word `half` of lane `lane` of a fragment of the matrix across. Its columns are sample `position`, the next
+  /// sample, and the two samples `apart` samples after these. The samples of a lane are of one kind:
   /// even in lanes with even g = lane / 4.
   __device__ uint32_t across_word(int byte, int position, int apart, int half, int lane) const {
     return word(across(byte, lane / 4 % kinds) + first + position - Arithmetic<T>::sample(lane / 4 + 8 * half), apart);
   }
-  /// The same for the matrix down, whose columns are group `group` of rows.
+  /// Word `half` of lane `lane` of a fragment of the matrix down. Its columns are the rows of group `group`.
   __device__ uint32_t down_word(int byte, int group, int half, int lane) const {
     return word(down(byte) + first + 16 * group + lane % 4 * 2 - (lane / 4 + 8 * half), 8);
   }

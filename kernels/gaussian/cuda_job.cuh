@@ -16,14 +16,14 @@ using std::uint32_t;
 using std::uint8_t;
 
 /// The weights of one axis, by distance from the middle, in 2^−fraction_bits (see Axis). An axis that is not blurred
-/// would need the weight 1, which has one bit too many. SampleRules says how such an axis is computed.
+/// would need the weight 1, which needs one more bit. SampleRules says how such an axis is computed.
 struct AxisWeights {
   int radius;
   uint16_t weights[max_taps / 2 + 1];
 };
 
 /// Numbers for the arithmetic of a sample type; see cuda_arithmetic.cuh.
-/// An identity axis has the weight 1 (down, 16 bit: 2⁸), and the selectors below make up for it.
+/// An identity axis has the weight 1 (down, 16 bit: 2⁸), and the selectors below compensate for it.
 struct SampleRules {
   uint32_t mask;  ///< 16 bit: bits of the samples in a stored word (two samples)
   uint32_t most;  ///< 16 bit: the greatest samples of a stored word; ~0: no word exceeds them once `mask` is applied
@@ -32,28 +32,29 @@ struct SampleRules {
   uint32_t rounding;   ///< half a unit of the result: one of the sums down begins with it
 };
 
-/// The samples of a row with even or with odd numbers. They differ only in packed 4:2:2:
-/// one of them is luma, the other chroma.
+/// The samples of a row that have even numbers, or odd numbers. The two kinds differ only in packed 4:2:2:
+/// one kind is luma, the other is chroma.
 struct SampleParity {
-  int set;        ///< the channel set whose weights across they have
+  int set;        ///< the channel set whose weights across apply to these samples
   int stride;     ///< bytes from a sample to the next one of its channel
-  int width;      ///< of the set's grid
-  int x0, x1;     ///< bytes of the row to write: [x0, x1)
+  int width;      ///< width of the set's grid
+  int x0, x1;     ///< bytes of a row to write: [x0, x1)
   uint32_t pack;  ///< 8 bit: __byte_perm selector for row sums; see SampleRules
 };
 
-/// One channel set, or the two that share the plane of packed 4:2:2. Horizontal positions are bytes of a row.
+/// One channel set, or the two channel sets that share the plane of packed 4:2:2. Horizontal positions are bytes of a
+/// row.
 struct SetJob {
   SetView view;
-  SampleParity kinds[2];  ///< of samples with even and with odd numbers
+  SampleParity kinds[2];  ///< the samples with even numbers, the samples with odd numbers
   /// Of the whole plane. In packed 4:2:2 of odd width the kinds end at different bytes: the first, the last.
   int row_bytes, row_end;
-  int x0, x1;                ///< to write: [x0, x1)
-  int origin;                ///< where the first strip begins, a multiple of 32
-  int reach;                 ///< the radius
-  int lead;                  ///< by which a strip's window begins before the strip: a multiple of 8, at least `reach`
-  SetSchedule schedule;      ///< its blocks
-  int unit;                  ///< source rows are aligned to so many bytes: 16, 8 or 4; 0: to fewer
+  int x0, x1;            ///< bytes of a row to write: [x0, x1)
+  int origin;            ///< the byte where the first strip begins, a multiple of 32
+  int reach;             ///< the radius in bytes
+  int lead;              ///< bytes by which a strip's window begins before the strip: a multiple of 8, at least `reach`
+  SetSchedule schedule;  ///< the blocks of the set
+  int unit;              ///< alignment of source rows in bytes: 16, 8 or 4; 0: less than 4
   bool stores_8, stores_16;  ///< destination rows are aligned to 8 bytes; to 16 bytes
   uint32_t copied_bits[2];   ///< bits of 8 bytes that are copied from the source
   SampleRules rules;
@@ -64,13 +65,13 @@ struct KernelParams {
   AxisWeights axes[max_sets][2];  ///< x, y
   int sets;
   int window_groups_x,
-      window_groups_y;  ///< groups of a window, for the kernel where they are not fixed at compile time
+      window_groups_y;  ///< groups of rows in a window, for the kernel for large windows
 };
 
 using Kernel = void (*)(KernelParams);
 
-/// The kernel for windows of up to shape `shape` for such elements, which are kept in registers (cuda_strip.cu).
-/// `channels`: of pixels, how many are computed.
+/// The kernel for windows of such elements up to shape `shape`, which are kept in registers (cuda_strip.cu).
+/// `channels`: for pixels, the number of computed channels.
 Kernel strip_kernel(int element_bytes, int channels, int shape);
 /// The kernel for any window, which is kept in shared memory (cuda_large.cu).
 Kernel large_kernel(int sample_bytes);

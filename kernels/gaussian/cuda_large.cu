@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The Gaussian for windows that do not fit into registers. It works as cuda_strip.cu does: a warp marches down a
+// The Gaussian for windows that do not fit into registers. It works like cuda_strip.cu: a warp marches down a
 // segment of a strip, 16 rows a step, across and then down. But the matrices and the rings lie in shared memory, and
 // the sizes of the window are parameters.
 //
@@ -56,7 +56,7 @@ struct Large {
     }
   }
 
-  /// The pass across: sums of rows y and y + 8. The lane's words begin at byte x.
+  /// The pass across: computes the sums of rows y and y + 8. The lane's words begin at byte x.
   static __device__ __forceinline__ void sum_rows(const SetJob& job, bool inside, int y, int x, const int* map,
                                                   int loads, const uint32_t* across, int lane,
                                                   int (&row_sums)[blocks][2][A::across][4]) {
@@ -172,7 +172,7 @@ __global__ void __launch_bounds__(32 * tuning.large_warps, tuning.large_blocks)
   const int groups = segment.steps > 0 ? segment.steps + window_groups_y - 1 : 0;
   Store<T, true> store(job, segment.x, segment.y, memory + layout.out + warp * Store<T, true>::size);
   const uint32_t pack = job.kinds[g & 1].pack;
-  int slot = 0;  // of the ring, written next
+  int slot = 0;  // the slot of the ring that is written next
   for (int q = 0; q < groups; ++q) {
     const int y = segment.y - radius + q * step_rows + g;
     int row_sums[L::blocks][2][A::across][4] = {};

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What a warp computes of a strip whose elements are pixels of four bytes; see cuda_strip.cu for the steps. The
-// channels are split, so that the weights of a channel lie side by side and no products with
-// zeros between them are computed.
+// The computation of a warp on a strip whose elements are pixels of four bytes; see cuda_strip.cu for the steps. The
+// channels are split, so that the weights of a channel lie side by side, without zeros between them.
 //
 //   lane 4g + t   reads from the tile   rows g, g + 8 of the group: pixels 4t … 4t + 3 of each 16 of the window
 //                 splits them           into a word for each channel, with its bytes of the four pixels
@@ -9,7 +8,7 @@
 //                                       channel by itself
 //                 has as results        rows g, g + 8: pixels 4t … 4t + 3 of the strip, which are 16 neighbouring bytes
 //
-// A channel that is copied, such as alpha, is left out. There may be one such channel:
+// The kernel does not compute a copied channel, such as alpha. There may be one copied channel:
 // the first or the last byte of a pixel.
 #pragma once
 
@@ -23,7 +22,7 @@ namespace cudavision::gaussian {
 using cuda::mma;
 
 /// The matrices and the ring of a warp, in registers. The window has up to GX groups of 16 pixels and GY groups of 16
-/// rows. Channels: how many are computed; 3: the other one is copied.
+/// rows. Channels: the number of computed channels; 3: the fourth channel is copied.
 template <int Channels, int GX, int GY>
 struct Pixels {
   using T = uint8_t;
@@ -34,13 +33,13 @@ struct Pixels {
   static constexpr int pitch = layout.pitch;
 
   uint32_t across[GX][2];
-  /// Group n of rows is in slot n % GY; pixels sample(g), sample(g + 8); byte planes of a row sum.
+  /// [slot][…]: group n of rows is in slot n % GY; pixels sample(g), sample(g + 8); byte planes of a row sum.
   uint32_t ring[GY][Channels][2][2];
-  const uint2* down;           ///< as in Samples
-  int start[4];                ///< what the first sum of a result begins with
-  uint32_t pack;               ///< __byte_perm selectors: of row sums,
-  uint32_t first, second;      ///< of the channels computed first and second, and of the others, from two pixels,
-  uint32_t pair, last, whole;  ///< of results: two channels, the last two, a pixel
+  const uint2* down;           ///< the lane's words of the matrix down, as in Samples
+  int start[4];                ///< initial values of the first sum of a result
+  uint32_t pack;               ///< __byte_perm selectors. pack: row sums
+  uint32_t first, second;      ///< channels computed first and second, and the other channels, from two pixels
+  uint32_t pair, last, whole;  ///< results: two channels, the last two channels, a pixel
 
   __device__ __forceinline__ Pixels(const SetJob& job, const Bands<T>& bands, uint2* fragments, int lane)
       : ring{}, down(fragments + lane) {
@@ -63,7 +62,7 @@ struct Pixels {
   /// The lane's first byte in a row of the window.
   __device__ static int first_byte(int lane) { return lane % 4 * 16; }
 
-  /// The pass across: a group of rows goes into slot `Newest` of the ring. `at`: the lane's first byte of row g.
+  /// The pass across: stores a group of rows in slot `Newest` of the ring. `at`: the lane's first byte of row g.
   template <int Newest>
   __device__ __forceinline__ void sum_across(const unsigned char* at) {
     int sums[Channels][2][1][4] = {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What a warp computes of a strip whose elements are samples, bytes or words of 16 bits;
+// The computation of a warp on a strip whose elements are samples: bytes or words of 16 bits;
 // see cuda_strip.cu for the steps.
 //
 //  lane 4g + t   reads from the tile   rows g, g + 8 of the group: bytes 8t … 8t + 7 of each 32 bytes of the window
@@ -21,10 +21,10 @@ namespace cudavision::gaussian {
 
 using cuda::mma;
 
-/// What the arithmetic reads of a SetJob, in registers.
+/// The fields of a SetJob that the arithmetic reads, in registers.
 struct Numbers {
   SampleRules rules;
-  uint32_t pack;  ///< of the lane's kind of samples
+  uint32_t pack;  ///< __byte_perm selector for the lane's kind of samples
 
   __device__ __forceinline__ Numbers(const SetJob& job, int lane) {
     pack = job.kinds[lane / 4 & 1].pack;
@@ -44,8 +44,8 @@ struct Samples {
   using T = Element;
   using A = Arithmetic<T>;
   static constexpr int blocks = strip_blocks(sizeof(T));
-  static constexpr int tiles = 2 * blocks;  ///< of 8 samples, in a strip
-  /// 8 bit: a lane has 8 neighbouring bytes of each 32, so odd blocks load anew.
+  static constexpr int tiles = 2 * blocks;  ///< tiles of 8 samples in a strip
+  /// 8 bit: a lane has 8 neighbouring bytes of each 32, so odd blocks load new words.
   static constexpr int shifts = 3 - int(sizeof(T));
   static_assert(sizeof(T) == 2 || GX % 2 == 0);
   static constexpr int groups_across = GX, groups_down = GY, element_bytes = sizeof(T),
@@ -56,7 +56,7 @@ struct Samples {
   uint32_t across[A::bytes][GX][2];
   uint32_t ring[GY][tiles * A::planes];  ///< group n of rows is in slot n % GY
   const uint2* down;  ///< the lane's words of the matrix down, [byte of a weight][group] 32 apart, in shared memory
-  int start[4];       ///< what sum A::rounded of a result begins with
+  int start[4];       ///< initial values of sum A::rounded of a result
   Numbers numbers;
 
   /// Loads the lane's fragments from the bands. The columns have the same order as the samples in sum_across().
@@ -82,7 +82,7 @@ struct Samples {
   /// The lane's first byte in a row of the window.
   __device__ static int first_byte(int lane) { return lane % 4 * 8; }
 
-  /// The pass across: a group of rows goes into slot `Newest` of the ring. `at`: the lane's first byte of row g.
+  /// The pass across: stores a group of rows in slot `Newest` of the ring. `at`: the lane's first byte of row g.
   template <int Newest>
   __device__ __forceinline__ void sum_across(const unsigned char* at) {
     constexpr int apart = 2 / int(sizeof(T)), words = GX + apart;

@@ -72,7 +72,7 @@ Schedule cut(const std::array<SetWork, max_sets>& work, int sets, const Workers&
     const int begin = from.origin() - from.lead;
     // The last place in the row where a window can begin.
     const int end = from.row_bytes - workers.window;
-    // Strips whose window does not leave the row to the right.
+    // The number of strips whose window does not leave the row on the right.
     const int fit = begin <= end ? (end - begin) / from.width + 1 : 0;
     set.left = std::min(set.strips, begin < 0 ? divide_up(-begin, from.width) : 0);
     if (from.all_edges || fit <= set.left) set.left = set.strips;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Who computes what: the numbers of strips, segments and blocks, and the kernel for a radius.
+// The division of work: numbers of strips, segments and blocks, and the kernel for a radius.
 // Plain C++, tested without a GPU.
 //
 //   row of a channel set:  | strip 0 | strip 1 | strip 2 | …  64 bytes each; the first begins at a multiple of 32 bytes
@@ -20,8 +20,8 @@
 
 namespace cudavision::gaussian {
 
-inline constexpr int strip_bytes = 64;  ///< of a row, computed by one warp. Fixed: four words a lane, see Store
-inline constexpr int step_rows = 16;    ///< computed by a warp at a time. Fixed: the rows of a matrix product
+inline constexpr int strip_bytes = 64;  ///< bytes of a row that one warp computes. Fixed: four words a lane, see Store
+inline constexpr int step_rows = 16;    ///< rows that a warp computes at a time. Fixed: the rows of a matrix product
 
 // ---- Windows --------------------------------------------------------------------------------------------------------
 
@@ -31,7 +31,7 @@ inline constexpr int pixel_bytes = 4;
 /// Blocks of 16 elements in a strip.
 CUDAVISION_HOST_DEVICE constexpr int strip_blocks(int element_bytes) { return 4 / element_bytes; }
 
-/// The bytes and rows that are needed for a block of 16 elements × 16 rows.
+/// The bytes and rows needed for a block of 16 elements × 16 rows.
 struct Window {
   int reach = 0;  ///< radius in bytes
   /// Bytes by which the window begins before the block: a multiple of 8 (pixels: of 16), at least `reach`.
@@ -48,7 +48,7 @@ Window window_of(int reach, int radius_y, int element_bytes);
 struct KernelShape {
   int window_groups_x, window_groups_y;
 };
-/// All such kernels, the cheapest first. Here is the place to add a shape; window_groups_x must be even for bytes.
+/// All such kernels, the cheapest first. Add new shapes here; window_groups_x must be even for bytes.
 /// The most taps across × down:
 ///            reach       1 channel    2 channels   3 channels   4 channels
 ///   {2, 2}   8 bytes      17 × 17       9 × 17       5 × 17       5 × 17
@@ -62,12 +62,12 @@ inline constexpr std::array<KernelShape, 5> byte_shapes = {{{2, 2}, {4, 2}, {4, 
 inline constexpr std::array<KernelShape, 2> word_shapes = {{{2, 2}, {3, 3}}};
 inline constexpr std::array<KernelShape, 2> pixel_shapes = {{{2, 2}, {3, 3}}};
 
-/// Index of the first shape that holds a window; −1: none does.
+/// Index of the first shape that holds a window; −1: no shape holds it.
 int find_shape(int element_bytes, int window_groups_x, int window_groups_y);
 
-/// How many kinds of samples have bands of their own: only packed 4:2:2 has two, and its samples are bytes.
+/// The number of kinds of samples, each with its own bands. Only packed 4:2:2 has two; its samples are bytes.
 CUDAVISION_HOST_DEVICE constexpr int band_kinds(int sample_bytes) { return sample_bytes == 1 ? 2 : 1; }
-/// Bytes of shared memory for the bands of the matrices and a word; see cuda_bands.cuh.
+/// Bytes of shared memory for the bands of the matrices and one more word; see cuda_bands.cuh.
 CUDAVISION_HOST_DEVICE constexpr int band_bytes(int sample_bytes, int window_groups_x, int window_groups_y) {
   return sample_bytes * (band_kinds(sample_bytes) * (16 * window_groups_x + 32) + 16 * window_groups_y + 16) + 4;
 }
@@ -75,11 +75,11 @@ CUDAVISION_HOST_DEVICE constexpr int band_bytes(int sample_bytes, int window_gro
 /// Shared memory of such a kernel: groups of rows (see cuda_tile.cuh), then for each warp 1 KB (see cuda_store.cuh) and
 /// the matrix down, the map of the sides, and the bands.
 struct StripLayout {
-  int pitch;  ///< bytes from a row to the next, chosen so that rows that are read together lie in different banks
-  int slots;  ///< groups: those that are copied ahead, and those of a window
+  int pitch;                  ///< bytes from row to row, chosen so that rows read together lie in different banks
+  int slots;                  ///< number of groups: groups copied ahead, and groups of a window
   int out, down, map, bands;  ///< first bytes of these parts; the groups begin at 0
-  int down_size;              ///< of a warp
-  int size;                   ///< bytes in all
+  int down_size;              ///< bytes of the matrix down, for each warp
+  int size;                   ///< total bytes
 
   CUDAVISION_HOST_DEVICE constexpr StripLayout(int element_bytes, int window_groups_x, int window_groups_y)
       : pitch(0),
@@ -92,7 +92,7 @@ struct StripLayout {
         size(0) {
     const bool pixels = element_bytes == pixel_bytes;
     const int sample_bytes = pixels ? 1 : element_bytes, unit = pixels ? 64 : 32;
-    const int before = pixels ? 0 : 24;  // at most, from a multiple of 32 bytes to the window
+    const int before = pixels ? 0 : 24;  // most bytes from a multiple of 32 bytes to the window
     pitch = (strip_bytes * tuning.strip_warps + 16 * element_bytes * (window_groups_x - 1) + before + unit - 1) / unit *
             unit;
     if (pitch / unit % 2 == 0) pitch += unit;
@@ -122,7 +122,7 @@ struct LargeLayout {
   int map;    ///< first byte of the maps, see load_row(); each has `places` entries
   int places;
   int ring;  ///< first byte of the rings and the bands
-  int size;  ///< bytes in all
+  int size;  ///< total bytes
 
   CUDAVISION_HOST_DEVICE LargeLayout(int window_groups_x, int window_groups_y, int warps) {
     loads = (window_groups_x + margin + loads_ahead - 1) / loads_ahead * loads_ahead;
@@ -139,42 +139,42 @@ struct LargeLayout {
 /// Bytes of shared memory, and bytes of a row that a warp loads for a strip.
 int large_bytes(int sample_bytes, int window_groups_x, int window_groups_y, int warps);
 int large_window(int sample_bytes, int window_groups_x, int window_groups_y);
-/// The most warps, up to Tuning::large_warps, whose rings fit into `shared_limit` bytes; 0: not even one.
+/// The most warps, up to Tuning::large_warps, whose rings fit into `shared_limit` bytes; 0: not even one warp fits.
 int large_warps(int sample_bytes, int window_groups_x, int window_groups_y, int shared_limit);
 
 // ---- Strips and segments --------------------------------------------------------------------------------------------
 
-/// What a launch computes of a channel set. Horizontal positions are bytes of a row.
+/// The part of a channel set that a launch computes. Horizontal positions are bytes of a row.
 struct SetWork {
-  int row_bytes = 0;        ///< of the whole plane
-  int x0 = 0, x1 = 0;       ///< to write: [x0, x1)
+  int row_bytes = 0;        ///< bytes of a row of the whole plane
+  int x0 = 0, x1 = 0;       ///< bytes to write: [x0, x1)
   int y0 = 0, y1 = 0;       ///< rows to write: [y0, y1)
-  int lead = 0;             ///< of the window
-  bool all_edges = false;   ///< every strip is read sample by sample (memory that is not aligned, for example)
-  int width = strip_bytes;  ///< of a strip; the kernel for strips counts the strips of a block as one
-  int origin() const { return x0 & ~31; }  ///< where the first strip begins
+  int lead = 0;             ///< bytes by which a strip's window begins before the strip
+  bool all_edges = false;   ///< every strip is read sample by sample, for example from unaligned memory
+  int width = strip_bytes;  ///< width of a strip; the kernel for strips counts the strips of a block as one
+  int origin() const { return x0 & ~31; }  ///< the byte where the first strip begins
   int strips() const { return y0 < y1 ? (x1 - origin() + width - 1) / width : 0; }
   int steps() const { return (y1 - y0 + step_rows - 1) / step_rows; }
 };
 
-/// What make_schedule() knows of the kernel and of the device.
+/// What make_schedule() needs to know about the kernel and the device.
 struct Workers {
-  int warps = 1;   ///< of a block, each with a strip of its own
+  int warps = 1;   ///< warps of a block, each with its own strip
   int window = 0;  ///< bytes of a row that a warp loads for a strip
   int window_groups_y =
       1;  ///< groups of rows in a window: the first window_groups_y − 1 steps of a segment only fill the ring
-  int edge_percent = 100;  ///< steps of a segment of an edge strip, in per cent of an inner one's
+  int edge_percent = 100;  ///< steps of a segment of an edge strip, in per cent of the steps of an inner segment
   int slots = 1;           ///< blocks that run at the same time on the device
-  int max_steps = 1;       ///< of a segment
+  int max_steps = 1;       ///< most steps of a segment
 };
 
 /// The blocks of a channel set. Kernels read it from their parameters.
 struct SetSchedule {
-  int first_block;          ///< of the set
-  int edge_blocks;          ///< the set's first blocks, which compute edge strips
-  int left, edges, strips;  ///< numbers of strips: edge strips at the left end, edge strips, all
+  int first_block;          ///< the set's first block
+  int edge_blocks;          ///< number of blocks that compute edge strips; they are the set's first blocks
+  int left, edges, strips;  ///< numbers of strips: edge strips at the left end, all edge strips, all strips
   int blocks_x;             ///< blocks side by side that compute the inner strips
-  int steps, edge_steps;    ///< of a segment of an inner strip and of an edge strip
+  int steps, edge_steps;    ///< steps of a segment of an inner strip, of an edge strip
 };
 
 struct Schedule {
@@ -186,16 +186,16 @@ struct Schedule {
 Schedule cut(const std::array<SetWork, max_sets>& work, int sets, const Workers& workers,
              const std::array<int, max_sets>& steps);
 
-/// Chooses the numbers of steps. Segments are long, because each begins with rows that only fill the ring. But they are
-/// not so long that the last wave of blocks leaves most of the device idle.
+/// Chooses the numbers of steps. Long segments are better, because each begins with rows that only fill the ring. But
+/// they are not so long that the last wave of blocks leaves most of the device idle.
 Schedule make_schedule(const std::array<SetWork, max_sets>& work, int sets, const Workers& workers);
 
 /// The segment that a warp computes.
 struct Segment {
-  int x, y;        ///< byte and row of its upper left corner
+  int x, y;        ///< byte and row of the segment's upper left corner
   int steps;       ///< 0 or less: nothing to compute
   bool edge;       ///< whether its strip is an edge strip
-  int strip, nth;  ///< its strip; its number in the strip
+  int strip, nth;  ///< number of its strip; number of the segment in the strip
 
   /// `block` is one of the set's blocks. Call set_position() next, which sets x and y.
   // cppcheck-suppress uninitMemberVar

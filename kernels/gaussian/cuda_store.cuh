@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Writing a strip: 16 rows × 64 bytes a step.
+// Writing a strip: 16 rows × 64 bytes in each step.
 //
 //   Lane 4g + t computes the words at bytes 4t, 16 + 4t, 32 + 4t, 48 + 4t of rows g and g + 8. They go through shared
 //   memory, 1 KB a warp. Then lane 4r + c has the 16 bytes at byte 16c of rows r and r + 8,
@@ -41,7 +41,7 @@ struct Store {
 
   const SetJob& job;
   unsigned char* const memory;
-  int x, y;  ///< of the lane's first 16 bytes
+  int x, y;  ///< byte and row of the lane's first 16 bytes
   unsigned char* to;
   long long to_8;  ///< bytes from a row to the eighth row below it
   bool whole;      ///< all bytes of the strip are written, in aligned words
@@ -93,7 +93,7 @@ struct Store {
   }
 
   /// Writes the lane's 16 bytes of rows g and g + 8 of a step, and goes on to the next step. Plain:
-  /// `whole` and 16-byte words are known.
+  /// `whole` is true, and rows are aligned to 16 bytes.
   template <bool Plain>
   __device__ __forceinline__ void store_rows(const uint4 (&values)[2]) {
     if (Plain || (whole && job.stores_16)) {

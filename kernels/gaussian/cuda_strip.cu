@@ -9,7 +9,7 @@
 //    1     y +  8 … y + 23               group 0   group 1       group 4          y      … y + 15     fill the ring
 //    2     y + 24 … y + 39               group 2   group 1       group 5          y + 16 … y + 31
 //
-//   tile   (shared memory, cuda_tile.cuh)  groups of rows: of the window, and the next ones, which are being copied
+//   tile   (shared memory, cuda_tile.cuh)  groups of rows: of the window, and the next groups, which are being copied
 //   ring   (registers)                     row sums
 //
 //   across: out[x][row] = Σ A[x][k] · in[k][row], 16 elements × 8 rows a product, from GX groups of 16 elements
@@ -99,7 +99,7 @@ __global__ void __launch_bounds__(32 * tuning.strip_warps, Strip::blocks_residen
       if (is_plain || active) strip.template sum_across<at>(lane_rows + slot * (step_rows * Strip::pitch));
       if (group + ahead < groups) rows.template copy<is_plain>(group + ahead, next_slot);
       cuda::commit();
-      __syncwarp();  // lanes without a row to copy, or with one outside the frame, join the others for the products
+      __syncwarp();  // lanes that copied no row, or a row outside the frame, join the other lanes for the products
       next_slot = next_slot + 1 < slots ? next_slot + 1 : 0;
       if ((is_plain || active) && group >= GY - 1) {
         uint4 values[2];

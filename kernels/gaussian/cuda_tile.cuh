@@ -58,10 +58,10 @@ struct Tile {
   int needed;                   ///< the first column in a window, at most `first`
   int y, limit;                 ///< the thread's row of group 0; rows from `limit` on are not needed
   int strip;                    ///< the column where the first strip begins
-  int row, part;                ///< of the thread in each group
-  int height;                   ///< of the picture
+  int row, part;                ///< the thread's row in each group, and its first unit in that row
+  int height;                   ///< height of the picture
   const unsigned char* source;  ///< byte `begin` of row 0
-  long long pitch;              ///< of the source
+  long long pitch;              ///< bytes from row to row of the source
 
   /// A block of `bytes` bytes at byte x, which needs rows from y to limit − 1.
   __device__ __forceinline__ Tile(const SetJob& job, int x, int bytes, int y, int limit, unsigned char* memory,

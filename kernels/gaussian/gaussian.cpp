@@ -13,7 +13,7 @@
 namespace cudavision::gaussian {
 namespace {
 
-/// Sigma by OpenCV's rule where it follows the taps.
+/// The sigma: as given, or from the taps by OpenCV's rule.
 double sigma_of(int taps, double sigma) { return sigma > 0 ? sigma : 0.15 * taps + 0.35; }
 
 /// The axis of a plane that is subsampled by 1 << shift.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Private: what a backend computes, and the two backends.
+// Private: the parameters that a backend computes, and the two backends.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ struct Axis {
 /// Parameters resolved for a geometry.
 struct Plan {
   Geometry geometry;
-  int fraction_bits = 8;  ///< of the weights: 8 for 8-bit samples, 16 for deeper ones
+  int fraction_bits = 8;  ///< fraction bits of the weights: 8 for 8-bit samples, 16 for deeper samples
   struct Axes {
     Axis x, y;
   };

@@ -13,8 +13,8 @@ CUDAVISION_HOST_DEVICE inline int first_value(int bin, int bins, int depth) {
   return int(((std::uint64_t(bin) << depth) + unsigned(bins) - 1) / unsigned(bins));
 }
 
-/// The equalised value of a sample. `below`: samples that are less or equal; `lowest`: samples of the lowest value;
-/// `total`: all samples.
+/// The equalised value of a sample. `below`: number of samples with this or a lower value; `lowest`: number of samples
+/// with the lowest value; `total`: number of all samples.
 CUDAVISION_HOST_DEVICE inline int equalized(int value, std::uint32_t below, std::uint32_t lowest, std::uint32_t total,
                                             int max_value) {
   if (lowest == total) return value;
@@ -43,7 +43,7 @@ CUDAVISION_HOST_DEVICE inline int bar_height(std::uint32_t count, std::uint32_t 
 /// The bins of column x are [first_bin(x), max(first_bin(x) + 1, first_bin(x + 1))).
 CUDAVISION_HOST_DEVICE inline int first_bin(int x, int bins, int width) { return int(std::int64_t(x) * bins / width); }
 
-/// `opacity`: of `above`, 0–256.
+/// `opacity`: opacity of `above`, 0–256.
 CUDAVISION_HOST_DEVICE inline int blend(int below, int above, int opacity) {
   return (below * (256 - opacity) + above * opacity + 128) >> 8;
 }

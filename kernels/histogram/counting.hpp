@@ -28,7 +28,7 @@ class Counting : public Histogram {
 
   /// The number of counts of one frame.
   std::size_t words() const { return plan_.channels.size() * std::size_t(plan_.bins); }
-  /// Frames whose results are kept.
+  /// The number of frames whose results are kept.
   int slots() const { return slots_; }
   /// Counts the samples of `pieces`. The counts go to latest(), and to `slot` of the results if slots() is not 0.
   virtual Status count(const Image& src, const SetPieces& pieces, int slot, Queue queue) = 0;
@@ -44,7 +44,7 @@ class Counting : public Histogram {
   int last_ = 0;
 };
 
-/// Errors: resource. CUDA plans are made and used with their context current. `results`: see Counting.
+/// Errors: resource. The context must be current to make and use CUDA plans. `results`: see Counting.
 Result<std::unique_ptr<Counting>> make_cuda(Plan plan, bool results);
 Result<std::unique_ptr<Counting>> make_cpu(Plan plan);
 

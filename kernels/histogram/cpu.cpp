@@ -10,9 +10,9 @@
 namespace cudavision::histogram {
 namespace {
 
-/// Rows that are worth a task of their own.
+/// A task counts about this many rows.
 constexpr int rows_at_once = 16;
-/// Tables for neighbouring bytes, so that equal bytes do not increment the same counter in turn.
+/// Number of tables. Neighbouring bytes use different tables, so that equal bytes do not increment one counter in turn.
 constexpr int spread = 4;
 
 class CpuHistogram final : public Counting {
@@ -85,7 +85,7 @@ class CpuHistogram final : public Counting {
       for_rows(pieces, spread, sums, [&](int y, int begin, int end, std::uint32_t* counters) {
         const auto row = samples.row<T>(y);
         int x = begin;
-        if (row.step == 1) {  // a load for 8 samples
+        if (row.step == 1) {  // one load for 8 samples
           for (; x + 8 <= end; x += 8) {
             std::uint64_t eight;
             std::memcpy(&eight, row.row + x, sizeof eight);

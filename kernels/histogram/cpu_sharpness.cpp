@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Sums of luma: a strip of rows at a time, on OpenCV's threads. A sum is the dot product with ones; OpenCV computes it
-// several times as fast as sum() and norm(). All sums of a strip are whole numbers below 2^53,
+// Sums of luma, computed a strip of rows at a time on OpenCV's threads. A sum is a dot product with ones, which OpenCV
+// computes several times faster than sum() and norm(). All sums of a strip are whole numbers below 2^53,
 // so OpenCV's doubles are exact.
 #include <algorithm>
 #include <array>
@@ -13,7 +13,7 @@
 namespace cudavision::histogram {
 namespace {
 
-/// Rows of a strip: its luma fits the cache.
+/// Rows of a strip, chosen so that its luma fits the cache.
 constexpr int strip_rows = 16;
 
 class CpuSharpness final : public MeasuringPlan {
@@ -54,7 +54,7 @@ class CpuSharpness final : public MeasuringPlan {
   }
 
   void sum_strip(const Measuring& work, const Rect& strip, Sums& sums) {
-    // With the neighbours on the right and below, as far as the picture has them.
+    // The strip with its neighbours on the right and below, as far as the picture has them.
     const int width = std::min(strip.width + 1, geometry().width - strip.x),
               height = std::min(strip.height + 1, geometry().height - strip.y);
     const cv::Mat all = luma(work.src, {strip.x, strip.y, width, height}),
@@ -80,7 +80,7 @@ class CpuSharpness final : public MeasuringPlan {
     for (std::size_t i = 0; i < added.size(); ++i) sums[i] += added[i];
   }
 
-  /// As many ones as a matrix has samples.
+  /// A matrix of ones with the size of `like`.
   cv::Mat ones(const cv::Mat& like) const { return ones_(cv::Rect(0, 0, like.cols, like.rows)); }
   cv::Mat stored_luma(const Rect& rect) const { return kept_(cv::Rect(rect.x, rect.y, rect.width, rect.height)); }
   void store_luma(const cv::Mat& luma, const Rect& rect) const { luma.copyTo(stored_luma(rect)); }
@@ -122,7 +122,7 @@ class CpuSharpness final : public MeasuringPlan {
   std::vector<Sums> results_;
   const int type_;
   const cv::Mat ones_;
-  cv::Mat kept_;  ///< the luma of the frame before
+  cv::Mat kept_;  ///< the luma of the previous frame
   std::mutex mutex_;
 };
 

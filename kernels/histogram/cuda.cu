@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Histograms. Two kernels count: one for 16-bit samples in very many entries (cuda_words.cu), one for all others
-// (cuda_pixels.cu). The last block of a frame, or a kernel of its own (cuda_gather.cu), gathers the sums into bins.
+// Histograms. Two kernels count: one for 16-bit samples in very many entries (cuda_words.cu), one for all other samples
+// (cuda_pixels.cu). The last block of a frame, or a separate kernel (cuda_gather.cu), gathers the sums into bins.
 //
 //   frame: sets       blocks: at most one a            device memory                   results
 //   +-------+                 multiprocessor
@@ -36,7 +36,7 @@ class CudaHistogram final : public Counting {
  public:
   CudaHistogram(Plan plan, bool results) : Counting(std::move(plan), Backend::cuda, results) {}
 
-  /// With the context current.
+  /// The context must be current.
   Status prepare() {
     const auto device = cuda::current_device();
     if (!device.ok()) return device.error();

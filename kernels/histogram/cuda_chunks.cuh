@@ -5,9 +5,9 @@
 //                       thread0 thread1                        or has three channels; or 16 bytes of each of 3 planes
 //   next row   | quads | chunk | …
 //
-// Chunks are numbered row by row; thread i of n works on the chunks i, i + n, i + 2n … Then it works on quads in the
-// same way: quads that reach beyond the rectangle or belong to no whole chunk,
-// or all quads if the rows cannot be accessed in words.
+// Chunks are numbered row by row; thread i of n works on the chunks i, i + n, i + 2n … Then it works on
+// quads in the same way. Quads cover pixels that belong to no whole chunk, or all pixels if the rows cannot be accessed
+// in words. They may reach beyond the rectangle.
 #pragma once
 
 #include <type_traits>
@@ -22,7 +22,7 @@ namespace cudavision::histogram {
 template <typename T, int C>
 constexpr int chunk_quads = C* int(sizeof(T)) >= 4 ? 1 : 4 / (C * int(sizeof(T)));
 
-/// A chunk of a channel set, as its words lie in memory. Quads: 1 at the sides.
+/// A chunk of a channel set: its words as in memory. Quads: number of quads; 1 at the sides.
 template <typename T, int C, int Quads = chunk_quads<T, C>>
 struct Chunk {
   static constexpr int quads = Quads, pixels = 4 * Quads, quad_words = C * int(sizeof(T)), words = Quads * quad_words;
@@ -32,7 +32,7 @@ struct Chunk {
   __device__ __forceinline__ void to_samples(const cuda::SetView& view) {
     if constexpr (sizeof(T) == 2) cuda::to_samples(word, view.shift, view.max_value);
   }
-  /// Converts them back.
+  /// Converts samples back to stored words.
   __device__ __forceinline__ void to_stored(const cuda::SetView& view) {
     if constexpr (sizeof(T) == 2) {
 #pragma unroll
@@ -58,7 +58,7 @@ struct Chunk {
     for (int i = 0; i < quad_words; ++i) word[q * quad_words + i] = raw[i];
   }
 };
-/// The same pixels of three planes.
+/// A chunk of three planes: the same pixels of each plane.
 template <typename T, int Quads = chunk_quads<T, 1>>
 struct PlaneChunks {
   static constexpr int quads = Quads, pixels = 4 * Quads, words = 3 * Quads * int(sizeof(T));
@@ -75,14 +75,14 @@ struct PlaneChunks {
   __device__ __forceinline__ std::uint32_t sample(int pixel, int c) const { return plane[c].sample(pixel, 0); }
 };
 
-/// How many bytes of a plane can be accessed at once: 16, 4 or 1.
+/// The number of bytes of a plane that can be accessed at once: 16, 4 or 1.
 inline int access_bytes(const void* data, std::ptrdiff_t pitch) {
   return aligned_to(data, pitch, 16) ? 16 : aligned_to(data, pitch, 4) ? 4 : 1;
 }
 
 #ifdef __CUDACC__
 
-/// Volatile: otherwise the compiler would move a load in advance behind the work on earlier chunks.
+/// Volatile, because the compiler would otherwise move a load in advance behind the work on earlier chunks.
 __device__ __forceinline__ void load_in_order(const unsigned char* from, std::uint32_t* words) {
   asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
                : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
@@ -100,7 +100,7 @@ __device__ __forceinline__ Byte* byte_at(Byte* data, int pitch, int x, int y) {
   return at;
 }
 
-/// The rows of a plane. `access`: how many bytes are read or written at once, 16 or 4.
+/// The rows of a plane. `access`: bytes that are read or written at once, 16 or 4.
 struct Rows {
   const unsigned char* data;
   int pitch, access;
@@ -155,7 +155,7 @@ constexpr int chunks_ahead = Held::words > 4 ? 1 : tuning.chunks_ahead;
 /// rectangle. load(x, y, chunk) loads a chunk. Without `chunks` there are only quads. All threads of the block call
 /// this function; it calls ready() while the first loads are in flight. `InStep`: the threads wait for each other after
 /// each round of chunks_ahead chunks or of a quad. If `work` has a fourth parameter, it gets the mask of the lanes of
-/// the warp that call it in this turn.
+/// the warp that call it at the same time.
 template <typename Held, bool InStep = false, typename Load, typename Ready, typename Work, typename Side>
 __device__ __forceinline__ void for_chunks(const Rect& rect, unsigned worker, unsigned workers, bool chunks, Load load,
                                            Ready ready, Work work, Side side) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Histogram equalisation. After the counting a grid of threads maps the picture: one channel set after the other, chunk
-// by chunk (cuda_chunks.cuh). How the table is made, and where to change its rule: cuda_equalize_table.cuh.
+// by chunk (cuda_chunks.cuh). cuda_equalize_table.cuh describes how the table is made, and where to change its rule.
 //
 //   count (cuda.cu) -> counts of values -+-> 8 bits: each block makes the table -+-> equalize: loads its first chunks
 //                                        +-> deeper: equalizing_table           -+   before the counting ends, makes or
@@ -24,14 +24,14 @@ namespace {
 
 struct Equalizing {
   cuda::SetView views[3];
-  int access[3];  ///< by view: how many bytes are read and written at once: 16, 4, or 1 for parts of words
+  int access[3];  ///< [view]: bytes that are read and written at once: 16, 4, or 1 for parts of words
   int sets;
-  int position[3];         ///< of R, G, B among the channels of the first set
-  std::uint8_t mapped[3];  ///< by set: bit c where channel c is equalised
+  int position[3];         ///< positions of R, G, B among the channels of the first set
+  std::uint8_t mapped[3];  ///< [set]: bit c: channel c is equalised
   bool rgb;
   LumaWeights weights;
-  const std::uint32_t* counts;  ///< of values
-  const std::uint16_t* table;   ///< of deep samples
+  const std::uint32_t* counts;  ///< counts of values
+  const std::uint16_t* table;   ///< table of samples of more than 8 bits
 };
 
 /// The table of cv::equalizeHist from the counts of 2^depth values, by one block.
@@ -78,7 +78,7 @@ __device__ __forceinline__ void set_samples(std::uint32_t (&words)[sizeof(T)], c
   }
 }
 
-/// Equalises the channels of a quad that `mapped` selects. R, G and B: all of them change as their luma does.
+/// Equalises the channels of a quad that `mapped` selects. R, G and B change by as much as their luma.
 template <typename T, int C, bool ThreePlanes>
 __device__ __forceinline__ void equalize_quad(const Equalizing& params, const Table<T>& table, unsigned mapped,
                                               cuda::Quad<T, C>& quad) {
@@ -125,7 +125,7 @@ __device__ __forceinline__ Rect rect_of(const cuda::SetView& view) {
   return {view.x0, view.y0, view.x1 - view.x0, view.y1 - view.y0};
 }
 
-/// ready(): see for_chunks().
+/// See for_chunks() for ready().
 template <typename T, int C, typename Ready>
 __device__ __forceinline__ void equalize_set(const Equalizing& params, const Table<T>& table, int index, Ready ready) {
   using Held = Chunk<T, C>;
@@ -169,7 +169,7 @@ __global__ void __launch_bounds__(tuning.equalize_threads, 1) equalize(const __g
   for (int set = 1; set < params.sets; ++set) equalize_set<T, Rest>(params, table, set, [] {});
 }
 
-/// R, G and B in three planes, which are views 0, 1 and 2.
+/// Equalises R, G and B in three planes, which are views 0, 1 and 2.
 template <typename T>
 __global__ void __launch_bounds__(tuning.equalize_threads, 1)
     equalize_planes(const __grid_constant__ Equalizing params) {
@@ -240,7 +240,7 @@ class CudaEqualize final : public cuda::CudaFilter {
       });
   }
 
-  /// With the context current.
+  /// The context must be current.
   Status prepare() {
     const auto device = cuda::current_device();
     if (!device.ok()) return device.error();
@@ -255,7 +255,7 @@ class CudaEqualize final : public cuda::CudaFilter {
 
  private:
   Status begin(const Image& src, const Region& region, Queue queue) override {
-    // Otherwise copies may follow the counting.
+    // For a part of the frame, or for formats with alpha, copies may follow the counting.
     early_ = overlap_ && region.mode == Region::Mode::frame && info(geometry().format).alpha_set() < 0;
     if (Status status = histogram_->submit(src, region, queue); !status.ok() || info(geometry().format).depth == 8)
       return status;
@@ -266,7 +266,7 @@ class CudaEqualize final : public cuda::CudaFilter {
 
   Status filter(const Image& src, const Image& dst, const SetRects& rects, Queue queue) override {
     const FormatInfo& format = info(geometry().format);
-    std::int64_t pixels = 0;  // of the largest set
+    std::int64_t pixels = 0;  // pixels of the largest set
     params_.sets = format.color_sets();
     for (int i = 0; i < format.color_sets(); ++i) {
       const ChannelSet& set = format.sets[i];

@@ -42,7 +42,7 @@ struct Table<std::uint8_t> {
   __device__ __forceinline__ Table(const std::uint16_t*, std::uint32_t* of_lanes)
       : of_lanes(of_lanes), of_lane(of_lanes + threadIdx.x % 32) {}
 
-  /// Called by all threads of the block.
+  /// All threads of the block must call this.
   __device__ __forceinline__ void make(const std::uint32_t* counts) {
     __shared__ std::uint32_t entries[256], of_warps[8], lowest_of_warps[8];
     const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32;

@@ -44,8 +44,8 @@ __device__ inline void gather_entries_of(const Gather& g, int thread, int thread
   }
 }
 
-/// Called by all threads of a block that has added to sums of the device. Returns whether it is the last block of the
-/// launch to do so; then it can read the sums of all blocks. `ticket`: zero between launches.
+/// All threads of a block call this after the block has added to the device's sums. Returns whether it is the last
+/// block of the launch to do so. The last block can read the sums of all blocks. `ticket`: zero between launches.
 __device__ __forceinline__ bool is_last_block(unsigned* ticket) {
   __shared__ bool last;
   __syncthreads();

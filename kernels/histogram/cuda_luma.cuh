@@ -34,7 +34,7 @@ __device__ __forceinline__ cuda::Quad<T, C> load_pixels(const cuda::SetView* vie
   }
 }
 
-/// The luma of four pixels. `position`: of R, G and B among the channels; three planes have them in order.
+/// The luma of four pixels. `position`: positions of R, G and B among the channels; three planes are in order.
 template <typename T, int C, bool ThreePlanes>
 __device__ __forceinline__ void luma_of_pixels(const cuda::Quad<T, C>& quad, const int (&position)[3],
                                                const LumaWeights& weights, std::uint32_t max_value,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Drawing a histogram into a picture. One block a channel computes the heights of its bars,
-// then a grid of threads blends them.
+// Drawing a histogram into a picture. First one block per channel computes the heights of the channel's bars.
+// Then a grid of threads blends the bars.
 //
 //   bar_heights: block c = channel c                 draw_bars: a thread blends pixels of a set
 //   thread t: columns t, t + 1024, …                 block: 64 × 4 threads; z: channel set
@@ -80,7 +80,7 @@ class CudaOverlay final : public AlignedOverlay {
     params_.plan = plan;
   }
 
-  /// With the context current.
+  /// The context must be current.
   Status prepare() {
     const std::size_t heights = std::size_t(params_.plan.channels) * params_.plan.position.width;
     if (Status status = heights_.allocate(heights * sizeof(std::uint16_t)); !status.ok()) return status;

@@ -11,12 +11,12 @@ namespace cudavision::histogram {
 struct Gather {
   std::uint32_t* sums;       ///< [copy][table][fine]; zero between frames
   std::uint32_t* counts;     ///< [channel][bin], on the device
-  std::uint32_t* host;       ///< the same in page-locked memory, or null
+  std::uint32_t* host;       ///< the counts in page-locked memory, or null
   unsigned* ticket;          ///< number of blocks that have ended; zero between launches
-  int copies, copy_entries;  ///< of the sums: block b adds to copy b % copies
+  int copies, copy_entries;  ///< number of copies of the sums, and entries of a copy: block b adds to copy b % copies
   int tables, fine, bins, channels, depth;
-  bool by_value;  ///< entries are values, which are gathered into bins; else entries are bins
-  bool here;      ///< the last block of this launch gathers; else a later launch does
+  bool by_value;  ///< entries are values, which are gathered into bins; otherwise entries are bins
+  bool here;      ///< the last block of this launch gathers; otherwise a later launch does
   std::uint8_t table[max_channels];
 };
 
@@ -34,9 +34,9 @@ struct WordParams {
 
 /// One channel set, or three planes that are read together.
 struct PixelJob {
-  cuda::SetView views[3];  ///< of the set, or of the three planes
+  cuda::SetView views[3];  ///< views of the set, or of the three planes
   PixelTables tables;
-  int access;  ///< of all views: see access_bytes()
+  int access;  ///< smallest access of all views: see access_bytes()
   Share share;
 };
 struct PixelParams {
@@ -46,11 +46,11 @@ struct PixelParams {
   Gather gather;
 };
 
-/// Takes PixelParams; blocks of tuning.pixel_threads.
+/// Kernel with PixelParams and blocks of tuning.pixel_threads.
 const void* pixel_kernel(const FormatInfo& format, bool three_planes);
-/// Takes WordParams; blocks of tuning.pixel_threads, with word_counter_bytes of dynamic shared memory.
+/// Kernel with WordParams, blocks of tuning.pixel_threads and word_counter_bytes of dynamic shared memory.
 const void* word_kernel();
-/// Takes Gather; blocks of tuning.gather_threads.
+/// Kernel with Gather and blocks of tuning.gather_threads.
 const void* gather_kernel();
 
 }  // namespace cudavision::histogram

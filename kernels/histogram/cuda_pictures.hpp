@@ -9,13 +9,13 @@
 
 namespace cudavision::histogram {
 
-/// Threads of the only block that makes a table or the heights of a channel's bars: 32 warps,
-/// so that one warp can scan their sums.
+/// Threads of a block that alone makes a table or the heights of a channel's bars: 32 warps,
+/// so that one warp can scan the sums of all warps.
 inline constexpr int table_threads = 1024;
 
 /// Blocks of the kernels that change pictures.
 inline dim3 picture_block() { return dim3(64, tuning.picture_threads / 64); }
-/// A grid of blocks that covers width × height, one thread each, for each set.
+/// A grid of blocks with one thread for each of width × height positions, for each set.
 /// Threads continue further down if the grid is too low.
 inline dim3 picture_grid(int width, int height, int sets) {
   const dim3 block = picture_block();

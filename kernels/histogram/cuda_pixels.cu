@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Counting samples by atomics in shared memory, one block a multiprocessor.
+// Counting samples by atomics in shared memory, with one block per multiprocessor.
 //
 //   rectangle: chunks, one to a thread at a time (cuda_chunks.cuh)
 //
@@ -45,7 +45,7 @@ __device__ __forceinline__ void load_side(const cuda::SetView* views, int x, int
   for (int c = 0; c < 3; ++c) quad.plane[c].set_quad(0, cuda::load_quad<T, 1>(views[c], x, y));
 }
 
-/// The chunk at pixel x of row y, of a set or of three planes. `rows`: of the set, or of the first plane.
+/// The chunk at pixel x of row y, of a set or of three planes. `rows`: rows of the set, or of the first plane.
 template <typename T, int C>
 __device__ __forceinline__ void load_held(const PixelJob&, const Rows& rows, int x, int y, Chunk<T, C>& held) {
   load_chunk(rows, x, y, held);
@@ -59,15 +59,16 @@ __device__ __forceinline__ void load_held(const PixelJob& job, const Rows&, int 
 /// The counters of a block, and how samples become entries. C: channels of the set.
 template <typename T, int C>
 struct Counters {
-  unsigned entries, entry_bytes;               ///< that the block counts
-  unsigned base[C + 1], first_counter[C + 1];  ///< of the tables; [C]: of luma made of RGB
+  unsigned entries, entry_bytes;               ///< number of entries that the block counts, and bytes of an entry
+  unsigned base[C + 1], first_counter[C + 1];  ///< of the table of channel c; [C]: of luma made of RGB
   unsigned counted = 0;                        ///< bit c: channel c; bit C: luma made of RGB
   int position[3];
   LumaWeights weights;
   std::uint32_t bins;
   int shift;
 
-  /// The inner loop would read these from constant memory at every use. `first_entry`: the block's first.
+  /// Otherwise the inner loop would read these from constant memory at every use. `first_entry`: the block's first
+  /// entry.
   __device__ __forceinline__ Counters(const PixelParams& params, const PixelTables& tables, unsigned first_entry,
                                       unsigned number, const uint4* shared)
       : entries(number), entry_bytes(tables.by_lane ? lane_entry_bytes : 4) {
@@ -157,7 +158,7 @@ __device__ __forceinline__ void count_job(const PixelParams& params, const Pixel
     for_chunks<Held>(rect, unsigned(worker * threads + thread), unsigned(job.share.blocks * threads), job.access >= 4,
                      load, clear, work, side);
   }
-  clear();  // if there are no rectangles
+  clear();  // for a launch without rectangles
   __syncthreads();
   std::uint32_t* const sums = sums_of_block(params.gather) + tables.first_entry + first_entry;
   for (unsigned i = thread; i < entries; i += threads) {

@@ -6,7 +6,7 @@
 namespace cudavision::histogram {
 namespace {
 
-/// Samples in the pieces of one launch.
+/// The number of samples in the pieces of one launch.
 std::int64_t samples_in(const std::vector<Rect>& pieces, std::size_t from) {
   std::int64_t all = 0;
   for (std::size_t i = from; i < pieces.size() && i - from < max_rects; ++i)
@@ -99,7 +99,7 @@ PixelLaunch schedule_pixels(const Plan& plan, const Limits& limits, const SetPie
   const FormatInfo& format = info(plan.geometry.format);
   const int sets = plan.three_planes ? 1 : format.color_sets();
   PixelLaunch launch;
-  std::int64_t work[3] = {}, all = 0;  // samples of all channels
+  std::int64_t work[3] = {}, all = 0;  // samples of all channels, by job
   for (int i = 0; i < sets; ++i) {
     if (!plan.counts(format.sets[i]) || counts_words(plan, i, limits)) {
       launch.tables[i].passes = 1;
@@ -134,18 +134,18 @@ PixelLaunch schedule_pixels(const Plan& plan, const Limits& limits, const SetPie
 SharpnessLaunch schedule_sharpness(Format format, int multiprocessors, const std::vector<Rect>& pieces,
                                    std::size_t from) {
   const FormatInfo& row = info(format);
-  // Three planes of R, G and B are read together.
+  // A job reads three planes of R, G and B together.
   const int channels = row.is_planar_rgb() ? 3 : row.sets[0].channels;
   const int unit = sharpness_unit(channels, row.sample_bytes()), warps = tuning.sharpness_threads / 32;
   const int room = multiprocessors * tuning.sharpness_blocks * warps;  // warps that the device holds
   SharpnessLaunch launch;
   set_rects_of(launch.share, pieces, from);
   const auto units = [&](const Rect& rect) { return (rect.x % 4 + rect.width + unit - 1) / unit; };
-  std::int64_t rows = 0;  // of units, in all rectangles
+  std::int64_t rows = 0;  // rows of units in all rectangles
   for (int i = 0; i < launch.share.rect_count; ++i)
     rows += std::int64_t(units(launch.share.rects[i])) * launch.share.rects[i].height;
   launch.rows = int(std::clamp<std::int64_t>(rows / room, tuning.sharpness_min_rows, tuning.sharpness_max_rows));
-  std::int64_t tiles = 0;  // of the largest rectangle, because warps work on one rectangle after the other
+  std::int64_t tiles = 0;  // tiles of the largest rectangle, because warps work on one rectangle after the other
   for (int i = 0; i < launch.share.rect_count; ++i)
     tiles = std::max(tiles,
                      std::int64_t(units(launch.share.rects[i])) * divide_up(launch.share.rects[i].height, launch.rows));

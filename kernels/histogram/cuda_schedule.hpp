@@ -10,18 +10,18 @@
 
 namespace cudavision::histogram {
 
-/// Rectangles of a set in one launch; a frame with more takes several launches.
+/// The most rectangles of a set in one launch; a frame with more takes several launches.
 inline constexpr int max_rects = 32;
-/// Counters of an entry if each lane has its own.
+/// Counters per entry if each lane has its own counter.
 inline constexpr int lane_entry_bytes = 32 * 4;
 /// Values of the word kernel, and bytes of their counters.
 inline constexpr int word_values = 65536, word_counter_bytes = 2 * word_values;
 
-/// What the device allows.
+/// Limits of the device.
 struct Limits {
   int multiprocessors = 1;
-  int shared_bytes = 0;   ///< of dynamic shared memory of a block
-  int pixel_entries = 0;  ///< counters of 32 bits that a block can have
+  int shared_bytes = 0;   ///< most bytes of dynamic shared memory of a block
+  int pixel_entries = 0;  ///< most counters of 32 bits in a block
 };
 /// `shared_limit`: bytes of shared memory that a block may have.
 Limits limits_of(int multiprocessors, int shared_limit);
@@ -33,19 +33,19 @@ struct Share {
   Rect rects[max_rects];
 };
 
-/// Where the pixel kernel counts a set. A job has several passes if its entries do not fit shared memory: each pass
-/// reads all samples and counts some of the entries.
+/// The tables in which the pixel kernel counts a set. A job has several passes if its entries do not fit shared memory:
+/// each pass reads all samples and counts some of the entries.
 struct PixelTables {
-  int base[4];       ///< by channel: the first entry of its table, relative to first_entry; −1: not counted
-  int luma_base;     ///< the same for luma made of R, G and B
-  int position[3];   ///< of R, G and B among the channels
-  int first_entry;   ///< in the sums
-  int entries;       ///< of all tables of the job
-  int pass_entries;  ///< that a block counts
+  int base[4];       ///< [channel]: the first entry of its table, relative to first_entry; −1: not counted
+  int luma_base;     ///< the first entry of the table of luma made of R, G and B
+  int position[3];   ///< positions of R, G and B among the channels
+  int first_entry;   ///< the job's first entry in the sums
+  int entries;       ///< number of entries of all tables of the job
+  int pass_entries;  ///< number of entries that a block counts
   int passes;
   bool by_lane;  ///< each lane has its own counters
 };
-/// `set`: of the format; 0 if three planes are read together.
+/// `set`: set of the format; 0 if three planes are read together.
 PixelTables pixel_tables(const Plan& plan, int set, const Limits& limits);
 
 /// Whether the word kernel counts a set: one channel, which is counted by value in 65536 entries.
@@ -55,7 +55,7 @@ bool counts_words(const Plan& plan, int set, const Limits& limits);
 struct WordLaunch {
   int blocks = 0;  ///< 0: nothing to count
   int jobs = 0;
-  int sets[3] = {};  ///< of each job
+  int sets[3] = {};  ///< the set of each job
   Share shares[3];
 };
 /// `from`: the first piece of each set in this launch.
@@ -70,7 +70,7 @@ struct PixelLaunch {
   PixelTables tables[3] = {};
   Share shares[3];
 };
-/// Counts what the word kernel does not.
+/// The launch that counts the sets that the word kernel does not count.
 PixelLaunch schedule_pixels(const Plan& plan, const Limits& limits, const SetPieces& pieces, std::size_t from);
 
 /// Quads of a row that a lane of the sharpness kernel takes at once: about 16 bytes.
@@ -85,14 +85,14 @@ constexpr int sharpness_unit(int channels, int sample_bytes) {
 
 /// One launch of the sharpness kernel.
 struct SharpnessLaunch {
-  int rows = 1;  ///< of a tile
+  int rows = 1;  ///< rows of a tile
   Share share;
 };
 /// `from`: the first piece in this launch.
 SharpnessLaunch schedule_sharpness(Format format, int multiprocessors, const std::vector<Rect>& pieces,
                                    std::size_t from);
 
-/// Whether a kernel of its own gathers the sums into bins, instead of the last block.
+/// Whether a separate kernel gathers the sums into bins, instead of the last block.
 bool gathers_apart(const Plan& plan);
 
 }  // namespace cudavision::histogram

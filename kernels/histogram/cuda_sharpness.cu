@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Sums of luma: brightness, gradients, the difference from the frame before. One pass over the luma.
+// Sums of luma in one pass: brightness, gradients, the difference from the previous frame.
 //
 //   rectangle: tiles of `rows` rows; a warp sums up a tile at a time, from top to bottom
 //   +--------+--------+--------+
@@ -36,17 +36,17 @@ namespace cudavision::histogram {
 namespace {
 
 struct LumaParams {
-  cuda::SetView views[3];  ///< of the set, or of three planes
+  cuda::SetView views[3];  ///< views of the set, or of three planes
   int position[3];         ///< see LumaSource
   LumaWeights weights;
-  unsigned char* kept;  ///< the luma of the frame before; null if it is neither read nor written
+  unsigned char* kept;  ///< the luma of the previous frame; null if it is neither read nor written
   std::ptrdiff_t kept_pitch;
-  bool sums, compare, keep;  ///< what is done with the pixels of the rectangles
-  int rows;                  ///< of a tile
+  bool sums, compare, keep;  ///< whether the kernel sums, compares and keeps the pixels of the rectangles
+  int rows;                  ///< rows of a tile
   int rect_count;
   Rect rects[max_rects];
   std::uint64_t* device_sums;  ///< sum_count numbers; zero between frames
-  /// The same in page-locked memory; null unless this is the last launch with sums of the frame.
+  /// The results in page-locked memory; null unless this is the last launch with sums of the frame.
   std::uint64_t* host_sums;
   unsigned* ticket;  ///< number of blocks that have ended; zero between launches
 };
@@ -71,7 +71,7 @@ __device__ __forceinline__ Luma<T> luma_of_quad(const LumaParams& params, const 
   return luma;
 }
 
-/// What a thread has summed up.
+/// The sums of a thread.
 template <typename T>
 struct Part {
   std::uint32_t luma = 0, gradients = 0, differences = 0;
@@ -91,7 +91,8 @@ __device__ __forceinline__ void add_quad(Part<T>& part, const Luma<T>& mask, con
   }
 }
 
-/// Sums up a row of a tile, `quads` quads of a lane, and compares and keeps it. All lanes of the warp.
+/// Sums up a row of a tile, `quads` quads for each lane, and compares and keeps it. All lanes of the warp must call
+/// this.
 template <typename T, int C>
 __device__ __forceinline__ void sum_row(const LumaParams& params, const Luma<T> (&mask)[sharpness_quads(C, sizeof(T))],
                                         int x, int y, const Luma<T> (&here)[sharpness_quads(C, sizeof(T))],
@@ -121,8 +122,8 @@ __device__ __forceinline__ void sum_row(const LumaParams& params, const Luma<T> 
   }
 }
 
-/// Sums up one tile of a rectangle. All lanes of the warp. `x`: of the lane's first quad; the others follow at
-/// distances of 128 pixels.
+/// Sums up one tile of a rectangle. All lanes of the warp must call this. `x`: position of the lane's first quad; its
+/// other quads follow at distances of 128 pixels.
 template <typename T, int C, bool ThreePlanes>
 __device__ __forceinline__ void sum_tile(const LumaParams& params, const Rect& rect, int x, int y, Part<T>& part) {
   constexpr int quads = sharpness_quads(C, sizeof(T));
@@ -209,7 +210,7 @@ class CudaSharpness final : public MeasuringPlan {
   CudaSharpness(const SharpnessParams& params, const Geometry& geometry)
       : MeasuringPlan(params, geometry, Backend::cuda) {}
 
-  /// With the context current.
+  /// The context must be current.
   Status prepare() {
     const auto device = cuda::current_device();
     if (!device.ok()) return device.error();
@@ -265,7 +266,7 @@ class CudaSharpness final : public MeasuringPlan {
       params_.views[0] = view(source().set);
   }
 
-  /// Sums up the rectangles from `from` on, as many as one launch has room for.
+  /// Sums up as many rectangles as one launch has room for, from `from` on.
   Status launch(const std::vector<Rect>& pieces, std::size_t from, Queue queue) {
     const SharpnessLaunch launch = schedule_sharpness(geometry().format, multiprocessors_, pieces, from);
     params_.rows = launch.rows;

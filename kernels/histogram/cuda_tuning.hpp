@@ -14,16 +14,17 @@ struct Tuning {
   /// Chunks of 16 bytes or less that a thread loads in advance. 13.9 µs with 1, 12.5 with 2, 12.7 with 3; luma of RGBA
   /// 41.9, 36.3, 35.4; equalising NV12 44.5, 39.3, 39.0; 65536 bins 45.5, 43.7, 46.8. 1920×1080: 4.7, 4.8, 5.0.
   int chunks_ahead = 2;  // sweep: 1 2 3 4
-  /// Samples that are worth a block of the pixel kernel. Not measured.
+  /// The pixel kernel uses at most one block per this number of samples. Not measured.
   int pixel_samples = 8192;  // sweep: 4096 8192 16384 32768
-  /// Samples that are worth a block of the word kernel: at its end, the block adds up to 65536 counters to the device's
-  /// sums. GRAY16 at 1920×1080: 16.8 µs with 16384, 16.6 with 24576, 15.8 with 32768, 16.6 with 49152, 19.4 with 65536.
+  /// The word kernel uses at most one block per this number of samples, because each block finally adds up to 65536
+  /// counters to the device's sums. GRAY16 at 1920×1080: 16.8 µs with 16384, 16.6 with 24576, 15.8 with 32768, 16.6
+  /// with 49152, 19.4 with 65536.
   int word_samples = 32768;  // sweep: 16384 32768 65536
   /// Copies of the device's sums, if there are few sums. 1920×1080: 5.6 µs with 1, 4.8 with 4;
   /// no difference in larger frames.
   int sum_copies = 4;  // sweep: 1 2 4 8
 
-  /// Above this number of entries a kernel of its own gathers the sums into bins,
+  /// Above this number of entries a separate kernel gathers the sums into bins,
   /// instead of the last block. Not measured.
   int gather_entries = 4096;  // sweep: 1024 4096 16384
   /// Threads of a block of that kernel. Not measured.

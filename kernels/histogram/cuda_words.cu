@@ -7,8 +7,8 @@
 //                    | …
 //
 // A thread adds a sample by an atomic that returns the old word. If its addition makes a counter reach 2^15, the thread
-// moves these 2^15 to the sums of the device before the round ends; in a round the block adds at most 2^15. At the end,
-// one atomic of 64 bits adds each word to the sums of two values.
+// moves 2^15 from the counter to the device's sums before the round ends. In a round the block adds at most 2^15. At
+// the end, one atomic of 64 bits adds each word to the sums of two values.
 #include "kernels/cuda/overlap.hpp"
 #include "kernels/histogram/cuda_chunks.cuh"
 #include "kernels/histogram/cuda_gather.cuh"
@@ -21,9 +21,9 @@ static_assert(tuning.pixel_threads * chunks_ahead<Held> * Held::pixels <= 1 << 1
 
 constexpr std::uint32_t top_bits = 0x80008000u;
 
-/// Where word i of the counters lies.
+/// The position of word i of the counters.
 __device__ __forceinline__ std::uint32_t swizzled(std::uint32_t i) { return i ^ (i >> 5 & 31); }
-/// The number to add to a word to count a value.
+/// The number that counts a value when added to its word.
 __device__ __forceinline__ std::uint32_t one_of(std::uint32_t value) { return (value & 1) * 0xffffu + 1; }
 
 /// Adds the block's counters to the sums of its table. Blocks begin at different words, so that they add to different
@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(tuning.pixel_threads, 1) count_words(const __g
     const std::uint32_t more = one_of(value) * count, old = atomicAdd(counters + swizzled(value / 2), more);
     return (old + more) ^ old;
   };
-  // To be called if a top bit has changed.
+  // Must be called if a top bit has changed.
   const auto move = [&](std::uint32_t value) {
     atomicSub(counters + swizzled(value / 2), one_of(value) << 15);
     atomicAdd(sums + value, 1u << 15);

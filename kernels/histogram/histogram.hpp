@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Histograms of frames, statistics of them, histogram equalisation, and histograms drawn into pictures.
+// Histograms of frames, their statistics, histogram equalisation, and histograms drawn into pictures.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct Params {
   int bins = 256;
   Channels channels = Channels::luma;
   LumaMatrix luma = LumaMatrix::bt601;
-  int history = 1;  ///< 1–64: results of so many frames are kept, for a caller with several frames in flight
+  int history = 1;  ///< 1–64: number of frames whose results are kept, for a caller with several frames in flight
 };
 
 /// Checks the parameters. Errors: settings.
@@ -41,7 +41,7 @@ struct ChannelCounts {
 };
 using Counts = std::vector<ChannelCounts>;
 
-/// A plan that counts the samples of frames. It is made once for a geometry and parameters, and submitted often, on one
+/// A plan that counts the samples of frames. Make it once for a geometry and parameters, and submit it often, on one
 /// stream at a time. Luma of RGB is floor(wr·R + wg·G + wb·B) in float32, where each product and sum is rounded, from
 /// left to right; it is at most 2^depth − 1. Alpha and padding are not counted.
 class Histogram {
@@ -66,7 +66,7 @@ class Histogram {
     add_result(counts, age);
     return counts;
   }
-  /// Adds the same counts to `sums`, which has the counts of other frames or is empty.
+  /// Adds these counts to `sums`, which has the counts of other frames or is empty.
   virtual void add_result(Counts& sums, int age = 0) const = 0;
 };
 
@@ -90,8 +90,8 @@ Statistics statistics(const std::vector<std::uint64_t>& counts, int depth);
 /// in the region that are at most v, and n₀ the number of samples of the lowest value. Then v becomes round((P(v) − n₀)
 /// · (2^depth − 1) / (P(max) − n₀)), in float32, half to even. A picture with a single value is not changed. GRAY8
 /// equals cv::equalizeHist bit for bit. In YUV formats Y alone is changed. In RGB the change of the luma (of `matrix`)
-/// is added to each component, R + lut(y) − y, and the result is saturated; this is the same as to equalise Y of its
-/// YCbCr. Alpha and padding are not changed. Errors: settings if the backend is not built in; resource.
+/// is added to each component, R + lut(y) − y, and the result is saturated; this gives the same as equalising Y of the
+/// picture's YCbCr. Alpha and padding are not changed. Errors: settings if the backend is not built in; resource.
 Result<std::unique_ptr<Filter>> make_equalize(LumaMatrix matrix, const Geometry& geometry, Backend backend);
 
 struct OverlayParams {
@@ -105,7 +105,7 @@ Status validate(const OverlayParams& params);
 /// Draws a histogram into pictures. The height of a bar is its count relative to the largest count of its channel; a
 /// column of several bins shows the largest of them. First a black panel is blended with half the opacity, then the
 /// bars of luma (white), then the bars of components: Y white, R and Cr red, G green, B and Cb blue. Where bars of
-/// several components overlap, their colours are added. Colours in YUV are those of BT.601, limited range. A sample of
+/// several components overlap, their colours are added. Colours in YUV follow BT.601, limited range. A sample of
 /// subsampled chroma gets the colour at its first pixel. Alpha is not changed.
 class Overlay {
  public:

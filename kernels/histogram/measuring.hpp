@@ -11,23 +11,24 @@
 
 namespace cudavision::histogram {
 
-/// Where the luma of a format comes from.
+/// The source of the luma of a format.
 struct LumaSource {
   bool rgb = false;           ///< luma is made of R, G and B; otherwise it is a channel
   bool three_planes = false;  ///< R, G and B are planes
   int set = 0;                ///< the channel set of the luma, or of R, G and B; 0 if they are planes
-  int position[3] = {};  ///< of R, G and B among the channels of the set, or among the sets; position[0]: of the luma
+  int position[3] = {};  ///< positions of R, G and B among the channels of the set, or among the sets; or [0]: position
+                         ///< of the luma channel
 };
 LumaSource luma_source(const FormatInfo& format);
 
-/// What is done with the pixels of one submit.
+/// The pixels of one submit, and what is done with them.
 struct Measuring {
   const Image& src;
-  const std::vector<Rect>& pieces;  ///< of the region, disjoint, in pixels
+  const std::vector<Rect>& pieces;  ///< the pieces of the region, disjoint, in pixels
   bool whole;                       ///< the pieces are the whole frame
-  bool compare;                     ///< with the luma that was kept
+  bool compare;                     ///< compare with the kept luma
   bool keep;                        ///< keep the luma of the whole frame, after the comparison
-  int slot;                         ///< of the result
+  int slot;                         ///< the slot of the result
 };
 
 /// The sums that a backend computes, in the order of its results.
@@ -54,7 +55,7 @@ class MeasuringPlan : public Sharpness {
   virtual const std::uint64_t* sums_of(int slot) const = 0;
 
  private:
-  /// What is known of a frame before its luma is summed up.
+  /// The results of a frame that are known before its luma is summed up.
   struct Known {
     std::uint64_t pixels = 0, neighbours = 0;
     bool compared = false;
@@ -67,12 +68,12 @@ class MeasuringPlan : public Sharpness {
   const LumaSource source_;
   SetPieces frame_, pieces_;
   AlignedPicture src_;
-  std::vector<Known> known_;  ///< by slot
+  std::vector<Known> known_;  ///< one entry for each slot
   int last_ = 0;
   bool any_kept_ = false;  ///< whether the luma of the last frame was kept
 };
 
-/// Errors: resource. CUDA plans are made and used with their context current.
+/// Errors: resource. The context must be current to make and use CUDA plans.
 Result<std::unique_ptr<Sharpness>> make_sharpness_cuda(const SharpnessParams& params, const Geometry& geometry);
 Result<std::unique_ptr<Sharpness>> make_sharpness_cpu(const SharpnessParams& params, const Geometry& geometry);
 

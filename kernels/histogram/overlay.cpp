@@ -67,7 +67,7 @@ Status AlignedOverlay::submit(const Image& picture, Queue queue) {
 
 Result<std::unique_ptr<Overlay>> make_overlay(const OverlayParams& params, const Histogram& histogram) {
   return guarded([&]() -> Result<std::unique_ptr<Overlay>> {
-    const auto& counting = static_cast<const Counting&>(histogram);  // as all histograms are
+    const auto& counting = static_cast<const Counting&>(histogram);  // every Histogram is a Counting
     auto plan = resolve(params, counting.plan());
     if (!plan.ok()) return plan.error();
     return on_backend(

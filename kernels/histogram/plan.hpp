@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What a backend computes: parameters resolved for a geometry. Private.
+// Private: the parameters that a backend computes, resolved for a geometry.
 #pragma once
 
 #include "kernels/histogram/histogram.hpp"
@@ -16,11 +16,11 @@ struct Plan {
   bool rgb_luma = false;      ///< table 0 counts luma made of R, G and B
   bool three_planes = false;  ///< R, G and B are planes, which are read together for their luma
   LumaWeights weights{};
-  std::array<std::int8_t, role_count> table_of{};  ///< by role; −1: not counted
+  std::array<std::int8_t, role_count> table_of{};  ///< [role]: number of its table; −1: not counted
   int tables = 0;
-  std::vector<const char*> channels;                ///< names
-  std::array<std::uint8_t, max_channels> table{};   ///< of each channel
-  std::array<std::uint8_t, max_channels> colour{};  ///< of each channel when drawn: bit 0 red, 1 green, 2 blue
+  std::vector<const char*> channels;                ///< channel names
+  std::array<std::uint8_t, max_channels> table{};   ///< number of the table of each channel
+  std::array<std::uint8_t, max_channels> colour{};  ///< colour of each channel when drawn: bit 0 red, 1 green, 2 blue
 
   /// Whether the entries of a table are values, which are gathered into bins.
   bool by_value() const { return fine == 1 << info(geometry.format).depth; }
@@ -46,7 +46,7 @@ Result<OverlayPlan> resolve(const OverlayParams& params, const Plan& plan);
 /// The samples of a set whose first pixel is both in the overlay and in the picture.
 Rect overlay_rect(const OverlayPlan& plan, const ChannelSet& set);
 
-/// Errors: resource. CUDA plans are made and used with their context current.
+/// Errors: resource. The context must be current to make and use CUDA plans.
 Result<std::unique_ptr<Filter>> make_equalize_cuda(Plan plan);
 Result<std::unique_ptr<Filter>> make_equalize_cpu(Plan plan);
 

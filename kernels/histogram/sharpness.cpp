@@ -89,7 +89,7 @@ Status MeasuringPlan::submit(const Image& src, const Region& region, Queue queue
     last_ = (last_ + 1) % params_.history;
     Known& known = known_[std::size_t(last_)] = count(pieces);
     known.compared = any_kept_;
-    any_kept_ = false;  // if this frame fails
+    any_kept_ = false;  // in case this frame fails
     const Status status = measure({from.value(), pieces, whole, known.compared, params_.compare, last_}, queue);
     any_kept_ = status.ok() && params_.compare;
     return status;

@@ -13,7 +13,7 @@ namespace cudavision::histogram {
 struct SharpnessParams {
   LumaMatrix luma = LumaMatrix::bt601;
   bool compare = false;  ///< keep a copy of each frame's luma, and compare the next frame with it
-  int history = 1;       ///< 1–64: results of so many frames are kept, for a caller with several frames in flight
+  int history = 1;  ///< 1–64: number of frames whose results are kept, for a caller with several frames in flight
 };
 
 /// Checks the parameters. Errors: settings.
@@ -28,25 +28,25 @@ struct LumaSums {
   std::uint64_t neighbours = 0;  ///< number of the differences in `gradients`
   /// Σ |Y(x + 1, y) − Y(x, y)| + |Y(x, y + 1) − Y(x, y)|, without neighbours outside the picture.
   std::uint64_t gradients = 0;
-  std::uint64_t differences = 0;  ///< Σ |Y(x, y) − Y(x, y) of the frame before|
-  bool compared = false;          ///< whether there was a frame before; otherwise differences is 0
+  std::uint64_t differences = 0;  ///< Σ |Y(x, y) − Y(x, y) of the previous frame|
+  bool compared = false;          ///< whether there was a previous frame; otherwise differences is 0
 
   /// Adds the sums of another frame.
   void add(const LumaSums& other);
 };
 
-// The figures that follow from the sums. All are in 8-bit steps,
-// that is divided by 2^(depth − 8), and 0 without pixels.
+// The figures that follow from the sums. All are in 8-bit steps (divided by 2^(depth − 8)),
+// and are 0 without pixels.
 
 /// The mean difference between pixels that are neighbours in a row or a column: gradients ÷ neighbours.
 double sharpness_of(const LumaSums& sums, int depth);
 double mean_of(const LumaSums& sums, int depth);
 /// The standard deviation, √(Σ(Y − mean)² / pixels).
 double deviation_of(const LumaSums& sums, int depth);
-/// The mean difference from the frame before: differences ÷ pixels.
+/// The mean difference from the previous frame: differences ÷ pixels.
 double difference_of(const LumaSums& sums, int depth);
 
-/// A plan that sums up the luma of frames in one pass. It is made once for a geometry and parameters, and submitted
+/// A plan that sums up the luma of frames in one pass. Make it once for a geometry and parameters, and submit it
 /// often, on one stream at a time. Luma is computed as in Histogram.
 class Sharpness {
  public:
@@ -62,7 +62,7 @@ class Sharpness {
   /// resource if memory is short or a launch fails.
   virtual Status submit(const Image& src, const Region& region, Queue queue) = 0;
 
-  /// The next frame is compared with none.
+  /// Forgets the kept luma: the next frame is not compared.
   virtual void reset() = 0;
 
   /// The sums of the frame submitted `age` submits ago (0 … history − 1). Wait for the queue of that submit first. They

@@ -27,7 +27,7 @@ Statistics statistics(const std::vector<std::uint64_t>& counts, int depth) {
   all.mean = sum / count;
 
   struct Quantile {
-    std::uint64_t rank;  ///< in the order of the samples, from 1
+    std::uint64_t rank;  ///< position among the sorted samples, from 1
     double* value;
   };
   const auto ceil_part = [&](std::uint64_t part, std::uint64_t of) {
@@ -46,7 +46,7 @@ Statistics statistics(const std::vector<std::uint64_t>& counts, int depth) {
     const double p = double(counts[bin]) / count;
     all.entropy -= p * std::log2(p);
   }
-  if (lowest == highest) all.entropy = 0;  // not −0
+  if (lowest == highest) all.entropy = 0;  // avoids −0
   all.deviation = std::sqrt(squares / count);
   const int top = int(std::uint64_t((1 << depth) - 1) * unsigned(bins) >> depth);
   all.saturated = double(counts[0] + (top > 0 ? counts[top] : 0)) / count;

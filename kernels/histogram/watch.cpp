@@ -51,7 +51,7 @@ std::vector<Change> Watch::end() {
   return changes;
 }
 
-/// Goes on to the next frame of a condition. No value: the condition cannot be judged now and stays as it is.
+/// Judges a condition in the next frame. No value: the condition cannot be judged now and stays unchanged.
 void Watch::judge(Condition condition, std::optional<double> value, double begin_time, std::vector<Change>& changes) {
   State& state = states_[std::size_t(condition)];
   const Rule& rule = rules[std::size_t(condition)];
@@ -68,7 +68,7 @@ void Watch::judge(Condition condition, std::optional<double> value, double begin
   }
   state.spoke = now_;
   if (!state.changing) {
-    // A frame that equals the one before shows that the picture has stood still since then.
+    // A frame that equals the previous one shows that the picture has not changed since the previous frame.
     const bool from_before = frozen && !state.on;
     state.changing = from_before ? before_ : now_;
     state.changing_since = from_before ? label_before_ : label_;
@@ -80,15 +80,15 @@ void Watch::judge(Condition condition, std::optional<double> value, double begin
   changes.push_back({condition, state.on, state.since, *value, state.on ? rule.begin : rule.end});
 }
 
-/// The sharpness relative to the usual sharpness, which this also learns.
-/// No value while that is not known, or if `judged` is false.
+/// The sharpness relative to the usual sharpness. Also learns the usual sharpness.
+/// No value while the usual sharpness is not known, or if `judged` is false.
 std::optional<double> Watch::focus(const Look& look, bool judged) {
   if (!judged) return {};
   const double relative = look.sharpness / look.deviation, step = double(now_ - before_) / second;
   const bool known = usual_.seconds >= focus_begin;
   const double focus = known ? std::max(look.sharpness / usual_.sharpness, relative / usual_.relative) : 1;
   const bool usual = focus > rules[int(Condition::defocused)].end && !is_on(Condition::defocused);
-  double share = 1;  // of this frame in the mean
+  double share = 1;  // weight of this frame in the mean
   if (usual) {
     usual_.seconds += step;
     if (usual_.seconds > 0) share = step / std::min(usual_.seconds, focus_memory);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Tells from the luma of frames whether a camera shows what it should:
-// plain arithmetic on figures that are equal on both backends.
+// Detects camera faults from the luma of frames. It uses plain arithmetic on figures
+// that are equal on both backends.
 #pragma once
 
 #include <array>
@@ -15,19 +15,20 @@ inline constexpr int condition_count = 5;
 /// The name of a condition, as its enumerator.
 const char* name_of(Condition condition);
 
-/// When a condition begins and ends. The two limits differ, so that noise of the value does not make it
-/// begin and end all the time.
+/// When a condition begins and ends. The two limits differ, so that a noisy value does not make the condition
+/// begin and end repeatedly.
 struct Rule {
-  /// Limits of the value; it is on one side of `begin` when the condition begins, and on the other of `end` after it.
+  /// Limits of the value. The condition begins when the value is beyond `begin`. It ends when the value is back on the
+  /// other side of `end`.
   double begin, end;
-  bool above;    ///< whether the condition is on if the value is above its limits; otherwise if it is below
-  double lapse;  ///< the value may return for so many seconds while the condition is about to end
+  bool above;    ///< true: the condition is on while the value is above its limits; false: while it is below
+  double lapse;  ///< seconds for which the value may return while the condition is about to end
 };
 /// The value of each condition, and its limits.
 ///   dark, bright: brightness.
-///   covered: detail, √(sharpness · deviation). Both are small without detail; noise alone makes both small, too.
-///   defocused: focus, the greater of sharpness and sharpness ÷ deviation, each relative to its own running mean. The
-///     first falls when the light is switched off, the second does not; both fall when the lens is out of focus.
+///   covered: detail, √(sharpness · deviation). Both are small in a picture without detail, even if it is noisy.
+///   defocused: focus, the greater of sharpness and sharpness ÷ deviation, each relative to its own running mean.
+///     Sharpness falls when the light is switched off, but the ratio does not. Both fall when the lens is out of focus.
 ///   frozen: difference. A frame of the same picture, encoded again, may differ for a moment (a key frame).
 inline constexpr Rule rules[condition_count] = {{0.06, 0.09, false, 0},
                                                 {0.9, 0.85, true, 0},
@@ -35,14 +36,14 @@ inline constexpr Rule rules[condition_count] = {{0.06, 0.09, false, 0},
                                                 {0.5, 0.7, false, 0},
                                                 {0.0002, 0.01, false, 0.5}};
 
-/// A value must be beyond its limit for so many seconds before a condition begins or ends. Exception:
+/// A value must be beyond its limit for this many seconds before a condition begins or ends. Exception:
 /// WatchParams says when `frozen` begins.
 inline constexpr double hold_time = 1;
-/// The focus is relative to a mean over so many seconds (focus_memory);
-/// it is known after so many seconds (focus_begin).
+/// focus_memory: seconds of the running mean that the focus is relative to.
+/// focus_begin: seconds until the focus is known.
 inline constexpr double focus_memory = 60, focus_begin = 5;
-/// The same as focus_memory while the picture is less sharp than before.
-/// After about ten minutes the lower sharpness is the usual one.
+/// Replaces focus_memory while the picture is less sharp than usual.
+/// After about ten minutes the lower sharpness counts as usual.
 inline constexpr double focus_adaptation = 600;
 
 struct WatchParams {
@@ -51,19 +52,19 @@ struct WatchParams {
 
 /// The figures of a frame that a watch reads. They are in 8-bit steps, except brightness.
 struct Look {
-  std::uint64_t step = 0;  ///< ns since the frame before
+  std::uint64_t step = 0;  ///< ns since the previous frame
   std::uint64_t time = 0;  ///< any label of the frame; returned in Change::since
   double brightness = 0;   ///< the mean luma, from black (0) to white (1) of the format's range
   double deviation = 0, sharpness = 0;
-  std::optional<double> difference;  ///< from the frame before; no value if there was none
+  std::optional<double> difference;  ///< difference from the previous frame; no value if there was none
 };
 
-/// The begin or the end of a condition.
+/// The start or the end of a condition.
 struct Change {
   Condition condition;
   bool begins;
-  std::uint64_t since;  ///< label of the first frame of the condition; of frozen: of the frame that repeats
-  double value, limit;  ///< see rules; of the frame in which it changes
+  std::uint64_t since;  ///< label of the first frame of the condition; frozen: label of the frame that repeats
+  double value, limit;  ///< the condition's value in the frame of the change, and its limit; see rules
 };
 
 /// Follows one camera.
@@ -88,7 +89,7 @@ class Watch {
   /// The running mean that the focus is relative to.
   struct Usual {
     double sharpness = 0, relative = 0;  ///< relative: sharpness ÷ deviation
-    double seconds = 0;                  ///< of frames in the mean
+    double seconds = 0;                  ///< duration of the frames in the mean
   };
 
   void judge(Condition condition, std::optional<double> value, double begin_time, std::vector<Change>& changes);

@@ -22,7 +22,7 @@ class CpuIntegral final : public Integral {
   }
 
  private:
-  /// The memory of one table's computation, reused from frame to frame.
+  /// Memory for the computation of one table, reused from frame to frame.
   struct Work {
     std::array<cpu::Scratch, 3> scratch;
     std::array<cv::Mat, 3> samples;
@@ -51,7 +51,7 @@ class CpuIntegral final : public Integral {
     return one;
   }
 
-  /// The samples of a table in `rect`.
+  /// The samples of one table in `rect`.
   cv::Mat samples(const Image& src, const TableSource& source, const Rect& rect, Work& work) const {
     if (!source.luma) return component(src, source, rect, work.scratch[0], work.samples[0]);
     const FormatInfo& format = info(plan_.geometry.format);
@@ -104,7 +104,7 @@ class CpuIntegral final : public Integral {
       case SumType::f64:
         return add_rows<Sum, double>(sums, work.carry64, out, pitch);
       case SumType::u64:
-      case SumType::automatic:  // the plan has another type
+      case SumType::automatic:  // a plan never has this type
         return add_rows<Sum, std::uint64_t>(sums, work.carry64, out, pitch);
     }
   }

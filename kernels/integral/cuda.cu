@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Summed-area tables. The frame is divided into tiles, a block each. There are two steps for every tile:
+// Summed-area tables. The frame is divided into tiles. Every tile takes two steps:
 //
 //   1. sum:    the sums of its rows, of its columns, and of all its samples go to scratch memory (cuda_sum_tile.cuh).
-//   2. write:  it adds up the sums of the tiles before it (cuda_add_up.cuh), and writes its entries
+//   2. write:  a block adds up the sums of the tiles before it (cuda_add_up.cuh), and writes the tile's entries
 //              (cuda_write_tile.cuh).
 //
 //   frame: tiles of 256 samples × 8 warps · R rows   tile: warps one above the other   lane l of a warp, in each row:
@@ -27,7 +27,7 @@
 //                          (cuda_schedule.cpp): whether it is summed in 32 or 64 bits; cuda_store.cuh, if an entry has
 //                          neither 4 nor 8 bytes; cpu.cpp. Other lists are in the order of SumType:
 //                          gst/elements/integral*.cpp
-//   another function of    SampleQuad::value(), prefix(), sum() and Columns, which square samples now
+//   another function of    SampleQuad::value(), prefix(), sum() and Columns, which can square samples
 //     the samples
 //   another block shape    Tuning (cuda_tuning.hpp): warps, rows of a warp; max_warp_rows() limits them. The width of
 //                          256 is fixed: 32 lanes of two quads
@@ -110,7 +110,7 @@ class TableGroup {
  private:
   Schedule schedule_;
   TablesKernel kernel_;
-  bool overlap_ = false;  ///< the device can start a launch before the one before it has ended
+  bool overlap_ = false;  ///< the device can start a launch before the previous launch has ended
   cuda::DeviceMemory scratch_;
 };
 

@@ -19,7 +19,7 @@ template <typename Value>
 struct SumChunk {
   static constexpr int count = 16 / sizeof(Value);
   uint4 words;
-  /// Sums that are not there yet, or zeros.
+  /// Sums that are not yet available, or zeros.
   __device__ __forceinline__ void set(bool missing, std::uint32_t mark) {
     const std::uint32_t top = missing ? mark ^ 0x80000000u : mark, low = sizeof(Value) == 8 ? 0 : mark;
     words = make_uint4(low, mark, low, top);
@@ -27,7 +27,7 @@ struct SumChunk {
   __device__ __forceinline__ void load(const Value* from, std::uint32_t mark) {
     load_words<sizeof(Value) == 8 ? 8 : 4>(from, missing(mark), words);
   }
-  /// Whether one of the sums is not there yet.
+  /// Whether one of the sums is not yet available.
   __device__ __forceinline__ bool missing(std::uint32_t mark) const {
     const std::uint32_t odd = (words.y ^ mark) | (words.w ^ mark), even = (words.x ^ mark) | (words.z ^ mark);
     return is_missing(sizeof(Value) == 8 ? odd : odd | even);
@@ -44,8 +44,8 @@ struct SumChunk {
   }
 };
 
-/// The sums of other tiles that a thread adds up. Lanes of warp w load rows of the tiles on the left, each a chunk of a
-/// row; and columns and totals of the tiles above in the rows of tiles w, w + warps, …
+/// The sums of other tiles that a thread adds up. Each lane of warp w loads a chunk of a row of the tiles on the
+/// left. The lanes also load columns and totals of the tiles above, in the rows of tiles w, w + warps, …
 ///
 /// Assumption, if `together`: the blocks of these tiles run or have ended, so that their sums arrive. They have smaller
 /// numbers, and the device starts blocks in the order of their numbers (cuda_tables.cu).
@@ -56,10 +56,10 @@ struct OtherSums {
   using ColumnSum = typename SampleQuad<T, squared>::ColumnSum;
   using LineChunk = SumChunk<LineSum>;
   using ColumnChunk = SumChunk<ColumnSum>;
-  static constexpr int line_chunks = R / LineChunk::count;  ///< of a tile's rows
+  static constexpr int line_chunks = R / LineChunk::count;  ///< chunks of a tile's rows
   static constexpr int beside = 32 / line_chunks;           ///< tiles on the left that the lanes load at once
-  static constexpr int chunks = tile_width / ColumnChunk::count / 32;  ///< of a tile's columns, in a lane
-  /// Tiles of a round: as many as the registers hold.
+  static constexpr int chunks = tile_width / ColumnChunk::count / 32;  ///< chunks of a tile's columns in a lane
+  /// The number of tiles in a round: as many as the registers hold.
   static constexpr int tiles_left = !together          ? 4
                                     : line_chunks == 1 ? 1
                                                        : 2,
@@ -109,7 +109,7 @@ struct OtherSums {
   /// Loads the missing chunks once. Returns whether some are still missing.
   __device__ __forceinline__ bool load_missing(Round& round) const {
     int next_left = round.first_left, next_above = round.first_above;
-    cuda::opaque_register(next_left), cuda::opaque_register(next_above);  // else all addresses take registers
+    cuda::opaque_register(next_left), cuda::opaque_register(next_above);  // otherwise all addresses take registers
 #pragma unroll
     for (int n = 0; n < tiles_left; ++n) round.lines[n].load(rows_left + (next_left + n * beside) * R, mark);
 #pragma unroll
@@ -153,7 +153,7 @@ struct OtherSums {
     }
   }
 
-  /// Adds the totals of the tiles left above, from column 32 of tiles on: the rounds have added the others.
+  /// Adds the totals of the tiles left above, from column 32 of tiles on. The rounds have added the other totals.
   __device__ __forceinline__ void add_far_totals() {
 #pragma unroll 1
     for (int x = lane + 32; x < tile.x; x += 32)
@@ -204,7 +204,7 @@ __device__ __forceinline__ void add_up(const Job& job, const Tile& tile, std::ui
   using Others = OtherSums<together, T, squared, Sum, R>;
   Others others(job, tile, mark);
   if (together) __nanosleep(tuning.first_nap);
-    // The bounds are those of the warp, so that its lanes stay together.
+    // All lanes of the warp have the same bounds, so that they stay together.
 #pragma unroll 1
   for (int left = 0, above = 0; left < tile.x || above + others.warp < tile.y;
        left += Others::tiles_left * Others::beside, above += Others::tiles_above * warps) {

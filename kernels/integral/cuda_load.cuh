@@ -5,7 +5,7 @@
 //   lane l:              samples 4l … 4l + 3                    samples 128 + 4l … 128 + 4l + 3
 //
 // Contiguous samples are loaded a quad at a time. All other samples (interleaved, unaligned, luma of RGB) are unpacked.
-// Aligned pixels of three bytes or of four samples are loaded four at a time, others one by one,
+// Aligned pixels of three bytes or of four samples are loaded four at a time. Other pixels are loaded one by one,
 // which takes much longer.
 #pragma once
 
@@ -25,7 +25,7 @@ struct LaneSamples {
 template <typename T>
 using QuadWord = std::conditional_t<sizeof(T) == 1, std::uint32_t, uint2>;
 
-/// Samples of a warp's rows in shared memory.
+/// The samples of a warp's rows in shared memory.
 template <typename T>
 using RowWords = std::uint32_t[sizeof(T)][tile_width / 4];
 
@@ -92,7 +92,7 @@ __device__ __forceinline__ void load_triples(const unsigned char* from, std::uin
 /// Unpacks whole quads of aligned pixels of `channels` samples: three bytes, or four samples.
 template <int channels, bool luma, typename T, int R>
 __device__ __forceinline__ void unpack_pixels(const Job& job, int x, int y, int lane, RowWords<T> (&rows)[R]) {
-  constexpr int together = 4 / sizeof(T);  // rows in flight
+  constexpr int together = 4 / sizeof(T);  // rows that load at the same time
   const int channel[3] = {job.channel[0], job.channel[1], job.channel[2]};
   const bool inside[2] = {unsigned(x) < unsigned(job.width), unsigned(x + 128) < unsigned(job.width)};
   constexpr int pixel_bytes = channels * sizeof(T);

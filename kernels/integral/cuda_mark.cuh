@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // How tiles pass sums to each other if a block does both steps (`together` in cuda_tables.cu). The top bit of each
-// word, the mark, says whether the word is of this frame. So a tile loads the sums that it needs again and again until
+// word, the mark, says whether the word is of this frame. So a tile loads the sums that it needs repeatedly until
 // all have the mark of the frame. No other signal is needed:
 //
 //   frame              1    2    3    4
 //   mark               1    0    1    0     (memory begins with zeros: no word is of frame 1)
 //
 // A stored word is the sum XOR the mark. A loaded word XOR the mark is the sum; its top bit is 1 if the sum is not
-// there yet. Every word is stored once in every frame. Blocks that only sum or only write use the mark 0 and count
+// yet available. Every word is stored once in every frame. Blocks that only sum or only write use the mark 0 and count
 // summed tiles instead (cuda_tables.cu).
 #pragma once
 
@@ -32,7 +32,7 @@ __device__ __forceinline__ Sum marked(Sum sum, std::uint32_t mark) {
   return sizeof(Sum) == 8 ? sum ^ Sum(std::uint64_t(mark) << 32) : sum ^ Sum(mark);
 }
 
-/// Stores a sum with a mark. Other blocks may load the word meanwhile.
+/// Stores a sum with a mark. Other blocks may load the word at the same time.
 template <typename Sum>
 __device__ __forceinline__ void store_marked(Sum* to, Sum sum, std::uint32_t mark) {
   if constexpr (sizeof(Sum) == 8)
@@ -58,7 +58,7 @@ __device__ __forceinline__ void load_words(const void* from, bool wanted, uint4&
                  : "l"(from), "r"(int(wanted)));
   }
 }
-/// Loads one word if `wanted`, in the same way.
+/// Loads one word if `wanted`, without a branch.
 template <typename Sum>
 __device__ __forceinline__ void load_word(const Sum* from, bool wanted, Sum& word) {
   if constexpr (sizeof(Sum) == 8)
@@ -82,7 +82,7 @@ __device__ __forceinline__ Sum load_marked(const Sum* from, std::uint32_t mark) 
   return marked(word, mark);
 }
 
-/// Whether a loaded word is of the frame before.
+/// Whether a loaded word is from the previous frame.
 template <typename Sum>
 __device__ __forceinline__ bool is_missing(Sum sum) {
   return sum >> (8 * sizeof(Sum) - 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The kernel, its parameters, and which block computes what. Plain C++, so that the schedule is tested without a GPU.
+// The kernel, its parameters, and the work of each block. Plain C++, so that tests of the schedule need no GPU.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@
 
 namespace cudavision::integral {
 
-/// Tables of one launch: the channels of a format.
+/// The most tables of one launch: the channels of a format.
 inline constexpr int max_jobs = 4;
-/// Entries that a tile is wide: two quads (four neighbouring samples) for each of the 32 lanes of a warp. A row of a
-/// tile fills whole cache lines.
+/// Width of a tile in entries: two quads (four neighbouring samples each) for each of the 32 lanes of a warp. A row of
+/// a tile fills whole cache lines.
 inline constexpr int tile_width = 256;
 inline constexpr int warps = tuning.warps;
 inline constexpr int threads = 32 * warps;
@@ -28,7 +28,7 @@ inline constexpr int tile_overlap = 8;
 enum class RowAlignment : std::uint8_t {
   aligned,  ///< every row begins with a sector
   /// Row y begins (y + 1) % 4 entries of four bytes behind a word of 16 bytes.
-  /// This is so in padded tables with tight rows of 4n + 1 entries.
+  /// Padded tables with tight rows of 4n + 1 entries are of this kind.
   stepped,
   other,
 };
@@ -39,10 +39,10 @@ struct Job {
   std::ptrdiff_t src_pitch[3];
   unsigned char* dst;
   std::ptrdiff_t dst_pitch;
-  /// The first pixel, if pixels of four samples or of three bytes are aligned words; else nullptr.
+  /// The first pixel, if pixels of four samples or of three bytes are aligned words; otherwise nullptr.
   const unsigned char* pixels;
-  int channel[3];        ///< of src[] in such a pixel
-  int step;              ///< bytes from a sample to the next in its row
+  int channel[3];        ///< channels of src[] in such a pixel
+  int step;              ///< bytes from sample to sample in a row
   bool quads;            ///< samples are contiguous and quads are aligned words
   bool whole_quads;      ///< rows end with a whole quad
   int shift, max_value;  ///< see sample_of()
@@ -50,9 +50,9 @@ struct Job {
   int zero_line;  ///< 1: padded. Row y of the tiles holds samples of row y − 1; column x is in entry x + 1. Else 0
   int tiles_x, tiles_y, first_tile;
   int overlap;    ///< columns at the left of a tile that belong to the tile before it: 0 or tile_overlap
-  int tile_step;  ///< columns from a tile to the next: tile_width − overlap
+  int tile_step;  ///< columns from tile to tile: tile_width − overlap
   SumType type;
-  bool luma;  ///< luma of red, green and blue
+  bool luma;  ///< the samples are luma of red, green and blue
   RowAlignment row_alignment;
   // Sums of tiles. If blocks sum and write, the top bit of every word is a mark: see cuda_mark.cuh.
   void* rows;        ///< LineSum [tiles_y][warps][tiles_x][rows of a warp]: sums of the rows of each tile
@@ -63,15 +63,17 @@ struct Job {
 
 struct KernelParams {
   Job jobs[max_jobs];
-  int count;  ///< jobs
-  int tiles;  ///< of all jobs
-  /// Tiles that are summed before the first is written, at least a row of tiles; 0: a block sums and writes a tile.
+  int count;  ///< number of jobs
+  int tiles;  ///< tiles of all jobs
+  /// Number of tiles that are summed before the first is written, at least a row of tiles; 0: a block sums and writes a
+  /// tile.
   int ahead;
-  /// All jobs have the same tiles; tiles at one position follow each other, as they read the same samples.
+  /// All jobs have the same tiles. Tiles at one position follow each other, because they read the same samples.
   bool jobs_in_turn;
-  /// apart: tiles that have stopped waiting. together: tiles modulo 2 · tiles, which tells odd frames from even ones.
+  /// apart: number of tiles that have stopped waiting. together: number of written tiles modulo 2 · tiles, which tells
+  /// odd frames from even frames.
   unsigned* written;
-  int tile_rows;  ///< rows of tiles, of all jobs; as many `summed` follow `written`
+  int tile_rows;  ///< rows of tiles of all jobs; this number of `summed` counters follows `written`
 
   /// Blocks of the launch.
   int blocks() const { return ahead == 0 ? tiles : 2 * tiles; }
@@ -118,7 +120,7 @@ struct TablesKernel {
   int shared_bytes = 0;
 };
 
-/// The kernel for these samples and sums. `rows`: of a warp, as make_schedule() chose them;
+/// The kernel for these samples and sums. `rows`: rows of a warp, as make_schedule() chose them;
 /// the largest number if not `together`.
 /// `together`: each block sums a tile and writes it.
 TablesKernel tables_kernel(int sample_bytes, bool squared, SumType type, int rows, bool together);

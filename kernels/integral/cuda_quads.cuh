@@ -19,7 +19,7 @@ struct SampleQuad {
   const std::uint32_t (&words)[sizeof(T)];
   __device__ __forceinline__ explicit SampleQuad(const std::uint32_t (&from)[sizeof(T)]) : words(from) {}
 
-  /// Sample j, squared if asked for.
+  /// Sample j, squared if `squared`.
   __device__ __forceinline__ LineSum value(int j) const {
     const std::uint32_t sample =
         sizeof(T) == 1 ? words[0] >> 8 * j & 0xff : words[j / 2 % sizeof(T)] >> j % 2 * 16 & 0xffff;
@@ -79,8 +79,8 @@ struct alignas(sizeof(Sum) < 4 ? 8 : 16) ColumnSums {
   Sum of[4];
 };
 
-/// For N rows: before[n][q] = the sum of all samples of row n before this lane's quad q. The first quads of all lanes
-/// come before all second quads. `quad_sums` holds the sums of this lane's quads.
+/// For N rows: before[n][q] = the sum of all samples of row n before this lane's quad q. In a row, the first quads of
+/// all lanes lie before all second quads. `quad_sums` holds the sums of this lane's quads.
 template <typename T, bool squared, int N, typename LineSum>
 __device__ __forceinline__ void exclusive_sums(const LineSum (&quad_sums)[N][2], int lane, LineSum (&before)[N][2]) {
   if constexpr (sizeof(T) == 1 && !squared) {  // 32 lanes × 4 × 255 fit 16 bits: one scan serves both quads

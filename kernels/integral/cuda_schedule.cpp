@@ -22,7 +22,7 @@ Job make_job(const Plan& plan, int index, int tile_height, int first_tile) {
   job.width = table.width - job.zero_line;
   job.height = table.height - job.zero_line;
   job.type = table.type;
-  // Rows without padding between them would not all begin with a sector.
+  // Tight rows whose width is not a multiple of a sector do not all begin with a sector.
   job.overlap = job.zero_line || table.width * table.entry_bytes() % 32 != 0 ? tile_overlap : 0;
   job.tile_step = tile_width - job.overlap;
   job.tiles_x = divide_up(job.width + job.overlap, job.tile_step);
@@ -31,7 +31,7 @@ Job make_job(const Plan& plan, int index, int tile_height, int first_tile) {
   return job;
 }
 
-/// Whether samples of a table are unpacked.
+/// Whether the kernel unpacks the samples of a table.
 bool unpacks(const Plan& plan, const std::vector<int>& tables) {
   const FormatInfo& format = info(plan.geometry.format);
   return std::any_of(tables.begin(), tables.end(), [&](int i) {

@@ -16,7 +16,7 @@ struct Schedule {
   int sample_bytes = 1;
   bool squared = false;
   SumType type = SumType::u32;
-  int rows = 0;                   ///< of a warp
+  int rows = 0;                   ///< rows of a warp
   std::size_t scratch_bytes = 0;  ///< device memory, aligned to 16 bytes; zero before the first launch
   KernelParams params{};          ///< everything that does not depend on the frame
 };

@@ -3,17 +3,17 @@
 //
 //   sums[0 … 3]: entries 4 · lane … 4 · lane + 3         sums[4 … 7]: entries 128 + 4 · lane … 128 + 4 · lane + 3
 //
-// A warp stores whole sectors of memory (32 bytes): sectors that two tiles share cost padded 8K tables 6 µs. If rows
-// may begin inside a sector, tiles overlap by eight columns, and a tile leaves the first entries of a row
-// to the tile on its left:
+// A warp stores whole sectors of memory (32 bytes): sectors shared by two tiles would cost padded 8K tables 6 µs. If
+// rows may begin inside a sector, tiles overlap by eight columns, and a tile leaves the first entries of a row to the
+// tile on its left:
 //
 //   columns of tile x       |0 1 2 3 4 5 6 7 8 …                          247 248 … 255|
 //   columns of tile x + 1                                                |0 1 2 3 4 5 6 7 8 …
 //   sectors                     |       |       …                        |   |       |       …
 //   stored by                   |            tile x, entries 2 … 249         | tile x + 1, from entry 2 on
 //
-// For another output type: entries of eight bytes may have any type of that size;
-// four-byte entries are the bits of any type of that size.
+// To add an output type: entries of eight bytes may have any type of that size. Entries of four bytes are the bits of
+// any type of that size.
 #pragma once
 
 #include "kernels/integral/cuda_params.hpp"
@@ -65,7 +65,7 @@ __device__ __forceinline__ void store_shifted(int quads, int odd, const Stored& 
     }
   }
 }
-/// The same for any number of entries from the lane's quad to a sector: 0 … 7.
+/// Stores a row for any number of entries from the lane's quad to a sector: 0 … 7.
 __device__ __forceinline__ void store_shifted(int skipped, const Stored& stored, std::uint32_t* row, int lane,
                                               const std::uint32_t (&sums)[8]) {
   switch (skipped) {

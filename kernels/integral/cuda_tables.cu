@@ -5,11 +5,11 @@
 //   together:  every block sums a tile, waits for the sums of the tiles before it, and writes its tile
 //   apart:     blocks 0 … ahead − 1 sum | blocks in turn: sum, write, sum, write, … | the remaining blocks write
 //
-// Together, samples are read once, interleaved samples are unpacked once, and the blocks of a small frame all run at
-// once. Apart, summing is some tiles ahead of writing. The samples of a tile are still in L2 when it is written, and
+// Together: samples are read once, interleaved samples are unpacked once, and all blocks of a small frame run at
+// once. Apart: summing is some tiles ahead of writing. The samples of a tile are still in L2 when it is written, and
 // the sums that a block waits for are (nearly) ready. So blocks of large frames wait less. A block waits only for
 // blocks with smaller numbers. The device starts blocks in the order of their numbers;
-// the scans of CUB assume this, too.
+// the scans of CUB also assume this.
 #include <algorithm>
 
 #include "kernels/cuda/overlap.hpp"

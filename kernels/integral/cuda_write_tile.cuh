@@ -92,7 +92,7 @@ __device__ __forceinline__ void load_row_above(const Job& job, int warp, int lan
 }
 
 /// Computes the rows of a warp downwards from the row above them (`sums`), and stores them, by the type and the
-/// alignment of the table. x, y: of the warp's first entry.
+/// alignment of the table. x, y: position of the warp's first entry.
 template <typename T, bool squared, typename Sum, int R>
 __device__ __forceinline__ void store_rows(const Job& job, int x, int y, int warp, int lane, Sum (&sums)[8],
                                            Shared<T, squared, Sum, R>& shared) {
@@ -159,7 +159,7 @@ __device__ __forceinline__ void store_rows(const Job& job, int x, int y, int war
 }
 
 /// The samples of the tile, and the sums of its columns, are in shared memory. `together`:
-/// the block has summed the tile, too.
+/// the block has also summed the tile.
 template <bool together, typename T, bool squared, typename Sum, int R>
 __device__ __forceinline__ void write_tile(const KernelParams& p, const Job& job, const Tile& tile, std::uint32_t mark,
                                            Shared<T, squared, Sum, R>& shared) {

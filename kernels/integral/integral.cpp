@@ -16,7 +16,7 @@ Plan resolve(const Params& params, const Geometry& geometry) {
   const FormatInfo& format = info(geometry.format);
   SumType type = params.sum_type;
   if (type == SumType::automatic) {
-    // No other grid is larger than the frame.
+    // No grid of samples is larger than the frame.
     const std::uint64_t most =
         std::uint64_t(geometry.width) * std::uint64_t(geometry.height) * std::uint64_t(format.max_value());
     type = most <= 0xffffffffu ? SumType::u32 : SumType::u64;

@@ -19,7 +19,7 @@ enum class TableLayout : std::uint8_t {
 
 enum class SumType : std::uint8_t {
   automatic,  ///< u32 if no table of the frame can overflow, else u64
-  u32,        ///< modulo 2^32: the sum over a rectangle is right if that sum fits 32 bits
+  u32,        ///< modulo 2^32: the sum over a rectangle is exact if it fits 32 bits
   u64,        ///< exact
   f32,        ///< the exact sum, rounded
   f64,        ///< the exact sum, rounded
@@ -27,7 +27,7 @@ enum class SumType : std::uint8_t {
 
 enum class TableChannel : std::uint8_t {
   luma,  ///< the Y plane; for RGB floor(0.299f·R + 0.587f·G + 0.114f·B) in float32
-  all,   ///< each component at its own size, including alpha, without padding
+  all,   ///< each component at its own size, including alpha, excluding padding
 };
 
 struct Params {
@@ -37,20 +37,20 @@ struct Params {
   TableChannel channel = TableChannel::luma;
 };
 
-/// Bytes of an entry; not of SumType::automatic.
+/// Bytes of an entry. `type` must not be SumType::automatic.
 constexpr int entry_bytes(SumType type) { return type == SumType::u32 || type == SumType::f32 ? 4 : 8; }
 
 /// One table that a plan fills.
 struct TableInfo {
   Role role = Role::luma;       ///< the component that is summed
   bool squared = false;         ///< the samples are squared before they are summed
-  SumType type = SumType::u32;  ///< of an entry, never automatic
+  SumType type = SumType::u32;  ///< type of an entry, never automatic
   int width = 0, height = 0;    ///< entries
 
   int entry_bytes() const { return integral::entry_bytes(type); }
 };
 
-/// A plan for summed-area tables. It is made once and submitted often, on one stream at a time.
+/// A plan for summed-area tables. Make it once and submit it often, on one stream at a time.
 class Integral {
  public:
   virtual ~Integral() = default;

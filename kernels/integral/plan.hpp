@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What a backend computes: the tables of a plan and their sources. Private to the operations that use tables.
+// The tables that a backend computes, and their sources. Private to the operations that use tables.
 #pragma once
 
 #include "kernels/integral/integral.hpp"
@@ -8,7 +8,7 @@ namespace cudavision::integral {
 
 /// The samples of a table: one channel of a channel set, or the luma of red, green and blue.
 struct TableSource {
-  bool luma = false;                  ///< luma of red, green and blue; set and channel are 0
+  bool luma = false;                  ///< the samples are luma of red, green and blue; set and channel are 0
   std::uint8_t set = 0, channel = 0;  ///< indices into FormatInfo::sets and ChannelSet::roles
 };
 
@@ -16,7 +16,7 @@ struct Plan {
   Geometry geometry;
   bool padded = false;
   std::vector<TableInfo> tables;     ///< sums, then sums of squares
-  std::vector<TableSource> sources;  ///< of each table
+  std::vector<TableSource> sources;  ///< source of each table
 };
 
 /// The sources for `channel`: luma alone, or every component without padding. `alpha`: whether alpha is included.
@@ -27,7 +27,7 @@ Plan resolve_tables(const Geometry& geometry, bool padded, const std::vector<Tab
 /// The channel with this role. The format must have it.
 TableSource find_role(const FormatInfo& format, Role role);
 
-/// Errors: resource. The CUDA plan is made and used with its context current.
+/// Errors: resource. The context must be current to make and use a CUDA plan.
 Result<std::unique_ptr<Integral>> make_cuda(Plan plan);
 Result<std::unique_ptr<Integral>> make_cpu(Plan plan);
 

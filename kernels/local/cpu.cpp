@@ -9,7 +9,7 @@
 namespace cudavision::local {
 namespace {
 
-/// Code that both filters share.
+/// The base of both filters.
 class CpuLocal : public cpu::CpuFilter {
  public:
   explicit CpuLocal(Plan plan) : CpuFilter(plan.geometry, Border::replicate, {}, false), plan_(std::move(plan)) {}
@@ -86,7 +86,7 @@ class CpuBox final : public CpuLocal {
       for (int i = 0, x0 = 0, x1 = 0; i < strip.width; ++i) {
         const int x = strip.x + i;
         if (axis.side == 0 || i == 0 || x >= x1) axis.window(x, width, x0, x1);
-        const Sum sum = (bottom[x1] - bottom[x0]) - (top[x1] - top[x0]);  // Sum may wrap: the difference is right
+        const Sum sum = (bottom[x1] - bottom[x0]) - (top[x1] - top[x0]);  // Sum may wrap; the difference stays exact
         out[i * step] = T(value(x, x0, x1, sum, (x1 - x0) * (y1 - y0)));
       }
     };
@@ -110,7 +110,7 @@ class CpuBox final : public CpuLocal {
       }
       case Operation::box_mean:
       case Operation::pixelate:
-      case Operation::nlm:  // CpuNlm
+      case Operation::nlm:  // CpuNlm computes it
         return each([](int, int, int, Sum sum, int count) { return cvRound(double(sum) / count); });
     }
   }
@@ -149,7 +149,7 @@ class CpuNlm final : public CpuLocal {
     });
   }
 
-  /// `values` holds the samples of the rectangle `window`; `result` gets those of `at`, in float64.
+  /// `values` holds the samples of the rectangle `window`; `result` gets the samples of the rectangle `at`, in float64.
   void denoise(int index, const cv::Mat& values, const cv::Rect& window, const cv::Rect& at, const cv::Rect& whole,
                cv::Mat& result) const {
     const Plan::Radius radius = plan_.radius[index], search = plan_.search[index];
@@ -159,7 +159,7 @@ class CpuNlm final : public CpuLocal {
     cv::Mat distances(1, at.width, CV_32F);
     for (int dy = -search.y; dy <= search.y; ++dy) {
       for (int dx = -search.x; dx <= search.x; ++dx) {
-        // The samples that are inside together with the sample at the offset.
+        // Samples for which the sample at the offset is also inside.
         const cv::Rect both = whole & (whole - cv::Point(dx, dy));
         const cv::Rect points = at & both;
         const cv::Rect area =

@@ -4,7 +4,7 @@
 //
 //   CudaWindows   planes of 8 bits, windows of up to 257 rows   1 launch, 2 for high windows    cuda_windows.cu
 //   CudaLines     other formats and higher windows              a launch for each channel set   cuda_lines_kernel.cuh
-//   CudaTables    what the others do not compute: windows too wide, sums too large, high        cuda_tables.cu
+//   CudaTables    cases that the others cannot: windows too wide, sums too large, high           cuda_tables.cu
 //                 windows of small frames, deviations of 16 bits; from tables of the frame
 #include <algorithm>
 #include <vector>
@@ -35,7 +35,7 @@ bool slides(const Plan& plan) {
   return true;
 }
 
-/// Without tables of the picture: needs little memory.
+/// Computes sliding windows without tables of the picture. Needs little memory.
 class CudaWindows final : public cuda::CudaFilter {
  public:
   explicit CudaWindows(Plan plan) : CudaFilter(plan.geometry), plan_(std::move(plan)) {}
@@ -98,10 +98,10 @@ class CudaWindows final : public cuda::CudaFilter {
   int multiprocessors_ = 1;
   cuda::DeviceMemory stored_;                      ///< sums of rows of all sets
   std::array<std::size_t, max_sets> stored_at_{};  ///< the first byte of each set in stored_
-  std::vector<WindowSet> sets_;                    ///< of the launch, kept for its memory
+  std::vector<WindowSet> sets_;                    ///< sets of the launch, kept to reuse the memory
 };
 
-/// Any channel sets, by column sums of 32 bits: a launch for each set.
+/// Computes any channel sets from column sums of 32 bits, with a launch for each set.
 class CudaLines final : public cuda::CudaFilter {
  public:
   explicit CudaLines(Plan plan) : CudaFilter(plan.geometry), plan_(std::move(plan)) {}
@@ -160,7 +160,7 @@ class CudaLines final : public cuda::CudaFilter {
   }
 
  private:
-  /// Red, green and blue are planes, and all get the result of their luma.
+  /// Whether red, green and blue are planes that all get the result of their luma.
   static bool is_luma_of_planes(const Plan& plan) {
     const FormatInfo& format = info(plan.geometry.format);
     return plan.operation == Operation::threshold && format.is_planar_rgb();
@@ -216,7 +216,7 @@ class CudaLines final : public cuda::CudaFilter {
   cuda::DeviceMemory stored_;  ///< running sums of columns, of one set at a time
 };
 
-/// With summed-area tables.
+/// Computes windows from summed-area tables.
 class CudaTables final : public cuda::CudaFilter {
  public:
   explicit CudaTables(Plan plan) : CudaFilter(plan.geometry), plan_(std::move(plan)) {}
@@ -227,7 +227,7 @@ class CudaTables final : public cuda::CudaFilter {
     integral_ = std::move(integral.value());
     std::size_t bytes = 0;
     for (const integral::TableInfo& table : integral_->tables()) {
-      // Whole cache lines of 128 bytes.
+      // Rows are whole cache lines of 128 bytes.
       const std::size_t pitch = (std::size_t(table.width) * table.entry_bytes() + 127) / 128 * 128;
       tables_.push_back({reinterpret_cast<void*>(bytes), std::ptrdiff_t(pitch)});
       bytes += pitch * table.height;
@@ -269,7 +269,7 @@ class CudaTables final : public cuda::CudaFilter {
   const Plan plan_;
   const FormatInfo& format_ = info(plan_.geometry.format);
   std::unique_ptr<integral::Integral> integral_;
-  cuda::DeviceMemory memory_;  ///< of the tables
+  cuda::DeviceMemory memory_;  ///< memory of the tables
   std::vector<Plane> tables_;
 };
 

@@ -10,7 +10,7 @@
 
 namespace cudavision::local {
 
-/// Loads N samples of a row. `valid`: those that lie inside the row; the others become 0. `words`:
+/// Loads N samples of a row. `valid`: number of samples inside the row; the others become 0. `words`:
 /// the whole chunk may be loaded at once.
 template <int N, bool words>
 __device__ __forceinline__ void load_chunk(const unsigned char* from, int valid, std::uint32_t (&to)[N / 4]) {

@@ -8,21 +8,21 @@
 
 namespace cudavision::local {
 
-/// One channel set. Samples outside of the frame are loaded as zeros.
+/// One channel set. Samples outside the frame are loaded as zeros.
 struct LineJob {
-  cuda::SetView views[3];  ///< the first; all three for the luma of three planes
+  cuda::SetView views[3];  ///< [0]: the set; all three: the planes of luma of three planes
   LineSchedule schedule;
-  int radius_x = 0, radius_y = 0;   ///< in pixels of the set
+  int radius_x = 0, radius_y = 0;   ///< radii of the window, in pixels of the set
   std::uint32_t* stored = nullptr;  ///< running sums of columns; not used if there are none
-  double factor = 1;                ///< threshold
-  bool blue_first = false;          ///< luma of interleaved samples: blue, green, red
+  double factor = 1;                ///< factor of the threshold
+  bool blue_first = false;          ///< order of the interleaved samples of luma: blue, green, red
   bool words = false;         ///< chunks of the source, and the pixels of a lane, begin at multiples of their alignment
-  bool stores_words = false;  ///< the same for the pixels of a lane in source and destination
+  bool stores_words = false;  ///< pixels of a lane begin at multiples of their alignment in source and destination
 };
 
-inline constexpr int line_stored_threads = 128;  ///< of a block of running_sums
+inline constexpr int line_stored_threads = 128;  ///< threads of a block of running_sums
 
-/// The kernels of a shape, with a LineJob as their parameter; nullptr: there are none.
+/// The kernels of a shape, with a LineJob as their parameter; nullptr: no kernel.
 struct LineKernels {
   const void *running = nullptr, *sliding = nullptr;
 };

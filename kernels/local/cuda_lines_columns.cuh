@@ -16,7 +16,7 @@ struct Shape {
   static constexpr unsigned mask = mask_;
   static constexpr Operation operation = operation_;
   static constexpr bool planes = planes_;
-  /// Lines of a channel; threshold: of all.
+  /// Lines of a channel; threshold: lines of all channels.
   static constexpr int group = operation == Operation::deviation ? 2 : 1;
   static constexpr int count_lines() {
     int count = 0;
@@ -42,7 +42,7 @@ struct Shape {
 /// The largest power of two, up to 16, that divides a number of bytes.
 constexpr int line_alignment(int bytes) { return (bytes & -bytes) < 16 ? bytes & -bytes : 16; }
 
-/// Neighbouring pixels of a row, as they lie in memory, but with samples instead of stored words.
+/// Neighbouring pixels of a row in the layout of memory, but with samples instead of stored words.
 template <typename S, int pixels>
 struct Pixels {
   using T = typename S::T;
@@ -50,7 +50,7 @@ struct Pixels {
   std::uint32_t raw[sources][bytes / 4];
 
   /// Loads pixels x … of a row inside the frame; those right of the frame become 0. `words`: all are inside, and
-  /// aligned. Then call finish(): meanwhile, other loads can begin.
+  /// aligned. Other loads can begin before the call of finish().
   template <bool words>
   __device__ __forceinline__ void load(const LineJob& job, int x, int row) {
 #pragma unroll
@@ -69,7 +69,7 @@ struct Pixels {
       }
     }
   }
-  /// Makes samples of stored words; all become zero if `counts` is false.
+  /// Converts stored words to samples; all become zero if `counts` is false.
   __device__ __forceinline__ void finish(const LineJob& job, bool counts) {
 #pragma unroll
     for (int s = 0; s < sources; ++s) {
@@ -97,7 +97,7 @@ struct Pixels {
                      job.views[0].max_value);
     }
   }
-  /// What line k of channel c sums up of pixel p: at most 16 bits.
+  /// The value of pixel p that line k of channel c sums up: at most 16 bits.
   __device__ __forceinline__ std::uint32_t value(const LineJob& job, int c, int k, int p) const {
     if constexpr (S::operation == Operation::threshold) {
       return luma(job, p);

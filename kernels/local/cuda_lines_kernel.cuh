@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Box mean, threshold and deviation of any channel set on CUDA, by windows that slide over column sums of 32 bits. They
-// serve the cases that the faster kernels of cuda_windows.cu cannot.
+// handle the cases that the faster kernels of cuda_windows.cu cannot.
 //
 //   a block: rows of a strip                line 0   ▒▒▒▒▒▒▒▒▒▒▒▒▒   the column sums of a row of windows: of each
 //      thread 0   thread 1   thread 2       line 1   ▒▒▒▒▒▒▒▒▒▒▒▒▒   channel (deviation: of the samples and of their
@@ -15,7 +15,7 @@
 //   stores running sums of columns after every 16 rows. They start from zero every 64 rows (a band). A block adds whole
 //   bands, the parts of two bands, and a few rows.
 //
-// Where to change what: what a line sums up: Pixels::value in cuda_lines_columns.cuh; the results: Block::write;
+// Where to change what: the values that a line sums up: Pixels::value in cuda_lines_columns.cuh; results: Block::write;
 // strips, rows, batches: cuda_lines_schedule.cpp; which kernels are compiled: cuda_lines_mean.cu,
 // cuda_lines_threshold.cu, cuda_lines_deviation.cu; which channel sets come here: cuda_box.cu.
 #pragma once
@@ -53,8 +53,8 @@ struct Block {
   const int first;              ///< pixel of the first chunk
   const int x0, x1;             ///< the strip's pixels
   const int y0, y1;             ///< the block's rows
-  const std::uint32_t address;  ///< of the lines in shared memory
-  const int quads;              ///< of a line
+  const std::uint32_t address;  ///< address of the lines in shared memory
+  const int quads;              ///< quads of a line
   MeanDivider divider;
 
   __device__ __forceinline__ std::uint32_t line(int row, int l) const {
@@ -66,7 +66,7 @@ struct Block {
   __device__ __forceinline__ void begin(LineColumns<S>& columns, int x) const {
     const LineSchedule& s = job.schedule;
     const int height = job.views[0].height, from = max(y0 - job.radius_y, 0), to = min(y0 + job.radius_y, height);
-    int starts[2] = {from, to}, ends[2] = {to, to}, signs[2] = {1, 1};  // of the rows to add
+    int starts[2] = {from, to}, ends[2] = {to, to}, signs[2] = {1, 1};  // ranges of rows to add or subtract
     if (s.stored_entries > 0) {
       // The stored sums nearest to both ends, and the rows that they lack or have in addition.
       const int top = (from - s.stored_y + stored_rows / 2) / stored_rows,
@@ -90,7 +90,7 @@ struct Block {
                                                                i ? signs[1] : signs[0]);
   }
 
-  /// Step 1: moves the column sums over rows [y, y + count) and stores those of each row.
+  /// Step 1: moves the column sums over rows [y, y + count) and stores the sums of each row.
   template <bool words>
   __device__ __forceinline__ void sum_columns(LineColumns<S>& columns, int x, int y, int count) const {
     constexpr int together = words && light ? 2 : 1;
@@ -117,7 +117,7 @@ struct Block {
     }
   }
 
-  /// Step 2: the results of rows [y, y + count).
+  /// Step 2: computes the results of rows [y, y + count).
   __device__ __forceinline__ void write_rows(int y, int count) {
     const LineSchedule& s = job.schedule;
     const int lane = threadIdx.x % 32, start = (x0 - first) / N, steps = (x1 - x0 + 32 * N - 1) / (32 * N);
@@ -138,7 +138,7 @@ struct Block {
     for (; chunk < end; chunk += 32) write(row, height, chunk, first + (chunk + lane) * N, sliders);
   }
 
-  /// The results of a lane's pixels. All lanes call this, as they slide together.
+  /// The results of a lane's pixels. All lanes must call this, because they slide together.
   __device__ __forceinline__ void write(int row, int height, int chunk, int x, Slider<N, Sum> (&sliders)[L]) const {
     const cuda::SetView& view = job.views[0];
     const bool whole = x >= job.radius_x && x + N + job.radius_x <= view.width;  // all windows have the width 2 r + 1
@@ -280,7 +280,7 @@ __global__ void __launch_bounds__(S::most_threads) lines(const __grid_constant__
   }
 }
 
-/// The kernels for samples T of C channels. The channels in `mask` are filtered. Sum: of a window.
+/// The kernels for samples T of C channels. The channels in `mask` are filtered. Sum: type of a window's sum.
 template <Operation operation, typename T, int C, unsigned mask, typename Sum, bool planes = false>
 LineKernels kernels_for() {
   using S = Shape<T, C, mask, operation, planes>;

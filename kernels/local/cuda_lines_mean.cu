@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Box mean: the kernels of cuda_lines_kernel.cuh that are compiled.
+// The kernels of cuda_lines_kernel.cuh that are compiled for the box mean.
 #include "kernels/local/cuda_lines_kernel.cuh"
 
 namespace cudavision::local {

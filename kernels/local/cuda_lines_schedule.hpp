@@ -3,7 +3,7 @@
 //
 //   a line         the column sums of one channel (or of its squares) of a row of windows, in shared memory
 //   a chunk        neighbouring pixels of a row, with all channels; a thread sums up its columns
-//   a strip        columns of the rectangle, and the columns beside them that their windows need;
+//   a strip        columns of the rectangle, and the columns beside them that the windows need;
 //                  a strip is as wide as a block
 //   a block        `rows` rows of a strip, `batch` of them at a time
 //   stored sums    running sums of columns: they start from zero in each band of rows,
@@ -19,15 +19,15 @@
 namespace cudavision::local {
 
 inline constexpr int line_results = 8;                  ///< pixels whose results a lane computes at once
-inline constexpr int stored_rows = 16, band_rows = 64;  ///< between stored sums; of a band
+inline constexpr int stored_rows = 16, band_rows = 64;  ///< rows between stored sums; rows of a band
 inline constexpr int band_entries = band_rows / stored_rows;
 
-/// The properties that select the kernel.
+/// The properties of a channel set that select the kernel.
 struct LineShape {
   Operation operation = Operation::box_mean;
   int sample_bytes = 1, channels = 1;
   unsigned filtered = 1;  ///< bit c: channel c gets a result
-  bool planes = false;    ///< threshold of the luma of three planes
+  bool planes = false;    ///< threshold: the luma of three planes
   bool wide = false;      ///< sums of windows need 64 bits
 
   int lines() const {
@@ -36,7 +36,7 @@ struct LineShape {
     if (operation == Operation::threshold) return 1;
     return operation == Operation::deviation ? count * 2 : count;
   }
-  /// Pixels of a chunk.
+  /// The number of pixels of a chunk.
   int chunk() const { return line_chunk(sample_bytes, channels); }
   static constexpr int line_chunk(int sample_bytes, int channels) {
     return channels == 1 || (channels == 2 && sample_bytes == 1) ? 8 : 4;
@@ -48,10 +48,10 @@ struct LineShape {
 
 /// The work of one channel set.
 struct LineSchedule {
-  int threads = 0;  ///< of a block: chunks of a strip
+  int threads = 0;  ///< threads of a block: one for each chunk of a strip
   int strip = 0;    ///< pixels of the rectangle in a strip, a multiple of line_results
   int strips = 0;
-  int left = 0;  ///< where the first strip begins: the rectangle's first pixel, cut to a multiple of line_results
+  int left = 0;  ///< first pixel of the first strip: the rectangle's, rounded down to a multiple of line_results
   int rows = 0, batch = 0;
   int blocks_y = 0;
   int segment = 0;  ///< steps of 32 · line_results pixels that a warp computes one after another
@@ -62,8 +62,8 @@ struct LineSchedule {
 
 /// Whether sums of windows of this shape fit 32 bits.
 bool line_sums_fit(const LineShape& shape, std::int64_t window);
-/// The work on a rectangle. Without strips if the windows are too wide:
-/// blocks would read more than four times what they write.
+/// The work on a rectangle. It has no strips if the windows are so wide that blocks
+/// would read more than four times as many samples as they write.
 LineSchedule schedule_lines(const LineShape& shape, const Rect& grid, const Rect& rect, int radius_x, int radius_y,
                             int multiprocessors, int shared_limit);
 /// Bytes for stored sums of any rectangle.

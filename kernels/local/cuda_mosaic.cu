@@ -29,7 +29,7 @@
 namespace cudavision::local {
 namespace {
 
-/// What a launch does.
+/// The steps that a launch does.
 enum class Stage { all, sum, write };
 
 /// The sums of the rows of a chunk.
@@ -70,12 +70,12 @@ struct Block {
   int column, cells, row;  ///< the span: the first cell, their number, and the row of cells
   int x0, y0, x1, y1;      ///< the span or the piece, in pixels of the set
   int first, chunks;       ///< the first sample of the first chunk, and the number of chunks
-  std::uint64_t* sums;     ///< of the first cell
+  std::uint64_t* sums;     ///< sum of the first cell
 
-  // Threads store columns at a distance of N + 1: to different banks.
+  // Threads store columns at a distance of N + 1, so that they use different banks.
   __device__ static int column_index(int s) { return s + s / N; }
 
-  /// 1. The columns of the rows [y0, y1).
+  /// Step 1: sums up the columns of the rows [y0, y1).
   template <bool words>
   __device__ void sum_columns(int chunk, int group, int groups) const {
     const int share = (y1 - y0 + groups - 1) / groups, from = y0 + group * share, to = min(from + share, y1);
@@ -97,11 +97,11 @@ struct Block {
     for (int j = 0; j < N; ++j) atomicAdd(&columns[column_index(chunk * N + j)], sum.sum(j));
   }
 
-  /// 2. The means of the cells, or their share of `sums`.
+  /// Step 2: computes the means of the cells, or adds to `sums`.
   template <Stage stage>
   __device__ void find_means() const {
     const int C = set.channels, count = cells * C;
-    int lanes = 1;  // of a cell
+    int lanes = 1;  // lanes of a cell
     while (lanes < 32 && lanes * 4 < (x1 - x0) / cells) lanes *= 2;
     for (int base = 0; base < count; base += mosaic_threads / lanes) {
       const int i = base + int(threadIdx.x) / lanes, cell = i / C, c = i - cell * C;
@@ -129,7 +129,7 @@ struct Block {
   /// Copies the channels that get no means from a chunk of the source.
   __device__ uint4 with_source(uint4 means, uint4 source) const {
     const auto mixed = [&](std::uint32_t a, std::uint32_t b, int word) {
-      std::uint32_t mask = 0;  // of samples from a
+      std::uint32_t mask = 0;  // mask of the samples that come from a
 #pragma unroll
       for (int k = 0; k < 4 / int(sizeof(T)); ++k)
         if (set.filtered >> ((word * 4 / int(sizeof(T)) + k) % 4) & 1)
@@ -140,14 +140,14 @@ struct Block {
                       mixed(means.w, source.w, 3));
   }
 
-  /// Writes sample s of row py, which is of channel c.
+  /// Writes sample s of row py, a sample of channel c.
   __device__ void write_sample(int s, int c, int py) const {
     if (!(set.own >> c & 1)) return;
     const T* const from = reinterpret_cast<const T*>(set.src + py * set.src_pitch);
     reinterpret_cast<T*>(set.dst + py * set.dst_pitch)[s] = set.filtered >> c & 1 ? line[s - first] : from[s];
   }
 
-  /// 3. The part of `line` that is to be written, to all rows.
+  /// Step 3: writes the needed part of `line` to all rows.
   __device__ void write_rows(int chunk, int group, int groups) const {
     const int left = max(x0, int(grid.x0)), right = min(x1, int(grid.x1)), top = max(y0, int(grid.y0)),
               bottom = min(y1, int(grid.y1));
@@ -165,7 +165,7 @@ struct Block {
       }
       return;
     }
-    // Whole chunks, by their threads; then the samples left and right of them, by all threads.
+    // First each thread writes its whole chunks. Then all threads write the samples left and right of these.
     const bool wide = set.words && set.own == (1 << C) - 1;
     const int from = wide ? min((left * C + N - 1) / N * N, right * C) : right * C, to = max(from, right * C / N * N);
     const int begin = first + chunk * N;

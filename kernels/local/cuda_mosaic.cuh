@@ -12,19 +12,19 @@ struct MosaicSet {
   const unsigned char* src = nullptr;
   unsigned char* dst = nullptr;
   std::ptrdiff_t src_pitch = 0, dst_pitch = 0;  ///< bytes
-  int width = 0, height = 0;                    ///< of the grid
-  int first_sum = 0;                            ///< of its cells in `sums`
+  int width = 0, height = 0;                    ///< size of the grid
+  int first_sum = 0;                            ///< index of its first cell in `sums`
   std::uint8_t channels = 1, shift_x = 0, shift_y = 0;
   std::uint8_t filtered = 1, own = 1;  ///< bit c: channel c gets means; is written
   bool words = false;                  ///< rows begin at multiples of a chunk
 };
 
-/// One launch: shapes that do not overlap, each with up to three channel sets.
+/// The parameters of one launch: shapes that do not overlap, each with up to three channel sets.
 struct MosaicJobs {
   MosaicSet sets[3];
-  int width = 0, height = 0;  ///< of the picture
+  int width = 0, height = 0;  ///< size of the picture
   int max_value = 255, shift = 0;
-  std::uint64_t* sums = nullptr;  ///< of the cells, zero; used if a cell has several pieces
+  std::uint64_t* sums = nullptr;  ///< sums of the cells, zero at first; used if a cell has several pieces
   MosaicPart parts[mosaic_parts];
   Point corners[max_outline_corners];
 };
@@ -32,7 +32,7 @@ static_assert(sizeof(MosaicJobs) < 4096, "older drivers allow no more for the pa
 
 /// Loads the kernels for a format. Errors: resource.
 Status load_mosaic(const FormatInfo& format);
-/// `blocks`: the most of a set and a shape. Errors: resource.
+/// `blocks`: the most blocks of a set of a shape. Errors: resource.
 Status launch_mosaic(const FormatInfo& format, const MosaicJobs& jobs, int parts, int blocks, Queue queue);
 
 }  // namespace cudavision::local

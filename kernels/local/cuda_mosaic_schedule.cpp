@@ -69,7 +69,7 @@ std::size_t mosaic_sums(const Geometry& geometry) {
   const FormatInfo& format = info(geometry.format);
   std::size_t channels = 0;
   for (int i = 0; i < format.color_sets(); ++i) channels += format.sets[i].channels;
-  // Two cells more for those that begin and end outside of the frame.
+  // Two more cells, for cells that begin or end outside the frame.
   return std::size_t(geometry.width / mosaic_fused_side + 2) * (geometry.height / mosaic_fused_side + 2) * channels *
          sizeof(std::uint64_t);
 }

@@ -25,7 +25,7 @@
 //                                             ×  column sums, transposed, (16 + halo) columns × 8 rows
 //
 //   The first product leaves its results in the lanes that need them for the second product. The second leaves its
-//   results in the lanes that have the differences of the same samples. So lanes exchange nothing. Each lane has the
+//   results in the lanes that have the differences of the same samples. So lanes exchange no data. Each lane has the
 //   weights w of 16 results, and sums w and w · difference. A result is sample + Σ w · difference / Σ w.
 //
 //   The grid: blocks that hold the rectangle, for each component of a channel set.
@@ -185,7 +185,8 @@ class CudaNlm final : public cuda::CudaFilter {
     job.span = nlm_span(samples_, job.search_x);
     const double unit = unit_of(samples_), log2_e = 1.4426950408889634;
     const double scale = plan_.scale * log2_e * unit * unit / ((2 * job.radius_x + 1) * (2 * job.radius_y + 1));
-    // Half precision ends at 65504. Where this limits the exponent of a weight, the weight is less than 2^-50.
+    // The largest half-precision number is 65504. Where this limits the exponent of a weight, the weight is less than
+    // 2^-50.
     job.band = samples_ == Samples::bits8 ? float(std::max(scale, -60000.0)) : 1;
     job.scale = float(scale);
     const dim3 blocks(job.grid.blocks_x, job.grid.blocks_y, channels);

@@ -19,17 +19,17 @@ struct NlmJob {
   unsigned char* dst;
   std::ptrdiff_t src_pitch, dst_pitch;
   int step;           ///< bytes from sample to sample
-  int width, height;  ///< of the grid
+  int width, height;  ///< size of the grid
   Rect rect;
   int radius_x, radius_y, search_x, search_y;
   int shift, max_value;
   int channels[4];  ///< bytes from the set's first sample to the first one of each component, by blockIdx.z
   NlmGrid grid;
-  int warps_x;  ///< of a block, side by side
+  int warps_x;  ///< warps of a block, side by side
   int pitch;    ///< words from row to row of the shared picture
   int span;     ///< offsets whose weights are summed before they are added to the totals
-  float band;   ///< of the matrix that sums rows of column sums
-  float scale;  ///< the exponent of a weight, to base 2, divided by what the matrices give
+  float band;   ///< nonzero element of the matrix that sums rows of column sums
+  float scale;  ///< factor from a result of the matrices to the exponent of a weight, base 2
 };
 
 // ---- Tiles
@@ -40,12 +40,12 @@ template <int reach>
 struct NlmTile : NlmShape<reach> {
   using Shape = NlmShape<reach>;
   using Shape::halo, Shape::inset, Shape::group_width, Shape::width;
-  static constexpr int blocks = 4;              // of 8 columns, of the results
-  static constexpr int columns = 4 + halo / 4;  // the same with those of the halo
-  static constexpr int pairs = 2 + halo / 4;    // of rows that a lane holds in each of them
+  static constexpr int blocks = 4;              // blocks of 8 columns that have results
+  static constexpr int columns = 4 + halo / 4;  // blocks of 8 columns, including the halo
+  static constexpr int pairs = 2 + halo / 4;    // pairs of rows that a lane holds in each of these blocks
   // Blocks of columns that reach into a group of 16 results from either side.
   static constexpr int sides = (halo + 7) / 8;
-  static constexpr int kinds = reach == 4 ? 2 : 1;  // of bands for the sides
+  static constexpr int kinds = reach == 4 ? 2 : 1;  // kinds of bands for the sides
 
   /// The first row of a pair.
   __device__ static int row(int pair, int t) {
@@ -69,12 +69,12 @@ struct NlmTile : NlmShape<reach> {
   }
 };
 
-/// The matrices: 1 (or job.band) where a sample belongs to the patch of a result, else 0.
+/// The matrices: 1 (or job.band) where a sample belongs to the patch of a result, otherwise 0.
 template <typename Tile>
 struct Bands {
   uint32_t down[2 * Tile::pairs];                    ///< results × rows: the pairs of rows
   uint32_t along[4];                                 ///< results × columns: the two blocks of a group
-  uint32_t sides[Tile::kinds][4 * Tile::sides + 1];  ///< and those that reach into it
+  uint32_t sides[Tile::kinds][4 * Tile::sides + 1];  ///< results × columns: the blocks that reach into a group
   uint32_t one;                                      ///< the unit matrix of 8 × 8
 
   __device__ Bands(const NlmJob& job, int g, int t) {
@@ -117,8 +117,8 @@ __device__ __forceinline__ void weigh(float scale, float (&values)[4]) {
   for (float& value : values) value = exp2_of(value * scale);
 }
 
-/// For tiles at the edge of the frame. Only that part of a patch counts where both the sample and the
-/// sample at the offset are inside.
+/// Masks and factors for tiles at the edge of the frame. Only the part of a patch counts where both the sample
+/// and the sample at the offset are inside.
 template <typename Tile>
 struct Edge {
   uint32_t rows[Tile::pairs];                    ///< 0xffff for a row that counts
@@ -183,7 +183,7 @@ struct Sums {
     }
   }
 };
-/// In half precision, then in float32: the product with the unit matrix converts and adds.
+/// Sums in half precision, then in float32: the product with the unit matrix converts and adds.
 template <>
 struct Sums<Samples::bits8> {
   __half2 weights[2] = {}, differences[2] = {};
@@ -206,7 +206,7 @@ struct Sums<Samples::bits8> {
   }
 };
 
-/// The sums of squares down a column: of 16 rows, rows g and g + 8, columns 2t and 2t + 1 of a block.
+/// The sums of squares down a column, for 16 rows of a block. A lane gets rows g and g + 8 of columns 2t and 2t + 1.
 template <typename Tile, int parts>
 __device__ __forceinline__ void sum_down(const Bands<Tile>& bands, const uint32_t (&squares)[parts][Tile::pairs],
                                          uint32_t (&sums)[parts][2]) {
@@ -303,7 +303,7 @@ __device__ __forceinline__ void denoise(const NlmJob& job, const unsigned char* 
 #pragma unroll
     for (int i = 0; i < Tile::pairs; ++i) centre[c][i] = load(i, c, 0);
 
-  Sums<samples> sums[2][2];  // of the groups, and of their upper and lower 8 rows
+  Sums<samples> sums[2][2];  // sums of each group, and of its upper and lower 8 rows
   Edge<Tile> edge;
   for (int dy = -job.search_y; dy <= job.search_y; ++dy) {
     if (at_edge) edge.set_row(job, y, dy, samples == Samples::bits8 ? 1 : job.scale, t);

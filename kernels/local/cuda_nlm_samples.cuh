@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // How non-local means hold samples, differences and squares.
 //
-// A word holds two samples, one below the other. Up to 10 bits they are half-precision numbers, sample / 32, else
-// integers. Differences are exact. With 8 bits, squares and sums of squares are rounded to half precision, so that the
-// exponent of a weight is right to 1/1000. With more bits they are sums of two half-precision
+// A word holds two samples, one below the other. Samples of up to 10 bits are half-precision numbers, sample / 32.
+// Other samples are integers. Differences are exact. With 8 bits, squares and sums of squares are rounded to half
+// precision, so that the exponent of a weight is right to 1/1000. With more bits, they are sums of two half-precision
 // numbers, which have 22 bits.
 #pragma once
 
@@ -36,7 +36,7 @@ __device__ __forceinline__ uint32_t word_of(uint32_t upper, uint32_t lower) {
   return word(__hfma2(halves(both | 0x64006400), __float2half2_rn(1 / 32.f), __float2half2_rn(-32)));
 }
 
-/// A sample of a word, in sample values.
+/// One sample of a word, in sample values.
 template <Samples samples>
 __device__ __forceinline__ float sample_in(uint32_t word, int which) {
   if constexpr (samples == Samples::bits16) return float(which ? word >> 16 : word & 0xffff);

@@ -9,12 +9,12 @@
 
 namespace cudavision::local {
 
-/// How the samples of a format are held.
+/// The depths of samples that kernels distinguish.
 enum class Samples { bits8, bits10, bits16 };
 
 /// What a warp computes for patches of a radius up to `reach`: two groups of results, side by side. The matrix units
-/// use 16 × 16 samples for a group. For reach 1 the results are the inner 14 × 14 of these; otherwise there is a halo
-/// of further samples around both groups.
+/// use 16 × 16 samples for a group. For reach 1 the results are the inner 14 × 14 samples. For larger reach there is a
+/// halo of samples around both groups.
 template <int reach>
 struct NlmShape {
   static_assert(reach == 1 || reach == 4 || reach == 8 || reach == 16);
@@ -32,8 +32,8 @@ constexpr int nlm_min_blocks(Samples samples, int reach) {
 /// The block of a channel set.
 struct NlmBlock {
   int reach = 0;                 ///< 1, 4, 8 or 16: the smallest that holds both radii
-  int warps_x = 0, warps_y = 0;  ///< each computes an NlmShape; 0: not even one warp fits
-  int width = 0, height = 0;     ///< results
+  int warps_x = 0, warps_y = 0;  ///< warps across and down; each computes an NlmShape; 0: not even one warp fits
+  int width = 0, height = 0;     ///< results across and down
   int pitch = 0;                 ///< words of a row of the shared picture; no two lanes of a warp use the same bank
   std::size_t shared_bytes = 0;
 };
@@ -48,8 +48,8 @@ struct NlmGrid {
 };
 NlmGrid nlm_grid(const NlmBlock& block, const Rect& rect);
 
-/// How many offsets are summed before they are added to the totals: a part of a row of 2 · search + 1 offsets, all
-/// parts as equal as possible.
+/// The number of offsets whose sums are formed before they are added to the totals: a part of a row of 2 · search + 1
+/// offsets. All parts are as equal as possible.
 int nlm_span(Samples samples, int search);
 
 }  // namespace cudavision::local

@@ -30,7 +30,7 @@ class CudaMosaic final : public cuda::CudaFilter {
     return launch(jobs, 1, queue);
   }
 
-  /// Shapes that overlap are computed one after another, others together.
+  /// Computes overlapping shapes one after another, and other shapes together.
   Status filter_parts(const Image& src, const Image& dst, const std::vector<Part>& parts, Queue queue) override {
     boxes_.clear();
     for (const Part& part : parts) boxes_.push_back(part.box);
@@ -112,8 +112,8 @@ class CudaMosaic final : public cuda::CudaFilter {
   const Plan plan_;
   const FormatInfo& format_ = info(plan_.geometry.format);
   int multiprocessors_ = 1;
-  cuda::DeviceMemory sums_;  ///< of the cells of a shape whose cells are summed apart
-  std::vector<Rect> boxes_;  ///< of the region, kept for their memory
+  cuda::DeviceMemory sums_;  ///< sums of the cells of a shape whose cells are summed by a separate launch
+  std::vector<Rect> boxes_;  ///< boxes of the region, kept to reuse the memory
   std::vector<int> layers_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Computes samples from sums of windows: the same results as in floating point of 64 bits, almost without using it.
+// Computes samples from sums of windows. The results are the same as in float64, but the code hardly uses float64.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +54,7 @@ inline __device__ __noinline__ int exact_deviation(double sum, double squares, i
   const double mean = __ddiv_rn(sum, count);
   return __double2int_rn(sqrt(fmax(__dsub_rn(__ddiv_rn(squares, count), __dmul_rn(mean, mean)), 0.0)));
 }
-/// The same; `per_count`: about 1 / count. Exact only near halves.
+/// The standard deviation, rounded half to even; `per_count`: about 1 / count. Computed exactly only near halves.
 __device__ __forceinline__ int deviation(double sum, double squares, int count, double per_count) {
   const double mean = sum * per_count;
   const float variance = float(fma(-mean, mean, squares * per_count));

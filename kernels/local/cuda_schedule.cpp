@@ -7,11 +7,11 @@ namespace cudavision::local {
 namespace {
 
 constexpr int chunk = 8;                          // samples
-constexpr int most_rows = 256;                    // of a block
-constexpr int least_tiles = 4;                    // of a strip; with fewer, blocks read more than they write
-constexpr int most_rows_of_window = 65535 / 255;  // whose sum fits 16 bits
+constexpr int most_rows = 256;                    // rows of a block
+constexpr int least_tiles = 4;                    // tiles of a strip; with fewer, blocks read more than they write
+constexpr int most_rows_of_window = 65535 / 255;  // a sum of this number of bytes fits 16 bits
 
-/// Rows of an interval; 0: adding up the rows of the first window costs less than reading stored sums.
+/// Rows of an interval; 0: adding up the rows of the first window is faster than reading stored sums.
 int interval_rows(int radius_y) { return 2 * radius_y + 1 > tuning.most_added_rows ? tuning.interval_rows : 0; }
 
 /// The most tiles of a strip. The first chunk begins at a multiple of 8, up to 7 samples before the first window.
@@ -19,23 +19,23 @@ int most_tiles(int channels, int radius_x) {
   return (window_threads * chunk - channels * (2 * radius_x + 1) - (chunk - 1)) / window_tile;
 }
 
-/// How many intervals are needed above row `end`, counted from `table_y`,
+/// The number of intervals that are needed above row `end`, counted from `table_y`,
 /// the first row of the window of the row above the rectangle.
 int intervals_to(int table_y, int end) { return divide_up(end - table_y, tuning.interval_rows); }
 
-/// Instructions of a warp, approximately.
+/// The approximate number of instructions of a warp, for each of these steps.
 struct Cost {
-  int start = 300;  ///< of a block
-  int move = 18;    ///< of a row
-  int add = 9;      ///< of a row of the first window
-  int tile = 260;   ///< of a batch of rows
-  int begin = 80;   ///< of the first window of a group, of a batch of rows
-  int sum = 5;      ///< of a chunk of it
+  int start = 300;  ///< start of a block
+  int move = 18;    ///< move by a row
+  int add = 9;      ///< add a row of the first window
+  int tile = 260;   ///< compute a tile of a batch of rows
+  int begin = 80;   ///< begin the first window of a group, for a batch of rows
+  int sum = 5;      ///< add a chunk of this first window
 };
 constexpr Cost cost;
 
-/// The time of blocks that take one time unit each, on a multiprocessor with room for `resident` blocks. Few blocks
-/// cannot hide each other's waiting.
+/// The time of blocks that take one time unit each, on a multiprocessor with room for `resident` blocks. With few
+/// blocks, the multiprocessor often waits.
 double time_of(int blocks, int resident) {
   const int last = blocks % resident;
   return blocks - last + (last == 0 ? 0 : std::max(last + 0.6, 3.0));

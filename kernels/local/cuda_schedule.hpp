@@ -7,8 +7,8 @@
 //   a block         `rows` rows of a strip, a batch at a time
 //   the grid        the blocks of all channel sets, one after another, in one launch
 //   a group         tiles that some lanes compute one after another; each lane computes a row of the batch
-//   an interval     `interval` rows. If windows are so high that this saves time,
-//                   a kernel has stored the sums of each interval before
+//   an interval     `interval` rows. If windows are so high that it saves time,
+//                   an earlier kernel stores the sums of each interval
 #pragma once
 
 #include <array>
@@ -21,35 +21,35 @@
 
 namespace cudavision::local {
 
-inline constexpr int window_tile = 32;      ///< samples
-inline constexpr int window_threads = 128;  ///< of a block
+inline constexpr int window_tile = 32;      ///< samples of a tile
+inline constexpr int window_threads = 128;  ///< threads of a block
 /// Chunks from row to row in shared memory: odd, so that lanes with eight neighbouring rows use all banks.
 inline constexpr int window_pitch = window_threads + 1;
 
-/// Blocks that fit a multiprocessor. `batch`: rows whose sums (deviation:
-/// also those of squares) are in shared memory at once, 8 or 16.
+/// Blocks that must fit a multiprocessor. `batch`: rows whose sums (deviation: also
+/// sums of squares) are in shared memory at once, 8 or 16.
 constexpr int window_blocks(Operation operation, int batch) {
   if (operation == Operation::deviation) return tuning.deviation_blocks;
   if (operation == Operation::threshold && batch == 16) return tuning.threshold_blocks;
   return batch == 8 ? tuning.low_blocks : tuning.mean_blocks;
 }
 
-/// What one channel set needs in a launch.
+/// The data of one channel set for a launch.
 struct WindowSet {
-  Rect grid;                       ///< of the set
-  int channels = 1;                ///< samples a pixel
-  Rect rect;                       ///< to compute, not empty
-  int radius_x = 0, radius_y = 0;  ///< in pixels of the grid, and not larger than the grid
+  Rect grid;                       ///< grid of the set
+  int channels = 1;                ///< samples per pixel
+  Rect rect;                       ///< rectangle to compute, not empty
+  int radius_x = 0, radius_y = 0;  ///< radii of the window in pixels of the grid, not larger than the grid
 };
 
 /// The work of one channel set.
 struct WindowSchedule {
   int left = 0;  ///< first sample of the first strip
   int tiles = 0, strips = 0;
-  int per_group = 0;  ///< tiles
+  int per_group = 0;  ///< tiles of a group
   int blocks = 0;
-  int interval = 0;                         ///< 0: no stored sums
-  int intervals = 0;                        ///< number of them
+  int interval = 0;                         ///< rows of an interval; 0: no stored sums
+  int intervals = 0;                        ///< number of intervals
   int table_y = 0;                          ///< the first row of the first interval; may be negative
   int stored_first = 0, stored_chunks = 0;  ///< the chunks with stored sums
 };
@@ -57,9 +57,9 @@ struct WindowSchedule {
 /// The geometry of a launch.
 struct WindowLaunch {
   std::array<WindowSchedule, 3> sets;
-  int rows = 0;    ///< of the rectangle, for a block
-  int batch = 0;   ///< of them: 8 or 16
-  int blocks = 0;  ///< of all sets
+  int rows = 0;    ///< rows of the rectangle that a block computes
+  int batch = 0;   ///< rows of a batch: 8 or 16
+  int blocks = 0;  ///< blocks of all sets
   int shared_bytes = 0;
   bool wide = false;  ///< sums may reach 2^23
 };

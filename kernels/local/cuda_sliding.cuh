@@ -33,8 +33,8 @@ struct ColumnRow {
   static constexpr int quads_of_chunk = N / 4;
   static_assert(quads_of_chunk == 2);
 
-  std::uint32_t address;  ///< of the row
-  int quads;              ///< of the row
+  std::uint32_t address;  ///< address of the row
+  int quads;              ///< quads of the row
 
   __device__ __forceinline__ static int swizzled(int q) { return q ^ (q >> 3 & 1); }
   /// The address of quad q, or of a quad of zeros if the row has no such quad.
@@ -51,7 +51,7 @@ struct ColumnRow {
   }
 };
 
-/// The window sums of N samples, minus the window sum of the sample before the first one: sums[j].
+/// sums[j]: the window sums of N samples, minus the window sum of the sample before the first one.
 template <int N, int shift, typename Sum>
 __device__ __forceinline__ void slide(const std::uint32_t (&right)[N / 4 + 1], const std::uint32_t (&left)[N / 4 + 1],
                                       Sum (&sums)[N]) {
@@ -72,11 +72,11 @@ __device__ __forceinline__ void slide(const std::uint32_t (&right)[N / 4 + 1], c
 }
 
 /// Computes the window sums of the chunks of a warp, which follow each other along the row. Sum:
-/// an unsigned type in which they fit.
+/// an unsigned type that holds the sums.
 template <int N, typename Sum>
 class Slider {
  public:
-  /// Begins with chunk `chunk`, which is lane 0's. `radius` in pixels.
+  /// Begins with chunk `chunk` of lane 0. `radius` in pixels.
   __device__ __forceinline__ Slider(const ColumnRow<N>& row, int radius, int chunk, int lane)
       : row_(row), radius_(radius), lane_(lane) {
     // The window of the pixel before the first one.
@@ -85,10 +85,10 @@ class Slider {
     sum_ = cuda::warp_sum(sum_);
   }
 
-  /// The window sums of the lane's chunk. `chunk`: lane 0's, 32 more than in the call before.
+  /// The window sums of the lane's chunk. `chunk`: lane 0's chunk, 32 more than in the previous call.
   __device__ __forceinline__ void next(int chunk, Sum (&sums)[N]) {
     constexpr int chunk_quads = ColumnRow<N>::quads_of_chunk, count = chunk_quads + 1;
-    const int r = chunk_quads * chunk + radius_ / 4, l = chunk_quads * chunk - (radius_ + 4) / 4;  // of lane 0
+    const int r = chunk_quads * chunk + radius_ / 4, l = chunk_quads * chunk - (radius_ + 4) / 4;  // quads of lane 0
     std::uint32_t right[count], left[count];
     if (l >= 0 && r + chunk_quads * 32 < row_.quads) {
 #pragma unroll
@@ -124,7 +124,7 @@ class Slider {
  private:
   const ColumnRow<N> row_;
   const int radius_, lane_;
-  Sum sum_ = 0;  ///< of the window before the next chunk of lane 0
+  Sum sum_ = 0;  ///< sum of the window before the next chunk of lane 0
 };
 
 }  // namespace cudavision::local

@@ -12,7 +12,7 @@ namespace cudavision::local {
 /// One channel set, its padded tables and the window.
 struct TableJob {
   cuda::SetView view;
-  const unsigned char *sums[4], *squares[4];  ///< by channel; nullptr: chroma that becomes neutral
+  const unsigned char *sums[4], *squares[4];  ///< [channel]; nullptr: chroma that becomes neutral
   std::ptrdiff_t sums_pitch, squares_pitch;
   Window window;
   int neutral;

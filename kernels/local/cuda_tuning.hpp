@@ -9,8 +9,8 @@ struct Tuning {
   int box_warps = 4;  // sweep: 2 4 8
 
   // Sliding windows, in µs on an H200 for GRAY8, 8K.
-  /// If a window has more rows than this, column_sums stores the sums of intervals first. box-mean-r31: 51.5 without,
-  /// 52.7 with them; r63: 67 and 60.
+  /// If a window has more rows than this, column_sums stores the sums of intervals first. box-mean-r31: 51.5 without
+  /// stored sums, 52.7 with them; r63: 67 and 60.
   int most_added_rows = 48;  // sweep: 32 48 64 128
   /// Rows of an interval. Each such window must contain an interval, even if the frame cuts off nearly half of the
   /// window. An earlier version, box-mean-r63: 16 rows 65, 32 rows 66.
@@ -32,10 +32,11 @@ struct Tuning {
   /// 8K, µs, GRAY16 / RGBA: 128 threads 110 / 362, 256 threads 105 / 365. The share is not measured.
   int line_threads = 128;  // sweep: 128 256
   int line_eighths = 7;    // sweep: 6 7
-  /// Smaller pictures get high windows from tables. NV12, radius 500: 1080p 33 µs by tables,
-  /// 54 by lines; 8K 401 and 185.
+  /// Smaller pictures get high windows from tables. NV12, radius 500: 1080p 33 µs from tables,
+  /// 54 µs from column sums; 8K 401 and 185 µs.
   int least_high_pixels = 1 << 22;
-  /// The most rows whose column sums are in shared memory at once. The same: 4 rows 110 / 362, 8 rows 129 / 362.
+  /// The most rows whose column sums are in shared memory at once. box-mean-r15 8K, µs, GRAY16 / RGBA: 4 rows 110 /
+  /// 362, 8 rows 129 / 362.
   int line_batch = 4;  // sweep: 2 4 6
 
   // Mosaics.
@@ -45,8 +46,8 @@ struct Tuning {
   int mosaic_least_row = 256;  // sweep: 128 256 512 1024
 
   // Non-local means with search-radius 5, in ms on an H200 for GRAY8 and 7680 × 4320.
-  /// Most warps of a block, side by side and one above the other. Fewer where the picture does not fit into shared
-  /// memory.
+  /// Most warps of a block, side by side and one above the other. Fewer are used where the picture does not fit into
+  /// shared memory.
   /// Radius 1: 2.17 with 2 × 4 warps, 2.05 with 1 × 4, 2.08 with 1 × 2, 2.17 with 1 × 8.
   int nlm_warps_x = 1;  // sweep: 1 2
   int nlm_warps_y = 4;  // sweep: 2 4 8
@@ -57,7 +58,7 @@ struct Tuning {
   int nlm_min_blocks[3][4] = {{4, 4, 3, 4}, {3, 3, 2, 2}, {3, 2, 2, 2}};
   /// The most weights of 8-bit samples that are summed in half precision before they are added to float32 totals.
   /// Radius 1: 1.99 with 6, 1.94 with 12; with larger blocks 2.60 with 1, 2.21 with 6. Greatest error of a result, in
-  /// steps of the sample, in pictures made for it: 0.10 with 1, 0.19 with 6, 0.36 with 12;
+  /// steps of the sample, in worst-case pictures: 0.10 with 1, 0.19 with 6, 0.36 with 12;
   /// in random pictures 0.10 with 6.
   int nlm_half_span = 6;  // sweep: 1 6 12
   /// The most weights of other samples that are summed before they are added to the totals, both in float32. Greatest

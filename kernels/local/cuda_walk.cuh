@@ -8,7 +8,7 @@
 //   left ends        ├ ─ Q ─ ┼ ─ ─ Q        before it begins at sum Q. The compiler knows P and Q from the radius. So
 //                                           one instruction reads each sum from a known half of a register.
 //
-// Samples with C channels: channels follow each other, and each has a sum of its own.
+// Samples with C channels: channels follow each other, and each has its own sum.
 #pragma once
 
 #include "kernels/local/cuda_window_columns.cuh"
@@ -41,7 +41,7 @@ struct SumWalk {
   static constexpr int Q = (16 - P - C) % 8;
   const uint4 *right, *left;
   SumPair rights, lefts;
-  int sums[2] = {0, 0};  ///< by channel
+  int sums[2] = {0, 0};  ///< [channel]
 
   /// Sets the sums for the window before sample `x` of the row, each increased by `added`. `reach`: C · radius.
   __device__ __forceinline__ void begin(const uint4* row, int x, int reach, int added) {

@@ -15,15 +15,15 @@ namespace cudavision::local {
 
 inline constexpr int chunk_samples = 8;
 
-/// Where a chunk lies in row 0.
+/// The position of a chunk in row 0.
 struct Chunk {
   const unsigned char* at;
   std::ptrdiff_t pitch;
-  int valid;   ///< of its samples are inside the row, 0–8
-  bool words;  ///< all are inside, and may be loaded at once
+  int valid;   ///< number of its samples inside the row, 0–8
+  bool words;  ///< all samples are inside, and may be loaded at once
 };
 
-/// Loads single samples; those outside of the row become 0. Not inlined:
+/// Loads single samples; those outside the row become 0. Not inlined:
 /// only chunks at the end of a row and unaligned frames need it.
 inline __device__ __noinline__ uint2 load_samples(const unsigned char* from, int valid) {
   std::uint32_t words[2] = {0, 0};
@@ -38,7 +38,7 @@ __device__ __forceinline__ uint2 load_words(const unsigned char* from) {
 
 template <bool squared>
 struct WindowColumns {
-  static constexpr int lines = squared ? 3 : 1;  ///< quads: of the sums; of the squares of samples 0 … 3 and 4 … 7
+  static constexpr int lines = squared ? 3 : 1;  ///< quads: sums; sums of squares of samples 0 … 3 and of samples 4 … 7
 
   std::uint32_t whole[2] = {}, odd[2] = {};
   std::uint32_t squares[squared ? chunk_samples : 1] = {};
@@ -76,7 +76,7 @@ struct WindowColumns {
     }
   }
 
-  /// Line 0: the sums; lines 1 and 2: the squares.
+  /// Line 0: the sums; lines 1 and 2: the sums of squares.
   __device__ __forceinline__ uint4 quad(int line) const {
     if (squared && line > 0) {
       const int i = squared ? 4 * (line - 1) : 0;

@@ -20,7 +20,7 @@ __device__ __forceinline__ std::uint32_t pack_each(F f) {
 }
 
 /// Four quotients by two factors, one too small and one too large: quotient(k, factor) for k = 0 … 3.
-/// If they differ, exact(k).
+/// If the quotients differ, uses exact(k).
 template <typename Factor, typename Quotient, typename Exact>
 __device__ __forceinline__ std::uint32_t pack_certain(const Factor (&low)[4], const Factor (&high)[4],
                                                       Quotient quotient, Exact exact) {
@@ -28,7 +28,7 @@ __device__ __forceinline__ std::uint32_t pack_certain(const Factor (&low)[4], co
   if (result != pack_each([&](int k) { return quotient(k, high[k]); })) result = pack_each(exact);
   return result;
 }
-/// Further from 1 than approximate factors are from exact ones.
+/// Factors that differ from 1 by more than approximate factors differ from exact factors.
 constexpr float less = 1 - 0x1p-20f, more = 1 + 0x1p-20f;
 
 /// For each operation:
@@ -210,9 +210,9 @@ struct WindowResults<Operation::deviation, wide> {
   }
 };
 
-/// Each byte is 0xff if the byte of a is not less than the byte of b, else 0.
+/// Each byte is 0xff if the byte of a is not less than the byte of b, otherwise 0.
 __device__ __forceinline__ std::uint32_t at_least(std::uint32_t a, std::uint32_t b) {
-  const std::uint32_t high = 0x80808080, difference = (a | high) - (b & ~high);  // of 7 bits; bit 7: it is not negative
+  const std::uint32_t high = 0x80808080, difference = (a | high) - (b & ~high);  // of 7 bits; bit 7: not negative
   const std::uint32_t greater = (a & ~b) | (~(a ^ b) & difference);
   std::uint32_t mask;
   asm("prmt.b32 %0, %1, 0, 0xba98;" : "=r"(mask) : "r"(greater));

@@ -17,7 +17,7 @@
 //
 //   The first rows of the next batch are loaded before step 2, and arrive during it.
 //
-//   The first column sums of a block are sums of 2 r + 1 rows, which would cost much for high windows. So the kernel
+//   The first column sums of a block are sums of 2 r + 1 rows, which would take long for high windows. So the kernel
 //   column_sums, launched before, stores the sums of intervals of rows. A block then adds up whole intervals, and the
 //   rows between them and the ends of its first window.
 //
@@ -34,7 +34,7 @@
 namespace cudavision::local {
 namespace {
 
-constexpr int stored_threads = 128;  ///< of a block of column_sums
+constexpr int stored_threads = 128;  ///< threads of a block of column_sums
 
 /// The chunk whose first sample is `x` of a row.
 __device__ __forceinline__ Chunk chunk_at(const WindowJob& job, int x) {
@@ -69,7 +69,7 @@ struct Windows {
   const int y0, y1;    ///< the block's rows
   const int xs;        ///< first sample of the strip
   const int first;     ///< first sample whose column sums are in shared memory
-  uint4* const sums;   ///< in shared memory
+  uint4* const sums;   ///< column sums in shared memory
   uint4* const tiles;  ///< the warp's memory for bytes of tiles
   const WindowResults<operation, wide> results;
 
@@ -81,7 +81,7 @@ struct Windows {
 
   __device__ __forceinline__ int reach() const { return C * job.radius_x; }
 
-  /// The column sums of the window of the row above the block's.
+  /// The column sums of the window of the row above the block's rows.
   __device__ __forceinline__ void begin(Lanes& columns, const Chunk& chunk, int x) const {
     const WindowSchedule& s = job.schedule;
     const int height = job.view.height, from = max(y0 - 1 - job.radius_y, 0), to = min(y0 + job.radius_y, height);
@@ -131,7 +131,7 @@ struct Windows {
     }
   }
 
-  /// Step 1 for some rows. `to`: of the first row.
+  /// Step 1 for some rows. `to`: memory for the sums of the first row.
   template <int n>
   __device__ __forceinline__ void sum_columns(Lanes& columns, const Rows<n>& rows, uint4* to) const {
 #pragma unroll
@@ -149,7 +149,7 @@ struct Windows {
   }
 
   /// Four results from sample x on whose windows the frame cuts. `height`: rows of the windows; `columns_cut`: the
-  /// frame cuts columns, too, else all windows have `count` samples, and per_count = 1 / count.
+  /// frame also cuts columns. Otherwise all windows have `count` samples, and per_count = 1 / count.
   __device__ __forceinline__ std::uint32_t cut_results(const int* sums, const std::uint32_t* squares, int x, int height,
                                                        bool columns_cut, int count, float per_count) const {
     const int width = job.view.width;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Windows that slide over a channel set without tables of the picture: the launch. See cuda_windows.cu.
+// Launching windows that slide over a channel set, without tables of the picture. See cuda_windows.cu.
 #pragma once
 
 #include <vector_types.h>
@@ -10,21 +10,21 @@
 
 namespace cudavision::local {
 
-/// A channel set that can_slide().
+/// A channel set for which can_slide() is true.
 struct WindowJob {
   cuda::SetView view;
   WindowSchedule schedule;
-  int radius_x = 0, radius_y = 0;  ///< in pixels of the grid
+  int radius_x = 0, radius_y = 0;  ///< radii of the window, in pixels of the grid
   uint4* stored = nullptr;         ///< memory for the stored sums (see stored_bytes); not used without intervals
   bool words = false;              ///< rows of source and destination begin at multiples of 16 bytes
 };
 
-/// One launch.
+/// The parameters of one launch.
 struct WindowJobs {
   std::array<WindowJob, 3> sets;
-  int count = 0;      ///< of sets
-  int rows = 0;       ///< of a block
-  double factor = 1;  ///< threshold
+  int count = 0;      ///< number of sets
+  int rows = 0;       ///< rows of a block
+  double factor = 1;  ///< factor of the threshold
 };
 
 /// Loads the kernels. Errors: resource.

@@ -73,7 +73,7 @@ Plan resolve(const Params& params, const Geometry& geometry) {
                          ? following_radius(geometry, {0, 0, geometry.width, geometry.height})
                          : params.radius;
   for (auto& channels : plan.table_of) channels.fill(-1);
-  double most = 0;  // the largest sum of a window
+  double most = 0;  // the largest sum of any window
   for (int i = 0; i < format.set_count; ++i) {
     const ChannelSet& set = format.sets[i];
     const Rect grid = geometry.grid(set);

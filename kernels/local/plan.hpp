@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Private: what a backend computes, and the two backends.
+// Private: the parameters that a backend computes, and the two backends.
 #pragma once
 
 #include <array>
@@ -17,9 +17,9 @@ namespace cudavision::local {
 ///   blocks of 5 pixels:   │▒▒▒▒▒▒▒▒▒▒│▒▒▒▒▒▒▒▒▒▒│▒▒▒▒▒▒▒▒▒▒│   from the origin on; the block in which the sample lies
 ///                         origin                              (a subsampled sample lies where its first pixel lies)
 struct Axis {
-  int radius = 0;  ///< of a sliding window, in samples
-  int side = 0;    ///< of a block, in pixels; 0: windows slide
-  int origin = 0;  ///< of the blocks, in pixels; may lie outside of the frame
+  int radius = 0;  ///< radius of a sliding window, in samples
+  int side = 0;    ///< side of a block, in pixels; 0: windows slide
+  int origin = 0;  ///< corner of the blocks, in pixels; may lie outside the frame
   int shift = 0;   ///< log2 of the subsampling
 
   /// Sets [begin, end), the window of sample x of `length` samples. It is never empty.
@@ -50,14 +50,14 @@ struct Plan {
   };
   int pixels = 0;  ///< the radius in pixels; 0 for box_mean and pixelate: it follows the region
   std::array<Radius, max_sets> radius,
-      search;             ///< of each channel set; of a radius that follows the region, the largest
+      search;             ///< radii for each channel set; the largest radii if the radius follows the region
   double factor = 1;      ///< 1 − sensitivity
-  double scale = 0;       ///< −1 / h² for differences of samples
+  double scale = 0;       ///< −1 / h², for differences in sample values
   integral::Plan tables;  ///< padded; empty for nlm
   /// The table of the sums of each channel; −1 for channels without one: chroma that becomes neutral,
   /// and channels that are copied.
   std::array<std::array<int, 4>, max_sets> table_of;
-  int squares = 0;  ///< deviation: a table of squares comes so many tables after its table of sums
+  int squares = 0;  ///< deviation: distance from a table of sums to its table of squares, in tables
 };
 
 /// The windows of a channel set for a region's box (Filter::box()). Not for nlm.
@@ -65,13 +65,14 @@ Window window_of(const Plan& plan, int set, const Rect& box);
 
 Plan resolve(const Params& params, const Geometry& geometry);
 
-/// For Operation::nlm. Errors: settings (radii that need more shared memory than the device has), resource.
+/// Makes a filter for Operation::nlm. Errors: settings (radii that need more shared memory than the device has),
+/// resource.
 Result<std::unique_ptr<Filter>> make_nlm_cuda(Plan plan);
-/// For Operation::pixelate. Errors: resource.
+/// Makes a filter for Operation::pixelate. Errors: resource.
 Result<std::unique_ptr<Filter>> make_mosaic_cuda(Plan plan);
-/// For the other operations. Errors: resource.
+/// Makes a filter for the other operations. Errors: resource.
 Result<std::unique_ptr<Filter>> make_box_cuda(Plan plan);
-/// For all operations. Errors: resource.
+/// Makes a filter for any operation. Errors: resource.
 Result<std::unique_ptr<Filter>> make_cpu(Plan plan);
 
 }  // namespace cudavision::local
