@@ -58,7 +58,7 @@ class Page:
 
 @dataclasses.dataclass
 class Onvif:
-    username: str = dataclasses.field(metadata=ENVIRONMENT)  # that clients need to log in
+    username: str = dataclasses.field(metadata=ENVIRONMENT)  # with which clients log in
     password: str = dataclasses.field(metadata=ENVIRONMENT)
     host: str = "127.0.0.1"
 
@@ -102,7 +102,7 @@ class Camera:
         return list(dict.fromkeys(shape.rpartition(":")[0].strip() for shape in shapes if shape.strip()))
 
 
-# The tables whose parts of the service start only if the table is present.
+# The optional parts of the service. Each one starts only if its table is present.
 PARTS = {"mqtt": Mqtt, "metrics": Metrics, "wall": Wall, "recording": Recording, "page": Page, "onvif": Onvif}
 
 
