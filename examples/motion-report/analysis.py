@@ -78,7 +78,7 @@ class Collector:
             self.events.write((json.dumps(each) + "\n").encode())
 
     def finish_frames(self, until=None):
-        """The brightness is known of the frames before this time, or of all frames without a time."""
+        """Finishes the frames before `until`, whose brightness is known; all frames if it is None."""
         while self.waiting and (until is None or self.waiting[0].time < until):
             frame = self.waiting.popleft()
             frame.brightness, frame.dark, frame.bright = self.light
