@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What a video file says about itself, and its video in another container, without encoding it again."""
+"""Reads the facts of a video file, and writes its video into another container without encoding it again."""
 import datetime
 import re
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from gi.repository import GstPbutils  # noqa: E402
 
 # Otherwise programs disagree whether a file without sound, whose pictures begin later, begins at 0.
 WEBM = "webmmux offset-to-zero=true"
-# Of a codec: elements between a demuxer and the muxer, the muxer, and the suffix of a file that browsers play. Matroska
-# and MPEG-TS have no decoding times, which MP4 needs: h264timestamper computes them.
+# For each codec: the elements between a demuxer and the muxer, the muxer, and the suffix of a file that browsers play.
+# Matroska and MPEG-TS have no decoding times, which MP4 needs: h264timestamper computes them.
 PLAYED = {"video/x-h264": ("h264parse ! h264timestamper", "mp4mux", "mp4"),
           "video/x-av1": ("av1parse", "mp4mux", "mp4"),
           "video/x-vp8": ("identity", WEBM, "webm"), "video/x-vp9": ("vp9parse", WEBM, "webm")}
-# Of old ones, which often have a key frame in 25 seconds, and which phones and browsers do not play.
+# The same for old codecs, whose streams often have one key frame in 25 seconds. Phones and browsers do not play them.
 OLD = {codec: ("identity", "matroskamux", "mkv") for codec in ("video/x-divx", "video/x-msmpeg")}
 KEPT = {"video/x-h265": ("h265parse ! h265timestamper", "mp4mux", "mp4"),
         "image/jpeg": ("jpegparse", "matroskamux", "mkv")}
@@ -34,8 +34,9 @@ LATE = 1  # seconds by which the pictures may end before the length of the conta
 
 @dataclass
 class Facts:
-    """Of a file. `duration` in seconds is what its container declares, or None. `began` is the clock time that it has,
-    or None. `sounds` are the caps of its streams of sound, `unheard` says why they could not be written."""
+    """The facts of a file. `duration` is the length in seconds that its container declares, or None. `began` is the
+    clock time of its beginning, or None. `sounds` are the caps of its streams of sound, `unheard` says why they could
+    not be written."""
     container: str
     codec: str
     profile: Optional[str]
@@ -57,7 +58,7 @@ class Facts:
 
     @property
     def suffix(self):
-        """Of the container in which browsers play it."""
+        """The parts for the container in which browsers play this video."""
         return PLAYED[self.codec][2]
 
     @property

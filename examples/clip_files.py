@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Which files of a folder are clips: those that GStreamer takes for video by their content, whatever their names, and
-those that have a name of a video, because a broken one must be told."""
+"""Finds the clips in a folder. A clip is a file that GStreamer recognizes as video by its content, whatever its name. A
+file with the name of a video is also a clip, because broken clips must be reported."""
 import os
 
 import common
@@ -48,8 +48,8 @@ def is_clip(path):
 
 
 def clips_in(folder, deep=False):
-    """The paths of the clips in a folder, and of the files that are left out, in order; with those of its subfolders if
-    `deep`. Hidden files and folders are not looked at. Raises a Failure if there is no clip."""
+    """The paths of the clips in a folder, and of the files that are left out, in order. If `deep`, subfolders are
+    searched, too. Hidden files and folders are skipped. Raises a Failure if there is no clip."""
     def fail(error):
         raise common.Failure(f"cannot read {error.filename}: {error.strerror}")
 

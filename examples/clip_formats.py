@@ -45,7 +45,8 @@ def held(muxer, caps):
 
 
 def made(facts):
-    """As format_of(), for clips of a file with these facts: Matroska, if that holds sound which would be lost."""
+    """Like format_of(), for clips of a file with these facts. It is Matroska if that keeps sound which would otherwise
+    be lost."""
     parser, muxer, suffix = format_of(facts.codec)
     lost = any(held(MATROSKA, caps) and not held(muxer, caps) for caps in facts.sounds)
     return (parser, MATROSKA, "mkv") if lost else (parser, muxer, suffix)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Reads encoded samples of a part of a file, and writes them as a clip of its own."""
+"""Reads encoded samples of a part of a file, and writes them as a separate clip."""
 import collections
 import time
 
@@ -28,8 +28,8 @@ def wait(pipeline, kind, sentence):
 
 
 class Reader:
-    """Reads the encoded streams of a file between two times: 0 is the video, 1 and more are those of sounds_of(). Use
-    it in a `with` block. `until`: the time of time.monotonic() at which it gives up, or None."""
+    """Reads the encoded streams of a file between two times: 0 is the video, 1 and more are the streams of sounds_of().
+    Use it in a `with` block. `until`: the time of time.monotonic() at which it gives up, or None."""
 
     def __init__(self, path, facts, until=None):
         sounds, self.facts, self.codec, self.until = sounds_of(facts), facts, facts.codec, until
@@ -111,8 +111,8 @@ def is_after(sample, end):
 
 
 class Writer:
-    """Writes a clip to an open file. Its times begin at 0 with the first picture, or with the time at which that is
-    decoded. Sound before the first picture and after the last one is left out. Use it in a `with` block."""
+    """Writes a clip to an open file. Its times begin at 0 with the first picture, or with the time at which this
+    picture is decoded. Sound before the first picture and after the last one is left out. Use it in a `with` block."""
 
     def __init__(self, facts, stream, muxer=None):
         self.stream, self.muxer, self.pipeline = stream, muxer or made(facts)[1], None
@@ -163,7 +163,7 @@ class Writer:
         return -1 if pts == Gst.CLOCK_TIME_NONE else stream_time(sample, pts) - self.zero
 
     def move(self):
-        """Gives the muxer what it can take."""
+        """Gives the muxer the samples that it can take."""
         for sound in self.waiting[1:]:
             while sound and self.since(sound[0]) < 0:
                 sound.popleft()
@@ -197,7 +197,7 @@ class Writer:
 
     def push(self, number, sample):
         """Gives the muxer a sample, and waits while too much is queued, unless the muxer waits for another stream.
-        (appsrc block=true would wait for ever after an error.)"""
+        (appsrc block=true would wait forever after an error.)"""
         buffer = sample.get_buffer()
         copy = buffer.copy_region(COPIED, 0, buffer.get_size())
         if number:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Cuts events out of a video file at its key frames, without encoding: each event becomes a file of its own, with the
-sound that its container can hold.
+"""Cuts events out of a video file at its key frames, without encoding: each event becomes its own file, with the sound
+that its container can hold.
 
 A clip begins at the last key frame before the wanted time, so it may begin earlier than asked for. The list of clips,
 clips.csv and clips.json, says where each one really begins and ends."""
@@ -43,7 +43,7 @@ class Event:
 
 
 def name_of(index, event, begin, clock, suffix):
-    """The name of a clip that begins at `begin` in seconds, which is the time `clock` of the day, or None."""
+    """The name of a clip that begins at `begin` seconds. `clock` is the clock time of this moment, or None."""
     if clock:
         when = clock.strftime("%Y-%m-%dT%H-%M-%S")
     else:
@@ -67,7 +67,7 @@ def forget(folder, paths):
 
 def forget_listed(folder, paths):
     """Removes the lists of an earlier run, and the clips that they name, except for `paths` (one, several or none),
-    which may be among them. Leaves what is not as an earlier run wrote it."""
+    which may be among them. Keeps files that do not look as an earlier run wrote them."""
     kept = real(paths)
     lists = [os.path.join(folder, name) for name in (*LISTS, EDL)]
     try:
@@ -111,7 +111,8 @@ def cut(path, facts, events, folder, before=2, after=2, began=None, offset=0, un
 
 
 def cut_each(path, facts, events, folder, before, after, clock, offset, opened, rows):
-    """As cut(), but without the lists: `rows` gets their rows. If that fails with sound, it is done again without."""
+    """Does the same as cut(), but adds the rows to `rows` instead of writing the lists. If this fails with sound, it is
+    repeated without sound."""
     if sounds_of(facts):
         try:
             cut_all(events, folder, before, after, clock, offset, opened, rows)
@@ -126,7 +127,7 @@ def cut_each(path, facts, events, folder, before, after, clock, offset, opened, 
 
 
 def cut_all(events, folder, before, after, clock, offset, opened, rows):
-    """As cut_each(), once."""
+    """Does the same as cut_each(), in one attempt."""
     with opened() as reader:
         for group in together(events, before, after, lambda when: reader.key_before(when - offset) + offset):
             event = Event(group[0].begin, max(each.end for each in group), group[0].number)

@@ -19,8 +19,8 @@ BIAS = 3600 * Gst.SECOND  # in the times of pads, which cannot be below 0
 
 @dataclass
 class Part:
-    """A file of a recording. It is there from `begin` to `end` on the time line, in seconds; `first` is the time in the
-    file at which it begins."""
+    """A file of a recording. It covers `begin` to `end` on the time line, in seconds; `first` is the time in the file
+    at which it begins."""
     path: str
     facts: Optional[clip_facts.Facts]
     begin: float
@@ -29,7 +29,7 @@ class Part:
 
     @property
     def setup(self):
-        """What two files must have in common to be in one clip."""
+        """The facts that two files must share to be in one clip."""
         facts = self.facts
         return facts.codec, facts.width, facts.height, facts.setup, [*map(clip_formats.plain, facts.sounds)]
 
@@ -50,8 +50,9 @@ def moved(sample, shift):
 
 
 class Readers:
-    """As a clip_streams.Reader, for the Parts of a recording in the order of time. `whole` is a Part that has all of
-    it, or None. Use it in a `with` block. `until`: the time of time.monotonic() at which it gives up, or None."""
+    """Like a clip_streams.Reader, for the Parts of a recording in the order of time. `whole` is a Part that has all of
+    the recording, or None. Use it in a `with` block. `until`: the time of time.monotonic() at which it gives up, or
+    None."""
 
     def __init__(self, parts, whole=None, until=None, silent=False):
         self.parts, self.whole, self.until, self.opened = parts, whole, until, None
@@ -66,7 +67,7 @@ class Readers:
         self.open(None)
 
     def open(self, part):
-        """The reader of a part. Only that of the last one is kept."""
+        """The reader of a part. Only the reader of the last part is kept."""
         if self.opened and self.opened[0] is not part:
             self.opened[1].__exit__()
             self.opened = None
@@ -90,12 +91,12 @@ class Readers:
         return self.between(begin, end)[0].facts
 
     def key_before(self, when):
-        """As Reader.key_before()."""
+        """See Reader.key_before()."""
         part = self.between(when, when + 1e-3)[0]
         return self.open(part).key_before(when - part.begin + part.first) + part.begin - part.first
 
     def samples(self, begin, end):
-        """As Reader.samples(), which has times in ns."""
+        """See Reader.samples(), which has times in ns."""
         parts = self.between(begin / Gst.SECOND, end / Gst.SECOND)
         count = 1 + len(clip_formats.sounds_of(parts[0].facts))
         for part in parts:

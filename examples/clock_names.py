@@ -65,8 +65,8 @@ def named(path):
 
 
 def zoned(clock, fold=0):
-    """A clock time with a zone: that of this machine, if it has none. `fold` is 1 for the second one of two times with
-    the same name, where summer time ends."""
+    """A clock time with a zone: the zone of this machine, if the time has none. `fold` is 1 for the second one of two
+    times with the same name, where summer time ends."""
     return clock if clock.tzinfo else clock.replace(fold=fold).astimezone()
 
 

@@ -18,7 +18,7 @@ import time
 import containers
 import uris
 
-DEBIAN = "/usr/bin/python3"  # has Debian's python3-gi; the python3 of pyenv, conda or a virtual environment does not
+DEBIAN = "/usr/bin/python3"  # has Debian's python3-gi, unlike the python3 of pyenv, conda or a virtual environment
 try:
     import gi
 except ModuleNotFoundError as error:
@@ -38,7 +38,7 @@ from gi.repository import GLib, Gst  # noqa: E402
 
 import troubles  # noqa: E402
 
-# Events of cudadiff that say what the light or the camera did. They come beside the message of their frame.
+# Events of cudadiff about the light or the camera. They come in addition to the message of their frame.
 CAMERA_EVENTS = ("light", "scene", "moves", "moved")
 
 
@@ -181,8 +181,8 @@ def whole(file):
 
 
 def harmless(cell):
-    """A cell that no spreadsheet takes for a formula: a text that begins like one, and is no number, gets a ' in front,
-    which marks texts there (https://owasp.org/www-community/attacks/CSV_Injection)."""
+    """A cell that no spreadsheet takes for a formula. A text that begins like a formula and is no number gets a ' in
+    front, which marks texts in spreadsheets (https://owasp.org/www-community/attacks/CSV_Injection)."""
     formula = isinstance(cell, str) and re.match("[=+@\t\r\n\uff0b\uff0d\uff1d\uff20-]", cell)
     return f"'{cell}" if formula and not re.fullmatch(r"[-+]?\d+(\.\d+)?", cell, re.A) else cell
 
@@ -231,7 +231,7 @@ def check(message):
 
 
 class Interrupts:
-    """Counts Ctrl-C in a `with` block; from the second time on it is a KeyboardInterrupt, as always. Only in the
+    """Counts Ctrl-C in a `with` block; from the second time on it raises KeyboardInterrupt as usual. Only in the
     main thread."""
 
     def __enter__(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Containers that are not whole: an MP4 without its index, which GStreamer cannot read, and a file that was cut off."""
+"""Finds incomplete containers: an MP4 without its index, which GStreamer cannot read, and a file that was cut off."""
 import os
 import struct
 
@@ -31,8 +31,8 @@ def fault_of(path):
 
 
 def cut_of(path):
-    """A sentence about an AVI that is smaller than its header says, of which avidemux then reads what is there;
-    otherwise an empty text. Raises OSError."""
+    """A sentence about an AVI that is smaller than its header says (avidemux reads the part that exists); otherwise an
+    empty text. Raises OSError."""
     with open(path, "rb") as stream:
         name, size, kind = struct.unpack("<4sI4s", stream.read(12).ljust(12, b"\0"))
     there = os.path.getsize(path)

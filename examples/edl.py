@@ -9,8 +9,8 @@ def timecode(frames, rate):
 
 
 def text_of(name, parts, rate=None):
-    """The text of the list. `parts` are pairs of begin and end in seconds of the clip `name`, `rate` are its frames in
-    a second. Timecodes count frames, so they run a little slow where the rate is no whole number."""
+    """The text of the list. `parts` are pairs of begin and end in seconds of the clip `name`, `rate` is its frames per
+    second. Timecodes count frames, so they run a little slow if the rate is not a whole number."""
     rate = rate or RATE
     base = max(round(rate), 1)
     name = " ".join(name.encode("ascii", "replace").decode().split())

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What the Python programs for cameras share: sources of inputs, properties that users type, and the events
-of cudadiff."""
+"""The code that the Python programs for cameras share: sources of inputs, properties that users type, and the events of
+cudadiff."""
 
 import os
 import re
@@ -31,7 +31,8 @@ def source_of(name):
 
 def options_of(name):
     """The options at the end of a URI: `every`, the seconds from one picture to the next of a snapshot URL, a number or
-    None, and `certificate`, whether that of the server may be any. Raises a Failure if one of them is wrong."""
+    None, and `certificate`, whether any certificate of the server is accepted. Raises a Failure if one of them is
+    wrong."""
     options = uris.options_of(name)
     every, certificate = options.get("every"), options.get("certificate", "any")
     if every is not None:
@@ -50,7 +51,7 @@ def interval_of(name):
 
 def prepare(pipeline, name, live=lambda: None):
     """Lets a pipeline with the element of source_of() read this input as cameras need it. `live` is called, perhaps in
-    a streaming thread, if what comes by HTTP are pictures of now, and no file."""
+    a streaming thread, if HTTP delivers live pictures instead of a file."""
     (every, any_certificate), found = options_of(name), []
     source = pipeline.get_by_name("source")
 
@@ -89,7 +90,7 @@ def seconds_of(time):
 
 
 def line_of(event):
-    """The members that a message of cudadiff about motion or an object has in JSON. `time` is the stream time in
+    """The JSON members of a message of cudadiff about motion or an object. `time` is the stream time in
     seconds, or None."""
     times = "entered", "left", "since", "best-time", "began", "last-motion"
     keys = (

@@ -4,13 +4,15 @@
   samples → parser → decoder → frames       Losses compares what goes in with what comes out, by their times
                log of demuxer and decoder    says where a file is damaged
 
-A decoder fills what is damaged in a picture with something else, and so does each frame that depends on it. This would
-be motion. So after damage frames are dropped until the next key frame. They count as lost, like those that the decoder
-does not give, and those that a demuxer skipped: there a time is missing, of which the number of frames follows.
+A decoder fills damaged parts of a picture with other content, and each frame that depends on the picture repeats it.
+This would look like motion. So after damage frames are dropped until the next key frame. They count as lost, like those
+that the decoder does not give, and those that a demuxer skipped: there a time is missing, and its length gives the
+number of frames.
 
-No loss is: what comes before the first key frame, what an edit list hides, and a pause in a clip without damage.
-libav sets no flag for a damaged frame, and output-corrupt=false changes nothing (GStreamer 1.22), so its log is read.
-H.265 and JPEG have no check of their data: damage that a decoder does not notice there is not seen here, either."""
+These are no losses: frames before the first key frame, frames that an edit list hides, and a pause in a clip without
+damage. libav sets no flag for a damaged frame, and output-corrupt=false changes nothing (GStreamer 1.22), so its log is
+read. H.265 and JPEG have no check of their data: damage that a decoder does not notice there is not found here
+either."""
 import os
 import re
 import threading
@@ -41,7 +43,7 @@ def hear(category, _, __, ___, ____, source, message, *_____):
     if category.get_name() == "libav":
         if not DAMAGED.search(text):
             return
-        # A decoder with one thread works in that of its pipeline; others have threads that nobody knows.
+        # A decoder with one thread works in the thread of its pipeline. Others have unknown threads.
         thread = threading.get_ident()
         for each in [one for one in heard if thread in one.threads] or [one for one in heard if not one.single]:
             each.damaged()
@@ -66,8 +68,8 @@ def listen():
 
 
 def others(own):
-    """Whether other pipelines than that of `own` play now: their logs would be taken for each other's, unless each
-    decoder has one thread."""
+    """Whether pipelines other than the pipeline of `own` play now. Their logs would be confused, unless each decoder
+    has one thread."""
     with lock:
         return any(each is not own for each in listeners)
 
@@ -93,7 +95,7 @@ class Losses:
         with lock:
             listeners.remove(self)
         self.decoders.disconnect(self.handler)
-        # Otherwise probes of these elements would keep them for ever.
+        # Otherwise probes of these elements would keep them forever.
         self.decoders = self.pipeline = None
         self.parsers.clear()
 
@@ -184,7 +186,7 @@ class Losses:
 
         def on_frame(pad, info):
             if stream.good < 8 and pad.get_last_flow_return() == Gst.FlowReturn.NOT_LINKED:
-                stream.used = False  # the frames of another track than that which is analysed go nowhere
+                stream.used = False  # the frames of a track that is not analysed go nowhere
             return Gst.PadProbeReturn.OK if stream.on_frame(info.get_buffer().pts) else Gst.PadProbeReturn.DROP
 
         def on_end(_, info):

@@ -29,7 +29,7 @@ class Span:
 
 
 class Stream:
-    """What goes through one decoder. Times are those of its pads, in ns. `ordered`: samples have the times at which
+    """The stream through one decoder. Times are those of its pads, in ns. `ordered`: samples have the times at which
     their frames are shown; in AVI they do not, and the numbers alone count."""
 
     def __init__(self, ordered, skips):
@@ -40,7 +40,8 @@ class Stream:
         self.head = 0  # frames that were lost before the first good one
         self.bad, self.good_from = False, None  # whether frames are damaged; the time of the next key frame
         self.skips, self.watch = skips, AHEAD if skips else 0  # samples left to look for a hole
-        # The latest time of a sample, that of the one before, how far they may be apart, and how far they are at least.
+        # The latest time of a sample, the time of the previous sample, and the largest and the least distance between
+        # them.
         self.latest, self.before, self.jump, self.least = None, None, 0, 0
         self.steps, self.usual = collections.deque(maxlen=63), 0  # between good frames; about their median
         self.start, self.stop = 0, None  # of the segment
@@ -98,7 +99,8 @@ class Stream:
         self.latest, self.before = time if self.latest is None else max(self.latest, time), time
         if key and self.bad and self.good_from is None:
             self.good_from = time
-        # Frames of an open group, before its key frame, need those before it. An edit list may hide samples.
+        # Frames of an open group that are shown before its key frame need the frames before the group. An edit list may
+        # hide samples.
         if time < self.first or time < self.start or (self.stop is not None and time >= self.stop):
             return
         self.samples += 1
@@ -144,7 +146,7 @@ class Stream:
         return True
 
     def back(self):
-        """Takes back what was said of a time that was damaged itself. Returns its length in ns."""
+        """Takes back a loss whose time stamp was itself damaged. Returns its length in ns."""
         span = self.spans.pop()
         return int((span.end - span.begin) * Gst.SECOND + self.usual)
 
@@ -201,7 +203,7 @@ class Stream:
         if not self.ended:
             return self.spans
         lost = len(self.pending)
-        if not self.ordered:  # a hole may be one on purpose, and the numbers tell
+        if not self.ordered:  # a hole may be intended; the numbers of frames tell
             lost = max(0, self.samples - self.good)
             for span in self.spans:
                 span.frames = min(span.frames, lost)
@@ -221,7 +223,7 @@ class Stream:
 
 
 def joined(spans):
-    """Spans without those that touch each other."""
+    """Spans, with touching ones joined."""
     made = []
     for span in spans:
         if made and span.begin <= made[-1].end + 1e-3:
@@ -233,7 +235,7 @@ def joined(spans):
 
 
 def sentence(spans, frames):
-    """What people read: `frames` could be read, and these spans could not. An empty text without spans."""
+    """The text for people: `frames` could be read, and these spans could not. An empty text without spans."""
     if not spans:
         return ""
     lost = sum(span.frames for span in spans)

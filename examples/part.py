@@ -17,16 +17,16 @@ from common import GLib, Gst
 FORMS = "frames (250), seconds (10.0 or 10s) or hh:mm:ss (00:00:10.5)"
 # Containers print times with milliseconds, so a time means the frame whose rounded time it is.
 ROUNDED = Gst.MSECOND // 2
-# Demuxers whose times after a search are the times without it. (Those of AVI are not, with B frames.)
+# Demuxers whose times after a search are the times without it. (The times of AVI with B frames are not.)
 INDEXED = "qtdemux", "matroskademux"
-NEAR = 2 * Gst.SECOND  # before the beginning: to decode them is quicker than to search
+NEAR = 2 * Gst.SECOND  # before the beginning: decoding them is faster than searching
 # Some demuxers search by the times of decoding, which are before the times of frames.
 MARGIN = Gst.SECOND
 
 
 @dataclass(frozen=True)
 class Time:
-    """A place in a clip, or a length: a number of frames, or a time in ns. The other one is None."""
+    """A place in a clip, or a length: a number of frames, or a time in ns. The other member is None."""
     frames: Optional[int] = None
     time: Optional[int] = None
 
@@ -99,14 +99,14 @@ class Part:
 
     @property
     def words(self):
-        """For people: what is analysed."""
+        """A text for people about the analysed part."""
         texts = [f"{word} {value.words}" for word, value in (("from", self.start), ("to", self.end)) if value]
         if self.duration:
             texts.append(("" if self.start else "the first ") + self.duration.length)
         return ", ".join(texts + ([f"without {self.skip} frames after each"] if self.skip else []))
 
     def as_texts(self):
-        """What differs from the defaults, for of_texts()."""
+        """The values that differ from the defaults, for of_texts()."""
         return {name: str(getattr(self, name)) for name in ("start", "end", "duration", "skip") if getattr(self, name)}
 
 

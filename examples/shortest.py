@@ -17,7 +17,7 @@ def lasts(seconds, least, frame_time):
 
 @dataclass
 class Held:
-    """A motion or a visit of which it is not known yet whether it is long enough."""
+    """A motion or a visit that may still turn out to be too short."""
     began: float
     last: float
     kept: Optional[bool] = None
@@ -26,8 +26,8 @@ class Held:
 class Shortest:
     """Takes events as inputs.line_of() makes them, in their order, and gives each one back when it is known that its
     motion or visit is long enough, also in their order. Other events, such as `cross`, only wait for those before.
-    `hold` is the property track-hold of cudadiff: an object that has not left was seen so many seconds ago at most.
-    `dropped` are the times at which motions began that were too short."""
+    `hold` is the property track-hold of cudadiff: an object that has not left was seen at most this number of seconds
+    ago. `dropped` are the times at which the motions that were too short began."""
 
     def __init__(self, least: Optional[Time], hold=1.0):
         self.least, self.hold = least, hold

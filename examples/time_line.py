@@ -3,9 +3,9 @@
 begins.
 
 A time line begins with 0. A file begins where the one before ends, if their clock times say so to TOLERANCE seconds,
-because names have whole seconds. More is a hole: nothing was recorded, or a file could not be read. A file that begins
-before the one before ends tells that the clock was set back; the time line goes on. Files without clock times follow
-each other without holes."""
+because names have whole seconds. More is a hole: nothing was recorded, or a file could not be read. If a file begins
+before the previous file ends, the clock was set back; the time line continues. Files without clock times follow each
+other without holes."""
 import datetime
 import os
 import statistics
@@ -25,8 +25,8 @@ LISTED = 5  # files or holes that a sentence names
 
 @dataclass
 class Segment:
-    """A file. `clock` is the clock time of its beginning with a zone, or None; `named` what its name says. Without
-    facts, `fault` says why it cannot be read. `length` is in seconds as its container says, or None."""
+    """A file. `clock` is the clock time of its beginning with a zone, or None; `named` is the information in its name.
+    Without facts, `fault` says why it cannot be read. `length` is in seconds as its container says, or None."""
     path: str
     facts: Optional[clip_facts.Facts] = None
     fault: str = ""
@@ -44,8 +44,8 @@ class Segment:
 
 @dataclass
 class Hole:
-    """A time in which nothing is there, in seconds of the time line. `files` are the names of those that should be
-    there, and cannot be read."""
+    """A time without video, in seconds of the time line. `files` are the names of the files that should fill it but
+    cannot be read."""
     begin: float
     end: float
     files: list = field(default_factory=list)
@@ -80,8 +80,8 @@ def gap(before, after, length):
 
 
 def set_clocks(segments):
-    """Gives files their clock times: those of the names if all that can be read have them, otherwise those that all
-    containers have, otherwise none. Returns whether there are some."""
+    """Gives files their clock times. They come from the names if all readable files have one there, otherwise from the
+    containers if all have one, otherwise there are none. Returns whether files have clock times."""
     readable = [each for each in segments if each.facts]
     if readable and all(each.named for each in readable):
         for each in segments:
@@ -159,7 +159,7 @@ def crowds(segments, least):
 
 
 def inserted(segments, broken, by_name):
-    """Files with those that cannot be read: by their clock times, or behind that whose name is before theirs."""
+    """Files with the unreadable files inserted: by their clock times, or behind the file whose name precedes theirs."""
     segments = list(segments)
     for each in broken:
         if each.clock:
@@ -175,7 +175,7 @@ def inserted(segments, broken, by_name):
 def recordings(segments, join="auto"):
     """Lists of files that are one recording, each in the order of time. With `auto` these are files with clock times
     whose names have all else in common, without a hole of more than PAUSE, and of which at least two touch each other.
-    All other files are lists of their own. `all`: all files are one recording; `none`: each one is."""
+    Each other file is its own list. `all`: all files are one recording; `none`: each one is."""
     if join == "all":
         return [ordered(segments)] if segments else []
     series = {}
@@ -192,7 +192,7 @@ def recordings(segments, join="auto"):
 
 
 def runs_of(segments):
-    """Of files in the order of time, those that are recordings of several files."""
+    """The recordings of several files, from files in the order of time."""
     if not any(each.clock for each in segments if each.facts):
         return []
     runs, before, length = [], None, usual(segments)
@@ -229,7 +229,7 @@ class TimeLine:
         self.before, self.began, self.waiting = None, 0.0, []  # the last file that was placed, and those to be named
 
     def place(self, segment):
-        """Where a file begins that follows the ones before. One that cannot be read is noted by miss()."""
+        """The time at which the next file begins, after the files so far. miss() notes a file that cannot be read."""
         begin = self.begin_of(segment)
         if self.before and begin == self.end and (space := self.space_before(segment)) < -TOLERANCE:
             self.set_back.append((segment.name, -space))
@@ -248,7 +248,7 @@ class TimeLine:
         return gap(self.before, segment, self.end - self.began)
 
     def begin_of(self, segment):
-        """Where a file would begin that comes next."""
+        """The time at which another file would begin."""
         space = self.space_before(segment)
         return self.end + space if space > TOLERANCE else self.end
 
@@ -278,7 +278,7 @@ class TimeLine:
         return clock_at(self.clocks, time)
 
     def sentence(self, holes):
-        """What people read about holes and about a clock that was set back; empty if there is nothing to say."""
+        """The text for people about holes and about a clock that was set back; empty if there are none."""
         return "; ".join(filter(None, [
             about_holes([hole for hole in holes if not hole.files], self.clocks, "nothing was recorded"),
             about_holes([hole for hole in holes if hole.files], self.clocks, "files could not be read"),
@@ -292,7 +292,7 @@ def clock_at(clocks, time):
 
 
 def clock_of_text(text):
-    """The clock time of a text in ISO 8601; None if it is none, or has no zone."""
+    """The clock time of a text in ISO 8601; None if the text is no clock time or has no zone."""
     try:
         clock = datetime.datetime.fromisoformat(text or "")
     except (TypeError, ValueError):

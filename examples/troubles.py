@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Why an input cannot be read: what kind of error it is, and a sentence for people. Elements that read from the network
-say little, so the answer of the server is taken from their details, and where there was none, a connection of our own
-finds why."""
+say little. So the answer of the server is taken from their details. If there is none, our own connection finds the
+reason."""
 import re
 import urllib.parse
 
 from gi.repository import Gio, GLib, Gst
 
-# Of rtspsrc, and of souphttpsrc.
+# The answer of the server in the details of rtspsrc and of souphttpsrc.
 ANSWER = re.compile(r"^(?:Error \((\d{3})\): (.*)|([^(\n]+) \(([45]\d\d)\)(?:[,.].*)?)$", re.M)
 PORTS = {"http": 80, "https": 443, "rtsp": 554, "rtsps": 322}
 PATIENCE = 5  # seconds for a connection

@@ -36,8 +36,8 @@ def source_of(pad):
 
 
 def direction_before(pad):
-    """The direction in the tags that came to any pad of the source before a sink pad, or None. A decoder passes them on
-    only after its caps, which zones in pixels need to be those of what is shown."""
+    """The direction in the tags that came to any pad of the source before a sink pad, or None. A decoder passes the
+    tags on only after its caps. But zones in pixels need the caps of the turned picture."""
     source, found = source_of(pad), []
     if isinstance(source, Gst.Bin):
         source.iterate_recurse().foreach(lambda each: found.extend(map(told, each.pads)))
@@ -46,7 +46,7 @@ def direction_before(pad):
 
 def keep(pad):
     """Lets the frames at a sink pad be as players show them: puts a videoflip before it when a tag says that they are
-    turned. Without one there is no such element, which would copy frames, and take them from a GPU."""
+    turned. Without a tag there is no videoflip, because it would copy frames, and download them from a GPU."""
     done = []
 
     def on_event(pad, info):

@@ -13,7 +13,7 @@ SECRET = "***"  # stands for what is left out
 HARMLESS = frozenset("cam camera ch channel codec format fps height id profile quality resolution stream subtype "
                      "track video width".split()
 )
-# A user may contain any character, so it ends at the last @. One behind a host such as [::1]:554 belongs to the path.
+# A user may contain any character, so it ends at the last @. An @ behind a host such as [::1]:554 belongs to the path.
 USER = re.compile(r"(?!\[[^\]/?#@]*\](?::[0-9]*)?(?:[/?#]|$))(?=[^/?#]*[:@])(.*)@([^@]*)", re.S)
 # Where some recorders have the password.
 IN_PATH = re.compile("[^/?#]*(?:user|pass|pwd|token|key)[^/?#=]*=[^/?#]*", re.I)
@@ -30,8 +30,8 @@ def path_of(location):
 
 
 def user_of(location):
-    """The `user:password` of a URI, or an empty text. Text with a port before its @ is no user: that @ belongs
-    to the path."""
+    """The `user:password` of a URI, or an empty text. Text with a port before its @ is no user: this @ belongs to the
+    path."""
     match = None if path_of(location) is not None else USER.fullmatch(location.partition("://")[2])
     return match[1] if match and not HOST_AND_PORT.match(match[1]) else ""
 

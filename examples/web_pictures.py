@@ -20,8 +20,9 @@ EVERY = 1.0  # seconds between two requests
 
 
 class WebPictures:
-    """Of a source element, in a pipeline that has not started. `every`: seconds from the begin of a request to that of
-    the next one. `live` is called, in the streaming thread, if what comes are pictures of now, and no file."""
+    """Watches a source element, in a pipeline that has not started. `every`: seconds from the begin of one request to
+    the begin of the next. `live` is called, in the streaming thread, if the source delivers live pictures instead of a
+    file."""
 
     def __init__(self, source, every=None, live=lambda: None):
         self.source, self.every, self.live = source, every or EVERY, live
@@ -37,13 +38,13 @@ class WebPictures:
             self.live()
 
     def stamped(self, buffer):
-        """A buffer with the time at which it came. (That of the pipeline's clock is not known before the first picture,
-        and wrong while the pipeline starts.)"""
+        """A buffer with the time at which it came. (The time of the pipeline's clock is not known before the first
+        picture, and wrong while the pipeline starts.)"""
         buffer.pts = int((time.monotonic() - self.began) * Gst.SECOND)
         return buffer
 
     def push(self, pad, buffer):
-        """Instead of a buffer that a probe drops."""
+        """Pushes a buffer in place of the one that a probe drops."""
         self.pushing = True
         pad.push(self.stamped(buffer))
         self.pushing = False
@@ -100,8 +101,8 @@ class WebPictures:
     # Motion JPEG ------------------------------------------------------------------------------------------------------
 
     def on_demuxer(self, demuxer):
-        """Of a multipartdemux that the pipeline gets. By itself it says that more pads may come, and decodebin waits
-        seconds for them."""
+        """Handles a multipartdemux that is added to the pipeline. By default it announces more pads, and decodebin
+        waits seconds for them."""
         demuxer.connect("pad-added", self.on_part)
         demuxer.connect_after("pad-added", lambda _, pad: is_picture(pad) and demuxer.no_more_pads())
 
@@ -121,7 +122,7 @@ class WebPictures:
 
 
 def is_picture(pad):
-    """Whether a part is a picture. The names of JPEG that cameras have become that of GStreamer."""
+    """Whether a part is a picture. Camera-specific names of JPEG become GStreamer's name."""
     name = pad.get_current_caps().to_string().partition(",")[0]
     if re.search("jpe?g$", name) and name != "image/jpeg":
         pad.set_caps(Gst.Caps.from_string("image/jpeg"))

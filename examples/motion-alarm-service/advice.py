@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What a person can do about a camera that is lost: a sentence for each kind of error."""
+"""Advice about a lost camera: a sentence for each kind of error."""
 
 import urllib.parse
 
@@ -22,8 +22,8 @@ def place_of(location: str) -> str:
 
 
 def about_error(kind: str, location: str) -> str:
-    """Of an error of this kind (troubles.py), with which the pipeline of a camera failed. Empty if there is nothing to
-    say."""
+    """Advice on an error of this kind (troubles.py), with which the pipeline of a camera failed. Empty if there is
+    none."""
     path, host = uris.path_of(location), place_of(location)
     if kind in ("RESOURCE/NOT_AUTHORIZED", "ANSWER/401", "ANSWER/407"):
         return f"{'correct' if uris.user_of(location) else 'write'} the user and the password in its uri"
@@ -49,7 +49,7 @@ def about_error(kind: str, location: str) -> str:
 
 
 def about_silence(location: str, came: bool) -> str:
-    """Of a camera that gave no frame for too long; `came`: it gave some before."""
+    """Advice on a camera that gave no frame for too long; `came`: it gave some before."""
     host = place_of(location) if uris.path_of(location) is None else ""
     if came:
         return f"check its power and its cable{f', and whether {host} answers' if host else ''}"
@@ -59,7 +59,7 @@ def about_silence(location: str, came: bool) -> str:
 
 
 def about_end(location: str) -> str:
-    """Of a stream that ended without an error. A file just begins again."""
+    """Advice on a stream that ended without an error. A file just restarts."""
     return (
         ""
         if uris.path_of(location) is not None

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The best view of what moves: which frames of a motion become snapshots, and the pictures without what cudadiff draws
-into them."""
+"""The best view of moving objects: selects the frames of a motion that become snapshots, and gives the pictures without
+the drawings of cudadiff."""
 
 import collections
 import time
@@ -10,7 +10,7 @@ from common import Gst
 from cudavision import frames
 
 BETTER = 1.25  # a better view is larger by this factor
-CUT = 0.5  # what an object counts of which the edge of the frame may hide a part
+CUT = 0.5  # weight of an object that the edge of the frame may partly hide
 STEP = 1.0  # seconds between two snapshots of a motion
 KEPT = 12  # inputs of cudadiff, which may hold up to eight frames
 
@@ -65,7 +65,7 @@ class BestView:
         self.on, self.sent, self.when = True, -1.0, -STEP
 
     def look(self, sample, picture):
-        """At the next frame; `picture` is what is sent of it."""
+        """Called at the next frame; `picture` is the picture to send."""
         if not self.on:
             return
         score = score_of(sample)
@@ -80,6 +80,6 @@ class BestView:
             self.send(picture)
 
     def finish(self):
-        """The motion ended, or the camera was lost: what waits is sent."""
+        """The motion ended, or the camera was lost: sends the waiting snapshot."""
         self.flush()
         self.on = False

@@ -117,7 +117,7 @@ class Camera(Supervised):
             self.set_up(source)
         inputs.prepare(pipeline, self.settings.uri, lambda: self.is_live(pipeline))
         if self.recorder:
-            self.recorder.attach(pipeline)  # before the pace, so that it gets what is left out
+            self.recorder.attach(pipeline)  # before the pace, so that it also gets the frames that are left out
         self.pace.attach(pipeline, pipeline.get_by_name("queue"), self.diff.get_static_pad("src"))
         self.sink.connect("new-sample", self.on_frame)
         self.sink.set_property("emit-signals", self.every)
@@ -127,8 +127,8 @@ class Camera(Supervised):
         return pipeline
 
     def is_silent(self, seconds):
-        """The camera stalls, or is slow: cudadiff posts what becomes due without a frame. In a thread, because the
-        event waits for the one that brings frames."""
+        """The camera stalls, or is slow: cudadiff posts what becomes due without a frame. This runs in a thread,
+        because the event waits for the thread that brings frames."""
         if self.live and self.last_pts != Gst.CLOCK_TIME_NONE and not (self.gap and self.gap.is_alive()):
             event = Gst.Event.new_gap(self.last_pts, int(seconds * Gst.SECOND))
             self.gap = threading.Thread(target=self.diff.get_static_pad("sink").send_event, args=(event,), daemon=True)
@@ -159,7 +159,8 @@ class Camera(Supervised):
         name = event.get_value("event")
         if name not in ("begin", "end", "enter", "leave", "cross", *common.CAMERA_EVENTS):
             return
-        # Its frame has not come to the appsink, but whoever reads of motion must know that the camera is there.
+        # The frame has not reached the appsink yet, but listeners that hear of motion must know that the camera is
+        # connected.
         self.seen(0)
         if name in ("begin", "end"):
             self.motion = name == "begin"

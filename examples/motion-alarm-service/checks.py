@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Checks the settings of a camera before it is opened: the elements read them, and say what they think of them.
+"""Checks the settings of a camera before it is opened: the elements read them and report errors and warnings.
 
-cudadiff gets caps, but no frame. Shapes in whole pixels need the size of the picture. That of a file and of `test` is
-known; for other inputs the size is as large as the shapes need, and what leaves the real picture is found when the
-camera is opened (supervised.Wrong)."""
+cudadiff gets caps, but no frame. Shapes in whole pixels need the size of the picture. The size of a file and of `test`
+is known. For other inputs the check assumes a size that fits the shapes. Shapes that leave the real picture are found
+when the camera is opened (supervised.Wrong)."""
 
 import re
 
@@ -67,8 +67,8 @@ def check_source(settings):
 
 
 def in_range(found, value) -> bool:
-    """Whether a number is in the range of a property. GStreamer would take another one without a word, such as
-    4294967291 for -5."""
+    """Whether a number is in the range of a property. GStreamer would silently take another number, such as 4294967291
+    for -5."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not hasattr(found, "minimum"):
         return True
     return found.minimum <= value <= found.maximum

@@ -58,7 +58,7 @@ class Page:
 
 @dataclasses.dataclass
 class Onvif:
-    username: str = dataclasses.field(metadata=ENVIRONMENT)  # that clients need
+    username: str = dataclasses.field(metadata=ENVIRONMENT)  # with which clients log in
     password: str = dataclasses.field(metadata=ENVIRONMENT)
     host: str = "127.0.0.1"
 
@@ -69,7 +69,7 @@ class Reconnect:
     most: float = dataclasses.field(default=60, metadata=between(0.01, 86400))  # seconds between tries at most
     timeout: float = dataclasses.field(
         default=10, metadata=between(0.1, 3600)
-    )  # a camera without a frame for so many seconds is lost
+    )  # a camera without a frame for this number of seconds is lost
 
 
 @dataclasses.dataclass
@@ -102,7 +102,7 @@ class Camera:
         return list(dict.fromkeys(shape.rpartition(":")[0].strip() for shape in shapes if shape.strip()))
 
 
-# The tables of parts that are not started without theirs.
+# The optional parts of the service. Each one starts only if its table is present.
 PARTS = {"mqtt": Mqtt, "metrics": Metrics, "wall": Wall, "recording": Recording, "page": Page, "onvif": Onvif}
 
 
@@ -173,7 +173,7 @@ def check_topic(topic: str, place: str):
 
 
 def check_onvif(cameras: list[Camera], settings: Onvif | None):
-    """Checks what the tables of cameras and [onvif] say together."""
+    """Checks the tables of cameras against [onvif]."""
     if settings and not (settings.username and settings.password):
         raise Failure("username and password in [onvif] must not be empty")
     ports = {}

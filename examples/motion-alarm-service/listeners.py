@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Who hears what a camera says. A listener must return soon: the thread that calls it brings frames."""
+"""Listeners for the events of a camera. A listener must return soon: the thread that calls it brings frames."""
 
 
 class Listener:
@@ -12,7 +12,7 @@ class Listener:
         """Something about the camera may have changed."""
 
     def snapshot(self, camera, sample):
-        """A frame (Gst.Sample) that shows well what moves."""
+        """A frame (Gst.Sample) with a good view of a moving object."""
 
     def clip(self, camera, row):
         """A clip was written."""

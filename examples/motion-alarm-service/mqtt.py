@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Publishes to an MQTT broker with paho-mqtt, 1.6 or 2.
 
-What is a state (retained) and what is an event (not retained) is sent differently:
+States (retained) and events (not retained) are sent differently:
 - States have QoS 0, and all of them are published again after each connection. With QoS 1 paho would send what was
   under way when the connection broke again, and only after that: old states would follow the present ones.
 - Events have QoS 1 and wait while there is no connection, up to 1000 of them; then new ones are left out.
-Snapshots are made in a thread of their own, which sends one after the other: a slow connection makes them fewer,
-not later."""
+Snapshots are made in their own thread, which sends one after the other. A slow connection causes fewer snapshots, not
+later ones."""
 
 import json
 import logging
@@ -33,7 +33,7 @@ class Publisher:
             raise Failure("[mqtt] needs python3-paho-mqtt, which is not installed")
         self.settings, self.encoder = settings, encoder
         self.retained = {}  # topic → payload: the states, the snapshots and the discovery
-        self.lock = threading.RLock()  # of the order in which states are published
+        self.lock = threading.RLock()  # for the order in which states are published
         self.connected = self.stopping = self.full = False
         self.snapshots = Snapshots(lambda sample: self.encoder.jpeg_of(sample), self.send_snapshot)
         version = (paho.CallbackAPIVersion.VERSION2,) if hasattr(paho, "CallbackAPIVersion") else ()
@@ -75,8 +75,8 @@ class Publisher:
         self.client.loop_start()
 
     def stop(self):
-        """Sends the snapshot that is under way and the last message, offline. Waits for six seconds at most,
-        whatever is lost."""
+        """Sends the snapshot in progress and the last message, offline. Waits for six seconds at most, even if messages
+        are lost."""
         self.stopping = True
         self.snapshots.stop()
         self.encoder.stopping.set()

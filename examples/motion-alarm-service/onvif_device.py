@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Cameras as ONVIF devices, which tell recorders of motion: the services device, media and events with pull points.
-Each camera has a port of its own, because clients know a device by its host and port.
+"""Cameras as ONVIF devices, which notify recorders of motion: the services device, media and events with pull points.
+Each camera has its own port, because clients identify a device by its host and port.
 
 soapbar reads and writes the envelopes, the addressing, the user's token and the faults; onvif_messages.py has the
 bodies."""
@@ -54,7 +54,7 @@ def write(request, content) -> tuple[int, str, bytes]:
 
 
 class Users(UsernameTokenValidator):
-    """Knows one user, and takes only digests: who overhears one cannot use it a second time."""
+    """Knows one user, and accepts only digests. An eavesdropper cannot use a digest a second time."""
 
     nonce_ttl = 600  # seconds: as long as a token may be accepted whose clock is five minutes ahead
 
@@ -76,7 +76,7 @@ class Users(UsernameTokenValidator):
 
 
 def refusal(error) -> str:
-    """What a client hears whose token was not taken: why, but not whether there is such a user."""
+    """The answer to a client whose token was refused: the reason, but not whether the user exists."""
     text = str(error)
     if text.startswith("it sent"):
         return text
@@ -86,7 +86,7 @@ def refusal(error) -> str:
 
 
 class Device:
-    """What one camera answers. Any thread may ask."""
+    """Answers the requests to one camera. Any thread may call it."""
 
     def __init__(self, settings, camera):
         """`settings`: a config.Onvif."""
@@ -150,7 +150,7 @@ class Device:
         return answer
 
     def admit(self, security):
-        """Raises a SoapFault if the request is from nobody that is known."""
+        """Raises a SoapFault if the request is not from a known user."""
         try:
             if security is None:
                 raise SecurityValidationError("it sent no user")
@@ -232,7 +232,7 @@ class Device:
 
     @staticmethod
     def life_of(request, prefix, name, subcode) -> float:
-        """The seconds for which a subscription shall live."""
+        """The requested lifetime of a subscription in seconds."""
         try:
             text = messages.text_of(request, prefix, name)
             life = messages.seconds_of(text, pull_points.now()) if text else pull_points.LONGEST
@@ -254,7 +254,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(content)))
-        if status in (411, 413):  # what follows is no request
+        if status in (411, 413):  # the rest is no request
             self.send_header("Connection", "close")
             self.close_connection = True
         self.end_headers()
@@ -293,7 +293,7 @@ class Server(http.server.ThreadingHTTPServer):
             self.places.release()
 
     def handle_error(self, request, client_address):
-        pass  # a client that goes away is no error
+        pass  # a client that disconnects is no error
 
 
 class Devices(Listener):

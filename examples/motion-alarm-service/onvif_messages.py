@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The bodies of ONVIF messages: what requests say, and answers made from onvif_answers.xml."""
+"""The bodies of ONVIF messages: reads requests, and makes answers from onvif_answers.xml."""
 
 import copy
 import datetime
@@ -47,7 +47,7 @@ def stamp(time) -> str:
 
 
 def times(now, left: float) -> dict[str, str]:
-    """The present time, and that in `left` seconds."""
+    """The present time, and the time in `left` seconds."""
     return {"time": stamp(now), "end": stamp(now + datetime.timedelta(seconds=left))}
 
 
@@ -65,8 +65,8 @@ def text_of(request, prefix: str, name: str) -> str:
 
 
 def wants_motion(request) -> bool:
-    """Whether the filter of a subscription lets motion through. Prefixes do not count, because each client has its own
-    ones, and there is only one topic."""
+    """Whether the filter of a subscription lets motion through. Prefixes are ignored, because each client has its own
+    prefixes and there is only one topic."""
     found = request.findall(".//{*}TopicExpression")
     places = [part.strip() for each in found for part in (each.text or "").split("|")]
     for place in places:

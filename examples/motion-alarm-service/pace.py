@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Leaves frames of a live camera out where the machine is too slow for all of them, so that messages are not late.
+"""Drops frames of a live camera if the machine is too slow for all of them, so that messages are not late.
 
     source ! … ! decoder ! … ! queue ! cudadiff
                  |             `-- the queue is leaky: it drops the oldest decoded frame if cudadiff still works on
@@ -45,7 +45,7 @@ def on_decoders(pipeline, found):
 
 
 class Pace:
-    """Of a camera, whose pipelines come and go. `told` is called when `problem` changed."""
+    """The pace of a camera, across its successive pipelines. `told` is called when `problem` changed."""
 
     def __init__(self, name, told=lambda: None, clock=time.monotonic):
         self.name, self.told, self.clock = name, told, clock
@@ -62,7 +62,7 @@ class Pace:
         self.usual, self.judged = None, 0.0
         # The timestamp of the key frame with which decoding went on, and when that was.
         self.resumed, self.resumed_at = 0, 0.0
-        self.jitter_buffers, self.changed, self.flooded = [], [], False  # changed: those that drop now only
+        self.jitter_buffers, self.changed, self.flooded = [], [], False  # changed: only those that drop now
         self.last, self.step = 0, 0  # of dropped frames: the timestamp of the last one, and from one to the next
         queue.connect("overrun", self.on_overrun)
         on_decoders(pipeline, self.on_decoder)
@@ -87,10 +87,11 @@ class Pace:
         return None if running == Gst.CLOCK_TIME_NONE else (now - running) / Gst.SECOND
 
     def look(self, pts):
-        """At the time of the newest frame that came out, since the last call. Called about ten times a second."""
+        """Judges the time of the newest frame that came out since the last call. Called about ten times a second."""
         now = self.clock()
-        # Frames of before the key frame that are still on their way say nothing new. But timestamps may go back: the
-        # jitter buffer of a machine that is too slow takes its own delay for that of the network, and corrects it.
+        # Frames from before the key frame that are still in the pipeline give no new information. But timestamps may go
+        # back: the jitter buffer of a machine that is too slow takes its own delay for a delay of the network, and
+        # corrects it.
         old = pts < self.resumed and now - self.resumed_at < SETTLED
         if (self.dropping or not self.live or old or now - self.judged < OFTEN
             or (behind := self.behind(self.output, pts)) is None):
@@ -115,7 +116,7 @@ class Pace:
         return Gst.PadProbeReturn.DROP
 
     def flood(self, on):
-        """Lets jitter buffers drop what they cannot hold within their latency, or do what they did before."""
+        """Lets jitter buffers drop packets that exceed their latency, or restores their former behaviour."""
         if on != self.flooded:
             self.flooded, self.last = on, 0
             if on:
@@ -132,7 +133,7 @@ class Pace:
         return max(1, round(step / self.step)) if self.flooded and step else 1
 
     def report(self, frames):
-        """`frames`: that came since the start of the service. Called about ten times a second."""
+        """`frames`: the number that came since the start of the service. Called about ten times a second."""
         if (now := self.clock()) - self.reported < REPORT:
             return
         came, dropped = (count - before for count, before in zip((frames, sum(self.dropped.values())), self.before))

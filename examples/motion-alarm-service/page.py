@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The page of the wall: an HTTP server with the picture of all cameras and their names, what happens there, and
-the clips.
+"""The page of the wall: an HTTP server with the picture of all cameras, their names, their states and the clips.
 
     /             page.html, which asks for the rest
     /state.json   the cameras, as state_of() makes them
@@ -19,12 +18,12 @@ from common import Failure
 HTML = pathlib.Path(__file__).resolve().parent / "page.html"
 VIEWERS = 16  # of the picture at a time
 CLIPS = 50  # of a camera on the page
-PATIENCE = 10  # seconds without a picture until a viewer is let go; its browser shows that, and asks again
+PATIENCE = 10  # seconds without a picture until a viewer is disconnected; its browser shows that, and reconnects
 TYPES = {"mp4": "video/mp4", "webm": "video/webm", "mkv": "video/x-matroska"}
 
 
 def state_of(cameras, wall) -> dict:
-    """What the page shows: places are shares of the wall."""
+    """The state that the page shows: places are shares of the wall."""
     shown = {camera.key: wall.place(index) for index, camera in enumerate(wall.shown)} if wall else {}
     return {
         "wall": {"width": wall.settings.width, "height": wall.settings.height} if wall else None,
@@ -60,7 +59,8 @@ def state_of(cameras, wall) -> dict:
 
 
 def range_of(header, size):
-    """First byte and length that a request with this header Range gets of a file; None if the file has none of it."""
+    """The first byte and the length that a request with this header Range gets of a file; None if the range is outside
+    the file."""
     match = re.fullmatch(r"bytes=(\d*)-(\d*)", header or "")
     if not match or not any(match.groups()):
         return 0, size
@@ -138,7 +138,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 self.server.wall.watched(self.server.viewers > 0)
 
     def send_clip(self, name, file):
-        """Only files that are in the list of a camera."""
+        """Serves only files that are in the list of a camera."""
         recorder = next((each.recorder for each in self.server.cameras if each.name == name), None)
         try:
             if not recorder or file not in [row["file"] for row in recorder.folder.rows]:

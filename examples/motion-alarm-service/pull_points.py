@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The pull points of a camera: each client has a queue of states of motion, which it empties when it likes.
+"""The pull points of a camera: each client has a queue of states of motion, which it reads at any time.
 
-Everything has a bound: the number of pull points, the length of a queue, the time of a wait, and the life of a pull
-point that nobody uses. set() never waits for a client."""
+Everything is limited: the number of pull points, the length of a queue, the time of a wait, and the life of an unused
+pull point. set() never waits for a client."""
 
 import collections
 import datetime
@@ -19,7 +19,7 @@ Message = collections.namedtuple("Message", "operation motion time")  # Initiali
 
 
 class Gone(Exception):
-    """There is no such pull point, or no more."""
+    """There is no such pull point, or it has ended."""
 
 
 class Full(Exception):
@@ -96,12 +96,12 @@ class PullPoints:
     def pull(self, key: str, wait: float, limit: int) -> tuple[list[Message], float]:
         """Waits until there is a message, `wait` seconds (LONGEST at most), and takes up to `limit` of them, the oldest
         first. Returns them, and the seconds that the pull point lives. Another pull of the same pull point ends this
-        one, because a client that asks again does not hear the answer to what it asked before."""
+        one, because a client that asks again does not hear the answer to its earlier request."""
         wait = min(max(wait, 0), LONGEST)
         with self.changed:
             point = self._find(key)
             point.turn = turn = point.turn + 1
-            point.live(max(point.left, wait + LONGEST))  # who pulls is there
+            point.live(max(point.left, wait + LONGEST))  # a client that pulls is alive
             self.changed.notify_all()
             self.changed.wait_for(
                 lambda: point.queue or point.turn != turn or self.points.get(key) is not point, wait

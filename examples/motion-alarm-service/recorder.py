@@ -8,11 +8,11 @@
 
 A clip begins at the last key frame that is `before` seconds or more before the motion, and ends `after` seconds after
 the last frame with motion, but not before cudadiff reports the end, which is `gap` after it. Motion that begins again
-until then goes into the same clip. A clip of more than `longest` goes on in another one, at a key frame; no frame is
-missing between them, nor twice.
+until then goes into the same clip. A clip of more than `longest` continues in another clip, at a key frame. No frame
+between them is missing or duplicated.
 
-Unfinished clips can be played up to their last second: MP4 is written in fragments. So what a killed service leaves
-(NAME.part) becomes a clip when it starts again."""
+Unfinished clips can be played up to their last second: MP4 is written in fragments. So a file that a killed service
+leaves (NAME.part) becomes a clip when the service restarts."""
 
 import collections
 import contextlib
@@ -42,7 +42,7 @@ RING = 64 * 2**20  # bytes of frames in a ring at most; twice as many may wait f
 AGAIN = 10  # seconds after a clip could not be written until the next one may begin
 LEAST = 2**15  # bytes of an unfinished clip that has frames
 
-Facts = collections.namedtuple("Facts", "codec sounds")  # what clips_of_events.write() needs of a stream
+Facts = collections.namedtuple("Facts", "codec sounds")  # the data of a stream that clips_of_events.write() needs
 
 
 def codec_of(caps) -> str:
@@ -88,7 +88,7 @@ class Ring:
 
 
 class Clip(threading.Thread):
-    """Writes frames to a file of its own, from the first one until finish()."""
+    """Writes frames to its own file, from the first frame until finish()."""
 
     def __init__(self, recorder, frames, motions):
         super().__init__(name=f"{recorder.name} clip", daemon=True)
@@ -308,8 +308,8 @@ class Folder:
 
 
 class Recorder:
-    """Of a camera, whose pipelines come and go. `told` is called, in any thread, with the row of each clip, or with
-    None when `problem` changed."""
+    """The recorder of a camera, across its successive pipelines. `told` is called, in any thread, with the row of each
+    clip, or with None when `problem` changed."""
 
     def __init__(self, name, settings, told=lambda row: None):
         self.name, self.settings, self.told = name, settings, told
@@ -324,7 +324,7 @@ class Recorder:
         self.unknown = ""  # the name of caps that cannot be recorded
 
     def open(self):
-        """Looks for the clips that there are. A disk that is missing now may come later."""
+        """Looks for existing clips. A disk that is missing now may appear later."""
         try:
             self.folder.open()
         except OSError as error:
@@ -377,7 +377,7 @@ class Recorder:
             self.ring.put(frame)
 
     def close(self):
-        """The stream ended: the clip is finished with what came."""
+        """The stream ended: finishes the clip with the frames so far."""
         with self.lock:
             self.end_clip()
             self.on, self.motions, self.unknown = False, [], ""
@@ -449,7 +449,7 @@ class Recorder:
             self.told(None)
 
     def wait(self, seconds):
-        """Waits until the clips are finished, for so long at most."""
+        """Waits until the clips are finished, but no longer than the given time."""
         end = time.monotonic() + seconds
         for clip in list(self.clips):
             clip.join(max(0, end - time.monotonic()))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Makes JPEG pictures of frames, and hands them on in a thread of its own.
+"""Makes JPEG pictures of frames, and passes them on in its own thread.
 
     appsrc ! cudaconvolve ! video/x-raw ! videoconvert ! jpegenc ! appsink
 
@@ -79,7 +79,7 @@ class Snapshots(threading.Thread):
                 self.changed.notify()
 
     def stop(self):
-        """Drops what waits. What is under way may still come."""
+        """Drops the waiting frames. A picture in progress may still be sent."""
         with self.changed:
             self.stopping = True
             self.waiting.clear()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Pipelines that are kept running: each one has a thread, which builds it again after it failed, ended or gave no frame
-for a while."""
+"""Pipelines that are kept running. Each one has a thread, which rebuilds the pipeline if it fails, ends or gives no
+frame for a while."""
 
 import logging
 import random
@@ -36,7 +36,7 @@ class Backoff:
 
     def after(self, ran: float) -> float:
         """Returns the seconds to wait after a try that gave frames for `ran` seconds. A try that ran for longer than
-        the longest wait before it counts as a success: the times begin anew."""
+        the longest wait before it counts as a success: the times restart."""
         if ran > self.limit(self.tries):
             self.tries = 0
         delay = self.limit(self.tries) * self.uniform(0.5, 1)
@@ -48,7 +48,7 @@ class Backoff:
 
 
 class Wrong(common.Failure):
-    """A setting of the configuration is wrong: it is not the camera that is lost."""
+    """A setting of the configuration is wrong; the camera is not lost."""
 
 
 class Supervised(threading.Thread):
@@ -63,7 +63,7 @@ class Supervised(threading.Thread):
         self.frames = self.reconnects = 0  # since the start of the service
         self.fps, self.up = 0.0, False  # up: frames come
         self.problem = ""  # why no frames come, and what a person can do; without secrets
-        self.interval = 0.0  # seconds between frames that nobody asks for sooner
+        self.interval = 0.0  # seconds between frames unless more frames are requested
         self.first_frame = self.last_frame = 0.0  # of this try, in seconds on the monotonic clock
 
     def build(self) -> Gst.Pipeline:
@@ -79,7 +79,7 @@ class Supervised(threading.Thread):
         """Called about ten times a second while frames came and none comes for a while. Must not block."""
 
     def drain(self, pipeline):
-        """Ends the stream, so that what is under way comes out."""
+        """Ends the stream, so that frames in progress come out."""
         raise NotImplementedError
 
     def came(self):
@@ -89,12 +89,12 @@ class Supervised(threading.Thread):
         """Called when the pipeline is gone, after `came` or without it."""
 
     def hide(self, text: str) -> str:
-        """Removes what must not appear in the log."""
+        """Removes secrets, which must not appear in the log."""
         return text
 
     def advice_about(self, kind: str, came: bool) -> str:
-        """What a person can do: `kind` is "end", "silence" or that of an error (troubles.py); `came`: there
-        were frames."""
+        """Advice for a person. `kind` is "end", "silence" or the kind of an error (troubles.py); `came`: there were
+        frames."""
         return ""
 
     def setting(self, text: str) -> str:

@@ -6,16 +6,16 @@
     appsrc (a camera) ! mix.sink_1 … mix.sink_N      ! cudablend name=mix ! video/x-raw,framerate=… ! the sink of the
                                                                                                      configuration
 
-How it goes on when a camera is lost:
-- The wall is a pipeline of its own. A camera whose pipeline failed just gives it no frames; an appsrc never sends EOS.
-- An appsrc is a live source, so cudablend is live, too: it composes a picture at each tick of its clock, and waits for
-  pads until `latency` (a frame's duration) has passed. `force-live` and `ignore-inactive-pads` would change nothing.
+The wall continues when a camera is lost:
+- The wall is a separate pipeline. A camera whose pipeline failed just gives it no frames; an appsrc never sends EOS.
+- An appsrc is a live source, so cudablend is also live: it composes a picture at each tick of its clock, and waits for
+pads until `latency` (a frame's duration) has passed. `force-live` and `ignore-inactive-pads` would change nothing.
 - A pad without a new frame repeats its last one for `max-last-buffer-repeat` (`hold` in the configuration). Then
   cudablend leaves the pad out, and "no signal" below it shows. A still picture on a wall must not look like a live one
   for longer.
 
-Frames get the time at which they come here: cameras have clocks of their own. An appsrc keeps two frames and drops
-older ones, so cameras never wait for the wall."""
+Frames get the time at which they arrive here, because cameras have their own clocks. An appsrc keeps two frames and
+drops older ones, so cameras never wait for the wall."""
 
 import math
 import threading
@@ -33,8 +33,8 @@ PAGE = ("queue leaky=downstream max-size-buffers=1 ! valve name=valve drop=true 
 
 class Wall(Supervised):
     def __init__(self, settings, cameras, reconnect, page=False):
-        """`cameras` is the list of the settings of those cameras that it shows. `page`: whether picture_after()
-        gives pictures."""
+        """`cameras` is the list of the settings of the cameras that it shows. `page`: whether picture_after() gives
+        pictures."""
         super().__init__("wall", reconnect)
         self.settings, self.shown = settings, cameras
         self.columns = settings.columns or math.ceil(math.sqrt(len(cameras)))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The same as ../containers.py.
+// This file corresponds to ../containers.py.
 #include "containers.hpp"
 
 #include <cstdint>

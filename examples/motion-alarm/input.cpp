@@ -293,7 +293,7 @@ void Input::on_bus(GstMessage* message) {
       return complain(trouble_of(message));
     case GST_MESSAGE_EOS:
       if (const std::string error = gate_->why_nothing(); !error.empty()) return fail(error);
-      // The end of a part is not that of the clip.
+      // The end of a part is not the end of the clip.
       whole_ = !drained_ && !settings_.part.start && !settings_.part.end && !settings_.part.duration;
       return stop();
     default:

@@ -64,8 +64,8 @@ class Input {
   void complain(const std::string& text);
   void fail(const std::string& text);
 
-  /// What comes are pictures of now: frames are dropped instead of falling behind, and are not delayed. Called before
-  /// the first one goes on, in the main loop or in a streaming thread.
+  /// The source delivers live pictures: frames are dropped instead of falling behind, and are not delayed. Called
+  /// before the first frame is passed on, in the main loop or in a streaming thread.
   void become_live();
   void on_source(GstElement* source);
 
@@ -91,7 +91,7 @@ class Input {
   GstElement *queue_ = nullptr, *diff_ = nullptr, *sink_ = nullptr;
   double every_ = 1;              ///< seconds between two requests of a snapshot URL
   bool chosen_ = false;           ///< whether the URI says so
-  bool any_certificate_ = false;  ///< do not check the one of the server
+  bool any_certificate_ = false;  ///< do not check the certificate of the server
   std::unique_ptr<WebPictures> pictures_;
   bool with_objects_ = false;         ///< also print events of objects: a preset, zones or lines are set
   std::unique_ptr<Losses> losses_;    ///< of a file

@@ -24,11 +24,11 @@ class Object {
     if (g_value_transform(value, &number)) add(name, json_number(g_value_get_double(&number)));
     g_value_unset(&number);
   }
-  /// The same of the fields that have these names, with `-` in place of `_`.
+  /// Adds numbers from the fields that have these names, with `-` in place of `_`.
   void add_numbers(std::initializer_list<const char*> names, const GstStructure* structure) {
     for (const char* name : names) add_number(name, structure, field_of(name).c_str());
   }
-  /// The same of times. ns become seconds, and an unknown time becomes null.
+  /// Adds times in the same way. ns become seconds, and an unknown time becomes null.
   void add_times(std::initializer_list<const char*> names, const GstStructure* structure) {
     for (const char* name : names)
       if (GstClockTime time; gst_structure_get_uint64(structure, field_of(name).c_str(), &time))
@@ -66,7 +66,7 @@ std::string json_regions(const GValue* regions) {
   return '[' + text + ']';
 }
 
-/// Adds what a message says of an object.
+/// Adds the fields of a message about an object.
 void add_object(Object& line, const GstStructure* message) {
   line.add_numbers({"id", "x", "y", "width", "height"}, message);
   for (const char* name : {"zone", "line", "direction"})

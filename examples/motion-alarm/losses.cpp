@@ -380,7 +380,7 @@ void Losses::watch_decoder(GstPad* sink, GstPad* src) {
     const std::lock_guard lock(decoder->losses->mutex_);
     constexpr guint64 few = 8;
     if (decoder->stream.good() < few && gst_pad_get_last_flow_return(pad) == GST_FLOW_NOT_LINKED)
-      decoder->stream.used = false;  // another track than the one that is analysed
+      decoder->stream.used = false;  // a track that is not analysed
     return decoder->stream.on_frame(GST_BUFFER_PTS(GST_PAD_PROBE_INFO_BUFFER(info))) ? GST_PAD_PROBE_OK
                                                                                      : GST_PAD_PROBE_DROP;
   };

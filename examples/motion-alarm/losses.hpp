@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Which frames of a file could not be read. The same rules as in ../losses.py, which explains them.
+// Finds the frames of a file that could not be read. ../losses.py has the same rules and explains them.
 #pragma once
 
 #include <gst/gst.h>
@@ -71,7 +71,7 @@ class Losses {
   Losses(const Losses&) = delete;
   Losses& operator=(const Losses&) = delete;
 
-  /// What people read, when the pipeline has stopped. Empty if nothing was lost.
+  /// The text for people, when the pipeline has stopped. Empty if nothing was lost.
   /// whole: the file was played to its end. until: the stream time from which on nobody takes frames, so that demuxers
   /// skip them.
   std::string sentence(bool whole, std::optional<GstClockTime> until = {});

@@ -60,7 +60,7 @@ bool parse(Arguments& to, int argc, char** argv) {
       {"duration", 0, 0, G_OPTION_ARG_STRING, &to.duration, "Or how much of it to look at", "TIME"},
       {"frame-skip", 0, 0, G_OPTION_ARG_INT, &to.skip, "Leave out frames after each one that is looked at (0)", "N"},
       {"min-event", 0, 0, G_OPTION_ARG_STRING, &to.shortest, "Leave out motions and visits that are shorter", "TIME"},
-      // What other programs call them.
+      // The names of these options in other programs.
       {"start-time", 0, G_OPTION_FLAG_HIDDEN, G_OPTION_ARG_STRING, &to.start, nullptr, "TIME"},
       {"end-time", 0, G_OPTION_FLAG_HIDDEN, G_OPTION_ARG_STRING, &to.end, nullptr, "TIME"},
       {"min-event-length", 0, G_OPTION_FLAG_HIDDEN, G_OPTION_ARG_STRING, &to.shortest, nullptr, "TIME"},
@@ -83,7 +83,7 @@ bool parse(Arguments& to, int argc, char** argv) {
   return good;
 }
 
-/// Reads what of each clip is looked at. Prints an error and returns false if that is wrong.
+/// Reads the options for the part of each clip to analyse. Prints an error and returns false if they are wrong.
 bool read_part(const Arguments& arguments, Settings& to) {
   for (const auto& [name, text, time] : {std::tuple{"start", arguments.start, &to.part.start},
                                          {"end", arguments.end, &to.part.end},

@@ -13,7 +13,7 @@ namespace {
 
 /// Containers print times with milliseconds, so a time means the frame whose rounded time it is.
 constexpr GstClockTimeDiff rounded = GST_MSECOND / 2;
-/// Before the beginning: to decode these frames is quicker than to search.
+/// Before the beginning: decoding these frames is faster than searching.
 constexpr GstClockTimeDiff near = 2 * GST_SECOND;
 /// Some demuxers search by the times of decoding, which are before the times of frames.
 constexpr GstClockTimeDiff margin = GST_SECOND;
@@ -160,7 +160,7 @@ struct Gate::State {
     if (gst_pad_push_event(
             pad, gst_event_new_seek(1, GST_FORMAT_TIME, flags, GST_SEEK_TYPE_SET, place, GST_SEEK_TYPE_NONE, 0)))
       return;
-    // It cannot be searched: the frames before are decoded and dropped.
+    // The clip cannot be searched: the earlier frames are decoded and dropped.
     const std::lock_guard lock(mutex);
     if (block) gst_pad_remove_probe(pad, std::exchange(block, 0));
   }

@@ -15,11 +15,11 @@ struct Time {
 
 /// The forms of time_of(), for people.
 constexpr const char* time_forms = "frames (250), seconds (10.0 or 10s) or hh:mm:ss (00:00:10.5)";
-/// Reads a time as ../part.py does. Returns nothing if the text is none.
+/// Reads a time as ../part.py does. Returns nothing if the text is not a time.
 std::optional<Time> time_of(const std::string& text);
 
 /// The frames of a clip from `start` up to, but without, `end`, or `duration` of it. `skip` frames are left out after
-/// each one that is taken. ../part.py has the same for programs in Python.
+/// each one that is taken. ../part.py is its counterpart for programs in Python.
 struct Part {
   std::optional<Time> start, end, duration;
   guint64 skip = 0;

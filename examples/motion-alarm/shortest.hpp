@@ -12,11 +12,12 @@
 #include "moments.hpp"
 #include "part.hpp"
 
-/// Gives events back when it is known that their motion or visit is long enough, in their order; drops those of shorter
-/// ones. Other events only wait for those before. ../shortest.py has the same for programs in Python.
+/// Returns events in order, once their motion or visit is known to be long enough. Drops the events of shorter ones.
+/// Other events only wait for the events before them. ../shortest.py is its counterpart for programs in Python.
 class Shortest {
  public:
-  /// hold: the property track-hold of cudadiff; an object that has not left was seen so many seconds ago at most.
+  /// hold: the property track-hold of cudadiff; an object that has not left was seen at most this number of seconds
+  /// ago.
   Shortest(std::optional<Time> least, double hold) : least_(least), hold_(hold) {}
 
   std::vector<Moments::Moment> pass(std::vector<Moments::Moment> moments);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Why an input cannot be read. Elements that read from the network say little, so the answer of the server is taken
-// from their details, and where there was none, a connection of our own finds why.
+// Why an input cannot be read. Elements that read from the network say little. So the answer of the server is taken
+// from their details. If there is none, our own connection finds the reason.
 #pragma once
 
 #include <gst/gst.h>

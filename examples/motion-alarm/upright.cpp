@@ -44,8 +44,8 @@ GstElement* source_of(GstPad* pad) {
   return source;
 }
 
-/// The direction in the tags that came to any pad of the source before a sink pad. A decoder passes them on only after
-/// its caps, which zones in pixels need to be those of what is shown.
+/// The direction in the tags that came to any pad of the source before a sink pad. A decoder passes the tags on only
+/// after its caps. But zones in pixels need the caps of the turned picture.
 Direction direction_before(GstPad* pad) {
   Direction direction = GST_VIDEO_ORIENTATION_IDENTITY;
   GstElement* source = source_of(pad);

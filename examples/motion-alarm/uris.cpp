@@ -40,7 +40,7 @@ bool has_address(const std::string& rest) {
   return g_regex_match_simple("^\\[[^]/?#@]*\\](:[0-9]*)?([/?#]|$)", rest.c_str(), G_REGEX_RAW, GRegexMatchFlags(0));
 }
 
-/// The number of characters before the @ behind a user; npos if there is none. A user may contain any character,
+/// The number of characters before the @ that follows a user; npos if there is none. A user may contain any character,
 /// so it ends at the last @.
 std::size_t user_length(const std::string& rest) {
   const auto at = rest.rfind('@');
@@ -84,7 +84,7 @@ std::string shown_parameter(const std::string& text) {
   return equals != npos && is_plain(name) && g_ascii_isalpha(name[0]) ? name + '=' + secret : secret;
 }
 
-/// Whether a part of a path has a password, as those of some recorders: /user=me_password=secret_channel=1
+/// Whether a part of a path has a password, as in paths of some recorders: /user=me_password=secret_channel=1
 bool holds_password(const std::string& part) {
   const std::string small = lower(part);
   for (const char* word : {"user", "pass", "pwd", "token", "key"})
@@ -103,7 +103,7 @@ Parts parts_of(const std::string& rest) {
   return {split(whole.substr(0, query), "/"), split(query == npos ? "" : whole.substr(query + 1), "&;"), query != npos};
 }
 
-/// What of a location is a secret outside of URIs, the longest first.
+/// The secrets of a location outside of URIs, the longest first.
 std::vector<std::string> secrets_of(const std::string& location) {
   std::vector<std::string> secrets{user_of(location), user_of(opened_uri(location))};
   const std::string rest = after_scheme(location);
@@ -131,7 +131,7 @@ void replace_all(std::string& text, const std::string& part, const std::string& 
     text.replace(found, part.size(), by);
 }
 
-/// Where the options of a URI begin: a fragment, which no server gets. That of other names belongs to the URI.
+/// Where the options of a URI begin: a fragment, which no server gets. A fragment with other names belongs to the URI.
 std::size_t options_begin(const std::string& location) {
   const auto hash = location.rfind('#');
   if (!is_remote(location) || hash == npos) return npos;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// URIs of inputs: how GStreamer gets one, and what of it people may see. User, password and most values of a query are
-// secrets, which must not come into lines, names of files and errors.
+// URIs of inputs: the form that GStreamer gets, and the form that people may see. User, password and most values of a
+// query are secrets, which must not come into lines, names of files and errors.
 #pragma once
 
 #include <map>

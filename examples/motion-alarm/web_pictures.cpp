@@ -17,7 +17,7 @@ bool ends_with(const std::string& text, const std::string& end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
-/// Whether a part is a picture. The names of JPEG that cameras have become the one of GStreamer.
+/// Whether a part is a picture. Camera-specific names of JPEG become GStreamer's name.
 bool is_picture(GstPad* pad) {
   GstCaps* caps = gst_pad_get_current_caps(pad);
   const std::string name = caps ? gst_structure_get_name(gst_caps_get_structure(caps, 0)) : "";
@@ -118,13 +118,13 @@ GstPadProbeReturn WebPictures::on_end(GstPad* pad) {
   return GST_PAD_PROBE_DROP;
 }
 
-/// Starts the source again. In the main loop, as the end of the pipeline.
+/// Starts the source again. Called in the main loop, like the end of the pipeline.
 void WebPictures::ask() {
   gst_element_set_state(source_, GST_STATE_READY);
   gst_element_sync_state_with_parent(source_);
 }
 
-/// By itself a multipartdemux says that more pads may come, and decodebin waits seconds for them.
+/// By default a multipartdemux announces more pads, and decodebin waits seconds for them.
 void WebPictures::watch_demuxer(GstElement* demuxer) {
   g_signal_connect_swapped(demuxer, "pad-added",
                            G_CALLBACK(+[](WebPictures* self, GstPad* pad) { self->on_part(pad); }), this);

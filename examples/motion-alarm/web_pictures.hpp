@@ -15,17 +15,17 @@
 #include <functional>
 #include <string>
 
-/// Of one source element. Lives from before the source starts until it has stopped.
+/// Watches one source element. Lives from before the source starts until it has stopped.
 class WebPictures {
  public:
   /// every: seconds from the begin of a request to the begin of the next one. live: called once, in the streaming
-  /// thread, if what comes are pictures of now, and no file.
+  /// thread, if the source delivers live pictures instead of a file.
   WebPictures(GstElement* source, double every, std::function<void()> live);
   ~WebPictures();
   WebPictures(const WebPictures&) = delete;
   WebPictures& operator=(const WebPictures&) = delete;
 
-  /// Of a multipartdemux that the pipeline gets.
+  /// Handles a multipartdemux that is added to the pipeline.
   void watch_demuxer(GstElement* demuxer);
 
  private:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Runs a clip once through cudahistogram and cudadiff, and collects what the report shows:
+"""Runs a clip once through cudahistogram and cudadiff, and collects the data of the report:
 
     source → upright ┬→ cudahistogram → cudadiff output=mask → pictures.py: masks
                      │      │               │ metas of objects → pictures.py: their places and pictures
                      │      └── messages ───┴→ Findings, frames.csv, motion.jsonl
                      └→ (a clip that browsers do not play) encoder → video
 
-What grows with the length of the clip goes to files at once. All times are stream times in seconds, all boxes x, y,
+Data that grow with the length of the clip go to files at once. All times are stream times in seconds, all boxes x, y,
 width, height in pixels of the clip's picture.
 """
 import collections
@@ -32,8 +32,8 @@ from findings import Findings, Frame
 
 GAP = 1  # seconds without motion after which motion ends
 
-# Of cudadiff, for the synthetic scene and for a clip. The preset is for a camera whose picture is empty for a
-# while at first.
+# The settings of cudadiff for the synthetic scene and for a clip. The preset is for a camera whose picture is empty for
+# a while at first.
 SETTINGS = "min-area=2 min-motion-frames=2 region-distance=2", "preset=outdoor"
 
 # Two balls over colour bars. One of them moves back and forth.
@@ -78,7 +78,7 @@ class Collector:
             self.events.write((json.dumps(each) + "\n").encode())
 
     def finish_frames(self, until=None):
-        """The brightness of the frames before this time is known; of all, without a time."""
+        """Finishes the frames before `until`, whose brightness is known; all frames if it is None."""
         while self.waiting and (until is None or self.waiting[0].time < until):
             frame = self.waiting.popleft()
             frame.brightness, frame.dark, frame.bright = self.light
@@ -142,7 +142,7 @@ class Collector:
                           if event == "end" and structure[key] not in (None, Gst.CLOCK_TIME_NONE)})
 
     def on_lost(self, spans):
-        """What could not be read comes last, because only the end tells."""
+        """Writes the frames that could not be read. They come last, because they are known only at the end."""
         for span in spans:
             self.write({"event": "lost", "time": round(span.begin, 6), "until": round(span.end, 6),
                         "frames": span.frames, "estimated": span.about})

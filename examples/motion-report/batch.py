@@ -15,7 +15,8 @@ import page
 
 @dataclass
 class Job:
-    """A report: of one file, or of a recording of several. `name` is that of its folder, `title` is for people."""
+    """A report on one file, or on a recording of several files. `name` is the name of its folder, `title` is for
+    people."""
     path: str
     name: str
     title: str
@@ -29,7 +30,7 @@ def text_of(name):
 
 def sets_of(paths):
     """Files that may belong together, as triples of a folder or None, its clips, and a sentence about its other files:
-    those of each folder, and those that were named. Raises a Failure."""
+    the files of each folder, and the files that were named. Raises a Failure."""
     sets, named = [], []
     for path in paths:
         file = uris.path_of(path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What gives the pipeline of a report its frames: one clip (a file, a camera, a synthetic scene), or the files of a
+"""The sources of frames for the pipeline of a report: one clip (a file, a camera, a synthetic scene), or the files of a
 recording. Both have the same methods:
 
     stop()       ends the analysis
@@ -52,8 +52,8 @@ class Clip:
         return False
 
     def on_error(self, message):
-        """After an error of the source, the frames that it gave are analysed. Its own thread sets these caps before the
-        error; frames may still be on their way to cudadiff."""
+        """After an error of the source, the frames that it gave are analysed. The source's own thread sets these caps
+        before the error; frames may still be on their way to cudadiff."""
         if (not is_of(message.src, "source") or (self.tracks and self.tracks.is_missing)
             or not self.pipeline.get_by_name("decoded").get_static_pad("sink").get_current_caps()):
             return False
@@ -97,7 +97,7 @@ class Recording:
             self.files.close()
 
     def check(self, has_frames):
-        """Raises a Failure without a frame: then the pipeline would wait for ever."""
+        """Raises a Failure if there is no frame, because the pipeline would wait forever."""
         if not has_frames and not self.files.bin:
             raise common.Failure(self.files.sentence())
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What the analysis of a clip found, in memory that does not grow with the length of the clip, except for
-its events."""
+"""The findings of the analysis of a clip. Only the memory for events grows with the length of the clip."""
 from dataclasses import dataclass, field
 
 import time_line
@@ -88,7 +87,7 @@ class Findings:
     clips: dict = field(default_factory=dict)
     cut: str = ""  # how many clips of events there are, and where
     seconds: float = 0  # that the analysis took
-    reached: float = 0  # the time until which frames came, those before and after the analysed part, too
+    reached: float = 0  # the time until which frames came, including those outside the analysed part
     at_end: bool = False  # whether the clip goes on after the analysed part
     was_moving: bool = False
 
@@ -110,20 +109,19 @@ class Findings:
         self.columns.add(frame)
 
     def lose(self, spans):
-        """Notes what could not be read. No motion lasts through it."""
+        """Notes the times that could not be read. No motion continues across them."""
         self.lost = spans
         self.split(spans)
 
     def split(self, spans):
-        """Ends motion before times without frames, and begins it anew behind them."""
+        """Ends motion before times without frames, and restarts it after them."""
         for span in spans:
             self.runs = [part for begin, end in self.runs for part in (
                 [[begin, min(end, span.begin)], [span.end, end]] if begin < span.begin and span.end <= end else
                 [[begin, end]])]
 
     def set_line(self, line, begin=0, over=None):
-        """Notes the holes and clock times of a time_line.TimeLine, from the time at which the analysed part begins to
-        that at which it is over."""
+        """Notes the holes and clock times of a time_line.TimeLine, from the begin to the end of the analysed part."""
         self.holes = [hole for hole in line.holes if hole.end > begin and (over is None or hole.begin < over)]
         self.split(self.holes)
         self.clocks, self.remark = line.clocks, line.sentence(self.holes)

@@ -10,8 +10,8 @@ SCALE = (f"videoconvertscale ! video/x-raw,width=(int)[2,{LARGEST},2],height=(in
          "pixel-aspect-ratio=1/1")
 
 # (element, its settings, what follows it, suffix of the file): the first one that is installed encodes. The GPU first,
-# then by processor time for vtest.avi: openh264enc takes a quarter of that of vp9enc, and vp8enc takes seven times as
-# much as vp9enc. A key frame every 60 frames keeps seeking quick.
+# then by processor time for vtest.avi: openh264enc takes a quarter of the time of vp9enc, and vp8enc takes seven times
+# the time of vp9enc. A key frame every 60 frames keeps seeking quick.
 ENCODERS = (
     ("nvh264enc", "gop-size=60", "h264parse ! mp4mux name=file", "mp4"),
     ("x264enc", "speed-preset=ultrafast key-int-max=60 pass=qual quantizer=23", "h264parse ! mp4mux name=file", "mp4"),
@@ -68,7 +68,7 @@ def end_quietly(element):
 
 
 class Camera:
-    """Makes small pictures of frames in a pipeline of its own, so that their size does not limit that of the source.
+    """Makes small pictures of frames in a separate pipeline, so that their size does not limit the size of the source.
     Use it in a `with` block, and from one thread at a time."""
 
     def __init__(self, largest, how="", made="video/x-raw,format=I420", after="jpegenc quality=80 !"):

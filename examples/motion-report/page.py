@@ -157,7 +157,7 @@ def pictures_of(objects, pictures, folder):
 
 
 def forget_pictures(objects, folder):
-    """Removes the pictures of an earlier run beside the page; those of these objects stay."""
+    """Removes the pictures of an earlier run beside the page, except the pictures of these objects."""
     kept, beside = {item["picture"] for item in objects if isinstance(item.get("picture"), str)}, folder / "pictures"
     with contextlib.suppress(OSError):  # there are none, or it has other files
         for name in os.listdir(beside):
@@ -188,7 +188,7 @@ def tiles(findings, objects):
 
 
 def version():
-    """Of the plugin, and of GStreamer."""
+    """The versions of the plugin and of GStreamer."""
     plugin = common.Gst.Registry.get().find_plugin("cudavision")
     gstreamer, _, own = plugin.get_version().rpartition("-cudavision-") if plugin else ("", "", "")
     return f"{own} with GStreamer {gstreamer}"
@@ -225,7 +225,7 @@ def heat_of(recorder):
 
 
 def data_of(findings, args, objects, video, data, chunks):
-    """What the script of the page needs. `chunks` is the index of the recording."""
+    """The data for the script of the page. `chunks` is the index of the recording."""
     zones, lines = (shapes_of(text, findings.size) for text in (args.zones, args.lines))
     clocks = [[time, clock.timestamp() * 1000, clock.utcoffset().total_seconds()] for time, clock in findings.clocks]
     return {"start": findings.start, "end": max(findings.end + findings.frame_time, findings.start + 1e-3),

@@ -25,8 +25,8 @@ class Video:
 
 
 def needs_encoding(facts):
-    """Whether the clip with these facts (None: no file) must be encoded for browsers. A turned one must unless they get
-    the file itself, because its new container would not say so."""
+    """Whether the clip with these facts (None: no file) must be encoded for browsers. A turned clip must be encoded
+    unless browsers get the file itself, because a new container would not record the turn."""
     return not facts or not facts.played or (facts.turned and not facts.as_it_is)
 
 

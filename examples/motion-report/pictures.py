@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Follows the objects of a cudadiff: where each one is over time, and how it looks when it is seen best."""
+"""Follows the objects of a cudadiff: the places of each object over time, and its best view."""
 import collections
 import tempfile
 import threading
@@ -21,7 +21,7 @@ import recording
 BETTER = 1.1  # a picture replaces another one if its score is this many times as high
 MARGIN = 0.3  # of the box of an object, around it in its picture
 LARGE = 480  # greatest width and height of the picture of an object
-WIDE = 960  # of that of a whole frame
+WIDE = 960  # of the picture of a whole frame
 GRID = 96  # cells across the wider side of a mask, at most
 
 
@@ -52,7 +52,7 @@ class Pictures:
 
 @dataclass
 class Best:
-    """The best view of an object so far: a copy of that part of the frame."""
+    """The best view of an object so far: a copy of its part of the frame."""
     score: float
     frame: tuple  # format, width, height, planes
     seen: int  # timestamp at which the object was seen last
@@ -75,9 +75,9 @@ def cut(buffer, caps, box):
 
 
 class Tracker:
-    """Watches a cudadiff with output=mask. Records the places of its objects and the masks; `pictures` are those of
-    the objects, untinted. `poster()` is a JPEG of the frame in which objects fill most; `size` is the width and height
-    of frames.
+    """Watches a cudadiff with output=mask. Records the places of its objects and the masks; `pictures` are the pictures
+    of the objects, untinted. `poster()` is a JPEG of the frame in which objects fill most; `size` is the width and
+    height of frames.
 
     On a GPU, frames are in its memory before and after the cudadiff. So `before` and `after` are pads further away,
     where frames are in system memory; timestamps tell which frame is which. All three pads belong to one thread."""
@@ -162,7 +162,7 @@ class Tracker:
         self.best[number] = Best(score, cut(*frame, (left, top, right - left, bottom - top)), pts)
 
     def develop(self, pts=None):
-        """Makes the JPEGs of objects that were not seen for a while; of all, without a time."""
+        """Makes the JPEGs of objects that were not seen for a while, or of all objects without a time."""
         for number in [number for number, best in self.best.items()
                        if pts is None or not 0 <= pts - best.seen < 5 * Gst.SECOND]:
             self.pictures.put(number, self.close.shoot_planes(*self.best.pop(number).frame))

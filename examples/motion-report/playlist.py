@@ -5,10 +5,11 @@
                                         ├→ queue … → videoconvert → videoscale → capsfilter → capssetter → …
     uridecodebin → (upright) → identity ┘
 
-A new segment event puts the frames of each file where its part of the time line is. All elements behind see a stream of
-which nothing changes: frames of another size or format are scaled and converted to those of the first file, and only
-their times tell the rate. So the background and objects live on. (splitmuxsrc wants files of one kind and looks into
-all of them first; with concat, as with a uridecodebin3 that goes on, a file that cannot be read ends all.)"""
+A new segment event puts the frames of each file where its part of the time line is. Downstream elements see a stream
+that never changes: frames of another size or format are scaled and converted to the size and format of the first file,
+and only their times tell the rate. So the background and objects persist. (splitmuxsrc wants files of one kind and
+looks into all of them first; with concat or a continuing uridecodebin3, a file that cannot be read ends the whole
+stream.)"""
 from dataclasses import dataclass, field
 
 import clip_facts
@@ -30,8 +31,9 @@ FITTED = "videoscale name=fitted add-borders=true ! capsfilter name=canvas ! cap
 
 @dataclass
 class Result:
-    """What came of the files: `faults` are pairs of the name of a file and a sentence, for files that could not be read
-    and for those that are not whole; `unread` is the number of the former; `lost` are losses.Span of the time line."""
+    """The results of playing the files: `faults` are pairs of the name of a file and a sentence, for files that could
+    not be read and for those that are not whole; `unread` is the number of the former; `lost` are losses.Span of the
+    time line."""
     faults: list = field(default_factory=list)
     unread: int = 0
     read: int = 0
@@ -55,7 +57,7 @@ class Playlist:
         self.keep_caps()
 
     def keep_caps(self):
-        """Lets the caps of the first file be those of all."""
+        """Applies the caps of the first file to all files."""
         canvas, steady = (self.pipeline.get_by_name(name) for name in ("canvas", "steady"))
         done = []
 
@@ -93,7 +95,7 @@ class Playlist:
         return self.result.read > 0
 
     def stop(self):
-        """No other file is opened, and what is analysed ends here."""
+        """Opens no other file, and ends the analysed part here."""
         self.stopped = True
         self.pad.send_event(Gst.Event.new_eos())
 
@@ -104,7 +106,7 @@ class Playlist:
         return bool(element)
 
     def fail(self, sentence):
-        """The file that plays now cannot be read, or not to its end. Returns what next() does."""
+        """Called if the current file cannot be read to its end. Returns the result of next()."""
         self.error = sentence
         return self.next()
 
@@ -180,7 +182,7 @@ class Playlist:
         pad.get_peer().send_event(Gst.Event.new_segment(made))
 
     def close(self):
-        """Removes the file that played, and notes what came of it."""
+        """Removes the file that played, and notes its result."""
         if not self.bin:
             return
         self.bin.set_state(Gst.State.NULL)
@@ -213,7 +215,7 @@ class Playlist:
         self.line.reach(end)
 
     def sentence(self):
-        """What people read about files that could not be read; empty if there is none."""
+        """The text for people about files that could not be read; empty if there are none."""
         names = [f"{name} ({uris.hide(fault)})" for name, fault in self.result.faults[:time_line.LISTED]]
         more = len(self.result.faults) - len(names)
         if not names:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What the page draws over the clip, as compact data that streams to disk: places of objects, the mask and histograms.
+"""The data that the page draws over the clip, in a compact form that streams to disk: places of objects, the mask and
+histograms.
 
 A recording is a row of chunks, one for each minute of the clip. The page inflates only the chunk that it shows, so ten
-hours take as much memory as a minute, here and there. A chunk is deflated (zlib), little-endian, without gaps; all
-times are milliseconds in the minute:
+hours take as much memory as a minute, in this program and in the browser. A chunk is deflated (zlib), little-endian,
+without gaps; all times are milliseconds in the minute:
   uint32  the numbers of places, masks and histograms; width and height of a mask
   places      ids uint32…; times uint16…; x, y, width and height uint16… (pixels of the clip), each as a row of its own
   masks       times uint16…
@@ -105,8 +106,8 @@ class Recorder:
 
     @property
     def keep(self):
-        """One of how many masks in which something moves the page gets, so that all chunks have about MOST bytes: 1, 2,
-        4 … 64. All else is kept."""
+        """The factor by which masks with motion are thinned for the page, so that all chunks have about MOST bytes: 1,
+        2, 4 … 64. All other data are kept."""
         keep = 1
         while self.size - self.masks + self.masks / keep > MOST and keep < 64:
             keep *= 2
@@ -131,7 +132,7 @@ class Recorder:
 
 
 def thinned(data, keep):
-    """A chunk with one of `keep` masks, and those in which nothing moves: they end the ones before."""
+    """A chunk with every `keep`-th mask, and all masks without motion, because these end the masks before them."""
     data = zlib.decompress(data)
     places, masks, bars, width, height = (int(number) for number in numpy.frombuffer(data, "<u4", 5))
     times = 20 + places * 14

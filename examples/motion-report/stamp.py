@@ -15,8 +15,8 @@ CLOCK, STREAM = "%Y-%m-%d %H:%M:%S", "%H:%M:%S"
 
 
 def epoch_of(clock, begin):
-    """What is shown at the beginning of a clip that begins at `begin` seconds, which is the time `clock` of the day or
-    None, and in which format."""
+    """The time to show at the beginning of a clip, and its format. The clip begins at `begin` seconds, at the clock
+    time `clock` or None."""
     when = clock or datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc) + datetime.timedelta(seconds=begin)
     zone = GLib.TimeZone.new_offset(round(when.utcoffset().total_seconds()))
     return (GLib.DateTime.new(zone, when.year, when.month, when.day, when.hour, when.minute,

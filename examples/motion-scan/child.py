@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Keeps an analyse.py that takes clip after clip. This is what a worker of Ray does; nothing here needs Ray or
+"""Keeps an analyse.py that takes clip after clip. A worker of Ray runs this code, but nothing here needs Ray or
 GStreamer."""
 import concurrent.futures
 import contextlib
@@ -103,8 +103,7 @@ class Worker:
             return self.process
 
     def analyse(self, request, alone=False):
-        """The result of a request (see Process), with `seconds`, the time that it took. `alone`: in a process
-        of its own."""
+        """The result of a request (see Process), with `seconds`, the time that it took. `alone`: in its own process."""
         began = time.monotonic()
         process = Process(self.environment) if alone else self.shared()
         try:

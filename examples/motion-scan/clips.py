@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Which clips there are, which of them this process has to analyse, and where their results are kept. Nothing here
-needs Ray.
+"""Finds the clips, selects those that this process has to analyse, and stores their results. Nothing here needs Ray.
 
 A result is a file FOLDER/results/KEY.json. It appears whole, as soon as its clip is finished, so a stop at any moment
 loses only the clips in progress. The key is made from the clip's path, size and time of modification and from the
@@ -88,8 +87,8 @@ def settings_of(texts):
 
 
 def clip_of(location, settings, chosen=None):
-    """`chosen`: what else of the command line decides about a result; nothing where all is at its
-    default, so that such results keep their keys."""
+    """`chosen`: the other options of the command line that affect a result; empty if all have their defaults, so that
+    such results keep their keys."""
     path = uris.path_of(location)
     if path is None:
         name, uri, version = uris.shown(location), uris.opened(location), None
@@ -137,13 +136,13 @@ def shard_of(text):
 
 
 def events_of(result, kind):
-    """The events of a result of which clips are cut: `motions`, or `visits` of objects."""
+    """The events of a result that are cut out as clips: `motions`, or `visits` of objects."""
     return (result.get("objects", []) if kind == "visits"
             else [event for event in result.get("events", ()) if event["event"] == "motion"])
 
 
 def event_of(row):
-    """What analyse.py cuts out for a motion or a visit: begin, end, and the number of an object."""
+    """The event of a motion or a visit that analyse.py cuts out: begin, end, and the number of an object."""
     return [row["entered"], row["left"], row["id"]] if "entered" in row else [row["begin"], row["end"], None]
 
 
@@ -196,9 +195,9 @@ class Results:
             yield file.name
 
     def cut_request(self, clip, options, repeat_failed=False):
-        """What analyse.py has to cut out for a clip with a result; None if there is nothing to do. `options`: of
-        (motions or visits), before and after (seconds). With repeat_failed, clips that could not be cut out before are
-        tried again."""
+        """The request that makes analyse.py cut out the events of a clip with a result; None if there is nothing to do.
+        `options`: of (motions or visits), before and after (seconds). With repeat_failed, clips that could not be cut
+        out before are tried again."""
         result = self.read(clip)
         if not options or not result:
             return None

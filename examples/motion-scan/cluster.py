@@ -41,7 +41,7 @@ def files_of(*entries):
     return sorted(found)
 
 
-CODE = files_of(HERE / "child.py", child.PROGRAM)  # what other machines need
+CODE = files_of(HERE / "child.py", child.PROGRAM)  # the files that other machines need
 
 
 def load_ray(local):
@@ -129,7 +129,7 @@ class Cluster:
                 self.ray.init(address=self.address,
                               runtime_env={"working_dir": self.folder, "env_vars": plugins}, **quiet)
             else:
-                cores = max(workers or 0, len(os.sched_getaffinity(0)))  # those that this process may use
+                cores = max(workers or 0, len(os.sched_getaffinity(0)))  # the cores that this process may use
                 self.ray.init(num_cpus=cores, include_dashboard=False, object_store_memory=STORE, _temp_dir=self.folder,
                               _node_ip_address="127.0.0.1", **quiet)
         except (ConnectionError, RuntimeError, ValueError) as error:
@@ -149,7 +149,7 @@ class Cluster:
 
     def open(self, threads):
         """Adds a worker, which waits for a core (and its share of a GPU) if there is none. One thread: neither decoders
-        nor elements share the work on a frame among cores, because each core has clips of its own."""
+        nor elements share the work on a frame among cores, because each core has its own clips."""
         environment = {"OPENCV_FOR_THREADS_NUM": "1"} if threads == 1 else {}
         actor = self.ray.remote(child.Worker).options(num_cpus=1, num_gpus=self.share,
                                                       max_concurrency=self.clips).remote(environment)
@@ -185,9 +185,9 @@ class Cluster:
 
     def results(self, jobs, retries, stopped):
         """Works on clips. Takes pairs of a clip and its request (see analyse.py), and yields (clip, result) as they
-        finish. After a crash of a process, each clip in it is tried again in a process of its own, after the clips that
-        wait: once, or up to `retries` times; after the loss of a worker, up to LOSSES times. The result says
-        `attempts`. Ends early once stopped() is true."""
+        finish. After a crash of a process, each clip in it is tried again in its own process, after the waiting clips:
+        once, or up to `retries` times; after the loss of a worker, up to LOSSES times. The result says `attempts`. Ends
+        early once stopped() is true."""
         self.waiting, running = collections.deque(Job(clip, request) for clip, request in jobs), {}
         waiting = self.waiting
         wanted = min(self.wanted, len(waiting))

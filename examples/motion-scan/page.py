@@ -55,7 +55,7 @@ $rows
 """)
 HEADS = ("clip", "status", "duration, s", "frames", "motion", "objects", "first motion, s", "brightness", "frames/s",
          "pictures", "remark")
-CUTS = "clips"  # a column of its own before the last one, if there are some
+CUTS = "clips"  # a separate column before the last one, if there are some
 REPORTS = "reports"  # the folder in which motion-report puts a folder for each clip
 
 
@@ -75,7 +75,7 @@ def picture(begin, file):
 
 
 def links(clip):
-    """A cell with links to what was cut out of a clip, for those who open it."""
+    """A cell with links to the clips of events; a click expands it."""
     files = "".join(f'<a href="{link(file)}">{begin:.1f} s</a>' for begin, file in clip["links"])
     more = f"<span>and {clip['cuts'] - len(clip['links'])} more</span>" if clip["cuts"] > len(clip["links"]) else ""
     cell = f'<details><summary>{clip["cuts"]}</summary>{files}{more}</details>' if files else ""
@@ -83,7 +83,7 @@ def links(clip):
 
 
 def remark(clip):
-    """What a person should know of a clip."""
+    """The remarks on a clip for people."""
     incomplete = f"incomplete: {clip['incomplete']}" if clip["status"] == "ok" and not clip["complete"] else None
     return "; ".join(filter(None, (incomplete, clip["error"], clip["track"], clip["cut_remark"])))
 
@@ -114,7 +114,7 @@ def reports(folder, rows):
 
 
 def write(path, rows, facts):
-    """Writes the page. Rows are those of clips.parquet, facts are sentences."""
+    """Writes the page. Rows are the rows of clips.parquet, facts are sentences."""
     found, with_cuts = reports(os.path.dirname(path), rows), any(clip["cuts"] for clip in rows)
     heads = [*HEADS[:-1], CUTS, HEADS[-1]] if with_cuts else HEADS
     title = f"{len(rows)} clip{'s' if len(rows) != 1 else ''}"

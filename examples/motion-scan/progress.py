@@ -16,7 +16,7 @@ def length_of(seconds):
 
 
 class Progress:
-    """Counts finished clips, for a `with` block. `total` are those of this run."""
+    """Counts finished clips, for a `with` block. `total` is the number of clips in this run."""
 
     def __init__(self, total):
         self.total, self.done, self.failed, self.told, self.video = total, 0, 0, 0, 0.0
@@ -46,7 +46,7 @@ class Progress:
             print(text, file=sys.stderr, flush=True)
 
     def amount(self):
-        """How much video, and how fast."""
+        """The amount of video and the speed, as a text."""
         speed = self.video / max(1e-3, self.seconds())
         return f"{self.video / 3600:.2f} h of video, {speed:.3g} times real time"
 

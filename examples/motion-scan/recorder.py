@@ -12,8 +12,8 @@ def times_of(structure, *names):
 
 
 class Recorder:
-    """Collects the messages of a pipeline. `best` keeps the frame that shows a motion best, see stills.Best. `least` is
-    the shortest motion or visit that counts, a part.Time or None."""
+    """Collects the messages of a pipeline. `best` keeps the best frame of a motion, see stills.Best. `least` is the
+    shortest motion or visit that counts, a part.Time or None."""
 
     def __init__(self, best, least=None):
         self.best, self.least, self.frame_time = best, least, FRAME_TIME
@@ -107,7 +107,7 @@ class Recorder:
         return rows
 
     def result(self, lost=()):
-        """What was found, as analyse.py describes it. `lost`: what could not be read, as losses.Span."""
+        """The findings, as analyse.py describes them. `lost`: the times that could not be read, as losses.Span."""
         for span in lost:
             self.add_event("lost", span.begin, span.end, frames=span.frames)
         for event in self.events:

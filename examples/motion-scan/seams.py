@@ -14,16 +14,16 @@ import time_line
 import uris
 
 EDGE = 1.0  # seconds at the end of a file in which a visit that goes on may not be seen
-LEARNING = 3.0  # seconds at its beginning: the background is not known yet, and has who is there in it
+LEARNING = 3.0  # seconds at its beginning: the background is not known yet, and contains the objects present
 FRAMES = 3  # as many frames, if they last longer
-NEAR = 0.5  # lengths of a box by which two boxes may be apart that belong to one object, and as much for each second
+NEAR = 0.5  # the greatest distance of two boxes of one object, in lengths of a box, plus as much for each second
 KINDS = "events", "objects"
 BOX = "x", "y", "width", "height"
 
 
 @dataclass
 class Facts:
-    """What time_line.py needs to know of a file."""
+    """The facts of a file that time_line.py needs."""
     length: float
     began: Optional[object]
     codec: str
@@ -39,8 +39,8 @@ class File(time_line.Segment):
 
 @dataclass
 class Seams:
-    """What to change in the rows of results. `changes` are new values of a row, by (clip, kind, number of the row);
-    `gone` are rows that belong to an earlier one, in the same way. A clip is known by its key."""
+    """The changes to make in the rows of results. `changes` are new values of a row, by (clip, kind, number of the
+    row); `gone` are rows that belong to an earlier one, in the same way. A clip is known by its key."""
     changes: dict = field(default_factory=dict)
     gone: set = field(default_factory=set)
 
@@ -57,7 +57,7 @@ class Seams:
 class Chain:
     """Rows of files that follow each other, which are one. `row` is the last one, `unit` the height of its pictures,
     `begin` where its file begins, `place` where that of the first one does, both in seconds of the recording. `values`
-    are those of the first row that change. `key` is that of Seams.changes."""
+    are the changed values of the first row. `key` is the key in Seams.changes."""
     key: tuple
     row: dict
     unit: int
@@ -92,7 +92,7 @@ def apart(kind, before, after, passed):
 
 
 class Edges:
-    """Of a result: the rows that may go on at the seams. The rest of it is not kept."""
+    """The rows of a result that may continue across the seams. The rest of the result is not kept."""
 
     def __init__(self, clip, result):
         self.clip, self.length = clip, result.get("duration") or 0.0
@@ -126,8 +126,8 @@ def segment_of(clip, result):
 
 
 def began_of(clip, result):
-    """The clock time of the beginning of a clip as ISO 8601: that in its name, otherwise that in its container; None
-    without both."""
+    """The clock time of the beginning of a clip as ISO 8601: the time in its name, otherwise the time in its container;
+    None without both."""
     path = uris.path_of(clip.uri)
     named = clock_names.named(path) if path is not None else None
     return clock_names.zoned(named.clock).isoformat() if named else (result or {}).get("began")
@@ -159,8 +159,8 @@ def join(run, seams):
 
 
 def matched(kind, chains, edges, place):
-    """The rows of a file that go on with chains, by the key of the chain. Each chain gets that which fits best; then
-    other ones that fit belong to it, too, because a background that begins anew splits objects."""
+    """The rows of a file that go on with chains, by the key of the chain. Each chain gets the row that fits best. Other
+    rows that fit then also belong to the chain, because a restarted background splits objects."""
     pairs = []
     for i, row in edges.rows[kind].items():
         begin, _ = times_of(kind, row)

@@ -39,10 +39,11 @@ COLUMNS = {
                 "height": "int32", "cut": "string", "entered_clock": "string", "until_clip": "string"},
 }
 LARGEST = {"int32": 2**31 - 1, "int64": 2**63 - 1, "float64": 2**63 - 1}  # of whole numbers
-# What the page and the sums cannot do without.
+# The columns that the page and the sums require.
 NEEDED = {"seconds": ("second", "frames", "motion_frames"), "events": ("event", "begin", "end", "duration"),
           "objects": ("id", "entered", "left")}
-# What a result has of a file that was cut out, a row of clips_of_events.py, and of all of them. Each has all of these.
+# The fields of a result about one file that was cut out (a row of clips_of_events.py), and about all of them. All are
+# required.
 CUT = {"file": "string", "begin_s": "float64", "end_s": "float64", "event_begin_s": "float64", "event_end_s": "float64",
        "begin_clock": "string"}  # and object
 CUTS = {"of": "string", "before": "float64", "after": "float64", "folder": "string", "remark": "string"}  # and error
@@ -145,7 +146,7 @@ def cuts_of(result):
 
 
 def file_of(result, row):
-    """The path of what was cut out, from the folder of the tables."""
+    """The path of the file that was cut out, relative to the folder of the tables."""
     return f"clips/{result['cut']['folder']}/{row['file']}"
 
 
@@ -173,8 +174,9 @@ def with_files(result, rows):
 
 
 def row_of(clip, result, objects):
-    """The row of a clip in `clips`, in which so many visits began, and for the page the `pictures` of its longest
-    motions: (begin, file), and `links` to what was cut out: (begin, file). Without a result its status is `missing`."""
+    """The row of a clip in `clips`, in which this number of visits began, and for the page the `pictures` of its
+    longest motions: (begin, file), and `links` to what was cut out: (begin, file). Without a result its status is
+    `missing`."""
     result = result or {"status": "missing"}
     lit = [row for row in result.get("profile", ()) if row.get("brightness") is not None]
     frames = sum(row["frames"] for row in lit)

@@ -45,7 +45,7 @@ bool fails_in_cuda(const GstStructure* structure) {
          gst_structure_get_int(structure, "height", &height) && compat::cuda_fails_size(*format, width, height);
 }
 
-/// Whether features contain this one by name, not because they are ANY.
+/// Whether `features` names this feature. ANY does not count.
 bool names_feature(const GstCapsFeatures* features, const char* name) {
   return !gst_caps_features_is_any(features) && gst_caps_features_contains(features, name);
 }
@@ -61,9 +61,9 @@ bool is_video(const GstStructure* structure) { return gst_structure_has_name(str
 
 enum Media { DATA = 1, VIDEO = 2 };
 
-/// Adds the structures of `caps` whose memory an element may use to `result` (taken), except those that are there
-/// already. `feature` (nullptr: system memory) replaces their features. (gst_caps_simplify() would also unite
-/// structures, but it makes nested lists of framerates, and GStreamer warns about these.)
+/// Adds to `result` (taken) the structures of `caps` whose memory an element may use, except duplicates. `feature`
+/// (nullptr: system memory) replaces their features. (gst_caps_simplify() would also unite structures, but it makes
+/// nested lists of framerates, and GStreamer warns about these.)
 GstCaps* merge_with_feature(GstCaps* result, GstCaps* caps, bool with_cuda, const char* feature, int media) {
   for (guint i = 0; i < gst_caps_get_size(caps); ++i) {
     const GstStructure* structure = gst_caps_get_structure(caps, i);
@@ -231,7 +231,7 @@ bool is_ours(GstPad* pad) {
 }
 
 /// Set while this thread asks which memory other branches accept.
-/// Otherwise elements of this plugin in these branches would ask the same again.
+/// Otherwise elements of this plugin in these branches would repeat the question.
 thread_local bool asks_branches = false;
 
 /// Whether all branches of an element accept some of these caps.
@@ -242,10 +242,11 @@ bool branches_take(GstPad* sink, const HeldCaps& caps) {
   return !gst_caps_is_empty(taken.get());
 }
 
-/// Whether frames of `cuda` (taken), in CUDA memory, can come to a sink pad without a conflict between branches. It
-/// goes upstream, and asks at each element with several branches whether all of them accept such frames. If in doubt,
-/// it returns false: elements with several inputs may mix memories, and branches above an element that makes CUDA
-/// memory are asked, too. (A query does not tell where CUDA memory begins, because it ends at pads with fixed caps.)
+/// Whether frames of `cuda` (taken), in CUDA memory, can come to a sink pad without a conflict between branches. The
+/// search goes upstream. At each element with several branches it asks whether all of them accept such frames. If in
+/// doubt, it returns false: elements with several inputs may mix memories, and the search also asks branches above an
+/// element that makes CUDA memory. (A query does not tell where CUDA memory begins, because it ends at pads with fixed
+/// caps.)
 bool way_takes_cuda(GstPad* sink, HeldCaps cuda) {
   for (guint i = 0; i < gst_caps_get_size(cuda.get()); ++i)
     gst_structure_remove_field(gst_caps_get_structure(cuda.get(), i),

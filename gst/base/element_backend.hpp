@@ -28,14 +28,15 @@ class ObjectLock {
   GstObject* object_;
 };
 
-/// So many frames in a row that do not fit their caps end a stream with an error. Fewer are dropped with a warning.
+/// The number of consecutive frames that do not fit their caps after which a stream ends with an error. Fewer such
+/// frames are dropped with a warning.
 inline constexpr guint most_misfits = 30;
-/// The error about them. `why`: the last one does not fit.
+/// The error about these frames. `why`: the reason why the last one does not fit.
 Status too_many_misfits(guint count, const std::string& why);
 
 /// Posts an error message.
 void post_error(GstElement* element, const Status& status);
-/// Posts a warning about settings, unless it is `posted`, the one before. An empty one is none.
+/// Posts a warning about settings, unless it is empty or equals `posted`, the previous warning.
 void post_advice(GstElement* element, std::string advice, std::string& posted);
 /// The text of a status as valid UTF-8. A status may quote a property that is not valid UTF-8.
 std::string message_text(const Status& status);
@@ -80,8 +81,8 @@ class ElementBackend {
   /// NULL, if frames are copied across the bus there although both sides could use CUDA memory.
   void note_copies(GstPad* pad, GstCaps* caps);
 
-  /// Waits until the GPU has done the work that the element handed over. Errors: resource, if some of it failed; once
-  /// for a failure. For the streaming thread.
+  /// Waits until the GPU has done the work that the element handed over. Errors: resource, if some of it failed; each
+  /// failure is reported once. For the streaming thread.
   Status finish_work();
   /// Adds to the answer to an allocation query that this element takes buffers before their writer has finished.
   void offer_handover(GstQuery* query) const;
@@ -102,7 +103,7 @@ class ElementBackend {
     int device_id = -1;
     guint async_depth = 0;
   };
-  /// The table with specs of its own, to be installed in a class: a spec belongs to one class.
+  /// The table with its own specs, to be installed in a class: a spec belongs to one class.
   static std::vector<Property<Settings>> new_properties();
   static const std::vector<Property<Settings>>& properties();
   /// Called after a property was set. Refuses a value out of range, and warns about a change that takes effect only

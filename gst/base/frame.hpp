@@ -49,8 +49,8 @@ inline void copy_rows(const Plane& from, const Plane& to, std::size_t row_bytes,
 /// begins at the crop and chroma at the group, as in GStreamer's videocrop.
 ///
 /// The rows of image() never overlap, and their pitch is positive. Planes with another layout (rows that share memory,
-/// rows from the bottom up, packed pixels from inside a group on) are copied if they are in system memory:
-/// before reading, or after writing. In device memory such rows are refused; for packed 4:2:2 see shifted().
+/// bottom-up rows, packed pixels that begin inside a group) are copied if they are in system memory: before reading, or
+/// after writing. In device memory such rows are refused; for packed 4:2:2 see shifted().
 class MappedFrame {
  public:
   /// `flags`: GST_MAP_READ or GST_MAP_WRITE, with Gpu::map_flag() for a device pointer. Check status() before use.

@@ -6,7 +6,7 @@
 
 namespace cudavision {
 
-/// An object that a thread of the plugin polls once in a millisecond: GPU work may end after the streaming thread has
+/// An object that a thread of the plugin polls once every millisecond: GPU work may end after the streaming thread has
 /// continued. There is one such thread for each purpose. It exists while there are objects for it,
 /// and sleeps while none is busy.
 class Polled {

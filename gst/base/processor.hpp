@@ -62,8 +62,8 @@ class Processor {
   virtual bool adds_metas() const { return false; }
   /// Whether finished() needs results of the GPU. If not, it is called as soon as the work is submitted.
   virtual bool reads_results() const { return true; }
-  /// The number of frames whose results are kept. If it is more than 1, finished() is called at most so many submit()
-  /// later, and frames that get no metas are pushed before.
+  /// The number of frames whose results are kept. If it is more than 1, finished() is called at most this number of
+  /// submit() calls later, and frames that get no metas are pushed before.
   virtual int results_kept() const { return 1; }
 
   /// (transfer full) If data other than video is sent: the buffer for the next frame,

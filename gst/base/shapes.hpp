@@ -33,13 +33,13 @@ struct Shape {
   std::vector<double> numbers;  ///< x, y, x, y …
 };
 
-/// Reads the shapes in the text of a property; an empty text has none. Errors: settings, with one sentence; only what
-/// does not depend on the frame is checked: the syntax, names, too few corners, polygons that cross themselves.
+/// Reads the shapes in the text of a property; an empty text has none. Errors: settings, with one sentence; only checks
+/// that do not depend on the frame are made: the syntax, names, too few corners, self-intersecting polygons.
 Result<std::vector<Shape>> parse_shapes(const char* property, ShapeKind kind, const std::string& text);
 
 /// Decides which shapes have an effect in frames whose size may change. A shape in pixels that fitted an earlier frame
-/// and does not fit this one is left out: it has no effect until it fits again. A polygon or a line fits the frame in
-/// which it lies, a rectangle the frame of which it covers a part.
+/// and does not fit this one is left out: it has no effect until it fits again. A polygon or a line fits a frame if it
+/// lies in the frame. A rectangle fits a frame if it covers a part of it.
 class ShapeFitting {
  public:
   /// `fitted`: the shapes in pixels that fitted a frame so far; accept() adds to them.
@@ -49,7 +49,7 @@ class ShapeFitting {
   /// The shapes that have an effect. Errors: settings, if one does not fit and did not fit earlier (a rectangle is
   /// accepted anywhere).
   Result<std::vector<Shape>> accept(const char* property, const std::vector<Shape>& shapes);
-  /// A sentence about the shapes that were left out, and what follows from that; empty if there are none.
+  /// A sentence about the shapes that were left out and the consequence; empty if there are none.
   std::string left_out(const char* consequence = "it has no effect until it fits") const;
 
  private:
@@ -66,7 +66,7 @@ Result<Polygon> points_in(const char* property, const Shape& shape, int frame_wi
 Rect rect_in(const Shape& shape, int frame_width, int frame_height);
 
 /// The pixels of the frame that areas cover, as rectangles, which may overlap; rectangles are clipped to the frame.
-/// Errors: as points_in().
+/// Errors: the same as points_in().
 Result<std::vector<Rect>> pixels_in(const char* property, const std::vector<Shape>& areas, int frame_width,
                                     int frame_height);
 

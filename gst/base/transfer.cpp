@@ -48,7 +48,7 @@ Result<const Image*> Transfer::fetch(const FrameBuffer& from, Staging& staging) 
   auto picture = staging.next(*gpu_, from.image().geometry);
   if (!picture.ok()) return picture;
   if (from.on_device_ || from.on_peer_)
-    gpu_->acquire_staging();  // carried-over frames are downloaded from there
+    gpu_->acquire_staging();  // frames that are carried over are downloaded from there
   else
     uploaded_.push_back(&from);
   const Status copied = from.on_peer_     ? gpu_->copy_from_peer(from.buffer_, from.image(), *picture.value())

@@ -11,8 +11,8 @@
 
 namespace cudavision {
 
-/// Pictures in device memory for those frames of one pad that are in system memory. There are two, used in turn, so
-/// that one is copied while kernels use the other.
+/// Pictures in device memory for the frames of one pad that are in system memory. There are two, used in turn, so that
+/// one is copied while kernels use the other.
 class Staging {
  public:
   /// The picture for the next frame, which is allocated if there is none of this geometry. Errors: resource.

@@ -235,8 +235,8 @@ PictureSize BlendElement::natural_size(const Settings& settings, const Inputs& i
   return {std::min(size.width, max_frame_side), std::min(size.height, max_frame_side)};
 }
 
-/// A sentence about pads that have no cell in the grid; empty if all have. A gap that leaves no room for any cell, as a
-/// controller may reach it, is none.
+/// A sentence about pads that have no cell in the grid; empty if every pad has one. It is also empty if the gap leaves
+/// no room for any cell, because a controller may drive the gap to that value.
 std::string without_cell(const std::vector<Rect>& cells, const Settings& settings) {
   const auto shown = std::count_if(cells.begin(), cells.end(), [](const Rect& cell) { return !cell.empty(); });
   if (shown == 0 || std::size_t(shown) == cells.size()) return {};

@@ -109,7 +109,7 @@ struct Convolve {
     return convolve::Preset(settings.preset) == convolve::Preset::custom && settings.weights.values.empty();
   }
 
-  /// A sentence about a setting that has no effect on the kernel in use; empty if all have.
+  /// A sentence about a setting that has no effect on the kernel in use; empty if every setting has one.
   static std::string without_effect(const Settings& settings) {
     const bool none = has_no_weights(settings);
     if (convolve::Preset(settings.preset) == convolve::Preset::custom && !none) return {};

@@ -391,7 +391,7 @@ struct DiffElement {
     values.min_area = 3;
     values.min_motion_frames = preset == Preset::outdoor || road ? 2 : 1;
     values.gap = indoor ? 2 : road ? 1 : values.gap;
-    // Vehicles on every second frame of a pixel are no noise.
+    // A pixel that vehicles cover in every second frame is no noise.
     values.noise_limit = road ? 17 : values.noise_limit;
     values.shadow_threshold = indoor ? 0.7 : values.shadow_threshold;  // lamps and walls light the shadows of a room
     return values;
@@ -408,8 +408,8 @@ struct DiffElement {
     return std::clamp((width + 24 * scale) / (48 * scale) * scale, diff::min_cell, diff::max_cell);
   }
 
-  /// What is measured of cells: objects are told apart by what they look like; regions have tight boxes where anybody
-  /// sees them; and with an adaptive background, light is no region.
+  /// What to measure in cells. Tracking needs all looks, to tell objects apart. Regions need extents for tight boxes if
+  /// something shows their boxes. An adaptive background needs extents so that light is no region.
   static diff::Looks looks_for(const Settings& settings) {
     if (settings.track) return diff::Looks::all;
     const bool automatic = settings.reference == int(diff::Reference::background) && settings.threshold == 0;

@@ -37,7 +37,7 @@ struct FrameSums {
 /// (transfer full) The message about a frame.
 GstStructure* motion_message(const Finding& finding, const char* event);
 /// The time between two frames, the first one first: the difference of their stamps, which are stream times, forwards
-/// or backwards. Where timestamps stepped, and that is more than what was played between them, it is what was played.
+/// or backwards. If the timestamps jump by more than the time played between the frames, the result is the time played.
 double seconds_between(const track::Moment& from, const track::Moment& to);
 /// The names of these places.
 std::vector<std::string> names_of(const std::vector<int>& places, const std::vector<std::string>& names);

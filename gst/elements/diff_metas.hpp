@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The metas that cudadiff attaches, in pixels of the uncropped frame: regions of interest and, from GStreamer 1.24 on,
-// the same as GstAnalyticsRelationMeta.
+// the same data as GstAnalyticsRelationMeta.
 #pragma once
 
 #include <gst/gst.h>
@@ -14,7 +14,7 @@ namespace cudavision {
 
 /// Attaches each region.
 void attach_regions(GstBuffer* buffer, const std::vector<diff::MotionRegion>& regions);
-/// Attaches each object. `zones` are the names of zones, `moment` is that of the frame.
+/// Attaches each object. `zones` are the names of zones, `moment` is the moment of the frame.
 void attach_objects(GstBuffer* buffer, const std::vector<track::TrackedObject>& objects,
                     const std::vector<std::string>& zones, const track::Moment& moment);
 

@@ -44,7 +44,7 @@ void Objects::finish() {
   collect();
 }
 
-/// Takes over what the tracker knows, with the names of today.
+/// Takes over the state of the tracker, with the current names.
 void Objects::collect() {
   if (!on()) return;
   counts_->last_id = tracker_->last_id();

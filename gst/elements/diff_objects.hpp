@@ -14,14 +14,15 @@ namespace cudavision {
 
 class Objects {
  public:
-  /// `counts` goes on from run of frames to run of frames.
+  /// `counts` continues across runs of frames.
   Objects(const MotionSettings& settings, NamedPlaces places, std::shared_ptr<RunCounts> counts);
-  /// Takes over the objects of the same video, which other settings follow, and the messages that were not taken.
+  /// Takes over the objects that `previous` followed in the same video with other settings, and its messages that were
+  /// not taken.
   void continue_from(Objects& previous);
 
   /// Whether objects are followed. If not, there are none, and no messages.
   bool on() const { return tracker_.has_value(); }
-  /// Goes on to the next frame. The stamp of its moment is its stream time.
+  /// Advances to the next frame. The stamp of the frame's moment is its stream time.
   void advance(const diff::MotionRegions& regions, const diff::Cells& cells, const track::Moment& moment);
   /// No frame came until `now`, see track::Tracker::passed().
   void passed(GstClockTime now);

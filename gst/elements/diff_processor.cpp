@@ -14,20 +14,20 @@
 namespace cudavision {
 namespace {
 
-/// Running time and stream time that go on where frames have no times, and do not run backwards.
+/// Running time and stream time. They advance even if frames have no times, and do not run backwards.
 struct Clock {
   GstClockTime now = 0, played = 0;
   GstClockTime last = GST_CLOCK_TIME_NONE;         ///< running time of the last frame
   GstClockTime last_stream = GST_CLOCK_TIME_NONE;  ///< stream time of it
   int direction = 0;                               ///< of the last step of the stream time, 1 or -1; 0: not known
 
-  /// Goes on to the next frame. Returns the running time since the last one: `step` where it is not known.
+  /// Advances to the next frame. Returns the running time since the last frame, or `step` if it is unknown.
   GstClockTime advance(const FrameTimes& times, GstClockTime step) {
     const GstClockTime time = times.running_time, stream = times.stream_time;
     const bool goes_on = GST_CLOCK_TIME_IS_VALID(time) && GST_CLOCK_TIME_IS_VALID(last) && time >= last;
     if (goes_on) step = time - last;
     GstClockTime stream_step = step;
-    // A step that is not in the direction of the one before is a jump, as where a clip is looped.
+    // A step in the opposite direction of the previous step is a jump, for example where a clip is looped.
     if (goes_on && GST_CLOCK_TIME_IS_VALID(stream) && GST_CLOCK_TIME_IS_VALID(last_stream)) {
       const int way = stream > last_stream ? 1 : stream < last_stream ? -1 : direction;
       if (direction == 0 || way == direction) stream_step = MAX(stream, last_stream) - MIN(stream, last_stream);
@@ -52,7 +52,7 @@ class Pace {
   /// `interval`: the time between frames that the caps declare; none: they do not say.
   explicit Pace(GstClockTime interval = GST_CLOCK_TIME_NONE) : declared_(interval) {}
 
-  /// Takes over what was seen of the stream.
+  /// Takes over what another instance knows about the stream.
   void continue_from(const Pace& previous) {
     const GstClockTime declared = declared_;
     *this = previous;
@@ -62,7 +62,7 @@ class Pace {
   /// Another stream begins, or another part of it.
   void forget() { *this = Pace(declared_); }
 
-  /// Goes on to a frame. Returns whether the time since the last one is more than `seconds`, and more than three usual
+  /// Advances to a frame. Returns whether the time since the last one is more than `seconds`, and more than three usual
   /// times: otherwise the pictures of a time-lapse would never be compared. 0 seconds: never.
   bool was_away(GstClockTime time, double seconds) {
     const GstClockTime last = std::exchange(last_, time);
@@ -73,7 +73,7 @@ class Pace {
   }
 
  private:
-  /// The median of the last steps; before the first one, what the caps declare, or else this step.
+  /// The median of the last steps. Before the first step it is the interval that the caps declare, or else this step.
   GstClockTime usual_or(GstClockTime step) const {
     if (seen_ == 0) return GST_CLOCK_TIME_IS_VALID(declared_) ? declared_ : step;
     auto sorted = steps_;
@@ -90,11 +90,11 @@ class Pace {
 /// Finds which frames have a message, because they are the last ones of an interval.
 /// Intervals begin at multiples of their length.
 struct Intervals {
-  /// The number of the interval in which the last message that was due left off; none: no message yet.
+  /// The number of the interval in which the last due message ended; none: no message yet.
   std::optional<guint64> told;
 
-  /// Whether a message is due with a frame: the first one, and each after which another interval begins.
-  /// `end`: when the frame ends.
+  /// Whether a message is due with a frame: with the first frame, and with each frame after which another interval
+  /// begins. `end`: when the frame ends.
   bool due(GstClockTime end, GstClockTime length) {
     const guint64 number = length > 0 ? end / length : 0;
     return std::exchange(told, number) != number || length == 0;
@@ -116,7 +116,7 @@ struct Motion {
     return on && still > 0 && still + missing >= settings.gap * GST_SECOND;
   }
 
-  /// Goes on to the next frame, `step` after the last one. Returns the event of the message.
+  /// Advances to the next frame, `step` after the last one. Returns the event of the message.
   const char* advance(bool moves, GstClockTime step, GstClockTime stream_time, const MotionSettings& settings) {
     if (moves && !on && frames == 0) began = stream_time;
     if (moves) last = stream_time;
@@ -132,10 +132,10 @@ struct Motion {
   }
 };
 
-/// Finds which frames have a message about the light or the camera. Times as in track::Moment::now.
+/// Finds which frames have a message about the light or the camera. Times are those of track::Moment::now.
 class CameraEvents {
  public:
-  /// Goes on to the next frame. Returns the event of its message; null: none.
+  /// Advances to the next frame. Returns the event of its message; null: none.
   const char* advance(const Finding& finding, GstClockTime now) {
     using diff::Cause;
     const bool was_moving = std::exchange(moving_, finding.cause == Cause::moved);
@@ -155,7 +155,8 @@ class CameraEvents {
   }
 
  private:
-  /// Light that changes once more within so long is the same change, as of a camera that turns to infrared.
+  /// A change of light within this time after another one belongs to the same change, for example when a camera
+  /// switches to infrared.
   static constexpr GstClockTime settled = 2 * GST_SECOND;
   bool moving_ = false;
   int x_ = 0, y_ = 0;
@@ -230,7 +231,7 @@ class DiffProcessor : public Processor {
     post_objects(report.element);
   }
 
-  /// What is due is posted at once, as the next frame would post it. The clock goes on with that frame.
+  /// Posts due messages at once, as the next frame would. The clock advances with that frame.
   void passed(GstClockTime running_time, GstElement* element) override {
     if (!GST_CLOCK_TIME_IS_VALID(clock_.last) || running_time <= clock_.last) return;
     const GstClockTime step = running_time - clock_.last;
@@ -239,7 +240,7 @@ class DiffProcessor : public Processor {
     post_objects(element);
   }
 
-  /// Where frames are missing, the scene is the same: only their time passes.
+  /// If frames are missing, the scene stays the same: only time passes.
   void interrupted(Interruption why, GstElement* element) override {
     if (why == Interruption::discont) return;
     diff_->reset();
@@ -249,7 +250,7 @@ class DiffProcessor : public Processor {
   }
 
  private:
-  /// What is known of a frame from its submit() to its finished().
+  /// The data of a frame between its submit() and its finished().
   struct Submitted {
     std::uint64_t ticket = 0;
     bool begins_anew = false;  ///< the stream was away too long: nothing before the frame counts
@@ -264,7 +265,7 @@ class DiffProcessor : public Processor {
   }
 
   /// All objects leave and motion ends, with the results of the last frame.
-  /// What no message has summed up yet is posted.
+  /// Frames that no message has summed up yet get a message.
   void end_run(GstElement* element) {
     clock_.interrupt();
     objects_.finish();
@@ -362,8 +363,8 @@ class DiffProcessor : public Processor {
   Finding found_;                        ///< the result for the last frame that was reported
   Finding before_;                       ///< for the frame before it
   Submitted frames_[results_in_flight];  ///< the last ones, by their numbers
-  /// What may be learned, by the number of the frame that decided it. Its results are known when the frame that takes
-  /// its place is submitted, whatever async-depth is, so that the same frames always give the same results.
+  /// What may be learned, by the number of the frame that decided it. The results of this frame are known when the
+  /// frame that replaces it is submitted, for every async-depth. So the same frames always give the same results.
   std::vector<diff::Learning> learning_[results_in_flight];
   std::uint64_t first_ = 0;  ///< the number of the first frame of the run; 0: none yet
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What cudadiff does with each frame.
+// The processing of each frame in cudadiff.
 #pragma once
 
 #include <gst/video/video.h>
@@ -19,13 +19,13 @@ struct MotionReadings {
 /// Sets them. Defined with the properties, in diff.cpp.
 void publish_readings(GstElement* element, const MotionReadings& readings);
 
-/// What a processor needs besides the plan of its kernels.
+/// The data that a processor needs in addition to the plan of its kernels.
 struct DiffContext {
   MotionSettings settings;
   NamedPlaces places;
   const GstVideoInfo& video;
   std::shared_ptr<RunCounts> counts;
-  Processor* previous;  ///< to go on from: a processor that diff_processor() made for the same video; or nullptr
+  Processor* previous;  ///< whose state continues: from diff_processor(), for the same video; or nullptr
 };
 
 /// Compares frames with `diff`, and reports what moves.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What the parts of cudadiff share.
+// Types that the parts of cudadiff share.
 #pragma once
 
 #include <gst/gst.h>
@@ -14,7 +14,7 @@
 
 namespace cudavision {
 
-/// What the processor reads of the settings of cudadiff.
+/// The settings of cudadiff that the processor reads.
 struct MotionSettings {
   int output = int(diff::Params().output);  ///< a diff::Output
   guint min_area = 1, max_area = G_MAXINT, region_distance = 1, max_regions = 256, min_motion_frames = 1,
@@ -36,7 +36,7 @@ struct NamedPlaces {
   std::vector<std::string> zones, lines;
 };
 
-/// What is counted from the start of the element to its stop, through changes of caps.
+/// Counts from the start of the element to its stop. They continue across changes of caps.
 struct RunCounts {
   struct Crossings {
     guint left = 0, right = 0;

@@ -21,7 +21,7 @@ struct Gaussian {
   static constexpr const char* description = "Blurs video with a Gaussian kernel, on the GPU or the processor";
 
   static constexpr guint default_size = 5;
-  /// A blur that holds less than this share of its Gaussian is not the one that sigma asks for.
+  /// If a kernel holds less than this share of its Gaussian, the blur is weaker than sigma asks for.
   static constexpr double enough = 0.95;
 
   struct Settings : EdgeSettings {
@@ -78,14 +78,14 @@ struct Gaussian {
   }
 
  private:
-  /// For sigma's properties: kernel-size becomes 0 where sigma is set, unless kernel-size was set itself.
+  /// For sigma's properties: setting sigma changes kernel-size to 0, unless kernel-size was set explicitly.
   static Settings with_size(const Settings& settings) {
     Settings values = settings;
     values.kernel_size = settings.sigma > 0 || settings.sigma_x > 0 || settings.sigma_y > 0 ? 0 : default_size;
     return values;
   }
 
-  /// The number of taps in a direction, where `own` is the size that was set for it; 0: follows sigma.
+  /// The number of taps in a direction. `own` is the size that was set for this direction; 0: it follows sigma.
   static int taps_of(const Settings& settings, guint own, double sigma) {
     if (own == 0 && !settings.size_is_set) return sigma > 0 ? 0 : default_size;
     const guint taps = own > 0 ? own : settings.kernel_size;

@@ -120,7 +120,7 @@ class HistogramProcessor final : public Processor {
       if (intervals_.ends(report.times)) sum_.post(report.element);
     }
     if (settings_.watch) watch_.update(*luma, video_, settings_.watch_time, report.times, report.element);
-    // If it was on with earlier settings.
+    // The watch may have been on with earlier settings.
     else
       watch_.end(report.element);
   }
@@ -134,7 +134,7 @@ class HistogramProcessor final : public Processor {
     sum_.post(element);
     intervals_.restart();
     if (sharpness_) sharpness_->reset();
-    // Lost frames change nothing about the camera: conditions go on, and what is usual is still known.
+    // Lost frames change nothing about the camera: conditions continue, and the usual values are still known.
     if (why != Interruption::discont) watch_.end(element);
   }
 
@@ -143,7 +143,7 @@ class HistogramProcessor final : public Processor {
       : params_(params), settings_(settings), video_(video), intervals_(settings.interval) {}
 
   /// Makes the plan that measures sharpness if the settings ask for it,
-  /// or takes over that of a processor with the same luma.
+  /// or takes over the plan of a processor with the same luma.
   Status measure(const HistogramProcessor* previous, Backend backend) {
     if (!settings_.measures()) return {};
     if (previous && previous->sharpness_ && previous->settings_.watch == settings_.watch) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What cudahistogram tells: the figures of channels, sums over intervals of time, messages.
+// The output of cudahistogram: the figures of channels, sums over intervals of time, messages.
 #pragma once
 
 #include <algorithm>
@@ -41,7 +41,7 @@ class HistogramSum {
   std::optional<histogram::LumaSums> luma_;
 };
 
-/// Divides time into intervals that follow each other from the first frame on. The frames of an interval are added up.
+/// Divides time into consecutive intervals from the first frame on. The frames of an interval are added up.
 class Intervals {
  public:
   explicit Intervals(GstClockTime length) : length_(length) {}
@@ -65,7 +65,7 @@ class Intervals {
     if (length_ == 0) return true;
     const GstClockTime now = time(frame), before = std::exchange(last_, now);
     if (!GST_CLOCK_TIME_IS_VALID(now) || !GST_CLOCK_TIME_IS_VALID(frame.duration)) return false;
-    // In fast playback frames follow each other sooner than their durations tell.
+    // In fast playback the time between frames is shorter than their durations.
     const GstClockTime step = before < now ? std::min(now - before, frame.duration) : frame.duration;
     return now + step - begin_ >= length_;
   }
@@ -86,13 +86,13 @@ class Intervals {
   GstClockTime begin_ = GST_CLOCK_TIME_NONE, last_ = GST_CLOCK_TIME_NONE;  // of the interval; of the last frame
 };
 
-/// A watch over the frames of a camera, which posts what begins and ends. A new plan takes it over.
+/// Watches the frames of a camera, and posts the begin and the end of conditions. A new plan takes it over.
 class CameraWatch {
  public:
   /// Judges the next frame. `seconds`: the property watch-time.
   void update(const histogram::LumaSums& luma, const GstVideoInfo& video, double seconds, const FrameTimes& times,
               GstElement* element);
-  /// Ends what is on, and forgets all frames.
+  /// Ends the current conditions, and forgets all frames.
   void end(GstElement* element);
 
  private:

@@ -56,7 +56,7 @@ void set_choices(GstStructure* structure, const char* field, const Values& value
   gst_structure_take_value(structure, field, &list);
 }
 
-/// How many tables a buffer can have for a format: 1 (luma), and as many as channel=all makes.
+/// How many tables a buffer can have for a format: 1 (luma), and the number that channel=all makes.
 std::vector<int> channel_counts(const FormatInfo& format) {
   const int all = whole_channels(format.format);
   return all > 1 ? std::vector<int>{1, all} : std::vector<int>{1};
@@ -169,7 +169,7 @@ GstCaps* fixate_table_caps(GstCaps* choices, const TableCaps& wanted) {
   GstCaps* result = gst_caps_copy_nth(choices, chosen);
   gst_caps_unref(choices);
   GstStructure* structure = gst_caps_get_structure(result, 0);
-  // The wanted type, or else the one that can hold most.
+  // The wanted type, or else the type with the largest range.
   for (integral::SumType type :
        {wanted.type, integral::SumType::u64, integral::SumType::f64, integral::SumType::f32, integral::SumType::u32}) {
     const char* name = table_formats[int(type) - int(integral::SumType::u32)].name;

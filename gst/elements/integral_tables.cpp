@@ -110,12 +110,12 @@ class Recycler {
   std::vector<GstMemory*> memories_;
 };
 
-/// What belongs to frames that were submitted and not reported yet.
+/// The data of frames that were submitted and not reported yet.
 template <typename T>
 class ByFrame {
  public:
   void add(std::uint64_t number, T value) { frames_.emplace_back(number, std::move(value)); }
-  /// Takes what belongs to a frame, and drops what belongs to frames before it, which failed.
+  /// Takes the data of a frame, and drops the data of earlier frames, which failed.
   T take(std::uint64_t number) {
     while (frames_.front().first < number) frames_.pop_front();
     T value = std::move(frames_.front().second);

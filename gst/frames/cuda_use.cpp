@@ -37,7 +37,7 @@ class MemoryUse : public CudaUse {
 
 Status failed(const char* what) { return cuda::check(cudaGetLastError(), what); }
 
-/// Always an error: with CUDA's text if there is one.
+/// Returns an error in any case, with CUDA's text if there is one.
 Status error_of(const char* what) {
   const Status status = failed(what);
   return status.ok() ? Status::resource(what) : status;

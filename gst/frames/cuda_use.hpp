@@ -10,7 +10,7 @@
 //   end()               event of all work in the primary context ──▶ a thread, which then gives the buffer back
 //
 // end() does not ask for the consumer's stream: it may not exist any more,
-// and the array may have been used on other streams, too.
+// and the array may also have been used on other streams.
 #pragma once
 
 #include <gst/gst.h>
@@ -30,7 +30,7 @@ bool is_cuda_memory(GstMemory* memory);
 /// The flag that maps CUDA memory as a device pointer; 0 without CUDA.
 GstMapFlags cuda_map_flag();
 
-/// The use of one CUDA memory by others.
+/// The use of one CUDA memory by consumers.
 class CudaUse {
  public:
   virtual ~CudaUse() = default;
@@ -43,7 +43,7 @@ class CudaUse {
   virtual bool has_stream() const = 0;
   /// The address for kernels of the primary context. Errors: resource, if they cannot use this memory.
   virtual Result<void*> address(void* mapped) const = 0;
-  /// To be called before the memory is written by others.
+  /// To be called before consumers write the memory.
   virtual void mark_written() = 0;
 
   /// See cudavision_owner_wait() and cudavision_owner_hand_back(). Errors: resource.

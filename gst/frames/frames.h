@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Frames as arrays, for the Python module cudavision.frames, which calls these functions of the plugin by ctypes. Not
-// for other programs: the module checks cudavision_frames_abi(), and both change together.
+// Frames as arrays, for the Python module cudavision.frames, which calls these functions of the plugin by ctypes. Other
+// programs must not use them: the module checks cudavision_frames_abi(), and both change together.
 // gst/python/cudavision/_library.py has the same structures.
 //
 //   GstBuffer ──cudavision_frame_open()──▶ Owner ──cudavision_dlpack_new()──▶ DLManagedTensor ──▶ NumPy, PyTorch …
@@ -73,8 +73,9 @@ CUDAVISION_FRAMES_API int cudavision_frames_cuda();
 /// From then on references to objects are not dropped.
 CUDAVISION_FRAMES_API void cudavision_frames_python(const CudavisionPython* functions);
 
-/// Opens a video frame. `caps`: of the frame, or nullptr if the buffer has a GstVideoMeta. `most_refs`: 0 for arrays to
-/// read; otherwise arrays may be written if the buffer has at most so many references (waits up to 1 s for that).
+/// Opens a video frame. `caps`: the caps of the frame, or nullptr if the buffer has a GstVideoMeta. `most_refs`: 0 for
+/// arrays to read; otherwise arrays may be written if the buffer has at most this number of references (waits up to 1 s
+/// for that).
 CUDAVISION_FRAMES_API int cudavision_frame_open(GstBuffer* buffer, const GstCaps* caps, int most_refs,
                                                 CudavisionFrame* frame, CudavisionOwner** owner, char* error,
                                                 std::size_t room);
@@ -88,7 +89,7 @@ CUDAVISION_FRAMES_API CudavisionOwner* cudavision_buffer_keep(GstBuffer* buffer)
 CUDAVISION_FRAMES_API void cudavision_owner_unref(CudavisionOwner* owner);
 /// Makes later work of a stream follow the work that still writes the memory, on the device. `stream`: 1 (legacy
 /// default stream), 2 (per-thread default stream), a handle, or −1 for none:
-/// then only remembers that others may use the memory.
+/// then it only records that others may use the memory.
 CUDAVISION_FRAMES_API int cudavision_owner_wait(CudavisionOwner* owner, std::intptr_t stream, char* error,
                                                 std::size_t room);
 /// Makes users of the buffer follow the work of a stream so far; −1: of all streams of the device's primary context.
@@ -100,7 +101,7 @@ CUDAVISION_FRAMES_API void* cudavision_dlpack_new(CudavisionOwner* owner, const 
 /// The destructor of a capsule: deletes a tensor that nobody consumed.
 CUDAVISION_FRAMES_API void cudavision_capsule_destroyed(void* capsule);
 /// The number of owners that were given up and that the GPU may still use.
-/// Waits for them for at most so many milliseconds.
+/// Waits for them for at most this number of milliseconds.
 CUDAVISION_FRAMES_API int cudavision_frames_drain(int milliseconds);
 
 /// (transfer full) The GstContext of a device's primary CUDA context. PyTorch, CuPy, JAX and Numba use this context.

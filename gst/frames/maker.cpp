@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Arrays that become buffers: the functions of frames.h, and buffers in system memory.
-// cuda_maker.cpp has those in CUDA memory.
+// cuda_maker.cpp makes buffers in CUDA memory.
 #include "gst/frames/maker.hpp"
 
 #include <string>
@@ -54,7 +54,7 @@ Result<Geometry> geometry_of(const char* name, int width, int height) {
   return Geometry{format->format, width, height};
 }
 
-/// The picture that the arrays of a frame are. Errors: settings, if rows overlap or an array is nowhere.
+/// The picture that the arrays of a frame form. Errors: settings, if rows overlap or an array has no memory.
 Result<Image> image_of(const CudavisionFrame& frame) {
   auto geometry = geometry_of(frame.format, frame.width, frame.height);
   if (!geometry.ok()) return geometry.error();

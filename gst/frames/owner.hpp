@@ -13,7 +13,8 @@
 namespace cudavision::frames {
 
 /// Keeps a buffer, and its memory mapped. References are counted, because arrays of several libraries hold them, and
-/// drop them on any thread. The last one ends the owner; in CUDA memory when the GPU no longer uses it.
+/// drop them on any thread. Dropping the last reference ends the owner; in CUDA memory it ends when the GPU no longer
+/// uses the memory.
 class Owner {
  public:
   /// Data that is freed together with the owner.
@@ -58,7 +59,7 @@ CudavisionArray plane_array(const Geometry& geometry, int plane, std::ptrdiff_t 
 
 /// Writes the message to `error`, and returns the number for it (see frames.h).
 int report(const Status& status, char* error, std::size_t room);
-/// The same for a host that waited; `what` did not happen in time.
+/// Reports the outcome of a wait on the host in the same way; `what` did not happen in time.
 int report(const Result<Outcome>& outcome, const char* what, char* error, std::size_t room);
 
 }  // namespace cudavision::frames

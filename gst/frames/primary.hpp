@@ -24,12 +24,12 @@ class Primary {
   void* reach(void* pointer) const;
 
   /// Calls action(data) on the thread when all work that was submitted to this context so far is done,
-  /// on whatever stream. In order.
+  /// on any stream. Actions run in order.
   void after_all_work(void (*action)(void*), void* data);
   /// Calls action(data) on the thread when the work of a stream of this context so far is done,
   /// and all earlier actions are done.
   void after_work_of(CUstream stream, void (*action)(void*), void* data);
-  /// Waits on the host for all work that was submitted to this context so far, but not longer.
+  /// Waits on the host for all work that was submitted to this context so far, but no longer than the given time.
   Outcome wait_for_all_work(int milliseconds);
   /// Records an event of this context after all its work so far. Returns false if the driver cannot (before CUDA 12.5).
   bool record_all_work(cudaEvent_t event) const;
@@ -49,7 +49,7 @@ class Primary {
 /// A stream as Python names it: 1 and 2 are the default streams of the current context, other numbers are handles.
 inline CUstream stream_of(std::intptr_t number) { return reinterpret_cast<CUstream>(number); }
 
-/// Waits on the host for an event, but not longer. Its context must be current.
+/// Waits on the host for an event, but no longer than the given time. The context of the event must be current.
 Result<Outcome> wait_for_event(cudaEvent_t event, int milliseconds);
 
 }  // namespace cudavision::frames

@@ -72,8 +72,8 @@ struct _GstCudaVisionHistogramChannel {
  * measured
  *
  * How often each value occurs in a frame. The data that the meta points to live as long as the meta. They must not be
- * changed, because the metas of copies of the buffer share them. A copy of the whole buffer has the meta too; a copy of
- * a region, and the result of a transformation (scaling, …), do not.
+ * changed, because the metas of copies of the buffer share them. A copy of the whole buffer also has the meta; a copy
+ * of a region and the result of a transformation (scaling, …) do not have it.
  */
 struct _GstCudaVisionHistogramMeta {
   GstMeta meta;
@@ -116,8 +116,8 @@ GstCudaVisionHistogramMeta* gst_buffer_add_cuda_vision_histogram_meta(GstBuffer*
  * gst_buffer_get_cuda_vision_histogram_meta:
  * @buffer: a #GstBuffer
  *
- * Returns: (transfer none) (nullable): the first histogram of a buffer; gst_buffer_iterate_meta_filtered() finds all,
- * with %GST_CUDA_VISION_HISTOGRAM_META_API_TYPE
+ * Returns: (transfer none) (nullable): the first histogram meta of a buffer; gst_buffer_iterate_meta_filtered() finds
+ * all, with %GST_CUDA_VISION_HISTOGRAM_META_API_TYPE
  */
 GST_CUDAVISION_API
 GstCudaVisionHistogramMeta* gst_buffer_get_cuda_vision_histogram_meta(GstBuffer* buffer);

@@ -71,8 +71,8 @@ struct _GstCudaVisionIntegralTable {
  * @tables: (array length=n_tables): the tables
  *
  * Summed-area tables (integral images) of a frame. The data that the meta points to live as long as the meta. They must
- * not be changed, because the metas of copies of the buffer share them. A copy of the whole buffer has the meta too; a
- * copy of a region, and the result of a transformation (scaling, …), do not.
+ * not be changed, because the metas of copies of the buffer share them. A copy of the whole buffer also has the meta; a
+ * copy of a region and the result of a transformation (scaling, …) do not have it.
  */
 struct _GstCudaVisionIntegralMeta {
   GstMeta meta;
@@ -128,8 +128,8 @@ GstCudaVisionIntegralMeta* gst_buffer_add_cuda_vision_integral_meta(GstBuffer* b
  * gst_buffer_get_cuda_vision_integral_meta:
  * @buffer: a #GstBuffer
  *
- * Returns: (transfer none) (nullable): the first such meta of a buffer; gst_buffer_iterate_meta_filtered() finds all,
- * with %GST_CUDA_VISION_INTEGRAL_META_API_TYPE
+ * Returns: (transfer none) (nullable): the first integral meta of a buffer; gst_buffer_iterate_meta_filtered() finds
+ * all, with %GST_CUDA_VISION_INTEGRAL_META_API_TYPE
  */
 GST_CUDAVISION_API
 GstCudaVisionIntegralMeta* gst_buffer_get_cuda_vision_integral_meta(GstBuffer* buffer);
@@ -181,8 +181,8 @@ void gst_cuda_vision_integral_meta_unmap_table(const GstCudaVisionIntegralMeta* 
  * @height: number of rows; @y + @height must not exceed the height of the channel
  *
  * Computes the sum over a rectangle of samples (or of their squares) from four entries, for any layout and type. Sums
- * of integer types are exact up to 2^53 (modulo 2^32 for %GST_CUDA_VISION_ENTRY_TYPE_U32), and rounded to the nearest
- * double beyond. The sum over an empty rectangle is 0.
+ * of integer types are exact up to 2^53 (modulo 2^32 for %GST_CUDA_VISION_ENTRY_TYPE_U32); larger sums are rounded to
+ * the nearest double. The sum over an empty rectangle is 0.
  *
  * Returns: the sum
  */

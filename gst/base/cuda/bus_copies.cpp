@@ -29,7 +29,7 @@ BusCopies::~BusCopies() {
 
 Status BusCopies::upload(const Image& host, const Image& device, CUstream kernels) {
   (void)read_[turn_].hold_up(up_);
-  // Frames that are only carried over are downloaded from the picture of their upload.
+  // A frame that is only carried over is downloaded from the picture that its upload wrote.
   (void)downloaded_[turn_].hold_up(up_);
   Status status = copy_planes(host, device, cudaMemcpyHostToDevice, up_, "cannot upload a frame");
   put_in_order(up_, kernels, order_);

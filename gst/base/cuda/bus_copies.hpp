@@ -7,8 +7,8 @@
 
 namespace cudavision {
 
-/// Copies of frames across the bus, each direction in a stream of its own. So the upload of a frame, the kernels of the
-/// frame before it and the download of the frame before that one run at the same time:
+/// Copies frames across the bus. Each direction has its own stream, so the upload of frame 3, the kernels of frame 2
+/// and the download of frame 1 run at the same time:
 ///
 ///   upload stream     U1   U2   U3
 ///   stream of kernels      K1   K2   K3
@@ -41,7 +41,7 @@ class BusCopies {
   CUstream up_ = nullptr, down_ = nullptr;
   CudaEvent order_;                    // used at once, for the order of two streams
   CudaEvent read_[2], downloaded_[2];  // the ends of the kernels and of the downloads of the last two frames
-  int turn_ = 0;                       // the index of the current frame, and of the last frame but one, in these
+  int turn_ = 0;                       // the index into these for the current frame and for the frame two before it
   GstCudaContext* const context_;
 };
 

@@ -36,7 +36,7 @@ class CudaEvent {
   cudaEvent_t event_ = nullptr;
 };
 
-/// Makes `later` wait on the device for all work that was submitted to `earlier`. `event`: to be used for it.
+/// Makes `later` wait on the device for all work that was submitted to `earlier`. It records `event` for this.
 inline void put_in_order(CUstream earlier, CUstream later, const CudaEvent& event) {
   if (earlier == later || (event.record(earlier) && event.hold_up(later))) return;
   cudaStreamSynchronize(earlier);

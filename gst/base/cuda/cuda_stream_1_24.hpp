@@ -72,8 +72,8 @@ class Stream {
     GST_MINI_OBJECT_FLAG_SET(memory, GST_CUDA_MEMORY_TRANSFER_NEED_SYNC);
     return true;
   }
-  /// (transfer full) Memory around the picture of somebody else; `video` describes it, and free(data) is called when it
-  /// is freed. nullptr if that is not possible.
+  /// (transfer full) Memory that wraps a foreign picture. `video` describes the picture. free(data) is called when the
+  /// memory is freed. nullptr if that is not possible.
   GstMemory* wrap(GstCudaContext* context, const GstVideoInfo& video, void* picture, gpointer data,
                   GDestroyNotify free) const {
     return gst_cuda_allocator_alloc_wrapped(nullptr, context, stream_, &video, CUdeviceptr(picture), data, free);
@@ -88,7 +88,7 @@ class Stream {
     put_in_order(stream, handle(), *event);
   }
 
-  GstCudaContext* const context_;  // that of stream_, which holds a reference
+  GstCudaContext* const context_;  // the handle of stream_, which holds a reference
   CudaEvent event_;
   GstCudaStream* stream_;
   mutable std::map<GstCudaContext*, std::unique_ptr<CudaEvent>> peer_events_;  // each holds a reference to its context
@@ -104,7 +104,7 @@ inline void mark_unfinished(GstCudaMemory* memory) {
   if (gst_cuda_memory_get_stream(memory)) GST_MINI_OBJECT_FLAG_SET(memory, GST_CUDA_MEMORY_TRANSFER_NEED_SYNC);
 }
 
-// For streams of others, which may be in another context of the device.
+// For foreign streams, which may be in another context of the device.
 
 /// Makes later work of `stream`, in `context`, wait on the device for the writer of the memory.
 /// Returns false if that fails.

@@ -98,7 +98,7 @@ struct Gpu::State {
   // For the streaming thread:
   std::unique_ptr<InFlight> in_flight;
   std::unique_ptr<BusCopies> copies;                   // made when the first frame crosses the bus
-  std::atomic<bool> downstream_takes_handover{false};  // also set when upstream asks in a thread of its own
+  std::atomic<bool> downstream_takes_handover{false};  // also set when upstream asks in its own thread
   bool unfinished = false;
   bool downloads = false;  // the current frame is downloaded
   int longest_pause = 0;   // of begin_frame()
@@ -167,7 +167,7 @@ Status Gpu::open(GstElement* element, int device_id) {
   state_->replace_context(context);
   if (open_stream()) return {};
 
-  // The pipeline keeps a context after a permanent failure, and would offer it for ever. Replace it by a new one.
+  // The pipeline keeps a context after a permanent failure, and would always offer it. Replace it with a new one.
   context = gst_cuda_context_new(guint(std::max(device_id, 0)));
   if (context) {
     GstContext* fresh = gst_context_new_cuda_context(context);

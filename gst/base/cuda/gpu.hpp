@@ -21,7 +21,7 @@ class DeviceImage {
   virtual const Image& image() const = 0;
 };
 
-/// The CUDA device of an element: the shared GstCudaContext, a stream of its own, pools and copies. Only this class and
+/// The CUDA device of an element: the shared GstCudaContext, its own stream, pools and copies. Only this class and
 /// pinned.hpp use libgstcuda. In a build without CUDA open() fails (gpu_none.cpp). All functions need open() to have
 /// succeeded, except the static ones, offer_context() and answer_context_query().
 class Gpu {
@@ -51,7 +51,7 @@ class Gpu {
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
 
-    /// Errors: resource. None while the Gpu is closed: there is no context to make current.
+    /// Errors: resource. A closed Gpu causes no error: there is no context to make current.
     Status status() const { return failed_ ? Status::resource("the CUDA context cannot be made current") : Status(); }
 
    private:
@@ -106,18 +106,19 @@ class Gpu {
   void acquire_to_write(GstBuffer* buffer) const;
   /// Returns false if readers cannot find out when the work is done. Then finish() and release() are needed.
   bool hand_over(GstBuffer* buffer) const;
-  /// As hand_over(), for a device buffer that is pushed unchanged. It may wait for the writer of the buffer.
+  /// Does the same as hand_over() for a device buffer that is pushed unchanged. It may wait for the writer of the
+  /// buffer.
   bool pass_on(GstBuffer* buffer) const;
-  /// Whether downstream takes device buffers before their writer has finished, as far as is known.
+  /// Whether downstream is known to take device buffers before their writer has finished.
   bool may_hand_over() const;
   /// For inputs that are pushed themselves, before keep_inputs(): makes their next writers follow the work submitted
   /// here, if GStreamer can (since 1.24). So no references make these buffers read-only.
   void hold_up_writers();
   /// Keeps a device buffer as keep_inputs() does, even if the next writer follows our kernels:
-  /// a download reads it later than these.
+  /// a download reads it after the kernels.
   void keep_for_download(GstBuffer* buffer);
   /// Keeps the buffers of acquire_to_read() since the last call. If `named`, returns a ticket for all work so far,
-  /// downloads included. No value: this is not possible, and finish() is needed.
+  /// downloads included. No value: no ticket is possible, and finish() is needed.
   std::optional<std::uint64_t> keep_inputs(bool named);
   enum class Progress { running, done, failed };
   Progress progress(std::uint64_t ticket) const;
@@ -131,7 +132,7 @@ class Gpu {
   /// Whether a device buffer is in memory of another device.
   bool is_on_other_device(GstBuffer* buffer) const;
   /// Copies a device buffer of another CUDA context, mapped as `from`, to a picture of Staging; later work of this
-  /// frame follows. As acquire_to_read(), it keeps the buffer until keep_inputs(). Errors: resource.
+  /// frame follows. Like acquire_to_read(), it keeps the buffer until keep_inputs(). Errors: resource.
   Status copy_from_peer(GstBuffer* buffer, const Image& from, const Image& to);
   /// Changes to the CUDA context of a device buffer, with a new stream. Errors: resource.
   Status adopt(GstBuffer* buffer);
@@ -143,7 +144,8 @@ class Gpu {
   bool follow_pool(GstBufferPool* pool);
   /// Adds to the answer to an allocation query that this element takes buffers before their writer has finished.
   static void offer_handover(GstQuery* query);
-  /// Finds out from an answered allocation query whether downstream does. nullptr: there is no answer, so it does not.
+  /// Finds out from an answered allocation query whether downstream takes such buffers. nullptr: there is no answer, so
+  /// downstream does not.
   void learn_handover(GstQuery* query);
   /// (transfer full) Contiguous device memory of `bytes` or up to 64 KiB more. Mapping it without map_flag() downloads
   /// it. nullptr if that fails.

@@ -51,8 +51,8 @@ void InFlight::drop_until(std::uint64_t ticket, cudaError_t result, std::vector<
   while (!frames_.empty() && frames_.front().ticket <= ticket) drop_oldest(result, dropped);
 }
 
-/// Moves the references of frames that are done to `dropped`, until at most `most_left` frames are left, or one is not
-/// done. If the device failed, all frames count as done.
+/// Moves the references of frames that are done to `dropped`, until at most `most_left` frames are left or the oldest
+/// frame is not done. If the device failed, all frames count as done.
 void InFlight::drop_reached(std::size_t most_left, std::vector<GstBuffer*>& dropped) {
   while (frames_.size() > most_left) {
     const cudaError_t result = frames_.front().done->query();

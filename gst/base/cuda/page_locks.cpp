@@ -14,7 +14,8 @@ namespace {
 
 /// Visits after which a memory is page-locked. Locking costs about as much as copying the memory a few times.
 constexpr int visits_before_lock = 3;
-/// Most bytes that are locked at a time: 32 frames of RGBA in 4K. Page-locked memory cannot be swapped out.
+/// The maximum number of bytes that are locked at a time: 32 frames of RGBA in 4K. Page-locked memory cannot be swapped
+/// out.
 constexpr gsize most_bytes = gsize(1) << 30;
 
 /// The ranges that this file has page-locked. They do not overlap.
@@ -25,7 +26,8 @@ class Ranges {
     return *ranges;
   }
 
-  /// Adds a range, unless that would be too many bytes, or a part of it is there already. Returns whether it did.
+  /// Adds a range, unless this exceeds the limit or the range overlaps one that is already locked. Returns whether it
+  /// did.
   bool add(const void* begin, gsize bytes) {
     const std::lock_guard lock(mutex_);
     if (sum_ + bytes > most_bytes || overlap(address(begin), bytes) != PageLocked::no) return false;

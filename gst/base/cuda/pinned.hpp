@@ -17,12 +17,12 @@ struct PinnedBlock {
 /// there is none. Any thread may call this while it holds a reference to the context.
 cudaError_t take_pinned_block(GstCudaContext* context, gsize bytes, PinnedBlock* block);
 
-/// Gives a block back that was taken with the same context. Neither the CPU nor the GPU may use it any more: unlike
+/// Returns a block that was taken with the same context. Neither the CPU nor the GPU may use it any more: unlike
 /// cudaFreeHost(), this waits for nothing. Any thread may call this while it holds a reference to the context.
 void give_back_pinned_block(GstCudaContext* context, const PinnedBlock& block);
 
 /// (transfer full) An allocator of page-locked system memory, for the CPU and all CUDA contexts. If the driver has no
-/// more, it allocates pageable memory.
+/// more page-locked memory, it allocates pageable memory.
 GstAllocator* pinned_allocator_new(GstCudaContext* context);
 
 }  // namespace cudavision

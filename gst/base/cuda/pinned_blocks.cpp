@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The driver takes milliseconds to page-lock memory and to free it, and every start and every change of caps makes new
-// pools. So blocks are kept, for each context, and used again:
+// pools. So blocks are kept for each context and reused:
 //
 //   pool of an element ──free──▶ kept blocks of the context ──take──▶ pool of the same or another element
 //                                      └── the oldest, beyond the bound ──▶ cudaFreeHost()
@@ -23,7 +23,7 @@ namespace cudavision {
 namespace {
 
 /// Bytes that are kept for each context: 32 frames of 1080p RGBA, or 8 frames of 4K RGBA, as much as the pools of a few
-/// elements hold. No other program can use them, not even by swapping. Not measured.
+/// elements hold. No other program can use them, not even by swapping. The value is not measured.
 constexpr gsize most_kept = gsize(256) << 20;
 /// Sizes are rounded up to this, so that small frames of different sizes can share blocks,
 /// and lists of blocks stay short.

@@ -8,7 +8,7 @@
 
 namespace cudavision {
 
-/// Calls a function in a thread of its own at a given time, unless the time was changed before. The function may block.
+/// Calls a function in its own thread at a given time, unless the time is changed first. The function may block.
 class Deadline {
  public:
   using Clock = std::chrono::steady_clock;

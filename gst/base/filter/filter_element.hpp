@@ -20,12 +20,12 @@ struct SendsData<E, std::void_t<decltype(E::data_caps)>> : std::true_type {};
 
 }  // namespace detail
 
-/// A GStreamer element with one sink pad and one source pad that is described by a struct E. E has what SettledObject
-/// and set_metadata() ask for, and
+/// A GStreamer element with one sink pad and one source pad, described by a struct E. E has the members that
+/// SettledObject and set_metadata() require, and
 ///   static constexpr const char* element_name;
 ///   static Status check(const Settings&);                 checks settings in range that do not depend on the format
 ///   static Result<FilterPlan> make_plan(const Settings&, const PlanContext&);
-/// and, if it looks at each frame and posts what it found,
+/// and, if it examines each frame and posts the results,
 ///   static constexpr bool examines = true;
 /// and, if it can send data other than video (see GstCudaVisionFilterClass),
 ///   static std::string data_caps();                       for the pad template

@@ -86,7 +86,7 @@ void update_passthrough(GstCudaVisionFilter* self) {
   gst_base_transform_reconfigure_sink(trans);     // so that upstream asks again whose pool to use
 }
 
-/// Takes the committed settings, and checks what does not depend on the caps.
+/// Takes the committed settings, and checks the settings that do not depend on the caps.
 Status take_settings(GstCudaVisionFilter* self) {
   {
     const ObjectLock lock(self);

@@ -46,7 +46,7 @@ struct FilterState;
 /// backend, active-backend, cuda-device-id, region, region-margin, region-shape, regions and roi-type.
 ///
 /// A subclass keeps the settings of its own properties, and makes plans from them. Settings are committed together when
-/// g_object_set() has set all its properties, so a frame never sees half of a change.
+/// g_object_set() has set all its properties, so a frame never sees a partial change.
 struct GstCudaVisionFilter {
   GstBaseTransform parent;
   FilterState* state;
@@ -55,12 +55,12 @@ struct GstCudaVisionFilter {
 struct GstCudaVisionFilterClass {
   GstBaseTransformClass parent_class;
 
-  /// Whether it looks at each frame and posts what it found; otherwise it makes pictures. Then qos is on by default, so
-  /// that frames which are late are left out, and a shape of regions that leaves the frame ends the stream.
+  /// Whether the element examines each frame and posts the results. Otherwise it makes pictures: qos is on by default,
+  /// so that late frames are dropped, and a shape of regions that leaves the frame ends the stream.
   bool examines;
   /// The subclass's settings.
   SettingsMachine& (*settings)(GstCudaVisionFilter* self);
-  /// Checks what does not depend on the format in the taken settings.
+  /// Makes the checks of the taken settings that do not depend on the format.
   Status (*check)(GstCudaVisionFilter* self);
   /// Makes a plan from the taken settings, which check() has accepted. Called with the CUDA context current, and
   /// without the object lock.

@@ -82,7 +82,7 @@ Status follow_context(GstCudaVisionFilter* self, GstBuffer* buffer) {
   return renew_plan(self);
 }
 
-/// (transfer full) A frame in our CUDA context from a pool of its own; nullptr if that fails.
+/// (transfer full) A frame in our CUDA context from a separate pool; nullptr if that fails.
 GstBuffer* new_device_frame(GstBaseTransform* trans) {
   GstCaps* caps = gst_pad_get_current_caps(trans->srcpad);
   guint size;
@@ -125,13 +125,13 @@ GstFlowReturn prepare_output_buffer(GstBaseTransform* trans, GstBuffer* inbuf, G
   const GstFlowReturn flow = base_class()->prepare_output_buffer(trans, inbuf, outbuf);
   if (flow != GST_FLOW_OK) return flow;
   if (gst_base_transform_is_passthrough(trans)) {
-    // The memory of the frame stays shared; metas are added to a buffer of our own.
+    // The memory of the frame stays shared; metas are added to our own buffer.
     if (state.processor->adds_metas() && !gst_buffer_is_writable(inbuf)) *outbuf = gst_buffer_copy(inbuf);
     return flow;
   }
   if (!is_in_wrong_memory(state, *outbuf)) return flow;
 
-  // The pool is still of the former CUDA context, or there is no pool because frames passed through until now.
+  // The pool still belongs to the former CUDA context, or there is no pool because frames passed through until now.
   // GstBaseTransform decides on a pool again before the next frame; this frame comes from elsewhere.
   gst_clear_buffer(outbuf);
   *outbuf = new_device_frame(trans);

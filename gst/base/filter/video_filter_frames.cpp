@@ -39,7 +39,7 @@ Result<Processed> process(GstCudaVisionFilter* self, Gpu* gpu, GstBuffer* inbuf,
   std::unique_ptr<FrameBuffer> out;
   if (!gst_base_transform_is_passthrough(GST_BASE_TRANSFORM(self)) && !state.data) {
     out = std::make_unique<FrameBuffer>(transfer, outbuf, state.video, GST_MAP_WRITE);
-    // The next output frame would fail, too, so this is not an error of this frame alone.
+    // The next output frame would also fail, so this is not an error of this frame alone.
     if (!out->status().ok())
       return Status::resource("cannot write to a buffer of the output pool: " + out->status().message());
   }
@@ -147,7 +147,7 @@ GstFlowReturn transform_ip(GstBaseTransform* trans, GstBuffer* buffer) { return 
 
 namespace {
 
-/// Tells the processor up to which time no frame comes.
+/// Tells the processor the time until which no frame comes.
 void pass_gap(GstBaseTransform* trans, GstEvent* event) {
   GstCudaVisionFilter* self = as_filter(trans);
   FilterState& state = *self->state;

@@ -53,7 +53,7 @@ guint depth_of(GstCudaVisionFilter* self) {
 
 namespace {
 
-/// The time at which the oldest frame that waits has been here for as long as the latency says.
+/// The time at which the oldest waiting frame has waited for the reported latency.
 Deadline::Clock::time_point due(const FilterState& state) {
   return state.held.front().arrived + std::chrono::nanoseconds(state.latency.load());
 }
@@ -86,7 +86,7 @@ Deadline::Time next_deadline(const FilterState& state) {
 }
 
 /// In the thread of the deadline: pushes frames if no other frame came in time, and returns the next deadline. The lock
-/// keeps upstream from sending something meanwhile. This function does not wait for the lock, because the thread that
+/// prevents upstream from sending anything meanwhile. This function does not wait for the lock, because the thread that
 /// has it may be stopping the element and waiting for this thread.
 Deadline::Time push_due(GstCudaVisionFilter* self) {
   GstPad* const sink = GST_BASE_TRANSFORM_SINK_PAD(self);

@@ -85,7 +85,7 @@ struct FilterState {
   bool skipped = false;                  // the last frame was not processed
   bool at_discont = false;               // the base class marks the next frame that it pushes as a discontinuity
   std::atomic<bool> live{false};         // frames come in real time, and may stop coming
-  bool in_time = false;                  // frames may wait: they arrive at a known rate, or nobody plays them live
+  bool in_time = false;                  // frames may wait: they arrive at a known rate, or the stream is not live
   std::atomic<GstClockTime> latency{0};  // of the waiting; for any thread
 
   void reset_staging() {
@@ -155,12 +155,12 @@ gboolean transform_meta(GstBaseTransform* trans, GstBuffer* outbuf, GstMeta* met
 gboolean copy_metadata(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* outbuf);
 /// The part of a frame to process, by the settings in use.
 Region region_of(const FilterState& state, GstBuffer* buffer);
-/// The shapes of the property regions in a frame; none with region=frame. `left_out` becomes a warning about those that
-/// have no effect since the size changed. Errors: settings, if a polygon leaves the frame; with `closed` also if a
+/// The shapes of the property regions in a frame; none with region=frame. `left_out` becomes a warning about the shapes
+/// that have no effect since the size changed. Errors: settings, if a polygon leaves the frame; with `closed` also if a
 /// shape has no effect, because something that should be hidden would show.
 Result<Region> own_shapes(const FilterSettings& settings, const GstVideoInfo& video, bool closed,
                           std::set<std::string>& fitted, std::string& left_out);
-/// Checks what does not depend on the frame in the property regions. Errors: settings.
+/// Makes the checks of the property regions that do not depend on the frame. Errors: settings.
 Status check_shapes(const FilterSettings& settings);
 /// A sentence about settings of the region that have no effect; else empty.
 std::string unused_shapes(const FilterSettings& settings);

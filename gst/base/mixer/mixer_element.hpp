@@ -16,8 +16,8 @@ struct SettledInput : MixerInput {
   PadSettings settings;
 };
 
-/// A GStreamer element that mixes its sink pads into one picture and is described by a struct E. E has what
-/// SettledObject and set_metadata() ask for, and
+/// A GStreamer element that mixes its sink pads into one picture, described by a struct E. E has the members that
+/// SettledObject and set_metadata() require, and
 ///   static constexpr const char* element_name;
 ///   struct Pad { … };                                            describes the sink pads, as SettledObject asks
 ///   using Inputs = std::vector<SettledInput<Pad::Settings>>;     the sink pads, the lowest first

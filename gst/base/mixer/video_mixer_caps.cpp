@@ -67,9 +67,9 @@ gboolean src_query(GstAggregator* agg, GstQuery* query) {
 
 // Output caps ---------------------------------------------------------------------------------------------------------
 
-/// The caps that downstream accepts and this element can produce, in the order of downstream. They come from a query of
-/// their own, because the base class's answer is in the order of the template,
-/// and downstream may have changed its answer since.
+/// The caps that downstream accepts and this element can produce, in the order of downstream. They come from a separate
+/// query, because the base class's answer is in the order of the template, and downstream may have changed its answer
+/// since.
 GstCaps* update_caps(GstVideoAggregator* vagg, GstCaps*) {
   GstPad* src = GST_AGGREGATOR(vagg)->srcpad;
   // Downstream may leave fields out (the element interlace leaves the framerate out), and the base class wants a subset
@@ -245,7 +245,7 @@ gboolean negotiated_src_caps(GstAggregator* agg, GstCaps* caps) {
     MixerState& state = state_of(agg);
     state.to_device = is_cuda_caps(caps);
     if (!base_class()->negotiated_src_caps(agg, caps)) return FALSE;
-    state.depth = G_MAXUINT;  // the base class may have set the latency of its own
+    state.depth = G_MAXUINT;  // the base class may have set its own latency
     update_latency(as_mixer(agg));
     return TRUE;
   }

@@ -119,8 +119,8 @@ GstEvent* take_segment(GstCudaVisionMixer* self, GstCudaVisionMixerPad* pad, Gst
 /// Called for every event when it arrives, in the upstream thread.
 ///
 /// When the streaming thread ends, for example at EOS, GStreamer's aggregator drops everything in the queues of its
-/// pads, caps too. A flush starts it again, but upstream does not send the caps again. So caps that were not handled
-/// are queued once more before the segment after a flush.
+/// pads, including caps. A flush starts it again, but upstream does not send the caps again. So caps that were not
+/// handled are queued once more before the segment after a flush.
 GstFlowReturn sink_event_pre_queue(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) {
   GstCaps*& queued = as_mixer_pad(pad)->state->queued_caps;
   if (GST_EVENT_TYPE(event) == GST_EVENT_CAPS) {

@@ -66,7 +66,7 @@ GstFlowReturn flush(GstAggregator* agg) {
 }
 
 /// The time of the next frame. From this time on, the base class waits for late pads as long as the latency allows. The
-/// time that frames wait here is subtracted, because the latency contains it, too.
+/// time that frames wait here is subtracted, because the latency also contains it.
 GstClockTime get_next_time(GstAggregator* agg) {
   const GstClockTime next = base_class()->get_next_time(agg), held = state_of(agg).held_time;
   return GST_CLOCK_TIME_IS_VALID(next) ? next - MIN(next, held) : next;

@@ -44,7 +44,7 @@ struct MixerState {
 struct MixerPadState {
   // For the streaming thread only:
   Staging staging;
-  GstBuffer* uploaded = nullptr;  // the frame that `staging` holds a copy of; not copied again while it is shown
+  GstBuffer* uploaded = nullptr;  // the frame whose copy `staging` holds; not copied again while it is shown
   guint misfits = 0;              // the last frames, which did not fit their caps
   std::pair<GstBuffer*, GstClockTime> misfit{nullptr, 0};  // the last one of them and its time, to know it again
   bool new_caps = false;  // more caps came after the first ones; the base class may not have applied them yet

@@ -13,7 +13,7 @@ namespace cudavision {
 
 namespace {
 
-/// Replaces "{}" by the range. The result lives for ever.
+/// Replaces "{}" by the range. The result is never freed.
 const char* with_range(std::string blurb, double least, double most) {
   if (const auto at = blurb.find("{}"); at != std::string::npos)
     blurb.replace(at, 2, number_text(least) + " to " + number_text(most));
@@ -68,7 +68,7 @@ Status check_range(const GParamSpec* spec, guint value) {
   const GParamSpecUInt* range = G_PARAM_SPEC_UINT(spec);
   if (value >= range->minimum && value <= range->maximum) return {};
   // GStreamer adds 2^32 to a negative number that it reads for an unsigned property.
-  // So either number may have been written.
+  // So the user may have written either number.
   const std::string text = (value > G_MAXINT ? std::to_string(gint(value)) + " or " : "") + std::to_string(value);
   return Status::settings(spec->name + (" is " + text) + ": it must be " + number_text(range->minimum) + " to " +
                           number_text(range->maximum));

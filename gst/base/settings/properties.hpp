@@ -18,7 +18,7 @@ namespace cudavision {
 /// Flags of a property that can change while frames flow.
 inline constexpr GParamFlags playing_property =
     GParamFlags(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_CONTROLLABLE | GST_PARAM_MUTABLE_PLAYING);
-/// The same without control: a GstControlSource cannot drive strings and arrays.
+/// Flags of such a property that is not controllable: a GstControlSource cannot drive strings and arrays.
 inline constexpr GParamFlags uncontrolled_property = GParamFlags(playing_property & ~GST_PARAM_CONTROLLABLE);
 /// Flags of a property that is read when the element leaves the state NULL.
 inline constexpr GParamFlags null_property = GParamFlags(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS);
@@ -98,7 +98,7 @@ void get_property(const S& settings, const Property<S>& property, GValue* value)
   std::visit([&](auto member) { detail::to_value(settings.*member, value); }, property.member);
 }
 
-/// Copies the value of one property. Returns whether it was another one. (Not inlined:
+/// Copies the value of one property. Returns whether the value changed. (Not inlined:
 /// GCC 14 would warn about members that S does not have.)
 template <typename S>
 [[gnu::noinline]] bool copy_property(const Property<S>& property, const S& from, S& to) {
@@ -181,8 +181,8 @@ void append_properties(std::vector<Property<S>>& properties, const std::vector<P
 /// is 0xAARRGGBB; a value up to 0xFF is a gray level for all channels.
 BorderValue border_samples(guint argb, const GstVideoInfo& video);
 
-/// Reads "x,y,width,height", four whole numbers that are separated by commas only, and moves `at` behind them. Empty if
-/// the text is something else.
+/// Reads "x,y,width,height", four whole numbers separated by commas only, and moves `at` past them. Empty if the text
+/// has another form.
 std::optional<Rect> read_rect(const char*& at, const char* end);
 
 /// A property and the setting that takes its effect away.
@@ -191,7 +191,8 @@ struct Effect {
   bool is_set;
   std::string why;  ///< "reference=previous"; empty: the property has its effect
 };
-/// Sentences about the properties that are set but have no effect, those of one reason in one; empty if there are none.
+/// One sentence for each reason, about the properties that are set but have no effect for this reason; empty if there
+/// are none.
 std::string without_effect(const std::vector<Effect>& properties);
 /// The row of border-value.
 Effect effect_of_border_value(const EdgeSettings& settings);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The settings of an element or a pad, in four states. GObject sets one property after the other; a frame must never
-// see half of a change.
+// see a partial change.
 //
 //   g_object_set() ──set()──▶ pending ──commit()──▶ committed ──take()──▶ taken ──accept()──▶ working
 //                                ▲        at the end of  ▲      for a plan       when it      │
@@ -36,7 +36,7 @@ class SettingsMachine {
   virtual void take() = 0;
   /// Records that a plan was made from the taken settings.
   virtual void accept() = 0;
-  /// Goes back to the working settings. Pending settings that are not committed yet stay as they are.
+  /// Restores the working settings. Pending settings that are not committed yet stay as they are.
   virtual void revert() = 0;
 };
 
