@@ -11,7 +11,7 @@ namespace {
 // about as well.
 constexpr double valley = 0.45;  ///< a column divides if it has at most this share of the rows of cells on either side
 constexpr double least_width = 0.2;  ///< least width of a part, as a share of the height of the region
-constexpr double as_tall = 0.6;      ///< least height of a neighbour, as a share of the taller one
+constexpr double as_tall = 0.6;      ///< least shared height of neighbours, as a share of the taller one
 constexpr double least_ratio = 1.5;  ///< least height ÷ width of an upright box
 
 /// A part during the division of a region: some columns of the analysis.

@@ -113,7 +113,7 @@ class Visits {
 
   std::vector<Visit> visits_;  ///< in the order in which they began
   std::vector<int> zones_;
-  std::vector<Side> sides_;  ///< for each line, the side where the object was last
+  std::vector<Side> sides_;  ///< for each line, where the object last was clearly on one side
 };
 
 }  // namespace cudavision::track
