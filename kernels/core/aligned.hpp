@@ -28,13 +28,13 @@ class AlignedPicture {
  private:
   const Backend backend_;
   std::shared_ptr<void> memory_;
-  std::size_t bytes_ = 0;  ///< of memory_
+  std::size_t bytes_ = 0;  ///< size of memory_
 };
 
 /// Copies the planes from the first one on, bit for bit. Does not wait for CUDA.
 Status copy_picture(Backend backend, const Image& from, const Image& to, Queue queue, int first_plane = 0);
 
-// What each backend provides for this.
+// The functions that each backend provides for this.
 Status copy_picture_cuda(const Image& from, const Image& to, Queue queue, int first_plane);
 Status copy_picture_cpu(const Image& from, const Image& to, int first_plane);
 Result<std::shared_ptr<void>> picture_memory_cuda(std::size_t bytes);

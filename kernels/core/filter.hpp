@@ -13,18 +13,18 @@
 
 namespace cudavision {
 
-/// The part of a frame that a filter changes. Outside of it the result equals the input, bit for bit.
+/// The part of a frame that a filter changes. Outside this part, the result equals the input, bit for bit.
 struct Region {
   enum class Mode { frame, inside, outside };
   Mode mode = Mode::frame;
   std::vector<Rect> rects = {};     ///< in pixels of the picture; may overlap each other and reach beyond the picture
-  std::vector<Rect> ellipses = {};  ///< the boxes that the ellipses fill, as `rects`
+  std::vector<Rect> ellipses = {};  ///< the boxes that the ellipses fill; same rules as `rects`
   std::vector<Polygon> polygons = {};  ///< with at most max_outline_corners corners each
 
   /// Whether there are no shapes.
   bool empty() const { return rects.empty() && ellipses.empty() && polygons.empty(); }
 };
-/// The most corners of a polygon: its corners travel with a launch.
+/// The most corners of a polygon. It is limited because the corners are launch arguments.
 inline constexpr int max_outline_corners = 256;
 
 /// A rectangle for each channel set of a format, in samples of that set's grid.
@@ -37,12 +37,12 @@ enum class Coverage {
 };
 struct Outline;  // kernels/core/outline.hpp
 
-/// A plan: made once for a geometry and parameters, submitted for each frame. It holds what can be computed beforehand.
-/// One plan serves one stream at a time.
+/// A plan is made once for a geometry and parameters, and submitted for each frame. It holds all values that can be
+/// computed beforehand. One plan serves one stream at a time.
 class Filter {
  public:
-  /// `filter_alpha`: whether filter() computes a plane of alpha. Otherwise the plane is copied here, and its rectangle
-  /// is empty for filter().
+  /// `filter_alpha`: whether filter() computes a plane of alpha. Otherwise the base class copies the plane, and its
+  /// rectangle is empty for filter().
   Filter(const Geometry& geometry, Backend backend, bool filter_alpha = false)
       : geometry_(geometry),
         backend_(backend),
@@ -67,7 +67,7 @@ class Filter {
   virtual Status begin(const Image&, const Region&, Queue) { return {}; }
   /// A shape of a region.
   struct Part {
-    Rect box;                          ///< of the shape; may reach beyond the picture, by max_frame_side or less
+    Rect box;                          ///< box of the shape; may reach beyond the picture, by max_frame_side or less
     const Polygon* polygon = nullptr;  ///< nullptr: a rectangle or an ellipse
     bool cut = false;                  ///< it is an ellipse or a polygon in its box
   };
@@ -100,7 +100,7 @@ class Filter {
   bool copies_alpha_;
   AlignedPicture src_, dst_, part_;  ///< part_: the box of an ellipse or a polygon, before the shape is cut out of it
   Rect box_;
-  std::vector<Part> parts_;  ///< of the region, kept for its memory
+  std::vector<Part> parts_;  ///< parts of the region, kept to reuse the memory
 };
 
 /// A filter that copies the frame and ignores the region. Errors: settings (a backend that is not built in).

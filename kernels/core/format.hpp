@@ -44,7 +44,7 @@ struct ChannelSet {
   std::uint8_t plane;             ///< index into Image::planes
   std::uint8_t channels;          ///< interleaved samples per pixel of the grid, 1–4
   std::uint8_t shift_x, shift_y;  ///< log2 of the subsampling
-  std::array<Role, 4> roles;      ///< of the first `channels` samples
+  std::array<Role, 4> roles;      ///< roles of the first `channels` samples
 
   /// Whether samples of another set lie between the samples of this one (packed 4:2:2).
   bool shares_plane() const {
@@ -64,7 +64,7 @@ struct Packing {
 
   Format unpacked;                          ///< planar, of the same size and depth; its samples are not shifted
   std::uint8_t word_bytes;                  ///< 1, 2 or 4
-  std::uint8_t words, pixels, field_count;  ///< of a group
+  std::uint8_t words, pixels, field_count;  ///< sizes of a group
   std::array<Field, 12> fields;
 
   constexpr int group_bytes() const { return words * word_bytes; }
@@ -80,7 +80,7 @@ struct FormatInfo {
   std::array<ChannelSet, max_sets> sets;
   std::uint8_t cuda_since;  ///< minor version of the first libgstcuda 1.x that can allocate this format; 0: none can
   /// nullptr, or how pixels are packed in words that no kernel reads. Such a picture is unpacked before an operation
-  /// and packed after it (see packing.hpp); depth, shift and sets are then of the unpacked picture.
+  /// and packed after it (see packing.hpp). Then depth, shift and sets describe the unpacked picture.
   const Packing* packing = nullptr;
 
   int sample_bytes() const { return depth > 8 ? 2 : 1; }
@@ -100,17 +100,17 @@ struct FormatInfo {
   bool has_alpha() const { return has(Role::alpha); }
 
   // The layout. Kernels are chosen by these, and never by the number of planes.
-  /// Each component has a plane of its own.
+  /// Each component has its own plane.
   bool is_planar() const { return sets[0].channels == 1 && (set_count == 1 || sets[1].channels == 1); }
   bool is_planar_rgb() const { return is_rgb() && is_planar(); }
   /// Y, and a plane of Cb and Cr.
   bool is_semi_planar() const { return sets[0].channels == 1 && set_count == 2; }
   bool is_420() const { return is_yuv() && sets[1].shift_x == 1 && sets[1].shift_y == 1; }
-  /// The set of a plane of alpha, which is the last one; −1: there is none.
+  /// The set of the alpha plane, which is the last one; −1: there is none.
   int alpha_set() const {
     return sets[set_count - 1].channels == 1 && sets[set_count - 1].roles[0] == Role::alpha ? set_count - 1 : -1;
   }
-  /// How many sets have colours: all but a plane of alpha.
+  /// The number of sets with colours: all except an alpha plane.
   int color_sets() const { return set_count - (alpha_set() >= 0); }
 };
 

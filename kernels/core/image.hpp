@@ -10,9 +10,9 @@
 
 namespace cudavision {
 
-/// The samples of a plane. `pitch` is the distance of rows in bytes. It is at least the size of a row (exception: see
-/// copied_row), so rows neither overlap nor run backwards. `data` and `pitch` may have any alignment on both backends;
-/// 16-bit samples at odd addresses cost a copy.
+/// The samples of a plane. `pitch` is the distance between rows in bytes. It is at least the size of a row (exception:
+/// see copied_row), so rows neither overlap nor run backwards. `data` and `pitch` may have any alignment on both
+/// backends; 16-bit samples at odd addresses need a copy.
 struct Plane {
   void* data = nullptr;
   std::ptrdiff_t pitch = 0;
@@ -39,7 +39,7 @@ inline constexpr int max_frame_side = 16384;  ///< width and height of a frame, 
 /// Format and size of a picture.
 struct Geometry {
   Format format = Format::GRAY8;
-  int width = 0, height = 0;  ///< of the picture in pixels, 1–max_frame_side
+  int width = 0, height = 0;  ///< size of the picture in pixels, 1–max_frame_side
 
   /// The whole grid of a channel set.
   Rect grid(const ChannelSet& set) const {

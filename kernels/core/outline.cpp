@@ -27,7 +27,7 @@ void pixel_spans(const Outline& outline, int y, std::vector<Span>& spans) {
     spans.push_back(span);
 }
 
-/// What two lists of spans have in common; each list is in order.
+/// The intersection of two lists of spans; each list is in order.
 std::vector<Span> common(const std::vector<Span>& a, const std::vector<Span>& b) {
   std::vector<Span> both;
   for (std::size_t i = 0, k = 0; i < a.size() && k < b.size(); ++(a[i].end < b[k].end ? i : k)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Ellipses and polygons in a frame: which pixels and samples they hold. All arithmetic is exact,
-// so that both backends agree.
+// Ellipses and polygons in a frame: which pixels and samples they contain. All arithmetic is exact, so that both
+// backends agree.
 //
 //   a shape and its box    row by row, for the CPU and for counting    point by point, for CUDA
 //      ┌──▄▄▄▄──┐             row_spans(): spans of samples               OutlineView::holds_sample()
@@ -17,14 +17,15 @@ namespace cudavision {
 
 /// An ellipse or a polygon in pixels of the picture. Does not own the polygon.
 struct Outline {
-  Rect box;  ///< that the ellipse fills, or that is around the polygon; sides of at most max_box_side
+  Rect box;  ///< box that the ellipse fills, or the box around the polygon; sides of at most max_box_side
   const Polygon* polygon = nullptr;  ///< nullptr: the ellipse
 };
 
-/// Cuts off what lies further than max_frame_side from the largest frame. The box may have any position and size. Then
-/// the numbers are small enough for exact arithmetic, and a box that is partly in the frame keeps its size.
+/// Cuts off the parts of a box that are further than max_frame_side from the largest frame. The box may have any
+/// position and size. The resulting numbers are small enough for exact arithmetic, and a box that is partly in the
+/// frame keeps its size.
 Rect near_frame(const Rect& box);
-inline constexpr int max_box_side = 3 * max_frame_side;  ///< of what it returns
+inline constexpr int max_box_side = 3 * max_frame_side;  ///< longest side of the returned box
 /// The smallest rectangle around a polygon. Empty for a polygon without corners.
 Rect box_around(const Polygon& polygon);
 
@@ -49,7 +50,7 @@ void row_spans(const Geometry& geometry, const ChannelSet& set, const Outline& o
 struct OutlineView {
   Rect box;
   const Point* corners;
-  int count;  ///< of corners; 0: the ellipse
+  int count;  ///< number of corners; 0: the ellipse
 
   /// Whether the centre of pixel (x, y), which lies in the box, is in the shape. The same as contains() for polygons.
   CUDAVISION_HOST_DEVICE constexpr bool contains(int x, int y) const {
@@ -82,7 +83,7 @@ struct OutlineView {
 /// A shape as an argument of a kernel.
 struct PackedOutline {
   Rect box;
-  int count = 0;  ///< of corners; 0: the ellipse
+  int count = 0;  ///< number of corners; 0: the ellipse
   Point corners[max_outline_corners];
 
   CUDAVISION_HOST_DEVICE constexpr OutlineView view() const { return {box, corners, count}; }

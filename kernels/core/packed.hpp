@@ -26,8 +26,8 @@ struct GroupRows {
   int width, rows, luma;
 };
 
-/// Packed 4:2:2 of odd width: copies the last luma sample of each row to the padding behind it, so that this byte
-/// depends on the picture alone. Does nothing for other pictures, and where the pitch ends before that byte.
+/// Packed 4:2:2 of odd width: copies the last luma sample of each row to the padding after it, so that this byte
+/// depends on the picture alone. Does nothing for other pictures, or if the pitch ends before that byte.
 Status fill_padding(Backend backend, const Image& image, Queue queue);
 
 /// Copies a picture that begins at the second pixel of a group; `from` points at this group. The luma moves by one
@@ -46,7 +46,7 @@ CUDAVISION_HOST_DEVICE inline void shift_group(const GroupRows& rows, int y, int
   }
 }
 
-// What the CUDA backend provides for this.
+// The functions that the CUDA backend provides for this.
 Status fill_padding_cuda(const GroupRows& rows, Queue queue);
 Status shift_groups_cuda(const GroupRows& rows, Queue queue);
 

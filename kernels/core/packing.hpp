@@ -17,7 +17,8 @@
 
 namespace cudavision {
 
-/// The geometry that operations work on: of the unpacked picture, or the same.
+/// The geometry that operations work on: the geometry of the unpacked picture, or the same geometry if nothing is
+/// packed.
 inline Geometry unpacked(const Geometry& geometry) {
   const Packing* packing = info(geometry.format).packing;
   return {packing ? packing->unpacked : geometry.format, geometry.width, geometry.height};
@@ -31,8 +32,8 @@ struct PackedRows {
   Plane planes[max_planes];
   int width[max_planes];      ///< samples of a row
   int per_group[max_planes];  ///< samples
-  int groups, rows;           ///< of the picture
-  int sample_bytes, max;      ///< of the planes; the greatest sample
+  int groups, rows;           ///< size of the picture
+  int sample_bytes, max;      ///< bytes of a sample of the planes; the greatest sample
   bool words_aligned;         ///< the words of the packed picture lie at multiples of their size
 };
 
@@ -120,7 +121,7 @@ auto with_packed_types(const PackedRows& rows, F&& f) {
 void unpack_rows(const PackedRows& rows, int begin, int end);
 void pack_rows(const PackedRows& rows, int begin, int end);
 
-// What each backend provides for this.
+// The functions that each backend provides for this.
 Status unpack_cpu(const PackedRows& rows);
 Status pack_cpu(const PackedRows& rows);
 Status unpack_cuda(const PackedRows& rows, Queue queue);

@@ -21,7 +21,7 @@ bool between(const Point& a, const Point& b, const Point& c) {
          c.y <= std::max(a.y, b.y);
 }
 
-/// Whether the segments a–b and c–d have a point in common.
+/// Whether the segments a–b and c–d share a point.
 bool segments_touch(const Point& a, const Point& b, const Point& c, const Point& d) {
   const int abc = line_side(a, b, c), abd = line_side(a, b, d), cda = line_side(c, d, a), cdb = line_side(c, d, b);
   if (abc * abd < 0 && cda * cdb < 0) return true;

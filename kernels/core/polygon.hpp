@@ -31,9 +31,9 @@ using Polygon = std::vector<Point>;
 /// no length, or an edge runs back along the edge before it. The time grows with the square of the number of corners.
 bool crosses_itself(const Polygon& polygon);
 
-/// Whether the centre of pixel (x, y) is in the polygon: whether a ray from there crosses its edges an odd number of
-/// times. A centre on an edge belongs to what lies right of the edge (no centre is on a horizontal edge). So polygons
-/// that share an edge share no pixel and leave none out.
+/// Whether the centre of pixel (x, y) is in the polygon: whether a ray from the centre crosses its edges an odd number
+/// of times. A centre on an edge belongs to the area right of the edge (no centre is on a horizontal edge). So polygons
+/// that share an edge share no pixel and leave no pixel out.
 bool contains(const Polygon& polygon, int x, int y);
 
 /// The pixels of a row from `begin` to before `end`.
@@ -53,8 +53,8 @@ void append_pixels(const Polygon& polygon, int frame_width, int frame_height, st
 /// `to` in the displayed picture: −1 left, 1 right, 0 on the line.
 int side_of(const Point& from, const Point& to, int x, int y);
 
-/// Whether the way from the centre of pixel (x0, y0) to the centre of pixel (x1, y1) crosses or touches the line from
-/// `from` to `to`, ends included. The two centres lie on different sides of the line through `from` and `to`.
+/// Whether the segment from the centre of pixel (x0, y0) to the centre of pixel (x1, y1) crosses or touches the line
+/// from `from` to `to`, ends included. The two centres lie on different sides of the line through `from` and `to`.
 bool meets(const Point& from, const Point& to, int x0, int y0, int x1, int y1);
 
 }  // namespace cudavision

@@ -8,7 +8,7 @@
 namespace cudavision {
 namespace {
 
-/// What the shapes of a region cover of a channel set, in samples.
+/// The area of a channel set that the shapes of a region cover, in samples.
 struct Cover {
   const Geometry& geometry;
   const ChannelSet& set;
@@ -35,7 +35,7 @@ struct Cover {
     for (const Polygon& polygon : region.polygons) add_cut(box_around(polygon), &polygon);
   }
 
-  /// Where bands of equal rows begin. Each row of an ellipse or a polygon is a band.
+  /// The first rows of bands of equal rows. Each row of an ellipse or a polygon is a band.
   std::vector<int> edges() const {
     std::vector<int> edges{0, geometry.grid(set).height};
     for (const Rect& rect : rects) edges.insert(edges.end(), {rect.y, rect.y + rect.height});
@@ -61,7 +61,7 @@ struct Cover {
   }
 };
 
-/// The spans of a row of `width` samples that `covered` leaves.
+/// The spans of a row of `width` samples outside `covered`.
 std::vector<Span> uncovered(const std::vector<Span>& covered, int width) {
   std::vector<Span> left;
   int begin = 0;

@@ -9,9 +9,9 @@ namespace cudavision {
 using SetPieces = std::array<std::vector<Rect>, max_sets>;
 
 /// Splits the samples of a region into pieces, so that each sample is in exactly one piece even if the shapes overlap.
-/// These are the same samples that Filter computes. Inside: a sample whose pixels all lie in one of the shapes
-/// (Coverage::inner). Outside: a sample that has no pixel in any of the shapes (Coverage::outer). An ellipse or a
-/// polygon makes a piece for nearly each of its rows.
+/// Filter computes the same samples. Inside: samples whose pixels all lie in one of the shapes (Coverage::inner).
+/// Outside: samples that have no pixel in any of the shapes (Coverage::outer). An ellipse or a polygon makes a piece
+/// for nearly each of its rows.
 void region_pieces(const Geometry& geometry, const Region& region, SetPieces& pieces);
 
 }  // namespace cudavision

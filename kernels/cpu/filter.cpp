@@ -12,8 +12,8 @@
 namespace cudavision::cpu {
 namespace {
 
-/// Samples of a strip. With 2^18 the 32-bit sums of a strip take about 1 MiB. Sobel on 1080p: the same time within 10 %
-/// from 2^16 to 2^19; smaller strips are slower, because neighboring strips read the same rows.
+/// Samples of a strip. With 2^18, the 32-bit sums of a strip take about 1 MiB. Sobel on 1080p takes the same time
+/// within 10 % from 2^16 to 2^19. Smaller strips are slower, because neighboring strips read the same rows.
 constexpr int strip_samples = 1 << 18;
 
 bool short_rows(const cv::Mat& mat) { return mat.step[0] < mat.cols * mat.elemSize(); }

@@ -46,7 +46,7 @@ struct Lanes {
   /// The same number in all lanes. A float is not converted to an integer implicitly.
   template <typename A, typename = std::enable_if_t<std::is_integral_v<A> || std::is_same_v<A, T>>>
   CUDAVISION_INLINE Lanes(A all) {
-    T same[N];  // GCC 12 makes one instruction of this form only
+    T same[N];  // GCC 12 compiles only this form to one instruction
     for (T& one : same) one = T(all);
     std::memcpy(&v, same, sizeof v);
   }

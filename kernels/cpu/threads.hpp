@@ -3,8 +3,8 @@
 
 namespace cudavision::cpu {
 
-/// Makes OpenCV use as many threads as OPENCV_FOR_THREADS_NUM says, if that is a number from 1 on. OpenCV reads that
-/// variable itself only where it has threads of its own: a build with TBB, such as Debian's, ignores it.
+/// Makes OpenCV use the number of threads in OPENCV_FOR_THREADS_NUM, if that is a number from 1 on. OpenCV itself reads
+/// that variable only in builds with OpenCV's own threads. A build with TBB, such as Debian's, ignores it.
 void use_threads_of_environment();
 
 }  // namespace cudavision::cpu

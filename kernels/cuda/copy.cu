@@ -16,7 +16,7 @@ struct CopyJob {
   const unsigned char* src;
   unsigned char* dst;
   std::ptrdiff_t src_pitch, dst_pitch;
-  int row_bytes, rows;  ///< of the rectangle; src and dst point at its first byte
+  int row_bytes, rows;  ///< size of the rectangle; src and dst point at its first byte
   int channels;         ///< bytes per pixel; used only if `own` is not all ones
   unsigned own;         ///< bit c: byte c of each pixel belongs to the set
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Copies the samples of a picture that are in an ellipse or a polygon. Either a filter computes the box around the
-// shape into a picture of its own, and this kernel copies the shape to the output. Or the filter computes the whole
-// frame, and this kernel copies the input's samples back.
+// Copies the samples of a picture that are in an ellipse or a polygon. There are two cases. A filter may compute the
+// box around the shape into a separate picture; this kernel then copies the shape to the output. Or the filter may
+// compute the whole frame; this kernel then copies the input's samples back.
 //
 //   ┌─ 32 pixels ─┬─ 32 pixels ─┬ …   A block copies 32 pixels of four rows. A thread copies the channels of one pixel
 //   │ row 0       │ block       │     if the shape holds the pixel. The grid covers the box. If a grid has too many
@@ -10,9 +10,9 @@
 //   │ row 3  ▄████│██████▄      │
 //   ├─────────────┼─────────────┼ …
 //
-// A shape is an argument of the launch. So a region of many shapes needs no memory on the device and no upload, but two
-// launches for each shape: this one and the filter's. Each thread tests the pixels of its sample (up to four) by
-// OutlineView::holds_sample(), exactly.
+// A shape is an argument of the launch. So a region of many shapes needs no memory on the device and no upload, but
+// each shape needs two launches: this one and the filter's. Each thread tests the pixels of its sample (up to four)
+// exactly, by OutlineView::holds_sample().
 #include "kernels/core/outline.hpp"
 #include "kernels/cuda/filter.hpp"
 
@@ -21,7 +21,7 @@ namespace {
 
 /// The box in one channel set of a frame.
 struct SetJob {
-  const unsigned char* src;  ///< of the first row of the plane
+  const unsigned char* src;  ///< first row of the plane
   unsigned char* dst;
   std::ptrdiff_t src_pitch, dst_pitch;
   Rect rect;  ///< in pixels of the set
@@ -33,7 +33,7 @@ struct SetJob {
 struct OutlineJobs {
   SetJob sets[max_sets];
   PackedOutline outline;
-  int width, height;  ///< of the picture
+  int width, height;  ///< size of the picture
   Coverage coverage;
 };
 static_assert(sizeof(OutlineJobs) < 4096, "older drivers allow no more for the parameters of a kernel");

@@ -15,7 +15,7 @@ Status check(cudaError_t error, const char* what);
 struct Device {
   int multiprocessors = 1;
   int shared_limit = 0;  ///< largest shared memory of a block, in bytes
-  int major = 0;         ///< of the compute capability
+  int major = 0;         ///< major version of the compute capability
 };
 Result<Device> current_device();
 

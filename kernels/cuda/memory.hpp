@@ -31,8 +31,8 @@ class DeviceMemory {
   void* data_ = nullptr;
 };
 
-/// Fills a plan's memory on a stream of its own, because other streams do not wait for the default stream. finish()
-/// waits until all work is done, and returns the first error.
+/// Fills a plan's memory on its own stream, because other streams do not wait for the default stream. finish() waits
+/// until all work is done, and returns the first error.
 class FillStream {
  public:
   FillStream() { note(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }

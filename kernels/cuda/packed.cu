@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Packed 4:2:2 whose groups of two pixels are not those of the frame (kernels/core/packed.hpp). Rare, so both kernels
-// are simple: a thread copies one group, or the padding of one row.
+// Packed 4:2:2 whose groups of two pixels do not match the groups of the frame (kernels/core/packed.hpp). This is rare,
+// so both kernels are simple: a thread copies one group, or the padding of one row.
 //
 //   shift_all   ┌─ 32 groups ─┬ …   A block has 4 rows.      fill_ends   ┌ 128 rows   A thread copies one byte.
 //               │ 4 rows      │     Threads continue                     │ a block

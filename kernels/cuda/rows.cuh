@@ -34,16 +34,16 @@ struct SetView {
   const unsigned char* src = nullptr;
   unsigned char* dst = nullptr;
   std::ptrdiff_t src_pitch = 0, dst_pitch = 0;  ///< bytes
-  int width = 0, height = 0;                    ///< of the whole grid, in pixels of the set (`channels` samples each)
-  int x0 = 0, y0 = 0, x1 = 0, y1 = 0;           ///< the rectangle to write: [x0, x1) × [y0, y1)
-  int max_value = 255;                          ///< results saturate at this value; larger stored values count as it
-  int shift = 0;                                ///< unused low bits of stored words
+  int width = 0, height = 0;           ///< size of the whole grid, in pixels of the set (`channels` samples each)
+  int x0 = 0, y0 = 0, x1 = 0, y1 = 0;  ///< the rectangle to write: [x0, x1) × [y0, y1)
+  int max_value = 255;                 ///< results saturate at this value; larger stored values count as it
+  int shift = 0;                       ///< unused low bits of stored words
   std::uint8_t channels = 1;
   std::uint8_t filtered = 1;  ///< bit c: channel c is computed
   std::uint8_t own = 1;       ///< bit c: channel c is written; own channels that are not filtered are copied
   bool src_aligned = false, dst_aligned = false;  ///< quads can be accessed as words (see quad_alignment)
   Border border = Border::constant;
-  std::uint16_t border_value[4] = {};  ///< by channel
+  std::uint16_t border_value[4] = {};  ///< border value of each channel
 };
 
 /// The samples of a quad as planar words: word[c][k] holds 4 / sizeof(T) neighboring samples of channel c, the leftmost

@@ -41,8 +41,8 @@ __device__ __forceinline__ V warp_uniform(V value) {
   return __shfl_sync(~0u, value, 0);
 }
 
-/// Does the same for a value that is already in a variable, without an instruction:
-/// the compiler forgets where the value came from.
+/// Does the same without an instruction, for a value that is already in a variable: the compiler forgets the origin of
+/// the value.
 __device__ __forceinline__ void opaque_register(float& value) { asm("" : "+f"(value)); }
 __device__ __forceinline__ void opaque_register(int& value) { asm("" : "+r"(value)); }
 __device__ __forceinline__ void opaque_register(std::uint32_t& value) { asm("" : "+r"(value)); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The background of Reference::adaptive: a mean and a variance for each pixel and channel, in Y'CbCr. What a pixel is
-// expected to be follows from the mean under the light of the present frame; how far it is from that, measured in its
-// own noise, is averaged over its neighbours. Steps of a frame, each for all pixels before the next:
+// The background of Reference::adaptive: a mean and a variance for each pixel and channel, in Y'CbCr. The expected
+// value of a pixel is its mean under the light of the present frame. The distance of the frame from it, measured in the
+// noise of the pixel, is averaged over the neighbours. A frame takes these steps, each for all pixels before the next:
 //
 //   prepare       samples of the frame, in 8-bit steps                       [begin: they become the means]
 //   light         median of frame ÷ mean in cells of 16 × 16 pixels, without those of strong evidence in the last
@@ -16,15 +16,15 @@
 //   learn         means and variances approach the frame, slowly where it changed; variances grow fast where evidence
 //                 is raised though nothing changed, and where it was above the threshold in a single
 //                 frame (adaptive_learn.hpp)
-// After the opening, and only where the mask is shown:
+// After the opening, and only if the mask is shown:
 //
-//   enclose       between changed pixels on all four sides: changed, too (enclosed.hpp)
-//   outline       at the resolution of the frame (adaptive_outline.hpp)
+//   enclose       fill pixels between changed pixels on all four sides (enclosed.hpp)
+//   outline       refine the outline to the resolution of the frame (adaptive_outline.hpp)
 //
-// The arithmetic is the same for both backends: float32 with every result rounded; sums of pixels are sums of integers,
-// in any order. Formulas take a number type F, see rounded.hpp: a pixel on the device, several on the CPU. This file
-// has the samples of the frame; adaptive_light.hpp the light, adaptive_expect.hpp what is expected and how far the
-// frame is from it, adaptive_learn.hpp what is learned.
+// The arithmetic is the same for both backends: float32 with every result rounded. Sums over pixels are sums of
+// integers, in any order. Formulas take a number type F, see rounded.hpp: one pixel on the device, several on the CPU.
+// This file has the samples of the frame, adaptive_light.hpp the light, adaptive_expect.hpp the expected values and the
+// distance of the frame from them, and adaptive_learn.hpp the learning.
 #pragma once
 
 #include <cstddef>
@@ -42,39 +42,40 @@
 namespace cudavision::diff::adaptive {
 
 inline constexpr int cell = 16;
-/// Light is not switched again so few frames after the means began.
+/// Light is not switched again within this many frames after the means began.
 inline constexpr std::uint64_t least_age = 3;
-/// Rows of arrays begin at multiples of so many pixels. What lies behind a row is not used for any pixel.
+/// Rows of arrays begin at multiples of this many pixels. The numbers after the end of a row affect no pixel.
 inline constexpr int row_unit = 32;
 
-/// The work on one frame. Arrays of pixels have rows of `pitch` pixels;
-/// one array for each channel where there are three.
+/// The work on one frame. Arrays of pixels have rows of `pitch` pixels. Where there are three channels, each has its
+/// own array.
 struct Job {
-  mog2::Channel inputs[3];  ///< luma, Cb, Cr; red, green, blue; or luma. src: of the frame, reference: of the analysis
-  int whole_width = 0, whole_height = 0, log2_scale = 0;  ///< of the frame, and how much larger it is than the analysis
-  int width = 0, height = 0, cells_x = 0, cells_y = 0;    ///< of the analysis
-  int pitch = 0;                                          ///< a multiple of row_unit
-  int channels = 3;                                       ///< of the background: 1 (luma) or 3 (luma, Cb, Cr)
-  bool rgb = false;                                       ///< whether inputs are red, green and blue
-  float black = 0;                                        ///< of luma, in 8-bit steps
-  int shift = 0, extra_bits = 0, max_value = 255;         ///< of the format; extra_bits: depth − 8
-  bool begin = false;                                     ///< there are no means yet
-  bool compensates = true;                                ///< whether light is compensated
+  mog2::Channel inputs[3];  ///< luma, Cb, Cr; red, green, blue; or luma. src: frame, reference: analysis
+  int whole_width = 0, whole_height = 0,
+      log2_scale = 0;                                   ///< size of the frame; log2 of its size ÷ size of the analysis
+  int width = 0, height = 0, cells_x = 0, cells_y = 0;  ///< size of the analysis, in pixels and in cells
+  int pitch = 0;                                        ///< a multiple of row_unit
+  int channels = 3;                                     ///< channels of the background: 1 (luma) or 3 (luma, Cb, Cr)
+  bool rgb = false;                                     ///< whether inputs are red, green and blue
+  float black = 0;                                      ///< black level of luma, in 8-bit steps
+  int shift = 0, extra_bits = 0, max_value = 255;       ///< properties of the format; extra_bits: depth − 8
+  bool begin = false;                                   ///< there are no means yet
+  bool compensates = true;                              ///< whether light is compensated
   bool drops_shadows = false;
   bool shows_mean = false;  ///< whether the mean is shown as samples of the reference
   float shadow_threshold = 0.5f, rate = 0.01f;
   float most_variance = std::numeric_limits<float>::max();
-  std::uint64_t number = 0;                              ///< of the frame
-  std::int16_t* frame = nullptr;                         ///< of each channel, see Fixed
-  float *mean = nullptr, *variance = nullptr;            ///< of each channel, before the frame
-  float *next_mean = nullptr, *next_variance = nullptr;  ///< after it; may be the same place
-  float *light[3] = {}, *spare[3] = {};                  ///< of the cells: gain, and offset of Cb and Cr
-  std::uint8_t* recent = nullptr;                        ///< what was seen at the pixel, see Recent
-  std::uint8_t* expected = nullptr;                      ///< luma that is expected, in 8-bit steps, see StructureJob
+  std::uint64_t number = 0;                              ///< number of the frame
+  std::int16_t* frame = nullptr;                         ///< samples of each channel, see Fixed
+  float *mean = nullptr, *variance = nullptr;            ///< values of each channel before the frame
+  float *next_mean = nullptr, *next_variance = nullptr;  ///< values after the frame; may be the same memory
+  float *light[3] = {}, *spare[3] = {};                  ///< light of the cells: gain, and offset of Cb and Cr
+  std::uint8_t* recent = nullptr;                        ///< recent findings at the pixel, see Recent
+  std::uint8_t* expected = nullptr;                      ///< expected luma, in 8-bit steps, see StructureJob
   std::uint32_t* profiles = nullptr;                     ///< see camera::profile_numbers()
   LearningMap learning;
 
-  /// From an array to that of the next channel.
+  /// The distance from an array to the array of the next channel.
   CUDAVISION_HOST_DEVICE std::size_t pixels() const { return std::size_t(pitch) * height; }
   CUDAVISION_HOST_DEVICE std::size_t at(int x, int y) const { return std::size_t(y) * pitch + x; }
   CUDAVISION_HOST_DEVICE bool contains(int x, int y) const { return x >= 0 && y >= 0 && x < width && y < height; }
@@ -85,7 +86,8 @@ enum Recent : std::uint8_t { above_last = 1, above_before = 2, strong_last = 4 }
 
 constexpr int cells_along(int pixels) { return (pixels + cell - 1) / cell; }
 constexpr int pitch_of(int width) { return (width + row_unit - 1) / row_unit * row_unit; }
-/// Places for means and variances. On the device frames use two in turn, because neighbours read those of before.
+/// The number of buffers for means and variances. On the device frames alternate between two, because neighbours read
+/// the earlier values.
 inline constexpr int device_places = 2, cpu_places = 1;
 /// Bytes of the arrays.
 inline std::size_t state_bytes(int width, int height, int places) {
@@ -158,11 +160,11 @@ CUDAVISION_HOST_DEVICE float mean_of_block(const Job& job, const mog2::Channel& 
   for (int dy = 0; dy < down; ++dy, row += channel.src_pitch)
     for (int dx = 0; dx < across; ++dx)
       sum += sample_of(reinterpret_cast<const T*>(row)[dx * channel.step], job.shift, job.max_value);
-  return mul(float(sum), 1.0f / float(across * down));  // a power of two: as a division
+  return mul(float(sum), 1.0f / float(across * down));  // exact as a division, because the divisor is a power of two
 }
 
-/// The mean of the samples of a channel that lie in a pixel of the analysis, or the sample that covers it.
-/// `scale`: of the analysis.
+/// The mean of the samples of a channel that lie in a pixel of the analysis, or the sample that covers it. `scale`:
+/// scale of the analysis.
 template <typename T, int scale>
 CUDAVISION_HOST_DEVICE float mean_of_samples(const Job& job, const mog2::Channel& channel, int x, int y) {
   constexpr int half = scale > 1 ? scale / 2 : 1;

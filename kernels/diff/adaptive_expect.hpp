@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The background of Reference::adaptive (see adaptive.hpp): what a pixel is expected to be,
-// and how far the frame is from it.
+// The background of Reference::adaptive (see adaptive.hpp): the expected value of a pixel, and the distance of the
+// frame from it.
 #pragma once
 
 #include "kernels/diff/adaptive_light.hpp"
@@ -10,9 +10,9 @@ namespace cudavision::diff::adaptive {
 inline constexpr float least_variance = 6, bright = 203;
 /// Weights in 1/512. The mean evidence of noise is the number of channels, and seldom differs from it by more than 2.
 inline constexpr int weight_one = 512;
-inline constexpr int most_evidence = 11 * weight_one;  ///< of a pixel
+inline constexpr int most_evidence = 11 * weight_one;  ///< the largest evidence of a pixel
 inline constexpr int most_unlike = 10 * weight_one;    ///< the largest unlikeness of a pixel
-inline constexpr int unlike = 4 * weight_one;          ///< mean unlikeness in no shadow
+inline constexpr int unlike = 4 * weight_one;          ///< mean unlikeness from which a pixel is not in shadow
 /// A shadow scales what is expected, but not exactly: at its soft edge luma differs by this share, and the sky adds
 /// blue and takes red, in 8-bit steps where no light of the sun is left.
 inline constexpr float soft_share = 0.04f, sky = 16;
@@ -42,7 +42,7 @@ CUDAVISION_FORMULA F sum_of_ratios(const F (&a)[channels], const F (&b)[channels
   }
 }
 
-/// What a pixel is expected to be.
+/// The expected value of a pixel.
 template <int channels, typename F>
 struct Expected {
   F value[channels];
@@ -88,17 +88,17 @@ template <typename Int>
 CUDAVISION_FORMULA Int coarse_luma_of(Int fixed) {
   return pick(fixed < Int(0), Int(0), fixed >> 2);
 }
-/// The same of what is expected.
+/// Luma of the expected value, in the same steps.
 template <typename F>
 CUDAVISION_FORMULA IntOf<F> coarse_luma(F expected) {
   return to_int(add(mul(most(F(0), least(expected, F(255.9f))), F(32)), F(0.125f)));
 }
-/// Of Job::expected.
+/// The value for Job::expected.
 template <typename F>
 CUDAVISION_FORMULA IntOf<F> expected_byte(F luma) {
   return coarse_luma(luma) >> 5;
 }
-/// Pixels of the frame along the side of a square of 2·radius + 1 pixels about a coordinate.
+/// Pixels of the frame along a side of the square of 2·radius + 1 pixels around a coordinate.
 CUDAVISION_HOST_DEVICE inline int count_along(int radius, int at, int size) {
   return (at + radius < size ? at + radius : size - 1) - (at < radius ? 0 : at - radius) + 1;
 }
@@ -106,7 +106,7 @@ CUDAVISION_HOST_DEVICE inline int count_along(int radius, int at, int size) {
 CUDAVISION_HOST_DEVICE inline int count_around(const Job& job, int radius, int x, int y) {
   return count_along(radius, x, job.width) * count_along(radius, y, job.height);
 }
-/// How far a channel is from what a shadow can make of it. `off`: from the exact scaling.
+/// The distance of a channel from the values that a shadow can produce. `off`: distance from exact scaling.
 template <typename F>
 CUDAVISION_FORMULA F beyond_shadow(int channel, F off, F expected_luma, F dark) {
   const F soft = mul(F(soft_share), expected_luma), tint = mul(F(sky), sub(F(1), dark));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The background of Reference::adaptive (see adaptive.hpp): which evidence is a change, and how means and variances
-// learn.
+// The background of Reference::adaptive (see adaptive.hpp): decides which evidence is a change, and updates means and
+// variances.
 #pragma once
 
 #include <cstddef>
@@ -10,29 +10,29 @@
 
 namespace cudavision::diff::adaptive {
 
-/// The mean evidence of 5 × 5 pixels. Pixels of strong evidence show an object, and not the light. If the light were
-/// measured only below the threshold, the edge of a cloud would be left out, and the light there not be followed.
-/// Chosen with tests/bench/motion_quality.py, see docs/scoreboard.md.
+/// The mean evidence of 5 × 5 pixels. Pixels of strong evidence show an object, and are left out of the measurement of
+/// light. Pixels just above the threshold are not left out: the edge of a cloud is such a place, and its light must be
+/// followed. Chosen with tests/bench/motion_quality.py, see docs/scoreboard.md.
 enum Level { noise, raised, above, strong };
 inline constexpr int least_raised = 4 * weight_one, least_above = 6 * weight_one, least_strong = 8 * weight_one;
 
-/// Once learned, a pixel at which nothing was seen learns in one of so many frames, with so many times the share.
+/// Once learned, a pixel without findings learns in one of this many frames, with this many times the share.
 inline constexpr int turns = 4;
 
-/// What depends on the age of the means.
+/// The values that depend on the age of the means.
 struct Rates {
-  bool learnt;                ///< whether frames enough have been seen
-  bool in_turns;              ///< whether pixels at which nothing was seen learn in turns
+  bool learnt;                ///< whether enough frames have been seen
+  bool in_turns;              ///< whether pixels without findings learn in turns
   float mean, variance;       ///< the shares with which means and variances approach a frame
-  float most_variance;        ///< which variances do not exceed
-  int raised, above, strong;  ///< the evidence that these levels exceed
+  float most_variance;        ///< upper limit of variances
+  int raised, above, strong;  ///< these levels begin above this evidence
 };
 /// `age`: frames since the means began.
 CUDAVISION_HOST_DEVICE inline Rates rates_of(const Job& job, std::uint64_t age) {
   constexpr std::uint64_t learning = 50;  // frames
   const bool learnt = job.number >= learning;
   const float usual = most(over(1, float(age + 1)), job.rate);
-  // The mean of n frames has noise, too: the variance of differences from it is larger by 1/n.
+  // The mean of n frames also has noise: the variance of differences from it is larger by 1/n.
   const float more = add(1, over(1, most(1, float(age))));
   const auto scaled = [more](int evidence) { return int(mul(float(evidence), more)); };
   return {learnt,
@@ -45,9 +45,9 @@ CUDAVISION_HOST_DEVICE inline Rates rates_of(const Job& job, std::uint64_t age) 
           scaled(least_strong)};
 }
 
-/// Whether the pixels of row y learn in the frame, where nothing was seen at them. A row learns once in each group of
-/// `turns` frames, at another place of each group, so that it does not meet the same frames of a video codec's groups.
-/// Rows as far from the top as others from the bottom have the same turn: a flipped video has a flipped mask.
+/// Whether the pixels of row y that have no findings learn in the frame. A row learns once in each group of `turns`
+/// frames, at a different place of each group, so that it does not always meet the same frame of a video codec's
+/// groups. Rows at equal distances from the top and the bottom have the same turn: flipping the video flips the mask.
 CUDAVISION_HOST_DEVICE inline bool has_turn(const Job& job, int y) {
   const std::uint64_t group = job.number / turns, row = std::uint64_t(y < job.height - 1 - y ? y : job.height - 1 - y);
   return (row + job.number + group + group / turns) % turns == 0;
@@ -61,16 +61,16 @@ CUDAVISION_FORMULA Int level_of(const Rates& rates, Int evidence, Int count) {
   return pick(evidence <= count * Int(rates.raised), Int(int(noise)), any);
 }
 
-/// What was seen at a pixel.
+/// The findings at a pixel.
 template <typename F>
 struct Seen {
   IntOf<F> level;          ///< a Level
-  IntOf<F> recent;         ///< in the last frames, see Recent
-  MaskOf<F> near_above;    ///< whether it or a pixel beside it is above the threshold; shadows are, too
+  IntOf<F> recent;         ///< findings in the last frames, see Recent
+  MaskOf<F> near_above;    ///< whether it or a pixel beside it is above the threshold; shadows count
   MaskOf<F> near_changed;  ///< whether it or a pixel beside it changed
-  MaskOf<F> held, taken;   ///< by Learning::hold, and by Learning::take
+  MaskOf<F> held, taken;   ///< whether Learning::hold or Learning::take applies
 
-  /// Whether nothing was seen.
+  /// Whether the pixel has no findings.
   CUDAVISION_FORMULA MaskOf<F> nothing() const {
     const IntOf<F> any = level | recent;
     return both(any == IntOf<F>(0), no(either(near_above, either(held, taken))));
@@ -85,7 +85,7 @@ CUDAVISION_FORMULA IntOf<F> recent_after(const Seen<F>& seen) {
          pick(seen.level == Int(int(strong)), Int(int(strong_last)), Int(0));
 }
 
-/// Sets the mean and the variance of `pixel` to those after the frame. gain: of the light. turn: has_turn() of its row.
+/// Updates the mean and the variance of `pixel` with the frame. gain: gain of the light. turn: has_turn() of its row.
 template <int channels, typename F>
 CUDAVISION_FORMULA void learn(Pixel<channels, F>& pixel, const Expected<channels, F>& expected, F gain,
                               const Seen<F>& seen, const Rates& rates, bool turn) {
@@ -93,7 +93,7 @@ CUDAVISION_FORMULA void learn(Pixel<channels, F>& pixel, const Expected<channels
   const MaskOf<F> by_turn = both(seen.nothing(), MaskOf<F>(rates.in_turns ? ~0 : 0));
   const MaskOf<F> rests = both(by_turn, MaskOf<F>(turn ? 0 : ~0));
   const F times = pick(by_turn, F(float(turns)), F(1.0f));
-  // Where the frame changed: what stays becomes background in about 1000 frames.
+  // Where the frame changed, a lasting change becomes background in about 1000 frames.
   constexpr float slow = 0.001f, slow_variance = 0.0001f;
   const MaskOf<F> slowly = both(seen.near_changed, MaskOf<F>(rates.learnt ? ~0 : 0));
   const MaskOf<F> takes = both(seen.taken, seen.near_above);
@@ -103,7 +103,8 @@ CUDAVISION_FORMULA void learn(Pixel<channels, F>& pixel, const Expected<channels
   const F of_variance =
       pick(either(seen.held, takes), F(0.0f), pick(slowly, F(slow_variance), mul(times, F(rates.variance))));
   // Key frames, leaves and rain disturb a pixel now and then, and a mean of squares forgets them in between. So a
-  // variance that is too small grows fast. No object comes and goes within a frame: what does so is a disturbance, too.
+  // variance that is too small grows fast. A change that comes and goes within a frame is also a disturbance, because
+  // no object does that.
   constexpr float fast = 0.2f, growth = 4;
   const MaskOf<F> grows = both(seen.level == Int(int(raised)), no(either(seen.near_above, seen.held)));
   const Int was_above = seen.recent & Int(int(above_last) | int(above_before));

@@ -7,10 +7,10 @@
 namespace cudavision::diff::adaptive {
 
 inline constexpr int bins = 512;
-inline constexpr float empty = -1000;  ///< of a cell without enough pixels
+inline constexpr float empty = -1000;  ///< light of a cell without enough pixels
 
-/// The median of `total` values in bins, interpolated in the bin. `before` of them are in lower bins, and `here` in
-/// this one.
+/// The median of `total` values in bins, interpolated within its bin. `before` values are in lower bins, and `here`
+/// values are in this bin.
 CUDAVISION_HOST_DEVICE inline float median_in(int bin, unsigned before, unsigned here, unsigned total) {
   return add(float(bin), over(sub(mul(0.5f, float(total)), float(before)), float(here)));
 }
@@ -26,7 +26,7 @@ CUDAVISION_FORMULA IntOf<F> clamped_bin(F value) {
   return to_int(most(F(0), least(value, F(bins - 1))));
 }
 
-/// Whether the light is measured at a pixel. `recent`: of the pixel, see Recent.
+/// Whether the light is measured at a pixel. `recent`: recent findings at the pixel, see Recent.
 template <typename Int>
 CUDAVISION_FORMULA auto shows_light(Int recent) {
   return (recent & Int(int(strong_last))) == Int(0);
@@ -45,7 +45,7 @@ CUDAVISION_FORMULA IntOf<F> offset_bin(F value, F mean, float gain) {
 }
 CUDAVISION_HOST_DEVICE inline float offset_of(float median) { return sub(mul(median, 0.25f), 64); }
 inline int bin_of_offset(float offset) { return clamped_bin(4 * (offset + 64)); }
-/// If no cell has a gain, that of the frame is measured at each fourth pixel of each fourth row.
+/// If no cell has a gain, the gain of the frame is measured at every fourth pixel of every fourth row.
 inline constexpr int sparse = 4;
 /// Whether `total` of `pixels` pixels are enough for a median.
 CUDAVISION_HOST_DEVICE inline bool enough_in_cell(unsigned total, unsigned pixels) {
@@ -53,8 +53,8 @@ CUDAVISION_HOST_DEVICE inline bool enough_in_cell(unsigned total, unsigned pixel
 }
 CUDAVISION_HOST_DEVICE inline bool enough_in_frame(unsigned total, unsigned pixels) { return 8 * total > pixels; }
 
-/// The light of cell (x, y): what was measured, which `of(x, y)` gives; if that is empty, the mean of its neighbours
-/// that are not.
+/// The light of cell (x, y): the measured light, which `of(x, y)` returns. If it is empty, the mean of the neighbours
+/// that are not empty.
 template <typename Of>
 CUDAVISION_HOST_DEVICE float filled(const Job& job, int x, int y, Of of) {
   const float here = of(x, y);
@@ -77,8 +77,8 @@ CUDAVISION_HOST_DEVICE inline float median_around(const Job& job, int channel, i
     ny = ny < 0 ? 0 : ny >= job.cells_y ? job.cells_y - 1 : ny;
     return job.light[channel][ny * job.cells_x + nx];
   };
-  // The largest of the least, the median of the middle, and the least of the largest of three
-  // rows; of these the median.
+  // The median of three numbers: the largest minimum, the median of the medians, and the smallest maximum of the three
+  // rows.
   float low = 0, middle[3] = {}, high = 0;
   for (int row = 0; row < 3; ++row) {
     const float a = light(x - 1, y - 1 + row), b = light(x, y - 1 + row), c = light(x + 1, y - 1 + row);
@@ -91,8 +91,9 @@ CUDAVISION_HOST_DEVICE inline float median_around(const Job& job, int channel, i
   return median(low, median(middle[0], middle[1], middle[2]), high);
 }
 
-/// The light of a cell without that of small objects: the gain is the median of 3 × 3 cells. Where the gain of the cell
-/// itself is far from that, the offsets of chroma were measured under the gain of an object, and are medians, too.
+/// The light of a cell without the effect of small objects: the gain is the median of 3 × 3 cells. If the cell's own
+/// gain is far from that, its offsets of chroma were measured under the gain of an object, so medians replace them
+/// also.
 CUDAVISION_HOST_DEVICE inline float smooth(const Job& job, int channel, int x, int y) {
   constexpr float far = 0.1f;
   const float gain = median_around(job, 0, x, y);
@@ -105,14 +106,14 @@ CUDAVISION_HOST_DEVICE inline float smooth(const Job& job, int channel, int x, i
 /// The place of a coordinate between the middles of two cells.
 struct Between {
   int first, second;
-  float weight;  ///< of the second
+  float weight;  ///< weight of the second cell
 };
 CUDAVISION_HOST_DEVICE inline Between between(int at, int cells) {
   const float place = most(0, sub(mul(add(float(at), 0.5f), 1.0f / cell), 0.5f));
   const int first = int(place);
   return {first, first + 1 < cells ? first + 1 : first, sub(place, float(first))};
 }
-/// a + weight · rise. The light of two cells, a and a + rise, at a place between them.
+/// a + weight · rise: the light at a place between two cells, which have the light a and a + rise.
 template <typename F>
 CUDAVISION_FORMULA F along(F a, F rise, F weight) {
   return add(a, mul(weight, rise));

@@ -7,15 +7,15 @@
 //                    . . # #      ->    that are near and look like them: a joint bilateral filter of the mask
 //                    . # # #
 //
-// J. Kopf, M. Cohen, D. Lischinski, M. Uyttendaele, Joint bilateral upsampling, SIGGRAPH 2007. Only the mask that is
-// shown is refined: what is counted are blocks, so that results do not depend on the output.
+// J. Kopf, M. Cohen, D. Lischinski, M. Uyttendaele, Joint bilateral upsampling, SIGGRAPH 2007. Only the shown mask is
+// refined. Counts use blocks, so that results do not depend on the output.
 #pragma once
 
 #include "kernels/diff/adaptive.hpp"
 
 namespace cudavision::diff::adaptive {
 
-inline constexpr int voters = 2;  ///< blocks on each side of that of a pixel that are looked at
+inline constexpr int voters = 2;  ///< number of blocks examined on each side of the block of a pixel
 /// Sums of the differences of luma, Cb and Cr, in 8-bit steps, from which on a block does not look like the pixel.
 inline constexpr int unlike_look = 80;
 
@@ -29,7 +29,7 @@ CUDAVISION_HOST_DEVICE bool at_outline(const Job& job, int x, int y, Changed cha
   return false;
 }
 
-/// The weight of a block by its distance from a pixel along one axis. `pixel`: of the frame.
+/// The weight of a block by its distance from a pixel along one axis. `pixel`: coordinate in the frame.
 CUDAVISION_HOST_DEVICE inline float nearness(const Job& job, int pixel, int block) {
   const int scale = 1 << job.log2_scale, twice = 2 * (pixel - block * scale) + 1 - scale;  // to the middle of the block
   const float blocks = mul(float(twice), 0.5f / float(scale)),
@@ -44,7 +44,7 @@ CUDAVISION_HOST_DEVICE void load_pixel(const Job& job, int x, int y, float (&val
     value[c] = c < job.channels || job.rgb ? mul(mean_of_samples<T, 1>(job, job.inputs[c], x, y), sample_step(job)) : 0;
 }
 
-/// Makes samples such as the background has, in fixed point.
+/// Converts samples to the form of the background, in fixed point.
 template <typename F>
 CUDAVISION_FORMULA void to_frame(const Job& job, F (&value)[3], IntOf<F> (&fixed)[3]) {
   to_background(job, value);

@@ -33,13 +33,13 @@ struct Show {
 inline constexpr int shadow_bits = 15;
 
 /// Whether a pixel is the background in shadow, as OpenCV's BackgroundSubtractorMOG2 decides for a mode: its samples
-/// are about `a` times those of the background, where a is `least` to 1. Without colour,
-/// that is any pixel that is so dark.
+/// are about `a` times the samples of the background, where a is `least` to 1. Without colour, any pixel that is dark
+/// to this degree counts.
 struct Shadow {
-  int channels = 1;     ///< that are compared
+  int channels = 1;     ///< compared channels
   int black[3] = {};    ///< samples without light
   int threshold = 0;    ///< allowed difference from `a` times the background, in samples, times a
-  int least = 1 << 14;  ///< in steps of 2^−15
+  int least = 1 << 14;  ///< least brightness of a shadow, in steps of 2^−15
 
   CUDAVISION_HOST_DEVICE bool operator()(const int (&sample)[3], const int (&background)[3]) const {
     std::int64_t along = 0, size = 0;  // a = along / size
@@ -72,7 +72,7 @@ struct Follow {
   int rate = 0;            ///< share of the way to the sample, in steps of 2^−15
   std::uint32_t most = 0;  ///< the longest way of a frame, in the fixed point of the background
 };
-/// Follow::most of a background that may go any way.
+/// Follow::most of a background whose way is not limited.
 CUDAVISION_HOST_DEVICE constexpr std::uint32_t unlimited_step(int sample_bytes) {
   return sample_bytes == 1 ? 0xffff : ~0u;
 }
@@ -80,11 +80,11 @@ CUDAVISION_HOST_DEVICE constexpr std::uint32_t unlimited_step(int sample_bytes) 
 /// The background after a sample v: bg + rate·way / 2^15. The way is v − bg, or `most` towards v if that is less. The
 /// step is rounded away from zero, so the background reaches v at any rate above 0.
 ///
-/// Two references follow so. Reference::background, a running average, goes a share of any way. Reference::median goes
-/// the whole way, but at most `most`: where it rests, as many samples lie above it as below. (N. McFarlane,
-/// C. Schofield: Segmentation and tracking of piglets in images. Machine Vision and Applications 8 (1995), 187–193.)
-/// Both are one formula without a branch, so that the kernels need no more registers than for the average alone.
-/// limited: false if `most` is unlimited_step().
+/// Two references use this. Reference::background, a running average, goes a share of the way. Reference::median goes
+/// the whole way, but at most `most`: where it rests, as many samples lie above it as below. (N. McFarlane, C.
+/// Schofield: Segmentation and tracking of piglets in images. Machine Vision and Applications 8 (1995), 187–193.) Both
+/// use one formula without a branch, so that the kernels need no more registers than for the average alone. limited:
+/// false if `most` is unlimited_step().
 template <typename T, bool limited = true>
 CUDAVISION_HOST_DEVICE inline std::uint32_t background_step(std::uint32_t background, int v, const Follow& follow) {
   using Wide = typename std::conditional<sizeof(T) == 1, std::int32_t, std::int64_t>::type;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Why many pixels changed at once: the camera was moved, the light was switched, or the scene is another one. Objects
-// change the edges of the picture in a few places; these three change them everywhere, or nowhere.
+// Decides why many pixels changed at once: the camera was moved, the light was switched, or another scene began.
+// Objects change the edges of the picture in a few places. These three causes change them everywhere or nowhere.
 //
 //                    edges of the picture         changed pixels
 //  objects           new in a few sectors         have new edges
@@ -8,11 +8,11 @@
 //  moved             new in most sectors, but the same a few pixels away
 //  scene             new in most sectors
 //
-// Compared is the luma of Reference::adaptive, at the size of the analysis: the frame, and what is expected. How far
-// the camera was moved is found in two steps: sums of edges along columns and rows (profiles) that fit best propose
-// shifts; the one of the largest correlation of gradients counts, if that is clear enough. A frame is looked at only
-// where many pixels changed. The same code runs on both backends, with the threads of a Team. Whole numbers, except for
-// correlations, whose operations are rounded one by one.
+// The luma of Reference::adaptive at the size of the analysis is compared: the luma of the frame and the expected luma.
+// The shift of the camera is found in two steps. First, sums of edges along columns and rows (profiles) propose the
+// shifts that fit best. Then the shift with the largest correlation of gradients counts, if it is clear enough. A frame
+// is examined only if many pixels changed. The same code runs on both backends, with the threads of a Team. All numbers
+// are integers, except correlations, whose operations are rounded one by one.
 // Profiles: S. Ratakonda, Real-time digital video stabilization for multi-media applications, ISCAS 1998.
 #pragma once
 
@@ -30,23 +30,23 @@ inline constexpr int sectors_x = 8, sectors_y = 6, sectors = sectors_x * sectors
 CUDAVISION_HOST_DEVICE inline int sector_of(int x, int y, int width, int height) {
   return y * sectors_y / height * sectors_x + x * sectors_x / width;
 }
-/// Least sides of a picture that is looked at: pixels of the analysis.
+/// Smallest sides of a picture that is examined, in pixels of the analysis.
 inline constexpr int least_width = 64, least_height = 48;
-/// Pixels that are compared for a correlation, at most; more for the counts of sectors.
+/// Most pixels that are compared for a correlation. The counts of sectors use more.
 inline constexpr int correlated_pixels = 1 << 14, counted_pixels = 1 << 15;
 
-/// What is known of the frames before; all 0 where the reference begins.
+/// What is known of earlier frames. All 0 when the reference begins.
 struct Watch {
   std::uint32_t above;   ///< pixels of the last frame that changed
-  std::uint32_t moving;  ///< so many frames without a shift are awaited until the camera rests; 0: it rests
+  std::uint32_t moving;  ///< frames without a shift that are still needed until the camera rests; 0: it rests
 };
 
-/// What decides whether a frame is looked at, and whether the reference begins anew.
+/// Decides whether a frame is examined, and whether the reference restarts.
 struct Rule {
-  unsigned long long number;  ///< of the frame
-  std::uint32_t limit;        ///< pixels; the reference begins anew if more changed. ~0: it never does
-  std::uint32_t pixels;       ///< that are counted
-  unsigned age;               ///< frames that the reference must have before
+  unsigned long long number;  ///< number of the frame
+  std::uint32_t limit;        ///< pixels; the reference restarts if more changed. ~0: never
+  std::uint32_t pixels;       ///< counted pixels
+  unsigned age;               ///< least age of the reference, in frames
 };
 
 /// Memory of a look, which the team shares.
@@ -55,15 +55,15 @@ struct Scratch {
   /// that was there or with another one; pixels.
   std::uint32_t same[sectors], other[sectors], changed[sectors], same_changed[sectors], other_changed[sectors],
       seen[sectors];
-  std::uint32_t* profiles;  ///< profile_numbers() of them
+  std::uint32_t* profiles;  ///< profile_numbers() numbers
 };
-/// Numbers of two profiles across and two down, and of the misfits of shifts.
+/// The number of values in two profiles across, two profiles down, and the misfits of shifts.
 CUDAVISION_HOST_DEVICE constexpr std::size_t profile_numbers(int width, int height) {
   return 3 * (std::size_t(width) + std::size_t(height));
 }
 
-/// Whether a frame of a camera that rests is looked at: it changed in many pixels, and more than the last one; or now
-/// and then.
+/// Whether a frame of a resting camera is examined: always above the limit; otherwise if at least 1 % of the pixels
+/// changed, and clearly more than in the last frame. Every 8th frame needs only the 1 %.
 CUDAVISION_HOST_DEVICE inline bool suspects(const Watch& watch, const Rule& rule, std::uint32_t above) {
   constexpr unsigned period = 8;  // frames
   if (above > rule.limit) return true;
@@ -76,7 +76,7 @@ struct Sums {
   long long both, frame, expected;
 };
 
-/// The correlation of the gradients of the frame with those of what is expected, `shift` away; −1 to 1.
+/// The correlation of the gradients of the frame with the expected gradients at a distance of `shift`; −1 to 1.
 template <typename Team>
 CUDAVISION_HOST_DEVICE double correlation(Team& team, const StructureJob& p, int dx, int dy) {
   const int left = 1 + (dx < 0 ? -dx : 0), right = p.width - 1 - (dx > 0 ? dx : 0);
@@ -108,7 +108,7 @@ CUDAVISION_HOST_DEVICE inline std::uint32_t misfit(const std::uint32_t* frame, c
   }
   return std::uint32_t(16 * sum / (unsigned long long)(end - begin));
 }
-/// The shifts of a profile that fit best, among those that fit better than their neighbours, and none.
+/// The shifts of a profile that fit best, among those that fit better than their neighbours, and shift 0.
 struct Candidates {
   static constexpr int most = 4;
   int shifts[most] = {};  ///< the first is 0
@@ -131,7 +131,8 @@ CUDAVISION_HOST_DEVICE inline Candidates best_of(const std::uint32_t* misfits, i
   return best;
 }
 
-/// The shifts across or down that fit best. `profiles`: of the frame, of what is expected, and room for misfits.
+/// The shifts across or down that fit best. `profiles`: the profile of the frame, the expected profile, and room for
+/// misfits.
 template <typename Team>
 CUDAVISION_HOST_DEVICE Candidates candidates(Team& team, std::uint32_t* profiles, int size) {
   const int reach = size / 4;
@@ -147,7 +148,7 @@ struct Shift {
   int x = 0, y = 0;
 };
 
-/// Finds the shift of the picture: what the frame has at (x, y) was expected at (x + shift.x, y + shift.y).
+/// Finds the shift of the picture: the content of the frame at (x, y) was expected at (x + shift.x, y + shift.y).
 template <typename Team>
 CUDAVISION_HOST_DEVICE Shift find_shift(Team& team, const StructureJob& p, std::uint32_t* profiles) {
   const auto size = [](int value) { return std::uint32_t(value < 0 ? -value : value); };
@@ -175,7 +176,7 @@ CUDAVISION_HOST_DEVICE Shift find_shift(Team& team, const StructureJob& p, std::
   };
   for (int i = 0; i < of_x.count; ++i)
     for (int j = 0; j < of_y.count; ++j) consider(of_x.shifts[i], of_y.shifts[j]);
-  for (int round = 0; round < 6; ++round) {  // to the top of the hill
+  for (int round = 0; round < 6; ++round) {  // climbs to the maximum
     const Shift from = best;
     for (int y = -1; y <= 1; ++y)
       for (int x = -1; x <= 1; ++x)
@@ -200,20 +201,20 @@ CUDAVISION_HOST_DEVICE inline int bits_in(unsigned bits) {
   return count;
 }
 
-/// What was found in a frame in which many pixels changed.
+/// The findings for a frame in which many pixels changed.
 struct Decision {
   Cause cause = Cause::none;
-  /// Of Cause::moved: by how many pixels of the analysis the picture was shifted to the right, and down.
+  /// For Cause::moved: the shift of the picture to the right and down, in pixels of the analysis.
   int x = 0, y = 0;
-  bool begins = false;  ///< whether the reference begins anew
-  /// Sectors in which it does not, one bit for each: there are objects, which would be lost in it.
+  bool begins = false;  ///< whether the reference restarts
+  /// Sectors in which the reference does not restart, one bit each: they contain objects, which would be lost in it.
   std::uint64_t kept = 0;
 
   CUDAVISION_HOST_DEVICE bool shifted() const { return x != 0 || y != 0; }
 };
 
-/// Looks at a frame. moving: whether the camera was moving. changed(x, y): whether a pixel of the analysis changed. The
-/// team calls it together, and all get the same.
+/// Examines a frame. moving: whether the camera was moving. changed(x, y): whether a pixel of the analysis changed. The
+/// whole team calls it, and all threads get the same result.
 template <typename Team, typename Changed>
 CUDAVISION_HOST_DEVICE Decision look(Team& team, const StructureJob& p, Scratch& scratch, bool moving,
                                      Changed changed) {
@@ -234,14 +235,14 @@ CUDAVISION_HOST_DEVICE Decision look(Team& team, const StructureJob& p, Scratch&
     if (most < StructureJob::least_size) return;
     const bool same = 2 * Gradient{a.x - b.x, a.y - b.y}.size() <= most;
     if (here) team.add(is_same_edge(a, b) ? scratch.same_changed[sector] : scratch.other_changed[sector], 1);
-    // Objects add edges. Only what was expected and is gone speaks of the whole picture.
+    // Objects add edges. Only expected edges that are gone tell about the whole picture.
     if (expected >= StructureJob::least_size) team.add(same ? scratch.same[sector] : scratch.other[sector], 1);
   });
   team.wait();
   int structured = 0, broken = 0, touched = 0;
   long long same = 0, other = 0, same_changed = 0, other_changed = 0, all_changed = 0, seen = 0;
   std::uint64_t objects = 0;
-  unsigned columns = 0, rows = 0;  // that have edges, one bit for each
+  unsigned columns = 0, rows = 0;  // columns and rows with edges, one bit each
   for (int i = 0; i < sectors; ++i) {
     const std::uint32_t edges = scratch.same[i] + scratch.other[i];
     same += scratch.same[i], other += scratch.other[i], seen += scratch.seen[i];
@@ -254,7 +255,7 @@ CUDAVISION_HOST_DEVICE Decision look(Team& team, const StructureJob& p, Scratch&
     columns |= 1u << i % sectors_x, rows |= 1u << i / sectors_x;
     broken += scratch.other[i] > scratch.same[i];
   }
-  // Where all edges are in one place, they may be those of an object that was there when the reference began.
+  // If all edges are in one place, they may belong to an object that was there when the reference began.
   const bool spread = bits_in(columns) >= 5 && bits_in(rows) >= 4;
   const bool many_changed = 16 * all_changed >= seen && 3 * touched >= sectors;
   if (spread && structured >= 6 && (moving || 3 * broken >= structured || 5 * other >= same)) {
@@ -266,15 +267,15 @@ CUDAVISION_HOST_DEVICE Decision look(Team& team, const StructureJob& p, Scratch&
     if (here < 0.4 && structured >= 8 && 5 * broken >= 3 * structured && many_changed)
       return {Cause::scene, 0, 0, true};
   }
-  // Where few pixels changed, hardly any of them may have other edges.
+  // If few pixels changed, hardly any of them may have other edges.
   const int factor = many_changed ? 3 : 12;
   const bool edges_stay = same_changed >= 10 && 2 * same_changed >= factor * other_changed;
   if (edges_stay && 8 * touched >= sectors) return {Cause::light, 0, 0, true, objects};
   return {};
 }
 
-/// Decides why so many pixels changed. The reference begins anew unless the cause is none. `above`: changed pixels of
-/// the frame. `began`: the number of the frame with which the reference began.
+/// Decides why many pixels changed. The reference restarts unless the cause is none. `above`: number of changed pixels
+/// of the frame. `began`: the number of the frame with which the reference began.
 template <typename Team, typename Changed>
 CUDAVISION_HOST_DEVICE Decision decide(Team& team, Watch& watch, unsigned long long began, const Rule& rule,
                                        std::uint32_t above, const StructureJob& p, Scratch& scratch, Changed changed) {
@@ -288,7 +289,8 @@ CUDAVISION_HOST_DEVICE Decision decide(Team& team, Watch& watch, unsigned long l
     if (p.width >= least_width && p.height >= least_height) found = look(team, p, scratch, moving, changed);
     if (found.shifted())
       left = rests;
-    else if (moving)  // with the last frame of it the reference begins anew, too: less than a pixel may be left
+    else if (moving)  // the reference also restarts with the last frame of a movement: a shift of less than a pixel may
+                      // be left
       left = before.moving - 1, found = {Cause::moved, 0, 0, found.begins || left == 0};
     else if (found.cause == Cause::none && above > rule.limit)
       found = {Cause::light, 0, 0, true};

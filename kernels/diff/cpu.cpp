@@ -21,7 +21,7 @@
 namespace cudavision::diff {
 namespace {
 
-/// Rows of a strip, few enough for the cache; even, for subsampled chroma.
+/// Rows of a strip: few enough for the cache, and even for subsampled chroma.
 constexpr int strip_rows = 32;
 
 class CpuDiff final : public Sequence {
@@ -172,7 +172,7 @@ class CpuDiff final : public Sequence {
     return {};
   }
 
-  /// Sets mask_ to what is shown of opened_.
+  /// Sets mask_ to the shown form of opened_.
   void complete_mask(const Frame& frame) {
     opened_.copyTo(filled_);
     filler_.fill(plan().reach(), unmasked_[0], filled_);
@@ -214,7 +214,7 @@ class CpuDiff final : public Sequence {
     }
   }
 
-  /// Finds why many pixels changed. The reference begins anew if it has to.
+  /// Finds why many pixels changed. Restarts the reference if necessary.
   void find_cause(const Frame& frame, FrameCounts& found) {
     found.cause = Cause::none;
     found.moved_x = found.moved_y = 0;
@@ -239,7 +239,7 @@ class CpuDiff final : public Sequence {
     if (why.begins) begin_anew(frame, why.kept);
   }
 
-  /// The reference begins with this frame. kept: see camera::Decision.
+  /// Restarts the reference with this frame. kept: see camera::Decision.
   void begin_anew(const Frame& frame, std::uint64_t kept) {
     began_ = frame.number;
     if (plan().has_mixture()) update_mixture(frame, true, [](int, int) {});
@@ -279,8 +279,8 @@ class CpuDiff final : public Sequence {
     });
   }
 
-  /// Compares a strip: fills changed_, shows the differences if asked, keeps the frame.
-  /// Returns the sum of the pixels' differences.
+  /// Compares a strip: fills changed_, shows the differences if requested, and keeps the frame. Returns the sum of the
+  /// pixels' differences.
   std::uint64_t compare(const Frame& frame, int begin, int end) {
     if (bytes_ && frame.compared) return bytes_->compare(frame, begin, end, unmasked_[0], changed_);
     const FormatInfo& format = info(geometry().format);
@@ -417,15 +417,15 @@ class CpuDiff final : public Sequence {
   std::array<std::vector<int>, max_sets> compared_channels_;
   std::array<cv::Scalar, max_sets> white_, black_, tint_;
   std::array<cv::Mat, max_sets> background_, unmasked_;  ///< by set; counted_ is empty if all pixels are counted
-  std::vector<std::vector<unsigned char>> memory_;       ///< of the ring
+  std::vector<std::vector<unsigned char>> memory_;       ///< memory of the ring
   std::vector<unsigned char> small_memory_;
   Image small_, small_difference_;  ///< at the size of the analysis, in small_memory_
   std::vector<unsigned char> model_;
   adaptive::CpuSteps steps_;
   Filler filler_;
   std::optional<ByteRows> bytes_;
-  cv::Mat changed_, opened_, filled_;  ///< of the analysis
-  cv::Mat mask_;                       ///< what is shown: the opened mask in pixels of the frame, see Plan::completes()
+  cv::Mat changed_, opened_, filled_;  ///< masks of the analysis
+  cv::Mat mask_;  ///< the shown mask: the opened mask in pixels of the frame, see Plan::completes()
   std::vector<Slot> results_;
   std::vector<Learning> learning_;  ///< see steer()
   std::uint64_t began_ = 0;         ///< the number of the frame with which the reference began

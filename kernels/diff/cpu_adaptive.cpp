@@ -28,7 +28,7 @@ void CpuSteps::measure_light(const Job& job, bool bytes) {
   const int parts = int(threads_.size());
   for_parts(parts, job.cells_y, [&](int part, int begin, int end) {
     Thread& thread = threads_[std::size_t(part)];
-    // What is learned is stored where the means were, so parts keep the rows that they share before any of them learns.
+    // New means overwrite the old ones, so each part saves the rows that it shares with others before any part learns.
     if (!job.begin)
       thread.strip.prepare(job, row_of_part(part, parts, job.height), row_of_part(part + 1, parts, job.height));
     for (int cell_y = begin; cell_y < end; ++cell_y) {
@@ -40,7 +40,7 @@ void CpuSteps::measure_light(const Job& job, bool bytes) {
 }
 
 std::uint64_t CpuSteps::update(Job job, bool bytes, std::uint64_t began, const cv::Mat& unmasked, cv::Mat& changed) {
-  constexpr int least_rows = 4 * Strip::reach;  // of a part
+  constexpr int least_rows = 4 * Strip::reach;  // least rows of a part
   threads_.resize(std::size_t(std::clamp(job.height / least_rows, 1, std::max(1, cv::getNumThreads()))));
   measure_light(job, bytes);
   if (job.begin) {

@@ -14,9 +14,9 @@ namespace cudavision::diff::adaptive {
 /// The steps of adaptive.hpp, and the memory between them.
 class CpuSteps {
  public:
-  /// Updates the background of a frame with 8-bit samples or, if not `bytes`, 16-bit ones. `began`: the number of the
-  /// frame with which it began. Sets the changed pixels that are counted to 255: all, or those where `unmasked` is not
-  /// 0. Returns the sum of the differences of the counted pixels, see Plan::difference_unit.
+  /// Updates the background of a frame with 8-bit samples or, if not `bytes`, 16-bit samples. `began`: the number of
+  /// the frame with which the background began. Sets the changed pixels that are counted to 255: all, or those where
+  /// `unmasked` is not 0. Returns the sum of the differences of the counted pixels, see Plan::difference_unit.
   std::uint64_t update(Job job, bool bytes, std::uint64_t began, const cv::Mat& unmasked, cv::Mat& changed);
 
  private:
@@ -28,10 +28,10 @@ class CpuSteps {
     Strip strip;
   };
   std::vector<Thread> threads_;
-  std::vector<float> light_[3];  ///< of the cells
+  std::vector<float> light_[3];  ///< light of the cells
 };
 
-/// Lets the means begin with the frame of the last update, except in the sectors `kept`: see camera::Decision.
+/// Restarts the means with the frame of the last update, except in the sectors `kept`: see camera::Decision.
 void begin_anew(const Job& job, std::uint64_t kept);
 
 }  // namespace cudavision::diff::adaptive

@@ -28,8 +28,8 @@ CUDAVISION_INLINE unsigned count_below(const std::int16_t* cell_bins, int pitch,
   return unsigned(sums * 0x0001000100010001u >> 48);
 }
 
-/// By value(median) of the bins of a cell that count; empty if they are too few. `guess`: a bin near the median; in
-/// most frames it is that of the last frame, so that few steps are left.
+/// By value(median) of the bins of a cell that count; empty if there are too few. `guess`: a bin near the median. In
+/// most frames the median of the last frame is near, so few steps are needed.
 template <int N, typename Value>
 CUDAVISION_INLINE float median(const std::int16_t* cell_bins, int pitch, unsigned pixels, int guess, Value value) {
   const unsigned total = count_below<N>(cell_bins, pitch, no_bin);
@@ -41,7 +41,7 @@ CUDAVISION_INLINE float median(const std::int16_t* cell_bins, int pitch, unsigne
   if (!below_middle(below) || below_middle(not_above)) low = 0, step = bins / 2, below = 0, not_above = total;
   for (; step > 0; step /= 2) {
     const unsigned count = count_below<N>(cell_bins, pitch, low + step);
-    const bool higher = below_middle(count);  // chosen without branches, which nobody could predict
+    const bool higher = below_middle(count);  // chosen without branches, because they would be unpredictable
     low = higher ? low + step : low;
     below = higher ? count : below;
     not_above = higher ? not_above : count;
@@ -131,7 +131,7 @@ CUDAVISION_FLAT void measure_narrow(const Job& job, int cell_y, std::vector<std:
   measure<4>(job, cell_y, memory);
 }
 
-/// The gain of the frame, if no cell has one.
+/// The gain of the frame if no cell has one.
 float gain_of_frame(const Job& job) {
   unsigned histogram[bins] = {}, total = 0, pixels = 0;
   for (int y = 0; y < job.height; y += sparse)

@@ -13,7 +13,7 @@ inline constexpr int unused = 8;  ///< numbers behind arrays of cells, which are
 
 /// Measures the light in the cells of row `cell_y` (Job::light). `memory`: of one thread, kept between frames.
 void measure_cells(const Job& job, int cell_y, std::vector<std::int16_t>& memory);
-/// Fills cells that are empty; sets `light` to that of the cells, row by row, for each channel of the background.
+/// Fills cells that are empty. Sets `light` to the light of the cells, row by row, for each channel of the background.
 void settle_light(const Job& job, std::vector<float> (&light)[3]);
 
 }  // namespace cudavision::diff::adaptive

@@ -5,7 +5,7 @@
 //   words                |s+s|s+s|s+s|s+s|…      added for all rows of the block
 //   pairs of words       |s+s+s+s|s+s+s+s|…      for scales from 4 on
 //
-// Only blocks that lie in the frame are summed so. Other pixels take mean_of_samples() of adaptive.hpp.
+// Only blocks inside the frame are summed in this way. Other pixels use mean_of_samples() of adaptive.hpp.
 #include "kernels/diff/cpu_adaptive_samples.hpp"
 
 #include <algorithm>
@@ -39,7 +39,8 @@ CUDAVISION_INLINE Lanes<Sum<T>, M> samples_in(const Job& job, Lanes<Sum<T>, M> w
   }
 }
 
-/// Sets, or if not `first` adds to, `count` sums: those of the samples of a row or, if `pairs`, of two samples each.
+/// Sets `count` sums, or if not `first`, adds to them: sums of the samples of a row or, if `pairs`, of two samples
+/// each.
 template <int N, typename T>
 CUDAVISION_INLINE void add_row(const Job& job, const T* from, int step, int count, bool pairs, bool first,
                                Sum<T>* sums) {
@@ -101,8 +102,8 @@ struct Blocks {
   }
 };
 
-/// Sets the sums of the samples of `count` pixels of row y, which lie in the frame.
-/// Of pixels that share a sample there is one sum.
+/// Sets the sums of the samples of `count` pixels of row y, which lie in the frame. Pixels that share a sample have one
+/// common sum.
 template <int N, typename T>
 CUDAVISION_INLINE void sum_row(const Job& job, const mog2::Channel& channel, const Blocks& blocks, int y, int count,
                                Sum<T>* sums) {
@@ -146,8 +147,8 @@ CUDAVISION_INLINE void fix_row(const Job& job, int channel, const Blocks& blocks
   for (; i < count; ++i) to[i] = std::max(lowest, std::int16_t((sums[blocks.twice ? i / 2 : i] << shift) - zero));
 }
 
-/// Sets samples from `first` on of row y of the frame from the values. If `first` is 0, numbers behind the row are set,
-/// too.
+/// Sets samples from `first` on of row y of the frame from the values. If `first` is 0, also sets the numbers after the
+/// row.
 template <int N, int channels>
 CUDAVISION_INLINE void store_row(const Job& job, int y, int first, const std::vector<float> (&values)[3]) {
   const int inputs = job.rgb ? 3 : channels, width = job.width;
@@ -202,7 +203,7 @@ CUDAVISION_INLINE void prepare(const Job& job, int y, SampleRows& rows) {
   const bool in_frame = (y + 1) * scale <= job.whole_height;
   const bool exact = sizeof(T) == 1 && !job.rgb && std::all_of(job.inputs, job.inputs + inputs, has_blocks);
   auto* const sums = reinterpret_cast<Sum<T>*>(rows.sums.data());
-  int first = 0;  // of the samples that come from values: fix_row() sets those before
+  int first = 0;  // first sample that comes from values: fix_row() sets the samples before it
   for (int c = 0; c < inputs; ++c) {
     const mog2::Channel& channel = job.inputs[c];
     const Blocks blocks(job, channel);

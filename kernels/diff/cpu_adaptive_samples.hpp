@@ -15,8 +15,8 @@ struct SampleRows {
   std::vector<float> values[3];     ///< means of samples, in 8-bit steps
 };
 
-/// Sets row y of Job::frame; if the means begin, those, too. Shows the mean if asked. `bytes`:
-/// samples have 8 bits, else 16.
+/// Sets row y of Job::frame; if the means begin, also sets the means. Shows the mean if requested. `bytes`: samples
+/// have 8 bits, else 16.
 void prepare_row(const Job& job, bool bytes, int y, SampleRows& rows);
 
 }  // namespace cudavision::diff::adaptive

@@ -38,7 +38,7 @@ struct StripWork {
   static CUDAVISION_INLINE Int as_ints(const std::int16_t* from) {
     return Words::load(from).template as<std::int32_t>();
   }
-  /// Sets what lies behind the end of a row to 0.
+  /// Sets the numbers after the end of a row to 0.
   void trim(std::int16_t* numbers) const { std::fill_n(numbers + job.width, N, std::int16_t(0)); }
 
   /// A row of the frame and of the background, and the light in it.
@@ -133,7 +133,7 @@ struct StripWork {
     for (std::int32_t one : sums) total += std::uint64_t(one);
     return total;
   }
-  /// Differences from pixel (x, y) on; those of pixels that are not counted become 0.
+  /// Differences from pixel (x, y) on; differences of pixels that are not counted become 0.
   CUDAVISION_INLINE Int unmasked_of(Int differences, int x, int y) const {
     std::int32_t each[N];
     differences.store(each);
@@ -142,7 +142,7 @@ struct StripWork {
     return Int::load(each);
   }
 
-  /// Adds the evidence of row `in`, and takes away that of row `out`.
+  /// Adds the evidence of row `in`, and subtracts the evidence of row `out`.
   CUDAVISION_INLINE void sum_evidence(int in, int out, int first) const {
     const std::int16_t *const added = row(strip.evidence_, in), *const taken = out < first ? strip.evidence_.zeros()
                                                                                            : row(strip.evidence_, out);
@@ -221,7 +221,7 @@ struct StripWork {
       return sum;
     };
     const Int frame = sum_of([&](int at_x, int at_y) CUDAVISION_INLINED {
-      // The first and the last pixels of a row have none beside them.
+      // The first and the last pixel of a row have no neighbour on one side.
       if (at_y < 0 || at_y >= job.height) return Words(0);
       const std::int16_t* const row = job.frame + job.at(0, at_y);
       if (at_x >= 0 && at_x + N <= job.width) return coarse_luma_of(Words::load(row + at_x));
@@ -237,7 +237,7 @@ struct StripWork {
     unlike_shadow(job, pixels, expected, frame, luma, count).template as<std::int16_t>().store(strip.unlike_.at(y) + x);
   }
 
-  /// Whether pixels from x on are no shadow. down: pixels of the frame along 3 rows.
+  /// Whether pixels from x on are not in shadow. down: pixels of the frame along 3 rows.
   CUDAVISION_INLINE Words unlike_pixels(int x, int y, Int down) const {
     Counts sum(0);
     for (int dy = -1; dy <= 1; ++dy)

@@ -23,7 +23,8 @@ class Strip {
 
   /// For rows begin … end: copies the means and variances of the rows beyond, which other strips will change.
   void prepare(const Job& job, int begin, int end);
-  /// Updates the rows. light: of the cells, if the job compensates. For the rest see CpuSteps::update.
+  /// Updates the rows. light: light of the cells, if the job compensates. For the other parameters see
+  /// CpuSteps::update.
   std::uint64_t update(const Job& job, const std::vector<float> (&light)[3], const Rates& rates,
                        const cv::Mat& unmasked, cv::Mat& changed);
 
@@ -50,10 +51,10 @@ class Strip {
   int begin_ = 0, end_ = 0, width_ = 0;
   std::vector<float> beyond_;  ///< means and variances of rows beyond the strip
   Rows evidence_, luma_, level_, above_, near_above_, unlike_, changed_;
-  std::vector<std::int16_t> evidence_sums_;  ///< of 5 rows
+  std::vector<std::int16_t> evidence_sums_;  ///< sums of 5 rows
   std::vector<std::int32_t> counts_[2];      ///< pixels along 3 and 5 pixels of a row
-  std::vector<float> light_[Rows::kept];     ///< of the last rows, see StripWork::Source
-  std::vector<std::uint8_t> learning_;       ///< of a row
+  std::vector<float> light_[Rows::kept];     ///< light of the last rows, see StripWork::Source
+  std::vector<std::uint8_t> learning_;       ///< decisions for a row
   std::vector<std::uint8_t> usual_;          ///< Learning::usual for all pixels of a row
   bool any_above_[Rows::kept] = {}, any_changed_[Rows::kept] = {};
 };

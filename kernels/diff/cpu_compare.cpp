@@ -2,7 +2,7 @@
 // A row of pixels at once:
 //
 //   other sets   |v − r| of their samples, the greatest of Cb and Cr, each twice where they are subsampled
-//   first set    |v − r|, the greatest with those  ->  sum, changed
+//   first set    |v − r|, the greatest of these and the other sets  ->  sum, changed
 #include "kernels/diff/cpu_compare.hpp"
 
 #include <algorithm>
@@ -191,7 +191,7 @@ std::uint64_t ByteRows::compare(const Frame& frame, int begin, int end, const cv
     for (std::size_t i = 1; i < sets_.size(); ++i) {
       const Set& set = sets_[i];
       others = set.shift_x ? repeated.data() : greatest.data();
-      if (set.shift_y && y > begin && y % 2 == 1) continue;  // the row before had the same samples
+      if (set.shift_y && y > begin && y % 2 == 1) continue;  // the previous row had the same samples
       const int row = y >> set.shift_y;
       compare_row({row_of(frame.src, set.plane, row), row_of(frame.reference, set.plane, row), set.samples,
                    set.channels, i == 1},

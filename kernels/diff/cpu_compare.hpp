@@ -13,7 +13,7 @@ namespace cudavision::diff {
 /// Frames of 8 bits whose compared samples lie in planes of one channel, or of Cb and Cr, in one pass.
 class ByteRows {
  public:
-  /// Whether the plan compares such frames with a frame, and nothing else is made of the samples.
+  /// Whether the plan compares such frames with a frame, and uses the samples for nothing else.
   static bool fit(const Plan& plan);
   /// For plans that fit.
   explicit ByteRows(const Plan& plan);
@@ -28,7 +28,7 @@ class ByteRows {
     std::size_t plane;
     int samples, channels, shift_x, shift_y;  ///< samples of a row
   };
-  std::vector<Set> sets_;  ///< first that of all pixels
+  std::vector<Set> sets_;  ///< the first set has a sample for each pixel
   int width_, threshold_;
   bool has_model_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Fills what the outline of an object encloses (enclosed.hpp), on the CPU backend.
+// Fills the inside of the outline of an object (enclosed.hpp) on the CPU backend.
 #pragma once
 
 #include <cstdint>

@@ -8,8 +8,8 @@
 //                       weights  of mode 1, then of mode 2, …: 8 floats for each group
 //                       shapes   of mode 1, then of mode 2, …: for each group 8 variances, then 8 means of each channel
 //
-// Most pixels fit their heaviest mode. Then a group reads and writes that mode, which lies in one piece, and the
-// weights of the others that it has, and nothing else; the time is mostly that of memory.
+// Most pixels fit their heaviest mode. Then a group reads and writes only that mode, which lies in one piece, and the
+// weights of its other modes. Memory accesses take most of the time.
 #include "kernels/diff/cpu_mog2.hpp"
 
 #include <algorithm>
@@ -253,8 +253,8 @@ inline void show(const Job& job, const Channel& channel, int x, int y, int count
     for (int i = 0, at = 0; at < count; ++i, at += 1 << shift_x) row[i * step] = words[at];
 }
 
-/// The three bytes of red, green and blue of a packed pixel as one word.
-/// The lowest byte is that of the channel with the lowest address.
+/// The three bytes of red, green and blue of a packed pixel as one word. The lowest byte belongs to the channel with
+/// the lowest address.
 struct Packed {
   Packed(const Job& job, int channels, int sample_bytes) {
     const unsigned char *first = job.channels[0].src, *last = first;
@@ -326,7 +326,7 @@ CUDAVISION_WIDE void update_rows(const Job& job, const Rates& rates, unsigned ch
 
       for (int i = 0; i < count; i += lanes) {
         const std::size_t group = std::size_t(x + i) / lanes;
-        // The frame is shown against the mixture as it was before.
+        // The frame is shown against the mixture before its update.
         for (int line = 0; line < 3; ++line) __builtin_prefetch(row.shape_of(0, group + ahead) + 2 * line - 1);
         __builtin_prefetch(&row.weight_of(1, group + ahead));
         Ints& modes_used = group_of(counts, i);
@@ -338,7 +338,7 @@ CUDAVISION_WIDE void update_rows(const Job& job, const Rates& rates, unsigned ch
           // Without modes no mean was stored.
           const Floats mean = modes_used > 0 ? row.shape_of(0, group)[1 + c] : value[c];
           const Ints rounded = __builtin_convertvector(mean * steps + 0.5f, Ints);
-          const Ints at_least_0 = rounded < 0 ? Ints{} : rounded;  // a mean may go past the sample that it learns
+          const Ints at_least_0 = rounded < 0 ? Ints{} : rounded;  // a mean may overshoot the sample that it learns
           group_of(shown[c], i) = at_least_0 > max_value ? Ints{} + max_value : at_least_0;
         }
         Ints background;

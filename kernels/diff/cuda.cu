@@ -11,15 +11,15 @@
 //            cuda_open.cu]
 //            ->  [looks: cuda_looks.cu]
 //   results:     each tile that changed stores a record in page-locked host memory; cuda_records.cpp adds them
-//                cuda_looks.cu: what the changed pixels of cells look like, in page-locked host memory, too
+//                cuda_looks.cu stores the looks of the changed pixels of cells, also in page-locked host memory
 //   boxes:       cuda_boxes.cu
 //
-// Most frames take one launch (nothing waits for the opening or for the decision about light) or two. Each starts while
-// the one before it ends (kernels/cuda/overlap.hpp).
+// Most frames take one launch (if nothing waits for the opening or for the decision about light) or two. Each launch
+// starts while the launch before it ends (kernels/cuda/overlap.hpp).
 //
 // Where to change what:
 //   which kernels run, tiles, memory      cuda_schedule.cpp
-//   what the kernels are told             cuda_arguments.cpp; what happens to samples of a role: set_rules() there
+//   arguments of the kernels              cuda_arguments.cpp; rules for samples of a role: set_rules() there
 //   another reference                     the questions has_… and keeps_… of Plan (plan.hpp), which both backends ask;
 //                                         how a background follows the frames: arithmetic.hpp
 //   another sample type or block shape    see the list in cuda_compare.cu
@@ -61,7 +61,7 @@ class CudaDiff final : public Sequence {
                    : nullptr),
         change_(this->plan().has_adaptive() ? adaptive_change_kernel(compared_channels(this->plan())) : nullptr) {}
 
-  /// Allocates the memory and loads the kernels. With the context current.
+  /// Allocates the memory and loads the kernels. The context must be current.
   Status prepare() {
     const auto device = cuda::current_device();
     if (!device.ok()) return device.error();
@@ -74,7 +74,7 @@ class CudaDiff final : public Sequence {
       if (Status status = looks_.allocate(looks_bytes() * frames); !status.ok()) return status;
     const std::size_t record_bytes = schedule_.frame_record_bytes() * frames;
     if (Status status = records_.allocate(record_bytes); !status.ok()) return status;
-    std::memset(records_.data(), 0, record_bytes);  // memory of an earlier plan has its stamps
+    std::memset(records_.data(), 0, record_bytes);  // memory of an earlier plan still has that plan's stamps
     stamps_.resize(frames);
     for (const void* kernel : {light_, change_, compare_, open_, show_}) {
       if (!kernel) continue;
@@ -155,7 +155,7 @@ class CudaDiff final : public Sequence {
     return stream.finish();
   }
 
-  /// The parameters of the kernel that opens, which goes back to the size of the frame, from those of the analysis.
+  /// The parameters of the opening kernel, which works at the size of the frame, from the parameters for the analysis.
   void set_open_params() {
     KernelParams& p = open_params_ = params_;
     p.tiles_x = schedule_.frame.x;
@@ -225,7 +225,7 @@ class CudaDiff final : public Sequence {
     return show_completed(frame, p, queue);
   }
 
-  /// Shows the final mask, filled and with a finer outline. `p`: what the opening was told.
+  /// Shows the final mask, filled and with a finer outline. `p`: the parameters of the opening.
   Status show_completed(const Frame& frame, KernelParams& p, Queue queue) const {
     const Geometry& analysis = plan().analysis;
     const bool scales = schedule_.scales;
@@ -237,7 +237,7 @@ class CudaDiff final : public Sequence {
       if (Status status = launch_outlining(outlining, schedule_.layout.sample_bytes == 1, queue.stream); !status.ok())
         return status;
     }
-    // The opening once more, which opens and spreads nothing, and stores the mask where it is already.
+    // Runs the opening kernel again. This launch opens and spreads nothing, and stores the mask in its present place.
     p.changed = p.final_mask = shown_;
     p.bits_pitch = p.final_pitch;
     p.log2_scale = p.open_radius = 0;
@@ -247,7 +247,7 @@ class CudaDiff final : public Sequence {
     return launch(show_, schedule_.frame, p, queue, schedule_.open_shared);
   }
 
-  /// Compares at a part of the size, and shows the difference if asked.
+  /// Compares at a reduced size, and shows the difference if requested.
   Status analyse_small(const Frame& frame, Queue queue) {
     Frame small = frame;
     small.src = small_;
@@ -308,8 +308,8 @@ class CudaDiff final : public Sequence {
     return update_mixture(job, true, queue);
   }
 
-  /// Finds the changed pixels by an adaptive background, and shows the difference if asked. If light was switched in
-  /// the last frame, the first kernel lets the means begin with that frame.
+  /// Finds the changed pixels by an adaptive background, and shows the difference if requested. If light was switched
+  /// in the last frame, the first kernel restarts the means with that frame.
   Status update_adaptive(const Frame& frame, const KernelParams& p, Queue queue) {
     if (std::exchange(steered_, false)) {
       const cudaError_t error =
@@ -370,22 +370,22 @@ class CudaDiff final : public Sequence {
   // Kernels; null if they do not run:
   const void* const compare_;
   const void* const open_;
-  const void* const show_;  ///< shows what open_ found, which shows nothing then; see Plan::completes()
+  const void* const show_;  ///< shows the findings of open_, which then shows nothing itself; see Plan::completes()
   const void* const light_;
   const void* const change_;
   cuda::DeviceMemory kept_, bits_;
   cuda::HostMemory records_, looks_;
-  KernelParams params_, open_params_;  ///< of the analysis, and of open_
+  KernelParams params_, open_params_;  ///< parameters for the analysis, and for open_
   Image small_, small_difference_;     ///< at the size of the analysis
   unsigned char *foreground_ = nullptr, *filled_ = nullptr, *shown_ = nullptr, *spare_records_ = nullptr,
                 *model_ = nullptr;
   cuda::Device device_;
-  CellList list_;                      ///< of a frame; null if no looks are measured
-  std::uint32_t stamp_ = 0;            ///< of the last frame
+  CellList list_;                      ///< changed cells of a frame; null if no looks are measured
+  std::uint32_t stamp_ = 0;            ///< stamp of the last frame
   std::vector<std::uint32_t> stamps_;  ///< by slot
   Learning* device_learning_ = nullptr;
   std::vector<Learning> learning_;  ///< see steer()
-  bool steered_ = false;            ///< whether the device does not have it yet
+  bool steered_ = false;            ///< whether learning_ must still be copied to the device
 };
 
 }  // namespace

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The pixels of Reference::adaptive on the device: a lane has one.
+// The pixels of Reference::adaptive on the device: each lane has one.
 #pragma once
 
 #include "kernels/diff/adaptive_learn.hpp"
 
 namespace cudavision::diff::adaptive {
 
-/// A pixel of the frame and of the background before it.
+/// A pixel of the frame, and its background before the frame.
 template <int channels>
 __device__ __forceinline__ Pixel<channels, float> load(const Job& job, std::size_t at) {
   Pixel<channels, float> pixel;
@@ -16,7 +16,7 @@ __device__ __forceinline__ Pixel<channels, float> load(const Job& job, std::size
   }
   return pixel;
 }
-/// Stores what was learned.
+/// Stores the new mean and variance.
 template <int channels>
 __device__ __forceinline__ void store(const Job& job, std::size_t at, const Pixel<channels, float>& pixel) {
   for (int c = 0; c < channels; ++c) {
@@ -25,8 +25,8 @@ __device__ __forceinline__ void store(const Job& job, std::size_t at, const Pixe
   }
 }
 
-/// Sets the samples of the frame, and shows the mean if asked. The means begin with the frame before in the sectors of
-/// `sectors`, one bit for each (see camera.hpp).
+/// Sets the samples of the frame, and shows the mean if requested. In the sectors of `sectors` (one bit each, see
+/// camera.hpp), the means restart with the previous frame.
 template <typename T, int channels, int scale>
 __device__ void prepare(const Job& job, int x, int y, std::uint64_t sectors) {
   const std::size_t n = job.pixels(), at = job.at(x, y);

@@ -15,7 +15,7 @@ namespace cudavision::diff {
 const void* adaptive_light_kernel(int sample_bytes, int channels, int log2_scale);
 inline constexpr int adaptive_light_threads = adaptive::cell * adaptive::cell;
 
-/// What the second kernel takes.
+/// The parameters of the second kernel.
 struct AdaptiveChange {
   adaptive::Job job;
   State* state;
@@ -25,7 +25,7 @@ struct AdaptiveChange {
   std::ptrdiff_t bits_pitch;
   camera::Rule rule;  ///< decides why many pixels changed
 };
-/// Takes AdaptiveChange: finds the changed pixels, decides why they are so many (camera.hpp), learns. Grid:
+/// Takes AdaptiveChange: finds the changed pixels, decides why many of them changed (camera.hpp), and learns. Grid:
 /// adaptive_tiles().
 const void* adaptive_change_kernel(int channels);
 dim3 adaptive_tiles(const adaptive::Job& job);

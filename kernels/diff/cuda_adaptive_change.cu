@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The background of Reference::adaptive, second kernel: finds the changed pixels under the measured light, decides
-// why they are so many, and learns (see adaptive.hpp).
+// The background of Reference::adaptive, second kernel: finds the changed pixels under the measured light, decides why
+// many of them changed, and learns (see adaptive.hpp).
 //
 //   grid: tiles of 32 × 16 pixels; a warp has one row of the tile.
 //   Each step goes over the tile and a margin, in shared memory:
@@ -13,8 +13,8 @@
 //     |   |        |   |   margin 1: changed
 //     |   |        |   |   the tile: a warp stores the bits of 32 pixels as one word, and learns
 //
-//   Neighbours read the means of the same pixels, so what is learned goes to another place (Job::next_mean).
-//   The block that ends last decides whether the light or the camera changed. In most frames it looks at nothing.
+//   Neighbours read the means of the same pixels, so new means go to other memory (Job::next_mean).
+//   The block that ends last decides whether the light or the camera changed. In most frames it has nothing to examine.
 //
 // Where to change what:
 //   the arithmetic            adaptive_light.hpp, adaptive_expect.hpp and adaptive_learn.hpp, for both backends
@@ -48,13 +48,13 @@ constexpr int cells_across = (Whole::width - 1) / adaptive::cell + 2;
 struct Shared {
   float light[3][Whole::rows][cells_across];  // between two rows of cells
   float expected[3][Whole::size];
-  std::uint32_t luma[Whole::size];  // coarse: of the frame, and from bit 16 on what is expected
+  std::uint32_t luma[Whole::size];  // coarse luma of the frame, and from bit 16 on the expected luma
   std::uint16_t evidence[Whole::size];
-  std::uint32_t evidence_sums[Whole::rows][tile_width + 2];  // of 5 pixels across; margin 1
+  std::uint32_t evidence_sums[Whole::rows][tile_width + 2];  // sums of 5 pixels across; margin 1
   std::uint16_t unlike[Area<2>::size];
   std::uint8_t level[Area<1>::size];  // an adaptive::Level
   bool above[Area<1>::size], changed[Area<1>::size];
-  unsigned changed_pixels, difference;  // of the tile
+  unsigned changed_pixels, difference;  // sums of the tile
   bool last;                            // whether the block ends last
 };
 
@@ -160,7 +160,7 @@ __device__ __forceinline__ bool find_above(const Job& job, const Tile& tile, Sha
   return any;
 }
 
-/// Whether a pixel of Area<m> with the place (x, y), or one beside it, is set. Those beyond Area<1> are not.
+/// Whether the pixel of Area<m> at (x, y), or a pixel beside it, is set. Pixels beyond Area<1> are not set.
 template <int m>
 __device__ __forceinline__ bool any_around(const bool (&set)[Area<1>::size], int x, int y) {
   bool any = false;
@@ -247,7 +247,7 @@ __device__ __forceinline__ void finish(const AdaptiveChange& p, const Tile& tile
   }
 }
 
-/// Decides why so many pixels changed, and tells the host. Called by all threads of the last block.
+/// Decides why many pixels changed, and tells the host. All threads of the last block call it.
 __device__ __noinline__ void decide(const AdaptiveChange& p) {
   __shared__ camera::Scratch scratch;
   State& state = *p.state;

@@ -33,7 +33,7 @@ struct Shared {
   bool last;
 };
 
-/// The median of `total` bins of the pixels of a cell; of the lanes of a warp.
+/// The median of `total` bins of the pixels of a cell. All lanes of a warp compute it together.
 __device__ __forceinline__ float median(const std::uint16_t (&all)[threads], unsigned total) {
   constexpr int own = threads / 32;
   int mine[own];
@@ -101,7 +101,7 @@ __device__ __forceinline__ bool store(const Job& job, Shared& shared, State& sta
   return shared.last;
 }
 
-/// The gain of the frame, if no cell has one. All lanes get it.
+/// The gain of the frame if no cell has one. All lanes get it.
 __device__ float gain_of_frame(const Job& job) {
   __shared__ unsigned histogram[bins], total;
   __shared__ float gain;

@@ -14,10 +14,10 @@ namespace cudavision::diff {
 /// Masks are bits, the leftmost pixel lowest; rows of a multiple of 4 bytes.
 struct Outlining {
   adaptive::Job job;
-  const unsigned char* mask;      ///< of the analysis
-  const unsigned char* unmasked;  ///< of the analysis; null: all blocks are counted
-  std::ptrdiff_t pitch;           ///< of these
-  unsigned char* refined;         ///< of the frame
+  const unsigned char* mask;      ///< mask of the analysis
+  const unsigned char* unmasked;  ///< counted blocks of the analysis; null: all blocks are counted
+  std::ptrdiff_t pitch;           ///< pitch of mask and unmasked
+  unsigned char* refined;         ///< refined mask of the frame
   std::ptrdiff_t refined_pitch;
 };
 

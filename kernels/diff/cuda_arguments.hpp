@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What the comparing and the opening kernel are told of a plan and of its frames.
+// The parameters of the comparing and the opening kernel for a plan and its frames.
 #pragma once
 
 #include <vector>
@@ -11,13 +11,14 @@ namespace cudavision::diff {
 
 View view_of(const Plane& plane);
 
-/// What is the same for all frames; no addresses.
+/// The parameters that are the same for all frames; no addresses.
 KernelParams params_of(const Plan& plan, const Schedule& schedule);
-/// Sets the addresses of the planes of a frame, and how far they are whole.
-/// Planes that the kernels do not need stay null.
+/// Sets the addresses of the planes of a frame, and how far they are whole. Planes that the kernels do not need stay
+/// null.
 void set_planes(KernelParams& p, const Plan& plan, const Layout& layout, const Frame& frame);
 
-/// What begins with `src`, a picture of the analysis. p: the parameters for the analysis. ring: the kept frames.
+/// The references that restart with `src`, a picture of the analysis. p: the parameters for the analysis. ring: the
+/// kept frames.
 Restart restart_of(const Plan& plan, const KernelParams& p, const Image& src, const std::vector<Image>& ring);
 
 }  // namespace cudavision::diff

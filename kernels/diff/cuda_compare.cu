@@ -13,9 +13,9 @@
 // In most tiles each strip is whole, or beyond the frame: rows are then accessed as aligned
 // words without further tests.
 //
-// A tile that changed adds its counts in shared memory and stores them as a record of its own, in page-locked host
-// memory, with the stamp of the frame: no counter of cells is shared by tiles, none must be cleared, and no copy
-// follows the kernel. The host adds the records that have the stamp.
+// A tile that changed adds its counts in shared memory, and stores them as its own record in page-locked host memory,
+// with the stamp of the frame. Tiles share no counter of cells, no counter must be cleared, and no copy follows the
+// kernel. The host adds the records that have the stamp.
 //
 // Where to change what:
 //   another border         the opening: cuda_open.cu (nothing erodes or dilates from beyond the frame); comparing has

@@ -37,8 +37,9 @@ __device__ __forceinline__ void load_references(const KernelParams& p, bool acro
   });
 }
 
-/// Keeps the frame, brings v and r to sample values, and updates the background. Samples that are not compared become
-/// equal; all if the frame has no reference yet. `own`: whether the strip is kept and updated here.
+/// Keeps the frame, converts v and r to sample values, and updates the background. Samples that are not compared become
+/// equal. All samples become equal if the frame has no reference yet. `own`: whether the strip is kept and updated
+/// here.
 template <class S, bool background, bool whole>
 __device__ __forceinline__ void prepare_values(const KernelParams& p, bool has_reference, bool own, int x, int y,
                                                Strip<S>& v, Strip<S>& r, BackgroundStrip<S, background>& state) {
@@ -127,9 +128,9 @@ struct CompareShared {
   std::uint32_t sums[tuning.tile_rows], above[tuning.tile_rows];  ///< of each warp
 };
 
-/// Finds the changed pixels of a strip whose words are loaded. v, r: brought to sample values, and to luma as they are
-/// compared; d: their difference. own: see prepare_values(). counted: the pixels that may change; partly: whether these
-/// are not all. Adds the differences to `sum`.
+/// Finds the changed pixels of a strip whose words are loaded. v, r: as sample values, and as luma if luma is compared;
+/// d: their difference. own: see prepare_values(). counted: the pixels that may change; partly: whether some pixels may
+/// not. Adds the differences to `sum`.
 template <class S, bool background, Writes writes, bool whole>
 __device__ __forceinline__ void find_changed(const KernelParams& p, bool has_reference, bool own, int x, int y,
                                              const unsigned (&unmasked)[S::rows], bool partly, Strip<S>& v, Strip<S>& r,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Fills what the outline of an object encloses (enclosed.hpp), in the final mask of the opening. A thread takes the
+// Fills the inside of the outline of an object (enclosed.hpp) in the final mask of the opening. A thread reads the
 // pixels of the analysis from the bits of the frame: one bit of each square.
 //
 //   grid: (words / 32, rows / 4); a thread has a word of 32 pixels
@@ -8,7 +8,7 @@
 //         before | word | after                     words beside it: `reach` is at most 32
 //                word below
 //
-// Threads of most words see nothing on both sides, and copy their word.
+// Most threads find no changed pixels on either side, and copy their word.
 //
 // Where to change what:
 //   which pixels are filled      enclosed.hpp, for both backends

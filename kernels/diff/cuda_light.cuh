@@ -23,8 +23,8 @@ __device__ __forceinline__ bool waits_for_reference(const KernelParams& p) {
   return p.interval > 1 && p.number < __ldcg(&p.state->began) + p.interval;
 }
 
-/// Adds the changed pixels of a block. Returns whether it is the last block of the grid, which sees what all others
-/// stored. Called by one thread of each block.
+/// Adds the changed pixels of a block. Returns whether it is the last block of the grid, which sees the results of all
+/// others. Called by one thread of each block.
 __device__ __forceinline__ bool is_last_block(State& state, unsigned above) {
   if (above) atomicAdd(&state.above, above);
   __threadfence();
@@ -34,9 +34,9 @@ __device__ __forceinline__ bool is_last_block(State& state, unsigned above) {
   return is_last;
 }
 
-/// Adds the sum of the differences of a block, and its pixels that changed, which may be 0; the last block of the grid
-/// decides, and tells the host. Called by one thread of each block. State::compared has the sum in its low bits, and
-/// the number of blocks above: one atomic access serves both.
+/// Adds the sum of the differences of a block, and the number of its changed pixels, which may be 0. The last block of
+/// the grid decides, and tells the host. Called by one thread of each block. State::compared has the sum in its low
+/// bits, and the number of blocks in its high bits: one atomic access serves both.
 __device__ __forceinline__ void finish_comparison(const KernelParams& p, bool compared, std::uint32_t sum,
                                                   std::uint32_t above) {
   constexpr int sum_bits = 44;  // 2^14 × 2^14 pixels of 16 bits
@@ -59,7 +59,7 @@ __device__ __forceinline__ void finish_comparison(const KernelParams& p, bool co
   *p.verdict = {compared, light ? Cause::light : Cause::none, 0, 0, (before & (block - 1)) + sum};
 }
 
-/// The part of this block of making the frame the reference, row by row of all planes:
+/// Makes the frame the reference: the share of this block, row by row of all planes.
 ///
 ///     src |s s s s …|  ->  first      |s s s s …|        as stored
 ///                      ->  background |S · S · …|        sample values with 8 or 16 fractional bits

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Measures the changed pixels of the cells of a list (looks.hpp, structure.hpp), from the bits of the final mask. The
-// kernel that counted has stored both. Runs after it.
+// Measures the changed pixels of the cells of a list (looks.hpp, structure.hpp), from the bits of the final mask. Runs
+// after the kernel that counted, which stored the list and the mask.
 //
 //   grid: at most as many blocks as run at once; a warp takes 2 cells of the list at a time, or one if cells are large
 //
@@ -86,8 +86,8 @@ struct Share {
     luma += looks.luma, luma_squares += looks.luma * looks.luma;
     cb += looks.cb, cr += looks.cr;
   }
-  /// Adds those of the 4 pixels from (x, y) on whose bit is set. Their luma is an aligned word of bytes. Loads without
-  /// asking, so that the loads of several rows are under way together.
+  /// Adds the 4 pixels from (x, y) on whose bit is set. Their luma is an aligned word of bytes. Loads unconditionally,
+  /// so that the loads of several rows overlap.
   __device__ __forceinline__ void add_word(const LooksArguments& p, int x, int y, std::uint32_t bits) {
     const LooksJob& job = p.job;
     const std::uint32_t which = (bits * 0x00204081u & 0x01010101u) * 0xff;  // bit k: byte k

@@ -14,10 +14,10 @@
 
 namespace cudavision::diff {
 
-/// What a frame gives: a head, then an entry for each cell that changed, in any order. Entries end where a plan
-/// measures no more.
+/// The output for a frame: a head, then an entry for each cell that changed, in any order. An entry holds only the
+/// fields that the plan measures.
 struct LooksHead {
-  std::uint32_t count;  ///< of the entries
+  std::uint32_t count;  ///< number of entries
   std::uint32_t unused[15];
 };
 struct LooksEntry {
@@ -36,7 +36,7 @@ struct LooksArguments {
   const unsigned char* mask;  ///< bits of the frame: 1 where a pixel changed
   std::ptrdiff_t mask_pitch;  ///< bytes
   int cells_x, cells_y, cell_size;
-  const std::uint32_t* cells;  ///< those to measure, see CellList
+  const std::uint32_t* cells;  ///< cells to measure, see CellList
   std::uint32_t* count;        ///< their number, then a 0, in 8 aligned bytes; the launch sets it to 0
   unsigned char* found;        ///< in page-locked host memory: see LooksHead
   int entry_bytes;             ///< see looks_entry_bytes()

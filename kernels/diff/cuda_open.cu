@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Opens the mask that the comparing kernel stored as bits (erosion, then dilation, with a square of 2·radius + 1
-// pixels), spreads it over the pixels of the frame if the analysis has a part of its size, counts the changed pixels in
-// cells, and shows them. Also runs without opening (radius 0) where it must wait for the decision whether light was
-// switched (cuda_light.cuh); if it was, nothing changed, and the blocks make the frame the reference.
+// pixels), spreads it over the pixels of the frame if the analysis is smaller than the frame, counts the changed pixels
+// in cells, and shows them. It also runs without opening (radius 0) if it must wait for the decision whether light was
+// switched (cuda_light.cuh). If light was switched, nothing changed, and the blocks make the frame the reference.
 //
 //   grid: the tiles of the frame, of 16 rows. A warp opens a part: 30 words of 32 pixels (15 in small frames, see
 //   Opened), a word a lane
@@ -14,11 +14,11 @@
 //       |       |                      |       |       rows of the part
 //       +-------+--------+---+---------+-------+ + 2
 //
-// This is a radius of 1. Larger ones go through shared memory, by all warps of the block together.
+// This is for a radius of 1. Larger radii go through shared memory, and all warps of the block work together.
 //
-// Then each lane takes the bits of its strips (cuda_compare.cu) from the lanes that have them. Where the comparison has
-// shown what changed before the opening, only strips with pixels that the opening took away are shown again, and tiles
-// without changed pixels are skipped.
+// Then each lane takes the bits of its strips (cuda_compare.cu) from the lanes that have them. If the comparison has
+// already shown the changes before the opening, only strips with pixels that the opening removed are shown again, and
+// tiles without changed pixels are skipped.
 // At a scale of 2, spread before:
 //
 //        changed of the analysis   |0 1 1 0 …|

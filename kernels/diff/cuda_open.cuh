@@ -8,7 +8,7 @@
 
 namespace cudavision::diff {
 
-/// Where a warp works, of a block that opens.
+/// The place where a warp of an opening block works.
 template <class S, bool wide>
 struct OpenedPart {
   static constexpr int warps = S::threads / 32, parts = Opened::parts(wide), words = Opened::words(wide),
@@ -85,7 +85,8 @@ __device__ __forceinline__ std::uint32_t open_row(const std::uint32_t (&words)[3
                                                   int radius) {
   std::uint32_t before = words[0], middle = words[1], after = words[2];
 #pragma unroll 1
-  for (int s = 1; s <= radius; ++s) {  // of the words before and after, only bits near the middle are needed and right
+  for (int s = 1; s <= radius;
+       ++s) {  // in the words before and after, only bits near the middle are needed and correct
     before &= words[0] << s & __funnelshift_r(words[0], words[1], s);
     middle &= __funnelshift_l(words[0], words[1], s) & __funnelshift_r(words[1], words[2], s);
     after &= __funnelshift_l(words[1], words[2], s) & words[2] >> s;
@@ -135,7 +136,7 @@ __device__ __noinline__ void open_by_more(const KernelParams& p, int tile_x, int
   }
 }
 
-/// Repeats each of the low 32 >> log2_scale bits so often that they fill a word.
+/// Repeats each of the low 32 >> log2_scale bits until they fill a word.
 __device__ __forceinline__ std::uint32_t spread_bits(std::uint32_t bits, int log2_scale) {
 #pragma unroll 1
   for (int i = 0; i < log2_scale; ++i) {
@@ -149,7 +150,7 @@ __device__ __forceinline__ std::uint32_t spread_bits(std::uint32_t bits, int log
   return bits;
 }
 
-/// From the opened words of the analysis to the words of the frame.
+/// Converts the opened words of the analysis to the words of the frame.
 template <int rows>
 __device__ __forceinline__ void spread_rows(int log2_scale, int x, int word_x, std::uint32_t (&words)[rows]) {
   std::uint32_t spread[rows];
@@ -163,9 +164,9 @@ __device__ __forceinline__ void spread_rows(int log2_scale, int x, int word_x, s
   for (int i = 0; i < rows; ++i) words[i] = lane > 0 ? spread[i] : 0;
 }
 
-/// Shows the changed pixels of a warp. changed: of the 32 pixels of a lane, see OpenedPart; `shared` has room for them.
-/// removed: in shared memory, too, and so that only strips with such pixels are shown; or null.
-/// A loop of few instructions: small frames take as long as it takes to fetch them.
+/// Shows the changed pixels of a warp. changed: bits of the 32 pixels of a lane, see OpenedPart; `shared` has room for
+/// them. removed: removed pixels, also in shared memory, so that only strips with such pixels are shown; or null. The
+/// loop has few instructions, because fetching them takes most of the time of small frames.
 template <class S, Writes writes, int rows, class Part>
 __device__ __forceinline__ void show_part(const KernelParams& p, const Part& part, const std::uint32_t (&changed)[rows],
                                           std::uint32_t* shared, const std::uint32_t* removed) {
@@ -203,8 +204,8 @@ __device__ __forceinline__ void show_part(const KernelParams& p, const Part& par
   }
 }
 
-/// Whether a tile has nothing to open, and nothing to clear. All threads of a block call it, which also waits for the
-/// slots to be cleared. Opening only takes pixels away, so that only those of the tile itself matter.
+/// Whether a tile has nothing to open and nothing to clear. All threads of a block call it. It also waits until the
+/// slots are cleared. Opening only removes pixels, so only the pixels of the tile itself matter.
 template <class S, bool wide>
 __device__ __forceinline__ bool skips_tile(const KernelParams& p, int tile_x, int tile_y) {
   bool found = !p.found_tiles;

@@ -20,20 +20,20 @@ struct View {
   int pitch = 0;
 };
 
-/// What the kernels know of their reference, in device memory. The host clears it with each reset, and never reads it.
+/// The state of the reference in device memory. The host clears it at each reset, and never reads it.
 struct State {
   unsigned long long began;  ///< number of the frame with which the reference began
-  unsigned light;            ///< whether none of the pixels of the last frame changed, because of its Cause
-  unsigned anew;             ///< of an adaptive background: whether it begins with the last frame
-  std::uint64_t kept;        ///< where it does not, see camera::Decision
-  camera::Watch watch;       ///< of an adaptive background
+  unsigned light;            ///< whether a Cause other than none cleared the changes of the last frame
+  unsigned anew;             ///< adaptive background: whether it restarts with the last frame
+  std::uint64_t kept;        ///< sectors that do not restart, see camera::Decision
+  camera::Watch watch;       ///< state for an adaptive background
   // Of this frame; 0 between frames:
-  unsigned above, blocks;         ///< pixels that changed, and blocks that have added theirs
-  unsigned empty_cells, cells;    ///< of an adaptive background: cells without light, and cells that are measured
-  unsigned long long difference;  ///< of an adaptive background: the sum of the pixels' differences
+  unsigned above, blocks;         ///< changed pixels, and blocks that have added their count
+  unsigned empty_cells, cells;    ///< adaptive background: cells without light, and measured cells
+  unsigned long long difference;  ///< adaptive background: the sum of the pixels' differences
   unsigned long long compared;    ///< see finish_comparison()
 };
-/// What a frame gives besides counts, in page-locked host memory; see Sequence::FrameCounts.
+/// The results of a frame besides counts, in page-locked host memory; see Sequence::FrameCounts.
 struct Verdict {
   std::uint32_t compared;
   Cause cause;
@@ -57,15 +57,15 @@ struct Restart {
     int samples = 0, rows = 0;
   };
   Plane planes[3];
-  int shift = 0, max = 0;  ///< of the format, see sample_of()
+  int shift = 0, max = 0;  ///< properties of the format, see sample_of()
 };
 
-/// One plane of the frames. Pictures of the caller, src and dst, are accessed only up to the end of their rows,
-/// memory of the plan in whole strips.
+/// One plane of the frames. Pictures of the caller (src and dst) are accessed only up to the end of their rows. Memory
+/// of the plan is accessed in whole strips.
 struct PlaneJob {
   View src, reference, keep, dst, background;         ///< background: twice the bytes of a sample
-  int row_bytes = 0;                                  ///< that may be accessed
-  std::uint8_t src_alignment = 1, dst_alignment = 1;  ///< of every row, up to 16
+  int row_bytes = 0;                                  ///< bytes of a row that may be accessed
+  std::uint8_t src_alignment = 1, dst_alignment = 1;  ///< alignment of every row, up to 16
   bool any_compared = false, any_about_middle = false, any_copied = false;
   Rule rules[8];  ///< for the words of a quad; they repeat along the row
 };
@@ -73,7 +73,7 @@ struct PlaneJob {
 /// Parameters of the comparing and the opening kernel. Fields that all threads need come first, in few cache lines.
 struct KernelParams {
   int width = 0, height = 0;
-  std::uint32_t threshold = 0;  ///< in every sample of a word
+  std::uint32_t threshold = 0;  ///< the threshold, repeated in every sample of a word
   bool count = true;            ///< whether this kernel counts changed pixels
   bool detects_light = false;
   bool begin = false;  ///< whether a background begins
@@ -91,40 +91,41 @@ struct KernelParams {
   /// One for each tile whose cells are counted: the stamp of the frame, then slots_x counts for each row of cells.
   /// Tiles without changed pixels store none.
   unsigned char* records = nullptr;
-  std::uint32_t stamp = 0;  ///< of the frame; never 0
+  std::uint32_t stamp = 0;  ///< stamp of the frame; never 0
   CellList list;
   const unsigned char* unmasked = nullptr;  ///< bits; null: all pixels are counted
-  /// Bits: changed pixels, instead of the threshold; null: the threshold decides.
+  /// Bits of the changed pixels; null: the threshold decides.
   const unsigned char* foreground = nullptr;
   unsigned char* changed = nullptr;  ///< bits for the opening; null: there is none
-  /// A byte for each tile: whether any of its pixels changed before the opening (tiles of the comparison, which has
-  /// compared_x of them across), and whether its part of the final mask is not 0 (those of the opening). Null: the
-  /// opening does not skip tiles.
+  /// A byte for each tile. Tiles of the comparison (compared_x across): whether any of their pixels changed before the
+  /// opening. Tiles of the opening: whether their part of the final mask is not 0. Null: the opening does not skip
+  /// tiles.
   unsigned char *found_tiles = nullptr, *filled_tiles = nullptr;
   int compared_x = 0;
   State* state = nullptr;
   Verdict* verdict = nullptr;     ///< null: another kernel writes it
-  unsigned long long number = 0;  ///< of the frame
-  unsigned interval = 1;          ///< frames after which a reference that began anew serves
+  unsigned long long number = 0;  ///< number of the frame
+  unsigned interval = 1;          ///< frames from the restart of a reference to its use
   std::uint32_t light_limit = 0;  ///< light was switched if more pixels changed
-  unsigned light_age = 0;         ///< frames that the reference must have before
+  unsigned light_age = 0;         ///< least age of the reference, in frames
   int bits_pitch = 0;
   /// Strips that end up to this pixel, in this many rows of tiles,
   /// lie in the frame and can be accessed as aligned words.
   int whole_width = 0, whole_rows = 0;
   PlaneJob planes[3];
-  Follow follow;  ///< of the background
+  Follow follow;  ///< how the background follows the frames
   Show show;
   bool drops_shadows = false;
   Shadow shadow;
-  Restart restart;  ///< of the opening kernel
-  /// Bits of the frame that are counted, for kernels that follow; rows of final_pitch bytes. Null: there are none.
+  Restart restart;  ///< used by the opening kernel
+  /// Bits of the counted changed pixels of the frame, for later kernels; rows of final_pitch bytes. Null: there are
+  /// none.
   unsigned char* final_mask = nullptr;
   int final_pitch = 0;
   int rgb[3] = {};  ///< channels of plane 0, or planes, of red, green and blue
 };
 
-/// These kernels take KernelParams, and have a row of blocks, one for each tile.
+/// These kernels take KernelParams, and run a row of blocks, one for each tile.
 const void* compare_kernel(const Layout& layout, bool background, Writes writes);
 const void* open_kernel(const Layout& layout, Writes writes, bool wide);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Reading what the kernels give of a frame, see Schedule::verdict_offset().
+// Reads the results of the kernels for a frame, see Schedule::verdict_offset().
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace cudavision::diff {
 
-/// Adds the changed pixels of each cell to `changed`. record: that of the frame; stamp: KernelParams::stamp of it.
+/// Adds the changed pixels of each cell to `changed`. record: record of the frame; stamp: its KernelParams::stamp.
 FrameCounts collect_records(const Plan& plan, const Schedule& schedule, const unsigned char* record,
                             std::uint32_t stamp, std::vector<std::uint32_t>& changed);
 

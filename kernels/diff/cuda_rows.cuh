@@ -9,7 +9,7 @@
 
 namespace cudavision::diff {
 
-/// Alignment for the widest access to so many words.
+/// Alignment for the widest access to this many words.
 constexpr int words_alignment(int words) { return strip_alignment(4 * words); }
 /// The type of this access.
 template <int N>
@@ -53,8 +53,8 @@ __device__ __forceinline__ unsigned char* place_in(const View& view, int byte, i
 }
 
 /// Loads whole words. picture: from a picture of the caller, which is read once and so leaves the caches first;
-/// otherwise from memory of the plan, which the next frames read again. Not as constants, which the compiler may load
-/// before the launch has waited for the one before it (kernels/cuda/overlap.hpp).
+/// otherwise from memory of the plan, which the next frames read again. Constant loads are not used: the compiler may
+/// move them before the wait for the previous launch (kernels/cuda/overlap.hpp).
 template <bool picture, int N>
 __device__ __forceinline__ void load_words(const unsigned char* from, std::uint32_t (&words)[N]) {
   using Vector = WordsVector<N>;
@@ -106,7 +106,7 @@ __device__ __forceinline__ void store_row(const View& view, int row_bytes, int a
     store_some(at, min(4 * N, row_bytes - byte), alignment, some);
   }
 }
-// The same where rows are aligned and long enough: of memory of the plan, and of whole strips
+// The functions above for rows that are aligned and long enough: for memory of the plan, and for whole strips
 // (KernelParams::whole_width).
 template <bool picture, int N>
 __device__ __forceinline__ void load_whole(const View& view, int byte, int row, std::uint32_t (&words)[N]) {
@@ -127,7 +127,7 @@ __device__ __forceinline__ int row_of(int row, int y) {
   return P::first ? y + row : y >> S::shift_y;
 }
 
-/// From stored words to sample values, and back.
+/// Converts stored words to sample values, and back.
 template <class S, int N>
 __device__ __forceinline__ void to_values(const KernelParams& p, std::uint32_t (&words)[N]) {
   if constexpr (sizeof(typename S::T) == 2) cuda::to_samples(words, p.shift, p.show.max);
@@ -146,7 +146,8 @@ __device__ __forceinline__ void clear_words(std::uint32_t (&words)[N]) {
   for (int i = 0; i < N; ++i) words[i] = 0;
 }
 
-/// Loads the strip of the source at (x, y), as stored. Zero if it is not `across`, that is beyond the end of the row.
+/// Loads the strip of the source at (x, y), as stored. It is zero if not `across`, which means beyond the end of the
+/// row.
 template <class S, bool whole>
 __device__ __forceinline__ void load_source(const KernelParams& p, bool across, int x, int y, Strip<S>& strip) {
   each_piece<S>([&](auto piece, int plane, int row, auto of) {

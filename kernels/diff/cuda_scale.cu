@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Frames at a part of their size (Params::analysis_scale): shrinks a frame before it is compared, and enlarges the
-// difference that is shown.
+// Frames at a reduced size (Params::analysis_scale): shrinks a frame before the comparison, and enlarges the shown
+// difference.
 //
 //   grid: (width / 256, height, channels) of the picture that is written; a thread has one sample
 //

@@ -29,7 +29,7 @@ struct Scaling {
 };
 
 /// The compared channels of `whole`, a picture of the size of the frame, and of `small`, which has the size of the
-/// analysis. If it enlarges, also the copied channels of `src`, and black for what is not compared.
+/// analysis. When enlarging, also the copied channels of `src`, and black for channels that are not compared.
 Scaling scaling_of(const Plan& plan, const Image& small, const Image& whole, bool shrinks, const Image& src);
 /// Loads both kernels. Errors: resource.
 Status load_scaling(int sample_bytes);

@@ -33,7 +33,7 @@ Tiles tiles_of(const Geometry& picture, int width, int rows, int cell_size) {
   return tiles;
 }
 
-/// Whether kernels copy channels to the output, which lie beside those with colours.
+/// Whether kernels copy channels to the output that lie beside channels with colours.
 bool has_copied(const FormatInfo& format) {
   for (int i = 0; i < format.color_sets(); ++i)
     for (int c = 0; c < format.sets[i].channels; ++c)
@@ -90,7 +90,7 @@ Memory memory_of(const Plan& plan) {
   if (plan.has_background()) memory.model = take(memory.kept_bytes, 2 * frame_bytes);
   memory.state = take(memory.kept_bytes, 256);
   if (!plan.unmasked_bits.empty()) memory.unmasked = take(memory.bits_bytes, mask_bytes);
-  const bool counts_later = plan.opens() || plan.scales();  // then what is compared is not the final mask
+  const bool counts_later = plan.opens() || plan.scales();  // then the comparison does not give the final mask
   const bool needs_final = plan.measures_looks() || plan.completes();
   if (counts_later || needs_final) memory.changed = take(memory.bits_bytes, mask_bytes);
   if (needs_final)

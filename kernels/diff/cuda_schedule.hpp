@@ -11,9 +11,9 @@
 
 namespace cudavision::diff {
 
-/// How the planes of a format lie to each other, which shapes a kernel. Plane 0 has channels0 interleaved channels (2:
-/// packed 4:2:2), each other plane has channels1 and is subsampled by the shifts. A plane of alpha is not among them:
-/// no kernel reads it.
+/// The arrangement of the planes of a format, which determines the shape of a kernel. Plane 0 has channels0 interleaved
+/// channels (2: packed 4:2:2). Each other plane has channels1 channels and is subsampled by the shifts. A plane of
+/// alpha does not count: no kernel reads it.
 struct Layout {
   int sample_bytes, channels0, channels1, planes, shift_x, shift_y;
 };
@@ -23,8 +23,8 @@ Layout layout_of(const FormatInfo& format);
 constexpr int strip_pixels(int channels0, int sample_bytes) {
   return channels0 == 4 ? 4 : channels0 == 2 ? 8 : tuning.strip_bytes / sample_bytes;
 }
-/// Rows of plane 0 that a lane works on: those of one row of the other planes. More if there is one plane with 16 bytes
-/// in the row of a lane.
+/// Rows of plane 0 that a lane works on: the rows that share one row of the other planes. More if there is only one
+/// plane, and the row of a lane has 16 bytes.
 constexpr int strip_rows(int channels0, int sample_bytes, int planes, int shift_y) {
   const bool short_row = planes == 1 && strip_pixels(channels0, sample_bytes) * channels0 * sample_bytes <= 16;
   return short_row ? tuning.plane_rows : 1 + shift_y;
@@ -32,9 +32,9 @@ constexpr int strip_rows(int channels0, int sample_bytes, int planes, int shift_
 /// The alignment of the words that a lane loads at once, in bytes.
 constexpr int strip_alignment(int bytes) { return bytes % 16 == 0 ? 16 : bytes % 8 == 0 ? 8 : 4; }
 
-inline constexpr int compared_tile = 32 * tuning.strip_bytes;  ///< pixels of the widest tile that is compared
-/// The shape of a tile that is opened, in wide frames (tuning.wide_pixels) and in others. words: of 32 pixels in the
-/// row of a warp; two more lanes have the words at both sides. parts: warps beside each other.
+inline constexpr int compared_tile = 32 * tuning.strip_bytes;  ///< width of the widest compared tile, in pixels
+/// The shape of an opened tile, in wide frames (tuning.wide_pixels) and in others. words: words of 32 pixels in the row
+/// of a warp; two more lanes hold the words at both sides. parts: warps side by side.
 struct Opened {
   static constexpr int words(bool wide) { return wide ? 30 : 15; }
   static constexpr int parts(bool wide) { return wide ? 2 : 1; }
@@ -48,43 +48,44 @@ static_assert(Opened::width(true) * tuning.tile_rows <= 0xffff, "a count of a ti
 enum class Writes {
   nothing,
   difference,
-  changed,  ///< the mask or the overlay
-  mask,     ///< of an opening: the mask of a format without copied channels
+  changed,  ///< writes the mask or the overlay
+  mask,     ///< in an opening: writes the mask of a format without copied channels
 };
 
 /// The tiles of a picture. A tile is the work of a block.
 struct Tiles {
-  int width = 0, rows = 0;  ///< of a tile, in pixels
+  int width = 0, rows = 0;  ///< size of a tile, in pixels
   int x = 0, y = 0;
   int slots_x = 0, slots = 0;  ///< cells that a tile can touch: across, and in all
   std::vector<int> first_x;    ///< the cell of slot 0 of the tiles of a row
-  int record_bytes = 0;        ///< of a tile: a stamp of 4 bytes, and a count of 2 bytes for each slot
+  int record_bytes = 0;        ///< record of a tile: a stamp of 4 bytes, and a count of 2 bytes for each slot
   bool share_cells = false;    ///< whether a cell can lie in several tiles
   std::size_t count() const { return std::size_t(x) * y; }
 };
 
-/// What a plan runs.
+/// The work of a plan.
 struct Schedule {
   Layout layout{};
   bool compares = true;              ///< whether the comparing kernel runs
-  Writes compare = Writes::nothing;  ///< what it writes
-  bool scales = false;               ///< whether the analysis has a part of the size of the frame
+  Writes compare = Writes::nothing;  ///< what the comparing kernel writes
+  bool scales = false;               ///< whether the analysis is smaller than the frame
   bool restarts = false;             ///< whether the opening makes the frame the reference if light was switched
   bool opens = false;                ///< whether the mask is opened, spread over the frame and then counted
   Writes open = Writes::nothing;     ///< what the opening writes
-  /// Whether the comparison shows what changed before the opening, which then writes only what it takes away.
+  /// Whether the comparison shows the changes before the opening. The opening then writes only the pixels that it
+  /// removes.
   bool corrects = false;
-  int threads = 0;              ///< of a block
-  Tiles analysis;               ///< that are compared
-  Tiles frame;                  ///< whose cells are counted: those of `analysis`, or those that are opened
+  int threads = 0;              ///< threads of a block
+  Tiles analysis;               ///< compared tiles
+  Tiles frame;                  ///< tiles whose cells are counted: `analysis`, or the opened tiles
   bool wide = false;            ///< whether tiles are opened as in wide frames, see Opened
-  std::size_t open_shared = 0;  ///< bytes of dynamic shared memory of that launch
+  std::size_t open_shared = 0;  ///< dynamic shared memory of the opening, in bytes
   std::uint32_t cell_reciprocal = 0;
 
-  /// What a frame gives: the records of the tiles of the frame, row by row, then a Verdict.
+  /// The output for a frame: the records of the tiles of the frame, row by row, then a Verdict.
   std::size_t verdict_offset() const { return frame.count() * frame.record_bytes; }
   std::size_t frame_record_bytes() const { return verdict_offset() + 32; }
-  /// Whether the opening skips tiles without changed pixels: both kernels have tiles of the same rows.
+  /// Whether the opening skips tiles without changed pixels: the tiles of both kernels have the same rows.
   bool skips_tiles() const { return opens && compares && !scales; }
   /// The cell of slot 0 of a tile, along one axis.
   static int first_cell(int tile, int tile_length, int cell_size) { return tile * tile_length / cell_size; }

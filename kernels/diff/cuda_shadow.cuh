@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Pixels in the shadow of a background (see Shadow in arithmetic.hpp): a lane looks at its changed pixels one by one.
+// Pixels in the shadow of a background (see Shadow in arithmetic.hpp). A lane tests its changed pixels one by one.
 //
-//   |Y0 Y1 Y2 Y3 … |    pixel 2: samples Y2, U1, V1 of the frame, and those of the background
+//   |Y0 Y1 Y2 Y3 … |    pixel 2: samples Y2, U1, V1 of the frame, and of the background
 //   |U0 V0 U1 V1 … |
 #pragma once
 

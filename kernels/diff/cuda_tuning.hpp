@@ -30,7 +30,7 @@ struct Tuning {
   /// for memory. The same, one channel: no difference between 18 and 20. Three channels at 3840 × 2160:
   /// none between 10, 12 and 14.
   int mixture_blocks[2] = {18, 12};
-  /// Rows of blocks that let it begin anew. Not measured: nearly all launches end at once.
+  /// Rows of blocks that restart the mixtures. Not measured: nearly all launches end at once.
   int mixture_restart_rows = 128;
 
   // ---- The adaptive background (cuda_adaptive_change.cu)

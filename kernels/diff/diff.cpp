@@ -101,7 +101,7 @@ int ring_size(const Params& params) {
       break;
     case Reference::first:     // the first frame
     case Reference::mog2:      // the means of the model
-    case Reference::adaptive:  // the same
+    case Reference::adaptive:  // the means of the model
       return 1;
   }
   return 0;
@@ -114,8 +114,8 @@ int compared_channels(const Plan& plan) {
 
 namespace {
 
-/// Calls work(set, role, offset) for each channel of a format. offset:
-/// of its first sample from the first byte of the plane.
+/// Calls work(set, role, offset) for each channel of a format. offset: distance of its first sample from the first byte
+/// of the plane.
 template <typename Work>
 void each_channel(const FormatInfo& format, Work work) {
   for (int i = 0; i < format.set_count; ++i)
@@ -232,7 +232,7 @@ LooksJob looks_job(const Plan& plan, const Frame& frame) {
   job.extra_bits = format.depth - 8;
   job.max_value = format.max_value();
   job.only_extents = plan.params.looks == Looks::extents;
-  // The share is one of all pixels, which are more than those that are counted: 0 is right for every cell.
+  // The share is a share of all pixels, which are more than the counted pixels: 0 is right for every cell.
   if (plan.masked.empty()) job.cell_threshold = plan.params.cell_threshold;
   return job;
 }

@@ -15,10 +15,10 @@ inline constexpr int max_interval = 64, max_open_radius = 16, max_in_flight = 16
 inline constexpr int min_cell = 4, max_cell = 1024;
 inline constexpr int max_history = 1000000;
 inline constexpr double max_gain = 256, max_variance_threshold = 100000, background_rate = 0.02;
-/// The automatic step of Reference::median. Slow: what differs by 60 steps and stays is below the default threshold of
-/// 15 after 180 frames, and what is there for less than 60 frames leaves no mark. Fast: it follows light that changes
-/// by 6 steps a second, at 25 frames a second. In noise of a standard deviation of 2 steps it is off by about half a
-/// step.
+/// The automatic step of Reference::median. It is slow enough that a difference of 60 steps that stays is below the
+/// default threshold of 15 only after 180 frames, and that an object that stays for less than 60 frames leaves no mark.
+/// It is fast enough to follow light that changes by 6 steps a second at 25 frames a second. In noise with a standard
+/// deviation of 2 steps, the error is about half a step.
 inline constexpr double median_rate = 0.25;
 
 enum class Reference : std::uint8_t {
@@ -27,14 +27,14 @@ enum class Reference : std::uint8_t {
   background,  ///< the running average of the earlier frames
   mog2,        ///< a mixture of Gaussians for each pixel
   median,      ///< the running approximate median of the earlier frames: each sample moves by at most a step a frame
-  // What follows is no choice of cudadiff.
+  // cudadiff does not offer the following references.
   adaptive,  ///< what `background` with threshold 0 becomes: a running mean and variance, and light (see adaptive.hpp)
 };
 /// How the difference is shown.
 enum class Mode : std::uint8_t {
   absolute,  ///< |d|
   signed_,   ///< d about mid-gray
-  squared,   ///< d² over the greatest sample, so that the greatest difference stays what it is
+  squared,   ///< d² over the greatest sample, so that the greatest difference is unchanged
 };
 enum class Output : std::uint8_t {
   difference,  ///< the difference between samples and reference
@@ -43,53 +43,55 @@ enum class Output : std::uint8_t {
   none,        ///< nothing; the destination is not used
 };
 
-/// Why none of the pixels of a frame counts as changed, and the reference begins anew: so many changed at once.
+/// Why no pixel of a frame counts as changed and the reference restarts: too many pixels changed at once.
 enum class Cause : std::uint8_t {
   none,
-  light,  ///< light was switched; with references other than Reference::adaptive any of the causes
-  moved,  ///< the camera moves, or has just moved; only with Reference::adaptive, as what follows
-  scene,  ///< another scene
+  light,  ///< light was switched; references other than Reference::adaptive report every cause as this one
+  moved,  ///< the camera moves, or has just moved; only with Reference::adaptive
+  scene,  ///< another scene began; only with Reference::adaptive
 };
 
-/// What is measured of the changed pixels of cells, see CellLooks. What a plan does not measure is 0.
+/// What is measured for the changed pixels of cells, see CellLooks. Unmeasured values are 0.
 enum class Looks : std::uint8_t {
   none,     ///< FrameResult::cells has no looks
-  extents,  ///< where they lie; with Reference::adaptive also the structure of cells that move
-  all,      ///< where they lie, and everything of cells that move
+  extents,  ///< positions; with Reference::adaptive also the structure of cells that move
+  all,      ///< positions, and all looks of cells that move
 };
 
-/// The defaults are those of cudadiff, except for `looks`.
+/// The defaults are the defaults of cudadiff, except for `looks`.
 struct Params {
   Reference reference = Reference::previous;
   int interval = 1;  ///< for Reference::previous: 1–64 frames
-  /// Of Reference::background and mog2: share of the new frame, 0–1, for a background in steps of 2^−15. −1 to below 0:
-  /// automatic, that is background_rate for a background, 0.01 for an adaptive one, and the larger of 1 / (2·frames)
-  /// and 1 / history for a mixture. Of Reference::median: by how many 8-bit steps a sample of the background moves in a
-  /// frame at most, 0–1, in steps of 2^−8 for 8-bit samples, and of 2^−16 of a sample for deeper ones; automatic:
-  /// median_rate. 0: the background stays.
+  /// Reference::background and mog2: share of the new frame, 0–1; for a background in steps of 2^−15. −1 to below 0:
+  /// automatic, which is background_rate for a background, 0.01 for an adaptive background, and the larger of 1 /
+  /// (2·frames) and 1 / history for a mixture. Reference::median: the most 8-bit steps that a sample of the background
+  /// moves in a frame, 0–1, in steps of 2^−8 for 8-bit samples and of 2^−16 of a sample for deeper ones; automatic:
+  /// median_rate. 0: the background does not change.
   double learning_rate = -1;
-  int history = 500;  ///< of Reference::mog2: frames, 1–1000000
-  /// Of Reference::mog2: squared distance from which a pixel is foreground, in variances; 0–100000.
+  int history = 500;  ///< frames, 1–1000000; Reference::mog2 only
+  /// Reference::mog2 only: squared distance from which a pixel is foreground, in variances; 0–100000.
   double variance_threshold = 16;
   Output output = Output::difference;
   Mode mode = Mode::absolute;
-  int analysis_scale = 1;  ///< 1, 2, 4 or 8: frames are compared at this part of their size
+  int analysis_scale = 1;  ///< 1, 2, 4 or 8: frames are compared at their size divided by this
   /// A pixel changed if its difference is greater; 0–255, in 8-bit steps. Not for Reference::mog2. 0 with
   /// Reference::background: automatic, from the noise of each pixel; with others: every difference counts.
   int threshold = 15;
-  bool light_compensation = true;  ///< of Reference::adaptive: whether changes of the light are no changes of pixels
-  /// Of Reference::adaptive: largest standard deviation of the noise of a pixel, 0–255 8-bit steps; 0: any.
+  bool light_compensation =
+      true;  ///< Reference::adaptive: whether pixels may change with the light without counting as changed
+  /// Reference::adaptive: largest standard deviation of the noise of a pixel, 0–255 8-bit steps; 0: any.
   double noise_limit = 0;
-  bool drop_shadows = false;      ///< whether pixels in shadow have not changed; Reference::background, mog2 and median
+  bool drop_shadows = false;  ///< whether pixels in shadow count as unchanged; Reference::background, mog2 and median
   double shadow_threshold = 0.5;  ///< least brightness of a shadow, as share of the background, 0–1
-  /// Light was switched, or the scene cut, if more than this share of the counted pixels changed at once, before
-  /// opening; 0–1, 0: off. Reference::adaptive also finds by the edges of the picture that fewer pixels changed because
-  /// of the light or the camera, unless it is 0: see camera.hpp.
+  /// If more than this share of the counted pixels changed at once, before opening, light was switched or the scene was
+  /// cut; 0–1, 0: off. Unless it is 0, Reference::adaptive also detects changes of light or camera that change fewer
+  /// pixels, by the edges of the picture: see camera.hpp.
   double light_change_ratio = 0.6;
   double gain = 1;         ///< factor of the shown difference, 0–256, in steps of 2^−16
   bool luma_only = false;  ///< whether only luma is compared and shown; RGB: the luma of luma_of()
-  int open_radius = 1;     ///< 0–16: the mask is opened with a square of 2·radius + 1 compared pixels; 0: no opening
-  int cell_size = 16;      ///< pixels, 4–1024
+  int open_radius =
+      1;  ///< 0–16: the side of the square that opens the mask is 2·radius + 1 compared pixels; 0: no opening
+  int cell_size = 16;              ///< pixels, 4–1024
   std::vector<Rect> mask_regions;  ///< in pixels, clipped to the frame: their pixels never change and are not counted
   Looks looks = Looks::none;
   double cell_threshold = RegionRules().cell_threshold;  ///< which cells move, for `looks`: 0–1, see RegionRules
@@ -102,11 +104,11 @@ Status validate(const Params& params);
 /// The result of a frame.
 struct FrameResult {
   bool compared = false;  ///< false: there was no reference yet, so nothing changed
-  /// Not Cause::none: nothing changed, and the reference begins anew with this frame. Of Cause::moved: with this frame
-  /// or the last one of the movement.
+  /// If not Cause::none, nothing changed, and the reference restarts with this frame. For Cause::moved, it restarts
+  /// with this frame or with the last frame of the movement.
   Cause cause = Cause::none;
-  int moved_x = 0, moved_y = 0;  ///< of Cause::moved: pixels by which the picture was shifted to the right, and down
-  std::uint64_t changed = 0;     ///< pixels, after opening
+  int moved_x = 0, moved_y = 0;  ///< Cause::moved: shift of the picture to the right and down, in pixels
+  std::uint64_t changed = 0;     ///< changed pixels, after opening
   std::uint64_t unmasked = 0;    ///< pixels outside the masked regions
   double changed_ratio = 0;      ///< changed ÷ counted
   double mean_difference = 0;    ///< mean of the counted pixels' differences, in 8-bit steps
@@ -127,19 +129,19 @@ struct FrameResult {
 /// masked or not compared are shown as equal. Output::overlay shows (sample + tint + 1) / 2 for changed pixels; a
 /// subsampled chroma sample is tinted if any of its pixels changed.
 ///
-/// With drop_shadows, a pixel has not changed if it is the background in shadow, as OpenCV decides it: see Shadow in
-/// arithmetic.hpp, and mog2.hpp. The shown difference and its mean still have it.
+/// With drop_shadows, a pixel has not changed if it is the background in shadow by OpenCV's rule: see Shadow in
+/// arithmetic.hpp, and mog2.hpp. The shown difference and its mean still include it.
 ///
-/// With an analysis_scale s above 1, frames of ceil(size / s) pixels are compared; their samples are the means of s × s
-/// samples of each plane, rounded half up, where blocks at the right and bottom edge end with the frame. In the results
-/// and the output each compared pixel stands for its s × s pixels, but for the outline of the mask that
+/// With an analysis_scale s above 1, frames of ceil(size / s) pixels are compared. Their samples are the means of s × s
+/// samples of each plane, rounded half up; blocks at the right and bottom edge end with the frame. In the results and
+/// the output, each compared pixel stands for its s × s pixels, except at the outline of the mask that
 /// Reference::adaptive shows: see adaptive_outline.hpp. Masked regions grow to whole compared pixels.
 ///
-/// Reference::adaptive also shows what changed pixels enclose, without counting it: see enclosed.hpp.
+/// Reference::adaptive also shows the pixels that changed pixels enclose, without counting them: see enclosed.hpp.
 ///
-/// light_change_ratio: if more pixels of a frame changed, its difference is shown, but none of its pixels counts as
-/// changed, and the reference begins anew with it: it is the first frame, a background and a mixture begin with it, and
-/// a previous frame is compared with again `interval` frames later.
+/// light_change_ratio: if more pixels of a frame changed, the output shows its difference, but none of its pixels
+/// counts as changed. The reference restarts with this frame: it becomes the first frame, a background or mixture
+/// begins with it, and comparison with a previous frame resumes `interval` frames later.
 ///
 /// Reference::background and median are kept in fixed point: 8.8 bits for 8-bit samples, 16.16 bits for deeper ones
 /// (see background_step in arithmetic.hpp). Reference::mog2 is Z. Zivkovic's mixture of up to 5

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Fills what the outline of an object encloses: a pixel changed, too,
-// if changed pixels lie within `reach` pixels of it on all four sides.
+// Fills the inside of the outline of an object: a pixel also counts as changed if changed pixels lie within `reach`
+// pixels of it on all four sides.
 //
 //          # # #
 //        # . . . #        .  filled: a roof that looks like the road
@@ -27,7 +27,7 @@ CUDAVISION_HOST_DEVICE inline std::uint64_t spread_down(std::uint64_t bits, int 
   }
   return bits;
 }
-/// The same with the bits before them.
+/// Bits that have a set bit among the `reach` bits before them (towards low bits), or are set themselves.
 CUDAVISION_HOST_DEVICE inline std::uint64_t spread_up(std::uint64_t bits, int reach) {
   for (int done = 0; done < reach;) {
     const int step = reach - done < done + 1 ? reach - done : done + 1;
@@ -37,8 +37,8 @@ CUDAVISION_HOST_DEVICE inline std::uint64_t spread_up(std::uint64_t bits, int re
   return bits;
 }
 
-/// The filled word of row y. word(dx, dy): the word so many words and rows away; 0 beyond the mask. above,
-/// below: rows of the mask there.
+/// The filled word of row y. word(dx, dy): the word dx words and dy rows away; 0 beyond the mask. above, below: rows of
+/// the mask there.
 template <typename Word>
 CUDAVISION_HOST_DEVICE std::uint32_t filled_word(int reach, int above, int below, Word word) {
   const std::uint32_t here = word(0, 0), before = word(-1, 0), after = word(1, 0);

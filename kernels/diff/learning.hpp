@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What a background may learn, which the tracker decides for each cell of the frame: see Tracker::learning().
+// What a background may learn. The tracker decides it for each cell of the frame: see Tracker::learning().
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 namespace cudavision::diff {
 
 enum class Learning : std::uint8_t {
-  usual,  ///< slowly where pixels changed
-  hold,   ///< nothing: an object is there
-  take,   ///< what changed, at once: it is the background
+  usual,  ///< learns slowly where pixels changed
+  hold,   ///< learns nothing: an object is there
+  take,   ///< learns the change at once: it is the background
 };
 
 /// The decisions for a frame.
@@ -21,7 +21,7 @@ struct LearningMap {
   int cell_size = 1;                ///< pixels of the frame along the side of a cell
   int log2_scale = 0;               ///< of the analysis: a pixel of it is 2^log2_scale pixels of the frame a side
 
-  /// That of pixel (x, y) of the analysis.
+  /// The decision for pixel (x, y) of the analysis.
   CUDAVISION_HOST_DEVICE Learning at(int x, int y) const {
     return cells ? row(y)[(x << log2_scale) / cell_size] : Learning::usual;
   }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What the changed pixels of a cell are: where they lie, and what they look like. The tracker makes tight boxes of it,
-// and tells objects apart by it.
+// The looks of the changed pixels of a cell: their positions and their appearance. The tracker computes tight boxes
+// from them, and uses them to tell objects apart.
 //
-// The changed pixels are those of the final mask: pixels of the analysis that are counted, changed, and remain after
-// the opening. A pixel of the analysis belongs to every cell in which it covers pixels of the frame: to more than one
-// if the size of cells is no multiple of the scale of the analysis.
+// The changed pixels are the pixels of the final mask: pixels of the analysis that are counted, changed, and remain
+// after the opening. A pixel of the analysis belongs to every cell in which it covers pixels of the frame. It belongs
+// to more than one if the size of cells is not a multiple of the scale of the analysis.
 //
-// A changed pixel looks like the pixel of the frame in its middle, whatever the frame is compared with and at any scale
-// of the analysis: the one at (x·s + s/2, y·s + s/2), s/2 rounded down, or the nearest one inside the frame. Its
+// A changed pixel has the looks of the pixel of the frame in its middle, with any reference and at any scale of the
+// analysis: the pixel at (x·s + s/2, y·s + s/2), with s/2 rounded down, or the nearest pixel inside the frame. Its
 // samples are cut to their 8 highest bits:
 //   YUV   the luma sample, and the chroma samples that cover the pixel, about 128
 //   RGB   luma Y = luma_of(R, G, B) with the weights of BT.601, Cb = 144·(B − Y) ÷ 256, Cr = 183·(R − Y) ÷ 256, both
@@ -45,8 +45,8 @@ CUDAVISION_HOST_DEVICE inline CellSpan span_of_cell(int cell, int cell_size, int
   return {(cell * cell_size) >> log2_scale, (end - 1) >> log2_scale};
 }
 
-/// Columns of a cell for each bit of CellLooks::columns: 1, or as many as it takes for 64 bits,
-/// a power of two. As its logarithm.
+/// Columns of a cell for each bit of CellLooks::columns: 1, or the power of two that fits the columns into 64 bits.
+/// Returned as its logarithm.
 CUDAVISION_HOST_DEVICE inline int log2_columns(CellSpan across) {
   int log2 = 0;
   while ((across.last - across.first) >> log2 >= 64) ++log2;
@@ -116,14 +116,14 @@ struct LooksChannel {
 /// The frame whose looks are measured.
 struct LooksJob {
   LooksChannel channels[3];                        ///< luma, Cb, Cr; red, green, blue; or luma
-  int count = 3;                                   ///< of the channels, 1 or 3
+  int count = 3;                                   ///< number of channels, 1 or 3
   bool rgb = false;                                ///< whether they are red, green and blue
-  int width = 0, height = 0;                       ///< of the frame, in pixels
-  int log2_scale = 0;                              ///< of the analysis
-  int shift = 0, extra_bits = 0, max_value = 255;  ///< of the format; extra_bits: depth − 8
+  int width = 0, height = 0;                       ///< size of the frame, in pixels
+  int log2_scale = 0;                              ///< log2 of the scale of the analysis
+  int shift = 0, extra_bits = 0, max_value = 255;  ///< properties of the format; extra_bits: depth − 8
   StructureJob structure;
-  bool only_extents = false;  ///< and structure
-  /// Of cells that do not move (see cell_moves(); all pixels count), only the extent is measured.
+  bool only_extents = false;  ///< measure only extents and structure
+  /// For cells that do not move (see cell_moves(); all pixels count), only the extent is measured.
   double cell_threshold = 0;
 
   /// Whether more than the extent of a cell is measured. changed, size: its pixels of the frame.

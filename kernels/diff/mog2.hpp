@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The adaptive mixture of Gaussians of Z. Zivkovic ("Improved adaptive Gaussian mixture model for background
 // subtraction", ICPR 2004; "Efficient adaptive density estimation per image pixel for the task of background
-// subtraction", PRL 2006), as OpenCV's BackgroundSubtractorMOG2 has it; parameters that a plan does not set have
-// OpenCV's defaults. The arithmetic is the same for both backends: float32 with every product and sum rounded, so that
-// their masks have the same bits.
+// subtraction", PRL 2006), as implemented by OpenCV's BackgroundSubtractorMOG2. Parameters that a plan does not set
+// have OpenCV's defaults. Both backends use the same arithmetic: float32 with every product and sum rounded. So their
+// masks have the same bits.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ inline constexpr int modes = 5;
 /// Addresses of one channel of a frame.
 struct Channel {
   const unsigned char* src = nullptr;
-  unsigned char* reference = nullptr;  ///< in a picture of the same layout: receives the mean of the heaviest mode
+  unsigned char* reference = nullptr;  ///< same layout; receives the mean of the heaviest mode
   std::ptrdiff_t src_pitch = 0, reference_pitch = 0;
   int step = 1;                  ///< from sample to sample, in samples
   int shift_x = 0, shift_y = 0;  ///< log2 of the subsampling
@@ -32,25 +32,25 @@ struct Job {
   Channel channels[3];
   int width = 0, height = 0;
   bool luma_of_rgb = false;                        ///< red, green and blue become one value, their luma
-  int shift = 0, extra_bits = 0, max_value = 255;  ///< of the format; extra_bits: depth − 8
+  int shift = 0, extra_bits = 0, max_value = 255;  ///< properties of the format; extra_bits: depth − 8
   bool begin = false;                              ///< no pixel has modes yet
-  std::uint64_t number = 0;                        ///< of the frame
-  std::uint64_t history = 500;                     ///< of an automatic learning rate, in frames
+  std::uint64_t number = 0;                        ///< number of the frame
+  std::uint64_t history = 500;                     ///< history for an automatic learning rate, in frames
   double learning_rate = -1;                       ///< negative: automatic
   bool drop_shadows = false;                       ///< whether pixels in shadow are background
   float shadow_threshold = 0.5f;                   ///< least brightness of a shadow, as share of the background
-  float black[3] = {};                             ///< values of a channel that has no light, in 8-bit steps
+  float black[3] = {};                             ///< value of each channel without light, in 8-bit steps
   float match = 16;  ///< a value is background if its squared distance is below this multiple of a mode's variance
   float* values = nullptr;
-  std::uint8_t* count = nullptr;  ///< of the modes of each pixel
+  std::uint8_t* count = nullptr;  ///< number of modes of each pixel
 };
 
-/// Pixels of a row whose values lie together, 128 bytes for each number of a mode. The pixels of a warp on the device:
-/// so it reads and writes memory in one piece.
+/// Number of neighbouring pixels of a row whose values lie together: 128 bytes for each number of a mode. These are the
+/// pixels of a warp on the device, so it reads and writes memory in one piece.
 inline constexpr int group = 32;
 inline std::size_t groups(int width, int height) { return std::size_t((width + group - 1) / group) * height; }
 
-/// Where the state has the numbers of a pixel, from mode to mode: weight, variance, means of C channels.
+/// Addresses of the numbers of a pixel in the state. Each mode has a weight, a variance, and the means of C channels.
 template <int C>
 struct Place {
   float* values;
@@ -102,7 +102,7 @@ CUDAVISION_HOST_DEVICE inline Rates rates_of(const Job& job, std::uint64_t began
   return {rate, sub(1, rate), -over(0.05f, divisor)};
 }
 
-inline constexpr float background_ratio = 0.9f;  ///< weight of the modes that are background
+inline constexpr float background_ratio = 0.9f;  ///< total weight of the background modes
 /// A value fits a mode if its squared distance is below this multiple of the variance.
 inline constexpr float match_mode = 9;
 inline constexpr float first_variance = 15, least_variance = 4, most_variance = 75;
@@ -114,8 +114,8 @@ struct Mixture {
   float weight[modes], variance[modes], mean[modes][C];
   bool new_variance[modes], new_mean[modes];  ///< whether update() has changed these numbers of a mode
 
-  /// Puts a mode with these numbers in the place of mode `from`, or higher: before all modes whose weight in `compared`
-  /// is not greater than `heavy`, which move down by one. Modes from `stored` on have no numbers yet.
+  /// Replaces mode `from` by a mode with these numbers, which moves up past all modes whose weight in `compared` is not
+  /// greater than `heavy`; those move down by one. Modes from `stored` on have no numbers yet.
   CUDAVISION_HOST_DEVICE void replace(int from, int stored, float heavy, const float (&compared)[modes],
                                       float its_weight, float its_variance, const float (&its_mean)[C]) {
     const auto set = [&](int m, float to_weight, float to_variance, const float(&to_mean)[C]) {
@@ -138,8 +138,8 @@ struct Mixture {
     }
   }
 
-  /// Updates the mixture with a value; returns whether it is foreground. The mode that fits, or else a fresh one,
-  /// changes after the loop: in the unrolled loop, its instructions would be repeated for each mode.
+  /// Updates the mixture with a value; returns whether it is foreground. The mode that fits, or else a new one, changes
+  /// after the loop: the unrolled loop would repeat its instructions for each mode.
   CUDAVISION_HOST_DEVICE bool update(const float (&value)[C], const Rates& rates, float match_background) {
     const float rate = rates.rate, keep = rates.keep, prune = rates.prune;
     const int stored = count;
@@ -181,7 +181,7 @@ struct Mixture {
     var = var > most_variance ? most_variance : var;
     if (begins) var = first_variance;
 
-    float compared[modes];  // weights: a fresh mode is compared with those that are scaled already
+    float compared[modes];  // weights: a new mode is compared with the weights that are already scaled
     if (begins) from = count < modes ? count : modes - 1;
     CUDAVISION_UNROLL
     for (int m = 0; m < modes; ++m) {
@@ -204,7 +204,7 @@ struct Mixture {
     CUDAVISION_UNROLL
     for (int m = 0; m < modes; ++m) {
       if (m >= count) break;
-      float along = 0, size = 0, light[C], lit[C];  // of the value and of the mode
+      float along = 0, size = 0, light[C], lit[C];  // light of the value and of the mode
       for (int c = 0; c < C; ++c) {
         light[c] = sub(value[c], job.black[c]);
         lit[c] = sub(mean[m][c], job.black[c]);
@@ -228,8 +228,8 @@ struct Mixture {
   }
 };
 
-/// A pixel with 1 or 3 channels and its mixture, which are loaded at once: on the device,
-/// other work may follow before they arrive.
+/// A pixel with 1 or 3 channels and its mixture. The constructor loads them at once: on the device, other work may
+/// follow before they arrive.
 template <typename T, int C>
 class Pixel {
   const Place<C> place_;
@@ -255,7 +255,7 @@ class Pixel {
 
   /// Updates the mixture; returns whether the pixel, at (x, y), is foreground.
   CUDAVISION_HOST_DEVICE bool update(const Job& job, const Rates& rates, int x, int y) {
-    float step = 1;  // of a sample, in 8-bit steps
+    float step = 1;  // step of a sample, in 8-bit steps
     for (int i = 0; i < job.extra_bits; ++i) step *= 0.5f;
     if (job.luma_of_rgb) sample_[0] = luma_of(sample_[0], sample_[1], sample_[2]);
     float value[C];
@@ -276,7 +276,7 @@ class Pixel {
   }
 
  private:
-  /// Writes a channel of the reference: the frame is shown against the mixture as it was before.
+  /// Writes a channel of the reference. The frame is shown against the mixture before its update.
   CUDAVISION_HOST_DEVICE void show(const Job& job, int c, int x, int y) const {
     const Channel& channel = job.channels[c];
     if ((x & ((1 << channel.shift_x) - 1)) || (y & ((1 << channel.shift_y) - 1))) return;
@@ -284,7 +284,7 @@ class Pixel {
     if (mixture_.count > 0) {
       const float mean = mul(mixture_.mean[0][c], float(1 << job.extra_bits));
       shown = int(add(mean, 0.5f));
-      if (shown < 0) shown = 0;  // a mean may go past the sample that it learns
+      if (shown < 0) shown = 0;  // a mean may overshoot the sample that it learns
       if (shown > job.max_value) shown = job.max_value;
     }
     T* row = reinterpret_cast<T*>(channel.reference + (y >> channel.shift_y) * channel.reference_pitch);

@@ -37,8 +37,7 @@ bool moves(std::uint32_t changed, std::uint32_t unmasked, const RegionRules& rul
   return cell_moves(changed, unmasked, rules.cell_threshold);
 }
 
-/// The cells of some runs that are linked. In the tree of parts that are linked,
-/// the root is the earliest and has the sums of all.
+/// The cells of some linked runs. In the tree of linked parts, the root is the earliest part and has the sums of all.
 struct Part {
   std::uint32_t parent;
   int area;
@@ -46,12 +45,12 @@ struct Part {
   Structure structure;
 };
 
-/// The runs of moving cells, row by row, and what is linked.
+/// The runs of moving cells, row by row, and their links.
 class Parts {
  public:
   explicit Parts(const CellGrid& grid) : grid_(grid), begins_(std::size_t(grid.height)), nexts_(begins_.size()) {}
 
-  /// Adds a run, and links it with the runs before it that are near enough: at most `distance` rows up, or on the left.
+  /// Adds a run, and links it with the earlier runs that are near enough: at most `distance` rows up, or on the left.
   void add(int y, int first, int last, int distance) {
     const auto index = std::uint32_t(runs_.size());
     Part part{index, last - first + 1, 0, 0, {}};
@@ -77,7 +76,7 @@ class Parts {
     std::copy(begins_.begin() + top, begins_.begin() + y + 1, nexts_.begin() + top);
   }
 
-  /// The regions that count. Adds no more parts afterwards.
+  /// The regions that count. No more parts may be added afterwards.
   MotionRegions regions(const RegionRules& rules) {
     std::vector<std::uint32_t> roots;  // in the order of their first cells
     for (std::uint32_t i = 0; i < parts_.size(); ++i)
@@ -109,7 +108,7 @@ class Parts {
   }
 
  private:
-  /// Whether nothing but light changed: most of the structure is that of the background.
+  /// Whether only light changed: most of the structure matches the background.
   static bool is_light(const Structure& structure) {
     constexpr std::uint32_t least = 10;  // pixels
     return structure.same >= least && 2 * structure.same >= 3 * structure.other;

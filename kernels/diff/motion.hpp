@@ -31,8 +31,8 @@ struct CellGrid : Cells {
   int width = 0, height = 0;            ///< cells
   std::vector<std::uint32_t> changed;   ///< row-major, for each cell: pixels that changed
   std::vector<std::uint32_t> unmasked;  ///< for each cell: pixels outside the masked regions
-  /// For each cell, valid where `changed` is not 0; of cells that do not move perhaps only the extent is known, and
-  /// the rest is 0. Empty: cells changed as a whole, and look like nothing.
+  /// For each cell, valid where `changed` is not 0. Cells that do not move may have only the extent, with the rest 0.
+  /// Empty: cells changed as a whole, and have no looks.
   std::vector<CellLooks> looks;
 
   CellGrid() = default;
@@ -62,14 +62,14 @@ struct MotionRegions {
   /// The largest first; regions of equal area in the order of their first cells (row by row).
   std::vector<MotionRegion> kept;
   std::vector<CellRun> runs;  ///< their cells, row by row
-  /// Of each cell of the runs, in their order: the box around its changed pixels, and around those of the cells beside
-  /// it (at a side or a corner) that do not move but go on with its changed pixels, in pixels of the frame.
+  /// For each cell of the runs, in their order: the box around its changed pixels, and around the changed pixels of the
+  /// cells beside it (at a side or a corner) that do not move but continue its changed pixels; in pixels of the frame.
   std::vector<Rect> boxes;
   std::vector<CellLooks> looks;  ///< of these cells, without those beside them; empty if the grid has none
   std::size_t left_out = 0;      ///< number of regions that are not in `kept`
 };
 
-/// Which cells move, which of them are one region, and which regions count.
+/// The rules for which cells move, which of them form a region, and which regions count.
 struct RegionRules {
   /// A cell moves if any of its pixels changed, and at least this share of its counted pixels, 0–1.
   double cell_threshold = 0.2;
@@ -81,9 +81,9 @@ struct RegionRules {
 inline constexpr int max_region_distance = 64;
 
 /// The regions of moving cells. Two moving cells belong to the same region if fewer than `distance` cells lie between
-/// them across and down, or if other moving cells link them in this way. So with a distance of 1 those cells are linked
-/// that touch each other at a side or a corner. At most `most` regions are kept: the largest; if areas are equal, those
-/// of the highest score; if scores are equal, the first.
+/// them across and down, or if other moving cells link them in this way. So a distance of 1 links cells that touch each
+/// other at a side or a corner. At most `most` regions are kept: the largest; if areas are equal, the regions with the
+/// highest score; if scores are equal, the first.
 MotionRegions find_regions(const CellGrid& grid, const RegionRules& rules);
 
 }  // namespace cudavision::diff

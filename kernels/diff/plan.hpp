@@ -24,16 +24,16 @@ struct Fill {
 
 /// Parameters resolved for a geometry.
 struct Plan {
-  Geometry geometry, analysis;  ///< of the frames, and of the pictures that are compared: see Params::analysis_scale
+  Geometry geometry, analysis;  ///< geometry of the frames, and of the compared pictures: see Params::analysis_scale
   Params params;
   int threshold = 0;  ///< in sample values
   Show show;
-  Shadow shadow;                  ///< of a background
-  Follow follow;                  ///< of the background
-  CellGrid cells;                 ///< with `unmasked`; nothing changed
-  std::uint64_t unmasked = 0;     ///< pixels of the frame
-  std::uint64_t analysed = 0;     ///< pixels of the analysis that are counted
-  double difference_unit = 1;     ///< of the sums of differences, in 8-bit steps
+  Shadow shadow;                  ///< shadow rule of a background
+  Follow follow;                  ///< how the background follows the frames
+  CellGrid cells;                 ///< has `unmasked`; `changed` is 0
+  std::uint64_t unmasked = 0;     ///< unmasked pixels of the frame
+  std::uint64_t analysed = 0;     ///< counted pixels of the analysis
+  double difference_unit = 1;     ///< unit of the sums of differences, in 8-bit steps
   std::uint32_t light_limit = 0;  ///< pixels; light was switched if more changed
   std::vector<Rect> masked;       ///< in pixels of the analysis, not empty, inside it
   /// One bit for each pixel of the analysis, the leftmost lowest; 1: counted. Rows of mask_pitch() bytes.
@@ -52,44 +52,44 @@ struct Plan {
   }
   bool has_mixture() const { return params.reference == Reference::mog2; }
   bool has_adaptive() const { return params.reference == Reference::adaptive; }
-  /// Whether a model finds the changed pixels, instead of a threshold, and makes the picture that is the reference.
+  /// Whether a model, rather than a threshold, finds the changed pixels and makes the reference picture.
   bool has_model() const { return has_mixture() || has_adaptive(); }
-  /// Whether the first frame is kept, and compared with all later ones.
+  /// Whether the first frame is kept and all later frames are compared with it.
   bool keeps_first() const { return params.reference == Reference::first; }
-  /// Whether frames are kept, and compared with those that are `interval` later.
+  /// Whether frames are kept and compared with the frames `interval` later.
   bool keeps_previous() const { return params.reference == Reference::previous; }
-  std::size_t model_bytes() const;  ///< on the device
+  std::size_t model_bytes() const;  ///< bytes of the model on the device
   bool scales() const { return params.analysis_scale > 1; }
   int log2_scale() const { return params.analysis_scale == 8 ? 3 : params.analysis_scale / 2; }
-  /// Whether samples are compared with those of the reference.
-  /// A adaptive background does this only to show the difference.
+  /// Whether samples are compared with the samples of the reference. An adaptive background needs this only to show the
+  /// difference.
   bool compares_samples() const { return !has_adaptive() || params.output == Output::difference; }
-  /// Whether pixels in the shadow of a background have not changed.
+  /// Whether pixels in the shadow of a background count as unchanged.
   bool drops_shadows() const { return params.drop_shadows && has_background(); }
   bool detects_light() const { return params.light_change_ratio > 0; }
-  /// Whether the mask is opened, or waits for the decision about light; an adaptive background always goes this way.
+  /// Whether the mask is opened, or waits for the decision about light. Always true for an adaptive background.
   bool opens() const { return params.open_radius > 0 || detects_light() || has_adaptive(); }
   bool shows_mask() const { return params.output == Output::mask || params.output == Output::overlay; }
-  /// Whether the mask is shown filled (enclosed.hpp) and, if the analysis has a part of the size of the frame, with a
-  /// finer outline (adaptive_outline.hpp). What is counted stays as it is:
-  /// if the mask between people is filled, they are one object.
+  /// Whether the shown mask is filled (enclosed.hpp) and, if the analysis is smaller than the frame, given a finer
+  /// outline (adaptive_outline.hpp). The counts do not change: filling the mask between people would make them one
+  /// object.
   bool completes() const { return has_adaptive() && shows_mask(); }
-  /// How far apart changed pixels enclose others: four cells, in pixels of the analysis.
+  /// The largest distance between changed pixels that enclose others: four cells, in pixels of the analysis.
   int reach() const { return std::min(4 * params.cell_size / params.analysis_scale, most_reach); }
-  /// Frames that must follow the beginning of the reference before light is switched again.
+  /// Least age of the reference, in frames, at which light can be switched again.
   std::uint64_t light_age() const { return has_adaptive() ? adaptive::least_age : 0; }
   bool measures_looks() const { return params.looks != Looks::none; }
 };
 
 /// Sample values of a colour, by role.
 using RoleValues = std::array<std::uint16_t, role_count>;
-RoleValues white_values(const FormatInfo& format);  ///< of the mask
+RoleValues white_values(const FormatInfo& format);  ///< white in the mask
 RoleValues black_values(const FormatInfo& format);
 RoleValues tint_values(const FormatInfo& format);  ///< changed pixels become half sample, half tint
 RoleValues box_values(const FormatInfo& format);
 
-/// How a picture of the analysis is kept in the memory of a plan: rows begin at multiples of 256 bytes, at least 64
-/// unused bytes follow each row.
+/// The layout of a picture of the analysis in the memory of a plan: rows begin at multiples of 256 bytes, and at least
+/// 64 unused bytes follow each row.
 struct FrameLayout {
   std::array<std::size_t, max_planes> offset{};
   std::array<std::ptrdiff_t, max_planes> pitch{};  ///< 0: the plane is not kept
@@ -103,14 +103,14 @@ FrameLayout frame_layout(const Plan& plan);
 struct Frame {
   Image src, dst;
   Image whole;  ///< src at the size of the frame, if src has the size of the analysis
-  /// False: nothing differs, and a background or mixture begins. If light was switched in the last frames, only the
+  /// False: nothing differs, and a background or mixture begins. If light was switched in recent frames, only the
   /// backend knows whether a frame is compared.
   bool compared = false;
-  /// To compare with; planes are null if the plan has a background, and for planes that are not compared.
+  /// The reference picture; planes are null if the plan has a background, and for planes that are not compared.
   Image reference;
   Image keep;                ///< where to copy src to; planes that are not kept are null
-  std::uint64_t number = 0;  ///< of the frame since the last reset: 0, 1, …
-  int slot = 0;              ///< of the result, less than in_flight
+  std::uint64_t number = 0;  ///< number of the frame since the last reset: 0, 1, …
+  int slot = 0;              ///< slot of the result, less than in_flight
 };
 
 /// What a backend found in a frame.
@@ -118,25 +118,25 @@ struct FrameCounts {
   bool compared = true;
   Cause cause = Cause::none;
   int moved_x = 0, moved_y = 0;  ///< see FrameResult; in pixels of the analysis
-  std::uint64_t sum = 0;         ///< of the pixels' differences, in Plan::difference_unit
-  std::uint64_t changed = 0;     ///< pixels
+  std::uint64_t sum = 0;         ///< sum of the pixels' differences, in Plan::difference_unit
+  std::uint64_t changed = 0;     ///< changed pixels
 };
 
 /// Errors: settings.
 Result<Plan> resolve(const Params& params, const Geometry& geometry);
 /// The work of Reference::mog2 on a frame; its state is not set.
 mog2::Job mixture_job(const Plan& plan, const Frame& frame);
-/// The same of Reference::adaptive.
+/// The work of Reference::adaptive on a frame; its state is not set.
 adaptive::Job adaptive_job(const Plan& plan, const Frame& frame);
 /// `cells`: see Diff::steer().
 LearningMap learning_map(const Plan& plan, const Learning* cells);
-/// What decides why many pixels of a frame changed.
+/// The data for deciding why many pixels of a frame changed.
 camera::Rule camera_rule(const Plan& plan, const Frame& frame);
 /// The votes of structure.hpp with the pictures of an adaptive background; its state is set.
 StructureJob structure_job(const adaptive::Job& job);
-/// Measures what the pixels of a frame look like, as far as Params::looks asks for it.
+/// Measures the looks of the pixels of a frame, as far as Params::looks asks for it.
 LooksJob looks_job(const Plan& plan, const Frame& frame);
-/// Channels that are compared, 1 or 3. Luma of RGB is one.
+/// The number of compared channels, 1 or 3. Luma of RGB is one.
 int compared_channels(const Plan& plan);
 /// Pictures that serve as references: the last frames, the first frame, or the means of a model.
 int ring_size(const Params& params);

@@ -27,9 +27,9 @@ CUDAVISION_HOST_DEVICE inline float least(float a, float b) { return b < a ? b :
 CUDAVISION_HOST_DEVICE inline float most(float a, float b) { return a < b ? b : a; }
 
 // Formulas are templates over the number type F: float for one pixel, or cpu::Lanes for several
-// (kernels/cpu/lanes.hpp), which have the same functions. What is bool for a pixel is a Mask then, so formulas choose
-// with pick() and not with `if`. They are always inlined: a function may be compiled for another processor than the one
-// that calls it, and vectors are not passed alike in both.
+// (kernels/cpu/lanes.hpp), which has the same functions. A bool for one pixel becomes a Mask for several, so formulas
+// choose with pick() and not with `if`. They are always inlined: a function may be compiled for another processor than
+// its caller, and the two pass vectors differently.
 #ifdef __CUDACC__
 #define CUDAVISION_FORMULA __host__ __device__ __forceinline__
 #else

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What changed pixels are, by their structure: an object, a ghost, or only light.
+// Classifies changed pixels by their structure: an object, a ghost, or only light.
 //
 //           frame     expected    mask
 //  object    /|        ___         /|      at the outline of the mask, the frame has an edge
 //  ghost     ___       /|          /|      … the background has it: something went away that the background still shows
 //  light     /\/|      /\/\        /|      inside, frame and background have the same edges
 //
-// Pixels near the outline vote for the picture with the stronger edge, changed pixels for the same structure or another
-// one. Compared is the luma of Reference::adaptive: the samples of the frame, and what is expected under the light of
-// the frame. Whole numbers. Ghosts by their outline: A. Bayona, J. SanMiguel, J. Martínez, Comparative evaluation of
-// stationary foreground object detection algorithms based on background subtraction techniques, AVSS 2009. Light by its
-// texture: A. Sanin, C. Sanderson, B. Lovell, Shadow detection: a survey and comparative evaluation of recent methods,
-// Pattern Recognition 2012.
+// Pixels near the outline vote for the picture with the stronger edge. Changed pixels vote for the same structure or
+// another one. The luma of Reference::adaptive is compared: the samples of the frame, and the values expected under the
+// light of the frame. All numbers are integers. Ghosts by their outline: A. Bayona, J. SanMiguel, J. Martínez,
+// Comparative evaluation of stationary foreground object detection algorithms based on background subtraction
+// techniques, AVSS 2009. Light by its texture: A. Sanin, C. Sanderson, B. Lovell, Shadow detection: a survey and
+// comparative evaluation of recent methods, Pattern Recognition 2012.
 #pragma once
 
 #include <cstddef>
@@ -23,9 +23,9 @@ namespace cudavision::diff {
 
 /// Numbers of pixels.
 struct Structure {
-  /// Near the outline, with the stronger edge in the frame, and in the background.
+  /// Pixels near the outline: with the stronger edge in the frame, and with the stronger edge in the background.
   std::uint32_t edges, reference_edges;
-  /// Changed, with the edges of the background, and with others; pixels without edges do not count.
+  /// Changed pixels: with the edges of the background, and with other edges. Pixels without edges do not count.
   std::uint32_t same, other;
 
   CUDAVISION_HOST_DEVICE void add(const Structure& from) {
@@ -52,16 +52,16 @@ struct StructureJob {
   const std::uint8_t* expected = nullptr;  ///< luma in 8-bit steps
   int pitch = 0, width = 0, height = 0;
 
-  static constexpr int outline = 2;      ///< near the outline: of 5 × 5 pixels some changed and some did not
-  static constexpr int least_edge = 8;   ///< by which an edge must be stronger
-  static constexpr int least_size = 12;  ///< of a gradient that shows structure
+  static constexpr int outline = 2;      ///< radius: near the outline, some of 5 × 5 pixels changed and some did not
+  static constexpr int least_edge = 8;   ///< difference by which an edge must be stronger
+  static constexpr int least_size = 12;  ///< least size of a gradient that shows structure
 
   /// Adds the votes of pixel (x, y). changed(x, y): whether a pixel changed.
   template <typename Changed>
   CUDAVISION_HOST_DEVICE void vote(int x, int y, Changed changed, Structure& votes) const {
     vote(x, y, near_outline(x, y, changed), changed(x, y), votes);
   }
-  /// The same where it is known whether the pixel is near the outline, and whether it changed.
+  /// Does the same if the caller knows whether the pixel is near the outline, and whether it changed.
   CUDAVISION_HOST_DEVICE void vote(int x, int y, bool near, bool here, Structure& votes) const {
     if (!near && !here) return;
     const Gradient a = frame_gradient(x, y), b = expected_gradient(x, y);
@@ -72,7 +72,7 @@ struct StructureJob {
     votes.reference_edges += reference_size > size + least_edge;
   }
 
-  /// The gradients at a pixel; beyond the border the pictures are repeated.
+  /// The gradients at a pixel. Beyond the border, the pictures are repeated.
   CUDAVISION_HOST_DEVICE Gradient frame_gradient(int x, int y) const {
     return gradient(x, y, [this](std::size_t at) {
       const int luma = frame[at] >> 7;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Private to the tracker: what an object looks like, and how unlike two looks are.
+// Private to the tracker: the looks of an object, and how much two looks differ.
 #pragma once
 
 #include <array>
@@ -9,8 +9,8 @@
 
 namespace cudavision::track {
 
-/// The looks of an object in a frame. Of its upper and its lower half: the mean of luma, its standard deviation, and
-/// the means of Cb and Cr; in 8-bit steps.
+/// The looks of an object in a frame. For its upper half and its lower half: the mean of luma, its standard deviation,
+/// and the means of Cb and Cr; in 8-bit steps.
 struct Appearance {
   bool known = false;  ///< whether both halves have changed pixels
   std::array<double, 8> values{};
@@ -19,16 +19,17 @@ struct Appearance {
 /// Adds up the cells of an object.
 class AppearanceSums {
  public:
-  /// `box`: of the object, in pixels of the frame.
+  /// `box`: the box of the object, in pixels of the frame.
   explicit AppearanceSums(const Rect& box) : middle_(box.y + box.height / 2.0) {}
 
-  /// Adds a cell. A cell in the middle belongs to both halves, by the share of the rows of its changed pixels, `box`.
+  /// Adds a cell. A cell in the middle belongs to both halves, in proportion to the rows of its changed pixels (`box`)
+  /// in each.
   void add(const diff::CellLooks& looks, const Rect& box);
   Appearance result() const;
 
  private:
   const double middle_;
-  double sums_[2][5] = {};  ///< of each half: pixels, luma, its squares, Cb, Cr
+  double sums_[2][5] = {};  ///< sums for each half: pixels, luma, its squares, Cb, Cr
 };
 
 /// The looks of an object over time.

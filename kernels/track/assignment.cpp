@@ -9,9 +9,9 @@ namespace cudavision::track {
 namespace {
 
 /// Shortest augmenting paths (R. Jonker and A. Volgenant, "A shortest augmenting path algorithm for dense and sparse
-/// linear assignment problems", Computing 38, 1987): row by row, a path from the row to a free column is found that
-/// makes the sum grow the least, and the assignments along it are exchanged. Each row has a column of its own, after
-/// the others, at the cost of being alone.
+/// linear assignment problems", Computing 38, 1987). For each row in turn, the algorithm finds the path from the row to
+/// a free column that increases the sum least, and exchanges the assignments along it. Each row has its own column
+/// after the others, at the cost of being alone.
 class Assignment {
  public:
   Assignment(std::size_t columns, const std::vector<PossiblePair>& pairs, const std::vector<double>& alone)
@@ -40,8 +40,8 @@ class Assignment {
   };
   using Reached = std::pair<double, std::uint32_t>;  ///< distance, column
 
-  /// Dijkstra's algorithm over the columns, with costs less the prices of columns. Along assigned pairs,
-  /// those are 0 by the gains of rows.
+  /// Dijkstra's algorithm over the columns, with costs less the prices of columns. Along assigned pairs, the gains of
+  /// rows make these costs 0.
   void augment(std::uint32_t first) {
     distance_.assign(distance_.size(), std::numeric_limits<double>::infinity());
     done_.assign(done_.size(), false);
@@ -57,7 +57,7 @@ class Assignment {
       }
     };
     look_from(first, 0);
-    for (;;) {  // ends: the column of the row itself is free
+    for (;;) {  // terminates: the row's own column is free
       const auto [distance, column] = next.top();
       next.pop();
       if (done_[column]) continue;
@@ -68,7 +68,7 @@ class Assignment {
         return exchange(first, column);
       }
       passed.push_back(column);
-      // The cost of the pair that would be given up.
+      // The cost of the pair that the path would remove.
       look_from(row, distance - (cost(row, column) - price_[column]));
     }
   }
@@ -93,7 +93,7 @@ class Assignment {
   std::vector<std::vector<Edge>> edges_;
   std::vector<std::uint32_t> row_of_, column_of_;
   std::vector<double> price_, distance_;
-  std::vector<std::uint32_t> before_;  ///< of each column, the row from which it was reached
+  std::vector<std::uint32_t> before_;  ///< for each column, the row from which it was reached
   std::vector<bool> done_;
 };
 

@@ -13,35 +13,35 @@ namespace cudavision::track {
 /// An object as it is expected in a frame.
 struct Expected {
   double left, top, right, bottom;  ///< the predicted box, in pixels; not empty
-  int frames;                       ///< in which it was seen
+  int frames;                       ///< frames in which it was seen
   bool confirmed;
-  bool was_seen;                                           ///< in the frame before
+  bool was_seen;                                           ///< whether it was seen in the last frame
   double unseen = 0;                                       ///< seconds since it was last seen
   double apart = std::numeric_limits<double>::infinity();  ///< seconds since it last shared a part with others
-  const Portrait* portrait = nullptr;                      ///< what it looks like; nullptr: not known
+  const Portrait* portrait = nullptr;                      ///< its looks; nullptr: not known
 };
 
-/// What belongs to an object in a frame.
+/// The match of an object in a frame.
 struct Match {
-  bool found = false;    ///< whether anything does; if not, nothing else is set
+  bool found = false;    ///< whether the object was found; if not, nothing else is set
   bool dropped = false;  ///< the object is a part of an older one
-  bool shared = false;   ///< other objects have cells of the same parts, or are hidden there
-  /// The object is not confirmed, and above, below or on a confirmed one: it may be a piece of that.
+  bool shared = false;   ///< other objects also have cells of its parts, or are hidden there
+  /// The object is not confirmed, and above, below or on a confirmed one: it may be a piece of that object.
   bool fragment = false;
   Rect box;                     ///< around its changed pixels, in pixels of the frame
   int area = 0;                 ///< cells
-  double score = 0;             ///< of the part that has most of its cells
+  double score = 0;             ///< score of the part that has most of its cells
   diff::Structure structure{};  ///< the sum of its cells
-  Appearance appearance;        ///< of its parts, if it shares none
+  Appearance appearance;        ///< looks of its parts, if it shares none
 };
 
 struct Matches {
   std::vector<Match> objects;                 ///< for each expected object
-  std::vector<diff::MotionRegion> unmatched;  ///< parts that belong to none, in their order
+  std::vector<diff::MotionRegion> unmatched;  ///< parts that belong to no object, in their order
 };
 
-/// Matches objects with the parts of the first `most` regions (see find_parts()). A cell is in a box if its centre is,
-/// or up to half a cell outside.
+/// Matches objects with the parts of the first `most` regions (see find_parts()). A cell is in a box if its centre is
+/// inside, or at most half a cell outside.
 ///   1. Objects and parts are assigned one to one, at the least cost. A pair costs 1 less the intersection over union
 ///      of the boxes if cells of the part are in the box of the object. Otherwise it costs 1 plus the distance of the
 ///      centres ÷ the reach, and is only possible within reach: one and a half sides (the longest of both boxes) and a

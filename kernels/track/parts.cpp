@@ -7,13 +7,14 @@
 namespace cudavision::track {
 namespace {
 
-// Tried as the constants of matching.cpp. Valleys of 0.25 to 0.7 and widths of 0.15 to 0.25 are about as good.
-constexpr double valley = 0.45;      ///< of the rows of cells on either side, up to which a column divides
-constexpr double least_width = 0.2;  ///< of a part, as a share of the height of the region
-constexpr double as_tall = 0.6;      ///< of the taller one, the least height of what stands beside it
-constexpr double least_ratio = 1.5;  ///< of height and width of what is upright
+// Chosen in the same way as the constants of matching.cpp. A valley of 0.25 to 0.7 and a width of 0.15 to 0.25 work
+// about as well.
+constexpr double valley = 0.45;  ///< a column divides if it has at most this share of the rows of cells on either side
+constexpr double least_width = 0.2;  ///< least width of a part, as a share of the height of the region
+constexpr double as_tall = 0.6;      ///< least shared height of neighbours, as a share of the taller one
+constexpr double least_ratio = 1.5;  ///< least height ÷ width of an upright box
 
-/// A part while regions are divided: some columns of the analysis.
+/// A part during the division of a region: some columns of the analysis.
 struct Columns {
   int first, last;
 };
@@ -42,14 +43,14 @@ class Divider {
     const double tall = as_tall * (all_.back().y - all_.front().y + 1);
     for (const Columns& part : parts)
       if (most_rows(part) < tall || changed_columns(part) < narrow_ / 2) return {};
-    parts.front().first = 0, parts.back().last = max_frame_side;  // with what lies beside the cells
+    parts.front().first = 0, parts.back().last = max_frame_side;  // includes the pixels beside the cells
     for (const Columns& part : parts)
       if (!upright(box_of(part))) return {};
     return parts;
   }
 
-  /// What a cell shows in some columns: its own changed columns,
-  /// and what lies beside them if the first or the last one is among them.
+  /// The pixels of a cell in some columns: its own changed columns, and the pixels beside it if its first or last
+  /// column is among them.
   Rect clipped(const PartCell& cell, const Columns& columns) const {
     const int scale = cells_.analysis_scale;
     int left = max_frame_side, right = -1;
@@ -105,7 +106,7 @@ class Divider {
     int at = -1;
     for (int x = part.first; x <= part.last; ++x) {
       const std::size_t i = std::size_t(x - part.first);
-      const int sides = std::min(left[i], right[i]);  // 0 in the margin that a wide gap left
+      const int sides = std::min(left[i], right[i]);  // 0 in the margin left by a wide gap
       if (x - part.first < narrow_ || part.last - x < narrow_ || sides == 0 || rows(x) > valley * sides) continue;
       if (at < 0 || rows(x) < rows(at)) at = x;
     }
@@ -113,7 +114,7 @@ class Divider {
       parts.push_back(part);
       return;
     }
-    int last = at;  // of the valley
+    int last = at;  // last column of the valley
     while (last < part.last && rows(last + 1) == rows(at)) ++last;
     const int middle = at + (last - at) / 2;
     divide({part.first, middle}, parts);
@@ -122,9 +123,9 @@ class Divider {
 
   const diff::Cells& cells_;
   const std::vector<PartCell>& all_;
-  int first_ = 0;          // column of the region
-  double narrow_ = 0;      // columns that a part must have on its side of a valley
-  std::vector<int> rows_;  // of cells that have changed pixels in each column from first_ on
+  int first_ = 0;          // first column of the region
+  double narrow_ = 0;      // least columns of a part on its side of a valley
+  std::vector<int> rows_;  // rows of cells with changed pixels in each column, from first_ on
 };
 
 }  // namespace

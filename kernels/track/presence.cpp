@@ -9,15 +9,16 @@ namespace cudavision::track {
 namespace {
 
 constexpr double memory = 0.3;  ///< seconds over which votes are averaged
-constexpr double clear = 0.25;  ///< the balance from which votes decide
-/// The same of a ghost for an object that came here: it hides edges of the background, too, if it has few of its own.
+constexpr double clear = 0.25;  ///< least balance at which votes decide
+/// Balance from which a ghost is possible if the object came here from elsewhere. An object with few edges also hides
+/// edges of the background.
 constexpr double clear_after_way = 0.5;
-constexpr std::uint32_t least_votes = 8;             ///< in a frame; fewer say nothing
-constexpr std::uint64_t ghost_time = 400'000'000;    ///< ns that a ghost must last
+constexpr std::uint32_t least_votes = 8;             ///< least votes in a frame; fewer do not count
+constexpr std::uint64_t ghost_time = 400'000'000;    ///< least duration of a ghost, in ns
 constexpr double clear_light = 0.6;                  ///< the balance of votes for the structure of the background
-constexpr std::uint32_t least_structure = 4;         ///< votes of it in a frame; fewer say nothing
-constexpr std::uint64_t light_time = 1'000'000'000;  ///< ns that light must last
-constexpr double near = 0.5;  ///< the distance up to which an object stands still, in its shorter sides
+constexpr std::uint32_t least_structure = 4;         ///< least votes of structure in a frame; fewer do not count
+constexpr std::uint64_t light_time = 1'000'000'000;  ///< least duration of light, in ns
+constexpr double near = 0.5;  ///< the distance up to which an object stands still, in units of its shorter side
 
 }  // namespace
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Whether an object moves, has stopped, or is none: a ghost, which is background that something uncovered. Decided from
-// its boxes and its structure (structure.hpp), over time.
+// Whether an object moves, has stopped, or is a ghost: background that an object uncovered. The decision follows from
+// its boxes and its structure (structure.hpp) over time.
 //
 //   moves ─── still for PresenceRules::still ───▶ stopped ─── still for PresenceRules::absorb ───▶ absorbed: it becomes
 //     ▲                                              │                                              background
 //     └────────────────── goes on ───────────────────┘
-//   still, and the background has the edges at its outline ───▶ ghost: what is seen there becomes background
+//   still, and the background has the edges at its outline ───▶ ghost: the picture there becomes background
 //   still, never elsewhere, and with the edges of the background inside ───▶ light: the same
 #pragma once
 
@@ -19,14 +19,14 @@ namespace cudavision::track {
 
 /// Times in ns.
 struct PresenceRules {
-  std::uint64_t still = 10'000'000'000;    ///< after which an object that stands still has stopped
-  std::uint64_t absorb = 300'000'000'000;  ///< after which it becomes background; 0: never
+  std::uint64_t still = 10'000'000'000;    ///< time after which an object that stands still has stopped
+  std::uint64_t absorb = 300'000'000'000;  ///< time after which it becomes background; 0: never
 };
 
-/// What is seen of an object in a frame.
+/// The observation of an object in a frame.
 struct Sighting {
   Rect box;                   ///< in pixels
-  diff::Structure structure;  ///< of its cells; all 0 where it is not known
+  diff::Structure structure;  ///< structure of its cells; all 0 if unknown
   double slack = 0;           ///< the least distance that is movement, in pixels
 };
 
@@ -35,13 +35,13 @@ class Presence {
   /// light: nothing but the light changed where it stands still.
   enum class Change { none, stopped, moves, ghost, light, absorbed };
 
-  /// Goes on to a frame in which the object is seen.
+  /// Updates with a frame in which the object is seen.
   Change update(const Sighting& sighting, const PresenceRules& rules, const Moment& moment);
 
-  /// Whether it certainly is an object, so that nothing may be learned from it.
+  /// Whether it certainly is an object, so that the background must learn nothing from it.
   bool certain() const;
   bool stopped() const { return stopped_; }
-  /// Since when it stands still. Of the frame with Change::moves: since when it had stood still.
+  /// The time since when it stands still. For the frame with Change::moves: since when it had stood still.
   const Moment& rested() const { return rested_; }
   /// Whether it has left the place where it was first seen.
   bool travelled() const { return travelled_; }
@@ -52,7 +52,7 @@ class Presence {
     double distance(const Place& other) const;
   };
 
-  Place first_, still_;          // the middle of its box where it was first seen, and where it stands still
+  Place first_, still_;          // middle of its box: where it was first seen, and where it stands still
   Moment since_, rested_;        // when it came to still_; what rested() returns
   std::uint64_t doubtless_ = 0;  // ns: the last time when it was certainly no ghost
   std::uint64_t lit_ = 0;        // ns: the last time when more than the light had changed

@@ -8,13 +8,14 @@
 namespace cudavision::track {
 namespace {
 
-// Tried as the constants of matching.cpp.
-constexpr double place_gain = 0.4, speed_gain = 0.1;  ///< of the filter, once an object has been seen often enough
-constexpr double size_gain = 0.1;                     ///< share of the new size
+// Chosen in the same way as the constants of matching.cpp.
+constexpr double place_gain = 0.4,
+                 speed_gain = 0.1;  ///< gains of the filter, once an object has been seen often enough
+constexpr double size_gain = 0.1;   ///< share of the new size
 /// Factor for speed and size while objects share a region, whose division is a guess.
 constexpr double shared_gain = 0.5;
 
-/// Whether an object is seen better in box a than in b: whole rather than cut by the edge of the frame, and large.
+/// Whether box a shows an object better than box b: whole rather than cut by the edge of the frame, and larger.
 bool is_better(const Rect& a, const Rect& b, const diff::Cells& cells) {
   const auto is_whole = [&cells](const Rect& box) {
     return box.x > 0 && box.y > 0 && box.x + box.width < cells.frame_width && box.y + box.height < cells.frame_height;
@@ -23,15 +24,15 @@ bool is_better(const Rect& a, const Rect& b, const diff::Cells& cells) {
   return b.empty() || (is_whole(a) != is_whole(b) ? is_whole(a) : size(a) > size(b));
 }
 
-/// ns after which something that became background, and is still seen, is a new object.
-/// Decisions reach the mask some frames later.
+/// Time in ns after which an object that became background, and is still seen, is a new object. Decisions reach the
+/// mask some frames later.
 constexpr std::uint64_t forget_time = 2'000'000'000;
 
 }  // namespace
 
 Tracker::Tracker(const TrackRules& rules, std::uint64_t last_id) : rules_(rules), last_id_(last_id) {}
 
-/// Takes what belongs to an object in this frame as a measurement.
+/// Takes the match of an object in this frame as a measurement.
 void Tracker::apply_match(Track& track, const Match& match, const Moment& moment) {
   const double n = ++track.frames, trust = match.shared ? shared_gain : 1;
   // Least squares over all frames so far.
@@ -56,7 +57,7 @@ void Tracker::apply_match(Track& track, const Match& match, const Moment& moment
   track.seen = true;
 }
 
-/// Tells whether an object stops, goes on, or becomes background.
+/// Decides whether an object stops, continues, or becomes background.
 void Tracker::judge(Track& track, const diff::Structure& structure, const diff::Cells& cells, const Moment& moment) {
   using Kind = ObjectEvent::Kind;
   using Change = Presence::Change;
@@ -81,7 +82,7 @@ std::vector<diff::Learning> Tracker::learning(const diff::Cells& cells) const {
   std::vector<diff::Learning> map;
   const int size = cells.cell_size, width = divide_up(cells.frame_width, size),
             height = divide_up(cells.frame_height, size);
-  // Where both are, an object stands before a ghost.
+  // If both are present, an object stands before a ghost.
   for (const diff::Learning decision : {diff::Learning::take, diff::Learning::hold}) {
     for (const Track& track : tracks_) {
       const bool decides = decision == diff::Learning::take
@@ -89,7 +90,7 @@ std::vector<diff::Learning> Tracker::learning(const diff::Cells& cells) const {
                                : !track.is_background && track.id > 0 && track.presence.certain();
       if (!decides) continue;
       map.resize(std::size_t(width) * height, diff::Learning::usual);
-      const Rect& box = track.box;  // and a cell around it, for what of it is below the threshold, and its shadow
+      const Rect& box = track.box;  // and a cell around it, for its shadow and its parts below the threshold
       const int left = std::max(0, box.x / size - 1), right = std::min(width - 1, (box.x + box.width - 1) / size + 1);
       const int top = std::max(0, box.y / size - 1), bottom = std::min(height - 1, (box.y + box.height - 1) / size + 1);
       for (int y = top; y <= bottom; ++y)
@@ -138,7 +139,7 @@ void Tracker::advance(const diff::MotionRegions& found, const diff::Cells& cells
                 tracks_.end());
 }
 
-/// Finds out whether an object is still there, what it visits, and what is known of it in this frame.
+/// Finds out whether an object is still there, which places it visits, and its values in this frame.
 void Tracker::report(Track& track, const diff::Cells& cells, const VisitRules& rules, const Moment& moment) {
   if (track.is_background) {
     track.gone = track.gone || !track.seen || moment.now - track.taken >= forget_time;

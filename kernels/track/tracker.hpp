@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Follows objects from frame to frame by the regions that move. Plain arithmetic on the host: the same regions at the
+// Follows objects from frame to frame by their moving regions. Plain arithmetic on the host: the same regions at the
 // same times give the same objects on every backend.
 //
 //   regions ──▶ match() ──▶ filter of place and speed ──▶ objects (regions of interest)
@@ -20,13 +20,13 @@
 namespace cudavision::track {
 
 struct TrackRules {
-  int min_frames = 3;  ///< an object is confirmed when it was seen in this many frames in a row, 1 or more
-  std::uint64_t hold = 1'000'000'000;  ///< ns that a confirmed object stays without being seen
-  Places places;                       ///< that objects visit
+  int min_frames = 3;  ///< an object is confirmed after it was seen in this many frames in a row, 1 or more
+  std::uint64_t hold = 1'000'000'000;  ///< time that a confirmed object stays while unseen, in ns
+  Places places;                       ///< places that objects visit
   PresenceRules presence{};
 };
 
-/// Objects that are followed at the same time. Of more regions, only the largest become objects.
+/// The most objects that are followed at the same time. If there are more regions, only the largest become objects.
 inline constexpr std::size_t max_objects = 1024;
 
 /// An object in a frame.
@@ -34,10 +34,10 @@ struct TrackedObject {
   std::uint64_t id = 0;  ///< counted from 1; 0 until the object is confirmed
   /// Around its changed pixels, or the predicted box if it is not seen; in pixels, inside the frame, not empty.
   Rect box;
-  int area = 0;            ///< cells, when it was last seen
+  int area = 0;            ///< size in cells when it was last seen
   double score = 0;        ///< changed ÷ counted pixels of its region, when it was last seen
   Moment first, last;      ///< when it was first and last seen
-  bool held = false;       ///< whether it is not seen in this frame
+  bool held = false;       ///< whether it is kept although it is not seen in this frame
   bool stopped = false;    ///< whether it stands still, see PresenceRules
   std::vector<int> zones;  ///< the zones in which it is, or was when it was last seen
 };
@@ -47,30 +47,30 @@ struct TrackedObject {
 /// section 6.5), follows the centre of its box.
 class Tracker {
  public:
-  /// `last_id`: ids go on after this one.
+  /// `last_id`: new ids follow this one.
   explicit Tracker(const TrackRules& rules, std::uint64_t last_id = 0);
 
-  /// Goes on to the next frame, which has these regions of these cells. `moment.now` is the last frame's or follows it.
+  /// Updates with the next frame, which has these regions of these cells. `moment.now` is equal to or after that of the
+  /// last frame.
   void advance(const diff::MotionRegions& found, const diff::Cells& cells, const Moment& moment);
-  /// No frame came until `now`, which follows the last frame. Objects that were not seen in that frame leave when their
-  /// hold is over, and those that were out of a zone leave it; others stay, because nothing says that they moved.
+  /// Tells the tracker that no frame came until `now`, which follows the last frame. Objects that were not seen in the
+  /// last frame leave when their hold is over, and objects that were outside a zone leave it. Other objects stay,
+  /// because nothing shows that they moved.
   void passed(std::uint64_t now);
   /// Ends a run of frames: all objects are gone.
   void finish();
-  /// Takes over the objects of a tracker of frames of the same size. If the places differ,
-  /// all visits end there and begin here anew.
+  /// Takes over the objects of a tracker of frames of the same size. If the places differ, all visits end there and
+  /// restart here.
   void continue_from(Tracker& previous);
 
-  /// The objects in the last frame, in the order in which they came: those that are seen,
-  /// and confirmed ones that are held.
+  /// The objects in the last frame, in the order in which they came: seen objects, and confirmed objects that are held.
   const std::vector<TrackedObject>& objects() const { return objects_; }
-  /// What the background may learn after the last frame: a Learning for each cell of `cells`; empty: usual in all.
-  /// Nothing is learned from what certainly is an object. Ghosts,
-  /// and objects that stood still for long, become background.
+  /// What the background may learn after the last frame: a Learning for each cell of `cells`; empty: usual in all. The
+  /// background learns nothing from certain objects. Ghosts, and objects that stood still for long, become background.
   std::vector<diff::Learning> learning(const diff::Cells& cells) const;
-  /// What happened since the last call.
+  /// The events since the last call.
   std::vector<ObjectEvent> take_events();
-  /// The id that was given last.
+  /// The last id that was given.
   std::uint64_t last_id() const { return last_id_; }
 
  private:
@@ -78,21 +78,21 @@ class Tracker {
     std::uint64_t id = 0;
     double x = 0, y = 0, width = 0, height = 0;  // the predicted box by its centre, in pixels
     double speed_x = 0, speed_y = 0;             // pixels a second
-    double seen_x = 0, seen_y = 0, path = 0;  // its centre when it was last seen, and the length of its way until then
+    double seen_x = 0, seen_y = 0, path = 0;  // its centre when it was last seen, and the length of its path until then
     Rect box;
     View best;
     int area = 0;
     double score = 0;
-    Moment first, last;  // when it was seen
-    int frames = 0;      // in which it was seen
+    Moment first, last;  // when it was first and last seen
+    int frames = 0;      // frames in which it was seen
     bool seen = true, gone = false;
-    // It may be a piece of another object: not confirmed as long as it may.
+    // It may be a piece of another object. It is not confirmed while this is possible.
     bool fragment = false;
     // Seconds since it last shared a part of a region with other objects.
     double apart = std::numeric_limits<double>::infinity();
     Portrait portrait;
     std::uint64_t taken = 0;     // when it became background
-    bool is_background = false;  // it has no more visits, and stays until the mask has forgotten it
+    bool is_background = false;  // it has no more visits, and stays until it is gone from the mask
     Presence presence;
     Visits visits;
   };

@@ -70,7 +70,8 @@ void Visits::look_at_lines(const Visitor& visitor, const VisitRules& rules, std:
     Side& last = sides_[i];
     const int side = side_of(line.from, line.to, foot.x, foot.y);
     if (side == 0 || distance(line, foot) <= rules.slack) continue;
-    if (visitor.id == 0 && last.side != 0) continue;  // its way from the first place on counts when it is confirmed
+    if (visitor.id == 0 && last.side != 0)
+      continue;  // its path counts from the first place, but only once it is confirmed
     if (last.side == -side && meets(line.from, line.to, last.x, last.y, foot.x, foot.y))
       events.push_back({ObjectEvent::Kind::cross, visitor.id, int(i), visitor.box, {}, {}, 0, {}, {}, side > 0});
     last = {side, foot.x, foot.y};

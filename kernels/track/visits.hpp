@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The zones that an object enters and leaves, and the lines that it crosses.
+// The zones that objects enter and leave, and the lines that they cross.
 //
-// An object is where its foot is: the pixel in the middle of the lower edge of its box. A visit of a zone begins with
-// the first frame in which the foot is in the zone. It ends with the last one, after which the foot was outside for the
-// time `hold`, or the object was gone. So an object that walks along the edge of a zone does not
-// enter it again and again.
+// The position of an object is its foot: the pixel in the middle of the lower edge of its box. A visit of a zone begins
+// with the first frame in which the foot is in the zone. It ends with the last such frame before the foot was outside
+// for the time `hold`, or before the object was gone. So an object that walks along the edge of a zone does not enter
+// it repeatedly.
 //
-// Boxes are as exact as the pixels of the analysis, but feet and their shadows come and go in the mask. So a side of a
-// line counts only where the foot is further from the line than a slack, and somebody who stands on the line does not
-// cross it again and again.
+// Boxes are as exact as the pixels of the analysis, but feet and their shadows come and go in the mask. So the side of
+// a line counts only if the foot is further from the line than a slack. A person who stands on the line does not cross
+// it repeatedly.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +25,9 @@ struct Line {
   bool operator==(const Line& other) const { return from == other.from && to == other.to; }
 };
 
-/// What objects visit, in pixels of the frame.
+/// The places that objects visit, in pixels of the frame.
 struct Places {
-  std::vector<Polygon> zones;  ///< if there is none, the whole frame is the one zone
+  std::vector<Polygon> zones;  ///< if empty, the whole frame is the only zone
   std::vector<Line> lines;
 
   bool operator==(const Places& other) const { return zones == other.zones && lines == other.lines; }
@@ -37,38 +37,39 @@ struct Places {
 struct Moment {
   /// Ns, on a clock that does not run backwards. It may pass its largest value: only differences count.
   std::uint64_t now = 0;
-  std::uint64_t stamp = 0;  ///< whatever the caller knows the frame by; goes into events
-  /// Ns of the stream that were played until the frame, however fast; goes into events, too. Only differences count.
+  std::uint64_t stamp = 0;  ///< the caller's identifier of the frame; copied to events
+  /// Stream time played until the frame, in ns, independent of the playback speed; also copied to events. Only
+  /// differences count.
   std::uint64_t played = 0;
 };
 
-/// Where an object was seen.
+/// A view of an object.
 struct View {
   Rect box;  ///< in pixels; empty: not yet
   Moment at;
 };
 
-/// Something that an object did.
+/// An event of an object.
 struct ObjectEvent {
   enum class Kind { enter, leave, cross, stopped, moving, removed } kind = Kind::enter;
-  std::uint64_t id = 0;  ///< of the object
+  std::uint64_t id = 0;  ///< id of the object
   int place = 0;         ///< the zone or the line; -1: the frame, where there are no zones
-  Rect box;              ///< of the object, in pixels
+  Rect box;              ///< box of the object, in pixels
   Moment entered, left;  ///< leave: the first and the last frame of the visit. enter: the first
-  double path = 0;       ///< leave: the length of the way during the visit, in pixels
-  Moment rested;         ///< stopped, moving: since when it stands still, or had stood still
-  View best;             ///< leave: where the object was seen best
-  /// Cross: from left to right, as seen by somebody who looks along the line; otherwise to the left.
+  double path = 0;       ///< leave: the length of the path during the visit, in pixels
+  Moment rested;         ///< stopped, moving: the time since when it stands still, or had stood still
+  View best;             ///< leave: the best view of the object
+  /// Cross: from left to right, for a viewer who looks along the line; false: to the left.
   bool to_right = false;
-  std::vector<int> zones{};  ///< stopped, moving, removed: those in which the object was when it was seen before
+  std::vector<int> zones{};  ///< stopped, moving, removed: the zones of the object when it was last seen before
 };
 
-/// An object as its visits see it.
+/// The data of an object that its visits use.
 struct Visitor {
-  std::uint64_t id = 0;  ///< 0: not confirmed; nothing is told yet
+  std::uint64_t id = 0;  ///< 0: not confirmed; there are no events yet
   Rect box;              ///< in pixels
-  double path = 0;       ///< the length of its way so far, in pixels
-  View best{};           ///< where it was seen best so far
+  double path = 0;       ///< the length of its path so far, in pixels
+  View best{};           ///< its best view so far
 };
 
 struct VisitRules {
@@ -80,12 +81,12 @@ struct VisitRules {
 /// The visits of one object.
 class Visits {
  public:
-  /// The object is seen in this frame.
+  /// Updates with a frame in which the object is seen.
   void seen(const Visitor& visitor, const VisitRules& rules, const Moment& moment, std::vector<ObjectEvent>& events);
-  /// The object is not seen in this frame.
+  /// Updates with a frame in which the object is not seen.
   void unseen(const Visitor& visitor, const VisitRules& rules, const Moment& moment, std::vector<ObjectEvent>& events);
-  /// No frame came until `now`, which follows the last frame at `frame`: ends the visits that would end with a frame in
-  /// which the object is where it was in the last one.
+  /// Tells that no frame came until `now`, which follows the last frame at `frame`. Ends the visits that would end with
+  /// a frame in which the object is in its last position.
   void passed(const Visitor& visitor, const VisitRules& rules, std::uint64_t frame, std::uint64_t now,
               std::vector<ObjectEvent>& events);
   /// Ends all visits.
@@ -97,7 +98,7 @@ class Visits {
  private:
   struct Visit {
     int zone;
-    bool told;  ///< whether there was an event that it began
+    bool told;  ///< whether its beginning was reported as an event
     Moment entered, last;
     double path_entered, path_last;
   };
@@ -112,7 +113,7 @@ class Visits {
 
   std::vector<Visit> visits_;  ///< in the order in which they began
   std::vector<int> zones_;
-  std::vector<Side> sides_;  ///< of each line, where the object last was on one of its sides
+  std::vector<Side> sides_;  ///< for each line, where the object last was clearly on one side
 };
 
 }  // namespace cudavision::track
