@@ -13,15 +13,15 @@ inline constexpr int weight_one = 512;
 inline constexpr int most_evidence = 11 * weight_one;  ///< the largest evidence of a pixel
 inline constexpr int most_unlike = 10 * weight_one;    ///< the largest unlikeness of a pixel
 inline constexpr int unlike = 4 * weight_one;          ///< mean unlikeness from which a pixel is not in shadow
-/// A shadow scales what is expected, but not exactly: at its soft edge luma differs by this share, and the sky adds
-/// blue and takes red, in 8-bit steps where no light of the sun is left.
+/// A shadow scales the expected values, but not exactly: at its soft edge, luma differs by this share. Where no
+/// sunlight is left, the sky adds blue and removes red, by this many 8-bit steps.
 inline constexpr float soft_share = 0.04f, sky = 16;
 template <typename F>
 CUDAVISION_FORMULA IntOf<F> weight(F value, int most_weight) {
   return to_int(least(mul(value, F(weight_one)), F(most_weight)));
 }
 
-/// A pixel of the frame, and of the background before it.
+/// A pixel of the frame, and its background before the frame.
 template <int channels, typename F>
 struct Pixel {
   F value[channels], mean[channels], variance[channels];
@@ -119,8 +119,8 @@ CUDAVISION_FORMULA F beyond_shadow(int channel, F off, F expected_luma, F dark) 
   return most(F(0), most(sub(off, above), sub(sub(F(0), below), off)));
 }
 
-/// How unlike a shadow a pixel is. `frame`, `luma`: sums of coarse luma of the frame and of what is
-/// expected, of `count` pixels.
+/// How unlike a shadow a pixel is. `frame`, `luma`: sums of coarse luma of `count` pixels, as in the frame and as
+/// expected.
 template <int channels, typename F>
 CUDAVISION_FORMULA IntOf<F> unlike_shadow(const Job& job, const Pixel<channels, F>& pixel,
                                           const Expected<channels, F>& expected, IntOf<F> frame, IntOf<F> luma,

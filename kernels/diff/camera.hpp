@@ -51,8 +51,8 @@ struct Rule {
 
 /// Memory of a look, which the team shares.
 struct Scratch {
-  /// Pixels with an edge that was expected, and is there or not; pixels that changed, and those of them with the edge
-  /// that was there or with another one; pixels.
+  /// Numbers of pixels: with an expected edge that is there, and with one that is not; changed; changed with the
+  /// expected edge, and changed with another one; all.
   std::uint32_t same[sectors], other[sectors], changed[sectors], same_changed[sectors], other_changed[sectors],
       seen[sectors];
   std::uint32_t* profiles;  ///< profile_numbers() numbers

@@ -65,7 +65,7 @@ struct Samples {
   const float* mean;
 };
 
-/// Sets the bins of the gain in row y to those of the pixels, and behind the row to none.
+/// Sets the bins of the gain of the pixels in row y. The bins after the end of the row become no_bin.
 template <int N>
 CUDAVISION_INLINE void set_gain_bins(const Job& job, int y, std::int16_t* row) {
   const int width = y < job.height ? job.width : 0;

@@ -78,7 +78,7 @@ CUDAVISION_INLINE void add_row(const Job& job, const T* from, int step, int coun
   }
 }
 
-/// Sets `count` sums to those of two sums each.
+/// Sets each of `count` sums to the sum of two sums.
 template <int N, typename S>
 CUDAVISION_INLINE void add_pairs(int count, S* sums) {
   int i = 0;

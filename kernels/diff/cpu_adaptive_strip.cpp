@@ -312,7 +312,7 @@ struct StripWork {
     for (int x = 0; x < width; x += N) {
       const Words level = Words::load(levels + x), is_near_above = Words::load(near_above + x);
       const Bytes recent = Bytes::load(recent_row + x), decision = Bytes::load(learning + x);
-      // mostly; what is near changed is near above.
+      // The usual case. Pixels near changed pixels are also near pixels above the threshold.
       if (!cpu::any(level | is_near_above) && !cpu::any(recent | decision)) {
         if (learns) learn_pixels(row, mean, variance, x, nothing, shares, turn);
         continue;

@@ -277,7 +277,7 @@ struct Packed {
     for (int c = 0; c < 3; ++c)
       for (int i = 0, bit = bits[c]; i < chunk; ++i) samples[c][i] = std::int32_t(words[i] >> bit & 255);
   }
-  /// Stores what the reference shows.
+  /// Stores the samples of the reference.
   void show(int x, int y, int count, const Numbers (&shown)[3]) const {
     const std::ptrdiff_t step = of.step;
     unsigned char* const row = of.reference + y * of.reference_pitch + x * step;
@@ -306,7 +306,7 @@ CUDAVISION_WIDE void update_rows(const Job& job, const Rates& rates, unsigned ch
   const bool drop_shadows = job.drop_shadows;
   const int inputs = job.luma_of_rgb ? 3 : C;
   const Packed packed(job, inputs, sizeof(T));
-  // Loops over whole chunks also read what lies beyond the row.
+  // Loops over whole chunks also read numbers after the end of the row.
   Numbers samples[3], shown[3] = {}, counts, foreground = {};
   Values<std::uint8_t> bytes;
   for (int y = begin; y < end; ++y) {

@@ -11,9 +11,9 @@ namespace cudavision::diff::mog2 {
 
 /// Bytes of the state of update_rows() for 1 or 3 channels; zeros at first.
 std::size_t row_state_bytes(int width, int height, int channels);
-/// Does what pixel() does with the rows begin … end, with the same bits, but with a state of its own layout
+/// Does the work of pixel() for the rows begin … end, with the same bits, but the state has its own layout
 /// (Job::weight, variance, mean and count are not used). `bytes`: whether samples have 8 bits. Sets the pixels of
-/// `changed`, which has the size of the frame, to 255 where they are foreground and to 0 elsewhere.
+/// `changed`, which has the size of the frame, to 255 for foreground and to 0 elsewhere.
 void update_rows(const Job& job, const Rates& rates, bool bytes, int channels, void* state, int begin, int end,
                  cv::Mat& changed);
 

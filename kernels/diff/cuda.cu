@@ -346,8 +346,8 @@ class CudaDiff final : public Sequence {
                        int(params_.bits_pitch), params_.state, anew, queue.stream);
   }
 
-  /// Whether a launch may start while the one before it ends. After the kernels of an adaptive background, and those
-  /// that shrink, that takes a little longer.
+  /// Whether a launch may start while the launch before it ends. Not after the kernels of an adaptive background or the
+  /// shrinking kernels: there, overlapping takes a little longer.
   bool overlaps() const { return device_.major >= 9 && !schedule_.scales && !plan().has_adaptive(); }
   Status launch_open(KernelParams& p, Queue queue) const {
     return launch(open_, schedule_.frame, p, queue, schedule_.open_shared);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The shape of a kernel: which pixels a block and a lane have, and which words of which planes these are.
+// The shape of a kernel: the pixels of a block and of a lane, and their words in the planes.
 #pragma once
 
 #include "kernels/cuda/rows.cuh"

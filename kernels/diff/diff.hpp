@@ -160,15 +160,15 @@ class Diff {
   /// picture); for Output::none, `dst` is not used. Both have the geometry of the plan, lie in the memory of the
   /// backend, and do not overlap. Does not wait on CUDA. Errors: resource (memory is short, or a launch fails).
   virtual Status submit(const Image& src, const Image& dst, Queue queue) = 0;
-  /// Says what the background of Reference::adaptive may learn from the next frame on: a Learning for each cell of
+  /// Sets what the background of Reference::adaptive may learn from the next frame on: a Learning for each cell of
   /// CellGrid, or nothing for Learning::usual in all. Other references ignore it.
   virtual void steer(const std::vector<Learning>& cells) = 0;
   /// Forgets the reference: the next frame is compared with nothing.
   virtual void reset() = 0;
   /// Takes over the reference of `previous`, so that new settings do not lose it: the next frame is compared as
-  /// `previous` would have compared it. For a plan that was just made, on the same device. The caller has waited for
-  /// all work of `previous`, which may only be destroyed afterwards. Tickets begin anew. Returns false and changes
-  /// neither plan if backend, geometry, reference, its interval or the kept channels differ.
+  /// `previous` would have compared it. Call it on a new plan on the same device, after all work of `previous` is done.
+  /// `previous` may only be destroyed afterwards. Tickets restart. Returns false and changes neither plan if backend,
+  /// geometry, reference, its interval or the kept channels differ.
   virtual bool continue_from(Diff& previous) = 0;
 
   /// Names the last submitted frame; 0: none yet.
