@@ -2,10 +2,9 @@
 // The outline of the mask of Reference::adaptive at the resolution of the frame,
 // where pixels of the analysis are blocks of it:
 //
-//        blocks      . . # #            pixels of the blocks at the outline look at the blocks around them, and go with
-//                    those
-//                    . . # #      ->    that are near and look like them: a joint bilateral filter of the mask
-//                    . # # #
+//   blocks   . . # #        pixels of blocks at the outline look at the blocks around them,
+//            . . # #   ->   and follow blocks that are near and look like them:
+//            . # # #        a joint bilateral filter of the mask
 //
 // J. Kopf, M. Cohen, D. Lischinski, M. Uyttendaele, Joint bilateral upsampling, SIGGRAPH 2007. Only the shown mask is
 // refined. Counts use blocks, so that results do not depend on the output.
