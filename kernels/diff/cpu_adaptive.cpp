@@ -24,7 +24,7 @@ void for_parts(int parts, int size, Work work) {
 
 }  // namespace
 
-void CpuSteps::measure_light(const Job& job, bool bytes) {
+void CpuSteps::prepare(const Job& job, bool bytes) {
   const int parts = int(threads_.size());
   for_parts(parts, job.cells_y, [&](int part, int begin, int end) {
     Thread& thread = threads_[std::size_t(part)];
@@ -42,7 +42,7 @@ void CpuSteps::measure_light(const Job& job, bool bytes) {
 std::uint64_t CpuSteps::update(Job job, bool bytes, std::uint64_t began, const cv::Mat& unmasked, cv::Mat& changed) {
   constexpr int least_rows = 4 * Strip::reach;  // least rows of a part
   threads_.resize(std::size_t(std::clamp(job.height / least_rows, 1, std::max(1, cv::getNumThreads()))));
-  measure_light(job, bytes);
+  prepare(job, bytes);
   if (job.begin) {
     changed.setTo(0);
     return 0;

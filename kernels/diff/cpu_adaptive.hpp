@@ -20,7 +20,8 @@ class CpuSteps {
   std::uint64_t update(Job job, bool bytes, std::uint64_t began, const cv::Mat& unmasked, cv::Mat& changed);
 
  private:
-  void measure_light(const Job& job, bool bytes);
+  /// Prepares the samples of the frame and the strips, and measures the light.
+  void prepare(const Job& job, bool bytes);
 
   struct Thread {
     SampleRows samples;

@@ -11,12 +11,7 @@ def nudge(stage):
     """Somebody touches the camera twice: by a few pixels, and by more, slightly turned."""
     rng = stage.rng
     widen(stage)
-    _, gone = stage.visit(1, 8, 3)
-    first = gone + 4
-    _, gone = stage.visit(2, first + 6, 3)
-    second = gone + 4
-    _, gone = stage.visit(3, second + 6, 0)
-    stage.seconds = gone + 4
+    first, second = changes_between_visits(stage, 3, 3, 0)
     small, large = (rng.choice((-1, 1), 2) * rng.uniform(low, high, 2) for low, high in ((1, 3), (5, 12)))
     turn = rng.uniform(-0.5, 0.5)
 
@@ -44,12 +39,7 @@ def pan(stage):
 
 def infrared(stage):
     """A camera that turns to infrared, and back to colour."""
-    _, gone = stage.visit(1, 8, 3)
-    on = gone + 4
-    _, gone = stage.visit(2, on + 6, 8)
-    off = gone + 4
-    _, gone = stage.visit(3, off + 6, 3)
-    stage.seconds = gone + 4
+    on, off = changes_between_visits(stage, 3, 8, 3)
     gray, lasts = night(stage), stage.rng.choice((0.1, 1.0))
     at_rate = stage.rate * stage.pace
     stage.exposure = lambda picture, time: mixed(
@@ -71,6 +61,18 @@ def dusk(stage):
         light = np.float32(np.interp(second, (8, on - 2), (1, dark)))
         return mixed(picture * light, gray(picture), float(np.interp(second, (on, on + lasts), (0, 1))))
     stage.exposure = exposure
+
+
+def changes_between_visits(stage, *stays):
+    """Adds three visits, in which people stand for `stays` seconds. Returns when the camera changes between the first
+    two and between the last two (second)."""
+    _, gone = stage.visit(1, 8, stays[0])
+    changes = []
+    for number, stay in ((2, stays[1]), (3, stays[2])):
+        changes.append(gone + 4)
+        _, gone = stage.visit(number, changes[-1] + 6, stay)
+    stage.seconds = gone + 4
+    return changes
 
 
 def widen(stage):
