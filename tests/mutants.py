@@ -14,6 +14,7 @@ Exit status: 0; 1 if less than --must per cent are noticed; 77 without universal
 """
 import argparse
 import json
+import re
 import subprocess
 import sys
 import time
@@ -51,8 +52,14 @@ class Journal:
         return entry
 
 
+def code(line):
+    """A line of C++ without its indentation and its comment: the wording of a comment makes no other change."""
+    return re.sub(r'(^|\s+)//.*', '', line).strip()
+
+
 def reasons(path):
-    """{(file, before, after): reason}. A block has a line with the file, "- BEFORE", "+ AFTER", and the reason."""
+    """{(file, before, after): reason}. A block has a line with the file, "- BEFORE", "+ AFTER", and the reason. Lines
+    stand there as code() gives them."""
     found = {}
     for block in path.read_text(encoding='utf-8').split('\n\n') if path.exists() else []:
         lines = [line for line in block.splitlines() if not line.startswith('#')]
@@ -63,7 +70,7 @@ def reasons(path):
 
 def reason_of(mutant, known):
     """Why no test can notice a change, or None."""
-    return known.get((mutant.file, mutant.before.strip(), mutant.after.strip()))
+    return known.get((mutant.file, code(mutant.before), code(mutant.after)))
 
 
 def judge(mutant, outputs, trials, patience):
