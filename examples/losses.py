@@ -5,9 +5,9 @@
                log of demuxer and decoder    says where a file is damaged
 
 A decoder fills damaged parts of a picture with other content, and each frame that depends on the picture repeats it.
-This would look like motion. So after damage frames are dropped until the next key frame. They count as lost, like those
-that the decoder does not give, and those that a demuxer skipped: there a time is missing, and its length gives the
-number of frames.
+This would look like motion. So after damage, frames are dropped until the next key frame. They count as lost, like
+frames that the decoder does not give and frames that a demuxer skipped. Where a demuxer skips, a time is missing, and
+its length gives the number of frames.
 
 These are no losses: frames before the first key frame, frames that an edit list hides, and a pause in a clip without
 damage. libav sets no flag for a damaged frame, and output-corrupt=false changes nothing (GStreamer 1.22), so its log is
@@ -20,7 +20,7 @@ import threading
 from common import Gst
 from lost_frames import AHEAD, Span, Stream, joined, sentence  # noqa: F401: Span and sentence are for others
 
-# Containers whose index has an entry for each frame: what their demuxers emit are frames. Others emit packets.
+# Containers whose index has an entry for each frame: their demuxers emit frames. Other demuxers emit packets.
 INDEXED = ("asfdemux", "avidemux", "flvdemux", "matroskademux", "qtdemux")
 # The log of decoders: a part of a picture is damaged, or the frame on which it depends is missing.
 DAMAGED = re.compile("conceal|damaged|error while decoding|Error at MB|Error splitting|Could not find ref with POC|"
@@ -51,12 +51,12 @@ def hear(category, _, __, ___, ____, source, message, *_____):
         while isinstance(source, Gst.Object) and source.get_parent():
             source = source.get_parent()
         for each in heard:
-            if source is each.pipeline or not isinstance(source, Gst.Object):  # who says it is not always known
+            if source is each.pipeline or not isinstance(source, Gst.Object):  # the source is not always known
                 each.skipped()
 
 
 def listen():
-    """Lets GStreamer call hear(). Its own output goes on only if somebody asked for it."""
+    """Lets GStreamer call hear(). GStreamer still prints its log only if GST_DEBUG is set."""
     if not hasattr(listen, "done"):
         listen.done = True
         if "GST_DEBUG" not in os.environ:
@@ -76,7 +76,7 @@ def others(own):
 
 class Losses:
     """Watches the decoders in an element such as a uridecodebin, in a `with` block around the time in which the
-    pipeline plays. Use result() behind it."""
+    pipeline plays. Call result() after the block."""
 
     def __init__(self, pipeline, decoders, single=False):
         """`single`: decoders in software have one thread each, which is needed if several pipelines play at a time."""
@@ -121,7 +121,7 @@ class Losses:
             self.watch_decoder(*pads)
 
     def watch_parser(self, sink):
-        """Keeps what comes into a parser until its decoder has a frame, and then gives it to the Stream."""
+        """Keeps the input of a parser until its decoder has a frame, and then gives it to the Stream."""
         early = self.parsers[sink.get_parent()] = []
         events = Gst.PadProbeType.EVENT_DOWNSTREAM
 
@@ -139,7 +139,7 @@ class Losses:
             elif self.indexed:
                 early.append(info.get_buffer())
             else:
-                return Gst.PadProbeReturn.REMOVE  # packets, and not frames
+                return Gst.PadProbeReturn.REMOVE  # these are packets, not frames
             return Gst.PadProbeReturn.OK
 
         sink.add_probe(Gst.PadProbeType.BUFFER, on_buffer)
@@ -161,7 +161,7 @@ class Losses:
         self.streams.append(stream)
 
         def on_first(pad, _):
-            """Decides where samples are counted: before the parser, which drops damaged ones, or behind it."""
+            """Decides where samples are counted: before the parser, which drops damaged samples, or after it."""
             self.threads.add(threading.get_ident())
             segment = pad.get_sticky_event(Gst.EventType.SEGMENT, 0)
             if segment:

@@ -29,8 +29,8 @@ class Span:
 
 
 class Stream:
-    """The stream through one decoder. Times are those of its pads, in ns. `ordered`: samples have the times at which
-    their frames are shown; in AVI they do not, and the numbers alone count."""
+    """The stream through one decoder. Times are times of its pads, in ns. `ordered`: samples have the times at which
+    their frames are shown; in AVI they do not, and only the numbers of frames count."""
 
     def __init__(self, ordered, skips):
         self.ordered, self.matched, self.least_size, self.hides = ordered, None, 1, False
@@ -209,7 +209,7 @@ class Stream:
                 span.frames = min(span.frames, lost)
                 lost -= span.frames
         if lost and not self.ordered and self.spans and self.latest - self.last < 3.5 * step:
-            self.spans[-1].frames += lost  # its times are those of decoding
+            self.spans[-1].frames += lost  # it has the times of decoding
         elif lost > (0 if indexed else 1):  # the last frame of a stream is often cut off
             self.add(self.last + step, max(self.last, self.latest) + step, lost)
         else:

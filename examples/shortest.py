@@ -34,7 +34,7 @@ class Shortest:
         self.queue, self.open, self.dropped = collections.deque(), {}, set()
 
     def add(self, line, frame_time=None, began=None, last=None):
-        """Returns the events that can be told now. `began` and `last` are those of an `end`, if they are known."""
+        """Returns the events that can be told now. `began` and `last` belong to an `end`, if they are known."""
         if not self.least:
             return [line]
         event, time = line["event"], line["time"] or 0

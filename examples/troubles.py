@@ -34,8 +34,8 @@ def uri_of(element) -> str:
 
 
 def trouble_of(message):
-    """The kind of an error message and its sentence, which may have secrets. Kinds are those of kind_of(), ANSWER/CODE
-    for what a server refuses, and CERTIFICATE."""
+    """The kind of an error message and its sentence, which may have secrets. Kinds are the kinds of kind_of(),
+    ANSWER/CODE for what a server refuses, and CERTIFICATE."""
     error, details = message.parse_error()
     kind = kind_of(error)
     if kind == "CORE/MISSING_PLUGIN":

@@ -2,7 +2,7 @@
 """URIs of inputs: which file one names, how GStreamer gets it, and what of it people may see.
 
 User, password and most values of a query are secrets. They must not come into names, titles, tables, logs and errors,
-so every program here shows a location by shown() or names_of(), and a text of somebody else by hide()."""
+so every program here shows a location by shown() or names_of(), and a text of another program by hide()."""
 import collections
 import re
 import urllib.parse
@@ -15,9 +15,9 @@ HARMLESS = frozenset("cam camera ch channel codec format fps height id profile q
 )
 # A user may contain any character, so it ends at the last @. An @ behind a host such as [::1]:554 belongs to the path.
 USER = re.compile(r"(?!\[[^\]/?#@]*\](?::[0-9]*)?(?:[/?#]|$))(?=[^/?#]*[:@])(.*)@([^@]*)", re.S)
-# Where some recorders have the password.
+# Some recorders have the password in the path.
 IN_PATH = re.compile("[^/?#]*(?:user|pass|pwd|token|key)[^/?#=]*=[^/?#]*", re.I)
-# How a program reads an input: a fragment, which no server gets. That of other names belongs to the URI.
+# How a program reads an input: a fragment, which no server gets. A fragment with other names belongs to the URI.
 OPTIONS = re.compile("#((?:every|certificate)=[^&#/?@]*(?:&(?:every|certificate)=[^&#/?@]*)*)$")
 HOST_AND_PORT = re.compile("[^/?#@]*:[0-9]+[/?#]")
 
@@ -87,7 +87,7 @@ def name_of(location):
 
 
 def names_of(locations):
-    """shown() of each location, by location. Different locations of which it shows the same are numbered."""
+    """shown() of each location, by location. Different locations that look the same then are numbered."""
     names, counts = {}, collections.Counter()
     for location in dict.fromkeys(locations):
         name = shown(location)

@@ -18,7 +18,7 @@ static gboolean plugin_init(GstPlugin* plugin) {
 }
 
 /// The version of GStreamer, followed by the version of the plugin: gst-inspect-1.0 --exists does not find plugins with
-/// a version below that of GStreamer.
+/// a version below the version of GStreamer.
 static const gchar* version() {
   static gchar text[64];
   guint major, minor, micro, nano;

@@ -3,8 +3,8 @@
 
 #include <string>
 
-/// A sentence about a file that cannot be read at all: an MP4 without its index, whose error GStreamer swallows now and
-/// then. Otherwise empty.
+/// A sentence about a file that cannot be read at all: an MP4 without its index, for which GStreamer does not always
+/// post an error. Otherwise empty.
 std::string fault_of(const std::string& path);
 
 /// A sentence about an AVI that is smaller than its header says. Otherwise empty.

@@ -357,7 +357,7 @@ std::string Input::save(GstSample* sample, const GstStructure& event) {
 
   std::string file;
   if (picture) {
-    // Snapshots of a clip have the same names in each run; those of a camera have the current time.
+    // Snapshots of a clip have the same names in each run; names of snapshots of a camera have the current time.
     const std::string when = live_ ? time_now("%Y%m%dT%H%M%S.%fZ") : stamp(event_time(&event));
     std::string name = label_ + '-' + when;
     if (!names_.insert(name).second) name += '-' + std::to_string(++repeated_);

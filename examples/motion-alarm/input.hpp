@@ -24,8 +24,8 @@ struct Settings {
   std::string snapshots;                                        ///< the folder for snapshots; empty: none are saved
   bool progress = false;                                        ///< also print events between begin and end
   bool realtime = false;                                        ///< read files at playing speed
-  Part part;                                                    ///< of each clip
-  std::optional<Time> shortest;                                 ///< motion and visit that is printed
+  Part part;                                                    ///< the part of each clip that is analysed
+  std::optional<Time> shortest;                                 ///< length of a motion or a visit that is printed
   bool several = false;                                         ///< there is more than one input
 };
 
@@ -64,7 +64,7 @@ class Input {
   void complain(const std::string& text);
   void fail(const std::string& text);
 
-  /// The source delivers live pictures: frames are dropped instead of falling behind, and are not delayed. Called
+  /// For a source of live pictures: lets the pipeline drop frames instead of falling behind, and delay none. Called
   /// before the first frame is passed on, in the main loop or in a streaming thread.
   void become_live();
   void on_source(GstElement* source);
@@ -73,11 +73,11 @@ class Input {
   void on_bus(GstMessage* message);
   void on_pad(GstPad* pad);
   void on_no_more_pads();
-  /// Called in any thread, but not in two at a time.
+  /// Called in any thread, but in only one at a time.
   void on_event(const GstStructure* event);
   /// Called in the thread of the sink. An error ends the stream.
   void write_now(std::vector<Moments::Moment> moments);
-  // Called by write_now(), and by close() when the sink has no thread any more: so one thread at a time writes lines
+  // Called by write_now(), and by close() after the thread of the sink has ended: so one thread at a time writes lines
   // and pictures.
   /// Returns an error, or an empty text.
   std::string write(std::vector<Moments::Moment> moments);
@@ -90,18 +90,18 @@ class Input {
   // Set before frames flow.
   GstElement *queue_ = nullptr, *diff_ = nullptr, *sink_ = nullptr;
   double every_ = 1;              ///< seconds between two requests of a snapshot URL
-  bool chosen_ = false;           ///< whether the URI says so
+  bool chosen_ = false;           ///< whether the URI has every_
   bool any_certificate_ = false;  ///< do not check the certificate of the server
   std::unique_ptr<WebPictures> pictures_;
   bool with_objects_ = false;         ///< also print events of objects: a preset, zones or lines are set
-  std::unique_ptr<Losses> losses_;    ///< of a file
+  std::unique_ptr<Losses> losses_;    ///< what a file has lost
   std::string cut_;                   ///< a sentence if the file is cut off
   std::unique_ptr<Moments> moments_;  ///< what goes from on_event() to the sink
   std::unique_ptr<Gate> gate_;
-  // Shared.
+  // Shared by threads.
   std::atomic<bool> live_ = false, flowing_ = false, failed_ = false;
-  bool done_ = false, drained_ = false, whole_ = false;  ///< of the main loop
-  // Of the thread that writes.
+  bool done_ = false, drained_ = false, whole_ = false;  ///< used in the main loop
+  // Used by the thread that writes.
   std::unique_ptr<Shortest> shortest_;
   std::set<std::string> names_;  ///< names of the snapshots so far
   int repeated_ = 1;

@@ -10,7 +10,7 @@
 namespace {
 
 constexpr int ahead_most = 1000;  // samples by which a demuxer may be ahead of the decoder when it skips something
-constexpr int reordered = 8;      // frames by which a sample may be ahead of the one before, in any clip
+constexpr int reordered = 8;      // frames by which a sample may be ahead of the previous one, in any clip
 constexpr GstClockTime exact = GST_MSECOND, longest = 3600 * GST_SECOND;
 constexpr std::size_t steps_kept = 63, places_shown = 3;
 
@@ -311,7 +311,7 @@ void Losses::watch_parser(GstElement* element, GstPad* sink) {
     } else if (parser->losses->indexed_) {
       parser->early.push_back(gst_buffer_ref(buffer));
     } else {
-      return GST_PAD_PROBE_REMOVE;  // packets, and not frames
+      return GST_PAD_PROBE_REMOVE;  // these are packets, not frames
     }
     return GST_PAD_PROBE_OK;
   };
@@ -356,7 +356,7 @@ void Losses::on_first(Decoder& decoder, GstPad* sink) {
   const auto on_sample = [](GstPad* pad, GstPadProbeInfo* info, gpointer data) {
     auto* decoder = static_cast<Decoder*>(data);
     const std::lock_guard lock(decoder->losses->mutex_);
-    decoder->stream.on_sample(pad, GST_PAD_PROBE_INFO_BUFFER(info));  // also the first one
+    decoder->stream.on_sample(pad, GST_PAD_PROBE_INFO_BUFFER(info));  // also the first sample
     return GST_PAD_PROBE_OK;
   };
   gst_pad_add_probe(sink, GST_PAD_PROBE_TYPE_BUFFER, on_sample, &decoder, nullptr);

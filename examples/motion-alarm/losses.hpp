@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-/// Compares the samples that go into a decoder with the frames that come out of it. Times are those of its pads.
+/// Compares the samples that go into a decoder with the frames that come out of it. Times are times of its pads.
 class Stream {
  public:
   Stream(bool ordered, bool skips) : ordered_(ordered) {

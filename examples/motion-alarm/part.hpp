@@ -13,13 +13,13 @@ struct Time {
   guint64 value = 0;
 };
 
-/// The forms of time_of(), for people.
+/// The forms that time_of() reads, for people.
 constexpr const char* time_forms = "frames (250), seconds (10.0 or 10s) or hh:mm:ss (00:00:10.5)";
 /// Reads a time as ../part.py does. Returns nothing if the text is not a time.
 std::optional<Time> time_of(const std::string& text);
 
-/// The frames of a clip from `start` up to, but without, `end`, or `duration` of it. `skip` frames are left out after
-/// each one that is taken. ../part.py is its counterpart for programs in Python.
+/// The frames of a clip from `start` up to, but without, `end`, or for `duration`. After each frame that is taken,
+/// `skip` frames are left out. ../part.py is its counterpart for programs in Python.
 struct Part {
   std::optional<Time> start, end, duration;
   guint64 skip = 0;
@@ -27,11 +27,11 @@ struct Part {
   bool is_all() const { return !start && !end && !duration && skip == 0; }
 };
 
-/// Why there can be no such part, as a sentence; empty if there can.
+/// A sentence that says why there can be no such part; empty if there can.
 std::string error_of(const Part& part);
 
-/// Lets only the frames of a part pass a sink pad: drops the frames before, sends EOS at the end, and searches the key
-/// frame before the beginning where the container has an index. Times stay those of the whole clip.
+/// Lets only the frames of a part pass a sink pad: drops the frames before the part and sends EOS at its end. If the
+/// container has an index, seeks to the key frame before the part. Times are times of the whole clip.
 class Gate {
  public:
   struct State;
@@ -39,9 +39,9 @@ class Gate {
   Gate(GstPad* pad, const Part& part);
   /// A sentence if the clip has frames, but the part has none; otherwise an empty text.
   std::string why_nothing() const;
-  /// The stream time at which the part ended, if it did. Once no frames flow.
+  /// The stream time at which the part ended, if it did. Call it when no frames flow any more.
   std::optional<GstClockTime> over() const;
 
  private:
-  std::shared_ptr<State> state_;  ///< also of the probes, which the pad may keep longer
+  std::shared_ptr<State> state_;  ///< shared with the probes, which the pad may keep longer
 };

@@ -51,7 +51,7 @@ class Columns:
 @dataclass
 class Findings:
     """`visits`, `crossings` and `notes` (stopped, moving, removed) are events as in motion.jsonl, `lights` times,
-    `runs` pairs of times of the first and the last frame of a motion. `pictures` are those of pictures.Pictures,
+    `runs` pairs of times of the first and the last frame of a motion. `pictures` come from pictures.Pictures,
     `recording` is a recording.Recorder. `poster` is a JPEG of the frame in which most moves. `incomplete` says why the
     clip was not analysed to its end or events were not cut out, or is empty."""
     count: int = 0

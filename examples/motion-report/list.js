@@ -17,7 +17,7 @@ const secondsOf = (text) => {
 };
 
 /** `go(event)` is called when somebody chooses an event, `times(seconds)` gives the text of a time, and `wall(seconds)`
-    that of the clock time, which may be empty. */
+    the text of the clock time, which may be empty. */
 const makeList = (data, pictures, element, go, times, wall) => {
   const PAGE = 60;
   let shown = [], count = PAGE, chosen = null;

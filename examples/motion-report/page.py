@@ -242,8 +242,8 @@ def data_of(findings, args, objects, video, data, chunks):
 
 
 def write(findings, args, title, folder, video, data, facts):
-    """Writes report.html. `video` is a page_video.Video, `data` its bytes if it becomes a part of the page, `facts`
-    those of the clip or None."""
+    """Writes report.html. `video` is a page_video.Video, `data` its bytes if it becomes a part of the page, `facts` the
+    facts of the clip or None."""
     objects, (width, height) = objects_of(findings), findings.size
     texts, (chunks, index) = pictures_of(objects, findings.pictures, folder), findings.recording.base64()
     summary = f"{duration(findings.length)} · {findings.count} frames · {width}×{height}"

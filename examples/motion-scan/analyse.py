@@ -134,7 +134,7 @@ class Job:
 
     def read(self, structure):
         if structure.get_name() == "cudahistogram":
-            # The brightness is that of single frames: those after each message of cudadiff, one a second.
+            # The brightness is measured in single frames: the frame after each message of cudadiff, one a second.
             self.recorder.on_brightness(structure)
             self.brightness.set_property("post-messages", False)
         elif structure.get_name() == "cudadiff":

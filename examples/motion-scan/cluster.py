@@ -25,8 +25,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 def files_of(*entries):
-    """These files, and those of the modules here and in the folder above that they import, directly or not. All other
-    modules must be installed where they run."""
+    """These files, and the files of the modules here and in the folder above that they import, directly or not. All
+    other modules must be installed where they run."""
     found, waiting = set(), list(entries)
     while waiting:
         file = waiting.pop()

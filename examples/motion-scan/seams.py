@@ -56,8 +56,8 @@ class Seams:
 @dataclass
 class Chain:
     """Rows of files that follow each other, which are one. `row` is the last one, `unit` the height of its pictures,
-    `begin` where its file begins, `place` where that of the first one does, both in seconds of the recording. `values`
-    are the changed values of the first row. `key` is the key in Seams.changes."""
+    `begin` where its file begins, `place` where the file of the first one begins, both in seconds of the recording.
+    `values` are the changed values of the first row. `key` is the key in Seams.changes."""
     key: tuple
     row: dict
     unit: int

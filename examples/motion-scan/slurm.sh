@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# An array of Slurm jobs, each of which analyses one part of the clips. The arguments are those of motion-scan:
+# An array of Slurm jobs, each of which analyses one part of the clips. It takes the arguments of motion-scan:
 #   sbatch --array=0-7 examples/motion-scan/slurm.sh @list.txt --out=FOLDER --set preset=outdoor
 # FOLDER must be on a file system that all nodes share. With GPUs: sbatch --gres=gpu:1 …. Run the same
 # command again after a failure: finished clips are not repeated. MOTION_SCAN is the program

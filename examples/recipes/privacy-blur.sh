@@ -12,7 +12,7 @@
 # - Who enters is hidden from the frame on in which enough of them has changed, which may be a few frames late.
 # - Small, faint or badly lit people may change too little. A moving camera changes everything. Slow changes of the
 #   light hide more than people.
-# - Clothes, gait and place remain, and a mosaic of many frames tells more than that of one. Sound is not in OUT.mkv.
+# - Clothes, gait and place remain, and mosaics of many frames tell more than one mosaic. Sound is not in OUT.mkv.
 # On vtest.avi of OpenCV, 99.4 % of the 4476 labelled boxes of people are hidden to nine tenths or more; five heads are
 # not. Look at the whole result before you publish it. A detector of faces or people works in the place of cudadiff: set
 # roi-type to its type.

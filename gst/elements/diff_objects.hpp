@@ -35,7 +35,7 @@ class Objects {
     return on() ? tracker_->learning(cells) : std::vector<diff::Learning>();
   }
   const std::vector<std::string>& zones() const { return places_.zones; }
-  /// (transfer full) The messages since the last call; `times` are those of the frame that they belong to.
+  /// (transfer full) The messages since the last call. `times`: the times of the frame that they belong to.
   std::vector<GstStructure*> take_messages(const FrameTimes& times);
 
  private:

@@ -18,8 +18,8 @@ namespace {
 struct Clock {
   GstClockTime now = 0, played = 0;
   GstClockTime last = GST_CLOCK_TIME_NONE;         ///< running time of the last frame
-  GstClockTime last_stream = GST_CLOCK_TIME_NONE;  ///< stream time of it
-  int direction = 0;                               ///< of the last step of the stream time, 1 or -1; 0: not known
+  GstClockTime last_stream = GST_CLOCK_TIME_NONE;  ///< stream time of the last frame
+  int direction = 0;                               ///< of the last step of the stream time: 1 or -1; 0: not known
 
   /// Advances to the next frame. Returns the running time since the last frame, or `step` if it is unknown.
   GstClockTime advance(const FrameTimes& times, GstClockTime step) {
@@ -49,7 +49,7 @@ struct Clock {
 /// The usual time between the frames of a stream, and whether the stream was away.
 class Pace {
  public:
-  /// `interval`: the time between frames that the caps declare; none: they do not say.
+  /// `interval`: the time between frames that the caps declare; none: the caps do not declare it.
   explicit Pace(GstClockTime interval = GST_CLOCK_TIME_NONE) : declared_(interval) {}
 
   /// Takes over what another instance knows about the stream.
@@ -62,8 +62,8 @@ class Pace {
   /// Another stream begins, or another part of it.
   void forget() { *this = Pace(declared_); }
 
-  /// Advances to a frame. Returns whether the time since the last one is more than `seconds`, and more than three usual
-  /// times: otherwise the pictures of a time-lapse would never be compared. 0 seconds: never.
+  /// Advances to a frame. Returns whether the time since the last frame is more than `seconds`, and more than three
+  /// usual times: otherwise the pictures of a time-lapse would never be compared. 0 seconds: never.
   bool was_away(GstClockTime time, double seconds) {
     const GstClockTime last = std::exchange(last_, time);
     if (!GST_CLOCK_TIME_IS_VALID(time) || !GST_CLOCK_TIME_IS_VALID(last) || time <= last) return false;
@@ -87,7 +87,7 @@ class Pace {
   std::size_t seen_ = 0;
 };
 
-/// Finds which frames have a message, because they are the last ones of an interval.
+/// Finds which frames have a message because they are the last frames of an interval.
 /// Intervals begin at multiples of their length.
 struct Intervals {
   /// The number of the interval in which the last due message ended; none: no message yet.
@@ -106,12 +106,11 @@ struct Motion {
   bool on = false;
   guint frames = 0;        ///< consecutive frames with motion
   GstClockTime still = 0;  ///< time since the last frame with motion
-  /// Stream times of the first frame of this motion, or of the frames in a row that may become one,
-  /// and of the last frame with motion.
+  /// Stream times of the first frame of this motion, or of the consecutive frames that may become a motion, and of the
+  /// last frame with motion.
   GstClockTime began = GST_CLOCK_TIME_NONE, last = GST_CLOCK_TIME_NONE;
 
-  /// Whether the gap passed while frames were missing, for as long as `missing`.
-  /// The last frame that was not missing had no motion.
+  /// Whether the gap passed while frames were missing for `missing`, after a last frame without motion.
   bool ended_unseen(GstClockTime missing, const MotionSettings& settings) const {
     return on && still > 0 && still + missing >= settings.gap * GST_SECOND;
   }
@@ -132,7 +131,7 @@ struct Motion {
   }
 };
 
-/// Finds which frames have a message about the light or the camera. Times are those of track::Moment::now.
+/// Finds which frames have a message about the light or the camera. Times are as in track::Moment::now.
 class CameraEvents {
  public:
   /// Advances to the next frame. Returns the event of its message; null: none.
@@ -335,7 +334,7 @@ class DiffProcessor : public Processor {
     settings_.post_messages ? post_message(element, message) : gst_structure_free(message);
   }
 
-  /// Posts the message about the last frame, with the sums of the frames since the one before. Without an interval,
+  /// Posts the message about the last frame, with the sums of the frames since the last message. Without an interval,
   /// each frame has a message, and there is nothing to sum up.
   void post_sums(GstElement* element, const char* event) {
     const FrameSums sums = std::exchange(sums_, {});
@@ -353,18 +352,18 @@ class DiffProcessor : public Processor {
   const MotionSettings settings_;
   GstClockTime frame_duration_;
   Clock clock_;
-  track::Moment moment_;  ///< of the last frame that was reported
+  track::Moment moment_;  ///< the moment of the last frame that was reported
   Motion motion_;
   Intervals intervals_;
   CameraEvents camera_;
   FrameSums sums_;
   Objects objects_;
-  Pace pace_;                            ///< of the frames that were submitted
+  Pace pace_;                            ///< the pace of the frames that were submitted
   Finding found_;                        ///< the result for the last frame that was reported
   Finding before_;                       ///< for the frame before it
-  Submitted frames_[results_in_flight];  ///< the last ones, by their numbers
-  /// What may be learned, by the number of the frame that decided it. The results of this frame are known when the
-  /// frame that replaces it is submitted, for every async-depth. So the same frames always give the same results.
+  Submitted frames_[results_in_flight];  ///< the last frames, by their numbers
+  /// What may be learned, by the number of the frame that decided it. With every async-depth, the results of a frame
+  /// are known when the frame that replaces it is submitted. So the same frames always give the same results.
   std::vector<diff::Learning> learning_[results_in_flight];
   std::uint64_t first_ = 0;  ///< the number of the first frame of the run; 0: none yet
 };

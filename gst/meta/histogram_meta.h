@@ -40,8 +40,8 @@ typedef struct _GstCudaVisionHistogramMeta GstCudaVisionHistogramMeta;
  * @entropy: −Σ p·log2 p over the bins, in bits
  * @saturated: share of the samples, 0 to 1, in the bins of 0 and of 2^depth − 1
  *
- * One channel of a frame. Values are those of the format, 0 to 2^depth − 1. A bin of several values counts as their
- * middle, so all figures are exact if bins ≥ 2^depth. Without samples all figures are 0.
+ * One channel of a frame. Values are sample values of the format, 0 to 2^depth − 1. A bin of several values counts as
+ * their middle, so all figures are exact if bins ≥ 2^depth. Without samples all figures are 0.
  */
 struct _GstCudaVisionHistogramChannel {
   const gchar* name;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Lays layers that have the output's samples over each other in the output's own memory, if the results are integers.
-// Composing in place gives the same bits as the general path.
+// Lays layers over each other in the memory of the output, if their samples are like the output's and the results are
+// integers. This gives the same bits as the general path.
 #pragma once
 
 #include "kernels/blend/cpu_rows.hpp"
@@ -25,8 +25,8 @@ void lay_in_place(const FormatInfo& format, const Target& target, const Layer& l
 void repeat_rows(const FormatInfo& format, const Target& target, const Rect& rows);
 
 /// Lays subsampled chroma of layers whose chroma samples do not lie on the output's chroma samples (cpu_phases.cpp):
-/// the chroma of layers[first …] over the output's chroma in a tile, or over the chroma of `base` if it is not
-/// nullptr (then layers[first] covers the tile). Every layer that shows in the tile is InPlace::phases or InPlace::yes;
+/// the chroma of layers[first …] over the output's chroma in a tile, or over the chroma of `base` if it is not nullptr
+/// (then layers[first] covers the tile). Every layer that is visible in the tile is InPlace::phases or InPlace::yes;
 /// `base` is InPlace::yes.
 void lay_phases(const FormatInfo& format, const Target& target, const std::vector<Layer>& layers, std::size_t first,
                 const Layer* base, const Rect& tile, Phases& phases);

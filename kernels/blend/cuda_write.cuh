@@ -15,7 +15,8 @@ __device__ __forceinline__ void store(const Target& target, const Channel& chann
   *reinterpret_cast<T*>(at) = T(sizeof(T) == 1 ? stored(value) : stored(value) << target.shift);
 }
 
-/// Where writing ends: the sides of the output, or of a part that begins and ends between samples of chroma.
+/// Where writing ends: the right and the lower side of the output, or of a part that begins and ends between chroma
+/// samples.
 struct Limits {
   int right, bottom;
 };

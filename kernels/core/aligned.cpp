@@ -18,7 +18,7 @@ bool at_odd_addresses(const Image& image) {
   return bits & 1;
 }
 
-/// The bytes from a row to the next: rows begin at multiples of 256 bytes.
+/// The bytes from one row to the next. Rows begin at multiples of 256 bytes.
 std::size_t pitch_of(const PlaneExtent& size) { return (size.row_bytes + 255) / 256 * 256; }
 
 /// The size of the block of memory that lay_out() needs.

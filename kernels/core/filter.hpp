@@ -80,9 +80,9 @@ class Filter {
   Status copy_frame(const Image& src, const Image& dst, Queue queue) const {
     return copy_picture(backend_, src, dst, queue);
   }
-  /// Copies the samples in `rects`, except those of Role::other.
+  /// Copies the samples in `rects`, except samples of Role::other.
   virtual Status copy_rects(const Image& src, const Image& dst, const SetRects& rects, Queue queue) = 0;
-  /// Copies the samples in `rects` that belong to the shape, except those of Role::other.
+  /// Copies the samples in `rects` that belong to the shape, except samples of Role::other.
   virtual Status copy_outline(const Image& src, const Image& dst, const SetRects& rects, const Outline& outline,
                               Coverage coverage, Queue queue) = 0;
   /// For filter(): the box of the shape that is computed, in pixels of the picture, or the whole picture. It may reach

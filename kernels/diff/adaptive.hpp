@@ -4,10 +4,10 @@
 // noise of the pixel, is averaged over the neighbours. A frame takes these steps, each for all pixels before the next:
 //
 //   prepare       samples of the frame, in 8-bit steps                       [begin: they become the means]
-//   light         median of frame ÷ mean in cells of 16 × 16 pixels, without those of strong evidence in the last
-//                 frame: the gain; then the median difference of chroma under this gain: the offsets
-//   filled        cells of too few such pixels get the mean of their neighbours, round by round
-//   smooth        the gain of a cell becomes the median of 3 × 3 cells, and so do its offsets where the gain changes
+//   light         gain: median of frame ÷ mean in cells of 16 × 16 pixels, except pixels with strong evidence in the
+//                 last frame. Offsets: median difference of chroma under this gain
+//   filled        cells with too few such pixels get the mean of their neighbours, round by round
+//   smooth        the gain of a cell becomes the median of 3 × 3 cells; its offsets do so only where the gain changes
 //                 much
 //   expect        mean under the light (bilinear between cells); evidence = distance² ÷ variance, limited
 //   level         mean evidence of 5 × 5 pixels: noise, raised, above the threshold, or strong

@@ -65,7 +65,7 @@ Schedule make_schedule(const Plan& plan) {
   schedule.wide = plan.geometry.width * plan.geometry.height >= tuning.wide_pixels;
   schedule.analysis = tiles_of(plan.analysis, 32 * pixels, tuning.tile_rows, params.cell_size);
   schedule.frame = schedule.analysis;
-  // The slots of cells; rows of words: those that are shown, or those of the opening by more than 1.
+  // Shared memory: the slots of cells, then rows of words, which are shown, or which the opening by more than 1 needs.
   if (schedule.opens) {
     schedule.frame = tiles_of(plan.geometry, Opened::width(schedule.wide), tuning.tile_rows, params.cell_size);
     const int rows = tuning.tile_rows / params.analysis_scale, radius = params.open_radius;

@@ -42,22 +42,23 @@ struct Matches {
 
 /// Matches objects with the parts of the first `most` regions (see find_parts()). A cell is in a box if its centre is
 /// inside, or at most half a cell outside.
-///   1. Objects and parts are assigned one to one, at the least cost. A pair costs 1 less the intersection over union
-///      of the boxes if cells of the part are in the box of the object. Otherwise it costs 1 plus the distance of the
-///      centres ÷ the reach, and is only possible within reach: one and a half sides (the longest of both boxes) and a
-///      cell; a side more for an object without a speed yet, and two sides more for each second unseen if the looks are
-///      alike; and if the areas of the boxes are within a factor of five. Unlike looks add to the cost, more so if the
-///      object was unseen or shared a part shortly before. An object may stay alone at a cost, which is lower if a part
-///      of the same looks covers its box.
+///   1. Objects and parts are assigned one to one, at the least cost. If cells of the part are in the box of the
+///      object, a pair costs 1 − the intersection over union of the boxes. Otherwise it costs 1 + the distance of
+///      the centres ÷ the reach. Such a pair must be within reach, and the areas of the boxes within a factor of
+///      five. The reach is one and a half sides (the longest side of both boxes) and a cell. It is a side longer
+///      for an object without a speed yet, and two sides longer for each second unseen if the appearances are
+///      alike. An unlike appearance adds to the cost, more so if the object was unseen or shared a part shortly
+///      before. An object may stay alone at a cost, which is lower if a part of the same appearance covers its box.
 ///   2. An object that stays alone joins the part of the largest intersection over union. Objects also take their
-///      fragments: parts with at least half of their cells in the object's box, to which no object was assigned that
-///      is confirmed, or older than an unconfirmed one. What stands beside() the object's own part is no fragment.
-///   3. If several objects take a part, unconfirmed ones are dropped as pieces of the confirmed ones; the one that was
-///      seen most often stays where none is confirmed.
-///   4. If several are left, each gets the cells that are nearest to its box: those at the smallest distance from its
-///      centre in units of its sides. An object that would get next to nothing is hidden by the others. Its box is
-///      around the changed pixels of the part in the predicted box,
-///      and around those of its cells that no predicted box covers.
+///      fragments. A fragment is a part with at least half of its cells in the object's box. No confirmed object is
+///      assigned to it, and no older one if the object is unconfirmed. It does not stand beside() the object's own
+///      part.
+///   3. If several objects take a part, unconfirmed ones are dropped as pieces of the confirmed ones. If none is
+///      confirmed, the object that was seen most often stays.
+///   4. If several are left, each gets the cells that are nearest to its box: the distance from the centre of the
+///      box is measured in sides of the box. An object that would get next to nothing is hidden by the others. The
+///      new box encloses the changed pixels of the part in the predicted box, and the changed pixels of the
+///      object's own cells that no predicted box covers.
 Matches match(const std::vector<Expected>& objects, const diff::MotionRegions& found, const diff::Cells& cells,
               std::size_t most);
 

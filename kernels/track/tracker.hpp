@@ -50,8 +50,7 @@ class Tracker {
   /// `last_id`: new ids follow this one.
   explicit Tracker(const TrackRules& rules, std::uint64_t last_id = 0);
 
-  /// Updates with the next frame, which has these regions of these cells. `moment.now` is equal to or after that of the
-  /// last frame.
+  /// Updates with the next frame, which has these regions of these cells. `moment.now` is not before the last frame.
   void advance(const diff::MotionRegions& found, const diff::Cells& cells, const Moment& moment);
   /// Tells the tracker that no frame came until `now`, which follows the last frame. Objects that were not seen in the
   /// last frame leave when their hold is over, and objects that were outside a zone leave it. Other objects stay,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Memory without streams, for GStreamer 1.22. The functions are those of cuda_stream_1_24.hpp, which documents them.
+// Memory without streams, for GStreamer 1.22. cuda_stream_1_24.hpp has the same functions and documents them.
 // cuda_stream.hpp explains how they are used, and includes this file.
 #pragma once
 

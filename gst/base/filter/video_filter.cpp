@@ -55,7 +55,7 @@ const std::vector<Property<FilterSettings>>& properties() {
   return table;
 }
 
-/// Calls f with the settings of the base class and with those of the subclass.
+/// Calls f with the settings of the base class and with the settings of the subclass.
 template <typename F>
 void for_each_settings(GstCudaVisionFilter* self, F&& f) {
   f(self->state->settings);

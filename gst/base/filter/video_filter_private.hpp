@@ -19,7 +19,7 @@
 
 namespace cudavision {
 
-/// The settings of the base class, besides those of Host.
+/// The settings of the base class, besides the settings of ElementBackend.
 struct FilterSettings {
   int region = int(Region::Mode::frame), region_shape = 0;  // as Region::Mode, RegionShape
   double region_margin = 0;                                 // share of a box

@@ -163,8 +163,8 @@ def histograms(source) -> List[Histogram]:
 
 
 def integrals(source) -> List[Integral]:
-    """The summed-area tables that cudaintegral left on a buffer, or on the buffer of a sample; also those of a sample
-    of video/x-integral. They are in the memory where they were computed."""
+    """The summed-area tables that cudaintegral left on a buffer, or on the buffer of a sample; also the tables of a
+    sample of video/x-integral. They are in the memory where they were computed."""
     buffer, caps = buffer_and_caps(source)
     if caps and (alone := _tables_alone(buffer, library().gst_caps_get_structure(caps, 0))):
         return [alone]

@@ -10,7 +10,7 @@
     appsrc.set_property("caps", Gst.Caps.from_string(maker.caps))
     appsrc.push_buffer(maker(picture, pts=frame.pts))
 
-docs/python.md explains lifetimes, streams and layouts. Objects of GStreamer are those of PyGObject; in a program
+docs/python.md explains lifetimes, streams and layouts. Objects of GStreamer are objects of PyGObject; in a program
 without it they are addresses (int).
 """
 
@@ -86,7 +86,7 @@ class Frame:
     """
 
     def __init__(self, source, caps=None, *, writable: bool = False, device: Optional[str] = None):
-        """`source`: a Gst.Sample or a Gst.Buffer. `caps`: those of the buffer, as Gst.Caps or a string; not needed
+        """`source`: a Gst.Sample or a Gst.Buffer. `caps`: the caps of the buffer, as Gst.Caps or a string; not needed
         for samples, and for buffers with a GstVideoMeta, which all buffers in CUDA memory have. `writable`: whether
         arrays may be changed; release() tells then when that is done. `device`: where the frame must be ("cuda"),
         otherwise an error says how to get it there. Raises BufferError if the buffer holds no such frame or, with
