@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Which frames of a clip could not be read, for the Python programs.
+"""Finds the frames of a clip that could not be read, for the Python programs.
 
   samples → parser → decoder → frames       Losses compares what goes in with what comes out, by their times
                log of demuxer and decoder    says where a file is damaged
@@ -206,7 +206,7 @@ class Losses:
 
     def result(self, whole=True, until=None):
         """What was lost, as spans in the order of their times. `whole`: the clip was played to its end. `until`: the
-        stream time in seconds from which on nobody takes frames, so that demuxers skip them; None: to the end."""
+        stream time in seconds after which no frames are taken, so that demuxers skip them; None: to the end."""
         spans = []
         for stream in self.streams:
             stream.ended &= whole

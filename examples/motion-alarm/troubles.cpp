@@ -32,7 +32,7 @@ std::string refusal_in(const std::string& details) {
   return code == "401" || code == "407" ? "wrong user or password (" + answer + ')' : "the server answers " + answer;
 }
 
-/// The URI of an element, or of the one that it is in; empty if there is none.
+/// The URI of an element, or of the element that contains it; empty if there is none.
 std::string uri_of(GstObject* object) {
   for (; object; object = GST_OBJECT_PARENT(object))
     if (g_object_class_find_property(G_OBJECT_GET_CLASS(object), "uri")) {
@@ -54,7 +54,7 @@ bool checks_certificates(GstObject* source) {
   return strict && flags;
 }
 
-/// Connects as the source did, and says what is wrong with that.
+/// Connects as the source did, and says why that fails.
 std::string about_connection(const std::string& uri, GstObject* source, const std::string& otherwise) {
   gchar *scheme = nullptr, *host = nullptr;
   gint port = -1;
@@ -104,7 +104,7 @@ std::string trouble_of(GstMessage* message) {
       details.find("Failed to connect") != std::string::npos || details.find("reason error (-5)") != std::string::npos;
   const std::string uri = fatal && unconnected ? uri_of(GST_MESSAGE_SRC(message)) : "";
   if (!uri.empty()) return about_connection(uri, GST_MESSAGE_SRC(message), text);
-  // Of the details, only the last line is for users.
+  // Only the last line of the details is for users.
   const auto line = details.rfind('\n');
   if (line != std::string::npos && line + 1 < details.size()) text += " (" + details.substr(line + 1) + ')';
   return text;

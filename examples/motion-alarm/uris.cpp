@@ -26,7 +26,7 @@ std::string lower(const std::string& text) {
   return result;
 }
 
-/// Whether a location is a URI of something else than a file on this machine.
+/// Whether a location is a URI of something other than a file on this machine.
 bool is_remote(const std::string& location) {
   const auto scheme = location.find("://");
   return scheme != npos && location.find(':') == scheme && gst_uri_is_valid(location.c_str()) &&
@@ -92,7 +92,7 @@ bool holds_password(const std::string& part) {
   return false;
 }
 
-/// What stands between the host and the fragment of a URI: its path, and the parameters of its query.
+/// The part between the host and the fragment of a URI: its path, and the parameters of its query.
 struct Parts {
   std::vector<std::string> path, parameters;
   bool has_query;
@@ -148,7 +148,7 @@ std::string with_whole_escapes(std::string text) {
   return text;
 }
 
-/// Replaces each URI in a text by what people may see of it.
+/// Replaces each URI in a text by the form that people may see.
 void show_uris(std::string& text) {
   for (std::size_t colon = 0; (colon = text.find("://", colon)) != npos;) {
     std::size_t begin = colon;

@@ -23,8 +23,8 @@ struct Chunk {
   bool words;  ///< all samples are inside, and may be loaded at once
 };
 
-/// Loads single samples; those outside the row become 0. Not inlined:
-/// only chunks at the end of a row and unaligned frames need it.
+/// Loads single samples; samples outside the row become 0. Not inlined: only chunks at the end of a row and unaligned
+/// frames need it.
 inline __device__ __noinline__ uint2 load_samples(const unsigned char* from, int valid) {
   std::uint32_t words[2] = {0, 0};
 #pragma unroll
