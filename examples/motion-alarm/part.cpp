@@ -13,9 +13,9 @@ namespace {
 
 /// Containers print times with milliseconds, so a time means the frame whose rounded time it is.
 constexpr GstClockTimeDiff rounded = GST_MSECOND / 2;
-/// Before the beginning: decoding these frames is faster than searching.
+/// So far before the beginning, decoding is faster than a seek.
 constexpr GstClockTimeDiff near = 2 * GST_SECOND;
-/// Some demuxers search by the times of decoding, which are before the times of frames.
+/// Some demuxers seek by the times of decoding, which are before the times of frames.
 constexpr GstClockTimeDiff margin = GST_SECOND;
 
 guint64 number_of(const std::string& text) { return text.empty() ? 0 : g_ascii_strtoull(text.c_str(), nullptr, 10); }
@@ -61,7 +61,7 @@ std::optional<GstClockTimeDiff> stream_time_of(GstPad* pad, GstBuffer* buffer) {
   return sign * GstClockTimeDiff(found);
 }
 
-/// Whether the source before a sink pad has a demuxer whose times after a search are the times without it.
+/// Whether the source before a sink pad has a demuxer that gives the same times after a seek as without it.
 bool is_indexed(GstPad* pad) {
   GstPad* peer = gst_pad_get_peer(pad);
   GstElement* element = peer ? gst_pad_get_parent_element(peer) : nullptr;
@@ -106,13 +106,13 @@ std::string error_of(const Part& part) {
 
 struct Gate::State {
   const Part part;
-  // Of the thread of the pad.
+  // Used by the thread of the pad.
   guint64 came = 0, passed = 0;
   bool began = false, ended = false;
   std::optional<GstClockTimeDiff> end;
   GstClockTimeDiff reached = 0;          ///< the stream time until which frames came, whether they passed or not
-  std::vector<GstClockTimeDiff> places;  ///< that are searched, the last one first
-  // Shared with the thread that searches.
+  std::vector<GstClockTimeDiff> places;  ///< the places to seek to, the last one first
+  // Shared with the thread that seeks.
   std::mutex mutex;
   gulong block = 0;
 
@@ -120,7 +120,7 @@ struct Gate::State {
 
   bool by_time(const std::optional<Time>& time) const { return time && !time->in_frames; }
 
-  /// Searches from the first frame, and from the beginning again if nothing before the start was found.
+  /// Seeks from the first frame, and again from the beginning if no frame before the start was found.
   GstPadProbeReturn on_block(GstPad* pad, GstBuffer* buffer, const std::shared_ptr<State>& self) {
     const auto when = stream_time_of(pad, buffer);
     const auto start = GstClockTimeDiff(part.start->value);
@@ -137,7 +137,7 @@ struct Gate::State {
     };
     auto* search = new Search{self, GST_PAD(gst_object_ref(pad)), places.back()};
     places.pop_back();
-    // Not in this thread, which the search has to stop. Frames wait until it did.
+    // Another thread seeks, because the seek has to stop this one. Frames wait for the seek.
     GstElement* element = gst_pad_get_parent_element(pad);
     gst_element_call_async(
         element,
@@ -160,7 +160,7 @@ struct Gate::State {
     if (gst_pad_push_event(
             pad, gst_event_new_seek(1, GST_FORMAT_TIME, flags, GST_SEEK_TYPE_SET, place, GST_SEEK_TYPE_NONE, 0)))
       return;
-    // The clip cannot be searched: the earlier frames are decoded and dropped.
+    // A seek is not possible: the earlier frames are decoded and dropped.
     const std::lock_guard lock(mutex);
     if (block) gst_pad_remove_probe(pad, std::exchange(block, 0));
   }

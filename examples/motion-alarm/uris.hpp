@@ -17,5 +17,5 @@ std::string opened_uri(const std::string& location);
 /// its query that may be secret. Where it is not clear which part is the password, only the scheme is left.
 std::string shown_location(const std::string& location);
 
-/// A text of somebody else, such as an error of an element, without the secrets of a location and of each URI in it.
+/// A text of another program, such as an error of an element, without the secrets of a location and of each URI in it.
 std::string without_secrets(std::string text, const std::string& location);

@@ -18,8 +18,8 @@
 /// Watches one source element. Lives from before the source starts until it has stopped.
 class WebPictures {
  public:
-  /// every: seconds from the begin of a request to the begin of the next one. live: called once, in the streaming
-  /// thread, if the source delivers live pictures instead of a file.
+  /// every: seconds from the beginning of a request to the beginning of the next one. live: called once, in the
+  /// streaming thread, if the source delivers live pictures instead of a file.
   WebPictures(GstElement* source, double every, std::function<void()> live);
   ~WebPictures();
   WebPictures(const WebPictures&) = delete;
@@ -41,8 +41,8 @@ class WebPictures {
   const double every_;
   const std::function<void()> live_;
   std::atomic<guint> timer_ = 0;
-  // Of the streaming thread.
-  std::string data_;              ///< of a picture; empty: nothing came yet
+  // Used by the streaming thread.
+  std::string data_;              ///< bytes of a picture; empty: nothing came yet
   int joints_ = 0;                ///< how often one picture ended in it and another one began
   bool endless_ = false;          ///< pictures follow each other in one answer
   gint64 asked_ = 0, began_ = 0;  ///< when the request and the first picture came, in µs of the monotonic clock

@@ -26,7 +26,7 @@ struct Part : diff::MotionRegion {
 
 /// Whether a box has the shape of a person who stands or walks.
 bool upright(const Rect& box);
-/// Whether two upright boxes stand side by side: none is above the other.
+/// Whether two upright boxes stand side by side: neither is above the other.
 bool beside(const Rect& a, const Rect& b);
 
 /// The parts of the first `most` regions, in the order of the regions. The parts of a region go from left to right.
