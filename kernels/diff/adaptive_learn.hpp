@@ -19,12 +19,16 @@ inline constexpr int least_raised = 4 * weight_one, least_above = 6 * weight_one
 /// Once learned, a pixel without findings learns in one of this many frames, with this many times the share.
 inline constexpr int turns = 4;
 
+/// Upper limit of variances where Learning::steady applies.
+inline constexpr float steady_variance = 12 * 12;
+
 /// The values that depend on the age of the means.
 struct Rates {
   bool learnt;                ///< whether enough frames have been seen
   bool in_turns;              ///< whether pixels without findings learn in turns
   float mean, variance;       ///< the shares with which means and variances approach a frame
   float most_variance;        ///< upper limit of variances
+  float most_steady;          ///< upper limit where Learning::steady applies
   int raised, above, strong;  ///< these levels begin above this evidence
 };
 /// `age`: frames since the means began.
@@ -40,6 +44,7 @@ CUDAVISION_HOST_DEVICE inline Rates rates_of(const Job& job, std::uint64_t age) 
           usual,
           learnt ? usual : most(usual, 0.05f),
           job.most_variance,
+          least(job.most_variance, steady_variance),
           scaled(least_raised),
           scaled(least_above),
           scaled(least_strong)};
@@ -69,6 +74,7 @@ struct Seen {
   MaskOf<F> near_above;    ///< whether it or a pixel beside it is above the threshold; shadows count
   MaskOf<F> near_changed;  ///< whether it or a pixel beside it changed
   MaskOf<F> held, taken;   ///< whether Learning::hold or Learning::take applies
+  MaskOf<F> steady;        ///< whether Learning::steady applies
 
   /// Whether the pixel has no findings.
   CUDAVISION_FORMULA MaskOf<F> nothing() const {
@@ -110,6 +116,7 @@ CUDAVISION_FORMULA void learn(Pixel<channels, F>& pixel, const Expected<channels
   const Int was_above = seen.recent & Int(int(above_last) | int(above_before));
   const MaskOf<F> single = both(was_above == Int(int(above_last)), no(seen.near_above));
   const MaskOf<F> blinked = both(both(single, no(seen.held)), MaskOf<F>(rates.learnt ? ~0 : 0));
+  const F most_variance = pick(seen.steady, F(rates.most_steady), F(rates.most_variance));
   CUDAVISION_CHANNELS
   for (int c = 0; c < channels; ++c) {
     const F away = sub(pixel.value[c], expected.value[c]), variance = pixel.variance[c], spread = pixel.spread(c);
@@ -119,7 +126,7 @@ CUDAVISION_FORMULA void learn(Pixel<channels, F>& pixel, const Expected<channels
     pixel.mean[c] = pick(rests, pixel.mean[c], c == 0 ? most(mean, F(-3)) : mean);
     const F share = pick(both(grows, square > variance), most(F(fast), of_variance), of_variance);
     const F next = pick(blinked, mul(F(growth), spread), add(variance, mul(share, sub(square, variance))));
-    pixel.variance[c] = pick(rests, variance, least(F(rates.most_variance), next));
+    pixel.variance[c] = pick(rests, variance, least(most_variance, next));
   }
 }
 

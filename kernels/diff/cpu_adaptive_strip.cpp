@@ -301,7 +301,6 @@ struct StripWork {
     const Source row = source(y);
     const Rates shares = rates;
     const bool turn = has_turn(job, y), learns = turn || !shares.in_turns;
-    const Seen<F> nothing{Int(0), Int(0), Int(0), Int(0), Int(0), Int(0)};
     float *mean[channels], *variance[channels];
     for (int c = 0; c < channels; ++c) {
       const std::size_t first = c * job.pixels() + job.at(0, y);
@@ -312,20 +311,24 @@ struct StripWork {
     for (int x = 0; x < width; x += N) {
       const Words level = Words::load(levels + x), is_near_above = Words::load(near_above + x);
       const Bytes recent = Bytes::load(recent_row + x), decision = Bytes::load(learning + x);
-      // The usual case. Pixels near changed pixels are also near pixels above the threshold.
-      if (!cpu::any(level | is_near_above) && !cpu::any(recent | decision)) {
-        if (learns) learn_pixels(row, mean, variance, x, nothing, shares, turn);
-        continue;
-      }
       const Int learning_here = decision.template as<std::int32_t>();
       const auto by = [&](Learning one) CUDAVISION_INLINED { return learning_here == Int(int(one)); };
+      // The usual case. Pixels near changed pixels are also near pixels above the threshold.
+      constexpr int decided = int(Learning::hold) | int(Learning::take);
+      if (!cpu::any(level | is_near_above) && !cpu::any(recent | (decision & Bytes(decided)))) {
+        if (!learns) continue;
+        Seen<F> nothing{Int(0), Int(0), Int(0), Int(0), Int(0), Int(0), by(Learning::steady)};
+        learn_pixels(row, mean, variance, x, nothing, shares, turn);
+        continue;
+      }
       const Words near_changed = near_any ? around<Words>(strip.changed_, x, y) : Words(0);
       const Seen<F> seen{level.template as<std::int32_t>(),
                          recent.template as<std::int32_t>(),
                          is_near_above.template as<std::int32_t>(),
                          near_changed.template as<std::int32_t>(),
                          by(Learning::hold),
-                         by(Learning::take)};
+                         by(Learning::take),
+                         by(Learning::steady)};
       recent_after(seen).template as<std::uint8_t>().store(recent_row + x);
       learn_pixels(row, mean, variance, x, seen, shares, turn);
     }

@@ -233,7 +233,8 @@ __device__ __forceinline__ void finish(const AdaptiveChange& p, const Tile& tile
                                      any_around<0>(shared.above, at_x, at_y),
                                      any_around<0>(shared.changed, at_x, at_y),
                                      learning == Learning::hold,
-                                     learning == Learning::take};
+                                     learning == Learning::take,
+                                     learning == Learning::steady};
     job.recent[at] = std::uint8_t(adaptive::recent_after(seen));
     const auto expected = expected_at<channels>(shared, index_in_area<0, margin>(at_x, at_y));
     job.expected[at] = std::uint8_t(adaptive::expected_byte(expected.value[0]));

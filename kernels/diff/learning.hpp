@@ -9,9 +9,10 @@
 namespace cudavision::diff {
 
 enum class Learning : std::uint8_t {
-  usual,  ///< learns slowly where pixels changed
-  hold,   ///< learns nothing: an object is there
-  take,   ///< learns the change at once: it is the background
+  usual,       ///< learns slowly where pixels changed
+  hold,        ///< learns nothing: an object is there
+  take,        ///< learns the change at once: it is the background
+  steady = 4,  ///< as usual, but variances stay small: objects cross the cell again and again
 };
 
 /// The decisions for a frame.

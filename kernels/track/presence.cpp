@@ -42,7 +42,8 @@ Presence::Change Presence::update(const Sighting& sighting, const PresenceRules&
   if (balance_ > (travelled_ ? -clear_after_way : -clear)) doubtless_ = now;
 
   const int longer = std::max(box.width, box.height), shorter = std::min(box.width, box.height);
-  travelled_ = travelled_ || here.distance(first_) > std::max(double(longer), sighting.slack);
+  away_ = here.distance(first_) > std::max(double(longer), sighting.slack);
+  travelled_ = travelled_ || away_;
   if (here.distance(still_) > std::max(near * shorter, sighting.slack)) {
     still_ = here;
     rested_ = std::exchange(since_, moment);

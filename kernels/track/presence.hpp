@@ -45,6 +45,8 @@ class Presence {
   const Moment& rested() const { return rested_; }
   /// Whether it has left the place where it was first seen.
   bool travelled() const { return travelled_; }
+  /// Whether it is elsewhere in this frame.
+  bool away() const { return away_; }
 
  private:
   struct Place {
@@ -59,7 +61,7 @@ class Presence {
   std::uint64_t last_ = 0;       // ns: the last frame
   double balance_ = 0;  // smoothed votes at the outline: 1 if all are for an object, −1 if all are for a ghost
   double light_ = 0;    // smoothed votes inside: 1 if all are for the structure of the background
-  bool seen_ = false, stopped_ = false, travelled_ = false;
+  bool seen_ = false, stopped_ = false, away_ = false, travelled_ = false;
 };
 
 }  // namespace cudavision::track

@@ -79,7 +79,7 @@ void Tracker::judge(Track& track, const diff::Structure& structure, const diff::
 }
 
 std::vector<diff::Learning> Tracker::learning(const diff::Cells& cells) const {
-  std::vector<diff::Learning> map;
+  std::vector<diff::Learning> map = lanes_.steady();
   const int size = cells.cell_size, width = divide_up(cells.frame_width, size),
             height = divide_up(cells.frame_height, size);
   // If both are present, an object stands before a ghost.
@@ -132,6 +132,10 @@ void Tracker::advance(const diff::MotionRegions& found, const diff::Cells& cells
     judge(track, seen.structure, cells, moment);
     tracks_.push_back(std::move(track));
   }
+  lanes_.begin_frame(cells, seconds);
+  for (const Track& track : tracks_)
+    if (track.seen && track.id > 0 && !track.is_background && track.presence.away() && !track.presence.stopped())
+      lanes_.add(track.box);
   objects_.clear();
   const VisitRules rules{rules_.places, rules_.hold, cells.cell_size / 2.0};
   for (Track& track : tracks_) report(track, cells, rules, moment);
@@ -189,6 +193,7 @@ void Tracker::continue_from(Tracker& previous) {
   tracks_ = std::move(previous.tracks_);
   previous.tracks_.clear();
   objects_ = std::move(previous.objects_);
+  lanes_ = std::move(previous.lanes_);
   now_ = previous.now_;
   last_id_ = std::max(last_id_, previous.last_id_);
   if (rules_.places == previous.rules_.places) return;

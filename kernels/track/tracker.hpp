@@ -13,6 +13,7 @@
 
 #include "kernels/diff/learning.hpp"
 #include "kernels/diff/motion.hpp"
+#include "kernels/track/lanes.hpp"
 #include "kernels/track/matching.hpp"
 #include "kernels/track/presence.hpp"
 #include "kernels/track/visits.hpp"
@@ -66,6 +67,7 @@ class Tracker {
   const std::vector<TrackedObject>& objects() const { return objects_; }
   /// What the background may learn after the last frame: a Learning for each cell of `cells`; empty: usual in all. The
   /// background learns nothing from certain objects. Ghosts, and objects that stood still for long, become background.
+  /// Variances stay small where objects cross the frame again and again, see lanes.hpp.
   std::vector<diff::Learning> learning(const diff::Cells& cells) const;
   /// The events since the last call.
   std::vector<ObjectEvent> take_events();
@@ -104,6 +106,7 @@ class Tracker {
   std::uint64_t last_id_;
   std::uint64_t now_ = 0;
   std::vector<Track> tracks_;
+  Lanes lanes_;
   std::vector<TrackedObject> objects_;
   std::vector<ObjectEvent> events_;
 };

@@ -199,9 +199,10 @@ TEST_P(DiffAdaptiveBackends, CudaEqualsCpu) {
       params.mask_regions = {{4, 5, 20, 30}};
       const Geometry geometry{GetParam(), 203, 117};
       const auto cpu = plan_for(Backend::cpu, params, geometry), cuda = plan_for(Backend::cuda, params, geometry);
-      constexpr diff::Learning choices[] = {diff::Learning::usual, diff::Learning::hold, diff::Learning::take};
+      constexpr diff::Learning choices[] = {diff::Learning::usual, diff::Learning::hold, diff::Learning::take,
+                                            diff::Learning::steady};
       std::vector<diff::Learning> decisions;
-      for (std::size_t i = 0; i < cpu->result().cells.changed.size(); ++i) decisions.push_back(choices[i % 3]);
+      for (std::size_t i = 0; i < cpu->result().cells.changed.size(); ++i) decisions.push_back(choices[i % 4]);
       for (int frame = 45; frame < 70; ++frame) {
         if (frame == 62) cpu->steer(decisions), cuda->steer(decisions);
         if (frame == 66) cpu->steer({}), cuda->steer({});
@@ -275,21 +276,24 @@ TEST_P(DiffAdaptive, LearnsWhatItMay) {
 }
 
 /// What passes a place in every third frame of the first is taken for its noise, so that later ones are not seen there.
-/// With a limit of the noise they are.
+/// With a limit of the noise they are, and so they are in a lane.
 TEST_P(DiffAdaptive, LimitsTheNoise) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   const Geometry geometry{Format::NV12, 160, 96};
-  const auto changed = [&](double limit) {
+  const auto changed = [&](double limit, diff::Learning decision = diff::Learning::usual) {
     diff::Params params = automatic();
     params.noise_limit = limit;
     const auto plan = plan_for(backend, params, geometry);
+    plan->steer(std::vector<diff::Learning>(plan->result().cells.changed.size(), decision));
     for (int frame = 0; frame <= 90; ++frame) run(backend, *plan, standing(geometry, frame % 3 == 0));
     return plan->result().changed;
   };
   EXPECT_LT(changed(0), 50u);
   EXPECT_LT(changed(255), 50u);
   EXPECT_GT(changed(17), 500u);
+  EXPECT_GT(changed(0, diff::Learning::steady), 500u);
+  EXPECT_EQ(changed(9, diff::Learning::steady), changed(9)) << "the smaller limit counts";
 }
 
 /// Bars over more than half of each cell, and then more light. No cell has enough pixels to measure it, but the frame

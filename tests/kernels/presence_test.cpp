@@ -220,6 +220,37 @@ TEST(TrackerPresence, GivesANewIdIfTheMaskDoesNotForget) {
   EXPECT_EQ(f.events.back().id, 2u);
 }
 
+TEST(TrackerPresence, KeepsVariancesSmallWhereObjectsCross) {
+  Followed f({2 * second, 0});
+  // The first box passes 8 cells of the middle row in 4 seconds, and the second one stands and shakes.
+  const auto cross = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      for (int x = 0; x < 300; x += 10) f.go({x, 112, 20, 16}, {}, 0.1);
+      f.go({}, {}, 2);
+    }
+  };
+  cross(1);
+  EXPECT_TRUE(f.cells(Learning::steady).empty()) << "one object is no lane";
+  cross(8);
+  std::set<std::pair<int, int>> lane;
+  for (const auto& [x, y] : f.cells(Learning::steady)) lane.emplace(x, y);
+  for (int x = 4; x < 18; ++x) EXPECT_EQ(lane.count({x, 7}), 1u) << x;
+  for (const auto& [x, y] : lane) EXPECT_TRUE(y >= 5 && y <= 9) << x << " " << y;
+  // An object in the lane is held. When nothing passes any more, the lane is forgotten.
+  for (int x = 0; x < 150; x += 10) f.go({x, 112, 20, 16}, {}, 0.1);
+  EXPECT_EQ(f.cells(Learning::hold).count({9, 7}), 1u);
+  f.go({}, {}, 150);
+  EXPECT_TRUE(f.tracker.learning(f.grid).empty());
+}
+
+TEST(TrackerPresence, MakesNoLaneOfWhatSways) {
+  Followed f({10 * second, 0});
+  for (int i = 0; i < 60; ++i)
+    for (int x : {100, 106, 112, 118, 112, 106}) f.go({x, 112, 20, 16}, {}, 0.1);
+  EXPECT_FALSE(f.tracker.objects().empty());
+  EXPECT_TRUE(f.cells(Learning::steady).empty());
+}
+
 TEST(TrackerPresence, TellsTheBestView) {
   Followed f({2 * second, 0});
   f.go({0, 50, 60, 60}, object, 0.5);  // at the edge
