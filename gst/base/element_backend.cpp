@@ -109,8 +109,8 @@ void ElementBackend::changed(const Property<Settings>& property) {
   {
     ObjectLock lock(element_);
     if (!backend_) return;
-    status = check_ranges(wanted_, {property});
-    if (!status.ok()) copy_property(property, good_, wanted_);
+    status = property.check(wanted_);
+    if (!status.ok()) property.copy(good_, wanted_);
     late = (name == "backend" && wanted_.backend != opened_.backend) ||
            (name == "cuda-device-id" && wanted_.device_id != opened_.device_id);
   }
@@ -133,17 +133,16 @@ std::vector<Property<ElementBackend::Settings>> ElementBackend::new_properties()
   return {
       {g_param_spec_enum("backend", "Backend",
                          "The backend that processes frames; takes effect when the element leaves the state NULL",
-                         backend_type(), BACKEND_AUTO, null_property),
+                         backend_type(), Settings().backend, null_property),
        &Settings::backend},
-      {int_property("cuda-device-id", "CUDA device",
-                    "Number of the CUDA device; -1 is any device; takes effect when the element leaves the state NULL",
-                    -1, G_MAXINT, Settings().device_id, null_property),
+      {int_spec("cuda-device-id", "CUDA device",
+                "Number of the CUDA device; -1 is any device; takes effect when the element leaves the state NULL", -1,
+                G_MAXINT, Settings().device_id, null_property),
        &Settings::device_id},
-      {uint_property("async-depth", "Async depth",
-                     "Frames that wait in the element for the GPU, which copies and computes the next ones meanwhile, "
-                     "{}; each adds the duration of a frame to the latency. Frames that need not wait go on at once",
-                     0, max_async_depth, Settings().async_depth),
-       &Settings::async_depth},
+      Property<Settings>::count(
+          "async-depth", "Async depth", &Settings::async_depth, 0, max_async_depth,
+          "Frames that wait in the element for the GPU, which copies and computes the next ones meanwhile, {}; each "
+          "adds the duration of a frame to the latency. Frames that need not wait go on at once"),
   };
 }
 
@@ -164,14 +163,14 @@ void ElementBackend::install_properties(GObjectClass* klass, guint first) {
 
 void ElementBackend::set_property(guint index, const GValue* value) {
   const auto& property = properties()[index];
-  cudavision::set_property(wanted_, property, value);
-  if (!check_ranges(wanted_, {property}).ok()) return;
-  copy_property(property, wanted_, good_);
+  property.set(wanted_, value);
+  if (!property.check(wanted_).ok()) return;
+  property.copy(wanted_, good_);
   async_depth_ = good_.async_depth;
 }
 
 void ElementBackend::get_property(guint index, GValue* value) const {
-  if (index < properties().size()) return cudavision::get_property(wanted_, properties()[index], value);
+  if (index < properties().size()) return properties()[index].get(wanted_, value);
   g_value_set_enum(value, !backend_ ? BACKEND_AUTO : *backend_ == Backend::cuda ? BACKEND_CUDA : BACKEND_CPU);
 }
 

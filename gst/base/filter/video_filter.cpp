@@ -28,29 +28,22 @@ constexpr Choice shape_choices[] = {{RegionShape::rectangle, "rectangle", "The b
 
 enum { PROP_HOST = 1, PROP_OWN = PROP_HOST + ElementBackend::property_count };
 
-const std::vector<Property<FilterSettings>>& properties() {
-  static const std::vector<Property<FilterSettings>> table{
-      {g_param_spec_enum("region", "Region", "The part of the frame that is processed; the rest is copied bit for bit",
-                         enum_from_table("GstCudaVisionRegion", region_choices), gint(Region::Mode::frame),
-                         playing_property),
-       &FilterSettings::region},
-      {g_param_spec_string("roi-type", "Region type",
-                           "Only regions of interest of this type count; without a type, all count", nullptr,
-                           uncontrolled_property),
-       &FilterSettings::roi_type},
-      {double_property("region-margin", "Region margin",
-                       "Share of the box of a region of interest that is added on each of its four sides, {}", 0, 10,
-                       FilterSettings().region_margin),
-       &FilterSettings::region_margin},
-      {enum_property("region-shape", "Region shape",
-                     "The part of the box of a region of interest, with its margin, that counts",
-                     enum_from_table("GstCudaVisionRegionShape", shape_choices), int(RegionShape::rectangle)),
-       &FilterSettings::region_shape},
-      {g_param_spec_string("regions", "Regions",
-                           "Shapes that count beside the regions of interest: rectangles x,y,width,height and polygons "
-                           "x,y x,y x,y, with ; between them, in pixels of the frame or in shares of it (0.5)",
-                           nullptr, uncontrolled_property),
-       &FilterSettings::regions},
+using Row = Property<FilterSettings>;
+
+const std::vector<Row>& properties() {
+  static const std::vector<Row> table{
+      Row::choice("region", "Region", &FilterSettings::region, enum_from_table("GstCudaVisionRegion", region_choices),
+                  "The part of the frame that is processed; the rest is copied bit for bit"),
+      Row::text("roi-type", "Region type", &FilterSettings::roi_type,
+                "Only regions of interest of this type count; without a type, all count"),
+      Row::number("region-margin", "Region margin", &FilterSettings::region_margin, 0, 10,
+                  "Share of the box of a region of interest that is added on each of its four sides, {}"),
+      Row::choice("region-shape", "Region shape", &FilterSettings::region_shape,
+                  enum_from_table("GstCudaVisionRegionShape", shape_choices),
+                  "The part of the box of a region of interest, with its margin, that counts"),
+      Row::text("regions", "Regions", &FilterSettings::regions,
+                "Shapes that count beside the regions of interest: rectangles x,y,width,height and polygons "
+                "x,y x,y x,y, with ; between them, in pixels of the frame or in shares of it (0.5)"),
   };
   return table;
 }
@@ -109,9 +102,9 @@ Status make_plan(GstCudaVisionFilter* self) {
   std::string left_out;
   auto shapes = own_shapes(settings, state.video, !class_of(self)->examines, state.fitted, left_out);
   if (!shapes.ok()) return shapes.error();
-  auto plan = class_of(self)->make_plan(
-      self, {state.video, state.host.backend(), Region::Mode(settings.region), state.processor.get(), state.host.gpu,
-             state.data.get(), state.kept, state.fitted});
+  auto plan =
+      class_of(self)->make_plan(self, {state.video, state.host.backend(), settings.region, state.processor.get(),
+                                       state.host.gpu, state.data.get(), state.kept, state.fitted});
   if (!plan.ok()) return plan.error();
   if (Status status = state.host.finish_work(); !status.ok()) return status;  // before the former plan ends
   state.processor = std::move(plan.value().processor);

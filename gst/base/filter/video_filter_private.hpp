@@ -19,13 +19,14 @@
 
 namespace cudavision {
 
-/// The settings of the base class, besides those of Host.
+enum class RegionShape { rectangle, ellipse };
+/// The settings of the base class, besides those of ElementBackend.
 struct FilterSettings {
-  int region = int(Region::Mode::frame), region_shape = 0;  // as Region::Mode, RegionShape
-  double region_margin = 0;                                 // share of a box
+  Region::Mode region = Region::Mode::frame;
+  RegionShape region_shape = RegionShape::rectangle;
+  double region_margin = 0;  // share of a box
   std::string roi_type, regions;
 };
-enum class RegionShape { rectangle, ellipse };
 
 /// A frame whose work the GPU may not have done yet.
 struct PendingFrame {
