@@ -62,8 +62,7 @@ GstStateChangeReturn change_state(GstElement* element, GstStateChange transition
 }
 
 void set_context(GstElement* element, GstContext* context) {
-  state_of(element).host.set_context(context);
-  element_class()->set_context(element, context);
+  state_of(element).host.set_context(element_class(), context);
 }
 
 // Plans ---------------------------------------------------------------------------------------------------------------
@@ -192,7 +191,7 @@ gboolean stop(GstBaseTransform* trans) {
   if (!status.ok()) state.host.post_error(status);
   Gpu::Scope scope(state.host.gpu);
   state.pending.clear();
-  drop_held(state);
+  state.held.clear();
   state.holds_last = state.skipped = false;
   state.latency = 0;
   state.processor.reset();
@@ -224,14 +223,12 @@ void dispatch_properties_changed(GObject* object, guint count, GParamSpec** chan
 void set_property(GObject* object, guint id, const GValue* value, GParamSpec*) {
   FilterState& state = state_of(object);
   if (id >= PROP_OWN) return state.settings.set(object, properties(), properties()[id - PROP_OWN], value);
-  ObjectLock lock(object);
   state.host.set_property(id - PROP_HOST, value);
 }
 
 void get_property(GObject* object, guint id, GValue* value, GParamSpec*) {
   const FilterState& state = state_of(object);
   if (id >= PROP_OWN) return state.settings.get(object, properties()[id - PROP_OWN], value);
-  ObjectLock lock(object);
   state.host.get_property(id - PROP_HOST, value);
 }
 
@@ -246,9 +243,8 @@ void finalize(GObject* object) {
   object_class()->finalize(object);
 }
 
-void add_pad_template(GstElementClass* klass, const char* name, GstPadDirection direction, GstCaps* caps) {
-  gst_element_class_add_pad_template(klass, gst_pad_template_new(name, direction, GST_PAD_ALWAYS, caps));
-  gst_caps_unref(caps);
+void add_pad_template(GstElementClass* klass, const char* name, GstPadDirection direction, const Owned<GstCaps>& caps) {
+  gst_element_class_add_pad_template(klass, gst_pad_template_new(name, direction, GST_PAD_ALWAYS, caps.get()));
 }
 
 void class_init(GstCudaVisionFilterClass* klass) {
@@ -265,8 +261,8 @@ void class_init(GstCudaVisionFilterClass* klass) {
   GstElementClass* element = GST_ELEMENT_CLASS(klass);
   element->change_state = vfunc<change_state, GST_STATE_CHANGE_FAILURE>;
   element->set_context = vfunc<set_context>;
-  add_pad_template(element, "sink", GST_PAD_SINK, video_template_caps());
-  add_pad_template(element, "src", GST_PAD_SRC, video_template_caps());
+  add_pad_template(element, "sink", GST_PAD_SINK, owned(video_template_caps()));
+  add_pad_template(element, "src", GST_PAD_SRC, owned(video_template_caps()));
 
   GstBaseTransformClass* trans = GST_BASE_TRANSFORM_CLASS(klass);
   trans->passthrough_on_same_caps = FALSE;
@@ -296,9 +292,8 @@ void class_init(GstCudaVisionFilterClass* klass) {
 const char* region_name(Region::Mode mode) { return nick_of(mode, video_filter::region_choices); }
 
 void add_data_template(GstElementClass* klass, const std::string& text) {
-  GstCaps *data = gst_caps_from_string(text.c_str()), *caps = video_template_caps();
-  gst_caps_append(caps, any_memory_data_caps(data, true));
-  gst_caps_unref(data);
+  const auto data = owned(gst_caps_from_string(text.c_str())), caps = owned(video_template_caps());
+  gst_caps_append(caps.get(), any_memory_data_caps(data.get(), true));
   video_filter::add_pad_template(klass, "src", GST_PAD_SRC, caps);
 }
 
