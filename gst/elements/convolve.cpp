@@ -79,8 +79,8 @@ struct Convolve {
     const std::string preset = "preset=" + std::string(convolve::presets()[std::size_t(settings.preset)].nick);
     const bool custom = settings.preset == convolve::Preset::custom;
     std::string advice =
-        both(cudavision::without_effect({{"weights", !settings.list.values.empty(), custom ? "" : preset},
-                                         effect_of_border_value(settings.border, settings.border_color)}),
+        both(cudavision::without_effect(FilterElement<Convolve>::properties(), settings, Settings(),
+                                        {{"weights", unless(custom, preset)}, effect_of_border_value(settings.border)}),
              without_effect(settings));
     for (const auto& [name, wanted, side, last] : {std::tuple("anchor-x", settings.anchor_x, size.width, "column"),
                                                    {"anchor-y", settings.anchor_y, size.height, "row"}})

@@ -247,9 +247,6 @@ struct DiffElement {
     const Reference reference = settings.reference;
     const bool background = reference == Reference::background, mog2 = reference == Reference::mog2,
                adapts = mog2 || background || reference == Reference::median;
-    const Settings initial = preset_values(settings);
-    // The setting that takes the effect away; empty: the property has its effect.
-    const auto unless = [](bool effect, const std::string& why) { return effect ? std::string() : why; };
     const auto first_of = [](const std::string& a, const std::string& b) { return a.empty() ? b : a; };
     const std::string compared = std::string("reference=") + nick_of(settings.reference, references);
     const std::string without_model = unless(adapts, compared), without_mixture = unless(mog2, compared);
@@ -261,33 +258,32 @@ struct DiffElement {
     const std::string not_posted = unless(settings.post_messages, "post-messages=false");
     const bool absorbed_first =
         not_adaptive.empty() && settings.absorb_time > 0 && settings.still_time >= settings.absorb_time;
+    // Properties, with the settings that take their effect away.
     const std::vector<Effect> rows{
-        // name, is set, what takes its effect away
-        {"interval", settings.interval != initial.interval, unless(reference == Reference::previous, compared)},
-        {"learning-rate", settings.learning_rate >= 0, without_model},
-        {"history", settings.history != initial.history,
-         first_of(without_mixture,
-                  unless(settings.learning_rate < 0, "learning-rate=" + number_text(settings.learning_rate)))},
-        {"variance-threshold", settings.variance_threshold != initial.variance_threshold, without_mixture},
-        {"mode", settings.mode != initial.mode, not_shown},
-        {"threshold", settings.threshold != initial.threshold, unless(!mog2, compared)},
-        {"light-compensation", settings.light_compensation != initial.light_compensation, not_adaptive},
-        {"noise-limit", settings.noise_limit != initial.noise_limit, not_adaptive},
-        {"shadows", settings.drop_shadows != initial.drop_shadows, without_model},
-        {"shadow-threshold", settings.shadow_threshold != initial.shadow_threshold,
-         first_of(without_model, unless(settings.drop_shadows, "shadows=keep"))},
-        {"gain", settings.gain != initial.gain, not_shown},
-        {"track-min-frames", settings.track_min_frames != initial.track_min_frames, not_tracked},
-        {"track-hold", settings.track_hold != initial.track_hold, not_tracked},
-        {"still-time", settings.still_time != initial.still_time || absorbed_first,
-         first_of(not_tracked, unless(!absorbed_first, "absorb-time=" + number_text(settings.absorb_time)))},
-        {"absorb-time", settings.absorb_time != initial.absorb_time, first_of(not_tracked, not_adaptive)},
-        {"zones", !settings.zones.empty(),
-         first_of(not_tracked,
-                  unless(settings.attach_roi, not_posted.empty() ? "" : not_posted + " attach-roi=false"))},
-        {"lines", !settings.lines.empty(), first_of(not_tracked, not_posted)},
-        {"message-interval", settings.message_interval != initial.message_interval, not_posted}};
-    return cudavision::without_effect(rows);
+        {"interval", unless(reference == Reference::previous, compared)},
+        {"learning-rate", unless(settings.learning_rate < 0, without_model)},
+        {"history", first_of(without_mixture, unless(settings.learning_rate < 0,
+                                                     "learning-rate=" + number_text(settings.learning_rate)))},
+        {"variance-threshold", without_mixture},
+        {"mode", not_shown},
+        {"threshold", unless(!mog2, compared)},
+        {"light-compensation", not_adaptive},
+        {"noise-limit", not_adaptive},
+        {"shadows", without_model},
+        {"shadow-threshold", first_of(without_model, unless(settings.drop_shadows, "shadows=keep"))},
+        {"gain", not_shown},
+        {"track-min-frames", not_tracked},
+        {"track-hold", not_tracked},
+        {"still-time",
+         first_of(not_tracked, unless(!absorbed_first, "absorb-time=" + number_text(settings.absorb_time))),
+         absorbed_first},
+        {"absorb-time", first_of(not_tracked, not_adaptive)},
+        {"zones", first_of(not_tracked,
+                           unless(settings.attach_roi, not_posted.empty() ? "" : not_posted + " attach-roi=false"))},
+        {"lines", first_of(not_tracked, not_posted)},
+        {"message-interval", not_posted}};
+    return cudavision::without_effect(FilterElement<DiffElement>::properties(), settings, preset_values(settings),
+                                      rows);
   }
 
   /// Sentences about properties that leave nothing for others to find in frames of this size; empty if there are

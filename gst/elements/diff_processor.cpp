@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "gst/elements/diff_messages.hpp"
-#include "gst/elements/diff_metas.hpp"
 #include "gst/elements/diff_objects.hpp"
 
 namespace cudavision {

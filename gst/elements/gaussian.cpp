@@ -76,7 +76,8 @@ struct Gaussian {
     const Geometry geometry = geometry_of(context.video);
     auto filter = gaussian::make(params, geometry, context.backend);
     if (!filter.ok()) return filter.error();
-    std::string advice = both(without_effect({effect_of_border_value(settings.border, settings.border_color)}),
+    std::string advice = both(without_effect(FilterElement<Gaussian>::properties(), settings, Settings(),
+                                             {effect_of_border_value(settings.border)}),
                               cut_short(settings, params, info(geometry.format).depth));
     if (advice.empty()) advice = larger_than_frame(params.kernel_width, params.kernel_height, context.video);
     return FilterPlan{filter_processor(std::move(filter.value())), std::move(advice)};

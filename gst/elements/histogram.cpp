@@ -244,21 +244,20 @@ struct HistogramElement {
 
  private:
   static std::string advice(const Settings& settings, const GstVideoInfo& video) {
-    const Settings initial;
-    const auto unless = [](bool effect, const char* why) { return effect ? "" : why; };
-    const char *const not_drawn = unless(settings.overlay, "overlay=false"),
-                      *const not_posted = unless(settings.post_messages, "post-messages=false"),
-                      *const not_told =
-                          unless(settings.post_messages || settings.add_meta, "post-messages=false add-meta=false");
-    std::string text = without_effect(
-        {{"bins", settings.bins != initial.bins, settings.overlay ? "" : not_told},
-         {"channels", settings.channels != initial.channels, settings.overlay ? "" : not_told},
-         {"interval", settings.interval != initial.interval, not_posted},
-         {"overlay-position", settings.overlay_position != initial.overlay_position, not_drawn},
-         {"overlay-opacity", settings.overlay_opacity != initial.overlay_opacity, not_drawn},
-         {"overlay-log", settings.overlay_log, not_drawn},
-         {"sharpness", settings.sharpness, not_told},
-         {"watch-time", settings.watch_time != initial.watch_time, unless(settings.watch, "watch=false")}});
+    const std::string not_drawn = unless(settings.overlay, "overlay=false"),
+                      not_posted = unless(settings.post_messages, "post-messages=false"),
+                      not_told =
+                          unless(settings.post_messages || settings.add_meta, "post-messages=false add-meta=false"),
+                      not_counted = unless(settings.overlay, not_told);
+    std::string text = without_effect(FilterElement<HistogramElement>::properties(), settings, Settings(),
+                                      {{"bins", not_counted},
+                                       {"channels", not_counted},
+                                       {"interval", not_posted},
+                                       {"overlay-position", not_drawn},
+                                       {"overlay-opacity", not_drawn},
+                                       {"overlay-log", not_drawn},
+                                       {"sharpness", not_told},
+                                       {"watch-time", unless(settings.watch, "watch=false")}});
     const int width = GST_VIDEO_INFO_WIDTH(&video), height = GST_VIDEO_INFO_HEIGHT(&video);
     if (settings.overlay && intersection(overlay_of(settings).value().position, {0, 0, width, height}).empty())
       text =

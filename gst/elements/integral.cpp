@@ -9,7 +9,6 @@
 #include "gst/base/filter/filter_element.hpp"
 #include "gst/base/frame.hpp"
 #include "gst/elements/elements.hpp"
-#include "gst/elements/integral_caps.hpp"
 #include "gst/elements/integral_tables.hpp"
 #include "kernels/local/local.hpp"
 
@@ -131,22 +130,20 @@ struct IntegralElement {
   }
 
   static std::string advice(const Settings& settings, const PlanContext& context) {
-    const Settings initial;
-    const auto unless = [](bool effect, const std::string& why) { return effect ? std::string() : why; };
     const std::string output = "output=" + std::string(nick_of(settings.output, outputs));
     const bool tables = settings.output == OUTPUT_PASSTHROUGH;
     const auto only = [&](local::Operation operation) {
       return unless(settings.output == OUTPUT_LOCAL + int(operation), output);
     };
-    std::string text =
-        without_effect({{"layout", settings.layout != initial.layout, unless(tables, output)},
-                        {"sum-type", settings.sum_type != initial.sum_type, unless(tables, output)},
-                        {"squared", settings.squared, tables ? unless(!context.data, "video/x-integral") : output},
-                        {"channel", settings.channel != initial.channel, unless(tables, output)},
-                        {"radius", settings.radius != initial.radius, unless(!tables, output)},
-                        {"sensitivity", settings.sensitivity != initial.sensitivity, only(local::Operation::threshold)},
-                        {"search-radius", settings.search_radius != initial.search_radius, only(local::Operation::nlm)},
-                        {"strength", settings.strength != initial.strength, only(local::Operation::nlm)}});
+    std::string text = without_effect(FilterElement<IntegralElement>::properties(), settings, Settings(),
+                                      {{"layout", unless(tables, output)},
+                                       {"sum-type", unless(tables, output)},
+                                       {"squared", tables ? unless(!context.data, "video/x-integral") : output},
+                                       {"channel", unless(tables, output)},
+                                       {"radius", unless(!tables, output)},
+                                       {"sensitivity", only(local::Operation::threshold)},
+                                       {"search-radius", only(local::Operation::nlm)},
+                                       {"strength", only(local::Operation::nlm)}});
     // A controller may drive the radius, so the sentence does not name it.
     if (const int used = local_params(settings).radius; used < settings.radius)
       text = both(text, "radius counts as " + std::to_string(used) + ", the largest with " + output);

@@ -147,8 +147,8 @@ std::optional<Rect> read_rect(const char*& at, const char* end) {
 
 std::string without_effect(const std::vector<Effect>& properties) {
   std::vector<std::pair<std::string, std::vector<const char*>>> reasons;  // and the properties of each
-  for (const auto& [name, is_set, reason] : properties) {
-    if (!is_set || reason.empty()) continue;
+  for (const auto& [name, reason, counts_as_set] : properties) {
+    if (reason.empty()) continue;
     const auto same = [why = &reason](const auto& known) { return known.first == *why; };
     auto known = std::find_if(reasons.begin(), reasons.end(), same);
     if (known == reasons.end()) known = reasons.insert(known, {reason, {}});
@@ -163,9 +163,9 @@ std::string without_effect(const std::vector<Effect>& properties) {
   return text;
 }
 
-Effect effect_of_border_value(Border border, guint color) {
+Effect effect_of_border_value(Border border) {
   const bool used = border == Border::constant || border == Border::fill;
-  return {"border-value", color != 0, used ? "" : "border=" + std::string(borders[std::size_t(border)].nick)};
+  return {"border-value", unless(used, "border=" + std::string(borders[std::size_t(border)].nick))};
 }
 
 std::string both(const std::string& a, const std::string& b) { return a.empty() || b.empty() ? a + b : a + "; " + b; }

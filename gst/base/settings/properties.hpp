@@ -4,6 +4,7 @@
 
 #include <gst/video/video.h>
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <string>
@@ -122,10 +123,11 @@ struct Property {
   GParamSpec* spec;
   std::function<void(S&, const GValue*)> set;
   std::function<void(const S&, GValue*)> get;
-  std::function<bool(const S& from, S& to)> copy;  ///< returns whether the value changed
-  std::function<Status(const S&)> check;           ///< errors: settings, if the value is out of its range
-  void (*implies)(S&) = nullptr;                   ///< the change that setting this property makes to others
-  const char* implied_property = nullptr;          ///< the property that `implies` changes
+  std::function<void(const S& from, S& to)> copy;
+  std::function<bool(const S&, const S&)> same;
+  std::function<Status(const S&)> check;   ///< errors: settings, if the value is out of its range
+  void (*implies)(S&) = nullptr;           ///< the change that setting this property makes to others
+  const char* implied_property = nullptr;  ///< the property that `implies` changes
   /// For a property that chooses the values of others: returns all settings for the value that it has in S.
   /// Values that were set explicitly stay.
   S (*preset)(const S&) = nullptr;
@@ -136,11 +138,8 @@ struct Property {
       : spec(spec_),
         set([member](S& settings, const GValue* value) { detail::from_value(value, settings.*member); }),
         get([member](const S& settings, GValue* value) { detail::to_value(settings.*member, value); }),
-        copy([member](const S& from, S& to) {
-          const bool changes = !(to.*member == from.*member);
-          if (changes) to.*member = from.*member;
-          return changes;
-        }),
+        copy([member](const S& from, S& to) { to.*member = from.*member; }),
+        same([member](const S& a, const S& b) { return a.*member == b.*member; }),
         check([spec_, member](const S& settings) { return detail::check_range(spec_, settings.*member); }) {}
 
   /// A number that cannot be negative: an unsigned property.
@@ -266,14 +265,28 @@ std::optional<Rect> read_rect(const char*& at, const char* end);
 /// A property and the setting that takes its effect away.
 struct Effect {
   const char* name;
-  bool is_set;
-  std::string why;  ///< "reference=previous"; empty: the property has its effect
+  std::string why;             ///< "reference=previous"; empty: the property has its effect
+  bool counts_as_set = false;  ///< even if it has its initial value
 };
-/// One sentence for each reason, about the properties that are set but have no effect for this reason; empty if there
-/// are none.
-std::string without_effect(const std::vector<Effect>& properties);
+/// `why`, unless the property has its effect.
+inline std::string unless(bool has_effect, const std::string& why) { return has_effect ? std::string() : why; }
 /// The row of border-value.
-Effect effect_of_border_value(Border border, guint color);
+Effect effect_of_border_value(Border border);
+/// One sentence for each reason, about the properties that have no effect for this reason; empty if there are none.
+std::string without_effect(const std::vector<Effect>& properties);
+/// The same for those of the properties whose values are not the `initial` ones. All must be in the table.
+template <typename S>
+std::string without_effect(const std::vector<Property<S>>& table, const S& settings, const S& initial,
+                           const std::vector<Effect>& properties) {
+  std::vector<Effect> set;
+  for (const Effect& row : properties) {
+    const auto named = [&](const Property<S>& property) { return g_str_equal(property.spec->name, row.name); };
+    const auto property = std::find_if(table.begin(), table.end(), named);
+    g_assert(property != table.end());
+    if (row.counts_as_set || !property->same(settings, initial)) set.push_back(row);
+  }
+  return without_effect(set);
+}
 /// Both sentences, with a semicolon between them if neither is empty.
 std::string both(const std::string& a, const std::string& b);
 

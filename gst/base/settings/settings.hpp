@@ -56,9 +56,11 @@ class SettingsOf final : public SettingsMachine {
       pending_.by_hand.insert(property.spec);
       if (property.preset) {
         const S preset = property.preset(pending_.values);
-        for (const Property<S>& other : table)
-          if (pending_.by_hand.count(other.spec) == 0 && other.copy(preset, pending_.values))
-            changed.push_back(other.spec);
+        for (const Property<S>& other : table) {
+          if (pending_.by_hand.count(other.spec) > 0 || other.same(preset, pending_.values)) continue;
+          other.copy(preset, pending_.values);
+          changed.push_back(other.spec);
+        }
       }
     }
     if (property.implied_property) g_object_notify(object, property.implied_property);
