@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gst/base/compat.hpp"
+#include "gst/base/owned.hpp"
 
 namespace cudavision {
 
@@ -164,12 +165,10 @@ GstCaps* choose_memory(GstCaps* choices, GstCaps* input, GstPad* peer) {
   thin_out(choices, [&](guint i) { return is_other(choices, i); });
 
   bool wants_cuda = is_cuda_caps(input);
-  if (GstCaps* taken = peer ? gst_pad_query_caps(peer, nullptr) : nullptr) {
-    if (!gst_caps_is_any(taken))
-      for (guint i = 0; i < gst_caps_get_size(taken); ++i)
-        if (!is_other(taken, i) && in_cuda(taken, i)) wants_cuda = true;
-    gst_caps_unref(taken);
-  }
+  const auto taken = owned(peer ? gst_pad_query_caps(peer, nullptr) : nullptr);
+  if (taken && !gst_caps_is_any(taken.get()))
+    for (guint i = 0; i < gst_caps_get_size(taken.get()); ++i)
+      if (!is_other(taken.get(), i) && in_cuda(taken.get(), i)) wants_cuda = true;
   if (fails_in_cuda(gst_caps_get_structure(choices, 0))) wants_cuda = false;
   thin_out(choices, [&](guint i) { return in_cuda(choices, i) != wants_cuda; });
   return choices;
@@ -179,26 +178,19 @@ GstCaps* choose_memory(GstCaps* choices, GstCaps* input, GstPad* peer) {
 
 namespace {
 
-struct Unref {
-  void operator()(gpointer object) const { gst_object_unref(object); }
-  void operator()(GstCaps* caps) const { gst_caps_unref(caps); }
-};
-using HeldPad = std::unique_ptr<GstPad, Unref>;
-using HeldCaps = std::unique_ptr<GstCaps, Unref>;
-
 /// The structures that name CUDA memory.
-HeldCaps cuda_part(GstCaps* caps) {
+Owned<GstCaps> cuda_part(GstCaps* caps) {
   GstCaps* part = gst_caps_new_empty();
   for (guint i = 0; i < gst_caps_get_size(caps); ++i)
     if (in_cuda(caps, i))
       gst_caps_append_structure_full(part, gst_structure_copy(gst_caps_get_structure(caps, i)),
                                      gst_caps_features_copy(gst_caps_get_features(caps, i)));
-  return HeldCaps(part);
+  return Owned<GstCaps>(part);
 }
 
 /// The pads that a pad is linked with inside of its element.
-std::vector<HeldPad> linked_inside(GstPad* pad) {
-  std::vector<HeldPad> pads;
+std::vector<Owned<GstPad>> linked_inside(GstPad* pad) {
+  std::vector<Owned<GstPad>> pads;
   GstIterator* iterator = gst_pad_iterate_internal_links(pad);
   GValue item = G_VALUE_INIT;
   for (bool more = iterator; more;) {
@@ -221,13 +213,9 @@ std::vector<HeldPad> linked_inside(GstPad* pad) {
 
 /// Whether the pad belongs to an element of this plugin. These convert between memories.
 bool is_ours(GstPad* pad) {
-  GstElement* element = gst_pad_get_parent_element(pad);
-  if (!element) return false;
-  GstElementFactory* factory = gst_element_get_factory(element);
-  const bool ours =
-      factory && g_strcmp0(gst_plugin_feature_get_plugin_name(GST_PLUGIN_FEATURE(factory)), "cudavision") == 0;
-  gst_object_unref(element);
-  return ours;
+  const auto element = owned(gst_pad_get_parent_element(pad));
+  GstElementFactory* factory = element ? gst_element_get_factory(element.get()) : nullptr;
+  return factory && g_strcmp0(gst_plugin_feature_get_plugin_name(GST_PLUGIN_FEATURE(factory)), "cudavision") == 0;
 }
 
 /// Set while this thread asks which memory other branches accept.
@@ -235,9 +223,9 @@ bool is_ours(GstPad* pad) {
 thread_local bool asks_branches = false;
 
 /// Whether all branches of an element accept some of these caps.
-bool branches_take(GstPad* sink, const HeldCaps& caps) {
+bool branches_take(GstPad* sink, const Owned<GstCaps>& caps) {
   asks_branches = true;
-  const HeldCaps taken(gst_pad_query_caps(sink, caps.get()));
+  const Owned<GstCaps> taken(gst_pad_query_caps(sink, caps.get()));
   asks_branches = false;
   return !gst_caps_is_empty(taken.get());
 }
@@ -247,19 +235,19 @@ bool branches_take(GstPad* sink, const HeldCaps& caps) {
 /// doubt, it returns false: elements with several inputs may mix memories, and the search also asks branches above an
 /// element that makes CUDA memory. (A query does not tell where CUDA memory begins, because it ends at pads with fixed
 /// caps.)
-bool way_takes_cuda(GstPad* sink, HeldCaps cuda) {
+bool way_takes_cuda(GstPad* sink, Owned<GstCaps> cuda) {
   for (guint i = 0; i < gst_caps_get_size(cuda.get()); ++i)
     gst_structure_remove_field(gst_caps_get_structure(cuda.get(), i),
                                "framerate");  // which elements on the way may change
-  for (HeldPad pad(GST_PAD(gst_object_ref(sink)));;) {
-    const HeldPad before(gst_pad_get_peer(pad.get()));
+  for (auto pad = new_reference(sink);;) {
+    const auto before = owned(gst_pad_get_peer(pad.get()));
     if (!before || is_ours(before.get())) return true;
-    std::vector<HeldPad> inputs = linked_inside(before.get());
+    std::vector<Owned<GstPad>> inputs = linked_inside(before.get());
     if (inputs.empty()) return true;
     if (inputs.size() > 1) return false;
     pad = std::move(inputs[0]);
     // A decoder.
-    if (!gst_caps_can_intersect(cuda.get(), HeldCaps(gst_pad_get_pad_template_caps(pad.get())).get())) return true;
+    if (!gst_caps_can_intersect(cuda.get(), owned(gst_pad_get_pad_template_caps(pad.get())).get())) return true;
     if (linked_inside(pad.get()).size() > 1 && !branches_take(pad.get(), cuda)) return false;
   }
 }
@@ -288,9 +276,9 @@ GstCaps* insist_on_cuda(GstCaps* caps, GstPad* sink) {
 
 bool could_be_in_cuda(GstPad* pad, GstCaps* frames) {
   if (in_cuda(frames, 0) || fails_in_cuda(gst_caps_get_structure(frames, 0))) return false;
-  HeldCaps wanted(gst_caps_copy(frames));
+  Owned<GstCaps> wanted(gst_caps_copy(frames));
   gst_caps_set_features_simple(wanted.get(), gst_caps_features_new(cuda_memory_feature, nullptr));
-  const HeldCaps of_pad(gst_pad_get_pad_template_caps(pad)), of_peer(gst_pad_peer_query_caps(pad, nullptr));
+  const Owned<GstCaps> of_pad(gst_pad_get_pad_template_caps(pad)), of_peer(gst_pad_peer_query_caps(pad, nullptr));
   return gst_caps_can_intersect(wanted.get(), of_pad.get()) &&
          gst_caps_can_intersect(wanted.get(), cuda_part(of_peer.get()).get()) &&
          (GST_PAD_IS_SRC(pad) || way_takes_cuda(pad, std::move(wanted)));

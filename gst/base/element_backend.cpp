@@ -29,35 +29,6 @@ GType backend_type() {
   return type;
 }
 
-/// Sets the allocator of an allocation query. `allocator` is taken; nullptr: none.
-void offer_allocator(GstQuery* query, GstAllocator* allocator) {
-  if (!allocator) return;
-  GstAllocationParams params;
-  gst_allocation_params_init(&params);
-  if (gst_query_get_n_allocation_params(query) > 0) {
-    gst_query_parse_nth_allocation_param(query, 0, nullptr, &params);
-    gst_query_set_nth_allocation_param(query, 0, allocator, &params);
-  } else {
-    gst_query_add_allocation_param(query, allocator, &params);
-  }
-  gst_object_unref(allocator);
-}
-
-/// Configures the pool of a neighbour for frames of `caps`, with a GstVideoMeta if it supports that: strides may differ
-/// from the default. Returns false if the pool cannot do it.
-bool configure(GstBufferPool* pool, GstCaps* caps, guint size, guint min_buffers, guint max_buffers) {
-  GstStructure* config = gst_buffer_pool_get_config(pool);
-  gst_buffer_pool_config_set_params(config, caps, size, min_buffers, max_buffers);
-  if (gst_buffer_pool_has_option(pool, GST_BUFFER_POOL_OPTION_VIDEO_META))
-    gst_buffer_pool_config_add_option(config, GST_BUFFER_POOL_OPTION_VIDEO_META);
-  if (gst_buffer_pool_set_config(pool, config)) return true;
-  config = gst_buffer_pool_get_config(pool);  // as the pool changed it
-  if (gst_buffer_pool_config_validate_params(config, caps, size, min_buffers, max_buffers))
-    return gst_buffer_pool_set_config(pool, config);
-  gst_structure_free(config);
-  return false;
-}
-
 }  // namespace
 
 void post_error(GstElement* element, const Status& status) {
@@ -109,8 +80,8 @@ void ElementBackend::changed(const Property<Settings>& property) {
   {
     ObjectLock lock(element_);
     if (!backend_) return;
-    status = check_ranges(wanted_, {property});
-    if (!status.ok()) copy_property(property, good_, wanted_);
+    status = property.check(wanted_);
+    if (!status.ok()) property.copy(good_, wanted_);
     late = (name == "backend" && wanted_.backend != opened_.backend) ||
            (name == "cuda-device-id" && wanted_.device_id != opened_.device_id);
   }
@@ -123,9 +94,7 @@ void ElementBackend::changed(const Property<Settings>& property) {
         ("%s was changed: that takes effect when the element goes to NULL and starts again", name.c_str()), (nullptr));
   else if (name == "async-depth") {
     // Frames that wait here are taken from the pool, which is chosen again for another number of them.
-    GstPad* src = gst_element_get_static_pad(element_, "src");
-    gst_pad_mark_reconfigure(src);
-    gst_object_unref(src);
+    gst_pad_mark_reconfigure(owned(gst_element_get_static_pad(element_, "src")).get());
   }
 }
 
@@ -133,17 +102,16 @@ std::vector<Property<ElementBackend::Settings>> ElementBackend::new_properties()
   return {
       {g_param_spec_enum("backend", "Backend",
                          "The backend that processes frames; takes effect when the element leaves the state NULL",
-                         backend_type(), BACKEND_AUTO, null_property),
+                         backend_type(), Settings().backend, null_property),
        &Settings::backend},
-      {int_property("cuda-device-id", "CUDA device",
-                    "Number of the CUDA device; -1 is any device; takes effect when the element leaves the state NULL",
-                    -1, G_MAXINT, Settings().device_id, null_property),
+      {int_spec("cuda-device-id", "CUDA device",
+                "Number of the CUDA device; -1 is any device; takes effect when the element leaves the state NULL", -1,
+                G_MAXINT, Settings().device_id, null_property),
        &Settings::device_id},
-      {uint_property("async-depth", "Async depth",
-                     "Frames that wait in the element for the GPU, which copies and computes the next ones meanwhile, "
-                     "{}; each adds the duration of a frame to the latency. Frames that need not wait go on at once",
-                     0, max_async_depth, Settings().async_depth),
-       &Settings::async_depth},
+      Property<Settings>::count(
+          "async-depth", "Async depth", &Settings::async_depth, 0, max_async_depth,
+          "Frames that wait in the element for the GPU, which copies and computes the next ones meanwhile, {}; each "
+          "adds the duration of a frame to the latency. Frames that need not wait go on at once"),
   };
 }
 
@@ -163,15 +131,17 @@ void ElementBackend::install_properties(GObjectClass* klass, guint first) {
 }
 
 void ElementBackend::set_property(guint index, const GValue* value) {
+  const ObjectLock lock(element_);
   const auto& property = properties()[index];
-  cudavision::set_property(wanted_, property, value);
-  if (!check_ranges(wanted_, {property}).ok()) return;
-  copy_property(property, wanted_, good_);
+  property.set(wanted_, value);
+  if (!property.check(wanted_).ok()) return;
+  property.copy(wanted_, good_);
   async_depth_ = good_.async_depth;
 }
 
 void ElementBackend::get_property(guint index, GValue* value) const {
-  if (index < properties().size()) return cudavision::get_property(wanted_, properties()[index], value);
+  const ObjectLock lock(element_);
+  if (index < properties().size()) return properties()[index].get(wanted_, value);
   g_value_set_enum(value, !backend_ ? BACKEND_AUTO : *backend_ == Backend::cuda ? BACKEND_CUDA : BACKEND_CPU);
 }
 
@@ -250,13 +220,18 @@ void ElementBackend::close() {
   gpu.close();
 }
 
-void ElementBackend::set_context(GstContext* context) {
+void ElementBackend::set_context(GstElementClass* base, GstContext* context) {
   int device_id;
   {
     ObjectLock lock(element_);
     device_id = wanted_.device_id;
   }
   gpu.offer_context(element_, context, device_id);
+  base->set_context(element_, context);
+}
+
+bool ElementBackend::answers(GstQuery* query) const {
+  return GST_QUERY_TYPE(query) == GST_QUERY_CONTEXT && gpu.answer_context_query(element_, query);
 }
 
 bool ElementBackend::follows(GstBuffer* buffer) const {
@@ -265,18 +240,27 @@ bool ElementBackend::follows(GstBuffer* buffer) const {
   return opened_.device_id < 0 || !gpu.is_on_other_device(buffer);
 }
 
+Status ElementBackend::adopt(GstBuffer* buffer) {
+  GST_INFO_OBJECT(element_, "going over to the CUDA context of the incoming frames");
+  return gpu.adopt(buffer);
+}
+
 bool ElementBackend::may_use_cuda() const {
   ObjectLock lock(element_);
   return backend_ ? backend_ == Backend::cuda : wanted_.backend != BACKEND_CPU;
 }
 
+GstFlowReturn ElementBackend::failed(const Status& status) const {
+  post_error(status);
+  return GST_FLOW_ERROR;
+}
+
 void ElementBackend::check_memory_of_peer(GstPad* src) {
   if (!GST_PAD_IS_ACTIVE(src)) return;
-  GstCaps* wanted = gst_pad_peer_query_caps(src, nullptr);
-  bool only_cuda = !gst_caps_is_any(wanted) && !gst_caps_is_empty(wanted);
-  for (guint i = 0; only_cuda && i < gst_caps_get_size(wanted); ++i)
-    only_cuda = gst_caps_features_contains(gst_caps_get_features(wanted, i), cuda_memory_feature);
-  gst_caps_unref(wanted);
+  const auto wanted = owned(gst_pad_peer_query_caps(src, nullptr));
+  bool only_cuda = !gst_caps_is_any(wanted.get()) && !gst_caps_is_empty(wanted.get());
+  for (guint i = 0; only_cuda && i < gst_caps_get_size(wanted.get()); ++i)
+    only_cuda = gst_caps_features_contains(gst_caps_get_features(wanted.get(), i), cuda_memory_feature);
   std::string reason;
   {
     ObjectLock lock(element_);
@@ -293,7 +277,7 @@ void ElementBackend::note_copies(GstPad* pad, GstCaps* caps) {
   // Nobody would read it, and queries cost time.
   if (gst_debug_category_get_threshold(cudavision_debug) < GST_LEVEL_INFO) return;
   if (!uses_cuda() || !could_be_in_cuda(pad, caps)) return;
-  GstPad* peer = gst_pad_get_peer(pad);
+  const auto peer = owned(gst_pad_get_peer(pad));
   if (!peer) return;
   bool is_first;
   {
@@ -304,9 +288,8 @@ void ElementBackend::note_copies(GstPad* pad, GstCaps* caps) {
     GST_INFO_OBJECT(element_,
                     "%s: frames are copied across the bus, although %s:%s can use %s for them, too: put a capsfilter "
                     "%s(%s) between them",
-                    GST_PAD_NAME(pad), GST_DEBUG_PAD_NAME(peer), cuda_memory_feature,
+                    GST_PAD_NAME(pad), GST_DEBUG_PAD_NAME(peer.get()), cuda_memory_feature,
                     gst_structure_get_name(gst_caps_get_structure(caps, 0)), cuda_memory_feature);
-  gst_object_unref(peer);
 }
 
 Status ElementBackend::finish_work() {
@@ -315,76 +298,10 @@ Status ElementBackend::finish_work() {
   return scope.status().ok() ? gpu.finish() : scope.status();
 }
 
-void ElementBackend::offer_handover(GstQuery* query) const {
-  if (uses_cuda()) Gpu::offer_handover(query);
-}
-
-// Pools ---------------------------------------------------------------------------------------------------------------
-
-/// (transfer full) A configured pool of frames of `caps`, and its allocator (transfer full, nullptr: the default one).
-/// Returns nullptr if that fails.
-GstBufferPool* ElementBackend::new_pool(GstCaps* caps, guint min_buffers, guint max_buffers, guint* size,
-                                        GstAllocator** allocator) const {
-  *allocator = nullptr;
-  if (is_cuda_caps(caps)) return gpu.new_device_pool(caps, min_buffers, max_buffers, size);
-  GstVideoInfo video;
-  if (!video_from_caps(video, caps)) return nullptr;
-  *size = guint(GST_VIDEO_INFO_SIZE(&video));
-  if (uses_cuda()) *allocator = gpu.new_pinned_allocator();
-  GstBufferPool* pool = gst_video_buffer_pool_new();
-  GstStructure* config = gst_buffer_pool_get_config(pool);
-  gst_buffer_pool_config_set_params(config, caps, *size, min_buffers, max_buffers);
-  if (*allocator) gst_buffer_pool_config_set_allocator(config, *allocator, nullptr);
-  gst_buffer_pool_config_add_option(config, GST_BUFFER_POOL_OPTION_VIDEO_META);
-  if (gst_buffer_pool_set_config(pool, config)) return pool;
-  gst_object_unref(pool);
-  gst_clear_object(allocator);
-  return nullptr;
-}
-
-bool ElementBackend::propose_pool(GstQuery* query, GstCaps* caps, bool need_pool) const {
-  // Without limits: upstream raises the minimum to the number of frames that it needs itself.
-  guint size = 0;
-  GstAllocator* allocator = nullptr;
-  GstBufferPool* pool = new_pool(caps, 0, 0, &size, &allocator);
-  if (!pool) return false;
-  gst_query_add_allocation_pool(query, need_pool ? pool : nullptr, size, 0, 0);
-  gst_object_unref(pool);
-  offer_allocator(query, allocator);
-  return true;
-}
-
-bool ElementBackend::decide_pool(GstQuery* query, GstCaps* caps, guint held) {
-  if (uses_cuda()) gpu.learn_handover(query);
-  GstBufferPool* pool = nullptr;
-  guint size = 0, min_buffers = 0, max_buffers = 0;
-  const bool has_offer = gst_query_get_n_allocation_pools(query) > 0;
-  if (has_offer) gst_query_parse_nth_allocation_pool(query, 0, &pool, &size, &min_buffers, &max_buffers);
-  min_buffers += held;
-  if (max_buffers > 0 && max_buffers < min_buffers) {  // downstream's pool has no more buffers
-    gst_clear_object(&pool);
-    max_buffers = 0;
-  }
-  // Frames from downstream's own pool save a copy there. Device frames must be in our context, though.
-  if (pool && is_cuda_caps(caps) && !gpu.follow_pool(pool)) gst_clear_object(&pool);
-  if (pool && !configure(pool, caps, size, min_buffers, max_buffers)) gst_clear_object(&pool);
-  if (!pool) {
-    GstAllocator* allocator = nullptr;
-    guint needed = 0;
-    pool = new_pool(caps, min_buffers, max_buffers, &needed, &allocator);
-    if (!pool) {
-      post_error(Status::resource("no buffer pool for the outgoing frames can be made"));
-      return false;
-    }
-    size = MAX(size, needed);
-    offer_allocator(query, allocator);
-  }
-  if (has_offer)
-    gst_query_set_nth_allocation_pool(query, 0, pool, size, min_buffers, max_buffers);
-  else
-    gst_query_add_allocation_pool(query, pool, size, min_buffers, max_buffers);
-  gst_object_unref(pool);
-  return true;
+bool ElementBackend::finish_or_post_error() {
+  const Status status = finish_work();
+  if (!status.ok()) post_error(status);
+  return status.ok();
 }
 
 }  // namespace cudavision

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "gst/base/cuda/gpu.hpp"
+#include "gst/base/owned.hpp"
 #include "gst/base/settings/properties.hpp"
 #include "kernels/core/queue.hpp"
 #include "kernels/core/status.hpp"
@@ -52,15 +53,18 @@ class ElementBackend {
   /// Installs the properties backend, cuda-device-id, async-depth and active-backend, with ids from `first` on.
   static void install_properties(GObjectClass* klass, guint first);
   static constexpr guint property_count = 4;
-  /// `index`: 0 to 3, in this order. Needs the object lock. A value out of its range is an error when the element
-  /// leaves the state NULL. Afterwards it posts a warning, and the last good values stay.
+  /// `index`: 0 to 3, in this order. A value out of its range is an error when the element leaves the state NULL.
+  /// Afterwards it posts a warning, and the last good values stay. Takes the object lock, as get_property() does.
   void set_property(guint index, const GValue* value);
   void get_property(guint index, GValue* value) const;
 
   /// The element's change_state: opens a backend at NULL→READY and closes it at READY→NULL. `base` is the parent class
   /// of the element. If no backend can be opened, it posts an error.
   GstStateChangeReturn change_state(GstElementClass* base, GstStateChange transition);
-  void set_context(GstContext* context);
+  /// The element's set_context. `base` is the parent class of the element.
+  void set_context(GstElementClass* base, GstContext* context);
+  /// Answers a query for the CUDA context. Returns false if it is another query, or has no answer.
+  bool answers(GstQuery* query) const;
 
   bool uses_cuda() const { return uses_cuda_; }
   /// The backend in use since the state READY.
@@ -68,12 +72,16 @@ class ElementBackend {
   /// Whether this element must change to the CUDA context of a device buffer of another context. It does not if it was
   /// told to use another device; then it copies the frame.
   bool follows(GstBuffer* buffer) const;
-  /// Frames that may wait in the element until the GPU has done their work.
-  guint async_depth() const { return async_depth_; }
+  /// Changes to the CUDA context of a device buffer. Nothing of the former context may be left. Errors: resource.
+  Status adopt(GstBuffer* buffer);
+  /// Frames that may wait in the element until the GPU has done their work. `in_time`: whether frames may be late.
+  guint async_depth(bool in_time) const { return in_time && uses_cuda() ? async_depth_.load() : 0; }
   /// Whether CUDA is in use, or may be in use later if the state is NULL.
   bool may_use_cuda() const;
 
   void post_error(const Status& status) const { cudavision::post_error(element_, status); }
+  /// Posts an error, and returns GST_FLOW_ERROR.
+  GstFlowReturn failed(const Status& status) const;
   /// To be called if no caps can be negotiated. Posts an error, once between READY and NULL, if the reason is that the
   /// peer of `src` accepts CUDA memory only, and this element works without CUDA.
   void check_memory_of_peer(GstPad* src);
@@ -84,14 +92,19 @@ class ElementBackend {
   /// Waits until the GPU has done the work that the element handed over. Errors: resource, if some of it failed; each
   /// failure is reported once. For the streaming thread.
   Status finish_work();
-  /// Adds to the answer to an allocation query that this element takes buffers before their writer has finished.
-  void offer_handover(GstQuery* query) const;
-  /// Adds a pool to an allocation query, with its allocator. System memory is page-locked if CUDA is in use.
-  bool propose_pool(GstQuery* query, GstCaps* caps, bool need_pool) const;
+  /// The same, but posts an error. Returns whether all work succeeded.
+  bool finish_or_post_error();
+
+  // element_backend_pools.cpp
+  /// Answers an allocation query with a pool and its allocator. System memory is page-locked if CUDA is in use.
+  bool propose_pool(GstQuery* query) const;
+  /// Adds to the answer what this element takes: frames with a crop or other strides, and, if CUDA is in use, buffers
+  /// before their writer has finished.
+  void accept_frames(GstQuery* query) const;
   /// Decides on the pool in an answered allocation query: the pool of downstream if it is suitable, else a new one.
   /// Posts errors.
   /// `held`: frames of the pool that wait in the element, besides those that downstream holds.
-  bool decide_pool(GstQuery* query, GstCaps* caps, guint held);
+  bool decide_pool(GstQuery* query, guint held);
 
   Gpu gpu;  ///< for the streaming thread; its context for any thread
 
@@ -109,8 +122,8 @@ class ElementBackend {
   /// Called after a property was set. Refuses a value out of range, and warns about a change that takes effect only
   /// when the element starts again. Takes the object lock.
   void changed(const Property<Settings>& property);
-  GstBufferPool* new_pool(GstCaps* caps, guint min_buffers, guint max_buffers, guint* size,
-                          GstAllocator** allocator) const;
+  Owned<GstBufferPool> new_pool(GstCaps* caps, guint min_buffers, guint max_buffers, guint* size,
+                                Owned<GstAllocator>& allocator) const;
 
   GstElement* const element_;
   Settings wanted_, good_, opened_;    // now; the last ones in their ranges; when backend_ was chosen

@@ -13,11 +13,9 @@ namespace detail {
 
 /// Posts an error for an object: from the object if it is an element, or from the element that the pad belongs to.
 inline void post_error_of(gpointer object, const Status& status) {
-  GstObject* element =
-      GST_IS_ELEMENT(object) ? GST_OBJECT(gst_object_ref(object)) : gst_object_get_parent(GST_OBJECT(object));
-  if (!element) return;
-  post_error(GST_ELEMENT(element), status);
-  gst_object_unref(element);
+  const auto element =
+      GST_IS_ELEMENT(object) ? new_reference(GST_OBJECT(object)) : owned(gst_object_get_parent(GST_OBJECT(object)));
+  if (element) post_error(GST_ELEMENT(element.get()), status);
 }
 
 template <auto f, auto failed, typename Signature = decltype(f)>

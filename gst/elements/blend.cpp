@@ -54,52 +54,46 @@ struct BlendPadProperties {
   struct Settings {
     int xpos = 0, ypos = 0, width = -1, height = -1;
     double alpha = 1;
-    int op = int(blend::Operator::over);
-    int sizing_policy = int(blend::SizingPolicy::none);
-    int key = int(blend::Key::Mode::none);
+    blend::Operator op = blend::Operator::over;
+    blend::SizingPolicy sizing_policy = blend::SizingPolicy::none;
+    blend::Key::Mode key = blend::Key::Mode::none;
     guint key_color = 0;
     double key_tolerance = 0, key_softness = 0;
   };
+  using Row = Property<Settings>;
 
-  static std::vector<Property<Settings>> properties() {
-    const auto position = [](const char* name, const char* nick, const char* blurb) {
-      return g_param_spec_int(name, nick, blurb, -blend::max_position, blend::max_position, 0, playing_property);
+  static std::vector<Row> properties() {
+    const auto pixels = [](const char* name, const char* nick, int Settings::*member, int least, int most,
+                           const char* blurb) {
+      return Row(g_param_spec_int(name, nick, blurb, least, most, Settings().*member, playing_property), member);
     };
-    const auto side = [](const char* name, const char* nick, const char* blurb) {
-      return g_param_spec_int(name, nick, blurb, -1, blend::max_side, -1, playing_property);
+    const auto number = [](const char* name, const char* nick, double Settings::*member, double most,
+                           const char* blurb) {
+      return Row(g_param_spec_double(name, nick, blurb, 0, most, Settings().*member, playing_property), member);
     };
-    const auto difference = [](const char* name, const char* nick, const char* blurb) {
-      return g_param_spec_double(name, nick, blurb, 0, 255, 0, playing_property);
-    };
-    const Settings initial;
     return {
-        {position("xpos", "X position", "Position of the left edge in the output, in pixels"), &Settings::xpos},
-        {position("ypos", "Y position", "Position of the top edge in the output, in pixels"), &Settings::ypos},
-        {side("width", "Width",
-              "Width in the output, in pixels; -1 is the width of the picture; for 0 see zero-size-is-unscaled"),
-         &Settings::width},
-        {side("height", "Height",
-              "Height in the output, in pixels; -1 is the height of the picture; for 0 see zero-size-is-unscaled"),
-         &Settings::height},
-        {g_param_spec_double("alpha", "Alpha", "Opacity of the picture", 0, 1, 1, playing_property), &Settings::alpha},
-        {enum_property("operator", "Operator", "How the pad is blended with the picture below",
-                       enum_from_table("GstCudaBlendOperator", operator_choices), initial.op),
-         &Settings::op},
-        {enum_property("sizing-policy", "Sizing policy", "How the picture is fitted into its box",
-                       enum_from_table("GstCudaBlendSizingPolicy", sizing_choices), initial.sizing_policy),
-         &Settings::sizing_policy},
-        {enum_property("key", "Key", "Which pixels of the pad are transparent",
-                       enum_from_table("GstCudaBlendKey", key_choices), initial.key),
-         &Settings::key},
-        {g_param_spec_uint("key-color", "Key colour", "Colour that is transparent, as 0xRRGGBB, if key=color", 0,
-                           0xffffff, 0, playing_property),
-         &Settings::key_color},
-        {difference("key-tolerance", "Key tolerance",
-                    "A pixel matches the key if no channel differs by more than this"),
-         &Settings::key_tolerance},
-        {difference("key-softness", "Key softness",
-                    "Over this range of differences beyond key-tolerance, pixels change from transparent to opaque"),
-         &Settings::key_softness},
+        pixels("xpos", "X position", &Settings::xpos, -blend::max_position, blend::max_position,
+               "Position of the left edge in the output, in pixels"),
+        pixels("ypos", "Y position", &Settings::ypos, -blend::max_position, blend::max_position,
+               "Position of the top edge in the output, in pixels"),
+        pixels("width", "Width", &Settings::width, -1, blend::max_side,
+               "Width in the output, in pixels; -1 is the width of the picture; for 0 see zero-size-is-unscaled"),
+        pixels("height", "Height", &Settings::height, -1, blend::max_side,
+               "Height in the output, in pixels; -1 is the height of the picture; for 0 see zero-size-is-unscaled"),
+        number("alpha", "Alpha", &Settings::alpha, 1, "Opacity of the picture"),
+        Row::choice("operator", "Operator", &Settings::op, enum_from_table("GstCudaBlendOperator", operator_choices),
+                    "How the pad is blended with the picture below"),
+        Row::choice("sizing-policy", "Sizing policy", &Settings::sizing_policy,
+                    enum_from_table("GstCudaBlendSizingPolicy", sizing_choices),
+                    "How the picture is fitted into its box"),
+        Row::choice("key", "Key", &Settings::key, enum_from_table("GstCudaBlendKey", key_choices),
+                    "Which pixels of the pad are transparent"),
+        Row::color("key-color", "Key colour", &Settings::key_color, 0xffffff,
+                   "Colour that is transparent, as 0xRRGGBB, if key=color"),
+        number("key-tolerance", "Key tolerance", &Settings::key_tolerance, 255,
+               "A pixel matches the key if no channel differs by more than this"),
+        number("key-softness", "Key softness", &Settings::key_softness, 255,
+               "Over this range of differences beyond key-tolerance, pixels change from transparent to opaque"),
     };
   }
 };
@@ -116,46 +110,37 @@ struct BlendElement {
   using Inputs = std::vector<SettledInput<Pad::Settings>>;
 
   struct Settings {
-    int background = int(blend::Background::Kind::checker);
+    blend::Background::Kind background = blend::Background::Kind::checker;
     guint background_color = 0xff000000;
-    int layout = LAYOUT_MANUAL;
+    Layout layout = LAYOUT_MANUAL;
     guint columns = 0, rows = 0, gap = 0;
-    int interpolation = int(blend::Interpolation::bilinear);
+    blend::Interpolation interpolation = blend::Interpolation::bilinear;
     bool zero_size_is_unscaled = true;
     bool ignore_inactive_pads = false;
   };
+  using Row = Property<Settings>;
 
-  static std::vector<Property<Settings>> properties() {
-    const auto count = [](const char* name, const char* nick, const char* blurb) {
-      return g_param_spec_uint(name, nick, blurb, 0, max_frame_side, 0, playing_property);
+  static std::vector<Row> properties() {
+    const auto count = [](const char* name, const char* nick, guint Settings::*member, const char* blurb) {
+      return Row(g_param_spec_uint(name, nick, blurb, 0, max_frame_side, Settings().*member, playing_property), member);
     };
-    const Settings initial;
     return {
-        {enum_property("background", "Background", "The picture below all pads",
-                       enum_from_table("GstCudaBlendBackground", background_choices), initial.background),
-         &Settings::background},
-        {g_param_spec_uint("background-color", "Background colour",
-                           "Colour of the background, as 0xAARRGGBB, if background=color", 0, G_MAXUINT32, 0xff000000,
-                           playing_property),
-         &Settings::background_color},
-        {enum_property("layout", "Layout", "How pads are placed in the output",
-                       enum_from_table("GstCudaBlendLayout", layout_choices), initial.layout),
-         &Settings::layout},
-        {count("columns", "Columns", "Number of columns of the grid; 0 makes the grid nearly square"),
-         &Settings::columns},
-        {count("rows", "Rows", "Number of rows of the grid; 0 makes the grid nearly square"), &Settings::rows},
-        {count("gap", "Gap", "Distance between the cells of the grid, in pixels"), &Settings::gap},
-        {enum_property("interpolation", "Interpolation", "How pictures are scaled",
-                       enum_from_table("GstCudaBlendInterpolation", interpolation_choices), initial.interpolation),
-         &Settings::interpolation},
-        {bool_property("zero-size-is-unscaled", "Zero size is unscaled",
-                       "Show a pad with width or height 0 at the size of its picture, instead of hiding it",
-                       initial.zero_size_is_unscaled),
-         &Settings::zero_size_is_unscaled},
-        {bool_property("ignore-inactive-pads", "Ignore inactive pads",
-                       "In live pipelines, do not wait for pads that have not received any data yet",
-                       initial.ignore_inactive_pads),
-         &Settings::ignore_inactive_pads},
+        Row::choice("background", "Background", &Settings::background,
+                    enum_from_table("GstCudaBlendBackground", background_choices), "The picture below all pads"),
+        Row::color("background-color", "Background colour", &Settings::background_color, G_MAXUINT32,
+                   "Colour of the background, as 0xAARRGGBB, if background=color"),
+        Row::choice("layout", "Layout", &Settings::layout, enum_from_table("GstCudaBlendLayout", layout_choices),
+                    "How pads are placed in the output"),
+        count("columns", "Columns", &Settings::columns,
+              "Number of columns of the grid; 0 makes the grid nearly square"),
+        count("rows", "Rows", &Settings::rows, "Number of rows of the grid; 0 makes the grid nearly square"),
+        count("gap", "Gap", &Settings::gap, "Distance between the cells of the grid, in pixels"),
+        Row::choice("interpolation", "Interpolation", &Settings::interpolation,
+                    enum_from_table("GstCudaBlendInterpolation", interpolation_choices), "How pictures are scaled"),
+        Row::flag("zero-size-is-unscaled", "Zero size is unscaled", &Settings::zero_size_is_unscaled,
+                  "Show a pad with width or height 0 at the size of its picture, instead of hiding it"),
+        Row::flag("ignore-inactive-pads", "Ignore inactive pads", &Settings::ignore_inactive_pads,
+                  "In live pipelines, do not wait for pads that have not received any data yet"),
     };
   }
 
@@ -176,8 +161,8 @@ using PadSettings = BlendElement::Pad::Settings;
 blend::Pad to_blend(const PadSettings& settings) {
   blend::Pad pad;
   pad.alpha = settings.alpha;
-  pad.op = blend::Operator(settings.op);
-  pad.key.mode = blend::Key::Mode(settings.key);
+  pad.op = settings.op;
+  pad.key.mode = settings.key;
   for (int c = 0; c < 3; ++c) pad.key.color[std::size_t(c)] = (settings.key_color >> (16 - 8 * c) & 0xff) / 255.0;
   pad.key.tolerance = settings.key_tolerance;
   pad.key.softness = settings.key_softness;
@@ -193,7 +178,7 @@ PictureSize box_size(const Settings& settings, const PadSettings& pad, const Gst
   };
   int width = side(pad.width, GST_VIDEO_INFO_WIDTH(&video)), height = side(pad.height, GST_VIDEO_INFO_HEIGHT(&video));
   if (width == 0 || height == 0) return {0, 0};
-  if (blend::SizingPolicy(pad.sizing_policy) == blend::SizingPolicy::none) {
+  if (pad.sizing_policy == blend::SizingPolicy::none) {
     guint n, d;
     if (!gst_video_calculate_display_ratio(&n, &d, guint(width), guint(height), guint(GST_VIDEO_INFO_PAR_N(&video)),
                                            guint(GST_VIDEO_INFO_PAR_D(&video)), guint(par_n), guint(par_d)))
@@ -248,7 +233,7 @@ std::string without_cell(const std::vector<Rect>& cells, const Settings& setting
 MixerLayout BlendElement::lay_out(const Settings& settings, const Inputs& inputs, const GstVideoInfo& output) {
   const int par_n = GST_VIDEO_INFO_PAR_N(&output), par_d = GST_VIDEO_INFO_PAR_D(&output);
   MixerLayout layout;
-  layout.background = {blend::Background::Kind(settings.background), settings.background_color};
+  layout.background = {settings.background, settings.background_color};
   std::vector<Rect> cells;
   std::size_t cell = 0;
   if (settings.layout == LAYOUT_GRID)
@@ -260,7 +245,7 @@ MixerLayout BlendElement::lay_out(const Settings& settings, const Inputs& inputs
   for (const auto& input : inputs) {
     const PadSettings& wanted = input.settings;
     blend::Pad& pad = layout.pads.emplace_back(to_blend(wanted));
-    pad.interpolation = blend::Interpolation(settings.interpolation);
+    pad.interpolation = settings.interpolation;
     if (input.inactive) continue;
     Rect box;
     if (!cells.empty())

@@ -18,81 +18,69 @@ struct Convolve {
   static constexpr const char* klass = "Filter/Effect/Video";
   static constexpr const char* description = "Filters video with any kernel of weights, on the GPU or the processor";
 
-  struct Settings : EdgeSettings {
-    int preset = int(convolve::Preset::custom);
-    NumberList weights;
-    guint kernel_width = 0, kernel_height = 0;
-    double divisor = 0, bias = 0;
-    bool absolute = false, flip = false;
-    int anchor_x = -1, anchor_y = -1;
+  /// Beside the parameters of the kernels, where `list` stands for their weights and `border_color` for border_value.
+  struct Settings : convolve::Params {
+    NumberList list;
+    guint border_color = 0;
   };
+  using Row = Property<Settings>;
 
-  static std::vector<Property<Settings>> properties() {
-    const auto side = [](const char* name, const char* nick, const std::string& what) {
+  static std::vector<Row> properties() {
+    const auto side = [](const char* name, const char* nick, int convolve::Params::*member, const std::string& what) {
       const std::string range = ", 1 to " + std::to_string(convolve::max_side);
-      return uint_property(name, nick, what + range + "; 0 is the square root of the number of weights", 0,
-                           convolve::max_side, 0);
+      return Row::count(name, nick, member, 0, convolve::max_side,
+                        what + range + "; 0 is the square root of the number of weights");
     };
-    const auto number = [](const char* name, const char* nick, double most, const char* blurb) {
-      return double_property(name, nick, blurb, -most, most, 0);
+    const auto anchor = [](const char* name, const char* nick, int convolve::Params::*member, const char* blurb) {
+      return Row::number(name, nick, member, -1, convolve::max_side - 1, blurb);
     };
-    const auto anchor = [](const char* name, const char* nick, const char* blurb) {
-      return int_property(name, nick, blurb, -1, convolve::max_side - 1, -1);
+    std::vector<Row> table{
+        Row::choice("preset", "Preset", &Settings::preset,
+                    enum_from_table("GstCudaConvolvePreset", convolve::presets(), convolve::presets().size()),
+                    "Name of a kernel; setting weights sets custom"),
+        Row(gst_param_spec_array("weights", "Weights",
+                                 "Weights of the kernel, row by row: \"<0,-1,0,-1,5,-1,0,-1,0>\"; without weights the "
+                                 "kernel is the identity",
+                                 nullptr, uncontrolled_property),
+            &Settings::list)
+            .with_change([](Settings& settings) { settings.preset = convolve::Preset::custom; }, "preset"),
+        side("kernel-width", "Kernel width", &Settings::kernel_width, "Number of weights in a row"),
+        side("kernel-height", "Kernel height", &Settings::kernel_height, "Number of rows of weights"),
+        Row::number("divisor", "Divisor", &Settings::divisor, -convolve::max_number, convolve::max_number,
+                    "Divides the weighted sum; 0 is the divisor of the preset, or else the sum of the weights, or 1 if "
+                    "the sum is 0"),
+        Row::number("bias", "Bias", &Settings::bias, -convolve::max_bias, convolve::max_bias,
+                    "Value that is added after the division, in sample values; it is not added to chroma"),
+        Row::flag("absolute", "Absolute", &Settings::absolute, "Take the absolute value before saturation"),
+        anchor("anchor-x", "Anchor X", &Settings::anchor_x,
+               "Column of the kernel that lies on the computed pixel, at most the last one; -1 is the middle"),
+        anchor("anchor-y", "Anchor Y", &Settings::anchor_y,
+               "Row of the kernel that lies on the computed pixel, at most the last one; -1 is the middle"),
+        Row::flag("flip", "Flip", &Settings::flip,
+                  "Turn the kernel by 180°: mathematical convolution instead of correlation"),
     };
-    const Settings initial;
-    std::vector<Property<Settings>> table{
-        {enum_property("preset", "Preset", "Name of a kernel; setting weights sets custom",
-                       enum_from_table("GstCudaConvolvePreset", convolve::presets(), convolve::presets().size()),
-                       initial.preset),
-         &Settings::preset},
-        {gst_param_spec_array("weights", "Weights",
-                              "Weights of the kernel, row by row: \"<0,-1,0,-1,5,-1,0,-1,0>\"; without weights the "
-                              "kernel is the identity",
-                              nullptr, uncontrolled_property),
-         &Settings::weights, [](Settings& settings) { settings.preset = int(convolve::Preset::custom); }, "preset"},
-        {side("kernel-width", "Kernel width", "Number of weights in a row"), &Settings::kernel_width},
-        {side("kernel-height", "Kernel height", "Number of rows of weights"), &Settings::kernel_height},
-        {number("divisor", "Divisor", convolve::max_number,
-                "Divides the weighted sum; 0 is the divisor of the preset, or else the sum of the weights, or 1 if the "
-                "sum is 0"),
-         &Settings::divisor},
-        {number("bias", "Bias", convolve::max_bias,
-                "Value that is added after the division, in sample values; it is not added to chroma"),
-         &Settings::bias},
-        {bool_property("absolute", "Absolute", "Take the absolute value before saturation", initial.absolute),
-         &Settings::absolute},
-        {anchor("anchor-x", "Anchor X",
-                "Column of the kernel that lies on the computed pixel, at most the last one; -1 is the middle"),
-         &Settings::anchor_x},
-        {anchor("anchor-y", "Anchor Y",
-                "Row of the kernel that lies on the computed pixel, at most the last one; -1 is the middle"),
-         &Settings::anchor_y},
-        {bool_property("flip", "Flip", "Turn the kernel by 180°: mathematical convolution instead of correlation",
-                       initial.flip),
-         &Settings::flip},
-    };
-    append_properties(table, edge_properties("GstCudaConvolveBorder", borders.size()));
+    append(table, edge_properties<Settings>("GstCudaConvolveBorder", borders.size()));
     return table;
   }
 
   static Status check(const Settings& settings) {
-    if (convolve::Preset(settings.preset) == convolve::Preset::custom && settings.weights.wrong_item > 0)
-      return Status::settings("weight " + std::to_string(settings.weights.wrong_item) + " of weights is " +
-                              settings.weights.wrong_text + ": every weight must be a number");
+    if (settings.preset == convolve::Preset::custom && settings.list.wrong_item > 0)
+      return Status::settings("weight " + std::to_string(settings.list.wrong_item) + " of weights is " +
+                              settings.list.wrong_text + ": every weight must be a number");
     return validate(params_of(settings));
   }
 
   static Result<FilterPlan> make_plan(const Settings& settings, const PlanContext& context) {
     convolve::Params params = params_of(settings);
-    params.border_value = border_samples(settings.border_value, context.video);
+    params.border_value = border_samples(settings.border_color, context.video);
     auto filter = convolve::make(params, geometry_of(context.video), context.backend);
     if (!filter.ok()) return filter.error();
     const convolve::KernelSize size = kernel_size(params);
     const std::string preset = "preset=" + std::string(convolve::presets()[std::size_t(settings.preset)].nick);
-    const bool custom = convolve::Preset(settings.preset) == convolve::Preset::custom;
+    const bool custom = settings.preset == convolve::Preset::custom;
     std::string advice =
-        both(cudavision::without_effect({{"weights", !settings.weights.values.empty(), custom ? "" : preset},
-                                         effect_of_border_value(settings)}),
+        both(cudavision::without_effect(FilterElement<Convolve>::properties(), settings, Settings(),
+                                        {{"weights", unless(custom, preset)}, effect_of_border_value(settings.border)}),
              without_effect(settings));
     for (const auto& [name, wanted, side, last] : {std::tuple("anchor-x", settings.anchor_x, size.width, "column"),
                                                    {"anchor-y", settings.anchor_y, size.height, "row"}})
@@ -106,13 +94,13 @@ struct Convolve {
  private:
   /// Whether preset=custom has no weights. The kernel is then the identity, whose sides and anchor have no effect.
   static bool has_no_weights(const Settings& settings) {
-    return convolve::Preset(settings.preset) == convolve::Preset::custom && settings.weights.values.empty();
+    return settings.preset == convolve::Preset::custom && settings.list.values.empty();
   }
 
   /// A sentence about a setting that has no effect on the kernel in use; empty if every setting has one.
   static std::string without_effect(const Settings& settings) {
     const bool none = has_no_weights(settings);
-    if (convolve::Preset(settings.preset) == convolve::Preset::custom && !none) return {};
+    if (settings.preset == convolve::Preset::custom && !none) return {};
     const convolve::PresetInfo& preset = convolve::presets()[std::size_t(settings.preset)];
     const std::string why = none ? "without weights the kernel is the identity"
                                  : "the kernel of preset=" + std::string(preset.nick) + " has " +
@@ -121,26 +109,19 @@ struct Convolve {
       return std::string(name) + " is " + std::to_string(value) + ", but has no effect: " + why +
              "; set weights to choose another kernel";
     };
-    if (settings.kernel_width > 0) return sentence("kernel-width", int(settings.kernel_width));
-    if (settings.kernel_height > 0) return sentence("kernel-height", int(settings.kernel_height));
+    if (settings.kernel_width > 0) return sentence("kernel-width", settings.kernel_width);
+    if (settings.kernel_height > 0) return sentence("kernel-height", settings.kernel_height);
     if (none && settings.anchor_x >= 0) return sentence("anchor-x", settings.anchor_x);
     if (none && settings.anchor_y >= 0) return sentence("anchor-y", settings.anchor_y);
     return {};
   }
 
   static convolve::Params params_of(const Settings& settings) {
-    convolve::Params params;
+    convolve::Params params = settings;
     const bool identity = has_no_weights(settings);
-    params.preset = identity ? convolve::Preset::identity : convolve::Preset(settings.preset);
-    params.weights = settings.weights.values;
-    params.kernel_width = int(settings.kernel_width);
-    params.kernel_height = int(settings.kernel_height);
-    params.divisor = settings.divisor;
-    params.bias = settings.bias;
-    params.absolute = settings.absolute;
-    params.flip = settings.flip;
-    params.border = Border(settings.border);
-    params.filter_alpha = settings.filter_alpha;
+    if (identity) params.preset = convolve::Preset::identity;
+    params.weights = settings.list.values;
+    params.anchor_x = params.anchor_y = -1;
     if (identity || !validate(params).ok()) return params;
     const convolve::KernelSize size = kernel_size(params);  // an anchor beyond the kernel is its last column or row
     params.anchor_x = std::min(settings.anchor_x, size.width - 1);

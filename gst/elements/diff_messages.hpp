@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The messages of cudadiff.
+// The messages of cudadiff, and the metas that it attaches (diff_metas.cpp).
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 #include "gst/base/processor.hpp"
 #include "kernels/diff/diff.hpp"
 #include "kernels/diff/motion.hpp"
-#include "kernels/track/visits.hpp"
+#include "kernels/track/tracker.hpp"
 
 namespace cudavision {
 
@@ -43,5 +43,14 @@ double seconds_between(const track::Moment& from, const track::Moment& to);
 std::vector<std::string> names_of(const std::vector<int>& places, const std::vector<std::string>& names);
 /// Sets a field to a GstValueArray of strings.
 void set_names(GstStructure* structure, const char* field, const std::vector<std::string>& names);
+
+// Metas are in pixels of the uncropped frame: regions of interest and, from GStreamer 1.24 on, the same data as
+// GstAnalyticsRelationMeta.
+
+/// Attaches each region.
+void attach_regions(GstBuffer* buffer, const std::vector<diff::MotionRegion>& regions);
+/// Attaches each object. `zones` are the names of zones, `moment` is the moment of the frame.
+void attach_objects(GstBuffer* buffer, const std::vector<track::TrackedObject>& objects,
+                    const std::vector<std::string>& zones, const track::Moment& moment);
 
 }  // namespace cudavision

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "gst/elements/diff_metas.hpp"
-
+// The metas that cudadiff attaches.
 #if CUDAVISION_HAVE_ANALYTICS
 #include <gst/analytics/analytics.h>
 #endif

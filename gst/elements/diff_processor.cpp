@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "gst/elements/diff_messages.hpp"
-#include "gst/elements/diff_metas.hpp"
 #include "gst/elements/diff_objects.hpp"
 
 namespace cudavision {
@@ -255,7 +254,7 @@ class DiffProcessor : public Processor {
     bool begins_anew = false;  ///< the stream was away too long: nothing before the frame counts
   };
 
-  diff::Output output() const { return diff::Output(settings_.output); }
+  diff::Output output() const { return settings_.output; }
 
   /// When a frame ends, in running time; a sixteenth of it is added, because containers round times.
   GstClockTime end_of(const FrameTimes& times) const {

@@ -14,15 +14,12 @@
 
 namespace cudavision {
 
-/// The settings of cudadiff that the processor reads.
-struct MotionSettings {
-  int output = int(diff::Params().output);  ///< a diff::Output
+/// The settings of cudadiff that the processor reads, beside the parameters of the kernels as the properties say them.
+struct MotionSettings : diff::Params {
   guint min_area = 1, max_area = G_MAXINT, region_distance = 1, max_regions = 256, min_motion_frames = 1,
         track_min_frames = 3;
-  double cell_threshold = 0.2, motion_threshold = 0, gap = 5, track_hold = 1, forget_after = 60, still_time = 10,
-         absorb_time = 300;
+  double motion_threshold = 0, gap = 5, track_hold = 1, forget_after = 60, still_time = 10, absorb_time = 300;
   bool post_messages = true, attach_roi = true, track = true;
-  bool absorbs = false;  // no property: whether the reference lets objects become background after absorb_time
   guint64 message_interval = 0;
 
   diff::RegionRules regions() const {

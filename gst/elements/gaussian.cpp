@@ -24,36 +24,41 @@ struct Gaussian {
   /// If a kernel holds less than this share of its Gaussian, the blur is weaker than sigma asks for.
   static constexpr double enough = 0.95;
 
-  struct Settings : EdgeSettings {
+  struct Settings {
     guint kernel_size = default_size, kernel_width = 0, kernel_height = 0;
     double sigma = 0, sigma_x = 0, sigma_y = 0;
     bool size_is_set = false;  ///< whether kernel_size was set; if not, it follows sigma, as its property shows
+    Border border = gaussian::Params().border;
+    guint border_color = 0;
+    bool filter_alpha = gaussian::Params().filter_alpha;
   };
+  using Row = Property<Settings>;
 
-  static std::vector<Property<Settings>> properties() {
-    const auto taps = [](const char* name, const char* nick, guint initial, const char* what, const char* zero) {
-      return uint_property(name, nick, what + (", odd, 1 to " + std::to_string(gaussian::max_taps)) + "; " + zero, 0,
-                           gaussian::max_taps, initial);
+  static std::vector<Row> properties() {
+    const auto taps = [](const char* name, const char* nick, guint Settings::*member, const char* what,
+                         const char* zero) {
+      return Row::count(name, nick, member, 0, gaussian::max_taps,
+                        what + (", odd, 1 to " + std::to_string(gaussian::max_taps)) + "; " + zero);
     };
-    const auto sigma = [](const char* name, const char* nick, const char* blurb) {
-      return double_property(name, nick, blurb, 0, gaussian::max_sigma, 0);
+    const auto sigma = [](const char* name, const char* nick, double Settings::*member, const char* blurb) {
+      return Row::number(name, nick, member, 0, gaussian::max_sigma, blurb).with_preset(with_size);
     };
-    std::vector<Property<Settings>> table{
-        {taps("kernel-size", "Kernel size", default_size, "Number of taps in both directions",
-              "0 chooses it from sigma, or does not blur if sigma is 0 too; becomes 0 if sigma is set and it is not"),
-         &Settings::kernel_size, [](Settings& settings) { settings.size_is_set = true; }},
-        {taps("kernel-width", "Kernel width", 0, "Number of taps in horizontal direction", "0 uses kernel-size"),
-         &Settings::kernel_width},
-        {taps("kernel-height", "Kernel height", 0, "Number of taps in vertical direction", "0 uses kernel-size"),
-         &Settings::kernel_height},
-        {sigma("sigma", "Sigma", "Standard deviation in pixels, {}; 0 chooses it from the kernel size"),
-         &Settings::sigma, nullptr, nullptr, with_size},
-        {sigma("sigma-x", "Sigma X", "Standard deviation in horizontal direction, in pixels, {}; 0 uses sigma"),
-         &Settings::sigma_x, nullptr, nullptr, with_size},
-        {sigma("sigma-y", "Sigma Y", "Standard deviation in vertical direction, in pixels, {}; 0 uses sigma"),
-         &Settings::sigma_y, nullptr, nullptr, with_size},
+    std::vector<Row> table{
+        taps("kernel-size", "Kernel size", &Settings::kernel_size, "Number of taps in both directions",
+             "0 chooses it from sigma, or does not blur if sigma is 0 too; becomes 0 if sigma is set and it is not")
+            .with_change([](Settings& settings) { settings.size_is_set = true; }),
+        taps("kernel-width", "Kernel width", &Settings::kernel_width, "Number of taps in horizontal direction",
+             "0 uses kernel-size"),
+        taps("kernel-height", "Kernel height", &Settings::kernel_height, "Number of taps in vertical direction",
+             "0 uses kernel-size"),
+        sigma("sigma", "Sigma", &Settings::sigma,
+              "Standard deviation in pixels, {}; 0 chooses it from the kernel size"),
+        sigma("sigma-x", "Sigma X", &Settings::sigma_x,
+              "Standard deviation in horizontal direction, in pixels, {}; 0 uses sigma"),
+        sigma("sigma-y", "Sigma Y", &Settings::sigma_y,
+              "Standard deviation in vertical direction, in pixels, {}; 0 uses sigma"),
     };
-    append_properties(table, edge_properties("GstCudaGaussianBorder", extrapolating_borders));
+    append(table, edge_properties<Settings>("GstCudaGaussianBorder", extrapolating_borders));
     return table;
   }
 
@@ -67,11 +72,12 @@ struct Gaussian {
 
   static Result<FilterPlan> make_plan(const Settings& settings, const PlanContext& context) {
     gaussian::Params params = params_of(settings);
-    params.border_value = border_samples(settings.border_value, context.video);
+    params.border_value = border_samples(settings.border_color, context.video);
     const Geometry geometry = geometry_of(context.video);
     auto filter = gaussian::make(params, geometry, context.backend);
     if (!filter.ok()) return filter.error();
-    std::string advice = both(without_effect({effect_of_border_value(settings)}),
+    std::string advice = both(without_effect(FilterElement<Gaussian>::properties(), settings, Settings(),
+                                             {effect_of_border_value(settings.border)}),
                               cut_short(settings, params, info(geometry.format).depth));
     if (advice.empty()) advice = larger_than_frame(params.kernel_width, params.kernel_height, context.video);
     return FilterPlan{filter_processor(std::move(filter.value())), std::move(advice)};
@@ -129,7 +135,7 @@ struct Gaussian {
     params.sigma_y = settings.sigma_y > 0 ? settings.sigma_y : settings.sigma;
     params.kernel_width = taps_of(settings, settings.kernel_width, params.sigma_x);
     params.kernel_height = taps_of(settings, settings.kernel_height, params.sigma_y);
-    params.border = Border(settings.border);
+    params.border = settings.border;
     params.filter_alpha = settings.filter_alpha;
     return params;
   }

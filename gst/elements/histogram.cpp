@@ -34,8 +34,9 @@ LumaMatrix matrix_of(const GstVideoColorimetry& colorimetry) {
 }
 
 struct HistogramSettings {
-  guint bins = 256;
-  int channels = int(histogram::Channels::luma), luma = LUMA_AUTO;
+  guint bins = guint(histogram::Params().bins);
+  histogram::Channels channels = histogram::Params().channels;
+  int luma = LUMA_AUTO;
   guint64 interval = 0;
   bool post_messages = true, add_meta = false, overlay = false;
   std::string overlay_position = "16,16,256,100";
@@ -192,50 +193,35 @@ struct HistogramElement {
 
   using Settings = HistogramSettings;
 
-  static std::vector<Property<Settings>> properties() {
-    const Settings initial;
+  using Row = Property<Settings>;
+
+  static std::vector<Row> properties() {
     return {
-        {uint_property("bins", "Bins", "Number of bins of equal width for the range of the format, {}", 2,
-                       histogram::max_bins, initial.bins),
-         &Settings::bins},
-        {enum_property("channels", "Channels", "The channels that are counted",
-                       enum_from_table("GstCudaHistogramChannels", channel_choices), initial.channels),
-         &Settings::channels},
-        {enum_property("luma", "Luma", "The matrix that computes luma from RGB",
-                       enum_from_table("GstCudaHistogramLuma", luma_choices), initial.luma),
-         &Settings::luma},
-        {g_param_spec_uint64("interval", "Interval",
-                             "Time that each message covers, in ns; 0 posts a message for each frame", 0, G_MAXUINT64,
-                             initial.interval, playing_property),
-         &Settings::interval},
-        {bool_property("post-messages", "Post messages", "Post element messages on the bus", initial.post_messages),
-         &Settings::post_messages},
-        {bool_property("add-meta", "Add meta", "Add a GstCudaVisionHistogramMeta to each frame", initial.add_meta),
-         &Settings::add_meta},
-        {bool_property("overlay", "Overlay", "Draw the histogram on the picture", initial.overlay), &Settings::overlay},
-        {g_param_spec_string("overlay-position", "Overlay position",
-                             "Where the histogram is drawn: x,y,width,height in pixels",
-                             initial.overlay_position.c_str(), uncontrolled_property),
-         &Settings::overlay_position},
-        {double_property("overlay-opacity", "Overlay opacity", "Opacity of the drawn histogram, {}", 0, 1,
-                         initial.overlay_opacity),
-         &Settings::overlay_opacity},
-        {bool_property("overlay-log", "Overlay log", "Draw the logarithm of the counts instead of the counts",
-                       initial.overlay_log),
-         &Settings::overlay_log},
-        {bool_property("equalize", "Equalize", "Equalise the histogram of luma; counts are those of the incoming frame",
-                       initial.equalize),
-         &Settings::equalize},
-        {bool_property("sharpness", "Sharpness", "Measure the sharpness of the luma, for messages and metas",
-                       initial.sharpness),
-         &Settings::sharpness},
-        {bool_property("watch", "Watch",
-                       "Post when the picture becomes dark, bright, covered, defocused or frozen, and when it ends",
-                       initial.watch),
-         &Settings::watch},
-        {double_property("watch-time", "Watch time", "Time without a change before the picture is frozen, in seconds",
-                         0, 1e6, initial.watch_time),
-         &Settings::watch_time},
+        Row::count("bins", "Bins", &Settings::bins, 2, histogram::max_bins,
+                   "Number of bins of equal width for the range of the format, {}"),
+        Row::choice("channels", "Channels", &Settings::channels,
+                    enum_from_table("GstCudaHistogramChannels", channel_choices), "The channels that are counted"),
+        Row::choice("luma", "Luma", &Settings::luma, enum_from_table("GstCudaHistogramLuma", luma_choices),
+                    "The matrix that computes luma from RGB"),
+        Row::time("interval", "Interval", &Settings::interval,
+                  "Time that each message covers, in ns; 0 posts a message for each frame"),
+        Row::flag("post-messages", "Post messages", &Settings::post_messages, "Post element messages on the bus"),
+        Row::flag("add-meta", "Add meta", &Settings::add_meta, "Add a GstCudaVisionHistogramMeta to each frame"),
+        Row::flag("overlay", "Overlay", &Settings::overlay, "Draw the histogram on the picture"),
+        Row::text("overlay-position", "Overlay position", &Settings::overlay_position,
+                  "Where the histogram is drawn: x,y,width,height in pixels"),
+        Row::number("overlay-opacity", "Overlay opacity", &Settings::overlay_opacity, 0, 1,
+                    "Opacity of the drawn histogram, {}"),
+        Row::flag("overlay-log", "Overlay log", &Settings::overlay_log,
+                  "Draw the logarithm of the counts instead of the counts"),
+        Row::flag("equalize", "Equalize", &Settings::equalize,
+                  "Equalise the histogram of luma; counts are those of the incoming frame"),
+        Row::flag("sharpness", "Sharpness", &Settings::sharpness,
+                  "Measure the sharpness of the luma, for messages and metas"),
+        Row::flag("watch", "Watch", &Settings::watch,
+                  "Post when the picture becomes dark, bright, covered, defocused or frozen, and when it ends"),
+        Row::number("watch-time", "Watch time", &Settings::watch_time, 0, 1e6,
+                    "Time without a change before the picture is frozen, in seconds"),
     };
   }
 
@@ -247,7 +233,7 @@ struct HistogramElement {
   static Result<FilterPlan> make_plan(const Settings& settings, const PlanContext& context) {
     histogram::Params params;
     params.bins = int(settings.bins);
-    params.channels = histogram::Channels(settings.channels);
+    params.channels = settings.channels;
     params.history = results_in_flight;
     params.luma =
         settings.luma >= LUMA_MATRIX ? LumaMatrix(settings.luma - LUMA_MATRIX) : matrix_of(context.video.colorimetry);
@@ -258,21 +244,20 @@ struct HistogramElement {
 
  private:
   static std::string advice(const Settings& settings, const GstVideoInfo& video) {
-    const Settings initial;
-    const auto unless = [](bool effect, const char* why) { return effect ? "" : why; };
-    const char *const not_drawn = unless(settings.overlay, "overlay=false"),
-                      *const not_posted = unless(settings.post_messages, "post-messages=false"),
-                      *const not_told =
-                          unless(settings.post_messages || settings.add_meta, "post-messages=false add-meta=false");
-    std::string text = without_effect(
-        {{"bins", settings.bins != initial.bins, settings.overlay ? "" : not_told},
-         {"channels", settings.channels != initial.channels, settings.overlay ? "" : not_told},
-         {"interval", settings.interval != initial.interval, not_posted},
-         {"overlay-position", settings.overlay_position != initial.overlay_position, not_drawn},
-         {"overlay-opacity", settings.overlay_opacity != initial.overlay_opacity, not_drawn},
-         {"overlay-log", settings.overlay_log, not_drawn},
-         {"sharpness", settings.sharpness, not_told},
-         {"watch-time", settings.watch_time != initial.watch_time, unless(settings.watch, "watch=false")}});
+    const std::string not_drawn = unless(settings.overlay, "overlay=false"),
+                      not_posted = unless(settings.post_messages, "post-messages=false"),
+                      not_told =
+                          unless(settings.post_messages || settings.add_meta, "post-messages=false add-meta=false"),
+                      not_counted = unless(settings.overlay, not_told);
+    std::string text = without_effect(FilterElement<HistogramElement>::properties(), settings, Settings(),
+                                      {{"bins", not_counted},
+                                       {"channels", not_counted},
+                                       {"interval", not_posted},
+                                       {"overlay-position", not_drawn},
+                                       {"overlay-opacity", not_drawn},
+                                       {"overlay-log", not_drawn},
+                                       {"sharpness", not_told},
+                                       {"watch-time", unless(settings.watch, "watch=false")}});
     const int width = GST_VIDEO_INFO_WIDTH(&video), height = GST_VIDEO_INFO_HEIGHT(&video);
     if (settings.overlay && intersection(overlay_of(settings).value().position, {0, 0, width, height}).empty())
       text =

@@ -9,7 +9,6 @@
 #include "gst/base/filter/filter_element.hpp"
 #include "gst/base/frame.hpp"
 #include "gst/elements/elements.hpp"
-#include "gst/elements/integral_caps.hpp"
 #include "gst/elements/integral_tables.hpp"
 #include "kernels/local/local.hpp"
 
@@ -43,53 +42,35 @@ struct IntegralElement {
       "Computes summed-area tables (integral images) of video, and filters that use them: box mean, mosaic, adaptive "
       "threshold, deviation, non-local means; on the GPU or the processor";
 
-  struct Settings {
-    int output = OUTPUT_PASSTHROUGH, layout = int(integral::TableLayout::inclusive),
-        sum_type = int(integral::SumType::automatic), channel = int(integral::TableChannel::luma);
-    bool squared = false;
-    int radius = local::Params().radius, search_radius = local::Params().search_radius;
-    double sensitivity = local::Params().sensitivity, strength = local::Params().strength;
+  struct Settings : integral::Params, local::Params {
+    int output = OUTPUT_PASSTHROUGH;
   };
+  using Row = Property<Settings>;
 
-  static std::vector<Property<Settings>> properties() {
-    const Settings initial;
+  static std::vector<Row> properties() {
     return {
-        {enum_property("output", "Output", "The output picture", enum_from_table("GstCudaIntegralOutput", outputs),
-                       initial.output),
-         &Settings::output},
-        {enum_property("layout", "Layout", "The samples that an entry of a table sums",
-                       enum_from_table("GstCudaIntegralLayout", table_layouts), initial.layout),
-         &Settings::layout},
-        {enum_property("sum-type", "Sum type", "The type of the entries of a table",
-                       enum_from_table("GstCudaIntegralSumType", sum_types), initial.sum_type),
-         &Settings::sum_type},
-        {bool_property("squared", "Squared",
-                       "Also compute tables of the squares, as f64 if sums are f32 or f64, else as u64",
-                       initial.squared),
-         &Settings::squared},
-        {enum_property("channel", "Channel", "The channels that are summed",
-                       enum_from_table("GstCudaIntegralChannel", channels), initial.channel),
-         &Settings::channel},
-        {int_property("radius", "Radius",
-                      "Radius of the window or block, which is 2·radius + 1 wide and high, in pixels, {}; for "
-                      "output=box-mean and pixelate, 0 "
-                      "means an eighth of the shorter side of each region; for output=nlm radius of a patch, at most " +
-                          std::to_string(local::nlm_max_radius),
-                      0, local::max_radius, initial.radius),
-         &Settings::radius},
-        {double_property(
-             "sensitivity", "Sensitivity",
-             "For output=threshold: a pixel is black if it is darker than the mean of its window by this share, {}", 0,
-             1, initial.sensitivity),
-         &Settings::sensitivity},
-        {int_property("search-radius", "Search radius",
-                      "For output=nlm: the distance in which similar patches are searched, in pixels, {}", 1,
-                      local::nlm_max_search_radius, initial.search_radius),
-         &Settings::search_radius},
-        {double_property("strength", "Strength",
-                         "For output=nlm: the difference up to which patches are averaged, in 8-bit steps, {}",
-                         local::nlm_min_strength, local::nlm_max_strength, initial.strength),
-         &Settings::strength},
+        Row::choice("output", "Output", &Settings::output, enum_from_table("GstCudaIntegralOutput", outputs),
+                    "The output picture"),
+        Row::choice("layout", "Layout", &Settings::layout, enum_from_table("GstCudaIntegralLayout", table_layouts),
+                    "The samples that an entry of a table sums"),
+        Row::choice("sum-type", "Sum type", &Settings::sum_type, enum_from_table("GstCudaIntegralSumType", sum_types),
+                    "The type of the entries of a table"),
+        Row::flag("squared", "Squared", &Settings::squared,
+                  "Also compute tables of the squares, as f64 if sums are f32 or f64, else as u64"),
+        Row::choice("channel", "Channel", &Settings::channel, enum_from_table("GstCudaIntegralChannel", channels),
+                    "The channels that are summed"),
+        Row::number("radius", "Radius", &Settings::radius, 0, local::max_radius,
+                    "Radius of the window or block, which is 2·radius + 1 wide and high, in pixels, {}; for "
+                    "output=box-mean and pixelate, 0 means an eighth of the shorter side of each region; for "
+                    "output=nlm radius of a patch, at most " +
+                        std::to_string(local::nlm_max_radius)),
+        Row::number("sensitivity", "Sensitivity", &Settings::sensitivity, 0, 1,
+                    "For output=threshold: a pixel is black if it is darker than the mean of its window by this share, "
+                    "{}"),
+        Row::number("search-radius", "Search radius", &Settings::search_radius, 1, local::nlm_max_search_radius,
+                    "For output=nlm: the distance in which similar patches are searched, in pixels, {}"),
+        Row::number("strength", "Strength", &Settings::strength, local::nlm_min_strength, local::nlm_max_strength,
+                    "For output=nlm: the difference up to which patches are averaged, in 8-bit steps, {}"),
     };
   }
 
@@ -100,10 +81,9 @@ struct IntegralElement {
   }
 
   static GstCaps* fixate_data_caps(const Settings& settings, const GstVideoInfo& video, GstCaps* choices) {
-    const bool all = integral::TableChannel(settings.channel) == integral::TableChannel::all;
-    return fixate_table_caps(
-        choices, {resolved(integral::SumType(settings.sum_type), video), integral::TableLayout(settings.layout),
-                  all ? std::max(whole_channels(geometry_of(video).format), 1) : 1});
+    const bool all = settings.channel == integral::TableChannel::all;
+    return fixate_table_caps(choices, {resolved(settings.sum_type, video), settings.layout,
+                                       all ? std::max(whole_channels(geometry_of(video).format), 1) : 1});
   }
 
   static Status check(const Settings& settings) { return validate(local_params(settings)); }
@@ -118,19 +98,11 @@ struct IntegralElement {
 
  private:
   static local::Params local_params(const Settings& settings) {
-    local::Params params;
+    local::Params params = settings;
     if (settings.output >= OUTPUT_LOCAL) params.operation = local::Operation(settings.output - OUTPUT_LOCAL);
     const bool patches = params.operation == local::Operation::nlm && settings.output >= OUTPUT_LOCAL;
-    params.radius = patches ? std::min(settings.radius, local::nlm_max_radius) : settings.radius;
-    params.sensitivity = settings.sensitivity;
-    params.search_radius = settings.search_radius;
-    params.strength = settings.strength;
+    if (patches) params.radius = std::min(settings.radius, local::nlm_max_radius);
     return params;
-  }
-
-  static integral::Params table_params(const Settings& settings) {
-    return {integral::TableLayout(settings.layout), integral::SumType(settings.sum_type), settings.squared,
-            integral::TableChannel(settings.channel)};
   }
 
   static Result<FilterPlan> make_filter(const Settings& settings, const PlanContext& context) {
@@ -145,7 +117,7 @@ struct IntegralElement {
           "region is " + std::string(region_name(context.region)) +
           ": output=passthrough makes tables of the whole frame; set region=frame, or output=box-mean, "
           "threshold, deviation, nlm or pixelate");
-    integral::Params params = table_params(settings);
+    integral::Params params = settings;
     if (context.data)
       if (Status status = follow_caps(settings, context, params); !status.ok()) return status;
     auto integral = integral::make(params, geometry_of(context.video), context.backend);
@@ -158,22 +130,20 @@ struct IntegralElement {
   }
 
   static std::string advice(const Settings& settings, const PlanContext& context) {
-    const Settings initial;
-    const auto unless = [](bool effect, const std::string& why) { return effect ? std::string() : why; };
     const std::string output = "output=" + std::string(nick_of(settings.output, outputs));
     const bool tables = settings.output == OUTPUT_PASSTHROUGH;
     const auto only = [&](local::Operation operation) {
       return unless(settings.output == OUTPUT_LOCAL + int(operation), output);
     };
-    std::string text =
-        without_effect({{"layout", settings.layout != initial.layout, unless(tables, output)},
-                        {"sum-type", settings.sum_type != initial.sum_type, unless(tables, output)},
-                        {"squared", settings.squared, tables ? unless(!context.data, "video/x-integral") : output},
-                        {"channel", settings.channel != initial.channel, unless(tables, output)},
-                        {"radius", settings.radius != initial.radius, unless(!tables, output)},
-                        {"sensitivity", settings.sensitivity != initial.sensitivity, only(local::Operation::threshold)},
-                        {"search-radius", settings.search_radius != initial.search_radius, only(local::Operation::nlm)},
-                        {"strength", settings.strength != initial.strength, only(local::Operation::nlm)}});
+    std::string text = without_effect(FilterElement<IntegralElement>::properties(), settings, Settings(),
+                                      {{"layout", unless(tables, output)},
+                                       {"sum-type", unless(tables, output)},
+                                       {"squared", tables ? unless(!context.data, "video/x-integral") : output},
+                                       {"channel", unless(tables, output)},
+                                       {"radius", unless(!tables, output)},
+                                       {"sensitivity", only(local::Operation::threshold)},
+                                       {"search-radius", only(local::Operation::nlm)},
+                                       {"strength", only(local::Operation::nlm)}});
     // A controller may drive the radius, so the sentence does not name it.
     if (const int used = local_params(settings).radius; used < settings.radius)
       text = both(text, "radius counts as " + std::to_string(used) + ", the largest with " + output);
@@ -196,7 +166,7 @@ struct IntegralElement {
           " differ in size, so that video/x-integral cannot hold them; set channel=luma, or convert to Y444 or RGB");
     const TableCaps caps = read_table_caps(context.data);
     params.sum_type = caps.type;
-    if (params.sum_type == integral::SumType::u32 && integral::SumType(settings.sum_type) != integral::SumType::u32 &&
+    if (params.sum_type == integral::SumType::u32 && settings.sum_type != integral::SumType::u32 &&
         resolved(integral::SumType::automatic, context.video) != integral::SumType::u32)
       return Status::settings("the caps ask for U32LE: sums over " +
                               size_text(GST_VIDEO_INFO_WIDTH(&context.video), GST_VIDEO_INFO_HEIGHT(&context.video)) +

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "gst/elements/integral_caps.hpp"
-
+// video/x-integral: the caps of tables that go out in place of video.
 #include <algorithm>
 #include <vector>
 
 #include "gst/base/caps.hpp"
+#include "gst/elements/integral_tables.hpp"
 
 namespace cudavision {
 

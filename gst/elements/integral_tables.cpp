@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gst/base/cuda/gpu.hpp"
+#include "gst/base/owned.hpp"
 #include "gst/meta/integral_meta.h"
 
 namespace cudavision {
@@ -30,31 +31,23 @@ class Block {
  public:
   /// Takes `memory`; nullptr stays unmapped. `gpu`: the device of the memory, or nullptr for system memory.
   Block(GstMemory* memory, const Gpu* gpu) : memory_(memory), gpu_(gpu) {
-    mapped_ = memory_ &&
-              gst_memory_map(memory_, &map_, GstMapFlags(GST_MAP_WRITE | (gpu ? Gpu::map_flag() : GstMapFlags(0))));
+    mapped_ =
+        memory_ && gst_memory_map(memory, &map_, GstMapFlags(GST_MAP_WRITE | (gpu ? Gpu::map_flag() : GstMapFlags(0))));
   }
-  Block(Block&& other) noexcept
-      : memory_(std::exchange(other.memory_, nullptr)),
-        gpu_(other.gpu_),
-        map_(other.map_),
-        mapped_(std::exchange(other.mapped_, false)) {}
-  Block& operator=(Block&&) = delete;
-  ~Block() {
-    unmap();
-    if (memory_) gst_memory_unref(memory_);
-  }
+  Block(Block&&) = default;
+  ~Block() { unmap(); }
 
   guint8* data() const { return mapped_ ? map_.data : nullptr; }
-  GstMemory* memory() const { return memory_; }
+  GstMemory* memory() const { return memory_.get(); }
   /// To be called when the backend has finished writing.
   void unmap() {
-    if (!std::exchange(mapped_, false)) return;
-    gst_memory_unmap(memory_, &map_);
-    if (gpu_) gpu_->release(memory_);
+    if (!memory_ || !std::exchange(mapped_, false)) return;  // without a memory: it was moved
+    gst_memory_unmap(memory_.get(), &map_);
+    if (gpu_) gpu_->release(memory_.get());
   }
 
  private:
-  GstMemory* memory_;
+  Owned<GstMemory> memory_;
   const Gpu* gpu_;
   GstMapInfo map_;
   bool mapped_;
@@ -76,11 +69,6 @@ class Recycler {
  public:
   /// `allocate`: returns (transfer full) a new memory, or nullptr.
   explicit Recycler(std::function<GstMemory*()> allocate) : allocate_(std::move(allocate)) {}
-  ~Recycler() {
-    for (GstMemory* memory : memories_) gst_memory_unref(memory);
-  }
-  Recycler(Recycler&& other) = default;
-  Recycler& operator=(Recycler&&) = delete;
 
   /// (transfer full) A memory that nobody else holds; nullptr if none can be allocated.
   GstMemory* take() {
@@ -88,26 +76,24 @@ class Recycler {
     GstMemory* unused = nullptr;
     int spare = 0;
     memories_.erase(std::remove_if(memories_.begin(), memories_.end(),
-                                   [&](GstMemory* memory) {
+                                   [&](const Owned<GstMemory>& memory) {
                                      // Only this list refers to a memory with one reference,
                                      // so no other thread can take one.
-                                     if (GST_MINI_OBJECT_REFCOUNT_VALUE(memory) > 1) return false;
+                                     if (GST_MINI_OBJECT_REFCOUNT_VALUE(memory.get()) > 1) return false;
                                      if (!unused) {
-                                       unused = memory;
+                                       unused = memory.get();
                                        return false;
                                      }
-                                     if (++spare <= most_spare) return false;
-                                     gst_memory_unref(memory);
-                                     return true;
+                                     return ++spare > most_spare;
                                    }),
                     memories_.end());
-    if (!unused && (unused = allocate_())) memories_.push_back(unused);
+    if (!unused && (unused = allocate_())) memories_.push_back(owned(unused));
     return unused ? gst_memory_ref(unused) : nullptr;
   }
 
  private:
   std::function<GstMemory*()> allocate_;
-  std::vector<GstMemory*> memories_;
+  std::vector<Owned<GstMemory>> memories_;
 };
 
 /// The data of frames that were submitted and not reported yet.

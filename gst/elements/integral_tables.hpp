@@ -1,15 +1,46 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// How summed-area tables leave cudaintegral.
+// How summed-area tables leave cudaintegral: in a meta, or in place of the frame as video/x-integral, whose caps are in
+// integral_caps.cpp.
 #pragma once
 
+#include <gst/video/video.h>
+
 #include <memory>
+#include <string>
 
 #include "gst/base/processor.hpp"
+#include "gst/base/settings/properties.hpp"
 #include "kernels/integral/integral.hpp"
 
 namespace cudavision {
 
 class Gpu;
+
+inline constexpr Choice table_layouts[] = {
+    {integral::TableLayout::inclusive, "inclusive", "W×H entries: (x, y) sums columns 0 to x, rows 0 to y"},
+    {integral::TableLayout::padded, "padded", "(W+1)×(H+1) entries, the first row and column zero, as in OpenCV"}};
+
+/// The tables in one buffer. All are of one type and size, and follow each other.
+struct TableCaps {
+  integral::SumType type;
+  integral::TableLayout layout;
+  int channels;  ///< tables: 1 (luma), or one for each component
+};
+
+/// How many tables channel=all makes, if all components have the size of the frame,
+/// so that one buffer can hold the tables. Else 0.
+int whole_channels(Format format);
+
+/// The caps of the pad template. Width and height are entries of a table:
+/// one more than the pixels of the frame if layout=padded.
+std::string table_caps_template();
+/// (transfer full) The tables that can be made from the video in `caps` (GST_PAD_SINK), or the video from which the
+/// tables in `caps` can be made (GST_PAD_SRC). Structures of the other kind are skipped.
+GstCaps* transform_table_caps(GstPadDirection direction, GstCaps* caps);
+/// (transfer full) The part of `choices` (taken) that is nearest to `wanted`, with fixed format and number of channels.
+GstCaps* fixate_table_caps(GstCaps* choices, const TableCaps& wanted);
+/// Reads fixed caps.
+TableCaps read_table_caps(GstCaps* caps);
 
 /// A processor that lets frames pass and adds a GstCudaVisionIntegralMeta with the tables. `gpu`: the device, or
 /// nullptr for the CPU backend.

@@ -32,9 +32,7 @@ class CudaMaker : public Maker {
   CudaMaker(const Geometry& geometry, Primary* primary)
       : geometry_(geometry), primary_(*primary), stream_(primary->context()) {}
   ~CudaMaker() override {
-    if (!pool_) return;
-    gst_buffer_pool_set_active(pool_, FALSE);
-    gst_object_unref(pool_);
+    if (pool_) gst_buffer_pool_set_active(pool_.get(), FALSE);
   }
 
   /// The context must be current. Errors: resource.
@@ -52,7 +50,7 @@ class CudaMaker : public Maker {
   Primary& primary_;
   const Stream stream_;
   GstVideoInfo video_;
-  GstBufferPool* pool_ = nullptr;
+  Owned<GstBufferPool> pool_;
 };
 
 /// Whether rows of these planes are read correctly by elements that copy whole memories: they copy rows of the first
@@ -79,13 +77,13 @@ Status CudaMaker::open() {
                                  guint(geometry_.height)))
     return Status::resource("GStreamer does not know this format");
   GstCaps* caps = gst_video_info_to_caps(&video_);
-  pool_ = gst_cuda_buffer_pool_new(primary_.context());
-  GstStructure* config = gst_buffer_pool_get_config(pool_);
+  pool_.reset(gst_cuda_buffer_pool_new(primary_.context()));
+  GstStructure* config = gst_buffer_pool_get_config(pool_.get());
   stream_.set_on(config);
   gst_buffer_pool_config_set_params(config, caps, guint(GST_VIDEO_INFO_SIZE(&video_)), 0, 0);
   gst_buffer_pool_config_add_option(config, GST_BUFFER_POOL_OPTION_VIDEO_META);
   gst_caps_unref(caps);
-  if (gst_buffer_pool_set_config(pool_, config) && gst_buffer_pool_set_active(pool_, TRUE)) return {};
+  if (gst_buffer_pool_set_config(pool_.get(), config) && gst_buffer_pool_set_active(pool_.get(), TRUE)) return {};
   return Status::resource("a pool of frames in CUDA memory cannot be made");
 }
 
@@ -139,7 +137,7 @@ GstBuffer* CudaMaker::wrap(const Image& arrays, Sources* sources) const {
 
 Result<Maker::Made> CudaMaker::copy(const Image& arrays, Sources* sources, int milliseconds) {
   GstBuffer* buffer = nullptr;
-  if (gst_buffer_pool_acquire_buffer(pool_, &buffer, nullptr) != GST_FLOW_OK)
+  if (gst_buffer_pool_acquire_buffer(pool_.get(), &buffer, nullptr) != GST_FLOW_OK)
     return Status::resource("CUDA memory for a frame cannot be allocated");
   stream_.wait_for_readers(GST_CUDA_MEMORY_CAST(gst_buffer_peek_memory(buffer, 0)));
   Status status;

@@ -270,7 +270,7 @@ Result<Plan> resolve(const Params& params, const Geometry& geometry) {
   plan.analysis.height = (geometry.height + scale - 1) / scale;
   plan.analysed = std::uint64_t(plan.analysis.width) * plan.analysis.height;
   plan.params = params;
-  if (params.reference == Reference::background && params.threshold == 0) plan.params.reference = Reference::adaptive;
+  if (is_adaptive(params)) plan.params.reference = Reference::adaptive;
   plan.threshold = params.threshold << (format.depth - 8);
   plan.difference_unit = plan.has_adaptive() ? adaptive::fixed_step : std::ldexp(1, 8 - format.depth);
   const bool squared = params.mode == Mode::squared;

@@ -74,8 +74,8 @@ struct Params {
   Output output = Output::difference;
   Mode mode = Mode::absolute;
   int analysis_scale = 1;  ///< 1, 2, 4 or 8: frames are compared at their size divided by this
-  /// A pixel changed if its difference is greater; 0–255, in 8-bit steps. Not for Reference::mog2. 0 with
-  /// Reference::background: automatic, from the noise of each pixel; with others: every difference counts.
+  /// A pixel changed if its difference is greater; 0–255, in 8-bit steps. Not for Reference::mog2. 0: see
+  /// is_adaptive(); with references other than Reference::background every difference counts.
   int threshold = 15;
   bool light_compensation =
       true;  ///< Reference::adaptive: whether pixels may change with the light without counting as changed
@@ -97,6 +97,12 @@ struct Params {
   double cell_threshold = RegionRules().cell_threshold;  ///< which cells move, for `looks`: 0–1, see RegionRules
   int in_flight = 1;                                     ///< results that are kept, 1–16; older results are lost
 };
+
+/// Whether a background with threshold 0 is asked for. Its threshold follows from the noise of each pixel: it becomes
+/// Reference::adaptive. Only this function decides what a threshold of 0 means.
+inline bool is_adaptive(const Params& params) {
+  return params.reference == Reference::background && params.threshold == 0;
+}
 
 /// Checks the parameters that do not depend on the format. Errors: settings.
 Status validate(const Params& params);

@@ -46,7 +46,7 @@ struct WatchingElement {
     guint size = 0;
   };
   static std::vector<Property<Settings>> properties() {
-    return {{uint_property("size", "Size", "{}", 0, 10, 0), &Settings::size}};
+    return {Property<Settings>::count("size", "Size", &Settings::size, 0, 10, "{}")};
   }
   static Status check(const Settings&) { return {}; }
   static Result<FilterPlan> make_plan(const Settings& settings, const PlanContext&) {

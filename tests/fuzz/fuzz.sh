@@ -16,9 +16,9 @@ python=(arrays configuration lists results)
 # Files aimed at by the native targets, and the least share of their lines in percent; 0: it is only printed.
 aimed=(gst/base/shapes.cpp:90 gst/base/frame.cpp:90 gst/base/settings/properties.cpp:90 kernels/core/polygon.cpp:80
   gst/base/filter/video_filter_regions.cpp:90 gst/base/filter/video_filter_caps.cpp:0
-  gst/base/filter/video_filter_frames.cpp:0
-  gst/base/mixer/video_mixer_caps.cpp:0 gst/base/mixer/video_mixer_frames.cpp:0 gst/base/transfer.cpp:0
-  gst/base/element_backend.cpp:0 gst/frames/frames.cpp:0 gst/frames/maker.cpp:0 gst/frames/dlpack.cpp:0)
+  gst/base/filter/video_filter_frames.cpp:0 gst/base/mixer/video_mixer_caps.cpp:0
+  gst/base/mixer/video_mixer_frames.cpp:0 gst/base/transfer.cpp:0 gst/base/element_backend.cpp:0
+  gst/base/element_backend_pools.cpp:0 gst/frames/frames.cpp:0 gst/frames/maker.cpp:0 gst/frames/dlpack.cpp:0)
 
 if [[ ! ${1:-} =~ ^[0-9]{1,6}$ ]]; then
   sed -n 's/^# \(Fuzzing by coverage.*\)/\1/p' "$0" >&2

@@ -11,39 +11,39 @@
 
 namespace cudavision {
 
+namespace {
+
+CUstream new_stream() {
+  CUstream stream;
+  return cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess ? stream : nullptr;
+}
+
+}  // namespace
+
 BusCopies::BusCopies(GstCudaContext* context)
     : order_(context),
       read_{CudaEvent(context), CudaEvent(context)},
       downloaded_{CudaEvent(context), CudaEvent(context)},
-      context_(GST_CUDA_CONTEXT(gst_object_ref(context))) {
-  for (CUstream* stream : {&up_, &down_})
-    if (cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking) != cudaSuccess) *stream = nullptr;
-}
-
-BusCopies::~BusCopies() {
-  if (const CurrentContext current(context_); current)
-    for (CUstream stream : {up_, down_})
-      if (stream) cudaStreamDestroy(stream);
-  gst_object_unref(context_);
-}
+      up_(in_context<cudaStreamDestroy>(context, new_stream())),
+      down_(in_context<cudaStreamDestroy>(context, new_stream())) {}
 
 Status BusCopies::upload(const Image& host, const Image& device, CUstream kernels) {
-  (void)read_[turn_].hold_up(up_);
+  (void)read_[turn_].hold_up(up_.get());
   // A frame that is only carried over is downloaded from the picture that its upload wrote.
-  (void)downloaded_[turn_].hold_up(up_);
-  Status status = copy_planes(host, device, cudaMemcpyHostToDevice, up_, "cannot upload a frame");
-  put_in_order(up_, kernels, order_);
+  (void)downloaded_[turn_].hold_up(up_.get());
+  Status status = copy_planes(host, device, cudaMemcpyHostToDevice, up_.get(), "cannot upload a frame");
+  put_in_order(up_.get(), kernels, order_);
   return status;
 }
 
 Status BusCopies::download(const Image& device, const Image& host, CUstream kernels) {
-  put_in_order(kernels, down_, order_);
-  return copy_planes(device, host, cudaMemcpyDeviceToHost, down_, "cannot download a frame");
+  put_in_order(kernels, down_.get(), order_);
+  return copy_planes(device, host, cudaMemcpyDeviceToHost, down_.get(), "cannot download a frame");
 }
 
 void BusCopies::end_frame(CUstream kernels) {
   (void)read_[turn_].record(kernels);
-  (void)downloaded_[turn_].record(down_);
+  (void)downloaded_[turn_].record(down_.get());
   turn_ = 1 - turn_;
 }
 

@@ -20,13 +20,10 @@ namespace cudavision {
 class BusCopies {
  public:
   explicit BusCopies(GstCudaContext* context);
-  ~BusCopies();
-  BusCopies(const BusCopies&) = delete;
-  BusCopies& operator=(const BusCopies&) = delete;
 
   bool ok() const { return up_ && down_; }
-  CUstream upload_stream() const { return up_; }
-  CUstream download_stream() const { return down_; }
+  CUstream upload_stream() const { return up_.get(); }
+  CUstream download_stream() const { return down_.get(); }
 
   /// Copies all planes; later work of `kernels` follows. Errors: resource.
   Status upload(const Image& host, const Image& device, CUstream kernels);
@@ -38,11 +35,10 @@ class BusCopies {
   void end_frame(CUstream kernels);
 
  private:
-  CUstream up_ = nullptr, down_ = nullptr;
   CudaEvent order_;                    // used at once, for the order of two streams
   CudaEvent read_[2], downloaded_[2];  // the ends of the kernels and of the downloads of the last two frames
   int turn_ = 0;                       // the index into these for the current frame and for the frame two before it
-  GstCudaContext* const context_;
+  const InContext<CUstream, cudaStreamDestroy> up_, down_;
 };
 
 /// Copies all planes of a picture to or from the device. Errors: resource, with `what` in front of CUDA's text.

@@ -12,28 +12,24 @@ namespace cudavision {
 class CudaEvent {
  public:
   /// The context must be current.
-  explicit CudaEvent(GstCudaContext* context) : context_(GST_CUDA_CONTEXT(gst_object_ref(context))) {
-    if (cudaEventCreateWithFlags(&event_, cudaEventDisableTiming) != cudaSuccess) event_ = nullptr;
-  }
-  ~CudaEvent() {
-    if (const CurrentContext current(context_); current && event_) cudaEventDestroy(event_);
-    gst_object_unref(context_);
-  }
-  CudaEvent(const CudaEvent&) = delete;
-  CudaEvent& operator=(const CudaEvent&) = delete;
+  explicit CudaEvent(GstCudaContext* context) : event_(in_context<cudaEventDestroy>(context, create())) {}
 
   /// Marks the end of the work that was submitted to `stream` so far. Returns false if that fails.
-  bool record(CUstream stream) const { return event_ && cudaEventRecord(event_, stream) == cudaSuccess; }
+  bool record(CUstream stream) const { return event_ && cudaEventRecord(event_.get(), stream) == cudaSuccess; }
   /// Makes later work of `stream` wait on the device until the mark is reached. Returns false if that fails.
-  bool hold_up(CUstream stream) const { return event_ && cudaStreamWaitEvent(stream, event_, 0) == cudaSuccess; }
+  bool hold_up(CUstream stream) const { return event_ && cudaStreamWaitEvent(stream, event_.get(), 0) == cudaSuccess; }
   /// cudaSuccess: the mark is reached; cudaErrorNotReady: not yet; other values: the device failed.
-  cudaError_t query() const { return event_ ? cudaEventQuery(event_) : cudaErrorInvalidResourceHandle; }
+  cudaError_t query() const { return event_ ? cudaEventQuery(event_.get()) : cudaErrorInvalidResourceHandle; }
   /// Waits on the host until the mark is reached.
-  cudaError_t wait() const { return event_ ? cudaEventSynchronize(event_) : cudaErrorInvalidResourceHandle; }
+  cudaError_t wait() const { return event_ ? cudaEventSynchronize(event_.get()) : cudaErrorInvalidResourceHandle; }
 
  private:
-  GstCudaContext* const context_;
-  cudaEvent_t event_ = nullptr;
+  static cudaEvent_t create() {
+    cudaEvent_t event;
+    return cudaEventCreateWithFlags(&event, cudaEventDisableTiming) == cudaSuccess ? event : nullptr;
+  }
+
+  InContext<cudaEvent_t, cudaEventDestroy> event_;
 };
 
 /// Makes `later` wait on the device for all work that was submitted to `earlier`. It records `event` for this.

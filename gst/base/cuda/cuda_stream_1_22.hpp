@@ -23,26 +23,17 @@ inline CudaEvent* written_event(GstCudaMemory* memory) {
 class Stream {
  public:
   /// The context must be current.
-  explicit Stream(GstCudaContext* context) : context_(GST_CUDA_CONTEXT(gst_object_ref(context))) {
-    // A stream that the legacy default stream waits for: libgstcuda 1.22 copies for CPU readers there.
-    if (CuStreamCreate(&stream_, CU_STREAM_DEFAULT) != CUDA_SUCCESS) stream_ = nullptr;
-  }
-  ~Stream() {
-    if (const CurrentContext current(context_); current && stream_) CuStreamDestroy(stream_);
-    gst_object_unref(context_);
-  }
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
+  explicit Stream(GstCudaContext* context) : stream_(in_context<CuStreamDestroy>(context, create())) {}
 
   bool ok() const { return stream_ != nullptr; }
-  CUstream handle() const { return stream_; }
+  CUstream handle() const { return stream_.get(); }
   void set_on(GstStructure*) const {}
   GstCudaStream* other_stream(GstStructure*) const { return nullptr; }
   void change_to(GstCudaStream*) {}
 
   void wait_for_writer(GstCudaMemory* memory) const {
     const CudaEvent* written = written_event(memory);
-    if (written && !written->hold_up(stream_)) (void)written->wait();
+    if (written && !written->hold_up(handle())) (void)written->wait();
   }
   bool precedes_next_writer(GstCudaMemory*) const { return false; }
   bool hold_up_next_writer(GstCudaMemory*) const { return false; }
@@ -62,18 +53,23 @@ class Stream {
     if (!taken) return false;
     CudaEvent* written = written_event(memory);
     if (!written) {
-      written = new CudaEvent(context_);
+      written = new CudaEvent(stream_.get_deleter().context.get());
       gst_mini_object_set_qdata(GST_MINI_OBJECT(memory), written_quark(), written,
                                 [](gpointer event) { delete static_cast<CudaEvent*>(event); });
     }
-    return written->record(stream_);
+    return written->record(handle());
   }
 
   GstMemory* wrap(GstCudaContext*, const GstVideoInfo&, void*, gpointer, GDestroyNotify) const { return nullptr; }
 
  private:
-  GstCudaContext* context_;
-  CUstream stream_ = nullptr;
+  static CUstream create() {
+    CUstream stream;
+    // A stream that the legacy default stream waits for: libgstcuda 1.22 copies for CPU readers there.
+    return CuStreamCreate(&stream, CU_STREAM_DEFAULT) == CUDA_SUCCESS ? stream : nullptr;
+  }
+
+  InContext<CUstream, CuStreamDestroy> stream_;
 };
 
 /// Names the hand-over in allocation queries. No such meta exists.

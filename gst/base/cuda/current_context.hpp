@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <type_traits>
+
 #include "gst/base/compat.hpp"
+#include "gst/base/owned.hpp"
 
 namespace cudavision {
 
@@ -20,5 +23,26 @@ class CurrentContext {
  private:
   const bool pushed_;
 };
+
+/// Frees a CUDA object with its context current. Holds a reference to the context.
+template <auto free>
+struct FreeInContext {
+  Owned<GstCudaContext> context;
+
+  template <typename T>
+  void operator()(T* object) const {
+    if (const CurrentContext current(context.get()); current) (void)free(object);
+  }
+};
+
+/// A CUDA object of a context, such as an event or a stream, that is freed with `free`; or nullptr.
+template <typename Handle, auto free>
+using InContext = std::unique_ptr<std::remove_pointer_t<Handle>, FreeInContext<free>>;
+
+/// Takes over `handle`, which may be nullptr.
+template <auto free, typename Handle>
+InContext<Handle, free> in_context(GstCudaContext* context, Handle handle) {
+  return {handle, {new_reference(context)}};
+}
 
 }  // namespace cudavision

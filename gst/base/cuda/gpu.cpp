@@ -8,6 +8,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "gst/base/cuda/bus_copies.hpp"
 #include "gst/base/cuda/cuda_stream.hpp"
@@ -25,36 +26,31 @@ namespace {
 
 using cuda::check;
 
+void free_plane(void* plane) { (void)check(cudaFree(plane), ""); }  // fails if the context is dead: nothing to report
+
 class PitchedImage : public DeviceImage {
  public:
-  PitchedImage(GstCudaContext* context, const Geometry& geometry)
-      : context_(GST_CUDA_CONTEXT(gst_object_ref(context))) {
+  /// The context must be current. Errors: resource.
+  Status allocate(GstCudaContext* context, const Geometry& geometry) {
     image_.geometry = geometry;
-  }
-  ~PitchedImage() override {
-    if (const CurrentContext current(context_); current)
-      for (const Plane& plane : image_.planes)
-        (void)check(cudaFree(plane.data), "");  // fails if the context is dead: nothing to report then
-    gst_object_unref(context_);
-  }
-
-  Status allocate() {
-    for (int i = 0; i < info(image_.geometry.format).planes; ++i) {
-      const PlaneExtent bytes = extent(image_.geometry, i);
+    for (int i = 0; i < info(geometry.format).planes; ++i) {
+      const PlaneExtent bytes = extent(geometry, i);
+      void* plane = nullptr;
       std::size_t pitch = 0;
-      if (Status status = check(cudaMallocPitch(&image_.planes[i].data, &pitch, bytes.row_bytes, bytes.rows),
+      if (Status status = check(cudaMallocPitch(&plane, &pitch, bytes.row_bytes, bytes.rows),
                                 "cannot allocate a frame on the device");
           !status.ok())
         return status;
-      image_.planes[i].pitch = std::ptrdiff_t(pitch);
+      planes_.push_back(in_context<free_plane>(context, plane));
+      image_.planes[i] = {plane, std::ptrdiff_t(pitch)};
     }
     return {};
   }
   const Image& image() const override { return image_; }
 
  private:
-  GstCudaContext* context_;
   Image image_;
+  std::vector<InContext<void*, free_plane>> planes_;
 };
 
 constexpr const char* failed_text = "CUDA failed while a frame was being processed";
@@ -103,10 +99,10 @@ struct Gpu::State {
   bool downloads = false;  // the current frame is downloaded
   int longest_pause = 0;   // of begin_frame()
 
-  /// (transfer full) The context, or nullptr.
-  GstCudaContext* ref_context() const {
+  /// A reference to the context, or nullptr.
+  Owned<GstCudaContext> ref_context() const {
     std::lock_guard lock(mutex);
-    return context ? GST_CUDA_CONTEXT(gst_object_ref(context)) : nullptr;
+    return context ? new_reference(context) : nullptr;
   }
   void ask(GstCudaContext** destination) {
     std::lock_guard lock(mutex);
@@ -115,12 +111,9 @@ struct Gpu::State {
   }
   /// Replaces the context by `fresh` (taken).
   void replace_context(GstCudaContext* fresh) {
-    GstCudaContext* old;
-    {
-      std::lock_guard lock(mutex);
-      old = std::exchange(context, fresh);
-    }
-    if (old) gst_object_unref(old);
+    Owned<GstCudaContext> old;  // dropped without the lock
+    std::lock_guard lock(mutex);
+    old.reset(std::exchange(context, fresh));
   }
   void replace_stream(std::unique_ptr<Stream> fresh) {
     std::lock_guard lock(mutex);
@@ -138,10 +131,7 @@ void Gpu::offer_context(GstElement* element, GstContext* context, int device_id)
 }
 
 bool Gpu::answer_context_query(GstElement* element, GstQuery* query) const {
-  GstCudaContext* context = state_->ref_context();
-  const bool answered = gst_cuda_handle_context_query(element, query, context);
-  if (context) gst_object_unref(context);
-  return answered;
+  return gst_cuda_handle_context_query(element, query, state_->ref_context().get());
 }
 
 Status Gpu::open(GstElement* element, int device_id) {
@@ -150,11 +140,9 @@ Status Gpu::open(GstElement* element, int device_id) {
   state_->longest_pause = wanted_pause();
   close();  // the context may be for another device, if cuda-device-id was set since
   // close() drops a context that was set on the element, but the element still has it.
-  if (GstContext* set = gst_element_get_context(element, GST_CUDA_CONTEXT_TYPE)) {
-    offer_context(element, set, device_id);
-    gst_context_unref(set);
-  }
-  GstCudaContext* context = state_->ref_context();
+  if (const auto set = owned(gst_element_get_context(element, GST_CUDA_CONTEXT_TYPE)))
+    offer_context(element, set.get(), device_id);
+  GstCudaContext* context = state_->ref_context().release();
   if (!context) {
     // Answers arrive by set_context() in this thread, and are stored in `context`,
     // which libgstcuda reads without our lock.
@@ -248,8 +236,8 @@ Status Gpu::finish() {
 bool Gpu::has_unfinished_work() const { return state_->unfinished; }
 
 Result<std::unique_ptr<DeviceImage>> Gpu::allocate(const Geometry& geometry) const {
-  auto image = std::make_unique<PitchedImage>(state_->context, geometry);
-  if (Status status = image->allocate(); !status.ok()) return status;
+  auto image = std::make_unique<PitchedImage>();
+  if (Status status = image->allocate(state_->context, geometry); !status.ok()) return status;
   return std::unique_ptr<DeviceImage>(std::move(image));
 }
 
@@ -402,6 +390,17 @@ GstBufferPool* Gpu::new_device_pool(GstCaps* caps, guint min_buffers, guint max_
   return pool;
 }
 
+Owned<GstBuffer> Gpu::new_device_frame(GstCaps* caps) const {
+  guint size;
+  const auto pool = owned(new_device_pool(caps, 0, 0, &size));
+  GstBuffer* frame = nullptr;
+  if (!pool || !gst_buffer_pool_set_active(pool.get(), TRUE) ||
+      gst_buffer_pool_acquire_buffer(pool.get(), &frame, nullptr) != GST_FLOW_OK)
+    frame = nullptr;
+  if (pool) gst_buffer_pool_set_active(pool.get(), FALSE);
+  return owned(frame);
+}
+
 bool Gpu::follow_pool(GstBufferPool* pool) {
   if (!is_open() || !GST_IS_CUDA_BUFFER_POOL(pool) || GST_CUDA_BUFFER_POOL(pool)->context != state_->context)
     return false;
@@ -424,22 +423,13 @@ GstMemory* Gpu::new_linear_memory(gsize bytes) const {
   constexpr gsize row = 1 << 16;
   const gsize rows = (bytes + row - 1) / row;
   if (rows * row > G_MAXUINT) return nullptr;  // the size of a buffer of a pool is a guint
-  GstCaps* caps = gst_caps_new_simple("video/x-raw", "format", G_TYPE_STRING, "RGBA", "width", G_TYPE_INT,
-                                      gint(row / 4), "height", G_TYPE_INT, gint(rows), nullptr);
-  guint size;
-  GstBufferPool* pool = new_device_pool(caps, 0, 0, &size);
-  gst_caps_unref(caps);
-  if (!pool) return nullptr;
-  GstMemory* memory = nullptr;
-  GstBuffer* buffer = nullptr;
-  if (gst_buffer_pool_set_active(pool, TRUE) && gst_buffer_pool_acquire_buffer(pool, &buffer, nullptr) == GST_FLOW_OK) {
-    memory = gst_buffer_get_memory(buffer, 0);
-    gst_buffer_remove_all_memory(buffer);  // so that the pool drops the buffer
-    gst_buffer_unref(buffer);
-  }
-  gst_buffer_pool_set_active(pool, FALSE);
-  gst_object_unref(pool);
-  if (memory && gsize(GST_CUDA_MEMORY_CAST(memory)->info.stride[0]) != row) {
+  const auto caps = owned(gst_caps_new_simple("video/x-raw", "format", G_TYPE_STRING, "RGBA", "width", G_TYPE_INT,
+                                              gint(row / 4), "height", G_TYPE_INT, gint(rows), nullptr));
+  const auto frame = new_device_frame(caps.get());
+  if (!frame) return nullptr;
+  GstMemory* memory = gst_buffer_get_memory(frame.get(), 0);
+  gst_buffer_remove_all_memory(frame.get());  // so that the pool drops the buffer
+  if (gsize(GST_CUDA_MEMORY_CAST(memory)->info.stride[0]) != row) {
     GST_ERROR("rows of %" G_GSIZE_FORMAT " bytes do not lie end to end in CUDA memory", row);
     gst_clear_mini_object(reinterpret_cast<GstMiniObject**>(&memory));
   }
@@ -447,11 +437,8 @@ GstMemory* Gpu::new_linear_memory(gsize bytes) const {
 }
 
 GstAllocator* Gpu::new_pinned_allocator() const {
-  GstCudaContext* context = state_->ref_context();
-  if (!context) return nullptr;
-  GstAllocator* allocator = pinned_allocator_new(context);
-  gst_object_unref(context);
-  return allocator;
+  const auto context = state_->ref_context();
+  return context ? pinned_allocator_new(context.get()) : nullptr;
 }
 
 }  // namespace cudavision

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 
+#include "gst/base/owned.hpp"
 #include "kernels/core/image.hpp"
 #include "kernels/core/queue.hpp"
 #include "kernels/core/status.hpp"
@@ -140,6 +141,8 @@ class Gpu {
   /// (transfer full) A pool of device frames, configured for `caps`;
   /// `size` receives the size of its buffers. nullptr if that fails.
   GstBufferPool* new_device_pool(GstCaps* caps, guint min_buffers, guint max_buffers, guint* size) const;
+  /// A device frame of `caps` from a separate pool; nullptr if that fails.
+  Owned<GstBuffer> new_device_frame(GstCaps* caps) const;
   /// Whether the pool of a neighbour allocates in our context. If so, adopts its stream.
   bool follow_pool(GstBufferPool* pool);
   /// Adds to the answer to an allocation query that this element takes buffers before their writer has finished.

@@ -51,6 +51,7 @@ bool Gpu::is_on_other_device(GstBuffer*) const { return false; }
 Status Gpu::copy_from_peer(GstBuffer*, const Image&, const Image&) { return {}; }
 Status Gpu::adopt(GstBuffer*) { return {}; }
 GstBufferPool* Gpu::new_device_pool(GstCaps*, guint, guint, guint*) const { return nullptr; }
+Owned<GstBuffer> Gpu::new_device_frame(GstCaps*) const { return nullptr; }
 bool Gpu::follow_pool(GstBufferPool*) { return false; }
 void Gpu::offer_handover(GstQuery*) {}
 void Gpu::learn_handover(GstQuery*) {}

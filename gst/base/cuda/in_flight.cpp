@@ -17,20 +17,19 @@ void unref_all(const std::vector<GstBuffer*>& buffers) {
 
 }  // namespace
 
-InFlight::InFlight(GstCudaContext* context) : context_(GST_CUDA_CONTEXT(gst_object_ref(context))) {
+InFlight::InFlight(GstCudaContext* context) : context_(new_reference(context)) {
   polled_.emplace(Polled::Purpose::references, [this] { return poll(); });
 }
 
 InFlight::~InFlight() {
   polled_.reset();  // first: from here on no other thread uses this object
-  if (const CurrentContext current(context_); current)
+  if (const CurrentContext current(context_.get()); current)
     for (const Frame& frame : frames_) (void)frame.done->wait();
   finished(cudaSuccess);
-  gst_object_unref(context_);
 }
 
 std::unique_ptr<CudaEvent> InFlight::new_event() {
-  if (spare_.empty()) return std::make_unique<CudaEvent>(context_);
+  if (spare_.empty()) return std::make_unique<CudaEvent>(context_.get());
   auto event = std::move(spare_.back());
   spare_.pop_back();
   return event;
@@ -158,7 +157,7 @@ bool InFlight::poll() {
   {
     std::lock_guard lock(mutex_);
     if (!frames_.empty()) {
-      if (const CurrentContext current(context_); current)
+      if (const CurrentContext current(context_.get()); current)
         drop_reached(0, dropped);
       else  // the device failed
         while (!frames_.empty()) drop_oldest(cudaErrorDevicesUnavailable, dropped);

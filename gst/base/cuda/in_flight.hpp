@@ -74,7 +74,7 @@ class InFlight {
   void drop_oldest(cudaError_t result, std::vector<GstBuffer*>& dropped);
   const Frame* find(std::uint64_t ticket) const;
 
-  GstCudaContext* const context_;
+  const Owned<GstCudaContext> context_;
   std::vector<GstBuffer*> added_;
   std::uint64_t last_ticket_ = 0;
   // Locked by the poller before it removes references and until it has dropped them. Always locked before mutex_.

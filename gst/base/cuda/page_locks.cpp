@@ -74,18 +74,18 @@ class Ranges {
 struct Visits {
   const void* visitor;
   int count = 0;
-  void* locked = nullptr;             // the address, if it is locked
-  GstCudaContext* context = nullptr;  // if it is locked
+  void* locked = nullptr;           // the address, if it is locked
+  Owned<GstCudaContext> context{};  // if it is locked
 };
 
 /// Called before the memory is freed.
 void forget(gpointer data) {
   auto* visits = static_cast<Visits*>(data);
   if (visits->locked) {
-    if (const CurrentContext current(visits->context); current && cudaHostUnregister(visits->locked) != cudaSuccess)
+    if (const CurrentContext current(visits->context.get());
+        current && cudaHostUnregister(visits->locked) != cudaSuccess)
       cudaGetLastError();
     Ranges::all().remove(visits->locked);
-    gst_object_unref(visits->context);
   }
   delete visits;
 }
@@ -114,7 +114,7 @@ void lock(GstMemory* memory, GstMapFlags access, Visits& visits, GstCudaContext*
     GST_DEBUG("a memory of %" G_GSIZE_FORMAT " bytes stays pageable: %s", bytes, cudaGetErrorString(error));
   } else {
     visits.locked = begin;
-    visits.context = GST_CUDA_CONTEXT(gst_object_ref(context));
+    visits.context = new_reference(context);
   }
   gst_memory_unmap(memory, &map);
 }

@@ -40,6 +40,9 @@ class FilterElement {
     return gst_element_register(plugin, E::element_name, GST_RANK_NONE, Object::new_type(class_init));
   }
 
+  /// The table of E.
+  static const std::vector<Property<typename E::Settings>>& properties() { return Object::properties(); }
+
   /// Sets the values of the read-only properties.
   static void publish(GstElement* element, const typename Object::Readings& values) {
     Object::publish(element, values);

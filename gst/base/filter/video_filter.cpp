@@ -28,29 +28,22 @@ constexpr Choice shape_choices[] = {{RegionShape::rectangle, "rectangle", "The b
 
 enum { PROP_HOST = 1, PROP_OWN = PROP_HOST + ElementBackend::property_count };
 
-const std::vector<Property<FilterSettings>>& properties() {
-  static const std::vector<Property<FilterSettings>> table{
-      {g_param_spec_enum("region", "Region", "The part of the frame that is processed; the rest is copied bit for bit",
-                         enum_from_table("GstCudaVisionRegion", region_choices), gint(Region::Mode::frame),
-                         playing_property),
-       &FilterSettings::region},
-      {g_param_spec_string("roi-type", "Region type",
-                           "Only regions of interest of this type count; without a type, all count", nullptr,
-                           uncontrolled_property),
-       &FilterSettings::roi_type},
-      {double_property("region-margin", "Region margin",
-                       "Share of the box of a region of interest that is added on each of its four sides, {}", 0, 10,
-                       FilterSettings().region_margin),
-       &FilterSettings::region_margin},
-      {enum_property("region-shape", "Region shape",
-                     "The part of the box of a region of interest, with its margin, that counts",
-                     enum_from_table("GstCudaVisionRegionShape", shape_choices), int(RegionShape::rectangle)),
-       &FilterSettings::region_shape},
-      {g_param_spec_string("regions", "Regions",
-                           "Shapes that count beside the regions of interest: rectangles x,y,width,height and polygons "
-                           "x,y x,y x,y, with ; between them, in pixels of the frame or in shares of it (0.5)",
-                           nullptr, uncontrolled_property),
-       &FilterSettings::regions},
+using Row = Property<FilterSettings>;
+
+const std::vector<Row>& properties() {
+  static const std::vector<Row> table{
+      Row::choice("region", "Region", &FilterSettings::region, enum_from_table("GstCudaVisionRegion", region_choices),
+                  "The part of the frame that is processed; the rest is copied bit for bit"),
+      Row::text("roi-type", "Region type", &FilterSettings::roi_type,
+                "Only regions of interest of this type count; without a type, all count"),
+      Row::number("region-margin", "Region margin", &FilterSettings::region_margin, 0, 10,
+                  "Share of the box of a region of interest that is added on each of its four sides, {}"),
+      Row::choice("region-shape", "Region shape", &FilterSettings::region_shape,
+                  enum_from_table("GstCudaVisionRegionShape", shape_choices),
+                  "The part of the box of a region of interest, with its margin, that counts"),
+      Row::text("regions", "Regions", &FilterSettings::regions,
+                "Shapes that count beside the regions of interest: rectangles x,y,width,height and polygons "
+                "x,y x,y x,y, with ; between them, in pixels of the frame or in shares of it (0.5)"),
   };
   return table;
 }
@@ -69,8 +62,7 @@ GstStateChangeReturn change_state(GstElement* element, GstStateChange transition
 }
 
 void set_context(GstElement* element, GstContext* context) {
-  state_of(element).host.set_context(context);
-  element_class()->set_context(element, context);
+  state_of(element).host.set_context(element_class(), context);
 }
 
 // Plans ---------------------------------------------------------------------------------------------------------------
@@ -109,9 +101,9 @@ Status make_plan(GstCudaVisionFilter* self) {
   std::string left_out;
   auto shapes = own_shapes(settings, state.video, !class_of(self)->examines, state.fitted, left_out);
   if (!shapes.ok()) return shapes.error();
-  auto plan = class_of(self)->make_plan(
-      self, {state.video, state.host.backend(), Region::Mode(settings.region), state.processor.get(), state.host.gpu,
-             state.data.get(), state.kept, state.fitted});
+  auto plan =
+      class_of(self)->make_plan(self, {state.video, state.host.backend(), settings.region, state.processor.get(),
+                                       state.host.gpu, state.data.get(), state.kept, state.fitted});
   if (!plan.ok()) return plan.error();
   if (Status status = state.host.finish_work(); !status.ok()) return status;  // before the former plan ends
   state.processor = std::move(plan.value().processor);
@@ -199,7 +191,7 @@ gboolean stop(GstBaseTransform* trans) {
   if (!status.ok()) state.host.post_error(status);
   Gpu::Scope scope(state.host.gpu);
   state.pending.clear();
-  drop_held(state);
+  state.held.clear();
   state.holds_last = state.skipped = false;
   state.latency = 0;
   state.processor.reset();
@@ -231,14 +223,12 @@ void dispatch_properties_changed(GObject* object, guint count, GParamSpec** chan
 void set_property(GObject* object, guint id, const GValue* value, GParamSpec*) {
   FilterState& state = state_of(object);
   if (id >= PROP_OWN) return state.settings.set(object, properties(), properties()[id - PROP_OWN], value);
-  ObjectLock lock(object);
   state.host.set_property(id - PROP_HOST, value);
 }
 
 void get_property(GObject* object, guint id, GValue* value, GParamSpec*) {
   const FilterState& state = state_of(object);
   if (id >= PROP_OWN) return state.settings.get(object, properties()[id - PROP_OWN], value);
-  ObjectLock lock(object);
   state.host.get_property(id - PROP_HOST, value);
 }
 
@@ -253,9 +243,8 @@ void finalize(GObject* object) {
   object_class()->finalize(object);
 }
 
-void add_pad_template(GstElementClass* klass, const char* name, GstPadDirection direction, GstCaps* caps) {
-  gst_element_class_add_pad_template(klass, gst_pad_template_new(name, direction, GST_PAD_ALWAYS, caps));
-  gst_caps_unref(caps);
+void add_pad_template(GstElementClass* klass, const char* name, GstPadDirection direction, const Owned<GstCaps>& caps) {
+  gst_element_class_add_pad_template(klass, gst_pad_template_new(name, direction, GST_PAD_ALWAYS, caps.get()));
 }
 
 void class_init(GstCudaVisionFilterClass* klass) {
@@ -272,8 +261,8 @@ void class_init(GstCudaVisionFilterClass* klass) {
   GstElementClass* element = GST_ELEMENT_CLASS(klass);
   element->change_state = vfunc<change_state, GST_STATE_CHANGE_FAILURE>;
   element->set_context = vfunc<set_context>;
-  add_pad_template(element, "sink", GST_PAD_SINK, video_template_caps());
-  add_pad_template(element, "src", GST_PAD_SRC, video_template_caps());
+  add_pad_template(element, "sink", GST_PAD_SINK, owned(video_template_caps()));
+  add_pad_template(element, "src", GST_PAD_SRC, owned(video_template_caps()));
 
   GstBaseTransformClass* trans = GST_BASE_TRANSFORM_CLASS(klass);
   trans->passthrough_on_same_caps = FALSE;
@@ -303,9 +292,8 @@ void class_init(GstCudaVisionFilterClass* klass) {
 const char* region_name(Region::Mode mode) { return nick_of(mode, video_filter::region_choices); }
 
 void add_data_template(GstElementClass* klass, const std::string& text) {
-  GstCaps *data = gst_caps_from_string(text.c_str()), *caps = video_template_caps();
-  gst_caps_append(caps, any_memory_data_caps(data, true));
-  gst_caps_unref(data);
+  const auto data = owned(gst_caps_from_string(text.c_str())), caps = owned(video_template_caps());
+  gst_caps_append(caps.get(), any_memory_data_caps(data.get(), true));
   video_filter::add_pad_template(klass, "src", GST_PAD_SRC, caps);
 }
 

@@ -2,7 +2,6 @@
 // GstCudaVisionFilter: allocation of frames, and their CUDA context.
 #include "gst/base/caps.hpp"
 #include "gst/base/filter/video_filter_private.hpp"
-#include "gst/base/log.hpp"
 
 namespace cudavision::video_filter {
 
@@ -14,12 +13,9 @@ void ask_for_more_buffers(GstQuery* query, guint held) {
   GstBufferPool* pool;
   guint size, least, most;
   gst_query_parse_nth_allocation_pool(query, 0, &pool, &size, &least, &most);
-  if (most > 0 && most < least + held) {  // downstream's pool has no more
-    gst_clear_object(&pool);
-    most = 0;
-  }
-  gst_query_set_nth_allocation_pool(query, 0, pool, size, least + held, most);
-  gst_clear_object(&pool);
+  const auto owner = owned(pool);
+  const bool has_more = most == 0 || most >= least + held;
+  gst_query_set_nth_allocation_pool(query, 0, has_more ? pool : nullptr, size, least + held, has_more ? most : 0);
 }
 
 gboolean answer_allocation(GstBaseTransform* trans, GstQuery* decide_query, GstQuery* query) {
@@ -28,15 +24,8 @@ gboolean answer_allocation(GstBaseTransform* trans, GstQuery* decide_query, GstQ
   const bool asked = base_class()->propose_allocation(trans, decide_query, query);
   if (!decide_query && self->state->host.uses_cuda()) self->state->host.gpu.learn_handover(asked ? query : nullptr);
   if (decide_query ? !asked : asked && gst_query_get_n_allocation_pools(query) > 0) return asked;
-  GstCaps* caps;
-  gboolean need_pool;
-  gst_query_parse_allocation(query, &caps, &need_pool);
-  if (!caps) return FALSE;
-  if (!self->state->host.propose_pool(query, caps, need_pool)) return FALSE;
-  if (!decide_query) return TRUE;  // downstream has said which metas it takes
-  gst_query_add_allocation_meta(query, GST_VIDEO_META_API_TYPE, nullptr);
-  gst_query_add_allocation_meta(query, GST_VIDEO_CROP_META_API_TYPE, nullptr);
-  self->state->host.offer_handover(query);
+  if (!self->state->host.propose_pool(query)) return FALSE;
+  if (decide_query) self->state->host.accept_frames(query);  // else downstream has said what it takes
   return TRUE;
 }
 
@@ -57,7 +46,7 @@ gboolean decide_allocation(GstBaseTransform* trans, GstQuery* query) {
     while (gst_query_get_n_allocation_pools(query) > 0) gst_query_remove_nth_allocation_pool(query, 0);
     return base_class()->decide_allocation(trans, query);
   }
-  if (!self->state->host.decide_pool(query, caps, depth_of(self))) return FALSE;
+  if (!self->state->host.decide_pool(query, depth_of(self))) return FALSE;
   return base_class()->decide_allocation(trans, query);
 }
 
@@ -69,7 +58,6 @@ Status follow_context(GstCudaVisionFilter* self, GstBuffer* buffer) {
   if (!state.host.follows(buffer)) return {};
   push_held(self);
   const std::lock_guard lock(state.processing);
-  GST_INFO_OBJECT(self, "going over to the CUDA context of the incoming frames");
   {
     Gpu::Scope scope(state.host.gpu);
     interrupt(self, Interruption::caps);
@@ -77,34 +65,14 @@ Status follow_context(GstCudaVisionFilter* self, GstBuffer* buffer) {
     state.processor.reset();
     state.reset_staging();
   }
-  if (Status status = state.host.gpu.adopt(buffer); !status.ok()) return status;
+  if (Status status = state.host.adopt(buffer); !status.ok()) return status;
   gst_base_transform_reconfigure_src(GST_BASE_TRANSFORM(self));
   return renew_plan(self);
-}
-
-/// (transfer full) A frame in our CUDA context from a separate pool; nullptr if that fails.
-GstBuffer* new_device_frame(GstBaseTransform* trans) {
-  GstCaps* caps = gst_pad_get_current_caps(trans->srcpad);
-  guint size;
-  GstBufferPool* pool = caps ? state_of(trans).host.gpu.new_device_pool(caps, 0, 0, &size) : nullptr;
-  gst_clear_caps(&caps);
-  if (!pool) return nullptr;
-  GstBuffer* frame = nullptr;
-  if (!gst_buffer_pool_set_active(pool, TRUE) || gst_buffer_pool_acquire_buffer(pool, &frame, nullptr) != GST_FLOW_OK)
-    frame = nullptr;
-  gst_buffer_pool_set_active(pool, FALSE);
-  gst_object_unref(pool);
-  return frame;
 }
 
 /// Whether kernels cannot write to an outgoing frame, or the frame is not in the memory that its caps promise.
 bool is_in_wrong_memory(const FilterState& state, GstBuffer* frame) {
   return state.host.uses_cuda() && (Gpu::is_device_buffer(frame) ? state.host.gpu.is_foreign(frame) : state.to_device);
-}
-
-GstFlowReturn failed(const FilterState& state, const Status& status) {
-  state.host.post_error(status);
-  return GST_FLOW_ERROR;
 }
 
 }  // namespace
@@ -113,12 +81,12 @@ GstFlowReturn prepare_output_buffer(GstBaseTransform* trans, GstBuffer* inbuf, G
   GstCudaVisionFilter* self = as_filter(trans);
   FilterState& state = *self->state;
   if (state.host.uses_cuda() && Gpu::is_device_buffer(inbuf))
-    if (Status status = follow_context(self, inbuf); !status.ok()) return failed(state, status);
+    if (Status status = follow_context(self, inbuf); !status.ok()) return state.host.failed(status);
   if (!state.processor) return GST_FLOW_NOT_NEGOTIATED;  // the error was posted for an earlier frame
   if (state.data) {
     Gpu::Scope scope(state.host.gpu);
     const auto made = state.processor->new_output();
-    if (!made.ok()) return failed(state, made.error());
+    if (!made.ok()) return state.host.failed(made.error());
     *outbuf = made.value();
     return copy_metadata(trans, inbuf, *outbuf) ? GST_FLOW_OK : GST_FLOW_ERROR;
   }
@@ -134,9 +102,10 @@ GstFlowReturn prepare_output_buffer(GstBaseTransform* trans, GstBuffer* inbuf, G
   // The pool still belongs to the former CUDA context, or there is no pool because frames passed through until now.
   // GstBaseTransform decides on a pool again before the next frame; this frame comes from elsewhere.
   gst_clear_buffer(outbuf);
-  *outbuf = new_device_frame(trans);
+  const auto caps = owned(gst_pad_get_current_caps(trans->srcpad));
+  *outbuf = caps ? state.host.gpu.new_device_frame(caps.get()).release() : nullptr;
   if (!*outbuf)
-    return failed(state, Status::resource("no frame can be allocated in the CUDA context of the incoming frames"));
+    return state.host.failed(Status::resource("no frame can be allocated in the CUDA context of the incoming frames"));
   copy_metadata(trans, inbuf, *outbuf);
   return GST_FLOW_OK;
 }

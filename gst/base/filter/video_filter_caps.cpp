@@ -7,9 +7,7 @@
 namespace cudavision::video_filter {
 
 gboolean query(GstBaseTransform* trans, GstPadDirection direction, GstQuery* query) {
-  if (GST_QUERY_TYPE(query) == GST_QUERY_CONTEXT &&
-      state_of(trans).host.gpu.answer_context_query(GST_ELEMENT(trans), query))
-    return TRUE;
+  if (state_of(trans).host.answers(query)) return TRUE;
   if (GST_QUERY_TYPE(query) == GST_QUERY_DRAIN && direction == GST_PAD_SINK) push_held(as_filter(trans));
   if (!base_class()->query(trans, direction, query)) return FALSE;
   if (GST_QUERY_TYPE(query) == GST_QUERY_LATENCY && direction == GST_PAD_SRC) add_latency(state_of(trans), query);
@@ -32,20 +30,17 @@ GstCaps* transform_caps(GstBaseTransform* trans, GstPadDirection direction, GstC
   const bool with_cuda = state_of(trans).host.may_use_cuda();
   GstCaps* result = any_memory_caps(caps, with_cuda);
   if (const auto transform_data = class_of(trans)->transform_data_caps) {
-    GstCaps* usable = usable_caps(caps, with_cuda);
-    GstCaps* other = transform_data(direction, usable);
+    const auto other = owned(transform_data(direction, owned(usable_caps(caps, with_cuda)).get()));
+    const auto in_any_memory = direction == GST_PAD_SINK ? any_memory_data_caps : any_memory_caps;
     result = gst_caps_make_writable(result);
-    gst_caps_append(result, (direction == GST_PAD_SINK ? any_memory_data_caps : any_memory_caps)(other, with_cuda));
-    gst_caps_unref(other);
-    gst_caps_unref(usable);
+    gst_caps_append(result, in_any_memory(other.get(), with_cuda));
   }
   return filter_caps(result, filter);
 }
 
 GstCaps* fixate_caps(GstBaseTransform* trans, GstPadDirection direction, GstCaps* caps, GstCaps* othercaps) {
-  GstPad* peer = gst_pad_get_peer(direction == GST_PAD_SINK ? trans->srcpad : trans->sinkpad);
-  othercaps = choose_memory(othercaps, caps, peer);
-  if (peer) gst_object_unref(peer);
+  const auto peer = owned(gst_pad_get_peer(direction == GST_PAD_SINK ? trans->srcpad : trans->sinkpad));
+  othercaps = choose_memory(othercaps, caps, peer.get());
   GstVideoInfo video;
   if (!is_video_caps(othercaps) && video_from_caps(video, caps)) {
     ObjectLock lock(trans);

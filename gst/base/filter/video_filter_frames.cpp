@@ -115,8 +115,7 @@ GstFlowReturn drop(GstCudaVisionFilter* self, const Status& status) {
   if (++state.dropped == 1)
     GST_ELEMENT_WARNING(self, STREAM, FORMAT, ("%s", status.message().c_str()), ("frames are dropped until one fits"));
   if (state.dropped < most_misfits) return GST_BASE_TRANSFORM_FLOW_DROPPED;
-  state.host.post_error(too_many_misfits(state.dropped, state.misfit));
-  return GST_FLOW_ERROR;
+  return state.host.failed(too_many_misfits(state.dropped, state.misfit));
 }
 
 }  // namespace
@@ -138,9 +137,7 @@ GstFlowReturn transform(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* ou
   if (status.code() == Status::Code::frame) return drop(self, status);
   state.dropped = 0;
   state.fitted_one = true;
-  if (status.ok()) return GST_FLOW_OK;
-  state.host.post_error(status);
-  return GST_FLOW_ERROR;
+  return status.ok() ? GST_FLOW_OK : state.host.failed(status);
 }
 
 GstFlowReturn transform_ip(GstBaseTransform* trans, GstBuffer* buffer) { return transform(trans, buffer, buffer); }
@@ -168,7 +165,7 @@ gboolean sink_event(GstBaseTransform* trans, GstEvent* event) {
   if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP) {
     interrupt(as_filter(trans), Interruption::flush);
     const std::lock_guard lock(state_of(trans).processing);
-    drop_held(state_of(trans));
+    state_of(trans).held.clear();
   } else if (GST_EVENT_IS_SERIALIZED(event)) {
     push_held(as_filter(trans));
   }

@@ -22,33 +22,26 @@ bool frames_need_completion(GstCudaVisionFilter* self) {
   return !state.to_device || !state.host.gpu.may_hand_over();
 }
 
-/// (transfer full) The oldest frame that waits, after its work is done. Errors: resource.
-Result<GstBuffer*> take_oldest(GstCudaVisionFilter* self) {
+/// The oldest frame that waits, after its work is done. Errors: resource.
+Result<Owned<GstBuffer>> take_oldest(GstCudaVisionFilter* self) {
   FilterState& state = *self->state;
-  GstBuffer* buffer = state.held.front().buffer;
+  const GstBuffer* oldest = state.held.front().buffer.get();
   const auto frame = std::find_if(state.pending.begin(), state.pending.end(),
-                                  [buffer](const PendingFrame& pending) { return pending.held == buffer; });
+                                  [oldest](const PendingFrame& pending) { return pending.held == oldest; });
   if (frame != state.pending.end()) {
     const Gpu::Scope scope(state.host.gpu);
     if (Status status = complete_until(self, std::size_t(state.pending.end() - frame) - 1); !status.ok()) return status;
   }
+  Owned<GstBuffer> buffer = std::move(state.held.front().buffer);
   state.held.pop_front();
   return buffer;
-}
-
-GstFlowReturn failed(const FilterState& state, const Status& status) {
-  state.host.post_error(status);
-  return GST_FLOW_ERROR;
 }
 
 }  // namespace
 
 guint depth_of(GstCudaVisionFilter* self) {
   const FilterState& state = *self->state;
-  const guint depth = state.host.async_depth();
-  const bool can_wait = depth > 0 && state.in_time && state.host.uses_cuda() &&
-                        GST_PAD_MODE(GST_BASE_TRANSFORM_SRC_PAD(self)) == GST_PAD_MODE_PUSH;
-  return can_wait ? depth : 0;
+  return state.host.async_depth(state.in_time && GST_PAD_MODE(GST_BASE_TRANSFORM_SRC_PAD(self)) == GST_PAD_MODE_PUSH);
 }
 
 namespace {
@@ -63,18 +56,15 @@ GstFlowReturn push_frames(GstCudaVisionFilter* self, bool all) {
   FilterState& state = *self->state;
   GstFlowReturn flow = GST_FLOW_OK;
   for (;;) {
-    GstBuffer* buffer;
+    Owned<GstBuffer> buffer;
     {
       const std::lock_guard lock(state.processing);
       if (state.held.empty() || (!all && due(state) > Deadline::Clock::now())) return flow;
-      const auto taken = take_oldest(self);
-      if (!taken.ok()) return failed(state, taken.error());
-      buffer = taken.value();
+      auto taken = take_oldest(self);
+      if (!taken.ok()) return state.host.failed(taken.error());
+      buffer = std::move(taken.value());
     }
-    if (flow == GST_FLOW_OK)
-      flow = gst_pad_push(GST_BASE_TRANSFORM_SRC_PAD(self), buffer);
-    else
-      gst_buffer_unref(buffer);
+    if (flow == GST_FLOW_OK) flow = gst_pad_push(GST_BASE_TRANSFORM_SRC_PAD(self), buffer.release());
   }
 }
 
@@ -117,11 +107,6 @@ GstFlowReturn push_held(GstCudaVisionFilter* self) {
   return push_frames(self, true);
 }
 
-void drop_held(FilterState& state) {
-  for (const HeldFrame& frame : state.held) gst_buffer_unref(frame.buffer);
-  state.held.clear();
-}
-
 GstFlowReturn generate_output(GstBaseTransform* trans, GstBuffer** outbuf) {
   GstCudaVisionFilter* self = as_filter(trans);
   FilterState& state = *self->state;
@@ -129,13 +114,13 @@ GstFlowReturn generate_output(GstBaseTransform* trans, GstBuffer** outbuf) {
   state.skipped = false;
   const GstFlowReturn flow = base_class()->generate_output(trans, outbuf);
   if (flow != GST_FLOW_OK) return flow;
-  if (std::exchange(state.holds_last, false)) state.held.push_back({std::exchange(*outbuf, nullptr), arrived});
+  if (std::exchange(state.holds_last, false)) state.held.push_back({owned(std::exchange(*outbuf, nullptr)), arrived});
   if (*outbuf) return push_held(self);
   const std::lock_guard lock(state.processing);
   if (state.held.size() > depth_of(self)) {
-    const auto taken = take_oldest(self);
-    if (!taken.ok()) return failed(state, taken.error());
-    *outbuf = taken.value();
+    auto taken = take_oldest(self);
+    if (!taken.ok()) return state.host.failed(taken.error());
+    *outbuf = taken.value().release();
   }
   set_deadline(self);
   return GST_FLOW_OK;
@@ -145,11 +130,10 @@ GstFlowReturn generate_output(GstBaseTransform* trans, GstBuffer** outbuf) {
 
 void check_times(GstCudaVisionFilter* self) {
   FilterState& state = *self->state;
-  GstQuery* query = gst_query_new_latency();
+  const auto query = owned(gst_query_new_latency());
   gboolean live = FALSE;
-  if (gst_pad_peer_query(GST_BASE_TRANSFORM_SINK_PAD(self), query))
-    gst_query_parse_latency(query, &live, nullptr, nullptr);
-  gst_query_unref(query);
+  if (gst_pad_peer_query(GST_BASE_TRANSFORM_SINK_PAD(self), query.get()))
+    gst_query_parse_latency(query.get(), &live, nullptr, nullptr);
   state.live = bool(live);
   // Without a framerate nobody knows when the next frame of a live stream arrives,
   // so a frame that waits for it may be too late.

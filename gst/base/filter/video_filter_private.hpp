@@ -19,13 +19,14 @@
 
 namespace cudavision {
 
+enum class RegionShape { rectangle, ellipse };
 /// The settings of the base class, besides the settings of ElementBackend.
 struct FilterSettings {
-  int region = int(Region::Mode::frame), region_shape = 0;  // as Region::Mode, RegionShape
-  double region_margin = 0;                                 // share of a box
+  Region::Mode region = Region::Mode::frame;
+  RegionShape region_shape = RegionShape::rectangle;
+  double region_margin = 0;  // share of a box
   std::string roi_type, regions;
 };
-enum class RegionShape { rectangle, ellipse };
 
 /// A frame whose work the GPU may not have done yet.
 struct PendingFrame {
@@ -38,7 +39,7 @@ struct PendingFrame {
 
 /// A frame that waits in the element until the GPU has done its work (async-depth).
 struct HeldFrame {
-  GstBuffer* buffer;
+  Owned<GstBuffer> buffer;
   Deadline::Clock::time_point arrived;
 };
 
@@ -56,10 +57,10 @@ struct FilterState {
   /// and for the thread that stops the element.
   std::recursive_mutex processing;
   GstVideoInfo video;
-  std::unique_ptr<GstCaps, void (*)(GstCaps*)> data{nullptr, gst_caps_unref};  // caps of the output, if it is not video
-  bool same_memory = false;                                                    // both sides use the same kind of memory
-  bool to_device = false;                                                      // output frames are in CUDA memory
-  bool has_worked = false;                                                     // a plan was made since start
+  Owned<GstCaps> data;       // caps of the output, if it is not video
+  bool same_memory = false;  // both sides use the same kind of memory
+  bool to_device = false;    // output frames are in CUDA memory
+  bool has_worked = false;   // a plan was made since start
   std::unique_ptr<Processor> processor;
   std::shared_ptr<void> kept;  // data that processors share until the element stops
   FilterSettings in_use;       // the settings of the base class when `processor` was made
@@ -123,7 +124,6 @@ Status complete_until(GstCudaVisionFilter* self, std::size_t most_left);
 guint depth_of(GstCudaVisionFilter* self);
 /// Pushes all frames that wait in this element. For the streaming thread, not to be called while `processing` is held.
 GstFlowReturn push_held(GstCudaVisionFilter* self);
-void drop_held(FilterState& state);
 /// Finds out whether and how long frames can wait in this element, from the caps in use.
 void check_times(GstCudaVisionFilter* self);
 /// Posts a message if the latency of this element has changed.

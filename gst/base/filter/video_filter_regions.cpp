@@ -178,11 +178,11 @@ gboolean copy_metadata(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* out
 Region region_of(const FilterState& state, GstBuffer* buffer) {
   const FilterSettings& settings = state.in_use;
   Region region;
-  region.mode = Region::Mode(settings.region);
+  region.mode = settings.region;
   if (region.mode == Region::Mode::frame) return region;
   region.rects = state.own_shapes.rects;
   region.polygons = state.own_shapes.polygons;
-  std::vector<Rect>& boxes = settings.region_shape == int(RegionShape::ellipse) ? region.ellipses : region.rects;
+  std::vector<Rect>& boxes = settings.region_shape == RegionShape::ellipse ? region.ellipses : region.rects;
   for_each_box(buffer, [&](GQuark type, const Rect& box) {
     const char* name = g_quark_to_string(type);
     if (settings.roi_type.empty() || (name && settings.roi_type == name))
@@ -195,7 +195,7 @@ Result<Region> own_shapes(const FilterSettings& settings, const GstVideoInfo& vi
                           std::set<std::string>& fitted, std::string& left_out) {
   Region result;
   left_out.clear();
-  if (settings.region == int(Region::Mode::frame)) return result;
+  if (settings.region == Region::Mode::frame) return result;
   const auto written = parse_shapes("regions", ShapeKind::areas, settings.regions);
   if (!written.ok()) return written.error();
   const int width = GST_VIDEO_INFO_WIDTH(&video), height = GST_VIDEO_INFO_HEIGHT(&video);
@@ -223,7 +223,7 @@ Status check_shapes(const FilterSettings& settings) {
 }
 
 std::string unused_shapes(const FilterSettings& settings) {
-  if (settings.region != int(Region::Mode::frame)) return {};
+  if (settings.region != Region::Mode::frame) return {};
   const FilterSettings initial;
   for (const auto& [name, set] : {std::pair{"regions", !settings.regions.empty()},
                                   {"region-margin", settings.region_margin != initial.region_margin},

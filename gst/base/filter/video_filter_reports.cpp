@@ -71,7 +71,7 @@ Status complete_until(GstCudaVisionFilter* self, std::size_t most_left) {
   while (state.pending.size() > most_left) {
     if (Status status = state.host.gpu.wait_for(state.pending.front().ticket); !status.ok()) {
       state.pending.clear();
-      drop_held(state);
+      state.held.clear();
       return status;
     }
     complete_oldest(self);

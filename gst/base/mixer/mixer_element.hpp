@@ -55,13 +55,12 @@ class MixerElement {
     Object::parent_class()->dispatch_properties_changed(object, count, changed);
   }
   static void pad_properties_changed(GObject* pad, guint count, GParamSpec** changed) {
-    GstObject* mixer = gst_object_get_parent(GST_OBJECT(pad));  // nullptr while the pad is made
+    const auto mixer = owned(gst_object_get_parent(GST_OBJECT(pad)));  // nullptr while the pad is made
     {
       std::optional<ObjectLock> no_snapshot;
-      if (mixer) no_snapshot.emplace(mixer);
+      if (mixer) no_snapshot.emplace(mixer.get());
       Pad::commit_changes(pad, count, changed);
     }
-    gst_clear_object(&mixer);
     Pad::parent_class()->dispatch_properties_changed(pad, count, changed);
   }
 

@@ -36,7 +36,7 @@ Inputs::Inputs(GstCudaVisionMixer* self, const ObjectLock&) {
     // gst_aggregator_pad_is_inactive() aborts if the pad has no parent. A pad loses its parent only after it has left
     // the list of the element, so under the object lock it has one.
     const bool inactive = gst_aggregator_pad_is_inactive(GST_AGGREGATOR_PAD(pad));
-    held_.emplace_back(static_cast<GstObject*>(gst_object_ref(pad)));
+    held_.push_back(new_reference(GST_PAD(pad)));
     list_.push_back({pad, video, is_set(video), inactive});
   }
 }
@@ -59,15 +59,14 @@ GstStateChangeReturn change_state(GstElement* element, GstStateChange transition
 }
 
 void set_context(GstElement* element, GstContext* context) {
-  state_of(element).host.set_context(context);
-  element_class()->set_context(element, context);
+  state_of(element).host.set_context(element_class(), context);
 }
 
 gboolean stop(GstAggregator* agg) {
   state_of(agg).advice.clear();
   const Status status = guarded([&] {
     drop_device_state(as_mixer(agg));
-    drop_held(state_of(agg));
+    state_of(agg).held.clear();
   });
   if (!status.ok()) state_of(agg).host.post_error(status);
   return base_class()->stop(agg);
@@ -78,12 +77,12 @@ gboolean stop(GstAggregator* agg) {
 void drop_device_state(GstCudaVisionMixer* self) {
   MixerState& state = *self->state;
   const Inputs inputs(self);
-  if (const Status status = state.host.finish_work(); !status.ok()) state.host.post_error(status);
+  state.host.finish_or_post_error();
   Gpu::Scope scope(state.host.gpu);
   state.plan.reset();
   state.output_staging.reset();
   for (const MixerInput& input : inputs.list()) {
-    input.pad->state->forget_uploaded();
+    input.pad->state->uploaded.reset();
     input.pad->state->staging.reset();
   }
 }
@@ -111,12 +110,11 @@ GstPadProbeReturn drop_endless(GstPad* pad, GstPadProbeInfo* info, gpointer) {
   const guint64 pts = GST_BUFFER_PTS(buffer), duration = GST_BUFFER_DURATION(buffer), most = G_MAXINT64;
   const bool endless =
       GST_CLOCK_TIME_IS_VALID(pts) && (pts > most || (GST_CLOCK_TIME_IS_VALID(duration) && duration > most - pts));
-  GstElement* element = gst_pad_get_parent_element(pad);
+  const auto element = owned(gst_pad_get_parent_element(pad));
   // One warning for a series of such frames.
   if (element && std::exchange(as_mixer_pad(pad)->state->endless, endless) < endless)
-    GST_ELEMENT_WARNING(element, STREAM, FORMAT,
+    GST_ELEMENT_WARNING(element.get(), STREAM, FORMAT,
                         ("%s: a frame is left out: it ends beyond 2^63 ns", GST_OBJECT_NAME(pad)), (nullptr));
-  gst_clear_object(&element);
   return endless ? GST_PAD_PROBE_DROP : GST_PAD_PROBE_OK;
 }
 
@@ -197,12 +195,10 @@ guint get_children_count(GstChildProxy* proxy) {
 enum { PROP_HOST = 1 };
 
 void set_property(GObject* object, guint id, const GValue* value, GParamSpec*) {
-  ObjectLock lock(object);
   state_of(object).host.set_property(id - PROP_HOST, value);
 }
 
 void get_property(GObject* object, guint id, GValue* value, GParamSpec*) {
-  ObjectLock lock(object);
   state_of(object).host.get_property(id - PROP_HOST, value);
 }
 
@@ -212,17 +208,8 @@ void finalize(GObject* object) {
 }
 
 void finalize_pad(GObject* object) {
-  MixerPadState* state = as_mixer_pad(object)->state;
-  state->forget_uploaded();
-  delete state;
+  delete as_mixer_pad(object)->state;
   G_OBJECT_CLASS(cudavision_mixer_pad_parent_class)->finalize(object);
-}
-
-void add_pad_template(GstElementClass* klass, const char* name, GstPadDirection direction, GstPadPresence presence,
-                      GType type) {
-  GstCaps* caps = video_template_caps();
-  gst_element_class_add_pad_template(klass, gst_pad_template_new_with_gtype(name, direction, presence, caps, type));
-  gst_caps_unref(caps);
 }
 
 void pad_class_init(GstCudaVisionMixerPadClass* klass) {
@@ -271,8 +258,13 @@ void class_init(GstCudaVisionMixerClass* klass) {
 }  // namespace video_mixer
 
 void add_mixer_pads(GstElementClass* klass, GType sink_pad) {
-  video_mixer::add_pad_template(klass, "src", GST_PAD_SRC, GST_PAD_ALWAYS, GST_TYPE_AGGREGATOR_PAD);
-  video_mixer::add_pad_template(klass, "sink_%u", GST_PAD_SINK, GST_PAD_REQUEST, sink_pad);
+  const auto caps = owned(video_template_caps());
+  const auto add = [&](const char* name, GstPadDirection direction, GstPadPresence presence, GType type) {
+    gst_element_class_add_pad_template(klass,
+                                       gst_pad_template_new_with_gtype(name, direction, presence, caps.get(), type));
+  };
+  add("src", GST_PAD_SRC, GST_PAD_ALWAYS, GST_TYPE_AGGREGATOR_PAD);
+  add("sink_%u", GST_PAD_SINK, GST_PAD_REQUEST, sink_pad);
 }
 
 static void child_proxy_init(gpointer interface, gpointer) {

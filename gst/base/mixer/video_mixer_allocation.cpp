@@ -1,26 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // GstCudaVisionMixer: allocation of frames, and their CUDA context.
-#include "gst/base/log.hpp"
 #include "gst/base/mixer/video_mixer_private.hpp"
 
 namespace cudavision::video_mixer {
 
-bool propose_allocation(const ElementBackend& host, GstQuery* query) {
-  GstCaps* caps;
-  gboolean need_pool;
-  gst_query_parse_allocation(query, &caps, &need_pool);
-  if (!caps || !host.propose_pool(query, caps, need_pool)) return false;
-  gst_query_add_allocation_meta(query, GST_VIDEO_META_API_TYPE, nullptr);
-  gst_query_add_allocation_meta(query, GST_VIDEO_CROP_META_API_TYPE, nullptr);
-  host.offer_handover(query);
-  return true;
-}
-
 gboolean decide_allocation(GstAggregator* agg, GstQuery* query) {
-  GstCaps* caps;
-  gst_query_parse_allocation(query, &caps, nullptr);
   // The base class is not called: it leaks a reference to our allocator.
-  return caps && state_of(agg).host.decide_pool(query, caps, depth_of(as_mixer(agg)));
+  return state_of(agg).host.decide_pool(query, depth_of(as_mixer(agg)));
 }
 
 namespace {
@@ -39,9 +25,8 @@ Result<bool> follow_context(GstCudaVisionMixer* self) {
     if (!foreign && host.follows(buffer)) foreign = buffer;
   }
   if (!foreign) return false;
-  GST_INFO_OBJECT(self, "going over to the CUDA context of the incoming frames");
   drop_device_state(self);
-  if (Status status = host.gpu.adopt(foreign); !status.ok()) return status;
+  if (Status status = host.adopt(foreign); !status.ok()) return status;
   gst_pad_mark_reconfigure(GST_AGGREGATOR(self)->srcpad);
   return true;
 }
@@ -53,10 +38,7 @@ GstFlowReturn create_output_buffer(GstVideoAggregator* vagg, GstBuffer** buffer)
   state.collected = true;
   if (state.host.uses_cuda()) {
     const auto followed = follow_context(as_mixer(vagg));
-    if (!followed.ok()) {
-      state.host.post_error(followed.error());
-      return GST_FLOW_ERROR;
-    }
+    if (!followed.ok()) return state.host.failed(followed.error());
     if (followed.value()) return GST_AGGREGATOR_FLOW_NEED_DATA;
   }
   return GST_VIDEO_AGGREGATOR_CLASS(base_class())->create_output_buffer(vagg, buffer);

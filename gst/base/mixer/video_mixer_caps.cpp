@@ -14,15 +14,13 @@ namespace {
 
 /// (transfer full) The caps of the template of a pad, in all memories that the element may use.
 GstCaps* possible_caps(GstCudaVisionMixer* self, GstPad* pad) {
-  GstCaps* all = gst_pad_get_pad_template_caps(pad);
-  GstCaps* caps = any_memory_caps(all, self->state->host.may_use_cuda());
-  gst_caps_unref(all);
-  return caps;
+  return any_memory_caps(owned(gst_pad_get_pad_template_caps(pad)).get(), self->state->host.may_use_cuda());
 }
 
 }  // namespace
 
 gboolean sink_query(GstAggregator* agg, GstAggregatorPad* pad, GstQuery* query) {
+  if (state_of(agg).host.answers(query)) return TRUE;
   // The base class would accept only what downstream accepts, but this element converts formats itself.
   switch (GST_QUERY_TYPE(query)) {
     case GST_QUERY_CAPS: {
@@ -35,15 +33,12 @@ gboolean sink_query(GstAggregator* agg, GstAggregatorPad* pad, GstQuery* query) 
       return TRUE;
     }
     case GST_QUERY_ACCEPT_CAPS: {
-      GstCaps *asked, *caps = possible_caps(as_mixer(agg), GST_PAD(pad));
+      const auto caps = owned(possible_caps(as_mixer(agg), GST_PAD(pad)));
+      GstCaps* asked;
       gst_query_parse_accept_caps(query, &asked);
-      gst_query_set_accept_caps_result(query, gst_caps_can_intersect(asked, caps));
-      gst_caps_unref(caps);
+      gst_query_set_accept_caps_result(query, gst_caps_can_intersect(asked, caps.get()));
       return TRUE;
     }
-    case GST_QUERY_CONTEXT:
-      if (state_of(agg).host.gpu.answer_context_query(GST_ELEMENT(agg), query)) return TRUE;
-      [[fallthrough]];
     default:
       return base_class()->sink_query(agg, pad, query);
   }
@@ -54,15 +49,14 @@ gboolean sink_query(GstAggregator* agg, GstAggregatorPad* pad, GstQuery* query) 
 /// to answer before the streaming thread has taken the caps from the queue of the pad.
 /// The answer needs only the caps in the query.
 gboolean sink_query_pre_queue(GstAggregator* agg, GstAggregatorPad* pad, GstQuery* query) {
-  return GST_QUERY_TYPE(query) == GST_QUERY_ALLOCATION ? propose_allocation(state_of(agg).host, query)
-                                                       : base_class()->sink_query_pre_queue(agg, pad, query);
+  if (GST_QUERY_TYPE(query) != GST_QUERY_ALLOCATION) return base_class()->sink_query_pre_queue(agg, pad, query);
+  if (!state_of(agg).host.propose_pool(query)) return FALSE;
+  state_of(agg).host.accept_frames(query);
+  return TRUE;
 }
 
 gboolean src_query(GstAggregator* agg, GstQuery* query) {
-  if (GST_QUERY_TYPE(query) == GST_QUERY_CONTEXT &&
-      state_of(agg).host.gpu.answer_context_query(GST_ELEMENT(agg), query))
-    return TRUE;
-  return base_class()->src_query(agg, query);
+  return state_of(agg).host.answers(query) || base_class()->src_query(agg, query);
 }
 
 // Output caps ---------------------------------------------------------------------------------------------------------
@@ -74,9 +68,8 @@ GstCaps* update_caps(GstVideoAggregator* vagg, GstCaps*) {
   GstPad* src = GST_AGGREGATOR(vagg)->srcpad;
   // Downstream may leave fields out (the element interlace leaves the framerate out), and the base class wants a subset
   // of the template, so intersect with the template.
-  GstCaps* wanted = gst_pad_peer_query_caps(src, nullptr);
-  GstCaps* both = filter_caps(possible_caps(as_mixer(vagg), src), wanted);
-  gst_caps_unref(wanted);
+  const auto wanted = owned(gst_pad_peer_query_caps(src, nullptr));
+  GstCaps* both = filter_caps(possible_caps(as_mixer(vagg), src), wanted.get());
   if (gst_caps_is_empty(both)) state_of(vagg).host.check_memory_of_peer(src);
   return both;
 }
@@ -86,10 +79,9 @@ namespace {
 /// Restricts caps to those with this value of a field, if there are any; returns whether there are.
 template <typename... Value>
 bool prefer(GstCaps*& caps, const char* field, GType type, Value... value) {
-  GstCaps* wish = gst_caps_new_simple("video/x-raw", field, type, value..., nullptr);
-  gst_caps_set_features_simple(wish, gst_caps_features_new_any());
-  GstCaps* both = gst_caps_intersect_full(caps, wish, GST_CAPS_INTERSECT_FIRST);
-  gst_caps_unref(wish);
+  const auto wish = owned(gst_caps_new_simple("video/x-raw", field, type, value..., nullptr));
+  gst_caps_set_features_simple(wish.get(), gst_caps_features_new_any());
+  GstCaps* both = gst_caps_intersect_full(caps, wish.get(), GST_CAPS_INTERSECT_FIRST);
   const bool possible = !gst_caps_is_empty(both);
   gst_caps_unref(possible ? std::exchange(caps, both) : both);
   return possible;
@@ -204,16 +196,13 @@ void choose_src_caps(GstCudaVisionMixer* self, GstCaps*& caps) {
   prefer(caps, "framerate", GST_TYPE_FRACTION, fps_n, fps_d);
 
   // If downstream accepts any memory, the output is in CUDA memory if one of the inputs is.
-  GstCaps* in_cuda = nullptr;
+  Owned<GstCaps> in_cuda;
   for (const MixerInput& input : inputs.list()) {
-    GstCaps* current = gst_pad_get_current_caps(GST_PAD(input.pad));
-    if (is_cuda_caps(current)) gst_caps_replace(&in_cuda, current);
-    gst_clear_caps(&current);
+    auto current = owned(gst_pad_get_current_caps(GST_PAD(input.pad)));
+    if (is_cuda_caps(current.get())) in_cuda = std::move(current);
   }
-  GstPad* peer = gst_pad_get_peer(GST_AGGREGATOR(self)->srcpad);
-  caps = gst_caps_make_writable(gst_caps_truncate(choose_memory(caps, in_cuda, peer)));
-  gst_clear_object(&peer);
-  gst_clear_caps(&in_cuda);
+  const auto peer = owned(gst_pad_get_peer(GST_AGGREGATOR(self)->srcpad));
+  caps = gst_caps_make_writable(gst_caps_truncate(choose_memory(caps, in_cuda.get(), peer.get())));
 
   GstStructure* structure = gst_caps_get_structure(caps, 0);
   gst_structure_fixate_field_nearest_int(structure, "width", size.width);

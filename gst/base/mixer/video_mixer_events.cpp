@@ -122,18 +122,18 @@ GstEvent* take_segment(GstCudaVisionMixer* self, GstCudaVisionMixerPad* pad, Gst
 /// pads, including caps. A flush starts it again, but upstream does not send the caps again. So caps that were not
 /// handled are queued once more before the segment after a flush.
 GstFlowReturn sink_event_pre_queue(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) {
-  GstCaps*& queued = as_mixer_pad(pad)->state->queued_caps;
+  Owned<GstCaps>& queued = as_mixer_pad(pad)->state->queued_caps;
   if (GST_EVENT_TYPE(event) == GST_EVENT_CAPS) {
     GstCaps* caps;
     gst_event_parse_caps(event, &caps);
     const ObjectLock lock(pad);
-    gst_caps_replace(&queued, caps);
+    queued.reset(gst_caps_ref(caps));
   } else if (GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT) {
     event = take_segment(as_mixer(agg), as_mixer_pad(pad), event);
     GstEvent* again = nullptr;
     if (std::exchange(as_mixer_pad(pad)->state->after_flush, false)) {
       const ObjectLock lock(pad);
-      if (queued) again = gst_event_new_caps(queued);
+      if (queued) again = gst_event_new_caps(queued.get());
     }
     if (again) base_class()->sink_event_pre_queue(agg, pad, again);
   }
@@ -142,12 +142,12 @@ GstFlowReturn sink_event_pre_queue(GstAggregator* agg, GstAggregatorPad* pad, Gs
 
 gboolean sink_event(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) {
   if (GST_EVENT_TYPE(event) != GST_EVENT_CAPS) return base_class()->sink_event(agg, pad, event);
-  GstCaps*& queued = as_mixer_pad(pad)->state->queued_caps;
+  Owned<GstCaps>& queued = as_mixer_pad(pad)->state->queued_caps;
   GstCaps* caps;
   gst_event_parse_caps(event, &caps);
   {
     const ObjectLock lock(pad);
-    if (queued == caps) gst_clear_caps(&queued);
+    if (queued.get() == caps) queued.reset();
   }
   return take_caps(agg, pad, event);
 }
@@ -183,7 +183,7 @@ gboolean src_event(GstAggregator* agg, GstEvent* event) {
   double x, y;
   if (GST_EVENT_TYPE(event) != GST_EVENT_NAVIGATION || !gst_navigation_event_get_coordinates(event, &x, &y))
     return base_class()->src_event(agg, event);
-  std::vector<std::pair<HeldObject, GstEvent*>> events;
+  std::vector<std::pair<Owned<GstPad>, GstEvent*>> events;
   for_each_sink_pad(as_mixer(agg), [&](GstCudaVisionMixerPad* pad) {
     ObjectLock lock(pad);
     const Rect &place = pad->state->place, &crop = pad->state->crop;
@@ -192,11 +192,11 @@ gboolean src_event(GstAggregator* agg, GstEvent* event) {
     GstEvent* moved = gst_event_new_navigation(gst_structure_copy(gst_event_get_structure(event)));
     gst_navigation_event_set_coordinates(moved, crop.x + (x - place.x) * crop.width / place.width,
                                          crop.y + (y - place.y) * crop.height / place.height);
-    events.emplace_back(static_cast<GstObject*>(gst_object_ref(pad)), moved);
+    events.emplace_back(new_reference(GST_PAD(pad)), moved);
   });
   gst_event_unref(event);
   bool handled = false;
-  for (const auto& [pad, moved] : events) handled |= bool(gst_pad_push_event(GST_PAD(pad.get()), moved));
+  for (const auto& [pad, moved] : events) handled |= bool(gst_pad_push_event(pad.get(), moved));
   return handled;
 }
 

@@ -66,8 +66,10 @@ class Composition {
     frame.may_wait = depth_of(self_) > 0;
     const auto submitted = transfer_.run(frame, [&] { return submit(snapshot, outbuf); });
     if (!submitted.ok()) return submitted.error();
-    if (submitted.value() == Transfer::State::unfinished)
-      state_.last = {outbuf, transfer_.ticket(), std::move(output_)};
+    if (submitted.value() == Transfer::State::unfinished) {
+      state_.unfinished = outbuf;
+      state_.last = {nullptr, transfer_.ticket(), std::move(output_)};
+    }
     return {};
   }
 
@@ -100,7 +102,7 @@ class Composition {
           std::none_of(opaque.begin(), opaque.end(), [&](const Rect& above) { return covers(above, visible); });
       GstBuffer* buffer = shows ? frame_of(inputs[i]) : nullptr;
       if (!buffer) {
-        pad->state->forget_uploaded();
+        pad->state->uploaded.reset();
         continue;
       }
       auto src = picture(inputs[i], buffer);
@@ -123,8 +125,8 @@ class Composition {
   /// the pad. Errors: resource.
   Result<const Image*> picture(const MixerInput& input, GstBuffer* buffer) {
     MixerPadState& pad = *input.pad->state;
-    if (pad.uploaded == buffer) return &pad.staging.image();
-    pad.forget_uploaded();
+    if (pad.uploaded.get() == buffer) return &pad.staging.image();
+    pad.uploaded.reset();
     const FrameBuffer& frame = mapped_.emplace_back(transfer_, buffer, input.video, GST_MAP_READ);
     if (!frame.status().ok()) {
       const std::string name = GST_OBJECT_NAME(input.pad), why = frame.status().message();
@@ -140,7 +142,7 @@ class Composition {
     }
     pad.misfits = 0;
     auto fetched = transfer_.fetch(frame, pad.staging);
-    if (fetched.ok() && transfer_.copies(frame)) pad.uploaded = gst_buffer_ref(buffer);
+    if (fetched.ok() && transfer_.copies(frame)) pad.uploaded.reset(gst_buffer_ref(buffer));
     return fetched;
   }
 
@@ -182,13 +184,13 @@ GstFlowReturn aggregate_frames(GstVideoAggregator* vagg, GstBuffer* outbuf) {
       return GST_AGGREGATOR_FLOW_NEED_DATA;
     Gpu::Scope scope(state.host.gpu);
     status = scope.status();
+    state.unfinished = nullptr;
     state.last = {};
     if (status.ok()) status = Composition(self, state.host.uses_cuda()).compose(snapshot, outbuf);
   }
   if (status.ok()) return GST_FLOW_OK;
   drop_device_state(self);
-  state.host.post_error(status);
-  return GST_FLOW_ERROR;
+  return state.host.failed(status);
 }
 
 /// Called in the upstream thread, while the streaming thread may use the frame of the pad.
@@ -219,9 +221,8 @@ void post_missing_timestamp(GstAggregator* agg) {
   std::string name = "a released pad";
   const Inputs inputs(as_mixer(agg));
   for (const MixerInput& input : inputs.list()) {
-    GstBuffer* next = gst_aggregator_pad_peek_buffer(GST_AGGREGATOR_PAD(input.pad));
-    if (next && !GST_BUFFER_PTS_IS_VALID(next)) name = GST_OBJECT_NAME(input.pad);
-    gst_clear_buffer(&next);
+    const auto next = owned(gst_aggregator_pad_peek_buffer(GST_AGGREGATOR_PAD(input.pad)));
+    if (next && !GST_BUFFER_PTS_IS_VALID(next.get())) name = GST_OBJECT_NAME(input.pad);
   }
   GST_ELEMENT_ERROR(
       agg, STREAM, FORMAT,
@@ -240,11 +241,7 @@ GstFlowReturn aggregate(GstAggregator* agg, gboolean timeout) {
   update_latency(as_mixer(agg));
   const GstFlowReturn flow = base_class()->aggregate(agg, timeout);
   if (timeout || flow == GST_FLOW_EOS) push_held(agg);  // at a timeout frames are late already
-  if (flow == GST_FLOW_EOS)
-    if (const Status status = state.host.finish_work(); !status.ok()) {
-      state.host.post_error(status);
-      return GST_FLOW_ERROR;
-    }
+  if (flow == GST_FLOW_EOS && !state.host.finish_or_post_error()) return GST_FLOW_ERROR;
   if (flow == GST_FLOW_ERROR && !state.collected) post_missing_timestamp(agg);
   return flow;
 }

@@ -19,19 +19,20 @@ GstFlowReturn push_oldest(GstAggregator* agg) {
     status = scope.status().ok() ? state.host.gpu.wait_for(picture.ticket) : scope.status();
   }
   picture.mapped.reset();
-  if (status.ok()) return base_class()->finish_buffer(agg, picture.buffer);
-  gst_buffer_unref(picture.buffer);
-  drop_held(state);
-  state.host.post_error(status);
-  return GST_FLOW_ERROR;
+  if (status.ok()) return base_class()->finish_buffer(agg, picture.buffer.release());
+  state.held.clear();
+  return state.host.failed(status);
 }
 
 }  // namespace
 
 GstFlowReturn finish_buffer(GstAggregator* agg, GstBuffer* buffer) {
   MixerState& state = state_of(agg);
-  const bool waits = state.last.buffer == buffer;
-  if (waits) state.held.push_back(std::move(state.last));
+  const bool waits = std::exchange(state.unfinished, nullptr) == buffer;
+  if (waits) {
+    state.last.buffer.reset(buffer);
+    state.held.push_back(std::move(state.last));
+  }
   state.last = {};
   const std::size_t most = waits ? depth_of(as_mixer(agg)) : 0;
   GstFlowReturn flow = GST_FLOW_OK;
@@ -46,22 +47,14 @@ GstFlowReturn push_held(GstAggregator* agg) {
   MixerState& state = state_of(agg);
   GstFlowReturn flow = GST_FLOW_OK;
   while (flow == GST_FLOW_OK && !state.held.empty()) flow = push_oldest(agg);
-  drop_held(state);
-  return flow;
-}
-
-void drop_held(MixerState& state) {
-  for (HeldPicture& picture : state.held) {
-    picture.mapped.reset();
-    gst_buffer_unref(picture.buffer);
-  }
   state.held.clear();
+  return flow;
 }
 
 /// Called when the streaming thread stands still.
 GstFlowReturn flush(GstAggregator* agg) {
-  if (const Status status = state_of(agg).host.finish_work(); !status.ok()) state_of(agg).host.post_error(status);
-  drop_held(state_of(agg));
+  state_of(agg).host.finish_or_post_error();
+  state_of(agg).held.clear();
   return base_class()->flush(agg);
 }
 
@@ -74,10 +67,8 @@ GstClockTime get_next_time(GstAggregator* agg) {
 
 guint depth_of(GstCudaVisionMixer* self) {
   // Without a framerate nobody knows when the next frame comes, so a frame that waits for it may be too late.
-  const ElementBackend& host = self->state->host;
-  const guint depth = host.async_depth();
   const bool has_rate = GST_CLOCK_TIME_IS_VALID(time_between_frames(GST_VIDEO_AGGREGATOR(self)->info));
-  return depth > 0 && has_rate && host.uses_cuda() ? depth : 0;
+  return self->state->host.async_depth(has_rate);
 }
 
 void update_latency(GstCudaVisionMixer* self) {

@@ -15,7 +15,7 @@ namespace cudavision {
 
 /// An output frame that waits in the element until the GPU has done its work (async-depth).
 struct HeldPicture {
-  GstBuffer* buffer;
+  Owned<GstBuffer> buffer;
   std::uint64_t ticket;
   std::unique_ptr<FrameBuffer> mapped;  // while a copy writes the buffer
 };
@@ -36,7 +36,8 @@ struct MixerState {
   bool timeout = false;                    // the next frame is composed without the pads that are late
   bool collected = false;                  // this call of aggregate() has collected a frame of each pad
   std::deque<HeldPicture> held;            // the oldest first
-  HeldPicture last{};                      // the frame that was just composed, if it must wait; else without a buffer
+  GstBuffer* unfinished = nullptr;         // the frame that was just composed, if it must wait
+  HeldPicture last{};                      // its work, without the buffer
   guint depth = 0;                         // frames that wait, as the latency says
   std::atomic<GstClockTime> held_time{0};  // the latency that these frames add
 };
@@ -44,8 +45,8 @@ struct MixerState {
 struct MixerPadState {
   // For the streaming thread only:
   Staging staging;
-  GstBuffer* uploaded = nullptr;  // the frame whose copy `staging` holds; not copied again while it is shown
-  guint misfits = 0;              // the last frames, which did not fit their caps
+  Owned<GstBuffer> uploaded;  // the frame whose copy `staging` holds; not copied again while it is shown
+  guint misfits = 0;          // the last frames, which did not fit their caps
   std::pair<GstBuffer*, GstClockTime> misfit{nullptr, 0};  // the last one of them and its time, to know it again
   bool new_caps = false;  // more caps came after the first ones; the base class may not have applied them yet
   // Set by the upstream thread: the streaming thread must drop the frame that is shown.
@@ -54,20 +55,14 @@ struct MixerPadState {
   bool endless = false;      // the last frame ended beyond the largest time
   bool after_flush = false;  // no segment came since the last flush
   // Under the pad's object lock:
-  Rect place, crop;                // where the last frame was shown, and which part of it
-  GstCaps* queued_caps = nullptr;  // the newest caps, if the streaming thread has not handled them
-
-  MixerPadState() = default;
-  ~MixerPadState() { gst_clear_caps(&queued_caps); }
-  MixerPadState(const MixerPadState&) = delete;
-  MixerPadState& operator=(const MixerPadState&) = delete;
+  Rect place, crop;            // where the last frame was shown, and which part of it
+  Owned<GstCaps> queued_caps;  // the newest caps, if the streaming thread has not handled them
 
   void show(GstCudaVisionMixerPad* pad, const Rect& where, const Rect& what) {
     ObjectLock lock(pad);
     place = where;
     crop = what;
   }
-  void forget_uploaded() { gst_clear_buffer(&uploaded); }
 };
 
 namespace video_mixer {
@@ -77,11 +72,6 @@ inline GstCudaVisionMixerClass* class_of(gpointer object) { return as_mixer_clas
 /// GstVideoAggregator's own functions.
 GstAggregatorClass* base_class();
 GstAggregatorPadClass* base_pad_class();
-
-struct Unref {
-  void operator()(gpointer object) const { gst_object_unref(object); }
-};
-using HeldObject = std::unique_ptr<GstObject, Unref>;
 
 /// The sink pads, the lowest first. They stay alive as long as this object. For the streaming thread.
 class Inputs {
@@ -93,7 +83,7 @@ class Inputs {
   Inputs(GstCudaVisionMixer* self, const ObjectLock& lock);
 
  private:
-  std::vector<HeldObject> held_;
+  std::vector<Owned<GstPad>> held_;
   std::vector<MixerInput> list_;
 };
 
@@ -140,8 +130,6 @@ gboolean sink_event(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event);
 gboolean src_event(GstAggregator* agg, GstEvent* event);
 
 // video_mixer_allocation.cpp
-/// Answers an allocation query. For any thread.
-bool propose_allocation(const ElementBackend& host, GstQuery* query);
 gboolean decide_allocation(GstAggregator* agg, GstQuery* query);
 GstFlowReturn create_output_buffer(GstVideoAggregator* vagg, GstBuffer** buffer);
 
@@ -157,7 +145,6 @@ GstFlowReturn flush_pad(GstAggregatorPad* pad, GstAggregator* agg);
 GstFlowReturn finish_buffer(GstAggregator* agg, GstBuffer* buffer);
 /// Pushes all frames that wait in the element.
 GstFlowReturn push_held(GstAggregator* agg);
-void drop_held(MixerState& state);
 GstFlowReturn flush(GstAggregator* agg);
 GstClockTime get_next_time(GstAggregator* agg);
 /// Frames of the negotiated output that may wait in the element.

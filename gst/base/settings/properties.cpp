@@ -40,56 +40,33 @@ GType open_spec_type(GType parent, const char* name) {
 
 }  // namespace
 
-GParamSpec* uint_property(const char* name, const char* nick, const std::string& blurb, guint least, guint most,
-                          guint initial) {
+GParamSpec* uint_spec(const char* name, const char* nick, const std::string& blurb, guint least, guint most,
+                      guint initial) {
   static const GType type = open_spec_type<GParamSpecUInt>(G_TYPE_PARAM_UINT, "GstCudaVisionParamUInt");
   return open_spec<GParamSpecUInt>(type, name, nick, blurb, least, most, initial);
 }
-GParamSpec* int_property(const char* name, const char* nick, const std::string& blurb, int least, int most, int initial,
-                         GParamFlags flags) {
+GParamSpec* int_spec(const char* name, const char* nick, const std::string& blurb, int least, int most, int initial,
+                     GParamFlags flags) {
   static const GType type = open_spec_type<GParamSpecInt>(G_TYPE_PARAM_INT, "GstCudaVisionParamInt");
   return open_spec<GParamSpecInt>(type, name, nick, blurb, least, most, initial, flags);
 }
-GParamSpec* double_property(const char* name, const char* nick, const std::string& blurb, double least, double most,
-                            double initial) {
+GParamSpec* double_spec(const char* name, const char* nick, const std::string& blurb, double least, double most,
+                        double initial) {
   static const GType type = open_spec_type<GParamSpecDouble>(G_TYPE_PARAM_DOUBLE, "GstCudaVisionParamDouble");
   return open_spec<GParamSpecDouble>(type, name, nick, blurb, least, most, initial);
-}
-GParamSpec* enum_property(const char* name, const char* nick, const char* blurb, GType type, int initial) {
-  return g_param_spec_enum(name, nick, blurb, type, initial, playing_property);
-}
-GParamSpec* bool_property(const char* name, const char* nick, const char* blurb, bool initial) {
-  return g_param_spec_boolean(name, nick, blurb, initial, playing_property);
 }
 
 namespace detail {
 
-Status check_range(const GParamSpec* spec, guint value) {
-  const GParamSpecUInt* range = G_PARAM_SPEC_UINT(spec);
-  if (value >= range->minimum && value <= range->maximum) return {};
+Status check_range(const GParamSpecUInt* spec, guint value) {
+  if (value >= spec->minimum && value <= spec->maximum) return {};
   // GStreamer adds 2^32 to a negative number that it reads for an unsigned property.
   // So the user may have written either number.
   const std::string text = (value > G_MAXINT ? std::to_string(gint(value)) + " or " : "") + std::to_string(value);
-  return Status::settings(spec->name + (" is " + text) + ": it must be " + number_text(range->minimum) + " to " +
-                          number_text(range->maximum));
-}
-Status check_range(const GParamSpec* spec, int value) {
-  if (!G_IS_PARAM_SPEC_INT(spec)) return {};  // an enum
-  const GParamSpecInt* range = G_PARAM_SPEC_INT(spec);
-  return cudavision::check_range(spec->name, value, range->minimum, range->maximum);
-}
-Status check_range(const GParamSpec* spec, double value) {
-  const GParamSpecDouble* range = G_PARAM_SPEC_DOUBLE(spec);
-  return cudavision::check_range(spec->name, value, range->minimum, range->maximum);
+  return Status::settings(spec->parent_instance.name + (" is " + text) + ": it must be " + number_text(spec->minimum) +
+                          " to " + number_text(spec->maximum));
 }
 
-void from_value(const GValue* value, guint& member) { member = g_value_get_uint(value); }
-void from_value(const GValue* value, guint64& member) { member = g_value_get_uint64(value); }
-void from_value(const GValue* value, int& member) {
-  member = G_VALUE_HOLDS_ENUM(value) ? g_value_get_enum(value) : g_value_get_int(value);
-}
-void from_value(const GValue* value, double& member) { member = g_value_get_double(value); }
-void from_value(const GValue* value, bool& member) { member = g_value_get_boolean(value); }
 void from_value(const GValue* value, std::string& member) {
   member = g_value_get_string(value) ? g_value_get_string(value) : "";
 }
@@ -111,13 +88,6 @@ void from_value(const GValue* value, NumberList& member) {
   member = std::move(list);
 }
 
-void to_value(guint member, GValue* value) { g_value_set_uint(value, member); }
-void to_value(guint64 member, GValue* value) { g_value_set_uint64(value, member); }
-void to_value(int member, GValue* value) {
-  G_VALUE_HOLDS_ENUM(value) ? g_value_set_enum(value, member) : g_value_set_int(value, member);
-}
-void to_value(double member, GValue* value) { g_value_set_double(value, member); }
-void to_value(bool member, GValue* value) { g_value_set_boolean(value, member); }
 void to_value(const std::string& member, GValue* value) {
   g_value_set_string(value, member.empty() ? nullptr : member.c_str());
 }
@@ -133,22 +103,6 @@ void to_value(const NumberList& member, GValue* value) {
 }
 
 }  // namespace detail
-
-std::vector<Property<EdgeSettings>> edge_properties(const char* type_name, std::size_t border_count) {
-  const EdgeSettings initial;
-  return {
-      {enum_property("border", "Border", "The pixels beyond the edge of the frame",
-                     enum_from_table(type_name, borders, border_count), initial.border),
-       &EdgeSettings::border},
-      {g_param_spec_uint("border-value", "Border value",
-                         "Colour of the border as 0xAARRGGBB; a value up to 0xFF is a gray level for all channels", 0,
-                         G_MAXUINT32, initial.border_value, playing_property),
-       &EdgeSettings::border_value},
-      {bool_property("filter-alpha", "Filter alpha", "Filter the alpha or padding channel too, instead of copying it",
-                     initial.filter_alpha),
-       &EdgeSettings::filter_alpha},
-  };
-}
 
 BorderValue border_samples(guint argb, const GstVideoInfo& video) {
   if (argb <= 0xff) argb *= 0x01010101u;
@@ -193,8 +147,8 @@ std::optional<Rect> read_rect(const char*& at, const char* end) {
 
 std::string without_effect(const std::vector<Effect>& properties) {
   std::vector<std::pair<std::string, std::vector<const char*>>> reasons;  // and the properties of each
-  for (const auto& [name, is_set, reason] : properties) {
-    if (!is_set || reason.empty()) continue;
+  for (const auto& [name, reason, counts_as_set] : properties) {
+    if (reason.empty()) continue;
     const auto same = [why = &reason](const auto& known) { return known.first == *why; };
     auto known = std::find_if(reasons.begin(), reasons.end(), same);
     if (known == reasons.end()) known = reasons.insert(known, {reason, {}});
@@ -209,10 +163,9 @@ std::string without_effect(const std::vector<Effect>& properties) {
   return text;
 }
 
-Effect effect_of_border_value(const EdgeSettings& settings) {
-  const bool used = Border(settings.border) == Border::constant || Border(settings.border) == Border::fill;
-  return {"border-value", settings.border_value != 0,
-          used ? "" : "border=" + std::string(borders[std::size_t(settings.border)].nick)};
+Effect effect_of_border_value(Border border) {
+  const bool used = border == Border::constant || border == Border::fill;
+  return {"border-value", unless(used, "border=" + std::string(borders[std::size_t(border)].nick))};
 }
 
 std::string both(const std::string& a, const std::string& b) { return a.empty() || b.empty() ? a + b : a + "; " + b; }

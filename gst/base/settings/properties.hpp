@@ -4,9 +4,12 @@
 
 #include <gst/video/video.h>
 
+#include <algorithm>
+#include <functional>
 #include <optional>
 #include <string>
-#include <variant>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "kernels/core/border.hpp"
@@ -27,15 +30,12 @@ inline constexpr GParamFlags null_property = GParamFlags(G_PARAM_READWRITE | G_P
 // value out of range from the element, and print it as it is stored (an unsigned -3 as 4294967293). These specs pass it
 // to the element, and check_ranges() refuses it: at start with an error, while playing with a warning. "{}" in a blurb
 // becomes the range: "0 to 255".
-GParamSpec* uint_property(const char* name, const char* nick, const std::string& blurb, guint least, guint most,
-                          guint initial);
-GParamSpec* int_property(const char* name, const char* nick, const std::string& blurb, int least, int most, int initial,
-                         GParamFlags flags = playing_property);
-GParamSpec* double_property(const char* name, const char* nick, const std::string& blurb, double least, double most,
-                            double initial);
-/// `name`, `nick` and `blurb` are not copied.
-GParamSpec* enum_property(const char* name, const char* nick, const char* blurb, GType type, int initial);
-GParamSpec* bool_property(const char* name, const char* nick, const char* blurb, bool initial);
+GParamSpec* uint_spec(const char* name, const char* nick, const std::string& blurb, guint least, guint most,
+                      guint initial);
+GParamSpec* int_spec(const char* name, const char* nick, const std::string& blurb, int least, int most, int initial,
+                     GParamFlags flags = playing_property);
+GParamSpec* double_spec(const char* name, const char* nick, const std::string& blurb, double least, double most,
+                        double initial);
 
 /// The value of an array property.
 struct NumberList {
@@ -46,79 +46,160 @@ struct NumberList {
   bool operator==(const NumberList& other) const { return values == other.values && wrong_text == other.wrong_text; }
 };
 
-/// A property whose value is a member of S. Enums are held as int.
-template <typename S>
-struct Property {
-  GParamSpec* spec;
-  std::variant<guint S::*, guint64 S::*, int S::*, double S::*, bool S::*, std::string S::*, NumberList S::*> member;
-  void (*implies)(S&) = nullptr;           ///< the change that setting this property makes to others
-  const char* implied_property = nullptr;  ///< the property that `implies` changes
-  /// For a property that chooses the values of others: returns all settings for the value that it has in S.
-  /// Values that were set explicitly stay.
-  S (*preset)(const S&) = nullptr;
-};
-
 namespace detail {
 
-void from_value(const GValue* value, guint& member);
-void from_value(const GValue* value, guint64& member);
-void from_value(const GValue* value, int& member);
-void from_value(const GValue* value, double& member);
-void from_value(const GValue* value, bool& member);
+/// Reads a value of the property's type: a number, an enumerator or a truth value.
+template <typename T>
+void from_value(const GValue* value, T& member) {
+  switch (G_TYPE_FUNDAMENTAL(G_VALUE_TYPE(value))) {
+    case G_TYPE_UINT:
+      member = T(g_value_get_uint(value));
+      break;
+    case G_TYPE_INT:
+      member = T(g_value_get_int(value));
+      break;
+    case G_TYPE_UINT64:
+      member = T(g_value_get_uint64(value));
+      break;
+    case G_TYPE_DOUBLE:
+      member = T(g_value_get_double(value));
+      break;
+    case G_TYPE_BOOLEAN:
+      member = T(g_value_get_boolean(value));
+      break;
+    default:
+      member = T(g_value_get_enum(value));
+  }
+}
 void from_value(const GValue* value, std::string& member);
 /// `value` holds a GstValueArray of numbers of any type.
 void from_value(const GValue* value, NumberList& member);
-void to_value(guint member, GValue* value);
-void to_value(guint64 member, GValue* value);
-void to_value(int member, GValue* value);
-void to_value(double member, GValue* value);
-void to_value(bool member, GValue* value);
+
+template <typename T>
+void to_value(const T& member, GValue* value) {
+  switch (G_TYPE_FUNDAMENTAL(G_VALUE_TYPE(value))) {
+    case G_TYPE_UINT:
+      return g_value_set_uint(value, guint(member));
+    case G_TYPE_INT:
+      return g_value_set_int(value, gint(member));
+    case G_TYPE_UINT64:
+      return g_value_set_uint64(value, guint64(member));
+    case G_TYPE_DOUBLE:
+      return g_value_set_double(value, double(member));
+    case G_TYPE_BOOLEAN:
+      return g_value_set_boolean(value, gboolean(member));
+    default:
+      return g_value_set_enum(value, gint(member));
+  }
+}
 void to_value(const std::string& member, GValue* value);
 void to_value(const NumberList& member, GValue* value);
 
-Status check_range(const GParamSpec* spec, guint value);
-Status check_range(const GParamSpec* spec, int value);
-Status check_range(const GParamSpec* spec, double value);
-/// Settings of other types have no range, or the full range of their type.
+Status check_range(const GParamSpecUInt* spec, guint value);
+
+/// Checks that a value is in the range of its property. Properties of other types have no range, or the full range of
+/// their type.
 template <typename T>
-Status check_range(const GParamSpec*, const T&) {
+Status check_range(const GParamSpec* spec, const T& value) {
+  if constexpr (std::is_arithmetic_v<T>) {
+    if (G_IS_PARAM_SPEC_UINT(spec)) return check_range(G_PARAM_SPEC_UINT(spec), guint(value));
+    if (G_IS_PARAM_SPEC_INT(spec))
+      return cudavision::check_range(spec->name, int(value), G_PARAM_SPEC_INT(spec)->minimum,
+                                     G_PARAM_SPEC_INT(spec)->maximum);
+    if (G_IS_PARAM_SPEC_DOUBLE(spec))
+      return cudavision::check_range(spec->name, double(value), G_PARAM_SPEC_DOUBLE(spec)->minimum,
+                                     G_PARAM_SPEC_DOUBLE(spec)->maximum);
+  }
   return {};
 }
 
 }  // namespace detail
 
+/// A property whose value is a member of S, or of a base class of S. A table of properties has one row for each. The
+/// default of a property is the value that the member has in S(), so it is written only there. Names and blurbs of
+/// flags, choices and texts are not copied.
 template <typename S>
-void set_property(S& settings, const Property<S>& property, const GValue* value) {
-  std::visit([&](auto member) { detail::from_value(value, settings.*member); }, property.member);
-  if (property.implies) property.implies(settings);
-}
+struct Property {
+  GParamSpec* spec;
+  std::function<void(S&, const GValue*)> set;
+  std::function<void(const S&, GValue*)> get;
+  std::function<void(const S& from, S& to)> copy;
+  std::function<bool(const S&, const S&)> same;
+  std::function<Status(const S&)> check;   ///< errors: settings, if the value is out of its range
+  void (*implies)(S&) = nullptr;           ///< the change that setting this property makes to others
+  const char* implied_property = nullptr;  ///< the property that `implies` changes
+  /// For a property that chooses the values of others: returns all settings for the value that it has in S.
+  /// Values that were set explicitly stay.
+  S (*preset)(const S&) = nullptr;
 
-template <typename S>
-void get_property(const S& settings, const Property<S>& property, GValue* value) {
-  std::visit([&](auto member) { detail::to_value(settings.*member, value); }, property.member);
-}
+  /// For specs that the functions below do not make.
+  template <typename T, typename Base>
+  Property(GParamSpec* spec_, T Base::*member)
+      : spec(spec_),
+        set([member](S& settings, const GValue* value) { detail::from_value(value, settings.*member); }),
+        get([member](const S& settings, GValue* value) { detail::to_value(settings.*member, value); }),
+        copy([member](const S& from, S& to) { to.*member = from.*member; }),
+        same([member](const S& a, const S& b) { return a.*member == b.*member; }),
+        check([spec_, member](const S& settings) { return detail::check_range(spec_, settings.*member); }) {}
 
-/// Copies the value of one property. Returns whether the value changed. (Not inlined:
-/// GCC 14 would warn about members that S does not have.)
-template <typename S>
-[[gnu::noinline]] bool copy_property(const Property<S>& property, const S& from, S& to) {
-  return std::visit(
-      [&](auto member) {
-        const bool changes = !(to.*member == from.*member);
-        if (changes) to.*member = from.*member;
-        return changes;
-      },
-      property.member);
-}
+  /// A number that cannot be negative: an unsigned property.
+  template <typename T, typename Base>
+  static Property count(const char* name, const char* nick, T Base::*member, guint least, guint most,
+                        const std::string& blurb) {
+    return {uint_spec(name, nick, blurb, least, most, guint(S().*member)), member};
+  }
+  template <typename Base>
+  static Property number(const char* name, const char* nick, int Base::*member, int least, int most,
+                         const std::string& blurb) {
+    return {int_spec(name, nick, blurb, least, most, S().*member), member};
+  }
+  template <typename Base>
+  static Property number(const char* name, const char* nick, double Base::*member, double least, double most,
+                         const std::string& blurb) {
+    return {double_spec(name, nick, blurb, least, most, S().*member), member};
+  }
+  /// A span of time in ns.
+  template <typename Base>
+  static Property time(const char* name, const char* nick, guint64 Base::*member, const char* blurb) {
+    return {g_param_spec_uint64(name, nick, blurb, 0, G_MAXUINT64, S().*member, playing_property), member};
+  }
+  /// A colour as 0xAARRGGBB.
+  template <typename Base>
+  static Property color(const char* name, const char* nick, guint Base::*member, guint most, const char* blurb) {
+    return {g_param_spec_uint(name, nick, blurb, 0, most, S().*member, playing_property), member};
+  }
+  template <typename Base>
+  static Property flag(const char* name, const char* nick, bool Base::*member, const char* blurb) {
+    return {g_param_spec_boolean(name, nick, blurb, S().*member, playing_property), member};
+  }
+  /// A value of the enum `type`.
+  template <typename T, typename Base>
+  static Property choice(const char* name, const char* nick, T Base::*member, GType type, const char* blurb) {
+    return {g_param_spec_enum(name, nick, blurb, type, gint(S().*member), playing_property), member};
+  }
+  template <typename Base>
+  static Property text(const char* name, const char* nick, std::string Base::*member, const char* blurb) {
+    const std::string initial = S().*member;
+    return {g_param_spec_string(name, nick, blurb, initial.empty() ? nullptr : initial.c_str(), uncontrolled_property),
+            member};
+  }
+
+  Property with_change(void (*change)(S&), const char* of_property = nullptr) && {
+    implies = change;
+    implied_property = of_property;
+    return std::move(*this);
+  }
+  Property with_preset(S (*values)(const S&)) && {
+    preset = values;
+    return std::move(*this);
+  }
+};
 
 /// Checks that all settings are in the ranges of their properties. Errors: settings, for the first one that is not.
 template <typename S>
 Status check_ranges(const S& settings, const std::vector<Property<S>>& table) {
-  for (const Property<S>& property : table) {
-    const Status status =
-        std::visit([&](auto member) { return detail::check_range(property.spec, settings.*member); }, property.member);
-    if (!status.ok()) return status;
-  }
+  for (const Property<S>& property : table)
+    if (Status status = property.check(settings); !status.ok()) return status;
   return {};
 }
 
@@ -154,27 +235,23 @@ GType enum_from_table(const char* name, const Choice (&table)[N]) {
   return enum_from_table(name, rows, N);
 }
 
-/// The base of the settings of filters that read beyond the edge of the frame.
-struct EdgeSettings {
-  int border = int(Border::reflect_101);
-  guint border_value = 0;
-  bool filter_alpha = false;
-};
+/// The rows of a filter that reads beyond the edge of the frame: border (the enum `type_name`, with the first
+/// `border_count` borders), border-value and filter-alpha. S has the members border, border_color and filter_alpha.
+template <typename S>
+std::vector<Property<S>> edge_properties(const char* type_name, std::size_t border_count) {
+  using Row = Property<S>;
+  return {Row::choice("border", "Border", &S::border, enum_from_table(type_name, borders, border_count),
+                      "The pixels beyond the edge of the frame"),
+          Row::color("border-value", "Border value", &S::border_color, G_MAXUINT32,
+                     "Colour of the border as 0xAARRGGBB; a value up to 0xFF is a gray level for all channels"),
+          Row::flag("filter-alpha", "Filter alpha", &S::filter_alpha,
+                    "Filter the alpha or padding channel too, instead of copying it")};
+}
 
-/// The properties of EdgeSettings: border (the enum `type_name`, with the first `border_count` borders),
-/// border-value, filter-alpha.
-std::vector<Property<EdgeSettings>> edge_properties(const char* type_name, std::size_t border_count);
-
-/// Appends the properties of a base class of S, as properties of S.
-template <typename S, typename Base>
-void append_properties(std::vector<Property<S>>& properties, const std::vector<Property<Base>>& inherited) {
-  for (const Property<Base>& property : inherited)
-    std::visit(
-        [&](auto member) {
-          properties.push_back(
-              {property.spec, static_cast<std::decay_t<decltype(std::declval<Base>().*member)> S::*>(member)});
-        },
-        property.member);
+/// Appends rows to a table.
+template <typename S>
+void append(std::vector<Property<S>>& table, const std::vector<Property<S>>& rows) {
+  table.insert(table.end(), rows.begin(), rows.end());
 }
 
 /// Converts a colour to sample values of a format, for YUV and gray by the matrix and range of its colorimetry. `argb`
@@ -188,14 +265,28 @@ std::optional<Rect> read_rect(const char*& at, const char* end);
 /// A property and the setting that takes its effect away.
 struct Effect {
   const char* name;
-  bool is_set;
-  std::string why;  ///< "reference=previous"; empty: the property has its effect
+  std::string why;             ///< "reference=previous"; empty: the property has its effect
+  bool counts_as_set = false;  ///< even if it has its initial value
 };
-/// One sentence for each reason, about the properties that are set but have no effect for this reason; empty if there
-/// are none.
-std::string without_effect(const std::vector<Effect>& properties);
+/// `why`, unless the property has its effect.
+inline std::string unless(bool has_effect, const std::string& why) { return has_effect ? std::string() : why; }
 /// The row of border-value.
-Effect effect_of_border_value(const EdgeSettings& settings);
+Effect effect_of_border_value(Border border);
+/// One sentence for each reason, about the properties that have no effect for this reason; empty if there are none.
+std::string without_effect(const std::vector<Effect>& properties);
+/// The same for those of the properties whose values are not the `initial` ones. All must be in the table.
+template <typename S>
+std::string without_effect(const std::vector<Property<S>>& table, const S& settings, const S& initial,
+                           const std::vector<Effect>& properties) {
+  std::vector<Effect> set;
+  for (const Effect& row : properties) {
+    const auto named = [&](const Property<S>& property) { return g_str_equal(property.spec->name, row.name); };
+    const auto property = std::find_if(table.begin(), table.end(), named);
+    g_assert(property != table.end());
+    if (row.counts_as_set || !property->same(settings, initial)) set.push_back(row);
+  }
+  return without_effect(set);
+}
 /// Both sentences, with a semicolon between them if neither is empty.
 std::string both(const std::string& a, const std::string& b);
 

@@ -51,13 +51,16 @@ class SettingsOf final : public SettingsMachine {
     {
       ObjectLock lock(object);
       uncommitted_ = true;
-      set_property(pending_.values, property, value);
+      property.set(pending_.values, value);
+      if (property.implies) property.implies(pending_.values);
       pending_.by_hand.insert(property.spec);
       if (property.preset) {
         const S preset = property.preset(pending_.values);
-        for (const Property<S>& other : table)
-          if (pending_.by_hand.count(other.spec) == 0 && copy_property(other, preset, pending_.values))
-            changed.push_back(other.spec);
+        for (const Property<S>& other : table) {
+          if (pending_.by_hand.count(other.spec) > 0 || other.same(preset, pending_.values)) continue;
+          other.copy(preset, pending_.values);
+          changed.push_back(other.spec);
+        }
       }
     }
     if (property.implied_property) g_object_notify(object, property.implied_property);
@@ -66,7 +69,7 @@ class SettingsOf final : public SettingsMachine {
   /// Gets the pending value of one property. Takes the object lock.
   void get(GObject* object, const Property<S>& property, GValue* value) const {
     ObjectLock lock(object);
-    get_property(pending_.values, property, value);
+    property.get(pending_.values, value);
   }
 
   /// Needs the object lock.

@@ -109,7 +109,7 @@ class SettledObject {
     const std::size_t settable = properties().size();
     if (id <= settable) return settings(object).get(object, properties()[id - 1], value);
     ObjectLock lock(object);
-    get_property(state(object).readings, readings()[id - 1 - settable], value);
+    readings()[id - 1 - settable].get(state(object).readings, value);
   }
 
   static void instance_init(GTypeInstance* instance, gpointer) { new (&state(instance)) State; }
