@@ -147,8 +147,8 @@ void expect_same(const Channels& actual, const Channels& wanted) {
     EXPECT(actual[c].counts == wanted[c].counts);
     EXPECT_EQ(actual[c].statistics.count, wanted[c].statistics.count);
     for (const auto& [name, member] : figures) {
-      at(name);
-      EXPECT_EQ(actual[c].statistics.*member, wanted[c].statistics.*member);
+      const double a = actual[c].statistics.*member, w = wanted[c].statistics.*member;
+      FAIL_UNLESS(a == w, "%s: %s of %s is %.17g and not %.17g", where().c_str(), name, wanted[c].name.c_str(), a, w);
     }
   }
 }
