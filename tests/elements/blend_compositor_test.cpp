@@ -106,28 +106,6 @@ TEST(equals_compositor, Each::run) {
       }
 }
 
-/// Rounding errors add up with the number of pads, so cudablend rounds after each pad, as compositor does.
-TEST(equals_compositor_in_stacks, Each::run) {
-  if (!have_compositor()) return;
-  for (const char* format : {"RGBA", "BGRA", "RGB", "I420", "NV12"})
-    for (const char* background : {"transparent", "black", "checker"})
-      for (const std::vector<std::string>& operators :
-           std::vector<std::vector<std::string>>{{"over"}, {"source", "over"}, {"over", "source", "add"}}) {
-        const bool has_alpha = std::string(format).find('A') != std::string::npos, adds = operators.back() == "add";
-        // If the sum of alpha exceeds its maximum, compositor 1.22 wraps around to 0.
-        if (background == std::string("transparent") && (!has_alpha || adds)) continue;
-        at(format + std::string(" of ") + std::to_string(operators.size()) + " operators on " + background);
-        std::vector<Layer> layers;
-        for (int i = 0; i < 16; ++i) {
-          const std::string place = "xpos=" + std::to_string(i % 5 * 4) + " ypos=" + std::to_string(i % 3 * 6) +
-                                    " operator=" + operators[std::size_t(i) % operators.size()] +
-                                    " alpha=" + std::to_string(0.15 + 0.05 * i);
-          layers.push_back({caps_text(format, {64, 48}), place});
-        }
-        expect_compositor(run, std::string("background=") + background, caps_text(format, {96, 64}), layers);
-      }
-}
-
 TEST(equals_compositor_in_order_and_size, Each::run) {
   if (!have_compositor()) return;
   for (const char* format : {"RGBA", "BGRA", "RGB", "I420", "NV12"}) {

@@ -1,70 +1,44 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Compares cudaconvolve with the plain formula.
+// Compares cudaconvolve with its plan.
+#include "kernels/convolve/convolve.hpp"
+
 #include <algorithm>
 #include <cmath>
 
-#include "tests/elements/harness.hpp"
+#include "tests/elements/plans.hpp"
 
+using namespace cudavision;
 using namespace cudavision::test;
+using convolve::Params;
+using convolve::Preset;
 
 namespace {
 
 const Size size{61, 43};
-const std::vector<double> sharpen{-5, 3, -5, 3, 9, 3, -5, 3, -5};
-const std::vector<double> sharpen_5{0,  -1, 1,  -1, 0,  -1, 1,  -1, 1,  -1, 0,  -1, 8,
-                                    -1, 0,  -1, 1,  -1, 1,  -1, 0,  -1, 1,  -1, 0};
 const std::vector<double> lopsided{1, 2, 3, 4, -5, 6, 7, 8, -9};  // all different, sum 17
-constexpr char lopsided_text[] = "weights=<1,2,3,4,-5,6,7,8,-9> ";
+const std::string lopsided_text = "weights=<1,2,3,4,-5,6,7,8,-9> ";
 
-/// out = saturate(round(|Σ w·p / divisor + bias|)). w holds the weights row by row; the window begins at −anchor.
-struct Formula {
-  std::vector<double> weights;
-  int width, height;
-  double divisor = 1, bias = 0;
-  bool absolute = false;
-  int anchor_x = width / 2, anchor_y = height / 2;
-  int border = cv::BORDER_REFLECT_101;
-  int value = 0;
-  enum { extend, fill, copy } outside = extend;
-
-  double sum(const cv::Mat& in, int x, int y) const {
-    double result = 0;
-    for (int ky = 0; ky < height; ++ky)
-      for (int kx = 0; kx < width; ++kx) {
-        const int px = cv::borderInterpolate(x + kx - anchor_x, in.cols, border),
-                  py = cv::borderInterpolate(y + ky - anchor_y, in.rows, border);
-        result += weights[std::size_t(ky * width + kx)] * (px < 0 || py < 0 ? value : in.at<guint16>(py, px));
-      }
-    return result;
-  }
-  cv::Mat operator()(const cv::Mat& in) const {
-    cv::Mat out(in.size(), CV_16U);
-    for (int y = 0; y < in.rows; ++y)
-      for (int x = 0; x < in.cols; ++x) {
-        const bool leaves =
-            x < anchor_x || y < anchor_y || x - anchor_x + width > in.cols || y - anchor_y + height > in.rows;
-        double v = sum(in, x, y) / divisor + bias;
-        if (absolute) v = std::abs(v);
-        if (leaves && outside == fill) v = value;
-        if (leaves && outside == copy) v = in.at<guint16>(y, x);
-        out.at<guint16>(y, x) = guint16(std::clamp(std::nearbyint(v), 0.0, 255.0));
-      }
-    return out;
-  }
-};
-
-Picture all(const Picture& input, const Formula& formula) {
-  Picture result;
-  for (const cv::Mat& component : input) result.push_back(formula(component));
-  return result;
+/// The parameters of the plan, of which `change` sets those that are not the defaults.
+Params params_of(
+    Preset preset, void (*change)(Params&) = [](Params&) {}) {
+  Params params;
+  params.preset = preset;
+  change(params);
+  return params;
+}
+Params params_of(
+    const std::vector<double>& weights, void (*change)(Params&) = [](Params&) {}) {
+  Params params = params_of(Preset::custom, change);
+  params.weights = weights;
+  return params;
 }
 
-void expect_formula(const Run& run, const std::string& settings, const Formula& formula, int tolerance = 0) {
+void expect_plan(const Run& run, const std::string& settings, const Params& params) {
   for (const char* format : {"GRAY8", "RGB", "GBR"}) {
     at(format + std::string(" ") + settings);
     const GstVideoInfo video = video_info(format, size);
     const Buffer frame = noise(video);
-    EXPECT_WITHIN(filtered(run, settings, video, frame), all(picture(frame.get(), video), formula), tolerance);
+    EXPECT_WITHIN(filtered(run, settings, video, frame), planned(params, video, frame), run.backend == "cuda" ? 1 : 0);
   }
 }
 
@@ -85,14 +59,6 @@ void set_weights(GstElement* element, GType type, const std::vector<double>& wei
 
 }  // namespace
 
-TEST(does_the_classic_sharpening, Each::run) {
-  Formula three{sharpen, 3, 3}, five{sharpen_5, 5, 5};
-  three.value = five.value = 140;
-  three.outside = five.outside = Formula::fill;
-  expect_formula(run, "preset=sharpen border=fill border-value=140", three);
-  expect_formula(run, "preset=sharpen-5 border=fill border-value=140", five);
-}
-
 /// What gst-inspect gives as an example of weights can be used as it is.
 TEST(accepts_the_weights_of_its_description, Each::run) {
   Rig rig(run);
@@ -103,13 +69,13 @@ TEST(accepts_the_weights_of_its_description, Each::run) {
   set(rig.element(), "weights=" + text.substr(begin, end + 1 - begin));
   rig.caps(caps_text("GRAY8", size));
   const Buffer frame = noise(rig.video());
-  EXPECT_SAME(rig.filter(frame), all(picture(frame.get(), rig.video()), {{0, -1, 0, -1, 5, -1, 0, -1, 0}, 3, 3}));
+  EXPECT_SAME(rig.filter(frame), planned(params_of({0, -1, 0, -1, 5, -1, 0, -1, 0}), rig.video(), frame));
 }
 
 TEST(accepts_weights_in_every_form, Each::run) {
   const GstVideoInfo video = video_info("GRAY8", size);
   const Buffer frame = noise(video);
-  const Picture expected = all(picture(frame.get(), video), {lopsided, 3, 3, 17});
+  const Picture expected = planned(params_of(lopsided), video, frame);
   for (int form = 0; form < 5; ++form) {
     at("form " + std::to_string(form));
     Rig rig(run, "preset=box");
@@ -169,65 +135,51 @@ TEST(refuses_weights_that_are_not_numbers, Each::run) {
 }
 
 TEST(applies_divisor_bias_and_absolute, Each::run) {
-  expect_formula(run, lopsided_text, {lopsided, 3, 3, 17});
-  // Multiples of 1/8, so halves are exact.
-  expect_formula(run, std::string(lopsided_text) + "divisor=8", {lopsided, 3, 3, 8});
-  expect_formula(run, std::string(lopsided_text) + "divisor=-3", {lopsided, 3, 3, -3}, 1);
-  expect_formula(run, std::string(lopsided_text) + "divisor=32 bias=40.5", {lopsided, 3, 3, 32, 40.5});
-  expect_formula(run, std::string(lopsided_text) + "divisor=16 bias=-90 absolute=true",
-                 {lopsided, 3, 3, 16, -90, true});
-  expect_formula(run, "preset=sobel-x", {{-1, 0, 1, -2, 0, 2, -1, 0, 1}, 3, 3});  // a sum of 0 means a divisor of 1
-  expect_formula(run, "preset=sobel-x divisor=4 bias=128", {{-1, 0, 1, -2, 0, 2, -1, 0, 1}, 3, 3, 4, 128});
-  expect_formula(run, "preset=laplacian absolute=true", {{0, 1, 0, 1, -4, 1, 0, 1, 0}, 3, 3, 1, 0, true});
-  expect_formula(run, "preset=box", {std::vector<double>(9, 1), 3, 3, 9}, 1);
-  expect_formula(run, "preset=identity", {{1}, 1, 1});
+  expect_plan(run, lopsided_text, params_of(lopsided));
+  expect_plan(run, lopsided_text + "divisor=-3", params_of(lopsided, [](Params& p) { p.divisor = -3; }));
+  expect_plan(run, lopsided_text + "divisor=32 bias=40.5",
+              params_of(lopsided, [](Params& p) { p.divisor = 32, p.bias = 40.5; }));
+  expect_plan(run, lopsided_text + "divisor=16 bias=-90 absolute=true",
+              params_of(lopsided, [](Params& p) { p.divisor = 16, p.bias = -90, p.absolute = true; }));
+  expect_plan(run, "preset=sobel-x", params_of(Preset::sobel_x));
+  expect_plan(run, "preset=sobel-x divisor=4 bias=128",
+              params_of(Preset::sobel_x, [](Params& p) { p.divisor = 4, p.bias = 128; }));
+  expect_plan(run, "preset=laplacian absolute=true",
+              params_of(Preset::laplacian, [](Params& p) { p.absolute = true; }));
+  for (const convolve::PresetInfo& preset : convolve::presets())
+    expect_plan(run, std::string("preset=") + preset.nick,
+                params_of(preset.value == Preset::custom ? Preset::identity : preset.value));
 }
 
 TEST(follows_kernel_size_and_anchor, Each::run) {
   const std::vector<double> six{1, -2, 3, 4, 5, -6};
-  expect_formula(run, "weights=<1,-2,3,4,5,-6> kernel-width=3", {six, 3, 2, 5}, 1);
-  expect_formula(run, "weights=<1,-2,3,4,5,-6> kernel-height=3 divisor=4", {six, 2, 3, 4});
-  expect_formula(run, "weights=<1,-2,3,4,5,-6> kernel-width=6 kernel-height=1 divisor=4", {six, 6, 1, 4});
-  expect_formula(run, std::string(lopsided_text) + "anchor-x=0 anchor-y=2 divisor=16",
-                 {lopsided, 3, 3, 16, 0, false, 0, 2});
-  const std::vector<double> turned(lopsided.rbegin(), lopsided.rend());
-  expect_formula(run, std::string(lopsided_text) + "flip=true divisor=16", {turned, 3, 3, 16});
-  expect_formula(run, std::string(lopsided_text) + "flip=true anchor-x=0 divisor=16",
-                 {turned, 3, 3, 16, 0, false, 2, 1});
+  const std::string text = "weights=<1,-2,3,4,5,-6> ";
+  expect_plan(run, text + "kernel-width=3", params_of(six, [](Params& p) { p.kernel_width = 3; }));
+  expect_plan(run, text + "kernel-height=3", params_of(six, [](Params& p) { p.kernel_height = 3; }));
+  expect_plan(run, text + "kernel-width=6 kernel-height=1",
+              params_of(six, [](Params& p) { p.kernel_width = 6, p.kernel_height = 1; }));
+  expect_plan(run, lopsided_text + "anchor-x=0 anchor-y=2",
+              params_of(lopsided, [](Params& p) { p.anchor_x = 0, p.anchor_y = 2; }));
+  expect_plan(run, lopsided_text + "flip=true anchor-x=0",
+              params_of(lopsided, [](Params& p) { p.flip = true, p.anchor_x = 0; }));
 }
 
 TEST(supports_every_border, Each::run) {
   struct Case {
     const char* border;
-    int cv;
-    int value = 0;
-    int outside = Formula::extend;
+    Border value;
+    std::uint16_t samples = 0;
   };
   for (const Case& c :
-       {Case{"constant", cv::BORDER_CONSTANT}, Case{"constant border-value=140", cv::BORDER_CONSTANT, 140},
-        Case{"replicate", cv::BORDER_REPLICATE}, Case{"reflect", cv::BORDER_REFLECT}, Case{"wrap", cv::BORDER_WRAP},
-        Case{"reflect-101", cv::BORDER_REFLECT_101}, Case{"fill", cv::BORDER_REFLECT_101, 0, Formula::fill},
-        Case{"fill border-value=140", cv::BORDER_REFLECT_101, 140, Formula::fill},
-        Case{"copy", cv::BORDER_REFLECT_101, 0, Formula::copy}}) {
-    Formula formula{sharpen_5, 5, 5};
-    formula.border = c.cv;
-    formula.value = c.value;
-    formula.outside = decltype(formula.outside)(c.outside);
-    expect_formula(run, "preset=sharpen-5 border=" + std::string(c.border), formula);
+       {Case{"constant", Border::constant}, Case{"constant border-value=140", Border::constant, 140},
+        Case{"replicate", Border::replicate}, Case{"reflect", Border::reflect}, Case{"wrap", Border::wrap},
+        Case{"reflect-101", Border::reflect_101}, Case{"fill", Border::fill},
+        Case{"fill border-value=140", Border::fill, 140}, Case{"copy", Border::copy}}) {
+    Params params = params_of(Preset::sharpen_5);
+    params.border = c.value;
+    params.border_value.fill(c.samples);
+    expect_plan(run, "preset=sharpen-5 border=" + std::string(c.border), params);
   }
-}
-
-TEST(computes_the_gradient_magnitude, Each::run) {
-  const GstVideoInfo video = video_info("GRAY8", size);
-  const Buffer frame = noise(video);
-  const cv::Mat input = picture(frame.get(), video)[0];
-  const Formula across{{-1, 0, 1, -2, 0, 2, -1, 0, 1}, 3, 3}, down{{-1, -2, -1, 0, 0, 0, 1, 2, 1}, 3, 3};
-  cv::Mat expected(input.size(), CV_16U);
-  for (int y = 0; y < input.rows; ++y)
-    for (int x = 0; x < input.cols; ++x)
-      expected.at<guint16>(y, x) =
-          guint16(std::min(255.0, std::nearbyint(std::hypot(across.sum(input, x, y), down.sum(input, x, y)))));
-  EXPECT_WITHIN(filtered(run, "preset=gradient", video, frame), Picture({expected}), 1);
 }
 
 TEST(keeps_chroma_neutral, Each::run) {
@@ -253,7 +205,7 @@ TEST(warns_of_kernels_larger_than_the_frame, Each::run) {
   Rig rig(run, "preset=sharpen-5");
   rig.caps(caps_text("GRAY8", {4, 3}));
   const Buffer frame = noise(rig.video());
-  EXPECT_SAME(rig.filter(frame), all(picture(frame.get(), rig.video()), {sharpen_5, 5, 5}));
+  EXPECT_SAME(rig.filter(frame), planned(params_of(Preset::sharpen_5), rig.video(), frame));
   const Message warning = rig.warning();
   EXPECT_CONTAINS(warning.text, "5×5");
   EXPECT_CONTAINS(warning.text, "4×3");
@@ -267,10 +219,8 @@ TEST(copies_pictures_without_weights, Each::run) {
       const Buffer frame = noise(video);
       EXPECT_SAME(filtered(run, settings, video, frame), picture(frame.get(), video));
     }
-  const GstVideoInfo video = video_info("GRAY8", size);
-  const Buffer frame = noise(video);
-  EXPECT_SAME(filtered(run, "preset=custom divisor=2 bias=3", video, frame),
-              all(picture(frame.get(), video), {{1}, 1, 1, 2, 3}));
+  expect_plan(run, "preset=custom divisor=2 bias=3",
+              params_of(Preset::identity, [](Params& p) { p.divisor = 2, p.bias = 3; }));
 }
 
 /// What gst-inspect says of the relief, and what the relief of a raised square is: bright where it faces the light.
@@ -317,11 +267,10 @@ TEST(filters_alpha_only_if_asked, Each::run) {
     at(format);
     const GstVideoInfo video = video_info(format, size);
     const Buffer frame = noise(video);
-    const Picture input = picture(frame.get(), video);
-    Picture expected = all(input, {sharpen, 3, 3});
-    EXPECT_SAME(filtered(run, "preset=sharpen filter-alpha=true", video, frame), expected);
-    expected[3] = input[3];
-    EXPECT_SAME(filtered(run, "preset=sharpen", video, frame), expected);
+    Params params = params_of(Preset::sharpen);
+    EXPECT_SAME(filtered(run, "preset=sharpen", video, frame), planned(params, video, frame));
+    params.filter_alpha = true;
+    EXPECT_SAME(filtered(run, "preset=sharpen filter-alpha=true", video, frame), planned(params, video, frame));
   }
 }
 

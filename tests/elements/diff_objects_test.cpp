@@ -173,26 +173,6 @@ struct Player : Rig {
 // Events
 // ---------------------------------------------------------------------------------------------------------------------
 
-TEST(says_the_same_of_a_ball_at_every_size, Each::run) {
-  std::string expected;
-  for (const Size frame : {Size{320, 240}, Size{1920, 1080}, Size{3840, 2160}}) {
-    at(std::to_string(frame.width));
-    Player player(run, "track-hold=0.2", frame);
-    player.play({});
-    for (int i = 0; i < 10; ++i) player.play({{20 + 8 * i, 60, 40, 40}});
-    for (int i = 0; i < 8; ++i) player.play({});
-    std::string all;
-    const std::vector<Said> events = player.events(&all);
-    EXPECT_EQ(all,
-              "none begin motion motion enter motion motion motion motion motion motion motion motion motion motion "
-              "motion end "
-              "leave none none none");
-    EXPECT_EQ(events.size(), 2u);
-    EXPECT_EQ(events[1].entered, frame_time);
-    EXPECT_EQ(events[1].left, 10 * frame_time);
-  }
-}
-
 TEST(says_the_same_of_a_ball_with_every_reference_at_every_size, Each::run) {
   for (const char* reference : {"previous", "background", "first"}) {
     std::vector<std::string> stories;

@@ -27,19 +27,10 @@ inline const std::string as_gap_event_name = "corrupted";
 // Pictures
 // ---------------------------------------------------------------------------------------------------------------------
 
-using Color = std::array<double, 4>;  ///< R', G', B' and alpha from 0 to 255, or samples of any format
+using Color = std::array<int, 4>;  ///< the samples of a pixel
 
 inline int sample(const Picture& picture, std::size_t component, int x, int y) {
   return picture[component].at<guint16>(y, x);
-}
-inline Color pixel(const Picture& picture, int x, int y) {
-  Color color{0, 0, 0, 255};
-  for (std::size_t c = 0; c < std::min<std::size_t>(picture.size(), 4); ++c) color[c] = sample(picture, c, x, y);
-  return color;
-}
-inline std::vector<int> integers(const Color& color) {
-  return {int(std::lround(color[0])), int(std::lround(color[1])), int(std::lround(color[2])),
-          int(std::lround(color[3]))};
 }
 
 /// A picture with one value for each component.
@@ -53,60 +44,10 @@ Picture drawn(const Picture& like, F&& color) {
   for (const cv::Mat& component : like) result.push_back(component.clone());
   for (int y = 0; y < like[0].rows; ++y)
     for (int x = 0; x < like[0].cols; ++x) {
-      const std::vector<int> values = integers(color(x, y));
-      for (std::size_t c = 0; c < result.size(); ++c) result[c].at<guint16>(y, x) = guint16(values[c]);
+      const Color samples = color(x, y);
+      for (std::size_t c = 0; c < result.size(); ++c) result[c].at<guint16>(y, x) = guint16(samples[c]);
     }
   return result;
-}
-
-struct ColorSpace {
-  double red, green, blue, scale, chroma_scale, black, middle;
-
-  explicit ColorSpace(const GstVideoInfo& video) {
-    gst_video_color_matrix_get_Kr_Kb(video.colorimetry.matrix, &red, &blue);
-    if (!GST_VIDEO_INFO_IS_YUV(&video) && !GST_VIDEO_INFO_IS_GRAY(&video)) red = blue = 0;
-    green = 1 - red - blue;
-    const int depth = GST_VIDEO_INFO_COMP_DEPTH(&video, 0);
-    const bool limited = video.colorimetry.range == GST_VIDEO_COLOR_RANGE_16_235;
-    const double step = double(1 << (depth - 8)), most = (1 << depth) - 1;
-    black = limited ? 16 * step : 0;
-    scale = limited ? 219 * step : most;
-    chroma_scale = limited ? 224 * step : most;
-    middle = 128 * step;
-  }
-};
-
-/// The samples nearest to R'G'B' from 0 to 1.
-inline std::vector<int> samples_of(const GstVideoInfo& video, double r, double g, double b) {
-  const ColorSpace space(video);
-  const int most = (1 << GST_VIDEO_INFO_COMP_DEPTH(&video, 0)) - 1;
-  const auto near = [&](double value) { return int(std::clamp(std::nearbyint(value), 0.0, double(most))); };
-  if (GST_VIDEO_INFO_IS_RGB(&video)) {
-    const auto one = [&](double value) { return near(space.black + space.scale * value); };
-    return {one(r), one(g), one(b), most};
-  }
-  const double y = space.red * r + space.green * g + space.blue * b;
-  return {near(space.black + space.scale * y),
-          near(space.middle + space.chroma_scale * (b - y) / (2 * (1 - space.blue))),
-          near(space.middle + space.chroma_scale * (r - y) / (2 * (1 - space.red))), most};
-}
-
-/// Converts samples to R'G'B' from 0 to 1.
-inline std::array<double, 3> rgb_of(const GstVideoInfo& video, const std::vector<int>& samples) {
-  const ColorSpace space(video);
-  const auto scaled = [&](int i) { return (samples[std::size_t(i)] - space.black) / space.scale; };
-  std::array<double, 3> rgb;
-  if (GST_VIDEO_INFO_IS_RGB(&video)) {
-    rgb = {scaled(0), scaled(1), scaled(2)};
-  } else {
-    const auto chroma = [&](int i) { return (samples[std::size_t(i)] - space.middle) / space.chroma_scale; };
-    const bool gray = GST_VIDEO_INFO_IS_GRAY(&video);
-    const double y = scaled(0), cb = gray ? 0 : chroma(1), cr = gray ? 0 : chroma(2);
-    const double r = y + 2 * (1 - space.red) * cr, b = y + 2 * (1 - space.blue) * cb;
-    rgb = {r, (y - space.red * r - space.blue * b) / space.green, b};
-  }
-  for (double& value : rgb) value = std::clamp(value, 0.0, 1.0);
-  return rgb;
 }
 
 // Pipelines

@@ -397,39 +397,6 @@ TEST(warns_of_settings_that_others_cut_short, Each::run) {
   }
 }
 
-TEST(names_a_wrong_value_as_the_user_typed_it, Each::element) {
-  struct Row {
-    const char *element, *setting, *text;
-  };
-  for (const Row& row :
-       {Row{"cudagaussian", "kernel-size=-3", "kernel-size is -3 or 4294967293: it must be 0 to 255"},
-        Row{"cudagaussian", "kernel-width=3000000000",
-            "kernel-width is -1294967296 or 3000000000: it must be 0 to 255"},
-        Row{"cudagaussian", "kernel-width=2147483647", "kernel-width is 2147483647: it must be 0 to 255"},
-        Row{"cudagaussian", "kernel-height=4", "kernel-height is 4: it must be odd"},
-        Row{"cudagaussian", "kernel-size=256", "kernel-size is 256: it must be 0 to 255"},
-        Row{"cudagaussian", "sigma=nan", "sigma is nan"},
-        Row{"cudagaussian", "sigma=-0.12345678901", "sigma is -0.12345678901"},
-        Row{"cudaconvolve", "weights=<1,five,3>", "weight 2 of weights is \"five\""},
-        Row{"cudaconvolve", "weights=<1,2,3,nan>", "weight 4 of weights is nan"},
-        Row{"cudaconvolve", "kernel-width=-1", "kernel-width is -1"},
-        Row{"cudaconvolve", "divisor=1e-300", "divisor is 1e-300"},
-        Row{"cudaconvolve", "divisor=1e+300", "divisor is 1e+300"},
-        Row{"cudaconvolve", "bias=-1000000.5", "bias is -1000000.5"}, Row{"cudadiff", "min-area=-7", "min-area is -7"},
-        Row{"cudadiff", "max-regions=0", "max-regions is 0: it must be 1 to 65536"},
-        Row{"cudadiff", "mask-regions=1,2,3,99999999999", "\"1,2,3,99999999999\""},
-        Row{"cudahistogram", "bins=-2", "bins is -2"}, Row{"cudaintegral", "strength=1e-200", "strength is 1e-200"}}) {
-    if (run.element != row.element) continue;
-    at(row.setting);
-    Line line(run);
-    set(line.element, row.setting);
-    const std::vector<Heard> heard = line.play();
-    EXPECT_EQ(heard.size(), 1u);
-    EXPECT_EQ(heard[0].type, GST_MESSAGE_ERROR);
-    EXPECT_CONTAINS(heard[0].text, row.text);
-  }
-}
-
 /// The properties that all elements have are checked as those of the elements are.
 TEST(refuses_wrong_values_of_the_common_properties, Each::element) {
   struct Row {

@@ -173,12 +173,10 @@ Scene random_scene(Random& random, Format output, Format input, std::pair<int, i
 const std::vector<std::pair<int, int>> small_sizes = {{1, 1},  {2, 1},   {1, 2},   {3, 2},   {5, 7},
                                                       {17, 3}, {31, 33}, {64, 48}, {131, 67}};
 
-class BlendFormats : public testing::TestWithParam<BackendAnd<Format>> {};
+class BlendFormats : public OnBackendWithFormat {};
 
 /// Every format as output and as pad, with random parameters of all kinds.
 TEST_P(BlendFormats, EqualTheReference) {
-  const auto [backend, format] = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   Random random(unsigned(format) + 1);
   for (int round = 0; round < rounds(); ++round) {
     for (const auto& size : small_sizes) {
@@ -191,8 +189,6 @@ TEST_P(BlendFormats, EqualTheReference) {
 
 /// Every operator at several alphas, on opaque and transparent backgrounds.
 TEST_P(BlendFormats, EveryOperator) {
-  const auto [backend, format] = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   Random random(unsigned(format) + 7);
   const Geometry geometry{format, 37, 19};
   for (blend::Operator op : operators) {
@@ -213,8 +209,6 @@ TEST_P(BlendFormats, EveryOperator) {
 
 /// A picture of the output's format and colors comes out unchanged.
 TEST_P(BlendFormats, SameColoursAreExact) {
-  const auto [backend, format] = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   for (const auto& [width, height] : sizes) {
     const Geometry geometry{format, width, height};
     const Picture src = make_picture(geometry, 5, Data::random, {1, 3, 1});
@@ -241,8 +235,6 @@ TEST_P(BlendFormats, SameColoursAreExact) {
 
 /// With blend::Interpolation::nearest every sample is one of the picture's own.
 TEST_P(BlendFormats, NearestIsExact) {
-  const auto [backend, format] = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   Random random{unsigned(format)};
   const bool subsampled = info(format).sets[info(format).color_sets() - 1].shift_x > 0;
   for (int round = 0; round < 10; ++round) {
@@ -260,8 +252,6 @@ TEST_P(BlendFormats, NearestIsExact) {
 /// Unscaled pads of the output's format and colors, at any position.
 /// With 8 bits each pad leaves integers, so the result is exact.
 TEST_P(BlendFormats, StacksAreExact) {
-  const auto [backend, format] = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   Random random(unsigned(format) + 77);
   const auto& components = reference::definition(format).components;
   const bool exact = info(format).depth == 8;
@@ -305,8 +295,6 @@ TEST_P(BlendFormats, StacksAreExact) {
 /// One unscaled pad at each odd and even place over another picture, with each odd and even crop, size and end: chroma
 /// samples of the pad lie between those of the output, and some belong to the pad in part.
 TEST_P(BlendFormats, OddPlacesAreExact) {
-  const auto [backend, format] = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   Random random(unsigned(format) + 177);
   const auto& components = reference::definition(format).components;
   const bool divides = std::any_of(components.begin(), components.end(), [](auto& c) { return c.role == Role::alpha; });
@@ -348,8 +336,6 @@ TEST_P(BlendFormats, OddPlacesAreExact) {
 /// Pads two to five times as wide and high as their places: samples of the output are samples of the
 /// pad, or means of whole ones.
 TEST_P(BlendFormats, WholeRatiosEqualTheReference) {
-  const auto [backend, format] = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   Random random(unsigned(format) + 277);
   for (int round = 0; round < 16 * rounds(); ++round) {
     const Geometry geometry{format, random.between(1, 300), random.between(1, 90)};
@@ -376,8 +362,6 @@ TEST_P(BlendFormats, WholeRatiosEqualTheReference) {
 /// Pictures whose bytes are all ones or random: also in the bits above the depth,
 /// in padding and alpha, and between rows.
 TEST_P(BlendFormats, TakesAnyBits) {
-  const auto [backend, format] = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   Random random(unsigned(format) + 99);
   for (int round = 0; round < 6 * rounds(); ++round)
     for (const auto& [width, height] : small_sizes) {
@@ -401,56 +385,10 @@ TEST_P(BlendFormats, TakesAnyBits) {
 }
 INSTANTIATE_FOR_FORMATS(BlendFormats, all_formats());
 
-class BlendPlans : public testing::TestWithParam<Backend> {};
-
-/// A wall and a picture: pixels that match the picture's first pixel show the wall;
-/// others are 0.35 wall and 0.65 picture.
-TEST_P(BlendPlans, ClassicFusion) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
-  for (Format format : {Format::RGB, Format::RGBA, Format::BGRx, Format::GRAY8, Format::Y444}) {
-    for (const auto& [width, height] : {std::pair{64, 48}, {61, 37}, {1280, 8}}) {
-      const Geometry geometry{format, width, height};
-      const Picture wall = make_picture(geometry, 1);
-      Picture picture = make_picture(geometry, 2);
-      for (const reference::Component& c : picture.format().components) {  // half of the picture matches the key
-        reference::Grid grid = picture.read(c);
-        for (int y = 0; y < height; ++y)
-          for (int x = 0; x < width; ++x)
-            if ((x / 3 + y / 5) % 2 == 0) grid.at(x, y) = grid.at(0, 0);
-        picture.write(c, grid);
-      }
-      Picture expected(geometry);
-      std::vector<bool> key(std::size_t(width) * height, true);
-      for (const reference::Component& c : picture.format().components) {
-        const reference::Grid grid = picture.read(c);
-        if (c.role == Role::alpha || c.role == Role::padding) continue;
-        for (std::size_t i = 0; i < key.size(); ++i) key[i] = key[i] && grid.values[i] == grid.values[0];
-      }
-      for (const reference::Component& c : picture.format().components) {
-        reference::Grid grid = picture.read(c);
-        const reference::Grid below = wall.read(c);
-        for (std::size_t i = 0; i < key.size(); ++i) {
-          const double mixed = 0.35 * below.values[i] + 0.65 * grid.values[i];
-          grid.values[i] = c.role == Role::padding ? 255 : key[i] ? below.values[i] : int(std::nearbyint(mixed));
-        }
-        expected.write(c, grid);
-      }
-      Scene scene{geometry, {}, {}, {{wall, {}}, {picture, {}}}, {}};
-      for (Pad& pad : scene.pads) pad.params.place = {0, 0, width, height};
-      scene.pads[0].params.op = blend::Operator::source;
-      scene.pads[1].params.op = blend::Operator::average;
-      scene.pads[1].params.alpha = 0.65;
-      scene.pads[1].params.key.mode = blend::Key::Mode::first_pixel;
-      EXPECT_EQ(expected.sample_difference(compose(backend, scene), 1), "") << describe(scene);
-    }
-  }
-}
+class BlendPlans : public OnBackend {};
 
 /// For every weight and every two samples the integers of pictures composed in place equal the float32 of lay_pixel().
 TEST_P(BlendPlans, EveryMixIsThatOfPixels) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   const Geometry geometry{Format::GRAY8, 256, 256};
   Picture below(geometry), above(geometry), expected(geometry);
   const reference::Component& luma = below.format().components[0];
@@ -482,8 +420,6 @@ TEST_P(BlendPlans, EveryMixIsThatOfPixels) {
 
 /// Two pictures of the output's format and size, mostly aligned: these frames have kernels of their own.
 TEST_P(BlendPlans, EqualSizes) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   Random random(99);
   for (Format format : all_formats()) {
     for (int round = 0; round < 24; ++round) {
@@ -518,8 +454,6 @@ TEST_P(BlendPlans, EqualSizes) {
 /// The integer formulas of GStreamer's compositor: over and add on a transparent background
 /// (overlay), over on an opaque one.
 TEST_P(BlendPlans, OverIsTheCompositors) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   for (Format format : {Format::RGBA, Format::BGRA, Format::ARGB, Format::RGB, Format::I420, Format::NV12})
     for (blend::Division division : divisions)
       for (Kind background : {Kind::transparent, Kind::black})
@@ -575,8 +509,6 @@ TEST_P(BlendPlans, OverIsTheCompositors) {
 
 /// A wall of 64 overlapping pads of all formats; then the same plan with few pads and with none.
 TEST_P(BlendPlans, SixtyFourPads) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   Random random(64);
   for (Format format : {Format::RGBA, Format::NV12, Format::P010_10LE, Format::YUY2}) {
     const Geometry geometry{format, 301, 203};
@@ -600,8 +532,6 @@ TEST_P(BlendPlans, SixtyFourPads) {
 
 /// One plan, whose pad lies at odd addresses and changes its size and format: its aligned copy has room for each.
 TEST_P(BlendPlans, PadAtOddAddressesGrows) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   const Layout odd{0, 0, 1, 1, 0};
   const Geometry geometry{Format::RGBA, 301, 203};
   const auto plan = plan_for(backend, geometry, {});
@@ -616,8 +546,6 @@ TEST_P(BlendPlans, PadAtOddAddressesGrows) {
 
 /// Sizes and positions at the limits.
 TEST_P(BlendPlans, FarOutsideAndVeryLarge) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   for (blend::Interpolation interpolation : interpolations) {
     const Picture wide = make_picture({Format::NV12, 16384, 3}, 3), tiny = make_picture({Format::RGB, 3, 2}, 4);
     Scene scene{{Format::I420, 129, 37}, {}, {}, {{wide, {}}, {tiny, {}}, {tiny, {}}, {wide, {}}, {tiny, {}}}, {}};
@@ -634,8 +562,6 @@ TEST_P(BlendPlans, FarOutsideAndVeryLarge) {
 
 /// Output of the largest height, where blocks compose several strips.
 TEST_P(BlendPlans, ManyTiles) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   for (Format format : {Format::NV12, Format::RGBA}) {
     const Geometry geometry{format, 131, 16379};
     Scene scene{
@@ -650,8 +576,6 @@ TEST_P(BlendPlans, ManyTiles) {
 
 /// Rows so far apart that offsets do not fit 32 bits.
 TEST_P(BlendPlans, RowsFarApart) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   const Picture src = make_picture({Format::GRAY8, 100, 35}, 9);
   const auto plan = plan_for(backend, src.geometry(), {});
   for (int width : {100, 80}) {
@@ -671,8 +595,6 @@ TEST_P(BlendPlans, RowsFarApart) {
 
 /// Without tolerance, pixels equal to the key show exactly what is below; pixels one step away do not.
 TEST_P(BlendPlans, KeyOfNoToleranceIsEquality) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   for (Format format : all_formats()) {
     const Geometry geometry{format, 32, 4};
     const Picture wall = make_picture(geometry, 1);
@@ -697,8 +619,6 @@ TEST_P(BlendPlans, KeyOfNoToleranceIsEquality) {
 }
 
 TEST_P(BlendPlans, SameInputGivesTheSameBits) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   Random random(5);
   for (Format format : {Format::NV12, Format::RGBA, Format::I422_10LE}) {
     const Scene scene = random_scene(random, format, format, {641, 361});
@@ -711,8 +631,6 @@ TEST_P(BlendPlans, SameInputGivesTheSameBits) {
 /// A picture that hides everything leaves no trace of what was below, in this frame or the one before,
 /// not even in the last bit.
 TEST_P(BlendPlans, WhatIsHiddenLeavesNothing) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   for (Format format : {Format::GRAY16_LE, Format::Y444_16LE, Format::RGBA64_LE, Format::RGBA, Format::NV12}) {
     const Geometry geometry{format, 1000, 2};
     const auto plan = plan_for(backend, geometry, {});
@@ -743,8 +661,6 @@ TEST_P(BlendPlans, WhatIsHiddenLeavesNothing) {
 /// An average of weight 1 is the pad itself: the fractions of its alpha, between its pixels, are rounded to nearest,
 /// also where compositor divides by rounding down.
 TEST_P(BlendPlans, WholeAveragesRoundAlphaToNearest) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   for (blend::Division division : divisions) {
     Pad pad{make_picture({Format::RGBA, 2, 1}, 1, Data::flat), {}};
     const auto& components = pad.picture.format().components;
@@ -761,10 +677,24 @@ TEST_P(BlendPlans, WholeAveragesRoundAlphaToNearest) {
   }
 }
 
+/// Whether a small pad on top, which leads to the kernel for any layers, leaves the rows that it does not touch as they
+/// were, to the bit.
+void expect_same_rows_beside(Backend backend, Scene scene, int y) {
+  const Picture alone = compose(backend, scene);
+  Pad small{make_picture({scene.geometry.format, 3, 5}, 3), {}};
+  small.params.place = {20, y, 8, 2};
+  scene.pads.push_back(small);
+  const Picture beside = compose(backend, scene);
+  for (const reference::Component& c : alone.format().components) {
+    reference::Grid before = alone.read(c), after = beside.read(c);
+    const std::size_t values = before.values.size() * 9 / 10;
+    before.values.resize(values), after.values.resize(values);
+    EXPECT_TRUE(before.values == after.values) << describe(scene);
+  }
+}
+
 /// All paths give the same bits: adding a pad does not change rows that it does not touch.
 TEST_P(BlendPlans, OthersChangeNothingBeside) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   Random random(21);
   for (Format format : all_formats()) {
     const Geometry geometry{format, 200, 100};
@@ -776,17 +706,7 @@ TEST_P(BlendPlans, OthersChangeNothingBeside) {
       scene.pads[0].params.op = blend::Operator::source;
       scene.pads[1].params.op = op;
       scene.pads[1].params.alpha = random.unit();
-      const Picture alone = compose(backend, scene);
-      Pad small{make_picture({format, 3, 5}, 3), {}};
-      small.params.place = {20, 90, 8, 2};
-      scene.pads.push_back(small);
-      const Picture beside = compose(backend, scene);
-      for (const reference::Component& c : alone.format().components) {
-        reference::Grid before = alone.read(c), after = beside.read(c);
-        const int rows = int(before.values.size()) * 9 / 10;
-        before.values.resize(std::size_t(rows)), after.values.resize(std::size_t(rows));
-        EXPECT_TRUE(before.values == after.values) << describe(scene);
-      }
+      expect_same_rows_beside(backend, scene, 90);
     }
   }
 }
@@ -794,8 +714,6 @@ TEST_P(BlendPlans, OthersChangeNothingBeside) {
 /// Walls and insets of the output's format have a kernel of their own. It gives the bits of the kernel for any layers:
 /// a pad above all that matches its key everywhere changes nothing, but leads there.
 TEST_P(BlendPlans, WallsGiveTheSameBits) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   Random random(23);
   for (Format format : all_formats()) {
     for (int round = 0; round < 6 * rounds(); ++round) {
@@ -840,11 +758,8 @@ TEST_P(BlendPlans, WallsGiveTheSameBits) {
   }
 }
 
-/// The kernel for two pictures with an operator on R', G' and B' gives the bits of the kernel for any layers: a small
-/// third pad changes no row that it does not touch.
+/// The kernel for two pictures with an operator on R', G' and B' gives the bits of the kernel for any layers.
 TEST_P(BlendPlans, OperatorsOnTwoPicturesGiveTheSameBits) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   for (Format format : all_formats())
     for (const blend::Operator op : {blend::Operator::subtract, blend::Operator::multiply, blend::Operator::screen,
                                      blend::Operator::difference, blend::Operator::min, blend::Operator::max})
@@ -855,24 +770,12 @@ TEST_P(BlendPlans, OperatorsOnTwoPicturesGiveTheSameBits) {
         scene.pads[0].params.op = blend::Operator::source;
         scene.pads[1].params.op = op;
         scene.pads[1].params.alpha = alpha;
-        const Picture two = compose(backend, scene);
-        Pad small{make_picture({format, 3, 5}, 3), {}};
-        small.params.place = {20, 96, 8, 2};
-        scene.pads.push_back(small);
-        const Picture three = compose(backend, scene);
-        for (const reference::Component& c : two.format().components) {
-          reference::Grid of_two = two.read(c), of_three = three.read(c);
-          const std::size_t values = of_two.values.size() * 9 / 10;
-          of_two.values.resize(values), of_three.values.resize(values);
-          EXPECT_TRUE(of_two.values == of_three.values) << describe(scene);
-        }
+        expect_same_rows_beside(backend, scene, 96);
       }
 }
 
 /// Each error is one sentence that names the wrong parameter, and nothing is written.
 TEST_P(BlendPlans, RefusesBadPads) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   const auto plan = plan_for(backend, {Format::NV12, 16, 16}, {});
   const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
   const auto refused = [&](const std::vector<blend::Pad>& pads, const char* what) {

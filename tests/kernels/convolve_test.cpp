@@ -81,11 +81,9 @@ convolve::Params random_kernel(Random& random, Weights kind, std::pair<int, int>
   return params;
 }
 
-class ConvolveSweep : public testing::TestWithParam<BackendAnd<Format>> {};
+class ConvolveSweep : public OnBackendWithFormat {};
 
 TEST_P(ConvolveSweep, SizesEqualReference) {
-  const auto [backend, format] = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   const int f = int(format);
   Random random(unsigned(f) + 300);
   for (int i = 0; i < rounds() * int(sizes.size()); ++i) {
@@ -99,8 +97,6 @@ TEST_P(ConvolveSweep, SizesEqualReference) {
 }
 
 TEST_P(ConvolveSweep, KernelsEqualReference) {
-  const auto [backend, format] = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   const int f = int(format);
   Random random(unsigned(f) + 400);
   for (int i = 0; i < rounds() * int(kernels.size()); ++i) {
@@ -114,8 +110,6 @@ TEST_P(ConvolveSweep, KernelsEqualReference) {
 }
 
 TEST_P(ConvolveSweep, PresetsEqualReference) {
-  const auto [backend, format] = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   Random random(unsigned(format) + 500);
   for (const convolve::PresetInfo& preset : convolve::presets()) {
     if (preset.value == convolve::Preset::custom) continue;
@@ -129,8 +123,6 @@ TEST_P(ConvolveSweep, PresetsEqualReference) {
 
 /// Frames of several blocks across, in aligned memory: the inner blocks of CUDA have a loop of their own.
 TEST_P(ConvolveSweep, WideFramesEqualReference) {
-  const auto [backend, format] = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   const int f = int(format);
   Random random(unsigned(f) + 700);
   for (int i = 0; i < 2 * rounds(); ++i) {
@@ -146,8 +138,6 @@ TEST_P(ConvolveSweep, WideFramesEqualReference) {
 /// No row of the frame stands for rows outside of it: nothing is read there. Each case twice,
 /// at both ends of the memory.
 TEST_P(ConvolveSweep, BordersWithoutRowsEqualReference) {
-  const auto [backend, format] = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   Random random(unsigned(format) + 800);
   unsigned seed = 0;
   for (Border border : {Border::fill, Border::copy})
@@ -163,8 +153,6 @@ TEST_P(ConvolveSweep, BordersWithoutRowsEqualReference) {
 /// Separable kernels of integers, 3×3 and one column wider, with sums up to both sides of 2^15, in rows of any length:
 /// the CPU backend computes the smaller ones of 3×3 in 16 bits.
 TEST_P(ConvolveSweep, SmallIntegersEqualReference) {
-  const auto [backend, format] = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   Random random(unsigned(format) + 600);
   const std::vector<std::pair<int, int>> rows = {{1, 1}, {2, 5}, {17, 3}, {256, 4}, {341, 3}, {1025, 4}, {2051, 3}};
   for (int i = 0; i < 3 * int(rows.size()); ++i) {
@@ -192,11 +180,9 @@ TEST_P(ConvolveSweep, SmallIntegersEqualReference) {
 }
 INSTANTIATE_FOR_FORMATS(ConvolveSweep, all_formats());
 
-class ConvolveLarge : public testing::TestWithParam<BackendAnd<Format>> {};
+class ConvolveLarge : public OnBackendWithFormat {};
 
 TEST_P(ConvolveLarge, EqualsReference) {
-  const auto [backend, format] = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   Random random(9);
   convolve::Params params;
   for (Weights kind : {Weights::unit_sum, Weights::integer}) {

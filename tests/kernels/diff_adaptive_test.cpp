@@ -5,7 +5,7 @@
 #include <cstring>
 #include <opencv2/core/utility.hpp>
 
-#include "tests/kernels/harness.hpp"
+#include "tests/kernels/diff_params.hpp"
 #include "tests/kernels/reference/adaptive.hpp"
 #include "tests/kernels/reference/diff.hpp"
 
@@ -21,12 +21,6 @@ diff::Params automatic() {
   params.output = diff::Output::mask;
   params.open_radius = 0;
   return params;
-}
-
-std::unique_ptr<diff::Diff> plan_for(Backend backend, const diff::Params& params, const Geometry& geometry) {
-  auto made = diff::make(params, geometry, backend);
-  EXPECT_TRUE(made.ok()) << made.error().message();
-  return made.ok() ? std::move(made.value()) : nullptr;
 }
 
 /// How a scene is lit: the factor of the light at a place.
@@ -80,14 +74,6 @@ Picture picture_of(const Scene& scene, const Geometry& geometry, int frame) {
   return out;
 }
 
-Picture run(Backend backend, diff::Diff& plan, const Picture& src) {
-  Job job(backend, src, src.inverted());
-  const Status status =
-      job.submit([&plan](const Image& from, const Image& to, Queue queue) { return plan.submit(from, to, queue); });
-  EXPECT_TRUE(status.ok()) << status.message();
-  return job.finish();
-}
-
 /// The mask in the first colour component of a picture.
 std::vector<std::uint8_t> mask_in(const Picture& picture) {
   for (const reference::Component& c : picture.format().components) {
@@ -102,11 +88,9 @@ std::vector<std::uint8_t> mask_in(const Picture& picture) {
 const Scene still{}, everything{flickering, 2, {30, 20, 24, 30}, {80, 30, 30, 24}},
     dark{steady, 7, {30, 20, 24, 30}, {}}, cloud{clouded, 2, {30, 50, 24, 24}, {}};
 
-class DiffAdaptive : public testing::TestWithParam<Backend> {};
+class DiffAdaptive : public OnBackend {};
 
 TEST_P(DiffAdaptive, EqualsReference) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   int number = 0;
   for (Format format :
        {Format::GRAY8, Format::NV12, Format::RGBA, Format::P010_10LE, Format::YUY2, Format::Y41B, Format::GBR}) {
@@ -134,8 +118,6 @@ TEST_P(DiffAdaptive, EqualsReference) {
 
 /// Sizes of one pixel, one row, less and more than a cell, and strides.
 TEST_P(DiffAdaptive, OddSizes) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   for (const auto& [width, height] : {std::pair{1, 1}, {1, 40}, {70, 1}, {17, 16}, {33, 65}, {600, 20}}) {
     for (int scale : {1, 2, 8}) {
       diff::Params params = automatic();
@@ -245,8 +227,6 @@ Seen seen_by(const diff::FrameResult& result) {
 /// What is held is not learned, so that nothing is left of an object that stood long.
 /// What is to be taken is background at once.
 TEST_P(DiffAdaptive, LearnsWhatItMay) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   const Geometry geometry{Format::NV12, 160, 96};
   for (int scale : {1, 2}) {
     diff::Params params = automatic();
@@ -278,8 +258,6 @@ TEST_P(DiffAdaptive, LearnsWhatItMay) {
 /// What passes a place in every third frame of the first is taken for its noise, so that later ones are not seen there.
 /// With a limit of the noise they are, and so they are in a lane.
 TEST_P(DiffAdaptive, LimitsTheNoise) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   const Geometry geometry{Format::NV12, 160, 96};
   const auto changed = [&](double limit, diff::Learning decision = diff::Learning::usual) {
     diff::Params params = automatic();
@@ -299,8 +277,6 @@ TEST_P(DiffAdaptive, LimitsTheNoise) {
 /// Bars over more than half of each cell, and then more light. No cell has enough pixels to measure it, but the frame
 /// has.
 TEST_P(DiffAdaptive, TakesTheGainOfTheFrameWhereNoCellHasOne) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   const diff::Params params = automatic();
   const Geometry geometry{Format::GRAY8, 160, 96};
   const auto plan = plan_for(backend, params, geometry);
@@ -326,8 +302,6 @@ TEST_P(DiffAdaptive, TakesTheGainOfTheFrameWhereNoCellHasOne) {
 
 /// The same in colour: then nothing is known of the light's colour, and it has no offset.
 TEST_P(DiffAdaptive, TakesNoOffsetsWhereNoCellHasAGain) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   const Geometry geometry{Format::Y444, 64, 48};
   const auto plan = plan_for(backend, automatic(), geometry);
   for (int frame = 0; frame < 63; ++frame) {
@@ -368,8 +342,6 @@ Picture gray_of(const Geometry& geometry, Value value) {
 /// Light that grows evenly across the frame. The light of a pixel lies evenly between that of the middles of cells:
 /// what differs by a bit less than the threshold is found nowhere in a cell, and by a bit more everywhere in it.
 TEST_P(DiffAdaptive, MixesTheLightOfCellsEvenly) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   const Geometry geometry{Format::GRAY16_LE, 80, 80};  // exact to 1/256 of a step
   const auto changed = [&](double darker) {            // a cell in the middle, by so many steps
     const auto plan = plan_for(backend, automatic(), geometry);
@@ -391,8 +363,6 @@ TEST_P(DiffAdaptive, MixesTheLightOfCellsEvenly) {
 /// A shadow around something black. How dark a shadow is, is measured in 5 × 5 pixels: the two rows beside the black
 /// look darker than a shadow of their light.
 TEST_P(DiffAdaptive, LooksForShadowsInFiveRows) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   diff::Params params = automatic();
   params.drop_shadows = true;
   params.light_compensation = false;
@@ -408,8 +378,6 @@ TEST_P(DiffAdaptive, LooksForShadowsInFiveRows) {
 
 /// A picture that stands on its head has its mask on its head: what is above a change is treated as what is below.
 TEST_P(DiffAdaptive, KnowsNeitherUpNorDown) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   const auto on_its_head = [](const Picture& picture) {
     Picture out(picture.geometry());
     for (const reference::Component& c : picture.format().components) {
@@ -456,8 +424,6 @@ TEST(LearningMap, KnowsWhereAColumnOfCellsEnds) {
 
 /// Where only light changed, the structure is that of the background.
 TEST_P(DiffAdaptive, KnowsTheStructureOfLight) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   const Geometry geometry{Format::NV12, 160, 96};
   diff::Params params = automatic();
   params.light_compensation = false;
@@ -494,8 +460,6 @@ TEST(DiffAdaptiveThreads, DoNotChangeResults) {
 
 /// Light and noise are no change; what moves is, and a shadow if shadows are kept.
 TEST_P(DiffAdaptive, FindsWhatMoves) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   struct Case {
     Scene scene;
     bool drop_shadows, compensates;
@@ -554,8 +518,6 @@ Picture ring_of(const Geometry& geometry, int frame, int hole, bool open) {
 
 /// Changed pixels fill what they enclose, up to four cells away.
 TEST_P(DiffAdaptive, FillsWhatIsEnclosed) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   struct Case {
     int hole;
     bool open, masked, filled;
@@ -585,8 +547,6 @@ TEST_P(DiffAdaptive, FillsWhatIsEnclosed) {
 
 /// The mask that is shown follows the pixels of the frame at its outline, and is nearer to the object than blocks are.
 TEST_P(DiffAdaptive, ShowsAFinerOutline) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   for (Format format : {Format::NV12, Format::GRAY8, Format::RGBA, Format::P010_10LE, Format::YUY2}) {
     for (int scale : {4, 8}) {
       diff::Params params = automatic();
@@ -623,8 +583,6 @@ TEST_P(DiffAdaptive, ShowsAFinerOutline) {
 
 /// A pixel goes with blocks up to two away: those farther away look like it, but do not count.
 TEST_P(DiffAdaptive, AsksNearBlocksForTheOutline) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   diff::Params params = automatic();
   params.light_compensation = false;
   params.analysis_scale = params.cell_size = 8;
@@ -669,8 +627,6 @@ std::vector<std::uint64_t> changed_by_disturbances(Backend backend, Frames distu
 /// What lasts for one frame is a change at first, and noise after it came a few times.
 /// What lasts longer is a change each time.
 TEST_P(DiffAdaptive, LearnsWhatLastsForOneFrame) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   const auto once = changed_by_disturbances(
       backend, [](int frame) { return frame >= 60 && frame % 12 == 0; }, 121);
   EXPECT_GT(once[60], 160 * 96 / 2u);
@@ -682,8 +638,6 @@ TEST_P(DiffAdaptive, LearnsWhatLastsForOneFrame) {
 
 /// Noise of a single frame, with which means begin anew, is no change.
 TEST_P(DiffAdaptive, BeginsAnewInNoise) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   diff::Params params = automatic();
   params.light_change_ratio = 0.6;
   params.light_compensation = false;
@@ -700,8 +654,6 @@ TEST_P(DiffAdaptive, BeginsAnewInNoise) {
 
 /// NV12 of twice the size at half of its size is Y444: luma is the mean of four samples, chroma is taken as it is.
 TEST_P(DiffAdaptive, ComparesMeansAtAPartOfTheSize) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   diff::Params params = automatic();
   params.drop_shadows = true;
   params.cell_size = 4;
@@ -737,8 +689,6 @@ TEST_P(DiffAdaptive, ComparesMeansAtAPartOfTheSize) {
 
 /// The difference that is shown, and its mean, are from the mean of each pixel that is not masked.
 TEST_P(DiffAdaptive, ShowsTheDifferenceFromTheMean) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   for (int scale : {1, 2}) {
     for (int masked : {0, 30}) {  // columns, which change more
       diff::Params params = automatic();
@@ -772,8 +722,6 @@ diff::Params noticing_light() {
 
 /// After a switch of the light, the means begin with the frame.
 TEST_P(DiffAdaptive, BeginsAnewWhenLightIsSwitched) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   const Geometry geometry{Format::NV12, 160, 96};
   const auto plan = plan_for(backend, noticing_light(), geometry);
   const Scene switched{[](int frame, int, int) { return frame < 60 ? 0.6 : 1.0; }, 2, {}, {}};
@@ -786,8 +734,6 @@ TEST_P(DiffAdaptive, BeginsAnewWhenLightIsSwitched) {
 
 /// The switch itself is no disturbance of single frames, which would be taken for noise: something faint is found soon.
 TEST_P(DiffAdaptive, FindsFaintThingsAfterASwitchOfTheLight) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   const Geometry geometry{Format::NV12, 160, 96};
   const auto plan = plan_for(backend, noticing_light(), geometry);
   const Scene switched{[](int frame, int, int) { return frame < 60 ? 0.6 : 1.0; }, 2, {}, {}};
@@ -810,8 +756,6 @@ TEST_P(DiffAdaptive, FindsFaintThingsAfterASwitchOfTheLight) {
 /// Means that began less than 3 frames ago do not begin anew: what differs changed,
 /// and the light is found switched afterwards.
 TEST_P(DiffAdaptive, DoesNotBeginAnewTooSoon) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   const Geometry geometry{Format::NV12, 160, 96};
   const auto plan = plan_for(backend, noticing_light(), geometry);
   const Scene switched{[](int frame, int, int) { return frame < 60 ? 0.6 : frame < 62 ? 1.0 : 0.7; }, 2, {}, {}};
@@ -824,8 +768,6 @@ TEST_P(DiffAdaptive, DoesNotBeginAnewTooSoon) {
 
 /// A plan that takes over finds what the plan before would have found.
 TEST_P(DiffAdaptive, ContinuesFromAnother) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   diff::Params params = automatic();
   const Geometry geometry{Format::I420, 131, 75};
   const auto whole = plan_for(backend, params, geometry);

@@ -110,12 +110,10 @@ std::uint64_t changed_in(const std::vector<Step>& steps, int begin, int end) {
   return sum;
 }
 
-class DiffCamera : public testing::TestWithParam<Backend> {};
+class DiffCamera : public OnBackend {};
 
 /// A camera that is moved once: said with the shift, and nothing changed; what comes later is found.
 TEST_P(DiffCamera, SaysHowFarItWasMoved) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   for (const auto& [x, y] : {std::pair{6, 0}, {0, -4}, {-10, 14}, {2, 2}, {36, -16}, {-38, -24}}) {
     for (const auto& [format, scale] :
          {std::pair{Format::GRAY8, 1}, {Format::NV12, 2}, {Format::RGBA, 1}, {Format::YUY2, 2}}) {
@@ -140,8 +138,6 @@ TEST_P(DiffCamera, SaysHowFarItWasMoved) {
 
 /// While a camera pans, fast or by parts of a pixel, nothing changes; afterwards neither.
 TEST_P(DiffCamera, MovesOnAndOn) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   for (double speed : {-12.0, -3.0, 1.0, 0.6, 2.5}) {
     const auto steps =
         steps_of(backend, params_with(1), {Format::NV12, 160, 128}, event + 60, [speed = speed](int frame) {
@@ -161,8 +157,6 @@ TEST_P(DiffCamera, MovesOnAndOn) {
 
 /// A picture that is turned fits nowhere; the reference begins anew all the same.
 TEST_P(DiffCamera, IsTurned) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   for (double turn : {0.03, -0.1}) {
     const auto steps =
         steps_of(backend, params_with(1), {Format::I420, 160, 128}, event + 20, [turn = turn](int frame) {
@@ -178,8 +172,6 @@ TEST_P(DiffCamera, IsTurned) {
 
 /// Colours turn gray and the contrast changes, at once or within ten frames: the edges stay where they were.
 TEST_P(DiffCamera, TurnsToInfrared) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   for (Format format : {Format::NV12, Format::UYVY}) {
     const auto steps = steps_of(backend, params_with(1), {format, 160, 128}, event + 30, [](int frame) {
       View view;
@@ -194,8 +186,6 @@ TEST_P(DiffCamera, TurnsToInfrared) {
 }
 
 TEST_P(DiffCamera, ShowsAnotherScene) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   const auto steps = steps_of(backend, params_with(1), {Format::NV12, 160, 128}, event + 10, [](int frame) {
     View view;
     view.scene = frame >= event ? 50 : 1;
@@ -207,8 +197,6 @@ TEST_P(DiffCamera, ShowsAnotherScene) {
 
 /// Something that covers a third of the picture, at once or coming in, is an object.
 TEST_P(DiffCamera, ObjectsAreNoReason) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   for (int speed : {0, 9}) {
     const auto steps = steps_of(backend, params_with(1), {Format::NV12, 160, 128}, event + 12, [speed](int frame) {
       View view;
@@ -223,8 +211,6 @@ TEST_P(DiffCamera, ObjectsAreNoReason) {
 /// An object that is there from the first frame on, before a wall without edges, and goes: all edges of the picture
 /// move.
 TEST_P(DiffCamera, MayHaveAllTheEdges) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   const Geometry geometry{Format::GRAY8, 160, 120};
   const auto made = diff::make(params_with(1), geometry, backend);
   ASSERT_TRUE(made.ok());
@@ -253,8 +239,6 @@ TEST_P(DiffCamera, MayHaveAllTheEdges) {
 
 /// Off with light_change_ratio=0; pictures of the size of a stamp are not looked at.
 TEST_P(DiffCamera, IsNotLookedAt) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   diff::Params off = params_with(1);
   off.light_change_ratio = 0;
   for (const auto& [params, width] : {std::pair{off, 160}, {params_with(1), 60}}) {

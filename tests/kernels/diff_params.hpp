@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Settings of differences at random, for the tests of results and schedules.
+// For the tests of differences: settings at random, plans, and frames that plans compare.
 #pragma once
 
 #include "tests/kernels/harness.hpp"
@@ -35,6 +35,24 @@ inline diff::Params random_params(Random& random, int width, int height) {
         {random.between(-3, width), random.between(-3, height), random.between(1, width), random.between(1, height)});
   if (random.below(16) == 0) params.mask_regions.push_back({-5, -5, 2147483647, 2147483647});  // everything
   return params;
+}
+
+inline std::unique_ptr<diff::Diff> plan_for(Backend backend, const diff::Params& params, const Geometry& geometry) {
+  auto made = diff::make(params, geometry, backend);
+  EXPECT_TRUE(made.ok()) << made.error().message();
+  return made.ok() ? std::move(made.value()) : nullptr;
+}
+
+inline Work work_of(diff::Diff& plan) {
+  return [&plan](const Image& src, const Image& dst, Queue queue) { return plan.submit(src, dst, queue); };
+}
+
+/// Submits a frame, waits, and returns the output.
+inline Picture run(Backend backend, diff::Diff& plan, const Picture& src) {
+  Job job(backend, src, src.inverted());
+  const Status status = job.submit(work_of(plan));
+  EXPECT_TRUE(status.ok()) << status.message();
+  return job.finish();
 }
 
 }  // namespace cudavision::test

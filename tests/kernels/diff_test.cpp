@@ -77,16 +77,6 @@ Picture later(const Picture& before, unsigned seed, Layout layout = {}) {
   return after;
 }
 
-std::unique_ptr<diff::Diff> plan_for(Backend backend, const diff::Params& params, const Geometry& geometry) {
-  auto made = diff::make(params, geometry, backend);
-  EXPECT_TRUE(made.ok()) << made.error().message();
-  return made.ok() ? std::move(made.value()) : nullptr;
-}
-
-Work work_of(diff::Diff& plan) {
-  return [&plan](const Image& src, const Image& dst, Queue queue) { return plan.submit(src, dst, queue); };
-}
-
 /// Empty where a result is the reference's.
 std::string wrong_result(const diff::FrameResult& result, const reference::Diff::Step& step, int depth) {
   std::ostringstream text;
@@ -140,12 +130,10 @@ void expect_reference(Backend backend, const diff::Params& params, const Geometr
   }
 }
 
-class DiffSweep : public testing::TestWithParam<BackendAnd<Format>> {};
+class DiffSweep : public OnBackendWithFormat {};
 
 /// Every format with every size, in sequences with all kinds of parameters.
 TEST_P(DiffSweep, EqualsReference) {
-  const auto [backend, format] = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   Random random(unsigned(format) + 300);
   for (int i = 0; i < rounds() * int(sizes.size()); ++i) {
     const auto [width, height] = sizes[std::size_t(i) % sizes.size()];
@@ -158,8 +146,6 @@ TEST_P(DiffSweep, EqualsReference) {
 /// The common settings at a size that makes many tiles: each reference with each output, with and without opening. A
 /// format has every second combination, and the next format the others.
 TEST_P(DiffSweep, CommonSettings) {
-  const auto [backend, format] = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   int settings = 0;
   for (diff::Reference reference :
        {diff::Reference::previous, diff::Reference::first, diff::Reference::background, diff::Reference::median}) {
@@ -181,56 +167,51 @@ TEST_P(DiffSweep, CommonSettings) {
 }
 INSTANTIATE_FOR_FORMATS(DiffSweep, all_formats());
 
-class DiffPlans : public testing::TestWithParam<Backend> {};
+class DiffPlans : public OnBackend {};
 
 TEST_P(DiffPlans, LargeFrames) {
-  SKIP_UNLESS_AVAILABLE(GetParam());
   diff::Params params = reference::without_light();
   params.output = diff::Output::mask;
   for (Format format : {Format::NV12, Format::RGBA, Format::GRAY8, Format::P010_10LE})
     for (int scale : {1, 2, 8}) {
       params.analysis_scale = scale;
-      expect_reference(GetParam(), params, {format, 1920, 1080}, 4, 2);
+      expect_reference(backend, params, {format, 1920, 1080}, 4, 2);
     }
   params.analysis_scale = 1;
   params.output = diff::Output::difference;
   params.open_radius = 0;
-  expect_reference(GetParam(), params, {Format::GRAY8, 7680, 4320}, 5, 2);
+  expect_reference(backend, params, {Format::GRAY8, 7680, 4320}, 5, 2);
 }
 
 /// Frames of so many pixels that a warp opens wide parts.
 TEST_P(DiffPlans, WideFramesAreOpened) {
-  SKIP_UNLESS_AVAILABLE(GetParam());
   diff::Params params = reference::without_light();
   params.output = diff::Output::mask;
-  expect_reference(GetParam(), params, {Format::GRAY8, 3840, 1600}, 7, 2);
+  expect_reference(backend, params, {Format::GRAY8, 3840, 1600}, 7, 2);
   params.analysis_scale = 2;
-  expect_reference(GetParam(), params, {Format::NV12, 3850, 1600}, 8, 2);
+  expect_reference(backend, params, {Format::NV12, 3850, 1600}, 8, 2);
   params.analysis_scale = 1;
   params.open_radius = 2;
   params.output = diff::Output::overlay;
-  expect_reference(GetParam(), params, {Format::GRAY8, 3853, 1590}, 9, 2);
+  expect_reference(backend, params, {Format::GRAY8, 3853, 1590}, 9, 2);
   static_assert(3853 * 1590 >= diff::tuning.wide_pixels);
 }
 
 /// The longest rows and columns that are allowed.
 TEST_P(DiffPlans, LongestSides) {
-  SKIP_UNLESS_AVAILABLE(GetParam());
   for (Format format : {Format::GRAY8, Format::RGB, Format::NV12, Format::UYVY, Format::RGBA64_LE}) {
     for (const auto& [width, height] : {std::pair{16384, 3}, std::pair{3, 16384}}) {
       for (int radius : {0, 2}) {
         diff::Params params = reference::without_light();
         params.output = diff::Output::overlay;
         params.open_radius = radius;
-        expect_reference(GetParam(), params, {format, width, height}, 1, 2);
+        expect_reference(backend, params, {format, width, height}, 1, 2);
       }
     }
   }
 }
 
 TEST_P(DiffPlans, RowsMayLieFarApart) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   for (int radius : {0, 1}) {
     diff::Params params = reference::without_light();
     params.open_radius = radius;
@@ -247,8 +228,6 @@ TEST_P(DiffPlans, RowsMayLieFarApart) {
 
 /// 64 frames back, and never anything across a reset.
 TEST_P(DiffPlans, LongIntervalAndReset) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   diff::Params params = reference::without_light();
   params.interval = 64;
   expect_reference(backend, params, {Format::NV12, 50, 22}, 3, 140);
@@ -263,9 +242,7 @@ TEST_P(DiffPlans, LongIntervalAndReset) {
       const bool begins = i % 3 == 0;
       if (i == 3) plan->reset();
       const Picture src = make_picture(geometry, unsigned(i));
-      Job job(backend, src, src.inverted());
-      ASSERT_TRUE(job.submit(work_of(*plan)).ok());
-      const Picture out = job.finish();
+      const Picture out = run(backend, *plan, src);
       const diff::FrameResult result = plan->result();
       EXPECT_EQ(result.compared, !begins) << describe(params);
       EXPECT_EQ(result.unmasked, 70u * 40u);
@@ -283,8 +260,6 @@ TEST_P(DiffPlans, LongIntervalAndReset) {
 
 /// A sequence of which a second plan takes over the end is as if that plan had done all of it.
 TEST_P(DiffPlans, ContinuesFromAnother) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   Random random(17);
   const Geometry sizes[] = {{Format::GRAY8, 131, 75},    {Format::NV12, 131, 75}, {Format::RGBA, 64, 48},
                             {Format::P010_10LE, 70, 33}, {Format::YUY2, 65, 40},  {Format::GBR, 45, 33}};
@@ -311,11 +286,6 @@ TEST_P(DiffPlans, ContinuesFromAnother) {
 
         const auto whole = plan_for(backend, after, geometry), second = plan_for(backend, after, geometry);
         auto first = plan_for(backend, before, geometry);
-        const auto submit = [&](diff::Diff& plan, const Picture& src) {
-          Job job(backend, src, src.inverted());
-          EXPECT_TRUE(job.submit(work_of(plan)).ok());
-          return job.finish();
-        };
         Picture src = make_picture(geometry, 3, Data::faint);
         for (int i = 0; i < frames + 4; ++i) {
           if (i == frames) {
@@ -324,7 +294,7 @@ TEST_P(DiffPlans, ContinuesFromAnother) {
             EXPECT_EQ(second->ticket(), 0u);
           }
           src = later(src, unsigned(i));
-          const Picture expected = submit(*whole, src), got = submit(first ? *first : *second, src);
+          const Picture expected = run(backend, *whole, src), got = run(backend, first ? *first : *second, src);
           if (first) continue;
           ASSERT_TRUE(expected.bytes() == got.bytes()) << "frame " << i;
           const diff::FrameResult x = whole->result(), y = second->result();
@@ -340,8 +310,6 @@ TEST_P(DiffPlans, ContinuesFromAnother) {
 
 /// The background moves on at the new rate.
 TEST_P(DiffPlans, ContinuesAtAnotherRate) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   diff::Params params = reference::without_light();
   params.reference = diff::Reference::background;
   const Geometry geometry{Format::NV12, 70, 40};
@@ -350,16 +318,11 @@ TEST_P(DiffPlans, ContinuesAtAnotherRate) {
   const auto fast = plan_for(backend, params, geometry);
   params.learning_rate = 0.02;
   const auto slow = plan_for(backend, params, geometry);
-  const auto run = [&](diff::Diff& diff, unsigned seed) {
-    const Picture src = make_picture(geometry, seed);
-    Job job(backend, src, src.inverted());
-    EXPECT_TRUE(job.submit(work_of(diff)).ok());
-    return job.finish();
-  };
-  for (unsigned seed : {1, 2, 3}) run(*fast, seed);
-  run(*plan, 3);
+  const auto submit = [&](diff::Diff& diff, unsigned seed) { return run(backend, diff, make_picture(geometry, seed)); };
+  for (unsigned seed : {1, 2, 3}) submit(*fast, seed);
+  submit(*plan, 3);
   ASSERT_TRUE(slow->continue_from(*fast));
-  for (unsigned seed : {4, 5, 6}) EXPECT_TRUE(run(*plan, seed).bytes() == run(*slow, seed).bytes()) << seed;
+  for (unsigned seed : {4, 5, 6}) EXPECT_TRUE(submit(*plan, seed).bytes() == submit(*slow, seed).bytes()) << seed;
 }
 
 /// A picture of these luma (or gray) samples, in 8-bit steps, and without colour.
@@ -382,10 +345,7 @@ std::vector<double> differences_from_median(Backend backend, diff::Params params
   const auto plan = plan_for(backend, params, geometry);
   std::vector<double> found;
   for (int value : values) {
-    const Picture src = plain(geometry, value);
-    Job job(backend, src, src.inverted());
-    EXPECT_TRUE(job.submit(work_of(*plan)).ok());
-    job.finish();
+    run(backend, *plan, plain(geometry, value));
     found.push_back(plan->result().mean_difference);
   }
   return found;
@@ -393,8 +353,6 @@ std::vector<double> differences_from_median(Backend backend, diff::Params params
 
 /// An object of 20 frames moves the background by 20 steps, whatever it looks like; then it goes back as fast.
 TEST_P(DiffPlans, AMedianMovesByAStepInAFrame) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   for (Format format : {Format::GRAY8, Format::NV12, Format::P010_10LE, Format::GRAY16_LE, Format::RGBA64_LE})
     for (const auto& [rate, step] : {std::pair{-1.0, 0.25}, {-0.5, 0.25}, {1.0, 1.0}, {0.5, 0.5}, {0.0, 0.0}})
       for (int object : {20, 101, 255}) {
@@ -417,8 +375,6 @@ TEST_P(DiffPlans, AMedianMovesByAStepInAFrame) {
 
 /// The smallest step is that of the fixed point: 256 frames for an 8-bit step of 8-bit samples.
 TEST_P(DiffPlans, AMedianMovesAtAnyRateAboveZero) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   diff::Params params = reference::without_light();
   params.learning_rate = 1e-9;
   std::vector<int> values(400, 103);
@@ -428,37 +384,6 @@ TEST_P(DiffPlans, AMedianMovesAtAnyRateAboveZero) {
   EXPECT_EQ(found[129], 2);
   EXPECT_EQ(found[384], 2);
   EXPECT_EQ(found[385], 1);
-}
-
-/// Objects cover a pixel in four frames of ten. The mean is far from the wall then, the median is not.
-TEST_P(DiffPlans, AMedianIsTheMiddleOfTheSamples) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
-  Random random(12);
-  std::vector<int> values{100};
-  for (int i = 0; i < 300; ++i) values.push_back(i % 5 < 2 ? random.between(160, 250) : 100);
-  values.push_back(100);
-  diff::Params params = reference::without_light();
-  params.learning_rate = 1;
-  EXPECT_LE(differences_from_median(backend, params, {Format::NV12, 16, 16}, values).back(), 2);
-}
-
-/// A threshold of 0 is no other model: every difference counts.
-TEST_P(DiffPlans, AMedianWithoutThresholdSeesEveryDifference) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
-  diff::Params params = reference::without_light();
-  params.reference = diff::Reference::median;
-  params.threshold = 0;
-  const Geometry geometry{Format::GRAY8, 70, 40};
-  const auto plan = plan_for(backend, params, geometry);
-  for (const auto& [value, changed] : {std::pair{100, false}, {100, false}, {101, true}, {99, true}, {100, false}}) {
-    const Picture src = plain(geometry, value);
-    Job job(backend, src, src.inverted());
-    ASSERT_TRUE(job.submit(work_of(*plan)).ok());
-    job.finish();
-    EXPECT_EQ(plan->result().changed, changed ? 70u * 40u : 0u) << value;
-  }
 }
 
 /// A still picture with noise, which becomes brighter with frame `cut`.
@@ -478,8 +403,6 @@ Picture before_and_after(const Geometry& geometry, int frame, int cut) {
 
 /// After a switch of the light, a plan is as one that begins with that frame.
 TEST_P(DiffPlans, BeginsAnewWhenLightIsSwitched) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   constexpr int cut = 5;
   for (Format format :
        {Format::GRAY8, Format::NV12, Format::RGBA, Format::P010_10LE, Format::YUY2, Format::GBR, Format::RGBA64_LE}) {
@@ -502,10 +425,7 @@ TEST_P(DiffPlans, BeginsAnewWhenLightIsSwitched) {
           const auto whole = plan_for(backend, params, geometry), anew = plan_for(backend, params, geometry);
           const Picture black = make_picture(geometry, 0, Data::zero);
           const auto submit = [&](diff::Diff& plan, int frame) {
-            const Picture src = before_and_after(geometry, frame, cut);
-            Job job(backend, src, src.inverted());
-            EXPECT_TRUE(job.submit(work_of(plan)).ok());
-            return job.finish();
+            return run(backend, plan, before_and_after(geometry, frame, cut));
           };
           for (int frame = 0; frame < cut + 6; ++frame) {
             const Picture out = submit(*whole, frame);
@@ -535,8 +455,6 @@ TEST_P(DiffPlans, BeginsAnewWhenLightIsSwitched) {
 
 /// The plan that takes over knows when the reference began, though it does not look for light itself.
 TEST_P(DiffPlans, ContinuesAfterASwitchOfTheLight) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   constexpr int cut = 4;
   for (diff::Reference reference : {diff::Reference::previous, diff::Reference::mog2}) {
     diff::Params params = reference::without_light();
@@ -548,10 +466,7 @@ TEST_P(DiffPlans, ContinuesAfterASwitchOfTheLight) {
     params.light_change_ratio = 0;
     const auto second = plan_for(backend, params, geometry), anew = plan_for(backend, params, geometry);
     const auto submit = [&](diff::Diff& plan, int frame) {
-      const Picture src = before_and_after(geometry, frame, cut);
-      Job job(backend, src, src.inverted());
-      EXPECT_TRUE(job.submit(work_of(plan)).ok());
-      return job.finish();
+      return run(backend, plan, before_and_after(geometry, frame, cut));
     };
     for (int frame = 0; frame < cut + 2; ++frame) submit(*first, frame);
     ASSERT_TRUE(second->continue_from(*first));
@@ -569,8 +484,6 @@ TEST_P(DiffPlans, ContinuesAfterASwitchOfTheLight) {
 
 /// Where something else is kept, the plan begins anew.
 TEST_P(DiffPlans, DoesNotContinueFromAnUnlikePlan) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   struct Change {
     const char* what;
     Geometry geometry;
@@ -604,10 +517,7 @@ TEST_P(DiffPlans, DoesNotContinueFromAnUnlikePlan) {
     const Backend before = change.other_backend ? other : backend;
     const auto first = plan_for(before, params, geometry);
     const auto submit = [](Backend at, diff::Diff& plan) {
-      const Picture src = make_picture(plan.geometry(), 1);
-      Job job(at, src, src.inverted());
-      EXPECT_TRUE(job.submit(work_of(plan)).ok());
-      job.finish();
+      run(at, plan, make_picture(plan.geometry(), 1));
       return plan.result().compared;
     };
     for (int i = 0; i < 3; ++i) EXPECT_EQ(submit(before, *first), i > 0);
@@ -621,8 +531,6 @@ TEST_P(DiffPlans, DoesNotContinueFromAnUnlikePlan) {
 
 /// Results of frames that are under way together stay apart.
 TEST_P(DiffPlans, ResultsInFlight) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   diff::Params params = reference::without_light();
   params.in_flight = 4;
   params.open_radius = 1;
@@ -636,9 +544,7 @@ TEST_P(DiffPlans, ResultsInFlight) {
   Picture src = make_picture(geometry, 1, Data::faint);
   for (unsigned i = 0; i < 11; ++i) {
     src = later(src, i);
-    Job job(backend, src, src.inverted());
-    ASSERT_TRUE(job.submit(work_of(*plan)).ok());
-    job.finish();
+    run(backend, *plan, src);
     steps.emplace_back(plan->ticket(), expected.submit(src));
     for (std::size_t back = 0; back < 4 && back < steps.size(); ++back) {
       const auto& [ticket, step] = steps[steps.size() - 1 - back];
@@ -649,8 +555,6 @@ TEST_P(DiffPlans, ResultsInFlight) {
 
 /// Plans may get the memory of earlier ones, in which the results of those still lie.
 TEST_P(DiffPlans, ResultsAreNotThoseOfAnEarlierPlan) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   diff::Params params = reference::without_light();
   params.in_flight = 4;
   params.looks = diff::Looks::all;
@@ -659,10 +563,7 @@ TEST_P(DiffPlans, ResultsAreNotThoseOfAnEarlierPlan) {
     const auto plan = plan_for(backend, params, geometry);
     const bool still = round % 2 == 1;
     for (unsigned i = 0; i < 6; ++i) {
-      const Picture src = make_picture(geometry, 0, !still && i % 2 ? Data::max : Data::zero);
-      Job job(backend, src, src.inverted());
-      ASSERT_TRUE(job.submit(work_of(*plan)).ok());
-      job.finish();
+      run(backend, *plan, make_picture(geometry, 0, !still && i % 2 ? Data::max : Data::zero));
       EXPECT_EQ(plan->result().changed, still || i == 0 ? 0u : 320u * 240u) << "round " << round << ", frame " << i;
     }
   }
@@ -670,8 +571,6 @@ TEST_P(DiffPlans, ResultsAreNotThoseOfAnEarlierPlan) {
 
 /// P010 whose unused low bits are not zero: they count for nothing, and are zero in what is computed.
 TEST_P(DiffPlans, UnusedBitsAreNotLookedAt) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   for (diff::Output output : {diff::Output::difference, diff::Output::overlay}) {
     diff::Params params = reference::without_light();
     params.output = output;
@@ -696,8 +595,6 @@ TEST_P(DiffPlans, UnusedBitsAreNotLookedAt) {
 
 /// Against OpenCV itself: absdiff, threshold, morphologyEx.
 TEST_P(DiffPlans, EqualsOpenCV) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   const Geometry geometry{Format::GRAY8, 333, 211};
   for (int radius : {0, 1, 2, 5, 16}) {
     diff::Params params = reference::without_light();
@@ -729,8 +626,6 @@ TEST_P(DiffPlans, EqualsOpenCV) {
 }
 
 TEST_P(DiffPlans, BoxesAreDrawn) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   for (Format format : all_formats()) {
     for (const auto& [width, height] : {std::pair{1, 1}, {45, 33}, {1500, 901}}) {
       const Geometry geometry{format, width, height};
@@ -756,45 +651,7 @@ TEST_P(DiffPlans, BoxesAreDrawn) {
   }
 }
 
-/// A square that moves over a still picture gives one region, whose box is the square.
-TEST_P(DiffPlans, MovingSquareIsOneRegion) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
-  for (Format format : {Format::GRAY8, Format::NV12, Format::RGB}) {
-    const Geometry geometry{format, 640, 360};
-    diff::Params params = reference::without_light();
-    params.reference = diff::Reference::first;
-    params.looks = diff::Looks::extents;
-    const auto plan = plan_for(backend, params, geometry);
-    const Picture still = make_picture(geometry, 2, Data::zero);
-    for (int i = 0; i < 20; ++i) {
-      const int x0 = 20 + 13 * i, y0 = 30 + 7 * i, side = 60;
-      Picture frame = still;
-      const reference::Component& c = frame.format().components[0];
-      reference::Grid grid = frame.read(c);
-      for (int y = y0; i > 0 && y < y0 + side; ++y)
-        for (int x = x0; x < x0 + side; ++x) grid.at(x, y) = 200;
-      frame.write(c, grid);
-      Job job(backend, frame, frame.inverted());
-      ASSERT_TRUE(job.submit(work_of(*plan)).ok());
-      job.finish();
-      const diff::FrameResult result = plan->result();
-      const auto regions = diff::find_regions(result.cells, {}).kept;
-      if (i == 0) {
-        EXPECT_TRUE(regions.empty());
-        continue;
-      }
-      EXPECT_EQ(result.changed, std::uint64_t(side * side));
-      ASSERT_EQ(regions.size(), 1u);
-      const Rect& box = regions[0].box;
-      EXPECT_TRUE(box.x == x0 && box.y == y0 && box.width == side && box.height == side);
-    }
-  }
-}
-
 TEST_P(DiffPlans, SameInputGivesTheSameBits) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   for (diff::Reference reference : {diff::Reference::background, diff::Reference::mog2, diff::Reference::median}) {
     diff::Params params = reference::without_light();
     params.reference = reference;
@@ -805,10 +662,7 @@ TEST_P(DiffPlans, SameInputGivesTheSameBits) {
     for (int round = 0; round < 3; ++round) {
       plan->reset();
       for (unsigned i = 0; i < 4; ++i) {
-        const Picture src = make_picture(geometry, i);
-        Job job(backend, src, src.inverted());
-        ASSERT_TRUE(job.submit(work_of(*plan)).ok());
-        const Picture out = job.finish();
+        const Picture out = run(backend, *plan, make_picture(geometry, i));
         if (round == 0)
           first.push_back(out.bytes());
         else
@@ -819,8 +673,6 @@ TEST_P(DiffPlans, SameInputGivesTheSameBits) {
 }
 /// Shadows of a wall in any colour, on all models, and a dark object of another colour.
 TEST_P(DiffPlans, DropsShadows) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   for (Format format :
        {Format::NV12, Format::RGBA, Format::Y444, Format::YUY2, Format::P010_10LE, Format::GBR, Format::UYVY}) {
     for (diff::Reference reference : {diff::Reference::background, diff::Reference::mog2, diff::Reference::median}) {
@@ -849,9 +701,7 @@ TEST_P(DiffPlans, DropsShadows) {
           object.write(c, grid);
         }
         const auto changed = [&](diff::Diff& plan, const Picture& src) {
-          Job job(backend, src, src.inverted());
-          EXPECT_TRUE(job.submit(work_of(plan)).ok());
-          job.finish();
+          run(backend, plan, src);
           return plan.result().changed;
         };
         const auto with = [&](double factor, bool is_object) {
@@ -935,12 +785,10 @@ TEST_P(MixtureBackends, CudaEqualsCpu) {
 }
 INSTANTIATE_FOR_EACH_FORMAT(MixtureBackends);
 
-class Mixture : public testing::TestWithParam<Backend> {};
+class Mixture : public OnBackend {};
 
 /// Noise becomes background; the block stays foreground.
 TEST_P(Mixture, FindsWhatMoves) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   for (Format format : {Format::GRAY8, Format::NV12, Format::RGBA, Format::YUY2, Format::P010_10LE, Format::GBR}) {
     diff::Params params = reference::without_light();
     params.reference = diff::Reference::mog2;
@@ -950,10 +798,7 @@ TEST_P(Mixture, FindsWhatMoves) {
     const Picture still = make_picture(geometry, 5, Data::checkerboard);
     diff::FrameResult result;
     for (int i = 0; i < 40; ++i) {
-      const Picture src = scene(geometry, still, i);
-      Job job(backend, src, src.inverted());
-      ASSERT_TRUE(job.submit(work_of(*plan)).ok());
-      job.finish();
+      run(backend, *plan, scene(geometry, still, i));
       result = plan->result();
     }
     EXPECT_GT(result.changed, 32u * 32u / 2) << info(format).name;
@@ -964,8 +809,6 @@ TEST_P(Mixture, FindsWhatMoves) {
 #if CUDAVISION_TEST_MOG2
 /// Against OpenCV's own, where its library is installed.
 TEST_P(Mixture, EqualsOpenCV) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   struct Case {
     Format format;
     int type, history;
@@ -1000,9 +843,7 @@ TEST_P(Mixture, EqualsOpenCV) {
     for (int i = 0; i < 120; ++i) {
       Picture src = scene(geometry, still, i);
       if (i >= 60) shade(src, {i, 66, 40, 30}, 0.6), shade(src, {i + 50, 66, 30, 30}, 0.9);
-      Job job(backend, src, src.inverted());
-      ASSERT_TRUE(job.submit(work_of(*plan)).ok());
-      Picture out = job.finish();
+      Picture out = run(backend, *plan, src);
       const auto mat = [&](Picture& picture) {
         const Plane plane = picture.at(picture.bytes().data()).planes[0];
         return cv::Mat(geometry.height, geometry.width, type, plane.data, std::size_t(plane.pitch));

@@ -280,12 +280,10 @@ TEST_P(GaussianOpenCV, IsEqual) {
 }
 INSTANTIATE_FOR_RUNNERS(GaussianOpenCV);
 
-class GaussianSweep : public testing::TestWithParam<BackendAnd<Format>> {};
+class GaussianSweep : public OnBackendWithFormat {};
 
 /// Every format with every size, every number of taps along each axis and every border.
 TEST_P(GaussianSweep, EqualsReference) {
-  const auto [backend, format] = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   const int f = int(format);
   Random random(unsigned(f) + 100);
   for (int i = 0; i < rounds() * int(sizes.size()); ++i) {
@@ -303,8 +301,6 @@ TEST_P(GaussianSweep, EqualsReference) {
 
 /// Taps that follow sigma, and sums at the upper end of the range.
 TEST_P(GaussianSweep, TapsFromSigmaAndExtremes) {
-  const auto [backend, format] = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   Random random(unsigned(format) + 200);
   for (Data data : {Data::random, Data::max, Data::checkerboard}) {
     for (double sigma :
@@ -321,11 +317,9 @@ TEST_P(GaussianSweep, TapsFromSigmaAndExtremes) {
 }
 INSTANTIATE_FOR_FORMATS(GaussianSweep, all_formats());
 
-class GaussianLarge : public testing::TestWithParam<BackendAnd<Format>> {};
+class GaussianLarge : public OnBackendWithFormat {};
 
 TEST_P(GaussianLarge, EqualsReference) {
-  const auto [backend, format] = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   gaussian::Params params;
   params.kernel_width = 15;
   params.kernel_height = 7;
@@ -334,8 +328,6 @@ TEST_P(GaussianLarge, EqualsReference) {
 
 /// Segments of several steps, the last of which end below the frame by other numbers of rows.
 TEST_P(GaussianLarge, BordersEqualReference) {
-  const auto [backend, format] = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   for (int i : {0, 2}) {
     const int border = (int(format) + i) % extrapolating_borders;
     gaussian::Params params;
@@ -350,13 +342,11 @@ TEST_P(GaussianLarge, BordersEqualReference) {
 const std::vector<Format> main_formats = {Format::NV12, Format::RGBA, Format::GRAY8, Format::YUY2, Format::P010_10LE};
 INSTANTIATE_FOR_FORMATS(GaussianLarge, main_formats);
 
-class GaussianPacked : public testing::TestWithParam<BackendAnd<Format>> {};
+class GaussianPacked : public OnBackendWithFormat {};
 
 /// Luma and chroma of packed 4:2:2 are computed together, with different weights.
 /// Small sigmas leave one of them unchanged.
 TEST_P(GaussianPacked, EqualsReference) {
-  const auto [backend, format] = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   Random random(unsigned(format) + 300);
   for (int width : {1, 2, 3, 5, 64, 129, 258, 515, 1023, 1280})
     for (double sigma : {0.0, 0.2, 0.35, 0.5, 1.5}) {

@@ -165,6 +165,18 @@ using BackendAnd = std::tuple<Backend, T>;
 inline std::string format_name(const ::testing::TestParamInfo<BackendAnd<Format>>& item) {
   return reference::definition(std::get<1>(item.param)).name;
 }
+/// Suites of tests that run on one backend, or on one backend with one format. Skipped where the backend cannot run.
+class OnBackend : public testing::TestWithParam<Backend> {
+ protected:
+  void SetUp() override { SKIP_UNLESS_AVAILABLE(backend); }
+  const Backend backend = GetParam();
+};
+class OnBackendWithFormat : public testing::TestWithParam<BackendAnd<Format>> {
+ protected:
+  void SetUp() override { SKIP_UNLESS_AVAILABLE(backend); }
+  const Backend backend = std::get<0>(GetParam());
+  const Format format = std::get<1>(GetParam());
+};
 #define INSTANTIATE_FOR_FORMATS(suite, formats)                                                                       \
   INSTANTIATE_TEST_SUITE_P(Cpu, suite, testing::Combine(testing::Values(Backend::cpu), testing::ValuesIn(formats)),   \
                            format_name);                                                                              \

@@ -127,12 +127,10 @@ std::string check(Backend backend, const integral::Params& params, const Picture
   return wrong;
 }
 
-class IntegralSweep : public testing::TestWithParam<BackendAnd<Format>> {};
+class IntegralSweep : public OnBackendWithFormat {};
 
 /// Every format with every size, layout and type, at any alignment.
 TEST_P(IntegralSweep, EqualsReference) {
-  const auto [backend, format] = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   Random random(unsigned(format) + 300);
   std::vector<std::pair<int, int>> all = sizes;
   for (const auto& size : {std::pair{255, 65}, {256, 64}, {257, 129}, {1023, 300}, {700, 641}}) all.push_back(size);
@@ -153,8 +151,6 @@ TEST_P(IntegralSweep, EqualsReference) {
 
 /// The largest values of each format, in tables that must not overflow and in tables that wrap.
 TEST_P(IntegralSweep, White) {
-  const auto [backend, format] = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   const Picture src = make_picture({format, 1300, 150}, 0, Data::max);
   for (integral::SumType type : {integral::SumType::u32, integral::SumType::u64}) {
     integral::Params params;
@@ -166,11 +162,10 @@ TEST_P(IntegralSweep, White) {
 }
 INSTANTIATE_FOR_FORMATS(IntegralSweep, all_formats());
 
-class IntegralPlans : public testing::TestWithParam<Backend> {};
+class IntegralPlans : public OnBackend {};
 
 /// More than 16.8 Mpx of white: sums wrap in 32 bits, not in 64.
 TEST_P(IntegralPlans, LargeFramesWrapOnlyIn32Bits) {
-  SKIP_UNLESS_AVAILABLE(GetParam());
   const Picture white = make_picture({Format::GRAY8, 4112, 4100}, 0, Data::max);
   ASSERT_GT(4112ll * 4100 * 255, 1ll << 32);
   for (integral::SumType type : types) {
@@ -178,41 +173,37 @@ TEST_P(IntegralPlans, LargeFramesWrapOnlyIn32Bits) {
     params.sum_type = type;
     params.layout = type == integral::SumType::u64 ? integral::TableLayout::padded : integral::TableLayout::inclusive;
     params.squared = type == integral::SumType::f64;
-    EXPECT_EQ(check(GetParam(), params, white), "") << describe(params);
+    EXPECT_EQ(check(backend, params, white), "") << describe(params);
   }
 }
 
 TEST_P(IntegralPlans, EightK) {
-  SKIP_UNLESS_AVAILABLE(GetParam());
   integral::Params params;
   params.sum_type = integral::SumType::u32;
-  EXPECT_EQ(check(GetParam(), params, make_picture({Format::GRAY8, 7680, 4320}, 3)), "");
+  EXPECT_EQ(check(backend, params, make_picture({Format::GRAY8, 7680, 4320}, 3)), "");
   params.layout = integral::TableLayout::padded;
-  EXPECT_EQ(check(GetParam(), params, make_picture({Format::GRAY8, 7680, 4320}, 4)), "");
-  EXPECT_EQ(check(GetParam(), params, make_picture({Format::RGBA, 4100, 4320}, 5)), "");
-  EXPECT_EQ(check(GetParam(), params, make_picture({Format::BGR, 1024, 700}, 7)), "");
+  EXPECT_EQ(check(backend, params, make_picture({Format::GRAY8, 7680, 4320}, 4)), "");
+  EXPECT_EQ(check(backend, params, make_picture({Format::RGBA, 4100, 4320}, 5)), "");
+  EXPECT_EQ(check(backend, params, make_picture({Format::BGR, 1024, 700}, 7)), "");
   params.channel = integral::TableChannel::all;
-  EXPECT_EQ(check(GetParam(), params, make_picture({Format::RGB, 3000, 2500}, 6)), "");
+  EXPECT_EQ(check(backend, params, make_picture({Format::RGB, 3000, 2500}, 6)), "");
   params.sum_type = integral::SumType::automatic;
-  EXPECT_EQ(check(GetParam(), params, make_picture({Format::P010_10LE, 3841, 2161}, 3)), "");
+  EXPECT_EQ(check(backend, params, make_picture({Format::P010_10LE, 3841, 2161}, 3)), "");
 }
 
 TEST_P(IntegralPlans, LongestSides) {
-  SKIP_UNLESS_AVAILABLE(GetParam());
   for (Format format : {Format::GRAY8, Format::RGB, Format::NV12, Format::UYVY, Format::RGBA64_LE}) {
     for (const auto& [width, height] : {std::pair{16384, 3}, std::pair{3, 16384}}) {
       integral::Params params;
       params.channel = integral::TableChannel::all;
       params.squared = true;
       params.layout = integral::TableLayout::padded;
-      EXPECT_EQ(check(GetParam(), params, make_picture({format, width, height}, 1, Data::max)), "")
-          << info(format).name;
+      EXPECT_EQ(check(backend, params, make_picture({format, width, height}, 1, Data::max)), "") << info(format).name;
     }
   }
 }
 
 TEST_P(IntegralPlans, EqualOpenCV) {
-  SKIP_UNLESS_AVAILABLE(GetParam());
   const Geometry geometry{Format::GRAY8, 641, 363};
   const Picture src = make_picture(geometry, 9);
   const Plane plane = src.at(const_cast<std::uint8_t*>(src.bytes().data())).planes[0];
@@ -222,10 +213,10 @@ TEST_P(IntegralPlans, EqualOpenCV) {
   integral::Params params;
   params.layout = integral::TableLayout::padded;
   params.squared = true;
-  auto plan = integral::make(params, geometry, GetParam());
+  auto plan = integral::make(params, geometry, backend);
   ASSERT_TRUE(plan.ok());
-  Bytes picture(GetParam(), src.bytes()), first(GetParam(), std::vector<std::uint8_t>(sums.total() * 4)),
-      second(GetParam(), std::vector<std::uint8_t>(sums.total() * 8));
+  Bytes picture(backend, src.bytes()), first(backend, std::vector<std::uint8_t>(sums.total() * 4)),
+      second(backend, std::vector<std::uint8_t>(sums.total() * 8));
   ASSERT_TRUE(plan.value()
                   ->submit(src.at(picture.data()), {{first.data(), sums.cols * 4}, {second.data(), sums.cols * 8}}, {})
                   .ok());
@@ -255,21 +246,17 @@ void serve_frames(Backend backend, const Geometry& geometry, integral::SumType t
 
 /// Tiles share sums and counters in memory that a plan keeps between frames.
 TEST_P(IntegralPlans, ServeManyFrames) {
-  SKIP_UNLESS_AVAILABLE(GetParam());
-  serve_frames(GetParam(), {Format::GRAY8, 1100, 200}, integral::SumType::u64,
-               GetParam() == Backend::cuda ? 40000 : 200, 4001);
+  serve_frames(backend, {Format::GRAY8, 1100, 200}, integral::SumType::u64, backend == Backend::cuda ? 40000 : 200,
+               4001);
 }
 
 /// The same for a frame so large that blocks sum a tile or write one.
 TEST_P(IntegralPlans, ServeLargeFrames) {
-  SKIP_UNLESS_AVAILABLE(GetParam());
-  serve_frames(GetParam(), {Format::GRAY8, 5200, 4000}, integral::SumType::u32, 3, 1);
+  serve_frames(backend, {Format::GRAY8, 5200, 4000}, integral::SumType::u32, 3, 1);
 }
 
 /// Several plans at once, each on its own thread and stream.
 TEST_P(IntegralPlans, DoNotDisturbEachOther) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   std::vector<std::thread> all;
   for (int t = 0; t < 4; ++t) {
     all.emplace_back([=] {
@@ -289,8 +276,7 @@ TEST_P(IntegralPlans, DoNotDisturbEachOther) {
 }
 
 TEST_P(IntegralPlans, RefuseAWrongNumberOfTables) {
-  SKIP_UNLESS_AVAILABLE(GetParam());
-  auto plan = integral::make({}, {Format::NV12, 64, 48}, GetParam());
+  auto plan = integral::make({}, {Format::NV12, 64, 48}, backend);
   ASSERT_TRUE(plan.ok());
   const Status status = plan.value()->submit({{Format::NV12, 64, 48}, {}}, {}, {});
   EXPECT_EQ(status.code(), Status::Code::settings) << status.message();

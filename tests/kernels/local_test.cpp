@@ -31,12 +31,10 @@ inline std::string describe(const local::Params& p) {
 namespace cudavision::test {
 namespace {
 
-class LocalSweep : public testing::TestWithParam<BackendAnd<Format>> {};
+class LocalSweep : public OnBackendWithFormat {};
 
 /// Every format with every size, with windows from one sample to the whole frame, and with random regions.
 TEST_P(LocalSweep, EqualsReference) {
-  const auto [backend, format] = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   Random random(unsigned(format) + 400);
   const std::vector<int> radii = {0, 1, 2, 3, 7, 15, 40, 300, 16384};
   for (int i = 0; i < rounds() * int(sizes.size()); ++i) {
@@ -52,8 +50,6 @@ TEST_P(LocalSweep, EqualsReference) {
 }
 
 TEST_P(LocalSweep, NonLocalMeansEqualReference) {
-  const auto [backend, format] = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   Random random(unsigned(format) + 500);
   for (const auto& size : {std::pair{1, 1}, {2, 1}, {1, 3}, {5, 7}, {17, 3}, {31, 33}, {67, 35}, {130, 9}}) {
     local::Params params;
@@ -67,21 +63,19 @@ TEST_P(LocalSweep, NonLocalMeansEqualReference) {
 }
 INSTANTIATE_FOR_FORMATS(LocalSweep, all_formats());
 
-class LocalPlans : public testing::TestWithParam<Backend> {};
+class LocalPlans : public OnBackend {};
 
 TEST_P(LocalPlans, LargestRadiiOfNonLocalMeans) {
-  SKIP_UNLESS_AVAILABLE(GetParam());
   local::Params params;
   params.operation = local::Operation::nlm;
   params.radius = local::nlm_max_radius;
   params.search_radius = local::nlm_max_search_radius;
   for (Format format : {Format::GRAY8, Format::GRAY16_LE})
-    expect_reference(GetParam(), params, {{format, 70, 9}, {}, {}, {}, Data::random}, 2);
+    expect_reference(backend, params, {{format, 70, 9}, {}, {}, {}, Data::random}, 2);
 }
 
 /// Each reach of the CUDA kernels, in frames that are large enough for tiles whose patches all lie inside.
 TEST_P(LocalPlans, NonLocalMeansInsideTheFrame) {
-  SKIP_UNLESS_AVAILABLE(GetParam());
   for (Format format : {Format::NV12, Format::P010_10LE, Format::GRAY16_LE}) {
     for (int radius : {0, 1, 4, 8, 9}) {
       local::Params params;
@@ -89,14 +83,13 @@ TEST_P(LocalPlans, NonLocalMeansInsideTheFrame) {
       params.radius = radius;
       params.search_radius = radius > 8 ? 1 : 2;
       params.strength = radius % 2 ? 10 : 80;
-      expect_reference(GetParam(), params, {{format, 90, 70}, {}, {}, {}, Data::random}, unsigned(radius));
+      expect_reference(backend, params, {{format, 90, 70}, {}, {}, {}, Data::random}, unsigned(radius));
     }
   }
 }
 
 /// A region gets the same bits as the whole frame does, wherever it lies.
 TEST_P(LocalPlans, NonLocalMeansOfARegionEqualThoseOfTheFrame) {
-  SKIP_UNLESS_AVAILABLE(GetParam());
   local::Params params;
   params.operation = local::Operation::nlm;
   params.search_radius = 2;
@@ -105,10 +98,10 @@ TEST_P(LocalPlans, NonLocalMeansOfARegionEqualThoseOfTheFrame) {
     params.radius = radius;
     const Geometry geometry{Format::RGB, 150, 90};
     const Picture src = make_picture(geometry, 6);
-    auto filter = make(params, geometry, GetParam());
+    auto filter = make(params, geometry, backend);
     ASSERT_TRUE(filter.ok()) << filter.error().message();
     const auto run = [&](const Region& region) {
-      Job job(GetParam(), src, src.inverted());
+      Job job(backend, src, src.inverted());
       EXPECT_TRUE(job.submit(*filter.value(), region).ok());
       return job.finish();
     };
@@ -127,7 +120,6 @@ TEST_P(LocalPlans, NonLocalMeansOfARegionEqualThoseOfTheFrame) {
 
 /// Windows of 16-bit samples whose sums exceed 2^32, at the edges of the frame and inside it.
 TEST_P(LocalPlans, LargeWindows) {
-  SKIP_UNLESS_AVAILABLE(GetParam());
   for (int radius : {120, 200, 800}) {
     for (Data data : {Data::max, Data::random}) {
       local::Params params;
@@ -135,8 +127,8 @@ TEST_P(LocalPlans, LargeWindows) {
       for (local::Operation operation : {local::Operation::box_mean, local::Operation::threshold,
                                          local::Operation::deviation, local::Operation::pixelate}) {
         params.operation = operation;
-        expect_reference(GetParam(), params, {{Format::GRAY16_LE, 700, 500}, {}, {}, {}, data}, 3);
-        expect_reference(GetParam(), params, {{Format::NV12, 1920, 1080}, {}, {}, {}, data}, 3);
+        expect_reference(backend, params, {{Format::GRAY16_LE, 700, 500}, {}, {}, {}, data}, 3);
+        expect_reference(backend, params, {{Format::NV12, 1920, 1080}, {}, {}, {}, data}, 3);
       }
     }
   }
@@ -144,7 +136,6 @@ TEST_P(LocalPlans, LargeWindows) {
 
 /// High windows in pictures that are large enough for stored sums of columns.
 TEST_P(LocalPlans, HighWindowsOfLargePictures) {
-  SKIP_UNLESS_AVAILABLE(GetParam());
   local::Params params;
   for (const auto& [format, operation, radius] : {std::tuple{Format::GRAY8, local::Operation::box_mean, 200},
                                                   {Format::NV12, local::Operation::box_mean, 150},
@@ -155,14 +146,13 @@ TEST_P(LocalPlans, HighWindowsOfLargePictures) {
     params.operation = operation;
     params.radius = radius;
     const Region region{Region::Mode::inside, {{101, 333, 2400, 1200}}};
-    expect_reference(GetParam(), params, {{format, 2567, 1660}, {}, {}, region, Data::random}, 4);
+    expect_reference(backend, params, {{format, 2567, 1660}, {}, {}, region, Data::random}, 4);
   }
 }
 
 /// Windows that slide in several strips and blocks: each place of their ends within eight samples,
 /// and sums below and above 2^23.
 TEST_P(LocalPlans, WindowsOfSeveralStrips) {
-  SKIP_UNLESS_AVAILABLE(GetParam());
   local::Params params;
   for (int radius : {0, 1, 2, 3, 4, 5, 6, 7, 24, 60, 91, 128}) {
     params.radius = radius;
@@ -170,19 +160,18 @@ TEST_P(LocalPlans, WindowsOfSeveralStrips) {
          {local::Operation::box_mean, local::Operation::threshold, local::Operation::deviation}) {
       params.operation = operation;
       const Region region{Region::Mode::inside, {{37, 11, 2203, 131}}};
-      expect_reference(GetParam(), params, {{Format::GRAY8, 2307, 150}, {}, {}, {}, Data::random}, 5);
-      expect_reference(GetParam(), params, {{Format::NV12, 2306, 150}, {}, {}, region, Data::random}, 6);
-      expect_reference(GetParam(), params, {{Format::GRAY8, 1100, 80}, {}, {}, {}, Data::max}, 7);
+      expect_reference(backend, params, {{Format::GRAY8, 2307, 150}, {}, {}, {}, Data::random}, 5);
+      expect_reference(backend, params, {{Format::NV12, 2306, 150}, {}, {}, region, Data::random}, 6);
+      expect_reference(backend, params, {{Format::GRAY8, 1100, 80}, {}, {}, {}, Data::max}, 7);
     }
   }
 }
 
 /// A white picture of 20 Mpx: its table wraps in 32 bits.
 TEST_P(LocalPlans, TablesThatWrap) {
-  SKIP_UNLESS_AVAILABLE(GetParam());
   local::Params params;
   const Picture white = make_picture({Format::GRAY8, 5000, 4000}, 0, Data::max);
-  EXPECT_EQ(check(GetParam(), params, white, white), "");
+  EXPECT_EQ(check(backend, params, white, white), "");
 }
 
 local::Plan plan_of(local::Operation operation, int radius, const Geometry& geometry) {
@@ -343,7 +332,6 @@ TEST(LocalSchedule, MosaicsThatOverlapComeInOrder) {
 }
 
 TEST_P(LocalPlans, BoxMeanEqualsOpenCV) {
-  SKIP_UNLESS_AVAILABLE(GetParam());
   const Geometry geometry{Format::GRAY8, 333, 222};
   const Picture src = make_picture(geometry, 5);
   Picture expected(geometry);
@@ -363,13 +351,12 @@ TEST_P(LocalPlans, BoxMeanEqualsOpenCV) {
     mean.convertTo(mat(expected), CV_8U);
     local::Params params;
     params.radius = radius;
-    EXPECT_EQ(check(GetParam(), params, src, expected), "") << radius;
+    EXPECT_EQ(check(backend, params, src, expected), "") << radius;
   }
 }
 
 /// Of a picture whose sides are multiples of the block, cv::resize makes the means of the blocks, and then the mosaic.
 TEST_P(LocalPlans, PixelateEqualsOpenCV) {
-  SKIP_UNLESS_AVAILABLE(GetParam());
   for (int side : {3, 15}) {
     const Geometry geometry{Format::GRAY8, 15 * 21, 15 * 13};
     const Picture src = make_picture(geometry, 7);
@@ -387,55 +374,19 @@ TEST_P(LocalPlans, PixelateEqualsOpenCV) {
     local::Params params;
     params.operation = local::Operation::pixelate;
     params.radius = side / 2;
-    EXPECT_EQ(check(GetParam(), params, src, expected), "") << side;
-  }
-}
-
-/// A mosaic moves with its region: the same picture elsewhere, with the same box there, gives the same blocks.
-TEST_P(LocalPlans, PixelateMovesWithTheRegion) {
-  SKIP_UNLESS_AVAILABLE(GetParam());
-  const Geometry geometry{Format::RGB, 120, 90};
-  const Picture src = make_picture(geometry, 8);
-  for (int radius : {0, 3}) {
-    local::Params params;
-    params.operation = local::Operation::pixelate;
-    params.radius = radius;
-    auto filter = make(params, geometry, GetParam());
-    ASSERT_TRUE(filter.ok()) << filter.error().message();
-    const auto at = [&](const reference::Component& c, int dx, int dy) {
-      Picture moved(geometry);
-      for (const reference::Component& each : src.format().components) {
-        const reference::Grid from = src.read(each);
-        reference::Grid to(from.width, from.height);
-        for (int y = 0; y < to.height; ++y)
-          for (int x = 0; x < to.width; ++x)
-            to.at(x, y) = from.at((x - dx + from.width) % from.width, (y - dy + from.height) % from.height);
-        moved.write(each, to);
-      }
-      Job job(GetParam(), moved, moved.inverted());
-      EXPECT_TRUE(job.submit(*filter.value(), {Region::Mode::inside, {{20 + dx, 10 + dy, 41, 33}}}).ok());
-      const reference::Grid whole = job.finish().read(c);
-      reference::Grid box(41, 33);
-      for (int y = 0; y < box.height; ++y)
-        for (int x = 0; x < box.width; ++x) box.at(x, y) = whole.at(20 + dx + x, 10 + dy + y);
-      return box.values;
-    };
-    for (const reference::Component& c : src.format().components)
-      for (const auto& [dx, dy] : {std::pair{1, 0}, {7, 3}, {-11, 20}})
-        EXPECT_EQ(at(c, 0, 0), at(c, dx, dy)) << dx << ", " << dy;
+    EXPECT_EQ(check(backend, params, src, expected), "") << side;
   }
 }
 
 /// Near and far regions have as many blocks: eight times the radius is the shorter side. The strength of overlapping
 /// regions is that of the larger one, whatever their order.
 TEST_P(LocalPlans, StrengthFollowsTheRegion) {
-  SKIP_UNLESS_AVAILABLE(GetParam());
   const Geometry geometry{Format::GRAY8, 400, 300};
   const Picture src = make_picture(geometry, 9);
   const auto run = [&](const local::Params& params, const std::vector<Rect>& rects) {
-    auto filter = make(params, geometry, GetParam());
+    auto filter = make(params, geometry, backend);
     EXPECT_TRUE(filter.ok());
-    Job job(GetParam(), src, src.inverted());
+    Job job(backend, src, src.inverted());
     EXPECT_TRUE(job.submit(*filter.value(), {Region::Mode::inside, rects}).ok());
     return job.finish();
   };
@@ -458,15 +409,14 @@ TEST_P(LocalPlans, StrengthFollowsTheRegion) {
 }
 
 TEST_P(LocalPlans, RowsMayLieFarApart) {
-  SKIP_UNLESS_AVAILABLE(GetParam());
   for (local::Operation operation : {local::Operation::box_mean, local::Operation::deviation, local::Operation::nlm}) {
     local::Params params;
     params.operation = operation;
     params.radius = params.search_radius = 2;
     const Picture src = make_picture({Format::GRAY8, 90, 50}, 2);
-    auto filter = make(params, src.geometry(), GetParam());
+    auto filter = make(params, src.geometry(), backend);
     ASSERT_TRUE(filter.ok()) << filter.error().message();
-    EXPECT_EQ(reference::apply(params, src).sample_difference(run_far_apart(GetParam(), *filter.value(), src), 1), "")
+    EXPECT_EQ(reference::apply(params, src).sample_difference(run_far_apart(backend, *filter.value(), src), 1), "")
         << describe(params);
   }
 }

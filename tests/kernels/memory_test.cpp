@@ -276,12 +276,10 @@ Picture result_of(const Operation& operation, Backend backend, const Picture& sr
   return job.finish();
 }
 
-class AnyMemory : public testing::TestWithParam<BackendAnd<Format>> {};
+class AnyMemory : public OnBackendWithFormat {};
 
 /// 16-bit samples at odd addresses and odd row pitches give the same result as aligned ones.
 TEST_P(AnyMemory, OddAddressesMakeNoDifference) {
-  const auto [backend, format] = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   const Geometry geometry{format, 37, 21};
   const Picture aligned = make_picture(geometry, 6);
   const std::vector<Layout> odd_layouts{{0, 0, 1, 1, 0}, {0, 0, 1, 0, 1}, {0, 0, 1, 1, 2}};
@@ -300,8 +298,6 @@ TEST_P(AnyMemory, OddAddressesMakeNoDifference) {
 /// A stored value above the depth counts as the largest sample, and unused bits are ignored. The result is the same as
 /// for a clean picture. (The sweeps compare with the reference, which lacks mog2.)
 TEST_P(AnyMemory, BitsOutsideSamplesMakeNoDifference) {
-  const auto [backend, format] = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   const Geometry geometry{format, 37, 21};
   for (Data data : {Data::ones, Data::words}) {
     const Picture dirty = make_picture(geometry, 7, data);
@@ -319,8 +315,6 @@ TEST_P(AnyMemory, BitsOutsideSamplesMakeNoDifference) {
 
 /// The rest of a row's last group of pixels follows from the picture alone: nothing of another frame stands there.
 TEST_P(AnyMemory, PaddingFollowsFromThePicture) {
-  const auto [backend, format] = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   for (const auto& [width, height] : {std::pair{1, 1}, {3, 700}, {37, 21}, {64, 3}})
     for (const Operation& operation : operations()) {
       const Picture result = result_of(operation, backend, make_picture({format, width, height}, 8));

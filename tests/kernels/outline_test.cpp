@@ -113,11 +113,10 @@ TEST(Outlines, EllipsesFillTheirBoxes) {
   }
 }
 
-class OutlinePlans : public testing::TestWithParam<Backend> {};
+class OutlinePlans : public OnBackend {};
 
 /// Many shapes of each kind that overlap, in pictures at odd addresses: outside of them each bit is the input's.
 TEST_P(OutlinePlans, ManyShapesInAllFormats) {
-  SKIP_UNLESS_AVAILABLE(GetParam());
   Random random(21);
   gaussian::Params params;
   params.kernel_width = params.kernel_height = 5;
@@ -134,12 +133,11 @@ TEST_P(OutlinePlans, ManyShapesInAllFormats) {
         c.region.rects.push_back(
             {random.between(0, 80), random.between(0, 60), random.between(1, 9), random.between(1, 9)});
       }
-      expect_reference(GetParam(), params, c, unsigned(format));
+      expect_reference(backend, params, c, unsigned(format));
     }
 }
 
 TEST_P(OutlinePlans, LargestPolygons) {
-  SKIP_UNLESS_AVAILABLE(GetParam());
   const Geometry geometry{Format::NV12, 333, 222};
   const auto star = [&](int corners) {
     Polygon polygon;
@@ -150,12 +148,12 @@ TEST_P(OutlinePlans, LargestPolygons) {
     return polygon;
   };
   for (Region::Mode mode : {Region::Mode::inside, Region::Mode::outside})
-    expect_reference(GetParam(), gaussian::Params(),
+    expect_reference(backend, gaussian::Params(),
                      {geometry, {}, {}, {mode, {}, {}, {star(max_outline_corners)}}, Data::random}, 4);
-  auto filter = make(gaussian::Params(), geometry, GetParam());
+  auto filter = make(gaussian::Params(), geometry, backend);
   ASSERT_TRUE(filter.ok());
   const Picture src = make_picture(geometry, 1);
-  Job job(GetParam(), src, src.inverted());
+  Job job(backend, src, src.inverted());
   const Status status = job.submit(*filter.value(), {Region::Mode::inside, {}, {}, {star(max_outline_corners + 1)}});
   EXPECT_EQ(status.code(), Status::Code::settings);
   EXPECT_EQ(status.message(), "a polygon has 257 corners: at most 256 are allowed");

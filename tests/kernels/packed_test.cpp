@@ -10,7 +10,7 @@ namespace {
 
 using reference::Component;
 
-class Packed : public testing::TestWithParam<BackendAnd<Format>> {};
+class Packed : public OnBackendWithFormat {};
 
 /// The picture from pixel `skipped` of `src` on. Chroma begins with the sample of this pixel.
 Picture from_pixel(int skipped, const Picture& src, const Geometry& geometry, Layout layout) {
@@ -26,8 +26,6 @@ Picture from_pixel(int skipped, const Picture& src, const Geometry& geometry, La
 }
 
 TEST_P(Packed, ShiftsGroups) {
-  const auto [backend, format] = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   for (const auto& [width, height] : {std::pair{1, 1}, {2, 3}, {3, 2}, {63, 5}, {64, 9}, {65, 4}, {1000, 3}, {5, 1500}})
     for (const Layout& layout : layouts) {
       // One more group than the picture has, if its last pixel begins one.
@@ -45,8 +43,6 @@ TEST_P(Packed, ShiftsGroups) {
 }
 
 TEST_P(Packed, FillsPadding) {
-  const auto [backend, format] = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   for (const auto& [width, height] : {std::pair{1, 1}, {2, 3}, {3, 2}, {65, 4}, {64, 4}, {5, 1500}})
     for (const Layout& layout : layouts) {
       const Picture src = make_picture({format, width, height}, unsigned(width), Data::random, layout);
@@ -63,8 +59,6 @@ TEST_P(Packed, FillsPadding) {
 
 /// Rows of UYVY may end with the last V: the byte behind it belongs to the next row, or to nobody.
 TEST_P(Packed, LeavesPaddingBeyondTheRowAlone) {
-  const auto [backend, format] = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   if (format != Format::UYVY) return;
   const Picture src = make_picture({format, 5, 4}, 1);
   Job job(backend, src, src);
@@ -85,12 +79,10 @@ std::vector<Format> formats_with(bool (*property)(const FormatInfo&)) {
 }
 INSTANTIATE_FOR_FORMATS(Packed, formats_with([](const FormatInfo& f) { return is_packed_422(f); }));
 
-class Unpacked : public testing::TestWithParam<BackendAnd<Format>> {};
+class Unpacked : public OnBackendWithFormat {};
 
 /// A copy unpacks and packs a picture: it keeps the samples, clears other bits, and completes the last group of a row.
 TEST_P(Unpacked, KeepsSamples) {
-  const auto [backend, format] = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   for (const auto& [width, height] : {std::pair{1, 1}, {2, 3}, {3, 2}, {5, 2}, {6, 2}, {7, 5}, {65, 4}, {1000, 3}})
     for (const Layout& layout : layouts)
       for (Data data : {Data::random, Data::words}) {
@@ -108,7 +100,6 @@ TEST_P(Unpacked, KeepsSamples) {
 }
 
 TEST_P(Unpacked, BeginsInsideAGroup) {
-  const auto [backend, format] = GetParam();
   if (backend != Backend::cpu) return;  // such frames are in system memory
   for (int skipped = 1; skipped < info(format).packing->pixels; ++skipped)
     for (int width : {1, 2, 5, 6, 7, 64})

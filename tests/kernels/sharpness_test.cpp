@@ -58,12 +58,10 @@ void expect_sums(Backend backend, SharpnessParams params, const Case& c, Random&
   }
 }
 
-class SharpnessSweep : public testing::TestWithParam<BackendAnd<Format>> {};
+class SharpnessSweep : public OnBackendWithFormat {};
 
 /// Every format with every size, with random regions, addresses and contents.
 TEST_P(SharpnessSweep, EqualsReference) {
-  const auto [backend, format] = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   Random random(unsigned(format) + 900);
   for (int i = 0; i < rounds() * int(sizes.size()); ++i) {
     SharpnessParams params;
@@ -75,8 +73,6 @@ TEST_P(SharpnessSweep, EqualsReference) {
 /// Widths around the ends of a warp's part of a row, where the neighbour comes from another warp or does not exist. A
 /// format has every second width, and the next format the others.
 TEST_P(SharpnessSweep, WidthsAroundATile) {
-  const auto [backend, format] = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
   Random random(unsigned(format) + 1000);
   int widths = int(format);
   for (int unit : {124, 252, 508})
@@ -90,26 +86,24 @@ TEST_P(SharpnessSweep, WidthsAroundATile) {
 }
 INSTANTIATE_FOR_FORMATS(SharpnessSweep, all_formats());
 
-class SharpnessPlans : public testing::TestWithParam<Backend> {};
+class SharpnessPlans : public OnBackend {};
 
 /// Frames of many tiles and blocks, whose sums exceed 32 bits.
 TEST_P(SharpnessPlans, LargeFrames) {
-  SKIP_UNLESS_AVAILABLE(GetParam());
   Random random(5);
   Region parts;
   parts.mode = Region::Mode::outside;
   parts.rects = {{3, 5, 1490, 300}, {1, 1, 700, 450}, {100, 1, 17, 9}};
   for (Format format :
        {Format::GRAY8, Format::RGB, Format::RGBA, Format::UYVY, Format::GBR, Format::P010_10LE, Format::ARGB64_LE}) {
-    expect_sums(GetParam(), {}, {{format, 1501, 503}, {0, 0, 256}, {}, {}, Data::checkerboard}, random, 1);
-    expect_sums(GetParam(), {}, {{format, 1501, 503}, {1, 0, 1}, {}, parts, Data::random}, random, 7);
+    expect_sums(backend, {}, {{format, 1501, 503}, {0, 0, 256}, {}, {}, Data::checkerboard}, random, 1);
+    expect_sums(backend, {}, {{format, 1501, 503}, {1, 0, 1}, {}, parts, Data::random}, random, 7);
   }
   for (const auto& [width, height] : {std::pair{16384, 3}, std::pair{3, 16384}})
-    expect_sums(GetParam(), {}, {{Format::GRAY16_LE, width, height}, {}, {}, {}, Data::max}, random, 1);
+    expect_sums(backend, {}, {{Format::GRAY16_LE, width, height}, {}, {}, {}, Data::max}, random, 1);
 }
 
 TEST_P(SharpnessPlans, ManyRectangles) {
-  SKIP_UNLESS_AVAILABLE(GetParam());
   Random random(6);
   for (Format format : {Format::NV12, Format::RGBA, Format::BGRP})
     for (const auto mode : {Region::Mode::inside, Region::Mode::outside}) {
@@ -118,18 +112,17 @@ TEST_P(SharpnessPlans, ManyRectangles) {
       for (int i = 0; i < 60; ++i)
         region.rects.push_back(
             {random.between(-20, 620), random.between(-20, 460), random.between(0, 130), random.between(0, 90)});
-      expect_sums(GetParam(), {}, {{format, 640, 481}, {}, {}, region, Data::random}, random, 3);
+      expect_sums(backend, {}, {{format, 640, 481}, {}, {}, region, Data::random}, random, 3);
     }
 }
 
 /// Several frames in flight, each with its own result; and nothing to compare with after reset().
 TEST_P(SharpnessPlans, KeepResultsOfSeveralFrames) {
-  SKIP_UNLESS_AVAILABLE(GetParam());
   SharpnessParams params;
   params.compare = true;
   params.history = 3;
   const Geometry geometry{Format::RGB, 333, 222};
-  const auto sharpness = plan(params, geometry, GetParam());
+  const auto sharpness = plan(params, geometry, backend);
   std::vector<LumaSums> expected;
   std::optional<Picture> before;
   for (unsigned seed = 0; seed < 6; ++seed) {
@@ -139,7 +132,7 @@ TEST_P(SharpnessPlans, KeepResultsOfSeveralFrames) {
     }
     const Picture src = make_picture(geometry, seed);
     expected.push_back(reference::luma_sums(params.luma, src, {}, before ? &*before : nullptr));
-    run(*sharpness, GetParam(), src);
+    run(*sharpness, backend, src);
     before = src;
   }
   EXPECT_FALSE(sharpness->result(1).compared);
@@ -151,7 +144,7 @@ TEST_P(SharpnessPlans, RefuseWrongHistories) {
   for (int history : {0, 65}) {
     SharpnessParams params;
     params.history = history;
-    const auto made = histogram::make_sharpness(params, {Format::GRAY8, 8, 8}, GetParam());
+    const auto made = histogram::make_sharpness(params, {Format::GRAY8, 8, 8}, backend);
     ASSERT_FALSE(made.ok());
     EXPECT_EQ(made.error().message(), "history is " + std::to_string(history) + ": it must be 1 to 64");
   }
