@@ -5,6 +5,7 @@ the answer with end=yes only), rate=25 a second, sound=before or after each pict
 space=no after a colon, type=image/jpg. And a server with RTSP that refuses all."""
 
 import base64
+import functools
 import hashlib
 import http.server
 import pathlib
@@ -20,6 +21,7 @@ import urllib.request
 USER, REALM = "me", "camera"
 
 
+@functools.cache
 def pictures(count=12):
     """JPEG files: black, and then a ball that moves on black. Each has a comment, because files of less than 2 KiB, of
     which a real camera has none, wait for what follows before GStreamer looks at them."""

@@ -15,9 +15,8 @@ from helpers import Case, launch, make_clip, wait_for
 
 def picture(folder, width=320, height=240, form="I420", pattern="ball"):
     file = folder / f"{form}-{width}x{height}-{pattern}.jpg"
-    launch("videotestsrc", "num-buffers=1", f"pattern={pattern}", "!",
-           f"video/x-raw,format={form},width={width},height={height}", "!", "jpegenc", "!",
-           "filesink", f"location={file}")
+    launch(f"videotestsrc num-buffers=1 pattern={pattern} ! video/x-raw,format={form},width={width},height={height} ! "
+           f"jpegenc ! filesink location={file}")
     return file.read_bytes()
 
 
