@@ -76,7 +76,28 @@ def add_crop(buffer, *numbers):
 
 
 def references(buffer):
+    """The references to a buffer, without those of garbage."""
+    gc.collect()
     return ctypes.c_int.from_address(hash(buffer) + 8).value
+
+
+def pointer_of(capsule, name):
+    """The address in a capsule of DLPack."""
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    return pointer(capsule, name)
+
+
+def at_once(*functions):
+    """Starts a thread for each function. Returns a function that waits for all of them."""
+    threads = [threading.Thread(target=function) for function in functions]
+    for thread in threads:
+        thread.start()
+    return lambda: [thread.join() for thread in threads]
+
+
+class Watched(numpy.ndarray):
+    """An array that can have weak references."""
 
 
 def run_pipeline(description, prepare=lambda pipeline: None):
@@ -90,6 +111,12 @@ def run_pipeline(description, prepare=lambda pipeline: None):
             del sample
     finally:
         pipeline.set_state(Gst.State.NULL)
+
+
+def balls(count, caps, elements="", sink="sync=false"):
+    """The samples of a ball that moves, behind these elements."""
+    return run_pipeline(f"videotestsrc pattern=ball num-buffers={count} ! video/x-raw,{caps} ! {elements} appsink "
+                        f"name=sink {sink}")
 
 
 def resident():
@@ -118,7 +145,6 @@ class Layouts(unittest.TestCase):
                     for component in range(description.n_components):
                         plane = description.plane[component]
                         array = frame.planes[plane]
-                        columns, rows = (-(-size >> sub) for size, sub in ((-width, 0), (-height, 0)))
                         columns = -((-width) >> description.w_sub[component])
                         rows = -((-height) >> description.h_sub[component])
                         self.assertEqual(array.dtype, f"uint{bits}")
@@ -227,15 +253,12 @@ class Lifetimes(unittest.TestCase):
         view = numpy.asarray(frame.planes[0])
         frame.release()
         del frame
-        gc.collect()
         self.assertEqual(references(buffer), 2)
         total = int(tensor.sum())
         del tensor
-        gc.collect()
         self.assertEqual(references(buffer), 2)
         self.assertEqual(int(view.sum()), total)
         del view
-        gc.collect()
         self.assertEqual(references(buffer), 1)
 
     def test_released_frame(self):
@@ -245,20 +268,15 @@ class Lifetimes(unittest.TestCase):
             with frames.Frame(buffer, caps) as frame:
                 array = take(frame)
             del frame, _
-            gc.collect()
             self.assertEqual(references(buffer), 2)
             del array
-            gc.collect()
             self.assertEqual(references(buffer), 1)
 
     def test_sample_may_go_first(self):
         """An array outlives its sample and its pipeline, and keeps its picture."""
         arrays = [
             numpy.from_dlpack(frames.Frame(sample))
-            for sample in run_pipeline(
-                "videotestsrc pattern=ball num-buffers=4 ! video/x-raw,format=GRAY8,width=64,height=48 ! "
-                "appsink name=sink sync=false"
-            )
+            for sample in balls(4, "format=GRAY8,width=64,height=48")
         ]
         sums = [array.astype(int).sum() for array in arrays]
         gc.collect()
@@ -272,10 +290,8 @@ class Lifetimes(unittest.TestCase):
             self.assertEqual(references(buffer), 2)  # the owner has one reference to the buffer
             self.assertIn("dltensor_versioned" if options.get("max_version") == (1, 0) else '"dltensor"', repr(capsule))
             del frame
-            gc.collect()
             self.assertEqual(references(buffer), 2)
             del capsule
-            gc.collect()
             self.assertEqual(references(buffer), 1)
 
     def test_capsule_is_consumed_once(self):
@@ -295,7 +311,6 @@ class Lifetimes(unittest.TestCase):
         with self.assertRaises((ValueError, RuntimeError, BufferError)):
             numpy.from_dlpack(once)
         del first, once, frame
-        gc.collect()
         self.assertEqual(references(buffer), 1)
 
     def test_other_threads(self):
@@ -307,14 +322,9 @@ class Lifetimes(unittest.TestCase):
             for _ in range(200):
                 sums.append(int(numpy.from_dlpack(frame).sum()))  # noqa: F821: deleted below, when all have ended
 
-        threads = [threading.Thread(target=work) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        at_once(*[work] * 4)()
         self.assertEqual(sums, [expected] * 800)
         del frame
-        gc.collect()
         self.assertEqual(references(buffer), 1)
 
     def test_release_beside_other_threads(self):
@@ -330,26 +340,18 @@ class Lifetimes(unittest.TestCase):
                     if "was released" not in str(error):
                         failures.append(error)
 
-        threads = [threading.Thread(target=work) for _ in range(3)]
-        for thread in threads:
-            thread.start()
+        join = at_once(*[work] * 3)
         for _ in range(2000):
             old, current[0] = current[0], new_frame("GRAY8", 8, 4)[2]
             old.release()
         stop.set()
-        for thread in threads:
-            thread.join()
+        join()
         self.assertEqual(failures, [])
 
     def test_ten_thousand_frames(self):
         """Buffers go back to their pool, and memory does not grow."""
         addresses, at = set(), 0
-        for count, sample in enumerate(
-            run_pipeline(
-                "videotestsrc pattern=ball num-buffers=10000 ! video/x-raw,format=NV12,width=64,height=64 ! "
-                "appsink name=sink sync=false max-buffers=4"
-            )
-        ):
+        for count, sample in enumerate(balls(10000, "format=NV12,width=64,height=64", sink="sync=false max-buffers=4")):
             with frames.Frame(sample) as frame:
                 arrays = (
                     [numpy.from_dlpack(plane) for plane in frame.planes]
@@ -365,22 +367,21 @@ class Lifetimes(unittest.TestCase):
 
 
 class Writing(unittest.TestCase):
-    description = (
-        "videotestsrc pattern=ball num-buffers=1 ! video/x-raw,format=GRAY8,width=8,height=8 ! "
-        "appsink name=sink sync=false enable-last-sample="
-    )
+    @staticmethod
+    def sample(last="false"):
+        return balls(1, "format=GRAY8,width=8,height=8", sink=f"sync=false enable-last-sample={last}")
 
     def test_in_place(self):
-        for sample in run_pipeline(self.description + "false"):
+        for sample in self.sample():
             with frames.Frame(sample, writable=True) as frame:
                 numpy.asarray(frame)[:] = 77
             self.assertEqual(sample.get_buffer().extract_dup(0, 64), bytes([77] * 64))
 
     def test_others_use_the_buffer(self):
-        for sample in run_pipeline(self.description + "true"):
+        for sample in self.sample("true"):
             with self.assertRaisesRegex(BufferError, "others use its buffer too .* enable-last-sample=false"):
                 frames.Frame(sample, writable=True)
-        for sample in run_pipeline(self.description + "false"):
+        for sample in self.sample():
             other = frames.Frame(sample)
             with self.assertRaisesRegex(BufferError, "others use its buffer"):
                 frames.Frame(sample, writable=True)
@@ -392,9 +393,7 @@ class Writing(unittest.TestCase):
         buffer, _, frame = new_frame("GRAY8", 8, 4)
         self.assertFalse(numpy.asarray(frame).flags.writeable)
         capsule = frame.__dlpack__(max_version=(1, 0))
-        pointer = ctypes.pythonapi.PyCapsule_GetPointer
-        pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-        managed = pointer(capsule, b"dltensor_versioned")
+        managed = pointer_of(capsule, b"dltensor_versioned")
         self.assertEqual(ctypes.c_uint32.from_address(managed).value, 1)  # the major version
         self.assertEqual(ctypes.c_uint64.from_address(managed + 24).value, 1)  # the flags
         # The address of a plane is in the data pointer, because some consumers ignore byte_offset.
@@ -418,9 +417,8 @@ class Nowhere:
 
     def __dlpack__(self, **_):
         capsule = self.array.__dlpack__()
-        pointer = ctypes.pythonapi.PyCapsule_GetPointer
-        pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-        ctypes.c_void_p.from_address(pointer(capsule, b"dltensor")).value = None  # the first member of DLManagedTensor
+        # The first member of DLManagedTensor.
+        ctypes.c_void_p.from_address(pointer_of(capsule, b"dltensor")).value = None
         return capsule
 
 
@@ -431,31 +429,26 @@ class Errors(unittest.TestCase):
 
     def test_sources(self):
         buffer, caps, frame = new_frame("RGB", 8, 4)
-        self.refused(BufferError, "give the caps too", frames.Frame, buffer)
-        self.refused(
-            BufferError, "not those of raw video", frames.Frame, buffer, "audio/x-raw,format=S16LE,rate=8000,channels=1"
-        )
-        self.refused(BufferError, "not those of raw video", frames.Frame, buffer, "video/x-raw")
-        for size in ("width=-2,height=1", "width=0,height=2", "width=4,height=-3"):
-            self.refused(
-                BufferError, "not those of raw video", frames.Frame, buffer, f"video/x-raw,format=GRAY8,{size}"
-            )
-        self.refused(BufferError, "format RGB16 are not supported", frames.Frame, buffer, caps_of("RGB16", 8, 4))
-        self.refused(BufferError, "smaller than its caps say", frames.Frame, buffer, caps_of("RGB", 80, 40))
-        self.refused(ValueError, "these are no caps", frames.Frame, buffer, "video/x-raw,=")
-        self.refused(TypeError, "must be a Gst.Buffer, not 'text'", frames.Frame, "text", caps)
-        self.refused(TypeError, "must be a Gst.Buffer", frames.Frame, 1, caps)
-        self.refused(TypeError, "must be a Gst.Caps", frames.Frame, buffer, buffer)
-        self.refused(BufferError, "the buffer is empty", frames.Frame, Gst.Buffer.new(), caps)
-        self.refused(
-            BufferError,
-            "not on cuda, it is in system memory: put cudaupload",
-            frames.Frame,
-            buffer,
-            caps,
-            device="cuda",
-        )
-        self.refused(ValueError, 'a device is "cpu"', frames.Frame, buffer, caps, device="gpu")
+        sound = "audio/x-raw,format=S16LE,rate=8000,channels=1"
+        sizes = (f"video/x-raw,format=GRAY8,{size}" for size in ("width=-2,height=1", "width=0,height=2",
+                                                               "width=4,height=-3"))
+        for kind, pattern, *arguments in (
+            (BufferError, "give the caps too", buffer),
+            *((BufferError, "not those of raw video", buffer, each) for each in (sound, "video/x-raw", *sizes)),
+            (BufferError, "format RGB16 are not supported", buffer, caps_of("RGB16", 8, 4)),
+            (BufferError, "smaller than its caps say", buffer, caps_of("RGB", 80, 40)),
+            (ValueError, "these are no caps", buffer, "video/x-raw,="),
+            (TypeError, "must be a Gst.Buffer, not 'text'", "text", caps),
+            (TypeError, "must be a Gst.Buffer", 1, caps),
+            (TypeError, "must be a Gst.Caps", buffer, buffer),
+            (BufferError, "the buffer is empty", Gst.Buffer.new(), caps),
+        ):
+            self.refused(kind, pattern, frames.Frame, *arguments)
+        for kind, pattern, device in (
+            (BufferError, "not on cuda, it is in system memory: put cudaupload", "cuda"),
+            (ValueError, 'a device is "cpu"', "gpu"),
+        ):
+            self.refused(kind, pattern, frames.Frame, buffer, caps, device=device)
         frame.release()
         frame.release()  # does nothing
         self.refused(ValueError, "was released", lambda: frame.planes)
@@ -504,9 +497,7 @@ class Errors(unittest.TestCase):
 
         def tensor(array, **fields):
             capsule = array.__dlpack__()
-            pointer = ctypes.pythonapi.PyCapsule_GetPointer
-            pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-            described = _sources._Tensor.from_address(pointer(capsule, b"dltensor"))
+            described = _sources._Tensor.from_address(pointer_of(capsule, b"dltensor"))
             for name, value in fields.items():
                 if name == "stride":
                     described.strides[0] = value
@@ -529,27 +520,14 @@ class Errors(unittest.TestCase):
     def test_wrong_interfaces(self):
         good = {"shape": (4, 8), "typestr": "|u1", "data": (4096, False), "version": 3}
         self.assertEqual(_sources.Imported(Interface(good), "cuda:0", None).strides, (8, 1))
-        for wrong in (
-            {},
-            {**good, "typestr": "u"},
-            {**good, "data": ()},
-            {**good, "data": None},
-            {**good, "data": (0.5, False)},
-            {**good, "shape": 5},
-            {**good, "shape": ("4", 8)},
-            {**good, "strides": "x"},
+        wrong = {"typestr": ["u"], "data": [(), None, (0.5, False)], "shape": [5, ("4", 8)], "strides": ["x"]}
+        for pattern, fields in (
+            ("__cuda_array_interface__ is wrong", {}),
+            *(("__cuda_array_interface__ is wrong", {**good, name: value})
+              for name, values in wrong.items() for value in values),
+            ("2 dimensions, but 1 strides", {**good, "strides": (8,)}),
         ):
-            self.refused(
-                BufferError, "__cuda_array_interface__ is wrong", _sources.Imported, Interface(wrong), "cuda:0", None
-            )
-        self.refused(
-            BufferError,
-            "2 dimensions, but 1 strides",
-            _sources.Imported,
-            Interface({**good, "strides": (8,)}),
-            "cuda:0",
-            None,
-        )
+            self.refused(BufferError, pattern, _sources.Imported, Interface(fields), "cuda:0", None)
 
     def test_no_gpu(self):
         """Without a GPU there is one clear sentence."""
@@ -559,23 +537,23 @@ class Errors(unittest.TestCase):
             self.refused(RuntimeError, "has no CUDA|CUDA driver", function)
 
     def test_makers(self):
-        self.refused(ValueError, "format XYZ is not supported", frames.BufferMaker, "XYZ", 8, 4, device="cpu")
-        self.refused(
-            ValueError, "a frame is 1×1 to 16384×16384 pixels, not 0×4", frames.BufferMaker, "RGB", 0, 4, device="cpu"
-        )
+        for pattern, *shape in (("format XYZ is not supported", "XYZ", 8, 4),
+                                ("a frame is 1×1 to 16384×16384 pixels, not 0×4", "RGB", 0, 4)):
+            self.refused(ValueError, pattern, frames.BufferMaker, *shape, device="cpu")
         maker = frames.BufferMaker("NV12", 8, 4, device="cpu")
         luma, chroma = numpy.zeros((4, 8), numpy.uint8), numpy.zeros((2, 4, 2), numpy.uint8)
-        self.refused(ValueError, r"NV12 has 2 plane\(s\)", maker, luma)
-        self.refused(
-            ValueError, r"plane 1 must be uint8 of the shape \(2, 4, 2\), not uint8 of \(4, 8\)", maker, luma, luma
-        )
-        self.refused(ValueError, "plane 0 must be uint8 .* not uint16", maker, luma.astype(numpy.uint16), chroma)
-        self.refused(TypeError, "list is no array", maker, [1], chroma)
-        self.refused(ValueError, "gaps between their samples", maker, numpy.zeros((4, 16), numpy.uint8)[:, ::2], chroma)
-        self.refused(ValueError, "a time is nanoseconds", maker, luma, chroma, pts=-1)
         overlapping = numpy.lib.stride_tricks.as_strided(numpy.zeros(64, numpy.uint8), (4, 8), (1, 1))
-        self.refused((ValueError, BufferError), "rows must not overlap|readonly", maker, overlapping, chroma)
-        self.refused(ValueError, "the array of plane 0 is at address 0", maker, Nowhere(luma), chroma)
+        for kind, pattern, *arrays in (
+            (ValueError, r"NV12 has 2 plane\(s\)", luma),
+            (ValueError, r"plane 1 must be uint8 of the shape \(2, 4, 2\), not uint8 of \(4, 8\)", luma, luma),
+            (ValueError, "plane 0 must be uint8 .* not uint16", luma.astype(numpy.uint16), chroma),
+            (TypeError, "list is no array", [1], chroma),
+            (ValueError, "gaps between their samples", numpy.zeros((4, 16), numpy.uint8)[:, ::2], chroma),
+            ((ValueError, BufferError), "rows must not overlap|readonly", overlapping, chroma),
+            (ValueError, "the array of plane 0 is at address 0", Nowhere(luma), chroma),
+        ):
+            self.refused(kind, pattern, maker, *arrays)
+        self.refused(ValueError, "a time is nanoseconds", maker, luma, chroma, pts=-1)
         self.assertEqual(maker.made, 0)
         self.assertEqual(maker(luma, chroma).get_size(), 48)
 
@@ -601,9 +579,6 @@ class Makers(unittest.TestCase):
             self.assertEqual((maker.made, maker.copied), (1, 0))
 
     def test_kept_until_the_buffer_ends(self):
-        class Watched(numpy.ndarray):
-            pass
-
         maker = frames.BufferMaker("GRAY8", 8, 4, device="cpu")
         array = numpy.full((4, 8), 5, numpy.uint8).view(Watched)
         watch = weakref.ref(array)
@@ -619,9 +594,6 @@ class Makers(unittest.TestCase):
     def test_the_interpreters_lock(self):
         """A thread without the interpreter's lock drops the last reference, while a thread that has the lock
         waits for it."""
-
-        class Watched(numpy.ndarray):
-            pass
 
         array = numpy.full((4, 8), 5, numpy.uint8).view(Watched)
         watch = weakref.ref(array)
@@ -655,9 +627,6 @@ class Makers(unittest.TestCase):
         pipeline.set_state(Gst.State.PLAYING)
         at, ended = 0, []
 
-        class Watched(numpy.ndarray):
-            pass
-
         for index in range(10000):
             array = numpy.full((32, 32), index % 256, numpy.uint8).view(Watched)
             weakref.finalize(array, ended.append, None)
@@ -680,10 +649,7 @@ class Makers(unittest.TestCase):
 
 class Results(unittest.TestCase):
     def test_histograms(self):
-        for sample in run_pipeline(
-            "videotestsrc pattern=ball num-buffers=3 ! video/x-raw,format=NV12,width=64,height=48 ! "
-            "cudahistogram channels=all add-meta=true ! appsink name=sink sync=false"
-        ):
+        for sample in balls(3, "format=NV12,width=64,height=48", "cudahistogram channels=all add-meta=true !"):
             (histogram,) = frames.histograms(sample)
             self.assertEqual(
                 (histogram.bins, histogram.depth, set(histogram.channels)), (256, 8, {"luma", "Y", "Cb", "Cr"})
@@ -697,11 +663,8 @@ class Results(unittest.TestCase):
     def test_integrals(self):
         for layout, first in (("inclusive", 0), ("padded", 1)):
             for kind in ("u32", "u64", "f32", "f64"):
-                for sample in run_pipeline(
-                    "videotestsrc pattern=ball num-buffers=1 ! video/x-raw,format=NV12,width=64,height=48 ! "
-                    f"cudaintegral backend=cpu layout={layout} sum-type={kind} squared=true ! "
-                    "appsink name=sink sync=false"
-                ):
+                for sample in balls(1, "format=NV12,width=64,height=48", "cudaintegral backend=cpu squared=true "
+                                    f"layout={layout} sum-type={kind} !"):
                     (integral,) = frames.integrals(sample)
                     self.assertEqual(integral.layout, layout)
                     luma = numpy.asarray(frames.Frame(sample).planes[0]).astype(numpy.int64)
@@ -872,44 +835,27 @@ print("done")
 
 
 class WithoutBindings(unittest.TestCase):
+    def python(self, code, **variables):
+        paths = f"{root / 'gst' / 'python'}:{root / 'tests' / 'gpu'}"
+        return subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": paths, **variables},
+                              capture_output=True, text=True, timeout=900)
+
     def test_by_ctypes(self):
-        environment = dict(os.environ, PYTHONPATH=f"{root / 'gst' / 'python'}:{root / 'tests' / 'gpu'}")
-        done = subprocess.run(
-            [sys.executable, "-c", WITHOUT_BINDINGS], env=environment, capture_output=True, text=True, timeout=900
-        )
+        done = self.python(WITHOUT_BINDINGS)
         self.assertEqual((done.stdout, done.returncode), ("done\n", 0), done.stderr)
 
     def test_errors(self):
         """Nothing is loaded before it is needed; each reason has its sentence."""
+        nowhere = {"GST_PLUGIN_PATH_1_0": "/nonexistent", "GST_PLUGIN_PATH": "", "GST_REGISTRY": "/nonexistent/r",
+                   "GST_PLUGIN_SYSTEM_PATH_1_0": "/nonexistent"}
         for variables, code, expected in (
-            ({}, "frames.context(0)", "GStreamer is not initialised"),
-            ({"CUDAVISION_LIBRARY": "/nonexistent.so"}, "frames.context(0)", "/nonexistent.so is not the plugin"),
-            (
-                {"CUDAVISION_LIBRARY": "libm.so.6"},
-                "frames.context(0)",
-                "libm.so.6 is not the plugin that this module needs",
-            ),
-            (
-                {
-                    "GST_PLUGIN_PATH_1_0": "/nonexistent",
-                    "GST_PLUGIN_PATH": "",
-                    "GST_REGISTRY": "/nonexistent/r",
-                    "GST_PLUGIN_SYSTEM_PATH_1_0": "/nonexistent",
-                },
-                "import gstreamer; gstreamer.GStreamer(); frames.context(0)",
-                "does not find the plugin cudavision: set GST_PLUGIN_PATH",
-            ),
+            ({}, "", "GStreamer is not initialised"),
+            ({"CUDAVISION_LIBRARY": "/nonexistent.so"}, "", "/nonexistent.so is not the plugin"),
+            ({"CUDAVISION_LIBRARY": "libm.so.6"}, "", "libm.so.6 is not the plugin that this module needs"),
+            (nowhere, "import gstreamer; gstreamer.GStreamer(); ",
+             "does not find the plugin cudavision: set GST_PLUGIN_PATH"),
         ):
-            environment = dict(
-                os.environ, PYTHONPATH=f"{root / 'gst' / 'python'}:{root / 'tests' / 'gpu'}", **variables
-            )
-            done = subprocess.run(
-                [sys.executable, "-c", f"from cudavision import frames; {code}"],
-                env=environment,
-                capture_output=True,
-                text=True,
-                timeout=900,
-            )
+            done = self.python(f"from cudavision import frames; {code}frames.context(0)", **variables)
             self.assertRegex(done.stderr.splitlines()[-1], f"^RuntimeError: .*{re.escape(expected)}")
 
 

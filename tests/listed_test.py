@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Checks that no file of tests is forgotten in the build files:   listed_test.py PROJECT_FOLDER
+"""Checks lists against what they list:   listed_test.py PROJECT_FOLDER
 
-The meson.build of the folder of NAME_test.cpp, .py or .sh, or one above it, must have the file's name, or 'NAME' in a
-list; a build file that makes the beginning of NAME has its end in the list. The files of some folders are found by a
-script. Exit status: 0; 1 with a line for each file."""
+No file of tests is forgotten in the build files. The meson.build of the folder of NAME_test.cpp, .py or .sh, or one
+above it, must have the file's name, or 'NAME' in a list; a build file that makes the beginning of NAME has its end in
+the list. The files of some folders are found by a script.
+
+Each operation of the top meson.build has its files, and its element is in each list of elements. Exit status: 0; 1 with
+a line for each place that is missing."""
 import re
 import sys
 from pathlib import Path
@@ -13,12 +16,72 @@ from pathlib import Path
 FOUND_BY = {"tests/examples/motion_alarm_service": "tests/examples.sh", "tests/gpu": "tests/gpu/run.sh"}
 OPERATIONS = "kernels/meson.build"  # lists the operations, for which tests/kernels/meson.build makes names
 
+# What an operation has beside its element's name in LISTS: a file, and what the file must match. {0}: the operation.
+PLACES = [
+    ("kernels/{0}/meson.build", r"kernel_sources"), ("kernels/{0}/{0}.hpp", ""), ("kernels/{0}/{0}.cpp", ""),
+    ("kernels/{0}/plan.hpp", ""), ("kernels/{0}/cpu.cpp", ""), ("kernels/{0}/cuda.cu", ""),
+    ("gst/elements/{0}.cpp", r"register_{0}\b"),
+    ("tests/kernels/reference/{0}.hpp", ""), ("tests/kernels/reference/{0}.cpp", ""),
+    ("tests/kernels/{0}_test.cpp", ""), ("tests/elements/{0}_test.cpp", ""),
+    ("tests/kernels/memory_test.cpp", r'"{0}\b'), ("tests/bench/{0}_rows.cpp", ""),
+    ("docs/elements/cuda{0}.md", ""), ("docs/kernels.md", r"(?m)^\| `?{0}"),
+    ("README.md", r"\[cuda{0}\]\(docs/elements/cuda{0}\.md\)"), ("CHANGELOG.md", "`cuda{0}`"),
+    ("docs/README.md", r"\[cuda{0}\]\(elements/cuda{0}\.md\)"), ("docs/mkdocs.yml", r"elements/cuda{0}\.md\b"),
+]
+# Files that name all elements.
+LISTS = [
+    "gst/python/cudavision/_selftest.py", "tests/bench/bench_pipelines.py", "tests/elements/properties_test.cpp",
+    "tests/elements/profiles.hpp", "tests/gpu/run.sh", "tests/soak/*.cpp", "tests/validate/run.sh", "docs/pictures.sh",
+]
+NOT_LISTED = {"tests/elements/profiles.hpp": ["blend"]}  # the mixer has tests of its own
+NUMBERS = dict(zip(["five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"], range(5, 13)))
+
+
+def operations(project):
+    """The one list of operations, in the top meson.build."""
+    text = (Path(project) / "meson.build").read_text(encoding="utf-8")
+    return re.findall(r"'(\w+)'", re.search(r"^operations = \[([^]]*)\]", text, re.MULTILINE)[1])
+
+
+def read(project, pattern):
+    """The text of all files of a pattern; None if there is none."""
+    texts = [path.read_text(encoding="utf-8") for path in sorted(project.glob(pattern))]
+    return "\n".join(texts) if texts else None
+
+
+def missing_places(project, name):
+    """What an operation lacks: a sentence for each place."""
+    for path, pattern in PLACES:
+        path, pattern = path.replace("{0}", name), pattern.replace("{0}", name)
+        text = read(project, path)
+        if text is None:
+            yield f"there is no {path}"
+        elif not re.search(pattern, text):
+            yield f"{path} has nothing for {name}: no {pattern}"
+    for path in LISTS:
+        if name not in NOT_LISTED.get(path, []) and not re.search(rf"\bcuda{name}\b", read(project, path) or ""):
+            yield f"{path} does not name cuda{name}"
+
+
+def wrong_numbers(project, count):
+    """The places of pages that state another number of elements."""
+    for page in [project / "README.md", *sorted((project / "docs").rglob("*.md"))]:
+        for number in re.findall(rf"\b({'|'.join(NUMBERS)}) elements", page.read_text(encoding="utf-8")):
+            if NUMBERS[number] != count:
+                yield f"{page.relative_to(project)} says {number} elements, and there are {count}"
+
 
 def main():
     project = Path(sys.argv[1]).resolve()
+    names = operations(project)
+    failures = [sentence for name in names for sentence in missing_places(project, name)]
+    failures += wrong_numbers(project, len(names))
+    # Each place is seen to be missing for an operation that does not exist.
+    if len(list(missing_places(project, "nonesuch"))) != len(PLACES) + len(LISTS):
+        failures.append("a place of PLACES or LISTS is there for every name")
+    places = (len(PLACES) + len(LISTS)) * len(names)
     there = [path for folder in ("tests", "examples", "gst", "release", "docs") for suffix in ("cpp", "py", "sh")
              for path in sorted((project / folder).rglob(f"*_test.{suffix}"))]
-    missing = []
     for path in there:
         folder = path.parent
         if str(folder.relative_to(project)) in FOUND_BY:
@@ -29,11 +92,10 @@ def main():
         words = path.stem.removesuffix("_test").split("_")
         listed = "|".join("_".join(words[i:]) for i in range(len(words)))
         if not re.search(rf"[/']{re.escape(path.name)}'|'({listed})'", text):
-            missing.append(path)
-    for path in missing:
-        print(f"{path.relative_to(project)} is in no meson.build: nothing runs it")
-    print(f"{len(there) - len(missing)} passed, {len(missing)} failed, 0 skipped")
-    return not there or bool(missing)
+            failures.append(f"{path.relative_to(project)} is in no meson.build: nothing runs it")
+    print("\n".join(failures))
+    print(f"{max(len(there) + places - len(failures), 0)} passed, {len(failures)} failed, 0 skipped")
+    return not there or bool(failures)
 
 
 if __name__ == "__main__":

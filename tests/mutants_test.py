@@ -10,10 +10,8 @@ import os
 import subprocess
 import sys
 import tempfile
-import types
 import unittest
 from pathlib import Path
-from unittest import mock
 
 TESTS = Path(__file__).resolve().parent
 sys.path.insert(0, str(TESTS))
@@ -118,26 +116,6 @@ class Mutants(unittest.TestCase):
         self.assertEqual(sorted(entry["after"].strip() for entry in self.journal()[before:]),
                          ["return age + (7 + 1);", "return age > (100 + 1);", "return age >= 100;"])
 
-    def test_follows_tests_that_come_and_go(self):
-        project, more = self.source / "meson.build", "test('more', executable('more', 'ages_test.cpp', link_with: " \
-            "code), suite: 'elements')\n"
-        self.run_tool("--count", "1")
-        project.write_text(PROJECT + more, encoding="utf-8")
-        self.run_tool("--coverage")  # a run that is stopped before it comes to the second build
-        self.run_tool("--count", "2")
-        kept = self.build / "counters/mutants/coverage.json"
-        self.assertIn("more", json.loads(kept.read_text(encoding="utf-8"))["units"])
-        project.write_text(PROJECT, encoding="utf-8")
-        self.run_tool("--count", "3")
-        self.assertNotIn("more", json.loads(kept.read_text(encoding="utf-8"))["units"])
-
-    def test_leaves_out_what_is_not_built(self):
-        (self.source / "meson.build").write_text(
-            PROJECT + "executable('unused', 'code/unused.cpp', build_by_default: false)\n", encoding="utf-8")
-        (self.source / "code/unused.cpp").write_text("int main() {\n  return 7;\n}\n", encoding="utf-8")
-        self.run_tool()
-        self.assertEqual({entry["file"] for entry in self.journal()}, {"code/ages.cpp", "code/ages.hpp"})
-
     def test_goes_on(self):
         self.run_tool("--count", "2")
         first = self.journal()
@@ -193,43 +171,6 @@ class Parts(unittest.TestCase):
                 "Passed\na/b.cpp:12:F:waits:waits:1: why: no\n")
         self.assertEqual([part.environment for part in units.cases_of(unit, said)],
                          [{"CK_RUN_CASE": "keeps_metas"}, {"CK_RUN_CASE": "waits"}])
-
-    def test_measuring_goes_on_where_it_was_stopped(self):
-        program = units.Unit("tests", ["/bin/sh", "-c", "printf 'One.\\n  a\\nTwo.\\n  b\\n'", "sh"], {}, [])
-        said = []
-
-        def say(text):
-            said.append(text.split(":")[0])
-            if len(said) == 2:
-                raise KeyboardInterrupt
-
-        programs = mock.patch.object(units, "programs", lambda *_: [(program, True)])
-        with tempfile.TemporaryDirectory() as folder, programs:
-            build = types.SimpleNamespace(scratch=Path(folder), source=Path(folder), folder=Path(folder), sources={},
-                                          outputs={}, ninja=lambda *_: None)
-            with self.assertRaises(KeyboardInterrupt):
-                units.Coverage(build, []).measure([], [], say)
-            units.Coverage(build, []).measure([], [], say)
-            units.Coverage(build, []).measure([], [], say)
-        self.assertEqual(said, ["sh One", "sh Two", "sh Two"])
-
-    def test_runs_units_in_the_build_without_counters(self):
-        with tempfile.TemporaryDirectory() as folder:
-            builds = [types.SimpleNamespace(folder=Path(folder) / name, scratch=Path(folder), outputs={},
-                                            ninja=lambda *_: None) for name in ("counters", "trials")]
-            passes, fails = (units.Unit(name, ["/bin/sh", "-c", f"test $FOLDER {sign} {builds[1].folder}"],
-                                        {"FOLDER": str(builds[0].folder)}, [], seconds=900)
-                             for name, sign in (("passes", "="), ("fails", "!=")))
-            both = {"passes": passes, "fails": fails}
-            coverage = types.SimpleNamespace(build=builds[0], units=both, stamp=dict.fromkeys(both, "1"),
-                                             covering=lambda *_: list(both))
-            said = []
-            for _ in range(2):  # the second time from the file, and what failed again
-                trials = units.Trials(builds[1], coverage)
-                trials.measure(said.append)
-                self.assertEqual([unit.name for unit in trials.covering("a.cpp", 1, [])], ["passes"])
-                self.assertLess(trials.units["passes"].seconds, 900)
-            self.assertEqual([text.split(":")[0] for text in said], ["passes", "fails", "fails"])
 
     def test_ends_what_hangs(self):
         for script, limits in {"while :; do :; done": {"cpu_limit": 1}, "sleep 1000": {"wall_limit": 1}}.items():

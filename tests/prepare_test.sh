@@ -43,15 +43,15 @@ expect() {
   CUDA_HOME=$work/empty backend_options=()
   choose_backends "$work/$1" "$2" >"$work/out" 2>&1 || status=$?
   if [[ $status != "$3" || "${backend_options[*]}" != "$4" ]]; then
-    echo "line ${BASH_LINENO[0]}: status $status and ${backend_options[*]:-nothing}, not $3 and ${4:-nothing};" \
-      "it said: $(<"$work/out")"
-    failures=$((failures + 1))
+    wrong "status $status and ${backend_options[*]:-nothing}, not $3 and ${4:-nothing}; it said: $(<"$work/out")"
   fi
 }
-says() {
-  grep -qF -- "$1" "$work/out" ||
-    { echo "line ${BASH_LINENO[0]}: \"$1\" is not in: $(<"$work/out")"; failures=$((failures + 1)); }
+wrong() {  # TEXT
+  echo "line ${BASH_LINENO[1]}: $1"
+  failures=$((failures + 1))
 }
+says() { grep -qF -- "$1" "$work/out" || wrong "\"$1\" is not in: $(<"$work/out")"; }
+is() { [[ $1 == "$2"* ]] || wrong "it is $1, not $2…"; }
 
 machine 0 12.1
 expect laptop 0 0 -Dcuda=disabled
@@ -71,10 +71,11 @@ expect laptop 1 0 -Dcuda=auto
 machine 13 0
 expect gpu 1 0 -Dcuda=auto
 says "installing NVIDIA's from PyPI"
-[[ -x $CUDA_HOME/bin/nvcc ]] || { echo "CUDA_HOME is $CUDA_HOME"; failures=$((failures + 1)); }
+is "$CUDA_HOME" "$work/gpu/"
+[[ -x $CUDA_HOME/bin/nvcc ]] || wrong "there is no $CUDA_HOME/bin/nvcc"
 touch "$work/gpu/build.ninja"
 expect gpu 1 0 ''  # and the compiler is found again
-[[ $CUDA_HOME == "$work"/gpu/* ]] || { echo "CUDA_HOME is $CUDA_HOME"; failures=$((failures + 1)); }
+is "$CUDA_HOME" "$work/gpu/"
 INSTALL=0 expect no-network 1 0 -Dcuda=disabled
 says 'INSTALL=0 installs none'
 
@@ -97,14 +98,12 @@ expect minor 1 0 -Dcuda=auto
 # The build runs in another folder.
 machine 0 12.1
 finder=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../kernels/find_nvcc.sh")
-path=$(cd "$work" && PATH=tools:$PATH "$finder")
-[[ $path == "$work/tools/nvcc" ]] || { echo "find_nvcc says $path"; failures=$((failures + 1)); }
+is "$(cd "$work" && PATH=tools:$PATH "$finder")" "$work/tools/nvcc"
 
 # Kernels that are not optimized are for no GPU.
 echo 'command = nvcc --Ofast-compile=max' >"$work/laptop/build.ninja"
 if "$(dirname "${BASH_SOURCE[0]}")/gpu-bundle.sh" -b "$work/laptop" -o "$work/bundle.tar.gz" >"$work/out" 2>&1; then
-  echo 'gpu-bundle.sh packs kernels that are not optimized'
-  failures=$((failures + 1))
+  wrong 'gpu-bundle.sh packs kernels that are not optimized'
 fi
 says 'are not optimized'
 exit $((failures > 0))

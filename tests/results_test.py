@@ -35,63 +35,57 @@ def line(**fields):
                         "stdout": "2 passed, 0 failed, 0 skipped\n", **fields}) + "\n")
 
 
+# What a program says, its result, and the row's numbers of cases, remark and reasons.
+GOOGLE = "".join(f"a.cpp:7: Skipped\n{why}\n\n[  SKIPPED ] A.b\n" for why in ("no GPU", "no NPP", "no GPU"))
+UNIT = ("test_a (m.T.test_a) ... ok\ntest_b (m.T.test_b)\nIts text. ... skipped 'no encoder'\n"
+        'test_c (m.T.test_c) ... a warning\nskipped "there\'s no clip"\n\n---\nRan 3 tests in 0.001s\n\nOK '
+        "(skipped=2)\n")
+NO_TEXT = "---\nRan 9 tests in 0.001s\n\n"
+SAID = [
+    ("OK", "2 passed, 0 failed, 0 skipped\n", "2 0 0 "),
+    ("OK", GOOGLE + "4 passed, 0 failed, 3 skipped\n", "4 0 3 no GPU|2 no GPU|1 no NPP"),
+    ("OK", GOOGLE + "4 passed, 0 failed, 9 skipped\n", "4 0 9 says no reason|2 no GPU|1 no NPP|6 says no reason"),
+    ("OK", UNIT, "1 0 2 no encoder|1 no encoder|1 there's no clip"),
+    ("OK", UNIT + UNIT.replace("encoder", "broker"),
+     "2 0 4 there's no clip|1 no encoder|2 there's no clip|1 no broker"),
+    ("OK", "..s\n" + NO_TEXT + "OK (skipped=1)\n", "8 0 1 says no reason|1 says no reason"),
+    ("OK", NO_TEXT + "OK\n", "9 0 0 "),
+    ("FAIL", "", "0 1 0 fail, exit status 0"),
+    ("FAIL", NO_TEXT + "FAILED (failures=1, errors=2, skipped=1, expected failures=1, unexpected successes=1)\n",
+     "4 4 1 fail, exit status 0|1 says no reason"),
+    ("FAIL", "a/b_test.cpp:90:F:cudadiff cpu:keeps_metas:0: NV12: expected 1\n50%: Checks: 2, Failures: 1, Errors: 0\n",
+     "1 1 0 fail, exit status 0; cudadiff cpu:keeps_metas:0: NV12: expected 1"),
+    ("FAIL", "[  FAILED  ] Sum.Equals/3, where GetParam() = 1 (2 ms)\n[  FAILED  ] 1 test, listed below:\n"
+     "[  FAILED  ] Sum.Equals/3\n", "0 1 0 fail, exit status 0; Sum.Equals/3"),
+    ("FAIL", "".join(f"FAIL: test_{i} (m.T)\n" for i in range(5)),
+     "0 1 0 fail, exit status 0; test_0 (m.T); test_1 (m.T); test_2 (m.T) and 2 more"),
+    ("SKIP", "---\nRan 2 tests in 0.001s\n\nOK\nskipped: no Ray\n", "2 0 1 no Ray|1 no Ray"),
+    ("SKIP", "skipped: no cv2\n", "0 0 1 no cv2|1 no cv2"),
+    ("SKIP", "", "0 0 1 says no reason|1 says no reason"),
+]
+
+
 class Results(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
         self.root = Path(self.folder.name)
         self.addCleanup(self.folder.cleanup)
 
-    def results(self, log):
+    def results(self, log, *arguments):
         path = self.root / "log.json"
         path.unlink(missing_ok=True)
         if log is not None:
             path.write_text(log, encoding="utf-8")
-        return subprocess.run([sys.executable, TESTS / "results.py", path], capture_output=True, text=True)
+        return subprocess.run([sys.executable, TESTS / "results.py", *arguments, path], capture_output=True, text=True)
 
-    def test_counts(self):
-        result = self.results(line() + line(name="small / b", result="SKIP", stdout="no GPU\n") +
-                              line(name="small / c", result="FAIL", returncode=1, stdout=""))
-        self.assertEqual(result.stderr, "")
-        self.assertEqual(result.stdout, "PASS\ta\t1.5\t2\t0\t0\t\nSKIP\tb\t1.5\t0\t0\t1\tno GPU\t1 no GPU\n"
-                         "FAIL\tc\t1.5\t0\t1\t0\tfail, exit status 1\n")
-
-    def test_counts_cases_and_reasons(self):
-        google = "".join(f"a.cpp:{i}: Skipped\n{why}\n\n[  SKIPPED ] A.b\n"
-                         for i, why in enumerate(["no GPU", "no NPP", "no GPU"]))
-        unit = ("test_a (m.T.test_a) ... ok\ntest_b (m.T.test_b)\nIts text. ... skipped 'no encoder'\n"
-                'test_c (m.T.test_c) ... a warning\nskipped "there\'s no clip"\n\n---\nRan 3 tests in 0.001s\n\nOK '
-                "(skipped=2)\n")
-        for result, output, counts in [
-                ("OK", google + "4 passed, 0 failed, 3 skipped\n", "4 0 3 no GPU|2 no GPU|1 no NPP"),
-                ("OK", google + "4 passed, 0 failed, 9 skipped\n",
-                 "4 0 9 says no reason|2 no GPU|1 no NPP|6 says no reason"),
-                ("OK", unit, "1 0 2 no encoder|1 no encoder|1 there's no clip"),
-                ("OK", unit + unit.replace("encoder", "broker"),
-                 "2 0 4 there's no clip|1 no encoder|2 there's no clip|1 no broker"),
-                ("OK", "..s\n---\nRan 3 tests in 0.001s\n\nOK (skipped=1)\n", "2 0 1 says no reason|1 says no reason"),
-                ("OK", "---\nRan 3 tests in 0.001s\n\nOK\n", "3 0 0 "),
-                ("FAIL", "---\nRan 9 tests in 0.001s\n\nFAILED (failures=1, errors=2, skipped=1, expected failures=1, "
-                 "unexpected successes=1)\n", "4 4 1 fail, exit status 0|1 says no reason"),
-                ("SKIP", "---\nRan 2 tests in 0.001s\n\nOK\nskipped: no Ray\n", "2 0 1 no Ray|1 no Ray"),
-                ("SKIP", "skipped: no cv2\n", "0 0 1 no cv2|1 no cv2"),
-                ("SKIP", "", "0 0 1 says no reason|1 says no reason")]:
-            with self.subTest(output=output):
-                row = self.results(line(result=result, stdout="", stderr=output)).stdout.rstrip("\n").split("\t")[3:]
-                self.assertEqual(" ".join(row[:3]) + " " + "|".join(row[3:]), counts)
-
-    def test_names_failed_cases(self):
-        for output, remark in [
-                ("a/b_test.cpp:90:F:cudadiff cpu:keeps_metas:0: NV12: expected 1\n50%: Checks: 2, Failures: "
-                 "1, Errors: 0\n",
-                 "cudadiff cpu:keeps_metas:0: NV12: expected 1"),
-                ("[  FAILED  ] Sum.Equals/3, where GetParam() = 1 (2 ms)\n[  FAILED  ] 1 test, "
-                 "listed below:\n[  FAILED  ] Sum.Equals/3\n",
-                 "Sum.Equals/3"),
-                ("".join(f"FAIL: test_{i} (m.T)\n" for i in range(5)),
-                 "test_0 (m.T); test_1 (m.T); test_2 (m.T) and 2 more")]:
-            with self.subTest(output=output):
-                fields = self.results(line(result="FAIL", returncode=1, stdout=output)).stdout.rstrip("\n").split("\t")
-                self.assertEqual(fields[-1], "fail, exit status 1; " + remark)
+    def test_rows(self):
+        done = self.results("".join(line(result=result, stdout=said) for result, said, _ in SAID))
+        self.assertEqual(done.stderr, "")
+        for (result, said, expected), row in zip(SAID, done.stdout.splitlines(), strict=True):
+            with self.subTest(said=said):
+                first, name, seconds, *counts = row.split("\t")
+                self.assertEqual((first, name, seconds), ("PASS" if result == "OK" else result, "a", "1.5"))
+                self.assertEqual(" ".join(counts[:3]) + " " + "|".join(counts[3:]), expected)
 
     def test_says_what_is_wrong_with_a_log(self):
         for log, words in [(line() + line()[:40] + line(), "line 2 is no result of one test"),
@@ -100,10 +94,29 @@ class Results(unittest.TestCase):
                            ("", "has no results"), (None, "No such file")]:
             with self.subTest(log=log):
                 result = self.results(log)
-                self.assertEqual(result.returncode, 1)
-                self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
-                self.assertIn(words, result.stderr)
-                self.assertIn("log.json", result.stderr)
+                self.assertEqual((result.returncode, result.stderr.count("\n")), (1, 1), result.stderr)
+                self.assertRegex(result.stderr, f"log.json.*{words}|{words}.*log.json")
+
+    def test_the_row_of_a_command(self):
+        for status, said, row in [
+                ("0", "", "PASS\ta b\t2.5\t1\t0\t0\t"),
+                ("77", "no Ray\n", "SKIP\ta b\t2.5\t0\t0\t1\tno Ray\t1 no Ray"),
+                ("124", "FAIL: test_a (m.T)\n\n", "FAIL\ta b\t2.5\t0\t1\t0\texit status 124; test_a (m.T)")]:
+            done = self.results(said, "--row", "a b", status, "2.5")
+            self.assertEqual((done.stdout, done.stderr), (row + "\n", ""), said)
+
+    def test_says_why_tests_were_skipped(self):
+        """Programs that ran nothing, and cases of others by their reason; the count stays the last line."""
+        rows = ["PASS\tkernels_a\t1.0\t5\t0\t3\tno GPU\t2 no GPU\t1 no NPP",
+                "SKIP\tmqtt\t0.1\t0\t0\t1\tno broker\t1 no broker",
+                *(f"PASS\tk{i}\t1.0\t5\t0\t2\tno GPU\t2 no GPU" for i in range(4)),
+                "FAIL\tf\t1.0\t0\t1\t1\texit status 1\t1 no NPP"]
+        result = self.results("\n".join(rows) + "\n", "--table")
+        self.assertEqual((result.returncode, result.stderr), (1, ""))
+        self.assertEqual(result.stdout.splitlines()[-6:],
+                         ["skipped, and why:", "     1  mqtt: no broker",
+                          "    10  no GPU (in kernels_a, k0, k1 and 2 more)", "     2  no NPP (in kernels_a, f)", "",
+                          "25 passed, 1 failed, 13 skipped"])
 
     def small_project(self, inner=INNER):
         (self.root / "tests").mkdir(exist_ok=True)
@@ -131,45 +144,10 @@ class Results(unittest.TestCase):
             result = self.run_sh("outer")
             self.assertEqual(result.stdout.splitlines()[-1:], ["3 passed, 0 failed, 0 skipped"],
                              result.stdout + result.stderr)
+            self.assertNotIn("skipped, and why", result.stdout)
             self.assertEqual(result.returncode, 0)
             logs.append({path.name for path in (self.root / "build/meson-logs").glob("run-*.json")})
         self.assertLess(logs[0], logs[1])  # each run has a log of its own
-
-    def test_says_why_tests_were_skipped(self):
-        """Programs that ran nothing, and cases of others by their reason; the count stays the last line."""
-        log = self.root / "rows"
-        log.write_text("PASS\tkernels_a\t1.0\t5\t0\t3\tno GPU\t2 no GPU\t1 no NPP\n"
-                       "SKIP\tmqtt\t0.1\t0\t0\t1\tno broker\t1 no broker\n"
-                       + "".join(f"PASS\tk{i}\t1.0\t5\t0\t2\tno GPU\t2 no GPU\n" for i in range(4))
-                       + "FAIL\tf\t1.0\t0\t1\t1\texit status 1\t1 no NPP\n")
-        result = subprocess.run([sys.executable, TESTS / "results.py", "--table", log], capture_output=True, text=True)
-        self.assertEqual((result.returncode, result.stderr), (1, ""))
-        self.assertEqual(result.stdout.splitlines()[-6:],
-                         ["skipped, and why:", "     1  mqtt: no broker",
-                          "    10  no GPU (in kernels_a, k0, k1 and 2 more)", "     2  no NPP (in kernels_a, f)", "",
-                          "25 passed, 1 failed, 13 skipped"])
-
-    def test_run_sh_says_why(self):
-        self.small_project("#!/bin/sh\necho 'skipped: no inner thing'\nexit 77\n")
-        result = self.run_sh("inner")
-        self.assertEqual(result.stdout.splitlines()[-4:],
-                         ["skipped, and why:", "     1  inner: no inner thing", "", "0 passed, 0 failed, 1 skipped"],
-                         result.stdout + result.stderr)
-        self.assertEqual(result.returncode, 0)
-        self.small_project("#!/bin/sh\n")
-        self.assertNotIn("skipped, and why", self.run_sh("inner").stdout)
-
-    def test_the_row_of_a_command(self):
-        log = self.root / "log"
-        for status, said, row in [
-                ("0", "", "PASS\ta b\t2.5\t1\t0\t0\t"), ("77", "no Ray\n", "SKIP\ta b\t2.5\t0\t0\t1\tno Ray\t1 no Ray"),
-                ("124", "FAIL: test_a (m.T)\n\n", "FAIL\ta b\t2.5\t0\t1\t0\texit status 124; test_a (m.T)"),
-                ("0", "Ran 2 tests in 1s\n\nOK\n\nRan 3 tests in 1s\n\nOK\n", "PASS\ta b\t2.5\t5\t0\t0\t")]:
-            with self.subTest(status=status, said=said):
-                log.write_text(said)
-                done = subprocess.run([sys.executable, TESTS / "results.py", "--row", "a b", status, "2.5", log],
-                                      capture_output=True, text=True)
-                self.assertEqual((done.stdout, done.stderr), (row + "\n", ""))
 
     def test_a_missing_log_is_a_failure(self):
         self.small_project()

@@ -14,9 +14,10 @@ import sys
 import tempfile
 import unittest
 
+from listed_test import operations
+
 root = pathlib.Path(__file__).resolve().parent.parent
 plugin = pathlib.Path(sys.argv.pop(1)).resolve()
-ELEMENTS = ["cudagaussian", "cudaconvolve", "cudadiff", "cudahistogram", "cudaintegral", "cudablend"]
 AFTER_INIT = """
 import ctypes
 gst = ctypes.CDLL("libgstreamer-1.0.so.0")
@@ -55,8 +56,8 @@ class SelfTest(unittest.TestCase):
     def test_all_elements_run(self):
         result = self.python("-m", "cudavision", "selftest", GST_PLUGIN_PATH=str(plugin.parent))
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
-        for element in ELEMENTS:
-            self.assertRegex(result.stdout, rf"(?m)^{element} +(cpu|cuda): ok, 10 frames")
+        for operation in operations(root):
+            self.assertRegex(result.stdout, rf"(?m)^cuda{operation} +(cpu|cuda): ok, 10 frames")
         for name in ("system", "Python", "GStreamer", "PyGObject", "plugin", "GPU", "driver", "backend"):
             self.assertRegex(result.stdout, rf"(?m)^{name} +\S")
         self.assertTrue(result.stdout.endswith("all is well\n"))

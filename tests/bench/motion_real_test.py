@@ -164,90 +164,54 @@ class Figures(unittest.TestCase):
             self.assertIn(f'PyPI: {name}', self.done.stderr)
 
 
+def read_all(folder):
+    """Reads all frames and labels of the footage in a folder."""
+    for footage in motion_footage.find([folder], 25):
+        for number, _ in enumerate(footage.frames()):
+            if footage.masks and number in footage.masks:
+                footage.masks[number]
+
+
 class BadInput(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.top = folder.name
 
-    def fails(self, sentence):
-        with self.assertRaisesRegex(Failure, sentence):
-            for footage in motion_footage.find([self.top], 25):
-                for number, _ in enumerate(footage.frames()):
-                    if footage.masks and number in footage.masks:
-                        footage.masks[number]
-
-    def test_nothing(self):
-        self.fails('no footage with truth')
-        self.top += '/x'
-        self.fails('is not a folder')
-
-    def test_cdnet_without_groundtruth(self):
-        write(self.top, 'input/in000001.png', picture())
-        self.fails('has input/ and no groundtruth/')
-        os.makedirs(os.path.join(self.top, 'groundtruth'))
-        self.fails('has no picture of a frame from 1 to 1')
-
-    def test_cdnet_sizes(self):
-        write_cdnet(self.top, (HEIGHT, WIDTH + 2))
-        self.fails('gt000003.png is 66×48, and the frames 64×48')
-
-    def test_cdnet_frames_differ(self):
-        write_cdnet(self.top)
-        write(self.top, 'input/in000007.png', picture()[:40])
-        self.fails('frame 7 is 64×40, and the first one 64×48')
-
-    def test_cdnet_times(self):
-        write_cdnet(self.top)
-        write(self.top, 'temporalROI.txt', '3')
-        self.fails('must be two numbers of frames')
-
-    def test_cdnet_region(self):
-        write_cdnet(self.top)
-        write(self.top, 'ROI.bmp', picture()[:, :60])
-        self.fails('ROI.bmp is 60×48')
-
-    def test_no_picture(self):
-        write_cdnet(self.top)
-        write(self.top, 'input/in000005.png', 'text')
-        self.fails('is no picture that OpenCV reads')
-
-    def test_wallflower_frame(self):
-        write_wallflower(self.top)
-        os.rename(os.path.join(self.top, 'hand_segmented_00006.bmp'),
-                  os.path.join(self.top, 'hand_segmented_00060.bmp'))
-        self.fails('has no frame 60')
-
-    def test_boxes(self):
-        write(self.top, 'a.gt.txt', '')
-        self.fails('has no boxes')
-        write(self.top, 'a.gt.txt', '1,1,0,0,5,5,1\n1,x,0,0,5,5,1\n')
-        self.fails('line 2 must be frame, id')
-        write(self.top, 'a.gt.txt', '1,1,0,0,5\n')
-        self.fails('line 1 must be frame, id')
-        write(self.top, 'a.gt.txt', '1,1,0,0,5,5,1\n')
-        self.fails('has no clip of its name')
-
-    def test_boxes_beside_two_clips(self):
-        write(self.top, 'gt.txt', '1,1,0,0,5,5,1\n')
-        for name in ('a.avi', 'b.avi'):
-            write_clip(self.top, name, [picture()])
-        self.fails('there are 2 clips')
-
-    def test_visits(self):
-        write(self.top, 'visits.csv', 'clip,visit,from,to,what\n')
-        self.fails('visits.csv has no visits')
-        write(self.top, 'visits.csv', '')
-        self.fails('must have the columns clip, from and to')
-        write(self.top, 'visits.csv', 'clip,from,to\na.avi,1,2\n')
-        self.fails('the clip a.avi is not there')
-        write(self.top, 'visits.csv', 'clip,from,to\na.avi,3,2\n')
-        self.fails('line 2 ends before it begins')
-        write(self.top, 'visits.csv', 'clip,from,to\na.avi,soon,2\n')
-        self.fails('line 2 must have seconds')
-        write(self.top, 'visits.csv', 'clip,from,to\na.avi,1,2\n')
-        write(self.top, 'a.avi', 'text')
-        self.fails('is no clip that OpenCV reads')
+    def test_broken_layouts(self):
+        """Footage of each layout, what is written into it, and the sentence."""
+        frame, boxes, times = 'input/in000001.png', '1,1,0,0,5,5,1\n', 'clip,from,to\na.avi,'
+        for make, files, sentence in (
+                (None, {}, 'no footage with truth'),
+                (None, {frame: picture()}, 'has input/ and no groundtruth/'),
+                (None, {frame: picture(), 'groundtruth/x.txt': ''}, 'has no picture of a frame from 1 to 1'),
+                (lambda folder: write_cdnet(folder, (HEIGHT, WIDTH + 2)), {},
+                 'gt000003.png is 66×48, and the frames 64×48'),
+                (write_cdnet, {'input/in000007.png': picture()[:40]}, 'frame 7 is 64×40, and the first one 64×48'),
+                (write_cdnet, {'temporalROI.txt': '3'}, 'must be two numbers of frames'),
+                (write_cdnet, {'ROI.bmp': picture()[:, :60]}, 'ROI.bmp is 60×48'),
+                (write_cdnet, {'input/in000005.png': 'text'}, 'is no picture that OpenCV reads'),
+                (None, {'b00000.bmp': picture(), 'hand_segmented_00060.bmp': picture()}, 'has no frame 60'),
+                (None, {'a.gt.txt': ''}, 'has no boxes'),
+                (None, {'a.gt.txt': boxes + '1,x,0,0,5,5,1\n'}, 'line 2 must be frame, id'),
+                (None, {'a.gt.txt': '1,1,0,0,5\n'}, 'line 1 must be frame, id'),
+                (None, {'a.gt.txt': boxes}, 'has no clip of its name'),
+                (None, {'gt.txt': boxes, 'a.avi': '', 'b.avi': ''}, 'there are 2 clips'),
+                (None, {'visits.csv': 'clip,visit,from,to,what\n'}, 'visits.csv has no visits'),
+                (None, {'visits.csv': ''}, 'must have the columns clip, from and to'),
+                (None, {'visits.csv': times + '1,2\n'}, 'the clip a.avi is not there'),
+                (None, {'visits.csv': times + '3,2\n'}, 'line 2 ends before it begins'),
+                (None, {'visits.csv': times + 'soon,2\n'}, 'line 2 must have seconds'),
+                (None, {'visits.csv': times + '1,2\n', 'a.avi': 'text'}, 'is no clip that OpenCV reads')):
+            with self.subTest(sentence), tempfile.TemporaryDirectory() as folder:
+                if make:
+                    make(folder)
+                for name, content in files.items():
+                    write(folder, name, content)
+                with self.assertRaisesRegex(Failure, sentence):
+                    read_all(folder)
+        with self.assertRaisesRegex(Failure, 'is not a folder'):
+            read_all(self.top + '/x')
 
     def test_status(self):
         write(self.top, 'input/in000001.png', picture())

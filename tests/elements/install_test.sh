@@ -27,13 +27,15 @@ outside=$(find "$target" -type f -not -path "$target$(option prefix)/*" -not -pa
 [[ -z $outside ]] || { echo "not below the prefix: $outside"; exit 1; }
 export GST_PLUGIN_PATH='' GST_PLUGIN_PATH_1_0=$folder GST_REGISTRY=$target/registry.bin
 gst-inspect-1.0 cudavision | tee "$target/inspect"
-for operation in $(sed -n "s/^operations = \[\(.*\)\]$/\1/p" "$source/meson.build" | tr -d "',"); do
+operations=$(sed -n "s/^operations = \[\(.*\)\]$/\1/p" "$source/meson.build" | tr -d "',")
+for operation in $operations; do
   grep -q "cuda$operation:" "$target/inspect" || { echo "the installed plugin has no element cuda$operation"; exit 1; }
 done
 grep -q "$folder/libgstcudavision.so" "$target/inspect"
 # The links to pages: they are installed with the plugin, which finds them wherever it was moved to.
 grep -q ' License *LGPL$' "$target/inspect"
-for page in README.md docs/elements/cuda{blend,convolve,diff,gaussian,histogram,integral}.md; do
+# shellcheck disable=SC2086  # one word for each operation
+for page in README.md $(printf 'docs/elements/cuda%s.md ' $operations); do
   element=$(basename "$page" .md)
   if [[ $page == README.md ]]; then element=cudavision; fi
   uri=$(gst-inspect-1.0 "$element" | sed -n 's/^ *\(Origin URL\|Doc-uri\) \+//p' | head -1)

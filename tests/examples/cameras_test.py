@@ -7,39 +7,28 @@ No test measures time. A camera sends a few pictures and then nothing, so that a
 what the test waits for."""
 import json
 import os
-import pathlib
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import unittest
 
-from programs import EXAMPLES
+import programs
+from programs import ALARM_PY, HANGS
 import rtsp_camera
 from rtsp_camera import RtspCamera, Silent, Track
 from web_camera import RefusingRtsp, WebCamera, pictures
 
-HANGS = 900  # seconds that nothing needs, however busy the machine is
 ALARM = [os.path.abspath(sys.argv.pop(1))]
-ALARM_PY = [sys.executable, str(EXAMPLES / "motion_alarm.py")]
-REPORT = [sys.executable, str(EXAMPLES / "motion-report" / "motion_report.py")]
+REPORT = [str(programs.REPORT)]
 PASSWORD = "a#%&1@*b"
 
 
-class Case(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.files = pictures()
-
-    def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp())
-        self.addCleanup(shutil.rmtree, self.folder)
-
+class Case(programs.InFolder):
     def camera(self, **options):
-        camera = WebCamera(self.files, **options)
+        camera = WebCamera(pictures(), **options)
         self.addCleanup(camera.close)
         return camera
 

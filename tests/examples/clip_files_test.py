@@ -3,39 +3,24 @@
 """Tests which files of a folder the report and the scan take for clips. Exit status 77 without the bindings of
 GStreamer."""
 import os
-import pathlib
-import subprocess
-import sys
-import tempfile
 import unittest
 
-EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
-sys.path[:0] = [str(EXAMPLES), str(EXAMPLES / "motion-scan")]
-sys.dont_write_bytecode = True
-try:
-    import common
-except (ImportError, ValueError) as error:
-    print(f"skipped: no Python bindings of GStreamer ({error})")
-    sys.exit(77)
+import programs
+from programs import launch
+programs.use("motion-scan")
+import common  # noqa: E402
 import clip_files  # noqa: E402
 import clips  # noqa: E402
 import damage  # noqa: E402
 import scan_fixture  # noqa: E402
 
-REPORT = EXAMPLES / "motion-report" / "motion_report.py"
 
-
-class Folders(unittest.TestCase):
-    def setUp(self):
-        scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(scratch.cleanup)
-        self.folder = pathlib.Path(scratch.name)
-
-    def names(self, paths):
+class Folders(programs.InFolder):
+    def below(self, paths):
         return [os.path.relpath(path, self.folder) for path in paths]
 
     def found(self, deep=False):
-        return tuple(map(self.names, clip_files.clips_in(self.folder, deep)))
+        return tuple(map(self.below, clip_files.clips_in(self.folder, deep)))
 
     def write(self, name, data=b"x"):
         path = self.folder / name
@@ -45,12 +30,10 @@ class Folders(unittest.TestCase):
     def stream(self, codec):
         """A stream of a video without a container."""
         encoder, caps = {"h264": (damage.H264, "video/x-h264"), "h265": (damage.H265, "video/x-h265")}[codec]
-        if subprocess.run(["gst-inspect-1.0", "--exists", encoder.split()[0]], check=False).returncode:
+        if not programs.has(encoder.split()[0]):
             self.skipTest(f"no {encoder.split()[0]}")
-        return subprocess.run(
-            "gst-launch-1.0 -q videotestsrc num-buffers=20 ! video/x-raw,format=I420,width=160,height=120 ! "
-            f"{encoder} ! {caps},stream-format=byte-stream ! fdsink".split(), stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL, check=True).stdout
+        return launch(f"videotestsrc num-buffers=20 ! video/x-raw,format=I420,width=160,height=120 ! {encoder} ! "
+                      f"{caps},stream-format=byte-stream ! fdsink", capture_output=True).stdout
 
     def test_what_recorders_write(self):
         for codec, names in (("h264", ("a.264", "b.h264", "c.dav", "no name", "d.bin")),
@@ -60,7 +43,7 @@ class Folders(unittest.TestCase):
         self.write("head.dav", b"DHAV\xfd\0\0\0" + bytes(32) + self.stream("h264"))
         everything = sorted(os.listdir(self.folder))
         self.assertEqual(self.found(), (everything, []))
-        self.assertEqual(self.names(clips.discover([str(self.folder)])), everything)
+        self.assertEqual(self.below(clips.discover([str(self.folder)])), everything)
 
     def test_content_counts_and_names_of_broken_clips(self):
         data = damage.encoded("jpeg.mkv", damage.STILL)
@@ -74,9 +57,7 @@ class Folders(unittest.TestCase):
         self.write("notes.txt", b"a text")
         self.write(".hidden.mkv", data)
         self.write(".folder/clip.mkv", data)
-        picture = subprocess.run("gst-launch-1.0 -q videotestsrc num-buffers=1 ! jpegenc ! fdsink".split(),
-                                 stdout=subprocess.PIPE, check=True).stdout
-        self.write("picture.jpg", picture)
+        self.write("picture.jpg", launch("videotestsrc num-buffers=1 ! jpegenc ! fdsink", capture_output=True).stdout)
         scan_fixture.make_sound(self.folder / "sound.wav")
         self.write("nothing", b"")
         clips_here = ["broken.MP4", "broken.avi", "broken.dav", "c.MKV", "clip", "clip.dat", "clip.txt", "noise.ts"]
@@ -98,9 +79,7 @@ class Folders(unittest.TestCase):
         said = []
         clips.discover([str(self.folder)], say=said.append)
         self.assertEqual(said, [f"{self.folder}: left out: 1 file that is no video (notes.txt)"])
-        done = subprocess.run([REPORT, self.folder, f"--out={self.folder / 'out'}", "--backend=cpu"],
-                              capture_output=True, text=True)
-        self.assertEqual((done.returncode, done.stderr), (0, f"{said[0]}\n"))
+        self.assertEqual(self.run_report(self.folder).stderr, f"{said[0]}\n")
         self.assertIn("left out: 1 file that is no video (notes.txt)", (self.folder / "out/index.html").read_text())
         self.assertTrue((self.folder / "out/clip/report.html").exists())
 

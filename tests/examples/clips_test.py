@@ -11,14 +11,13 @@ import pathlib
 import re
 import signal
 import subprocess
-import sys
-import tempfile
 import threading
 import unittest
 import unittest.mock
 
-from programs import EXAMPLES
-sys.path.insert(1, str(EXAMPLES / "motion-report"))
+import programs
+from programs import REPORT, has, launch
+programs.use("motion-report")
 import numpy  # noqa: E402
 import common  # noqa: E402
 from common import Gst  # noqa: E402
@@ -35,38 +34,43 @@ import page_video  # noqa: E402
 import part  # noqa: E402
 import stamp  # noqa: E402
 
-Gst.init(None)
 H264 = "openh264enc gop-size=25 ! h264parse"
 LISTS = ["clips.csv", "clips.edl", "clips.json"]
-REPORT = EXAMPLES / "motion-report" / "motion_report.py"
-
-
-def has(*elements):
-    return all(map(Gst.ElementFactory.find, elements))
 
 
 def make(path, encoder, frames=100, source="pattern=ball"):
     """Writes a clip of 25 frames a second; returns its path."""
-    subprocess.run(f"gst-launch-1.0 -q videotestsrc {source} num-buffers={frames} ! "
-                   "video/x-raw,format=I420,width=160,height=120,"
-                   f"framerate=25/1 ! {encoder} ! filesink".split() + [f"location={path}"], check=True,
-                   stderr=subprocess.DEVNULL)
+    launch(f"videotestsrc {source} num-buffers={frames} ! "
+           f"video/x-raw,format=I420,width=160,height=120,framerate=25/1 ! {encoder} ! filesink", location=path)
     return str(path)
 
 
+def args_of(clip, **more):
+    """The options of a report."""
+    return unittest.mock.Mock(**{"clip": clip, "track": 1, "part": part.Part(), "min_event": None, "backend": "cpu",
+                                 "settings": [], "zones": None, "lines": None, "embed": 24, "clips": None,
+                                 "recording": [], "stamp": False, **more})
+
+
+def from_source(description, **values):
+    """Reports read this source, whatever their clip is."""
+    return unittest.mock.patch.object(analysis.inputs, "source_of", return_value=(description, values))
+
+
+def decoded(path, convert=""):
+    """The samples of a file that can be decoded."""
+    return common.samples(common.parse(f"{common.DECODER} name=clip ! {convert} appsink name=sink sync=false",
+                                       clip={"uri": common.uri_of(str(path))}))
+
+
 def times_of(path):
-    """The presentation times of all frames of a file that can be decoded, in seconds."""
-    pipeline = common.parse(f"{common.DECODER} name=clip ! appsink name=sink sync=false",
-                            clip={"uri": common.uri_of(path)})
-    return [sample.get_buffer().pts / Gst.SECOND for sample in common.samples(pipeline)]
+    """The presentation times of all frames, in seconds."""
+    return [sample.get_buffer().pts / Gst.SECOND for sample in decoded(path)]
 
 
 def stream_times_of(path):
     """As times_of(), where the file has them."""
-    pipeline = common.parse(f"{common.DECODER} name=clip ! appsink name=sink sync=false",
-                            clip={"uri": common.uri_of(path)})
-    return [clip_streams.stream_time(sample, sample.get_buffer().pts) / Gst.SECOND
-            for sample in common.samples(pipeline)]
+    return [clip_streams.stream_time(sample, sample.get_buffer().pts) / Gst.SECOND for sample in decoded(path)]
 
 
 def early(sample, number):
@@ -76,24 +80,14 @@ def early(sample, number):
     return Gst.Sample.new(buffer, sample.get_caps(), sample.get_segment(), None)
 
 
-class Clips(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
+class Clips(programs.InFolder):
     def report(self, *arguments, status=0):
-        done = subprocess.run([REPORT, f"--out={self.folder / 'out'}", "--backend=cpu", *arguments],
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self.assertEqual(done.returncode, status, done.stderr)
-        self.assertEqual(done.stderr, "")
+        done = self.run_report(*arguments)
+        self.assertEqual((done.returncode, done.stderr), (status, ""))
         return done.stdout
 
-    def page(self):
-        return (self.folder / "out/report.html").read_text(encoding="utf-8")
-
-    def names(self):
-        return sorted(path.name for path in (self.folder / "out").iterdir())
+    def list_of_clips(self):
+        return json.loads((self.folder / "out/clips/clips.json").read_text())
 
 
 @unittest.skipUnless(has("openh264enc", "h264timestamper"), "no openh264enc, or no h264timestamper")
@@ -114,7 +108,7 @@ class Shown(Clips):
                     clip_facts.remux(str(self.folder / name), facts, stream)
                 again = clip_facts.facts_of(str(self.folder / "remuxed"))
                 self.assertTrue(again.as_it_is, name)
-                original, new = times_of(str(self.folder / name)), times_of(str(self.folder / "remuxed"))
+                original, new = times_of(self.folder / name), times_of(self.folder / "remuxed")
                 # The last frame of MPEG-TS has no duration.
                 self.assertEqual(len(new), 29 if name == "a.ts" else 30, name)
                 self.assertLess(max(abs((a - original[0]) - (b - new[0])) for a, b in zip(original, new)), 0.002, name)
@@ -128,12 +122,10 @@ class Shown(Clips):
                 ("a.mkv", H264, "matroskamux", ("video_0", "audio_0")),
                 ("b.mkv", "vp9enc deadline=1", "matroskamux", ("video_0", "audio_0"))):
             clip = str(self.folder / name)
-            subprocess.run("gst-launch-1.0 -q videotestsrc timestamp-offset=1000000000 num-buffers=30 ! "
-                           "video/x-raw,format=I420,width=160,"
-                           f"height=120,framerate=25/1 ! {encoder} ! queue ! file.{pads[0]} {muxer} name=file ! "
-                           f"filesink location={clip} "
-                           f"audiotestsrc num-buffers=90 ! avenc_mp2 ! queue ! file.{pads[1]}".split(), check=True,
-                           stderr=subprocess.DEVNULL)
+            launch("videotestsrc timestamp-offset=1000000000 num-buffers=30 ! "
+                   f"video/x-raw,format=I420,width=160,height=120,framerate=25/1 ! {encoder} ! queue ! file.{pads[0]} "
+                   f"{muxer} name=file ! filesink location={clip} "
+                   f"audiotestsrc num-buffers=90 ! avenc_mp2 ! queue ! file.{pads[1]}")
             facts, original = clip_facts.facts_of(clip), stream_times_of(clip)
             self.assertGreater(original[0], 0.9, name)
             with common.Unfinished(self.folder) as file:
@@ -226,7 +218,7 @@ class Events(Clips):
             for row, (least, begin, end,
                       most) in zip(rows, ((1.9, 2.5, 4.5, 4.6), (0, 0.1, 1.5, 1.6), (5.9, 6.5, 8.0, 8.04))):
                 self.assertTrue(least <= row["begin_s"] <= begin and end - 0.05 <= row["end_s"] <= most, (name, row))
-                times = times_of(str(self.folder / "clips" / row["file"]))
+                times = times_of(self.folder / "clips" / row["file"])
                 self.assertLess(abs(len(times) / 25 - (row["end_s"] - row["begin_s"])), 0.1, (name, row))
                 self.assertLess(times[0], 0.2)
             self.assertEqual([row["object"] for row in rows], ["", 12, ""])
@@ -281,11 +273,9 @@ class Events(Clips):
             (row,) = clips_of_events.cut(clip, clip_facts.facts_of(clip), [clips_of_events.Event(2, 4)],
                                          self.folder / "clips", 0, 0, when)
             stamp.burn(row, str(self.folder / "clips"), when and when + datetime.timedelta(seconds=row["begin_s"]))
-            pipeline = common.parse(f"{common.DECODER} name=clip ! videoconvert ! video/x-raw,format=GRAY8 ! "
-                                    "appsink name=sink sync=false",
-                                    clip={"uri": common.uri_of(str(self.folder / "clips" / row["file"]))})
             pictures = [numpy.frombuffer(sample.get_buffer().extract_dup(0, 160 * 120), numpy.uint8).reshape(120, 160)
-                        for sample in common.samples(pipeline)]
+                        for sample in decoded(self.folder / "clips" / row["file"],
+                                              "videoconvert ! video/x-raw,format=GRAY8 !")]
             self.assertEqual(len(pictures), round(25 * (row["end_s"] - row["begin_s"])))
             self.assertGreater(pictures[0][:60].max(), 100)
             self.assertLess(pictures[0][60:].max(), 40)
@@ -369,7 +359,7 @@ class Events(Clips):
         clip = make(self.folder / "a.mp4", f"{H264} ! mp4mux", 200)
         said = self.report(f"--clip={clip}", "--clips=visits", "--set=preset=custom", "--set=min-area=1")
         folder = self.folder / "out/clips"
-        rows = json.loads((folder / "clips.json").read_text())
+        rows = self.list_of_clips()
         self.assertIn(f"{'clips of events':<40}{len(rows)},", said)
         self.assertTrue(rows)
         self.assertEqual([{key: str(value) for key, value in row.items()} for row in rows],
@@ -381,17 +371,17 @@ class Events(Clips):
         # Again, without those of the run before; now out of the page's own video, and motions.
         (folder / "mine.txt").write_text("precious")
         self.report("--frames=60", "--clips", "--after=0")
-        rows = json.loads((folder / "clips.json").read_text())
+        rows = self.list_of_clips()
         self.assertEqual(sorted(path.name for path in folder.iterdir()),
                          sorted([row["file"] for row in rows] + [*LISTS, "mine.txt"]))
-        self.assertTrue(rows and times_of(str(folder / rows[0]["file"])))
+        self.assertTrue(rows and times_of(folder / rows[0]["file"]))
 
 
     @unittest.skipUnless(has("avenc_msmpeg4"), "no avenc_msmpeg4")
     def test_an_old_clip_is_cut_out_of_the_video_of_the_page(self):
         clip = make(self.folder / "a.avi", "avenc_msmpeg4 gop-size=250 ! avimux", 100)
         self.report(f"--clip={clip}", "--clips", "--set=preset=custom", "--set=min-area=1")
-        rows = json.loads((self.folder / "out/clips/clips.json").read_text())
+        rows = self.list_of_clips()
         self.assertTrue(rows and all(clip_facts.facts_of(str(self.folder / "out/clips" / row["file"])).played
                                      for row in rows))
 
@@ -413,10 +403,7 @@ class Events(Clips):
                     clips_of_events.cut(clip, facts, events, self.folder / "clips")
             self.assertEqual([row["file"] for row in json.loads((self.folder / "clips/clips.json").read_text())],
                              [events[0].row["file"]])
-        args = unittest.mock.Mock(clip=clip, track=1, part=part.Part(), min_event=None, backend="cpu",
-                                  settings=["preset=custom", "min-area=1"],
-                                  zones=None, lines=None, embed=24, clips="motions", before=2, after=2, recording=[],
-                                  stamp=False)
+        args = args_of(clip, settings=["preset=custom", "min-area=1"], clips="motions", before=2, after=2)
         with unittest.mock.patch.object(clips_of_events, "write", side_effect=common.Failure("the seek failed")):
             found = motion_report.report(args, self.folder / "out")
         self.assertEqual(found.incomplete, "not all events were cut out: the seek failed")
@@ -488,14 +475,11 @@ class Incomplete(Clips):
         clip.write_bytes(clip.read_bytes()[:clip.stat().st_size // 2])
         return clip
 
-    def last_event(self):
-        return json.loads((self.folder / "out/motion.jsonl").read_text().splitlines()[-1])
-
     def test_half_a_clip(self):
         said = self.report(f"--clip={self.half()}", status=motion_report.INCOMPLETE)
         self.assertRegex(said, r"incomplete +its pictures end at [34]\.\d s, but its container declares 8\.0 s")
         self.assertRegex(self.page(), r'id="incomplete" role="alert"><strong>Incomplete:</strong> its pictures end at')
-        last = self.last_event()
+        last = self.events()[-1]
         self.assertEqual((last["event"], last["complete"]), ("finished", False))
         self.assertRegex(last["incomplete"], r"^its pictures end at [34]\.\d s, but")
         rows = (self.folder / "out/objects.csv").read_text().splitlines()
@@ -506,7 +490,7 @@ class Incomplete(Clips):
         self.assertNotIn("incomplete", said)
         self.assertNotIn('id="incomplete"', self.page())
         self.assertIn("the first 1 s", self.page())
-        self.assertEqual(self.last_event(), {"event": "finished", "time": 1.0, "frames": 25, "complete": True})
+        self.assertEqual(self.events()[-1], {"event": "finished", "time": 1.0, "frames": 25, "complete": True})
 
     def test_a_folder(self):
         self.half()
@@ -523,30 +507,22 @@ class Incomplete(Clips):
 
     def test_an_error_in_the_middle(self):
         """The report has all frames until then, and the video, too. An error of another element is a failure."""
-        args = unittest.mock.Mock(clip="clip", part=part.Part(), min_event=None, backend="cpu",
-                                       settings=[], zones=None, lines=None,
-                                  embed=24, clips=None, recording=[])
         source = ("bin.( name=source videotestsrc ! video/x-raw,width=64,height=48,framerate=25/1 ! "
-                  "identity error-after=31 )", {})
-        with unittest.mock.patch.object(analysis.inputs, "source_of", return_value=source):
-            found = motion_report.report(args, self.folder / "out")
+                  "identity error-after=31 )")
+        with from_source(source):
+            found = motion_report.report(args_of("clip"), self.folder / "out")
         self.assertEqual(found.count, 30)
         self.assertRegex(found.incomplete, "^it cannot be read to its end: .")
-        self.assertEqual((self.last_event()["incomplete"], self.last_event()["frames"]), (found.incomplete, 30))
+        self.assertEqual((self.events()[-1]["incomplete"], self.events()[-1]["frames"]), (found.incomplete, 30))
         self.assertIn("<strong>Incomplete:</strong> it cannot be read to its end: ", self.page())
         self.assertIn("encoded for this page", self.page())
-        source = source[0].replace("name=source", "name=other"), {}
-        with (unittest.mock.patch.object(analysis.inputs, "source_of", return_value=source),
-              self.assertRaises(common.Failure)):
-            motion_report.report(args, self.folder / "out")
+        with from_source(source.replace("name=source", "name=other")), self.assertRaises(common.Failure):
+            motion_report.report(args_of("clip"), self.folder / "out")
         self.assertEqual(self.names(), ["frames.csv", "motion.jsonl", "objects.csv", "report.html"])
 
     def test_an_error_at_the_beginning(self):
         """The source may be done before the first frame is analysed. Without a frame, the sentence is that of
         the error."""
-        args = unittest.mock.Mock(clip="clip", part=part.Part(), min_event=None, backend="cpu",
-                                       settings=[], zones=None, lines=None,
-                                  embed=24, clips=None, recording=[])
         source, handled = ("bin.( name=source videotestsrc ! video/x-raw,width=64,height=48,framerate=25/1 ! "
                            "identity error-after=2 )", threading.Event())
         build, text_of = analysis.build, common.text_of
@@ -563,21 +539,19 @@ class Incomplete(Clips):
             middle.add_probe(Gst.PadProbeType.DATA_DOWNSTREAM, lambda *_: handled.wait(60) and Gst.PadProbeReturn.OK)
             return pipeline
 
-        with (unittest.mock.patch.object(analysis.inputs, "source_of", return_value=(source, {})),
-              unittest.mock.patch.object(analysis, "build", side_effect=slow),
+        with (from_source(source), unittest.mock.patch.object(analysis, "build", side_effect=slow),
               unittest.mock.patch.object(common, "text_of",
                                          side_effect=lambda message: handled.set() or text_of(message))):
-            found = motion_report.report(args, self.folder / "out")
+            found = motion_report.report(args_of("clip"), self.folder / "out")
         self.assertEqual(found.count, 1)
         self.assertRegex(found.incomplete, "^it cannot be read to its end: .")
-        source = source.replace("after=2", "after=1")
-        with unittest.mock.patch.object(analysis.inputs, "source_of", return_value=(source, {})):
-            with self.assertRaisesRegex(common.Failure, "^it cannot be read to its end: ."):
-                motion_report.report(args, self.folder / "out")
+        with (from_source(source.replace("after=2", "after=1")),
+              self.assertRaisesRegex(common.Failure, "^it cannot be read to its end: .")):
+            motion_report.report(args_of("clip"), self.folder / "out")
 
     def test_ctrl_c(self):
-        program = subprocess.Popen([REPORT, f"--out={self.folder / 'out'}", "--frames=100000", "--backend=cpu"],
-                                   stdout=subprocess.PIPE, text=True)
+        program = subprocess.Popen([REPORT, "--frames=100000", "--backend=cpu"], stdout=subprocess.PIPE, text=True,
+                                   cwd=self.folder)
         self.addCleanup(program.kill)
         line = program.stdout.readline()  # of the progress
         self.assertIn("frames, motion in", line)
@@ -586,7 +560,7 @@ class Incomplete(Clips):
         self.assertEqual(program.returncode, motion_report.INCOMPLETE)
         self.assertIn("stopped by Ctrl-C", said)
         self.assertIn("stopped by Ctrl-C", self.page())
-        self.assertEqual(self.last_event()["incomplete"], "it was stopped by Ctrl-C")
+        self.assertEqual(self.events()[-1]["incomplete"], "it was stopped by Ctrl-C")
 
     def test_a_camera_has_no_end(self):
         for declared, path, expected in ((0, "rtsp://camera", ""),

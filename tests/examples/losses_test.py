@@ -3,45 +3,28 @@
 """Tests that what cannot be read of a damaged clip is counted, said, and gives no motion, and that whole clips of all
 kinds are complete. Exit status 77 without the bindings of GStreamer, NumPy or the encoders."""
 import concurrent.futures
-import json
 import os
 import pathlib
 import re
 import subprocess
-import sys
-import tempfile
 import unittest
 
-from programs import EXAMPLES
-sys.path.insert(1, str(EXAMPLES / "motion-scan"))
-import common  # noqa: E402
-from common import Gst  # noqa: E402
-import analyse  # noqa: E402
-import containers  # noqa: E402
-import damage  # noqa: E402
-import losses  # noqa: E402
+import programs
+from programs import ALARM, ALARM_PY, scan
+import common
+import containers
+import damage
+import losses
+from common import Gst
 
-Gst.init(None)
-REPORT = EXAMPLES / "motion-report" / "motion_report.py"
+programs.use("motion-scan")
 FRAMES = damage.FRAMES
-FOREVER = 10**6
 STEP = Gst.SECOND // damage.RATE
 # Damage that decoders do not notice: the data of H.265 and JPEG has no check.
 UNCHECKED = "h265", "jpeg", "vp8"
 
 
-def scan(path, threads=1):
-    """The result of motion-scan."""
-    return analyse.analyse({"uri": pathlib.Path(path).absolute().as_uri(), "settings": {"preset": "outdoor"},
-                            "backend": "cpu", "timeout": FOREVER, "threads": threads})
-
-
-class Clips(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
+class Clips(programs.InFolder):
     def write(self, name, data):
         return damage.write(self.folder / name, data)
 
@@ -156,7 +139,7 @@ class Damaged(Clips):
         with concurrent.futures.ThreadPoolExecutor() as pool:
             for threads in 1, 0:
                 for _ in range(3):
-                    broken, *others = pool.map(lambda name: scan(name, threads), names)
+                    broken, *others = pool.map(lambda name: scan(name, threads=threads), names)
                     self.assertGreater(broken["lost"], 0)
                     if threads == 1:
                         self.assertEqual([other["lost"] for other in others], [0] * 3)
@@ -164,11 +147,6 @@ class Damaged(Clips):
 
 class Broken(Clips):
     """Files that are not whole."""
-
-    def report(self, path):
-        done = subprocess.run([REPORT, path, f"--out={self.folder / 'out'}", "--backend=cpu"], capture_output=True,
-                              text=True)
-        return done.returncode, done.stdout, done.stderr
 
     def test_an_mp4_without_its_index(self):
         """Both programs say the same, and none waits for ever: GStreamer swallows the error now and then."""
@@ -179,8 +157,7 @@ class Broken(Clips):
             path = self.write(name, part)
             for _ in range(10):
                 self.assertEqual(scan(path)["error"], sentence)
-            status, out, error = self.report(path)
-            self.assertEqual((status, error), (1, f"motion_report.py: cannot read {path}: {sentence}\n"))
+            self.assertEqual(self.report(path, status=1), f"motion_report.py: cannot read {path}: {sentence}\n")
         for name in "h264.mp4", "jpeg.mov", "h264.avi", "h264.mkv":
             self.assertEqual(containers.fault_of(self.write(name, self.make(name, damage.MOVING))), "")
 
@@ -200,8 +177,7 @@ class Broken(Clips):
             part = data[:len(data) * 2 // 3]
             path = self.write(kind, part)
             result = scan(path)
-            status, out, error = self.report(path)
-            self.assertEqual(status, 3, out + error)
+            out = self.report(path, status=3)
             sentence = f"it is cut off: {len(part)} of {len(data)} bytes are there"
             for said in result["incomplete"], out:
                 self.assertIn(sentence, said)
@@ -210,25 +186,19 @@ class Broken(Clips):
     def test_the_report_of_a_hole(self):
         data = self.make("h264.mp4", damage.MOVING)
         path = self.write("a.mp4", damage.damaged(data, "h264.mp4", "zeros", 0.4))
-        status, out, error = self.report(path)
-        self.assertEqual(status, 3, out + error)
-        sentence = re.search(r"incomplete +(.*)", out)[1]
+        sentence = re.search(r"incomplete +(.*)", self.report(path, status=3))[1]
         lost, begin, end = re.fullmatch(r"(\d+) of 100 frames could not be read, (\d\.\d) to (\d\.\d) s",
                                         sentence).groups()
-        events = [json.loads(line) for line in (self.folder / "out/motion.jsonl").read_text().splitlines()]
-        self.assertEqual((events[-1]["event"], events[-1]["complete"], events[-1]["incomplete"], events[-1]["frames"]),
+        last, found, drawn = self.events()[-1], self.events("lost"), self.data()
+        self.assertEqual((last["event"], last["complete"], last["incomplete"], last["frames"]),
                          ("finished", False, sentence, FRAMES - int(lost)))
-        found = [event for event in events if event["event"] == "lost"]
         self.assertEqual([(round(event["time"], 1), round(event["until"], 1), event["frames"]) for event in found],
                          [(float(begin), float(end), int(lost))])
-        page = (self.folder / "out/report.html").read_text()
-        self.assertIn(f"<strong>Incomplete:</strong> {sentence}", page)
-        drawn = json.loads(re.search('id="data">(.*?)</script>', page)[1])
+        self.assertIn(f"<strong>Incomplete:</strong> {sentence}", self.page())
         self.assertEqual([span[2] for span in drawn["lost"]], [int(lost)])
         for run in drawn["runs"]:  # no motion lasts through the hole
             self.assertFalse(run[0] < float(begin) - 0.1 and run[1] > float(end) + 0.1, run)
-        status, out, error = self.report(self.write("b.mp4", data))
-        self.assertEqual((status, "incomplete" in out), (0, False))
+        self.assertNotIn("incomplete", self.report(self.write("b.mp4", data)))
 
 
 class Alarms(Clips):
@@ -250,11 +220,11 @@ class Alarms(Clips):
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
 
     def test_in_python(self):
-        self.watch(EXAMPLES / "motion_alarm.py", "threshold=15")
+        self.watch(*ALARM_PY, "threshold=15")
 
-    @unittest.skipUnless("MOTION_ALARM" in os.environ, "MOTION_ALARM names no motion-alarm")
+    @unittest.skipUnless(ALARM, "MOTION_ALARM names no motion-alarm")
     def test_in_cpp(self):
-        self.watch(os.environ["MOTION_ALARM"], "--backend=cpu")
+        self.watch(ALARM, "--backend=cpu")
 
 
 def sample(time, key=False, size=100, dts=None):

@@ -6,23 +6,20 @@ import argparse
 import csv
 import hashlib
 import json
-import os
 import pathlib
 import subprocess
-import sys
 import tempfile
 import unittest
 
-from programs import EXAMPLES
+import programs
+from programs import ALARM, ALARM_PY, has, launch
 import common
 from common import Gst
 import losses
 import part
 from shortest import Shortest
 
-Gst.init(None)
-HANGS = 3600
-ALARM = os.environ.get("MOTION_ALARM", "")
+programs.use("motion-scan")
 FRAMES = 200
 COUNTER = ("videotestsrc num-buffers={n} ! video/x-raw,format=I420,width=160,height=120,framerate={rate} ! "
            "timeoverlay ! {how} ! filesink location={file}")
@@ -35,14 +32,6 @@ KINDS = {"a.mp4": "openh264enc gop-size=50 ! h264parse ! mp4mux", "a.mkv": "open
 PARTS = (("3.0", None, None), ("3.98", None, "1.0"), ("00:00:05.04", "00:00:06", None), (None, None, "1.5"),
          ("00:05", "5.5s", None), ("100", None, "10"), ("100", "120", None), ("4.0s", "120", None),
          ("0.5", "9000s", None), (None, "25", None), ("100", None, "0.5s"), ("6s", None, "1"), ("1", None, None))
-
-
-def make(description, folder):
-    subprocess.run(["gst-launch-1.0", "-q", *description.split()], cwd=folder, check=True, stderr=subprocess.DEVNULL)
-
-
-def has(*elements):
-    return all(map(Gst.ElementFactory.find, elements))
 
 
 def frames_of(path, chosen):
@@ -107,16 +96,11 @@ class Times(unittest.TestCase):
                 part_of(*words)
 
 
-class Frames(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
+class Frames(programs.InFolder):
     @unittest.skipUnless(has("openh264enc", "avenc_mpeg4", "vp8enc"), "an encoder is missing")
     def test_the_frames_are_those_of_the_whole_clip(self):
         for name, how in KINDS.items():
-            make(COUNTER.format(n=FRAMES, rate="25/1", how=how, file=name), self.folder)
+            launch(COUNTER.format(n=FRAMES, rate="25/1", how=how, file=name), cwd=self.folder)
             whole, _ = frames_of(self.folder / name, part.Part())
             self.assertGreater(len(whole), FRAMES - 5)
             for words in PARTS:
@@ -134,7 +118,7 @@ class Frames(unittest.TestCase):
     def test_rates_that_are_not_whole_milliseconds(self):
         for rate in "30000/1001", "24/1", "7/3":
             for name in "a.mp4", "a.mkv":
-                make(COUNTER.format(n=60, rate=rate, how=KINDS[name], file=name), self.folder)
+                launch(COUNTER.format(n=60, rate=rate, how=KINDS[name], file=name), cwd=self.folder)
                 whole, _ = frames_of(self.folder / name, part.Part())
                 for index in (1, 20, 49, 59):  # the time as tables have it
                     chosen = part_of(f"{whole[index][0] / Gst.SECOND:.3f}", None, None)
@@ -142,7 +126,7 @@ class Frames(unittest.TestCase):
                         self.assertEqual(frames_of(self.folder / name, chosen)[0], whole[index:])
 
     def test_parts_without_frames(self):
-        make(COUNTER.format(n=25, rate="25/1", how="jpegenc ! avimux", file="a.avi"), self.folder)
+        launch(COUNTER.format(n=25, rate="25/1", how="jpegenc ! avimux", file="a.avi"), cwd=self.folder)
         for words, sentence in (
                 (("5s", None, None), r"no frame in the part \(from 5 s\), because the clip has frames until 1"),
                 (("40", "50", None), r"\(from frame 40, to frame 50\), because the clip has 25 frames"),
@@ -193,51 +177,41 @@ class Events(unittest.TestCase):
         self.assertEqual(self.told(None, lines)[0], ["enter", "cross", "enter", "leave", "light", "leave"])
 
 
-class Programs(unittest.TestCase):
+class Programs(programs.InFolder):
     """A ball from 2.4 s to 5.4 s, and from 8 s to 8.4 s, in 10.8 s."""
 
     @classmethod
     def setUpClass(cls):
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
-        cls.folder = pathlib.Path(folder.name)
+        cls.clip = pathlib.Path(folder.name, "clip")
         caps = "video/x-raw,format=I420,width=320,height=240,framerate=25/1"
         shown = " ".join(f"videotestsrc pattern={pattern} num-buffers={count} ! {caps} ! all."
                          for pattern, count in (("black", 60), ("ball", 75), ("black", 65), ("ball", 10),
                                                 ("black", 60)))
         how = KINDS["a.mp4"] if has("openh264enc") else "jpegenc ! matroskamux"
-        make(f"concat name=all ! {how} ! filesink location=clip {shown}", cls.folder)
+        launch(f"concat name=all ! {how} ! filesink location={cls.clip} {shown}")
 
     def report(self, *arguments, status=0):
-        done = subprocess.run([EXAMPLES / "motion-report/motion_report.py", "clip", "--backend=cpu", *arguments],
-                              cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self.assertEqual(done.returncode, status, done.stderr)
+        """The times of the frames, and the events; or what it said if it fails."""
+        said = super().report(self.clip, *arguments, status=status)
         if status:
-            return done.stderr
+            return said
         with open(self.folder / "out/frames.csv", encoding="utf-8", newline="") as stream:
             rows = [float(row["time_s"]) for row in csv.DictReader(stream)]
-        return rows, [json.loads(line) for line in (self.folder / "out/motion.jsonl").read_text().splitlines()]
+        return rows, self.events()
 
     def scan(self, **chosen):
-        request = {"number": 0, "uri": (self.folder / "clip").as_uri(), "backend": "cpu", "timeout": HANGS,
-                   "threads": 1, "settings": {"preset": "outdoor"}, **chosen}
-        done = subprocess.Popen([sys.executable, EXAMPLES / "motion-scan/analyse.py"], stdin=subprocess.PIPE,
-                                stdout=subprocess.PIPE, text=True)
-        with done:
-            done.stdin.write(json.dumps(request) + "\n")
-            done.stdin.flush()
-            return json.loads(done.stdout.readline())
+        return programs.scan(self.clip, **chosen)
 
-    def alarms(self, *arguments, status=0, outdoor=True):
+    def alarms(self, *arguments, status=0):
         """The lines of both alarms, which must agree."""
-        programs = [[sys.executable, EXAMPLES / "motion_alarm.py", "clip", "gap=1", *arguments,
-                     *(["preset=outdoor"] if outdoor else [])]]
+        commands = [[*ALARM_PY, self.clip, "gap=1", "preset=outdoor"]]
         if ALARM:
-            programs.append([ALARM, "clip", "--gap=1", *arguments,
-                             *(["--set=preset=outdoor"] if outdoor else [])])
+            commands.append([ALARM, self.clip, "--gap=1", "--set=preset=outdoor"])
         found = []
-        for program in programs:
-            done = subprocess.run(program, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for command in commands:
+            done = subprocess.run([*command, *arguments], cwd=self.folder, capture_output=True, text=True)
             self.assertEqual(done.returncode, status, done.stderr)
             found.append([(line["event"], round(line["time"], 3)) for line in map(json.loads, done.stdout.splitlines())]
                          if status == 0 else done.stderr.partition(": ")[2].partition("; see")[0].strip())

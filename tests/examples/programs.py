@@ -1,14 +1,86 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Lets a test of the programs in examples/ import their modules. Ends it with status 77 without what they import."""
+"""What the tests of the programs in examples/ share. Lets them import the modules of these. Ends a test with status 77
+without what they import."""
+import json
+import os
 import pathlib
+import re
+import subprocess
 import sys
+import tempfile
+import unittest
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
+REPORT = EXAMPLES / "motion-report" / "motion_report.py"
+ALARM = os.environ.get("MOTION_ALARM", "")  # the program in C++
+ALARM_PY = [sys.executable, str(EXAMPLES / "motion_alarm.py")]
+HANGS = 3600  # seconds that nothing needs, however busy the machine is
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(EXAMPLES)]
 try:
     import numpy  # noqa: F401: the report needs it
-    import common  # noqa: F401
+    import common
 except (ImportError, ValueError) as error:
     print(f"skipped: no Python bindings of GStreamer, or no NumPy ({error})")
     sys.exit(77)
+common.Gst.init(None)
+
+
+def use(program):
+    """Lets a test import the modules of the program in this folder, too."""
+    sys.path.insert(1, str(EXAMPLES / program))
+
+
+def has(*elements):
+    return all(map(common.Gst.ElementFactory.find, elements))
+
+
+def launch(description, location=None, **options):
+    """Runs a pipeline, in which a blank ends a word; its last element has this location. Returns what subprocess.run()
+    does."""
+    if "capture_output" not in options:
+        options["stderr"] = subprocess.DEVNULL
+    words = description.split() + ([f"location={location}"] if location else [])
+    return subprocess.run(["gst-launch-1.0", "-q", *words], check=True, **options)
+
+
+def scan(path, **request):
+    """The result of motion-scan for a clip. Its modules must be in use()."""
+    import analyse
+    return analyse.analyse({"uri": pathlib.Path(path).absolute().as_uri(), "settings": {"preset": "outdoor"},
+                            "backend": "cpu", "timeout": 10**6, "threads": 1, **request})
+
+
+class InFolder(unittest.TestCase):
+    """A test with a folder of its own."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def run_report(self, *arguments):
+        """Runs motion-report in the folder, where it writes into out/. Returns what subprocess.run() does."""
+        return subprocess.run([REPORT, *arguments, "--out=out", "--backend=cpu"], capture_output=True, text=True,
+                              cwd=self.folder)
+
+    def report(self, *arguments, status=0):
+        """As run_report(). Returns what it printed."""
+        done = self.run_report(*arguments)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stdout + done.stderr
+
+    def page(self, folder="out"):
+        return (self.folder / folder / "report.html").read_text(encoding="utf-8")
+
+    def data(self, folder="out"):
+        """The data in the page of a report."""
+        return json.loads(re.search('id="data">(.*?)</script>', self.page(folder))[1])
+
+    def events(self, *kinds):
+        """The lines of motion.jsonl, or those of these kinds."""
+        lines = map(json.loads, (self.folder / "out/motion.jsonl").read_text().splitlines())
+        return [event for event in lines if not kinds or event["event"] in kinds]
+
+    def names(self, folder="out"):
+        return sorted(path.name for path in (self.folder / folder).iterdir())

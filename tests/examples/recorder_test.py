@@ -7,34 +7,28 @@ import csv
 import datetime
 import json
 import os
-import pathlib
 import re
 import signal
 import subprocess
-import sys
-import tempfile
 import time
 import unittest
 
-from programs import EXAMPLES
-sys.path.insert(1, str(EXAMPLES / "motion-scan"))
-import analyse  # noqa: E402
+import programs
+from programs import REPORT, scan
+programs.use("motion-scan")
 import camera_files  # noqa: E402
 import clip_facts  # noqa: E402
 import clips  # noqa: E402
 import seams  # noqa: E402
 
-REPORT = EXAMPLES / "motion-report" / "motion_report.py"
 UTC = datetime.timezone.utc
 os.environ["TZ"] = "CET-1CEST,M3.5.0,M10.5.0/3"  # with summer time
 time.tzset()
 
 
-class Recordings(unittest.TestCase):
+class Recordings(programs.InFolder):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        super().setUp()
         (self.folder / "cam").mkdir()
 
     def write(self, name, kind="h264.mp4", begin=0, frames=100, visits=(), **more):
@@ -48,22 +42,11 @@ class Recordings(unittest.TestCase):
     def report(self, *arguments, status=0):
         """Runs a report of the folder. Returns what it printed."""
         inputs = [] if any(not each.startswith("-") for each in arguments) else ["cam"]
-        done = subprocess.run([REPORT, *inputs, *arguments, "--out=out", "--backend=cpu"], capture_output=True,
-                              text=True, cwd=self.folder)
-        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
-        return done.stdout + done.stderr
-
-    def data(self, folder="out"):
-        page = (self.folder / folder / "report.html").read_text()
-        return json.loads(re.search('id="data">(.*?)</script>', page)[1])
+        return super().report(*inputs, *arguments, status=status)
 
     def visits(self, folder="out"):
         with open(self.folder / folder / "objects.csv", newline="") as stream:
             return [(float(row["entered_s"]), float(row["left_s"])) for row in csv.DictReader(stream)]
-
-    def events(self, kind):
-        lines = (self.folder / "out/motion.jsonl").read_text().splitlines()
-        return [event for event in map(json.loads, lines) if event["event"] == kind]
 
     def check_visits(self, expected, found=None):
         found = self.visits() if found is None else found
@@ -175,7 +158,7 @@ class Seams(Recordings):
         self.write("other")
         self.report()
         names = ["a_20240131_130500", "a_20240131_180000.mp4", "b_20240131_130500", "other.mp4"]
-        self.assertEqual(sorted(path.name for path in (self.folder / "out").iterdir()), sorted([*names, "index.html"]))
+        self.assertEqual(self.names(), sorted([*names, "index.html"]))
         self.assertEqual(self.data(f"out/{names[0]}")["end"], 20)
         self.report("--join=none", "cam/a_20240131_130500.mp4", "cam/a_20240131_130510.mp4")
         self.assertTrue((self.folder / "out/a_20240131_130510.mp4/report.html").is_file())
@@ -218,8 +201,7 @@ class Scan(Recordings):
         paths = [str(self.write(f"2024-01-31_13-05-{10 * number:02}", begin=10 * number, visits=[(7, 13), (24, 28)]))
                  for number in range(3)]
         every = clips.clips_of(paths, {})
-        results = {clip.key: analyse.analyse({"uri": clip.uri, "settings": {"preset": "outdoor"}, "backend": "cpu",
-                                              "timeout": 10**6, "threads": 1}) for clip in every}
+        results = {clip.key: scan(path) for clip, path in zip(every, paths)}
         found = seams.find(every, lambda clip: results[clip.key])
         for kind, begin, end in (("objects", "entered", "left"), ("events", "begin", "end")):
             rows = [[(row[begin], row[end], row.get("until_clip"))
@@ -329,8 +311,7 @@ class Day(Recordings):
         self.assertEqual(len(found), len(expected), (found, expected))
         for one, other in zip(found, expected):
             self.assertLess(max(abs(a - b) for a, b in zip(one, other)), 4, (one, other))
-        page = (self.folder / f"out/cam{camera}/report.html").read_text()
-        incomplete = re.search("<strong>Incomplete:</strong> (.*?)</p>", page)[1]
+        incomplete = re.search("<strong>Incomplete:</strong> (.*?)</p>", self.page(f"out/cam{camera}"))[1]
         for name in broken:
             self.assertIn(name, incomplete)
         self.assertTrue(incomplete.startswith(f"{len(broken)} of {47 if camera == 1 else 48} files "), incomplete)

@@ -6,27 +6,18 @@ import base64
 import csv
 import datetime
 import io
-import json
 import os
-import pathlib
-import re
 import struct
-import sys
 import tempfile
 import tracemalloc
 import unittest
 import unittest.mock
 import zlib
 
-EXAMPLES = pathlib.Path(__file__).resolve().parent.parent.parent / "examples"
-sys.path[:0] = [str(EXAMPLES), str(EXAMPLES / "motion-report")]
-sys.dont_write_bytecode = True
-try:
-    import numpy
-    import common
-except (ImportError, ValueError) as error:
-    print(f"skipped: no Python bindings of GStreamer, or no NumPy ({error})")
-    sys.exit(77)
+import programs
+programs.use("motion-report")
+import numpy  # noqa: E402
+import common  # noqa: E402
 import analysis  # noqa: E402
 import findings as findings_module  # noqa: E402
 import motion_report  # noqa: E402
@@ -38,8 +29,6 @@ import recording  # noqa: E402
 import tables  # noqa: E402
 from findings import Findings, Frame  # noqa: E402
 
-common.Gst.init(None)
-
 
 def leave(number, entered, left, **more):
     return {"id": number, "entered": entered, "left": left, "seconds": left - entered, "path_length": 10.5, **more}
@@ -49,7 +38,7 @@ def cross(number, time):
     return {"id": number, "time": time, "line": "gate", "direction": "left"}
 
 
-class PageTest(unittest.TestCase):
+class PageTest(programs.InFolder):
     def test_times(self):
         self.assertEqual([page.clock(seconds) for seconds in (0, 9.96, 59.96, 3599.99, 3661.2)],
                          ["0:00.0", "0:10.0", "1:00.0", "1:00:00.0", "1:01:01.2"])
@@ -138,61 +127,56 @@ class PageTest(unittest.TestCase):
         bad = f"{zone} \udcff"  # a byte of a file name that is no UTF-8
         args = argparse.Namespace(zones=f"{zone}: 0,0 1,0 1,1", lines=None, part=part.Part(), min_event=None,
                                   recording=[])
-        with tempfile.TemporaryDirectory() as folder:
-            found = Findings(visits=[leave(1, 0, 1, zone=zone)], crossings=[dict(cross(1, 0.5), line=zone)],
-                             size=(64, 48), backend="cpu", poster=b"JPEG", pictures=pictures.Pictures(folder),
-                             recording=recording.Recorder(folder), incomplete=bad, settings=bad)
-            found.add(Frame(0))
-            found.add(Frame(1))
-            old = pathlib.Path(folder, "pictures/object-9.jpg")
-            old.parent.mkdir()
-            old.touch()
-            page.write(found, args, bad, pathlib.Path(folder), page_video.Video("x", "webm", 0, bad), b"WEBM", None)
-            entries = [page.Entry(bad, failure=bad), page.entry_of(bad, found)]
-            page.write_index(entries, bad, pathlib.Path(folder), 2)
-            text, index = (pathlib.Path(folder, name).read_text(encoding="utf-8")
-                           for name in ("report.html", "index.html"))
-            self.assertFalse(old.parent.exists())  # it was of an earlier run
+        found = Findings(visits=[leave(1, 0, 1, zone=zone)], crossings=[dict(cross(1, 0.5), line=zone)],
+                         size=(64, 48), backend="cpu", poster=b"JPEG", pictures=pictures.Pictures(self.folder),
+                         recording=recording.Recorder(self.folder), incomplete=bad, settings=bad)
+        found.add(Frame(0))
+        found.add(Frame(1))
+        old = self.folder / "pictures/object-9.jpg"
+        old.parent.mkdir()
+        old.touch()
+        page.write(found, args, bad, self.folder, page_video.Video("x", "webm", 0, bad), b"WEBM", None)
+        page.write_index([page.Entry(bad, failure=bad), page.entry_of(bad, found)], bad, self.folder, 2)
+        text, index = (self.folder.joinpath(name).read_text(encoding="utf-8") for name in ("report.html", "index.html"))
+        self.assertFalse(old.parent.exists())  # it was of an earlier run
         for one in text, index:
             self.assertNotIn("<b>", one)
             self.assertIn("&lt;/script&gt;&lt;b&gt; {{video}} &quot; &amp;lt \ufffd", one)
             self.assertIn("ncomplete:", one)
-        data = json.loads(re.search('id="data">(.*?)</script>', text)[1])
+        data = self.data(".")
         self.assertEqual(data["zones"][0]["name"], zone)
         self.assertEqual(data["keep"], 1)
         self.assertEqual(data["objects"][0]["visits"], [[zone, 0, 1]])
         self.assertIn('id="clip">V0VCTQ==</script>', text)
 
     def test_many_pictures_lie_beside_the_page(self):
-        with tempfile.TemporaryDirectory() as name:
-            folder = pathlib.Path(name)
-            kept = pictures.Pictures(folder)
-            for number in 1, 2:
-                kept.put(number, b"x" * 30 * number)
-            objects = [{"id": 1}, {"id": 2}, {"id": 3}]
-            text = page.pictures_of(objects, kept, folder)
-            self.assertEqual([one.get("picture") for one in objects], [[0, 40], [40, 80], None])
-            self.assertEqual((base64.b64decode(text[40:]), os.listdir(folder)), (b"x" * 60, []))
-            with unittest.mock.patch.object(page, "INLINE", 89):
-                self.assertEqual(page.pictures_of(objects, kept, folder), "")
-            self.assertEqual([one.get("picture") for one in objects],
-                             ["pictures/object-1.jpg", "pictures/object-2.jpg", None])
-            self.assertEqual((folder / "pictures/object-2.jpg").read_bytes(), b"x" * 60)
-            (folder / "pictures/3.jpg").touch()  # of somebody else
-            page.pictures_of([{"id": 1}], kept, folder)
-            self.assertEqual(len(os.listdir(folder / "pictures")), 3)  # the old page needs them
-            page.forget_pictures(objects[1:], folder)
-            self.assertEqual(sorted(os.listdir(folder / "pictures")), ["3.jpg", "object-2.jpg"])
-            (folder / "pictures/3.jpg").unlink()
-            page.forget_pictures([{"id": 2, "picture": [0, 80]}], folder)
-            self.assertEqual(os.listdir(folder), [])
+        folder = self.folder
+        kept = pictures.Pictures(folder)
+        for number in 1, 2:
+            kept.put(number, b"x" * 30 * number)
+        objects = [{"id": 1}, {"id": 2}, {"id": 3}]
+        text = page.pictures_of(objects, kept, folder)
+        self.assertEqual([one.get("picture") for one in objects], [[0, 40], [40, 80], None])
+        self.assertEqual((base64.b64decode(text[40:]), os.listdir(folder)), (b"x" * 60, []))
+        with unittest.mock.patch.object(page, "INLINE", 89):
+            self.assertEqual(page.pictures_of(objects, kept, folder), "")
+        self.assertEqual([one.get("picture") for one in objects],
+                         ["pictures/object-1.jpg", "pictures/object-2.jpg", None])
+        self.assertEqual((folder / "pictures/object-2.jpg").read_bytes(), b"x" * 60)
+        (folder / "pictures/3.jpg").touch()  # of somebody else
+        page.pictures_of([{"id": 1}], kept, folder)
+        self.assertEqual(len(os.listdir(folder / "pictures")), 3)  # the old page needs them
+        page.forget_pictures(objects[1:], folder)
+        self.assertEqual(sorted(os.listdir(folder / "pictures")), ["3.jpg", "object-2.jpg"])
+        (folder / "pictures/3.jpg").unlink()
+        page.forget_pictures([{"id": 2, "picture": [0, 80]}], folder)
+        self.assertEqual(os.listdir(folder), [])
 
 
-class RecordingTest(unittest.TestCase):
+class RecordingTest(programs.InFolder):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.recorder = recording.Recorder(folder.name)
+        super().setUp()
+        self.recorder = recording.Recorder(self.folder)
 
     def parts(self, data):
         """The counts and all else of a chunk."""
@@ -285,15 +269,14 @@ class RecordingTest(unittest.TestCase):
         self.assertLess(hours(3), 1.5 * hours(1))
 
 
-class CollectorTest(unittest.TestCase):
+class CollectorTest(programs.InFolder):
     """Messages of the two elements, which may come in any order."""
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.frames, self.events = io.BytesIO(), io.BytesIO()
-        self.found = Findings(recording=recording.Recorder(folder.name))
-        self.collector = analysis.Collector(self.events, self.frames, self.found)
+        super().setUp()
+        self.frames = io.BytesIO()
+        self.found = Findings(recording=recording.Recorder(self.folder))
+        self.collector = analysis.Collector(io.BytesIO(), self.frames, self.found)
 
     def motion(self, time, event, ratio=0.5, duration=100000000):
         self.collector.on_message(

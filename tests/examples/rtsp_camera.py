@@ -6,13 +6,14 @@ import contextlib
 import re
 import socket
 import socketserver
-import ssl
 import threading
 
 import gi
 
 gi.require_version("Gst", "1.0")
 from gi.repository import Gst  # noqa: E402
+
+from servers import Server  # noqa: E402
 
 METADATA = "m=application 0 RTP/AVP 107\r\na=rtpmap:107 vnd.onvif.metadata/90000\r\n"
 
@@ -93,40 +94,26 @@ class Silent:
     media, packets = METADATA, []
 
 
-class RtspCamera:
+class RtspCamera(Server):
     """`sessions`: the tracks of one session after the other; the last ones stay. `ends`: the connection, with the last
     packet. `viewers`: more get the status 453. `certificate`: a PEM file with a key, for TLS."""
 
-    def __init__(self, *sessions, host="127.0.0.1", viewers=99, certificate=None, ends=False):
+    def __init__(self, *sessions, viewers=99, certificate=None, ends=False, **options):
         self.sessions, self.viewers, self.ends = list(sessions), viewers, ends
         self.watching = self.played = self.refused = self.torn_down = 0
         self.lock, self.stopping = threading.Lock(), threading.Event()
         camera = self
 
-        class Server(socketserver.ThreadingTCPServer):
-            address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
-            daemon_threads = allow_reuse_address = True
-
-            def handle_error(self, *_):  # who watches goes away
-                pass
-
         class Handler(socketserver.StreamRequestHandler):
             def handle(self):
                 Session(camera, self).run()
 
-        self.server = Server((host, 0), Handler)
-        if certificate:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(certificate)
-            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        place = f"{f'[{host}]' if ':' in host else host}:{self.server.server_address[1]}"
-        self.uri = f"rtsp{'s' * bool(certificate)}://{place}/stream"
+        super().__init__(Handler, certificate=certificate, **options)
+        self.uri = f"rtsp{'s' * bool(certificate)}://{self.place}/stream"
 
     def close(self):
         self.stopping.set()
-        self.server.shutdown()
-        self.server.server_close()
+        super().close()
 
 
 class Session:

@@ -2,7 +2,6 @@
 """Runs examples/motion-scan on Ray: bad clips, killed workers, and stops. Needs Ray and Arrow; see scan_test.py."""
 import contextlib
 import csv
-import http.server
 import json
 import os
 import pathlib
@@ -19,6 +18,7 @@ import urllib.parse
 from unittest import mock
 
 from scan_fixture import EXAMPLES, FOREVER, FRAMES, LIMIT, PROGRAM, Folder, make_clip, make_sound
+from servers import HttpServer
 
 
 def table(name):
@@ -37,34 +37,25 @@ def listens(port):
         return client.connect_ex(("127.0.0.1", port)) == 0
 
 
-class Held:
+class Held(HttpServer):
     """A clip at an HTTP server that gives nothing before `go_on` is set. `requests` counts who asks."""
 
     def __init__(self, path):
-        self.go_on, self.requests, data = threading.Event(), 0, pathlib.Path(path).read_bytes()
+        self.go_on, self.requests, self.data = threading.Event(), 0, pathlib.Path(path).read_bytes()
+        super().__init__()
+        self.uri = f"http://{self.place}/held.avi"
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(handler):
-                self.requests += 1
-                self.go_on.wait()
-                handler.send_response(200)
-                handler.send_header("Content-Length", str(len(data)))
-                handler.end_headers()
-                with contextlib.suppress(OSError):  # a killed reader
-                    handler.wfile.write(data)
-
-            def log_message(self, *_):
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        self.uri = f"http://127.0.0.1:{self.server.server_port}/held.avi"
+    def answer(self, request):
+        self.requests += 1
+        self.go_on.wait()
+        request.send_response(200)
+        request.send_header("Content-Length", str(len(self.data)))
+        request.end_headers()
+        request.wfile.write(self.data)  # a killed reader is no error
 
     def close(self):
         self.go_on.set()
-        self.server.shutdown()
-        self.server.server_close()
+        super().close()
 
 
 def processes():
@@ -162,7 +153,7 @@ class Scan(Folder):
         # Once all others are finished, the clip that waits is the only one.
         self.wait_for(scan, lambda: self.finished() == 9 and held.requests, "nine results, and the clip that waits")
         ((killed, worker),) = [each for each in clip_processes(scan.pid)
-                               if is_connected(each[0], held.server.server_port)]
+                               if is_connected(each[0], held.server.server_address[1])]
         os.kill(worker, signal.SIGKILL)
         self.wait_gone([killed])
         held.go_on.set()
@@ -210,7 +201,7 @@ class Scan(Folder):
         def processes_of(before=()):
             """The processes that have the two clips, once both have another one than before."""
             found = [process for each in held for process, _ in clip_processes(scan.pid)
-                     if is_connected(process, each.server.server_port)]
+                     if is_connected(process, each.server.server_address[1])]
             return found if len(found) == 2 and not set(found) & set(before) else None
         first = self.wait_for(scan, processes_of, "two clips in progress")
         self.assertEqual(first[0], first[1])

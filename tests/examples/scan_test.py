@@ -271,10 +271,13 @@ class Child(Folder):
             self.worker.process.close()
         super().tearDown()
 
-    def analyse(self, name, timeout=FOREVER, **settings):
-        return self.worker.analyse({"uri": name and clips.clip_of(name, {}).uri,
-                                    "settings": {"preset": "outdoor", **settings},
-                                    "backend": "auto", "timeout": timeout, "threads": 1})
+    @staticmethod
+    def request(name, timeout=FOREVER, **settings):
+        return {"uri": name and clips.clip_of(name, {}).uri, "settings": {"preset": "outdoor", **settings},
+                "backend": "auto", "timeout": timeout, "threads": 1}
+
+    def analyse(self, name, **options):
+        return self.worker.analyse(self.request(name, **options))
 
     def test_a_clip(self):
         make_clip("1.avi")
@@ -308,11 +311,9 @@ class Child(Folder):
             shutil.copy(file, node)
         code = ("import json, sys, child; "
                 "json.dump([child.Worker().analyse(json.load(sys.stdin)), child.__file__, sys.path], sys.stdout)")
-        request = {"uri": clips.clip_of("1.avi", {}).uri, "settings": {"preset": "outdoor"}, "backend": "auto",
-                   "timeout": FOREVER, "threads": 1}
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-        done = subprocess.run([sys.executable, "-B", "-c", code], cwd=node, input=json.dumps(request), env=environment,
-                              stdout=subprocess.PIPE, text=True, check=True)
+        done = subprocess.run([sys.executable, "-B", "-c", code], cwd=node, input=json.dumps(self.request("1.avi")),
+                              env=environment, stdout=subprocess.PIPE, text=True, check=True)
         result, file, paths = json.loads(done.stdout)
         self.assertEqual((result["status"], result["error"], result.get("frames")), ("ok", None, FRAMES))
         self.assertEqual(file, str(node / "child.py"))
@@ -397,9 +398,7 @@ class Child(Folder):
         # Pipelines are gone after their clips, with their files, of which each has two. The last ones may be
         # about to go.
         self.assertLess(len(os.listdir(f"/proc/{process.process.pid}/fd")), opened + 10)
-        alone = self.worker.analyse({"uri": None, "settings": {}, "backend": "auto", "timeout": FOREVER, "threads": 1},
-                                    alone=True)
-        self.assertEqual(alone["status"], "ok")
+        self.assertEqual(self.worker.analyse(self.request(None), alone=True)["status"], "ok")
         self.assertIs(self.worker.process, process)
 
     def test_a_crash_ends_the_clips_beside_it_and_no_others(self):
@@ -478,7 +477,7 @@ class Child(Folder):
         self.assertIn("cannot write to", self.cut("1.avi", [0, 1, None], folder="cut2")["error"])
 
     def test_a_machine_must_share_the_folder_of_the_clips(self):
-        trial = {"uri": None, "settings": {}, "backend": "auto", "timeout": FOREVER, "threads": 1}
+        trial = self.request(None)
         results = clips.Results("out")
         results.prepare(True)
         with results.shared() as file:

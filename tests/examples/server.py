@@ -1,23 +1,19 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """An HTTP server on a free port, which it prints. It answers 404 to every request, except /silent, which it never
 answers. Prints the requested paths."""
-import http.server
 import threading
 
+from servers import HttpServer
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        print(self.path, flush=True)
-        if self.path == "/silent":
+
+class Nothing(HttpServer):
+    def answer(self, request):
+        print(request.path, flush=True)
+        if request.path == "/silent":
             threading.Event().wait()
         else:
-            self.send_error(404)
-
-    def log_message(self, *_):
-        pass
+            request.send_error(404)
 
 
-server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-server.daemon_threads = True
-print(server.server_port, flush=True)
-server.serve_forever()
+print(Nothing().place.partition(":")[2], flush=True)
+threading.Event().wait()

@@ -5,27 +5,21 @@ without the Python bindings of GStreamer."""
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 import unittest.mock
 
-EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
-sys.path[:0] = [str(EXAMPLES), str(EXAMPLES / "motion-report")]
-sys.dont_write_bytecode = True
-try:
-    import common
-    import inputs
-    import gi
-    gi.require_version("GstVideo", "1.0")
-    import numpy
-    from gi.repository import GstVideo
-except (ImportError, ValueError) as error:
-    print(f"skipped: no Python bindings of GStreamer, or no NumPy ({error})")
-    sys.exit(77)
+import programs
+from programs import EXAMPLES, REPORT
+programs.use("motion-report")
+import gi  # noqa: E402
+import numpy  # noqa: E402
+gi.require_version("GstVideo", "1.0")
+from gi.repository import GstVideo  # noqa: E402
+import common  # noqa: E402
+import inputs  # noqa: E402
 import media  # noqa: E402
 import pictures  # noqa: E402
 import recording  # noqa: E402
@@ -57,7 +51,7 @@ SHOWN = {
 }
 
 
-class FullDisk(unittest.TestCase):
+class FullDisk(programs.InFolder):
     def message(self, code):
         error = common.GLib.Error.new_literal(Gst.resource_error_quark(), "text", code)
         return Gst.Message.new_error(Gst.Pipeline(), error, "")
@@ -71,33 +65,25 @@ class FullDisk(unittest.TestCase):
 
     def test_a_report(self):
         """The sentence names the file or the folder, whatever is written at that moment."""
-        with tempfile.TemporaryDirectory() as name:
-            folder, clip = pathlib.Path(name, "disk"), pathlib.Path(name, "clip.avi")
-            folder.mkdir()
-            mount = ["mount", "-t", "tmpfs", "-o", "size=12k", "tmpfs", folder]
-            if subprocess.run(mount, stderr=subprocess.DEVNULL, check=False).returncode:
-                self.skipTest("no file system can be mounted here")
-            try:
-                subprocess.run("gst-launch-1.0 -q videotestsrc num-buffers=40 ! video/x-raw,width=320 ! jpegenc "
-                               f"! avimux ! filesink location={clip}".split(), check=True)
-                for size in "12k", "100k":
-                    subprocess.run(["mount", "-o", f"remount,size={size}", folder], check=True)
-                    done = subprocess.run([EXAMPLES / "motion-report/motion_report.py", clip, f"--out={folder}/out",
-                                           "--backend=cpu"], capture_output=True, text=True)
-                    self.assertEqual(done.returncode, 1)
-                    self.assertRegex(done.stderr, rf"^motion_report.py: cannot write (to )?{folder}/out(/\S+)?: "
-                                     r"No space left on device\n$")
-            finally:
-                subprocess.run(["umount", folder], check=True)
+        clip, disk = self.folder / "clip.avi", self.folder / "out"
+        disk.mkdir()
+        mount = ["mount", "-t", "tmpfs", "-o", "size=12k", "tmpfs", disk]
+        if subprocess.run(mount, stderr=subprocess.DEVNULL, check=False).returncode:
+            self.skipTest("no file system can be mounted here")
+        self.addCleanup(subprocess.run, ["umount", disk], check=True)
+        programs.launch(f"videotestsrc num-buffers=40 ! video/x-raw,width=320 ! jpegenc ! avimux ! filesink "
+                        f"location={clip}")
+        for size in "12k", "100k":
+            subprocess.run(["mount", "-o", f"remount,size={size}", disk], check=True)
+            self.assertRegex(self.report(clip, status=1), r"^motion_report.py: cannot write (to )?(\S*/)?out(/\S+)?: "
+                             r"No space left on device\n$")
 
 
-class Python(unittest.TestCase):
+class Python(programs.InFolder):
     """Programs that are started with a Python that has no module gi."""
 
     def setUp(self):
-        scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(scratch.cleanup)
-        self.folder = pathlib.Path(scratch.name)
+        super().setUp()
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", self.folder / "venv"], check=True)
 
     def run_with_it(self, program, *arguments):
@@ -207,8 +193,6 @@ class Names(unittest.TestCase):
 class Events(unittest.TestCase):
     """What messages of cudadiff become in JSON."""
 
-    setUpClass = staticmethod(lambda: Gst.init(None))
-
     def line(self, fields):
         return inputs.line_of(Gst.Structure.from_string(f"cudadiff, stream-time=(guint64)2500000000, {fields}")[0])
 
@@ -230,7 +214,7 @@ class Events(unittest.TestCase):
                          {"event": "end", "time": 2.5, "began": 0.5, "last_motion": 0})
 
 
-class Files(unittest.TestCase):
+class Files(programs.InFolder):
     """Files that appear whole, and what is left of them."""
 
     # Opens the file OUT, says so, and finishes it when stdin ends.
@@ -244,13 +228,6 @@ with common.whole("OUT") as stream:
     print("open", flush=True)
     sys.stdin.read()
 """
-
-    def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp())
-        self.addCleanup(shutil.rmtree, self.folder)
-
-    def names(self):
-        return sorted(path.name for path in self.folder.iterdir())
 
     def writer(self, name):
         process = subprocess.Popen([sys.executable, "-c", self.WRITER.replace("OUT", str(self.folder / name))],
@@ -273,13 +250,13 @@ with common.whole("OUT") as stream:
         living, killed = self.writer("living"), self.writer("killed")
         killed.kill()
         killed.wait()
-        hidden = {name for name in self.names() if name.startswith(common.HIDDEN)}
+        hidden = {name for name in self.names(".") if name.startswith(common.HIDDEN)}
         self.assertEqual(len(hidden), 2)
         self.writer("other").communicate()
-        left = {name for name in self.names() if name.startswith(common.HIDDEN)}
+        left = {name for name in self.names(".") if name.startswith(common.HIDDEN)}
         self.assertEqual((len(left), left < hidden), (1, True))
         living.communicate()
-        self.assertEqual(self.names(), [".cudavision", ".hidden", "living", "other"])
+        self.assertEqual(self.names("."), [".cudavision", ".hidden", "living", "other"])
         for name in ("living", "other"):
             self.assertEqual((self.folder / name).read_bytes(), b"whole")
 
@@ -288,7 +265,7 @@ with common.whole("OUT") as stream:
         with self.assertRaises(KeyboardInterrupt), common.whole(self.folder / "old") as stream:
             stream.write(b"new")
             raise KeyboardInterrupt
-        self.assertEqual((self.names(), (self.folder / "old").read_text()), (["old"], "old"))
+        self.assertEqual((self.names("."), (self.folder / "old").read_text()), (["old"], "old"))
         with self.assertRaisesRegex(common.Failure, "cannot write .*/gone/new: No such file"):
             with common.whole(self.folder / "gone/new"):
                 self.fail()
@@ -299,8 +276,7 @@ with common.whole("OUT") as stream:
     def test_a_killed_report_leaves_nothing_for_long(self):
         clip, out = self.folder / "endless.avi", self.folder / "out"
         os.mkfifo(clip)  # nobody writes into it
-        program = [sys.executable, str(EXAMPLES / "motion-report" / "motion_report.py"), f"--out={out}"]
-        killed = subprocess.Popen([*program, f"--clip={clip}"])
+        killed = subprocess.Popen([REPORT, f"--clip={clip}", f"--out={out}"])
         self.addCleanup(killed.kill)
         while not (out.is_dir() and len(list(out.iterdir())) >= 2):  # the video and the events
             self.assertIsNone(killed.poll())
@@ -308,18 +284,12 @@ with common.whole("OUT") as stream:
         killed.kill()
         killed.wait()
         self.assertTrue(all(path.name.startswith(".") for path in out.iterdir()))
-        subprocess.run([*program, "--frames=2"], check=True, stdout=subprocess.DEVNULL)
-        self.assertEqual(sorted(path.name for path in out.iterdir()),
-                         ["frames.csv", "motion.jsonl", "objects.csv", "report.html"])
+        self.report("--frames=2")
+        self.assertEqual(self.names(), ["frames.csv", "motion.jsonl", "objects.csv", "report.html"])
 
 
-class Pictures(unittest.TestCase):
+class Pictures(programs.InFolder):
     """pictures.py of motion-report."""
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
 
     def test_ids_may_come_in_any_order(self):
         """Objects are followed whatever ids they have; many may be gone before one of them is shown."""

@@ -3,25 +3,17 @@
 """Tests that the settings which docs/motion.md names find an object of three pixels, and that each piece of the page's
 zone editor makes options which cudadiff takes. Exit status 77 without the bindings or NumPy."""
 import json
-import pathlib
 import re
 import shutil
 import subprocess
-import sys
-import tempfile
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.dont_write_bytecode = True
-sys.path[:0] = [str(ROOT / "examples")]
-try:
-    import numpy
-    import common
-    import inputs
-except (ImportError, ValueError) as error:
-    print(f"skipped: no Python bindings of GStreamer, or no NumPy ({error})")
-    sys.exit(77)
+import programs
+import numpy
+import common
+import inputs
 
+ROOT = programs.EXAMPLES.parent
 WIDTH, HEIGHT = 320, 240
 # The editor of zones.js with elements that do nothing else. Two shapes are drawn with clicks.
 EDITOR = """
@@ -51,12 +43,7 @@ console.log(JSON.stringify(texts));
 """
 
 
-class Small(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
+class Small(programs.InFolder):
     def test_an_object_of_three_pixels(self):
         frames = []
         for index in range(110):
@@ -65,9 +52,8 @@ class Small(unittest.TestCase):
             if index >= 60:
                 picture[100, index - 40:index - 37] = 220
             frames.append(picture.tobytes() + bytes([128]) * (WIDTH * HEIGHT // 2))
-        subprocess.run(f"gst-launch-1.0 -q fdsrc ! rawvideoparse format=i420 width={WIDTH} height={HEIGHT} "
-                       "framerate=25/1 ! jpegenc quality=98 ! matroskamux ! "
-                       f"filesink location={self.folder}/a.mkv".split(), input=b"".join(frames), check=True)
+        programs.launch(f"fdsrc ! rawvideoparse format=i420 width={WIDTH} height={HEIGHT} framerate=25/1 ! jpegenc "
+                        f"quality=98 ! matroskamux ! filesink location={self.folder}/a.mkv", input=b"".join(frames))
         page = " ".join((ROOT / "docs/motion.md").read_text(encoding="utf-8").split())
         settings = re.search("an object of three pixels is found with `([^`]*)`", page)[1].split()
         self.assertIn("open-radius=0", settings)
@@ -75,7 +61,7 @@ class Small(unittest.TestCase):
         self.assertEqual(self.entered([each for each in settings if each != "open-radius=0"]), 0)
 
     def entered(self, settings):
-        done = subprocess.run([sys.executable, ROOT / "examples/motion_alarm.py", "a.mkv", *settings], cwd=self.folder,
+        done = subprocess.run([*programs.ALARM_PY, "a.mkv", *settings], cwd=self.folder,
                               stdout=subprocess.PIPE, text=True, check=True)
         return [json.loads(line)["event"] for line in done.stdout.splitlines()].count("enter")
 

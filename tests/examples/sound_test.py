@@ -4,7 +4,6 @@
 Makes small clips with the encoders that are installed; skips what others would need. Exit status 77 without the
 bindings or NumPy."""
 import dataclasses
-import subprocess
 import sys
 import unittest
 import unittest.mock
@@ -33,10 +32,9 @@ def make_with_sound(path, video, muxer, *sounds, seconds=8, begin=0, end=8):
         f"num-buffers={100 * (end - begin)} timestamp-offset={begin * Gst.SECOND} ! audio/x-raw,rate=48000,channels=1")
     chains = [f"{ticks} ! audioconvert ! {sound} ! {QUEUE} ! file.audio_{number}"
               for number, sound in enumerate(sounds)]
-    subprocess.run(f"gst-launch-1.0 -q videotestsrc pattern=ball num-buffers={25 * seconds} ! "
-                   "video/x-raw,format=I420,width=160,height=120,"
-                   f"framerate=25/1 ! {video} ! {QUEUE} ! file.video_0 {' '.join(chains)} {muxer} name=file ! filesink "
-                   f"location={path}".split(), check=True, stderr=subprocess.DEVNULL)
+    clips_test.launch(f"videotestsrc pattern=ball num-buffers={25 * seconds} ! "
+                      f"video/x-raw,format=I420,width=160,height=120,framerate=25/1 ! {video} ! {QUEUE} ! file.video_0 "
+                      f"{' '.join(chains)} {muxer} name=file ! filesink location={path}")
     return str(path)
 
 

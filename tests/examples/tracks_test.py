@@ -8,29 +8,20 @@ import pathlib
 import re
 import subprocess
 import sys
-import tempfile
 import unittest
 
-from programs import EXAMPLES
-sys.path.insert(1, str(EXAMPLES / "motion-scan"))
-import common  # noqa: E402
-import analyse  # noqa: E402
+import programs
+from programs import EXAMPLES, has, launch, scan
+programs.use("motion-scan")
 import clips  # noqa: E402
 import damage  # noqa: E402
 
-common.Gst.init(None)
-REPORT = EXAMPLES / "motion-report" / "motion_report.py"
 SCAN = EXAMPLES / "motion-scan" / "motion-scan"
 SIZES = (320, 240), (160, 120), (240, 176)  # of the tracks: a still picture, and two with a ball
 FRAMES = 50
 
 
-class Tracks(unittest.TestCase):
-    def setUp(self):
-        scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(scratch.cleanup)
-        self.folder = pathlib.Path(scratch.name)
-
+class Tracks(programs.InFolder):
     def make(self, name, muxer, count=2, encoder="jpegenc"):
         branches = " ".join(
             f"videotestsrc pattern={'ball' if number else 'smpte100'} num-buffers={FRAMES} ! "
@@ -38,28 +29,18 @@ class Tracks(unittest.TestCase):
             f"queue ! m.video_{number}"
             for number, (width, height) in enumerate(SIZES[:count]))
         path = self.folder / name
-        subprocess.run(f"gst-launch-1.0 -q {muxer} name=m ! filesink location={path} {branches}".split(), check=True,
-                       stderr=subprocess.DEVNULL, timeout=900)
+        launch(f"{muxer} name=m ! filesink location={path} {branches}")
         return path
 
-    def scan(self, path, track):
-        return analyse.analyse({"uri": path.as_uri(), "settings": {"preset": "outdoor"}, "backend": "cpu",
-                                "timeout": 10**6, "threads": 1, "track": track})
-
-    def report(self, path, *options):
-        return subprocess.run([REPORT, path, f"--out={self.folder / 'out'}", "--backend=cpu", *options],
-                              capture_output=True, text=True)
-
     def test_each_track(self):
-        h264 = bool(common.Gst.ElementFactory.find("openh264enc"))
         for name, muxer, encoder in (("a.mkv", "matroskamux", "jpegenc"), ("a.mov", "qtmux", "jpegenc"),
                                      ("a.mp4", "mp4mux", "openh264enc ! h264parse")):
-            if "264" in encoder and not h264:
+            if not has(encoder.split()[0]):
                 continue
             path = self.make(name, muxer, 3, encoder)
             for track, (width, height) in enumerate(SIZES, 1):
                 with self.subTest(name, track=track):
-                    result = self.scan(path, track)
+                    result = scan(path, track=track)
                     self.assertEqual((result["status"], result["width"], result["height"], result["frames"],
                                       result["incomplete"]), ("ok", width, height, FRAMES, ""))
                     self.assertEqual(result["motion_frames"] > 0, track > 1)
@@ -68,32 +49,30 @@ class Tracks(unittest.TestCase):
 
     def test_one_track_needs_no_word(self):
         path = self.make("a.mkv", "matroskamux", 1)
-        self.assertEqual(self.scan(path, 1)["track"], "")
-        self.assertNotIn("track", self.report(path).stdout)
+        self.assertEqual(scan(path, track=1)["track"], "")
+        self.assertNotIn("track", self.report(path))
 
     def test_a_track_that_is_not_there(self):
         """Both programs say the same."""
         for count, tracks in ((1, "1 video track"), (2, "2 video tracks")):
             path = self.make("a.mkv", "matroskamux", count)
             sentence = f"there is no track 3: it has {tracks}"
-            self.assertEqual((self.scan(path, 3)["status"], self.scan(path, 3)["error"]), ("failed", sentence))
-            done = self.report(path, "--track=3")
-            self.assertEqual((done.returncode, done.stderr), (1, f"motion_report.py: {path}: {sentence}\n"))
+            result = scan(path, track=3)
+            self.assertEqual((result["status"], result["error"]), ("failed", sentence))
+            self.assertEqual(self.report(path, "--track=3", status=1), f"motion_report.py: {path}: {sentence}\n")
 
     def test_the_report_shows_the_track(self):
         path = self.make("a.mkv", "matroskamux")
         for track in 1, 2:
-            done = self.report(path, f"--track={track}", "--clips")
-            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            said = self.report(path, f"--track={track}", "--clips")
             sentence = f"track {track} of 2; --track={3 - track} analyses the other one"
-            self.assertRegex(done.stdout, f"(?m)^video +{sentence}$")
-            page = (self.folder / "out/report.html").read_text()
-            self.assertIn(sentence, page)
-            self.assertEqual(json.loads(re.search('id="data">(.*?)</script>', page)[1])["size"], list(SIZES[track - 1]))
+            self.assertRegex(said, f"(?m)^video +{sentence}$")
+            self.assertIn(sentence, self.page())
+            self.assertEqual(self.data()["size"], list(SIZES[track - 1]))
             cut = json.loads((self.folder / "out/clips/clips.json").read_text())
             self.assertEqual(bool(cut), track == 2)
         for row in cut:
-            result = self.scan(self.folder / "out/clips" / row["file"], 1)
+            result = scan(self.folder / "out/clips" / row["file"])
             self.assertEqual((result["width"], result["height"]), SIZES[1])
 
     def test_what_is_lost_in_another_track_does_not_count(self):
@@ -112,7 +91,7 @@ class Tracks(unittest.TestCase):
             for number in lost:
                 broken[begin + starts[number]:begin + starts[number] + 64] = bytes(64)
             bad = pathlib.Path(damage.write(self.folder / "bad.mov", bytes(broken)))
-            self.assertEqual([self.scan(bad, each)["lost"] for each in (1, 2)],
+            self.assertEqual([scan(bad, track=each)["lost"] for each in (1, 2)],
                              [len(lost) if each == track else 0 for each in (1, 2)])
 
     def test_the_scan_keeps_tracks_apart(self):

@@ -3,27 +3,23 @@
 """Tests that a zone, a line and a mask are the same place of a clip in all programs, however players turn the clip.
 MOTION_ALARM is the program in C++. Exit status 77 without the bindings, NumPy or an encoder."""
 import json
-import os
-import pathlib
 import struct
 import subprocess
 import sys
-import tempfile
 import unittest
 
-from programs import EXAMPLES
+import programs
+from programs import ALARM, ALARM_PY
 import numpy
 import common
 from common import Gst
 import upright
 
-Gst.init(None)
-if not Gst.ElementFactory.find("openh264enc"):
+programs.use("motion-scan")
+if not programs.has("openh264enc"):
     print("skipped: no openh264enc")
     sys.exit(77)
 
-HANGS = 3600
-ALARM = os.environ.get("MOTION_ALARM", "")
 WIDTH, HEIGHT, FRAMES = 320, 192, 110  # of the picture that players show
 # GStreamer 1.22 finds no tag for the other diagonal, (0, -1, -1, 0), which no phone writes.
 # a, b, c, d of the matrix in tkhd: a stored pixel (x, y) is shown at (a x + c y, b x + d y), moved into the picture.
@@ -60,9 +56,9 @@ def make(path, turn, muxer="mp4mux"):
     frames = [numpy.ascontiguousarray(stored(shown(index), turn)) for index in range(FRAMES)]
     height, width = frames[0].shape
     grey = bytes([128]) * (width * height // 2)
-    subprocess.run(f"gst-launch-1.0 -q fdsrc ! rawvideoparse format=i420 width={width} height={height} framerate=25/1 "
-                   f"! openh264enc bitrate=2000000 ! h264parse ! {muxer} ! filesink location={path}".split(),
-                   input=b"".join(frame.tobytes() + grey for frame in frames), check=True, stderr=subprocess.DEVNULL)
+    programs.launch(f"fdsrc ! rawvideoparse format=i420 width={width} height={height} framerate=25/1 ! "
+                    f"openh264enc bitrate=2000000 ! h264parse ! {muxer} ! filesink location={path}",
+                    input=b"".join(frame.tobytes() + grey for frame in frames))
     data = bytearray(path.read_bytes())
     place = data.index(b"tkhd") + 4 + 40  # the matrix in version 0
     one = 1 << 16
@@ -93,44 +89,31 @@ class Tags(unittest.TestCase):
             self.assertTrue(numpy.array_equal(found, shown(60)), tag)
 
 
-class Upright(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+class Upright(programs.InFolder):
+    def in_report(self, zones, mask=None):
+        self.report("clip.mp4", f"--zones={zones}", f"--lines={LINES}",
+                    *([f"--set=mask-regions={mask}"] if mask else []))
+        return self.events()
 
-    def report(self, zones, mask=None):
-        subprocess.run([EXAMPLES / "motion-report/motion_report.py", "clip.mp4", f"--zones={zones}", f"--lines={LINES}",
-                        "--backend=cpu", *([f"--set=mask-regions={mask}"] if mask else [])],
-                       cwd=self.folder, check=True, stdout=subprocess.DEVNULL)
-        return [json.loads(line) for line in (self.folder / "out/motion.jsonl").read_text().splitlines()]
-
-    def scan(self, zones, mask=None):
-        request = {"number": 0, "uri": (self.folder / "clip.mp4").as_uri(), "backend": "cpu", "timeout": HANGS,
-                   "threads": 1, "settings": {"preset": "outdoor", "zones": zones, "lines": LINES,
-                                              **({"mask-regions": mask} if mask else {})}}
-        program = subprocess.Popen([sys.executable, EXAMPLES / "motion-scan/analyse.py"], stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE, text=True)
-        with program:
-            program.stdin.write(json.dumps(request) + "\n")
-            program.stdin.flush()
-            result = json.loads(program.stdout.readline())
+    def in_scan(self, zones, mask=None):
+        result = programs.scan(self.folder / "clip.mp4", settings={"preset": "outdoor", "zones": zones, "lines": LINES,
+                                                                   **({"mask-regions": mask} if mask else {})})
         self.assertEqual(result["error"], None)
         return ([{"event": "leave", **visit} for visit in result["objects"]]
                 + [{**event, "time": event["begin"]} for event in result["events"]])
 
-    def alarm(self, program, option, zones, mask=None):
+    def in_alarm(self, program, option, zones, mask=None):
         settings = ["preset=outdoor", f"zones={zones}", f"lines={LINES}", *([f"mask-regions={mask}"] if mask else [])]
         done = subprocess.run([*program, "clip.mp4", *(option + each for each in settings)], cwd=self.folder,
                               check=True, stdout=subprocess.PIPE, text=True)
         return list(map(json.loads, done.stdout.splitlines()))
 
     def programs(self):
-        yield "report", self.report
-        yield "scan", self.scan
-        yield "alarm in Python", lambda *given: self.alarm([sys.executable, EXAMPLES / "motion_alarm.py"], "", *given)
+        yield "report", self.in_report
+        yield "scan", self.in_scan
+        yield "alarm in Python", lambda *given: self.in_alarm(ALARM_PY, "", *given)
         if ALARM:
-            yield "alarm", lambda *given: self.alarm([ALARM], "--set=", *given)
+            yield "alarm", lambda *given: self.in_alarm([ALARM], "--set=", *given)
 
     def found(self, rows):
         """The zones that were entered, and the direction in which the line was crossed, with their times."""
@@ -164,8 +147,7 @@ class Upright(unittest.TestCase):
 
     def test_a_part_of_a_turned_clip(self):
         make(self.folder / "clip.mp4", TURNS["270"])
-        subprocess.run([EXAMPLES / "motion-report/motion_report.py", "clip.mp4", f"--zones={ZONES}", "--start=3.0",
-                        "--backend=cpu"], cwd=self.folder, check=True, stdout=subprocess.DEVNULL)
+        self.report("clip.mp4", f"--zones={ZONES}", "--start=3.0")
         rows = (self.folder / "out/frames.csv").read_text().splitlines()
         self.assertEqual((rows[1].split(",")[0], len(rows)), ("3.000", 1 + FRAMES - 75))
 

@@ -5,21 +5,22 @@ the answer with end=yes only), rate=25 a second, sound=before or after each pict
 space=no after a colon, type=image/jpg. And a server with RTSP that refuses all."""
 
 import base64
+import functools
 import hashlib
-import http.server
 import pathlib
-import socket
 import socketserver
-import ssl
 import subprocess
 import tempfile
 import threading
 import urllib.parse
 import urllib.request
 
+from servers import HttpServer, Server
+
 USER, REALM = "me", "camera"
 
 
+@functools.cache
 def pictures(count=12):
     """JPEG files: black, and then a ball that moves on black. Each has a comment, because files of less than 2 KiB, of
     which a real camera has none, wait for what follows before GStreamer looks at them."""
@@ -34,7 +35,7 @@ def pictures(count=12):
     return [file[:2] + comment + file[2:] for file in files]
 
 
-class RefusingRtsp:
+class RefusingRtsp(Server):
     """A server with RTSP that refuses each stream with a status and its text."""
 
     def __init__(self, status):
@@ -48,56 +49,26 @@ class RefusingRtsp:
                     more = f'\r\nWWW-Authenticate: Basic realm="{REALM}"' if status.startswith("401") else ""
                     self.wfile.write(f"RTSP/1.0 {answer}\r\n{number}{more}\r\n\r\n".encode())
 
-        self.server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        self.place = f"127.0.0.1:{self.server.server_address[1]}"
-
-    def close(self):
-        self.server.shutdown()
-        self.server.server_close()
+        super().__init__(Handler)
 
 
-class WebCamera:
+class WebCamera(HttpServer):
     """`password`: asked for as `scheme` (Basic or Digest) says; empty: it asks for none. `status`: of each answer.
     `certificate`: a PEM file with a key, for TLS. `viewers`: more get the status 503."""
 
-    def __init__(self, files, password="", scheme="Basic", host="127.0.0.1", certificate=None, viewers=99):
+    def __init__(self, files, password="", scheme="Basic", certificate=None, viewers=99, **options):
         self.files, self.password, self.scheme, self.viewers = files, password, scheme, viewers
         self.status, self.asked, self.refused, self.watching = 200, [], 0, 0
         self.stopping, self.lock = threading.Event(), threading.Lock()
-        camera = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self):
-                camera.answer(self)
-
-            def log_message(self, *_):
-                pass
-
-        class Server(http.server.ThreadingHTTPServer):
-            address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
-            daemon_threads = True
-
-            def handle_error(self, *_):  # who watches goes away
-                pass
-
-        self.server = Server((host, 0), Handler)
-        if certificate:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(certificate)
-            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        self.place = f"{f'[{host}]' if ':' in host else host}:{self.server.server_port}"
         self.scheme_of_uri = "https" if certificate else "http"
+        super().__init__(certificate=certificate, **options)
 
     def uri(self, path="/video", user=""):
         return f"{self.scheme_of_uri}://{user}{'@' * bool(user)}{self.place}{path}"
 
     def close(self):
         self.stopping.set()
-        self.server.shutdown()
-        self.server.server_close()
+        super().close()
 
     def allowed(self, request):
         given = request.headers.get("Authorization", "")

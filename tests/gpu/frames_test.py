@@ -27,6 +27,7 @@ or written by others meanwhile, has a wrong value. Kernels of about 20 ms before
 consumer late.
 """
 
+import contextlib
 import ctypes
 import gc
 import os
@@ -65,6 +66,16 @@ LATE = int(
     if hasattr(torch.cuda.get_device_properties(0), "clock_rate")
     else 36e6
 )
+
+
+@contextlib.contextmanager
+def late_streams():
+    """The work of the plugin on its streams is late."""
+    os.environ["CUDAVISION_DELAY_STREAMS"] = "20"
+    try:
+        yield
+    finally:
+        del os.environ["CUDAVISION_DELAY_STREAMS"]
 
 
 def value_of(index):
@@ -257,24 +268,18 @@ class Order(Case):
 
     def test_late_producer(self):
         """Consumers do not read a frame before the pipeline has written it."""
-        os.environ["CUDAVISION_DELAY_STREAMS"] = "20"
-        try:
+        with late_streams():
             with Pictures(60, elements="cudagaussian backend=cuda ! cudagaussian backend=cuda") as pictures:
                 self.assertEqual(self.read(pictures, late=False), 60)
-        finally:
-            del os.environ["CUDAVISION_DELAY_STREAMS"]
 
     def test_default_streams(self):
         """By DLPack on the default stream, and by the CUDA array interface."""
-        os.environ["CUDAVISION_DELAY_STREAMS"] = "20"
-        try:
+        with late_streams():
             with Pictures(30) as pictures:
                 for index, sample in pictures:
                     frame = frames.Frame(sample.buffer, sample.caps)
                     take = (torch.from_dlpack, cupy.from_dlpack, cupy.asarray)[index % 3]
                     self.whole(take(frame.planes[index % 2]), value_of(index))
-        finally:
-            del os.environ["CUDAVISION_DELAY_STREAMS"]
 
     def test_probe(self):
         """In a pad probe between elements frames may be unfinished, also with GStreamer 1.22. Its thread has no
@@ -292,24 +297,16 @@ class Order(Case):
                 failures.append(repr(error))
             return 1  # GST_PAD_PROBE_OK
 
-        os.environ["CUDAVISION_DELAY_STREAMS"] = "20"
-        try:
+        with late_streams():
             pictures = Pictures(40, elements="cudagaussian backend=cuda name=first ! cudagaussian backend=cuda")
             pad = gst.core.gst_element_get_static_pad(ctypes.c_void_p(pictures.pipeline.element("first")), b"src")
-            gst.core.gst_pad_add_probe.argtypes = [
-                ctypes.c_void_p,
-                ctypes.c_int,
-                probe,
-                ctypes.c_void_p,
-                ctypes.c_void_p,
-            ]
+            pointer = ctypes.c_void_p
+            gst.core.gst_pad_add_probe.argtypes = [pointer, ctypes.c_int, probe, pointer, pointer]
             gst.core.gst_pad_add_probe(pad, 1 << 4, look, None, None)  # GST_PAD_PROBE_TYPE_BUFFER
             with pictures:
                 for index, sample in pictures:
                     self.whole(torch.from_dlpack(frames.Frame(sample.buffer, sample.caps).planes[0]), value_of(index))
             gst.core.gst_object_unref(pad)
-        finally:
-            del os.environ["CUDAVISION_DELAY_STREAMS"]
         stream.synchronize()
         self.assertEqual((failures, len(copies)), ([], 40))
         for index, copy in enumerate(copies):
@@ -494,27 +491,19 @@ class Making(Case):
         self.assertEqual([set(data) for data in output_of(buffers, "RGBA")], [{value_of(index)} for index in range(10)])
 
     def test_refused(self):
-        for function, kind, pattern in (
-            (lambda: frames.BufferMaker("GRAY8", 8, 8), ValueError, "no frames of the format GRAY8"),
-            (
-                lambda: frames.BufferMaker("RGBA", 8, 8, device="cuda:99"),
-                ValueError,
-                "no CUDA device 99: this machine has",
-            ),
-            (lambda: frames.context(99), ValueError, "no CUDA device 99"),
-            (
-                lambda: frames.BufferMaker("RGBA", 8, 8)(torch.zeros((8, 8, 4), dtype=torch.uint8)),
-                BufferError,
-                "is on cpu, and the buffer on cuda:0",
-            ),
-            (
-                lambda: frames.BufferMaker("RGBA", 8, 8)(torch.zeros((8, 8, 3), dtype=torch.uint8, device="cuda")),
-                ValueError,
-                "plane 0 must be uint8",
-            ),
+        def make(format, shape, on="cuda", device="cuda:0"):
+            """Makes a buffer of 8×8 pixels from an array."""
+            frames.BufferMaker(format, 8, 8, device=device)(torch.zeros(shape, dtype=torch.uint8, device=on))
+
+        for kind, pattern, function, *arguments in (
+            (ValueError, "no frames of the format GRAY8", frames.BufferMaker, "GRAY8", 8, 8),
+            (ValueError, "no CUDA device 99: this machine has", make, "RGBA", (8, 8, 4), "cuda", "cuda:99"),
+            (ValueError, "no CUDA device 99", frames.context, 99),
+            (BufferError, "is on cpu, and the buffer on cuda:0", make, "RGBA", (8, 8, 4), "cpu"),
+            (ValueError, "plane 0 must be uint8", make, "RGBA", (8, 8, 3)),
         ):
             with self.assertRaisesRegex(kind, pattern):
-                function()
+                function(*arguments)
 
 
 class Lifetimes(Case):
@@ -604,29 +593,17 @@ class Protocol(Case):
         with Pictures(1) as pictures:
             for _, sample in pictures:
                 plane = frames.Frame(sample.buffer, sample.caps).planes[0]
-                for stream, kind in (
-                    (0, ValueError),
-                    (7, ValueError),
-                    (-2, ValueError),
-                    ("1", TypeError),
-                    (1.0, TypeError),
-                ):
-                    with self.assertRaises(kind):
-                        plane.__dlpack__(stream=stream)
+                for kind, streams in {ValueError: (0, 7, -2), TypeError: ("1", 1.0)}.items():
+                    for stream in streams:
+                        with self.assertRaises(kind):
+                            plane.__dlpack__(stream=stream)
                 with self.assertRaisesRegex(BufferError, "not on cuda:7"):
                     plane.__dlpack__(dl_device=(2, 7))
                 with self.assertRaisesRegex(BufferError, "on cuda:0, not on cpu"):
                     plane.__dlpack__(dl_device=(1, 0))
                 self.assertFalse(hasattr(plane, "__array_interface__"))
-                for stream in (
-                    None,
-                    -1,
-                    1,
-                    2,
-                    torch.cuda.current_stream(),
-                    cupy.cuda.Stream(non_blocking=True),
-                    new_stream().cuda_stream,
-                ):
+                objects = torch.cuda.current_stream(), cupy.cuda.Stream(non_blocking=True)
+                for stream in (None, -1, 1, 2, *objects, new_stream().cuda_stream):
                     plane.__dlpack__(stream=stream)
 
     def test_system_memory(self):

@@ -9,13 +9,40 @@ import ctypes
 import os
 import pathlib
 import re
-from ctypes import POINTER, byref, c_char_p, c_int, c_uint, c_uint64, c_void_p
+from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
 
 NONE = 2**64 - 1
 PAUSED, PLAYING, NULL = 3, 4, 1
 EOS, ERROR = 1, 2
 FLOW_OK = 0
 
+# Functions: what each returns, and its arguments.
+CORE = {
+    "gst_parse_launch": (c_void_p, c_char_p, POINTER(c_void_p)),
+    "gst_bin_get_by_name": (c_void_p, c_void_p, c_char_p),
+    "gst_element_set_state": (c_int, c_void_p, c_int),
+    "gst_element_get_state": (c_int, c_void_p, c_void_p, c_void_p, c_uint64),
+    "gst_element_set_context": (None, c_void_p, c_void_p),
+    "gst_element_get_bus": (c_void_p, c_void_p),
+    "gst_element_get_static_pad": (c_void_p, c_void_p, c_char_p),
+    "gst_element_factory_find": (c_void_p, c_char_p),
+    "gst_bus_timed_pop_filtered": (c_void_p, c_void_p, c_uint64, c_int),
+    "gst_message_parse_error": (None, c_void_p, POINTER(c_void_p), POINTER(c_void_p)),
+    "gst_sample_get_buffer": (c_void_p, c_void_p),
+    "gst_sample_get_caps": (c_void_p, c_void_p),
+    "gst_buffer_new_allocate": (c_void_p, c_void_p, c_size_t, c_void_p),
+    "gst_buffer_memset": (c_size_t, c_void_p, c_size_t, ctypes.c_uint8, c_size_t),
+    "gst_buffer_extract": (c_size_t, c_void_p, c_size_t, c_void_p, c_size_t),
+    "gst_mini_object_ref": (c_void_p, c_void_p),
+    "gst_mini_object_unref": (None, c_void_p),
+    "gst_object_unref": (None, c_void_p),
+}
+APP = {
+    "gst_app_sink_try_pull_sample": (c_void_p, c_void_p, c_uint64),
+    "gst_app_sink_try_pull_preroll": (c_void_p, c_void_p, c_uint64),
+    "gst_app_src_push_buffer": (c_int, c_void_p, c_void_p),
+    "gst_app_src_end_of_stream": (c_int, c_void_p),
+}
 _loaded = {}
 
 
@@ -46,7 +73,6 @@ class GStreamer:
             os.environ["LD_LIBRARY_PATH"] = f"{libraries}:{os.environ.get('LD_LIBRARY_PATH', '')}".rstrip(":")
         self.core = load("libgstreamer-1.0.so.0", libraries)
         self.app = load("libgstapp-1.0.so.0", libraries)
-        self.objects = load("libgobject-2.0.so.0", libraries)
         if bundle:  # what plugins need
             for plugin in sorted((bundle / "gst").glob("*.so")) + sorted((bundle / "plugin").glob("*.so")):
                 load(str(plugin), libraries)
@@ -54,57 +80,10 @@ class GStreamer:
         self.core.gst_init(None, None)
 
     def _declare(self):
-        pointer = {
-            self.core: [
-                "gst_parse_launch",
-                "gst_bin_get_by_name",
-                "gst_element_get_bus",
-                "gst_bus_timed_pop_filtered",
-                "gst_caps_from_string",
-                "gst_element_factory_find",
-                "gst_sample_get_buffer",
-                "gst_sample_get_caps",
-                "gst_buffer_new_allocate",
-                "gst_element_get_static_pad",
-                "gst_mini_object_ref",
-                "gst_object_ref",
-                "gst_caps_to_string",
-            ],
-            self.app: ["gst_app_sink_try_pull_sample", "gst_app_sink_try_pull_preroll"],
-        }
-        for library, names in pointer.items():
-            for name in names:
-                getattr(library, name).restype = c_void_p
-        self.core.gst_element_factory_find.argtypes = [c_char_p]
-        self.core.gst_parse_launch.argtypes = [c_char_p, POINTER(c_void_p)]
-        self.core.gst_bin_get_by_name.argtypes = [c_void_p, c_char_p]
-        self.core.gst_element_set_state.argtypes = [c_void_p, c_int]
-        self.core.gst_element_get_state.argtypes = [c_void_p, c_void_p, c_void_p, c_uint64]
-        self.core.gst_element_set_context.argtypes = [c_void_p, c_void_p]
-        self.core.gst_element_get_bus.argtypes = [c_void_p]
-        self.core.gst_bus_timed_pop_filtered.argtypes = [c_void_p, c_uint64, c_int]
-        self.core.gst_message_parse_error.argtypes = [c_void_p, POINTER(c_void_p), POINTER(c_void_p)]
-        self.core.gst_caps_from_string.argtypes = [c_char_p]
-        self.core.gst_buffer_new_allocate.argtypes = [c_void_p, ctypes.c_size_t, c_void_p]
-        self.core.gst_buffer_memset.argtypes = [c_void_p, ctypes.c_size_t, ctypes.c_uint8, ctypes.c_size_t]
-        self.core.gst_buffer_extract.restype = ctypes.c_size_t
-        self.core.gst_buffer_extract.argtypes = [c_void_p, ctypes.c_size_t, c_void_p, ctypes.c_size_t]
-        self.core.gst_mini_object_get_qdata.argtypes = [c_void_p, c_uint]
-        for name in (
-            "gst_sample_get_buffer",
-            "gst_sample_get_caps",
-            "gst_object_unref",
-            "gst_mini_object_unref",
-            "gst_mini_object_ref",
-            "gst_object_ref",
-            "gst_caps_to_string",
-        ):
-            getattr(self.core, name).argtypes = [c_void_p]
-        self.app.gst_app_sink_try_pull_sample.argtypes = [c_void_p, c_uint64]
-        self.app.gst_app_sink_try_pull_preroll.argtypes = [c_void_p, c_uint64]
-        self.app.gst_app_src_push_buffer.argtypes = [c_void_p, c_void_p]
-        self.app.gst_app_src_end_of_stream.argtypes = [c_void_p]
-        self.objects.g_object_set_property.argtypes = [c_void_p, c_char_p, c_void_p]
+        for library, functions in (self.core, CORE), (self.app, APP):
+            for name, (result, *arguments) in functions.items():
+                function = getattr(library, name)
+                function.restype, function.argtypes = result, arguments
 
     @property
     def version(self):

@@ -4,75 +4,53 @@ docs/faults.md has a table of all faults and their tests."""
 
 import datetime
 import glob
-import http.server
+import itertools
 import random
-import threading
 import time
 import unittest
 
 from helpers import Case, launch, make_clip, wait_for
 
+from servers import HttpServer
+
 
 def picture(folder, width=320, height=240, form="I420", pattern="ball"):
     file = folder / f"{form}-{width}x{height}-{pattern}.jpg"
-    launch("videotestsrc", "num-buffers=1", f"pattern={pattern}", "!",
-           f"video/x-raw,format={form},width={width},height={height}", "!", "jpegenc", "!",
-           "filesink", f"location={file}")
+    launch(f"videotestsrc num-buffers=1 pattern={pattern} ! video/x-raw,format={form},width={width},height={height} ! "
+           f"jpegenc ! filesink location={file}")
     return file.read_bytes()
 
 
-class Camera:
+class Camera(HttpServer):
     """Motion JPEG over HTTP. Each connection sends what `script` says: pictures, or bytes that are none, one every 50
     ms, and goes on with the last two for ever."""
 
     def __init__(self, script):
-        self.connections = 0
+        self.script, self.connections = script, 0
+        super().__init__()
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(handler):
-                self.connections += 1
-                handler.send_response(200)
-                handler.send_header("Content-Type", "multipart/x-mixed-replace;boundary=picture")
-                handler.end_headers()
-                number = 0
-                try:
-                    while True:
-                        body = script[number] if number < len(script) else script[len(script) - 2 + number % 2]
-                        handler.wfile.write(b"--picture\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%b\r\n"
-                                            % (len(body), body))
-                        number += 1
-                        time.sleep(0.05)
-                except OSError:  # the service has gone
-                    pass
-
-            def log_message(self, *_):
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        self.uri = f"http://127.0.0.1:{self.server.server_port}/stream"
-
-    def close(self):
-        self.server.shutdown()
-        self.server.server_close()
+    def answer(self, request):
+        self.connections += 1
+        request.send_response(200)
+        request.send_header("Content-Type", "multipart/x-mixed-replace;boundary=picture")
+        request.end_headers()
+        for body in itertools.chain(self.script, itertools.cycle(self.script[-2:])):  # until the service has gone
+            request.wfile.write(b"--picture\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%b\r\n"
+                                % (len(body), body))
+            time.sleep(0.05)
 
 
 class Faults(Case):
-    def camera(self, script):
-        camera = Camera(script)
-        self.addCleanup(camera.close)
-        return camera
-
     def watch(self, script, environment=None):
         """A service with this camera (`door`) and one without a fault (`yard`), and what it says."""
-        camera, broker = self.camera(script), self.broker()
+        camera, broker = Camera(script), self.broker()
+        self.addCleanup(camera.close)
         found = self.subscriber(broker)
         service = self.service(f"""
 [mqtt]
 port = {broker.port}
 [camera.door]
-uri = "{camera.uri}"
+uri = "http://{camera.place}/stream"
 source = {{ is-live = true, do-timestamp = true }}
 [camera.yard]
 uri = "test"

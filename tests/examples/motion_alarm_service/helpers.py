@@ -2,7 +2,10 @@
 """What the tests of motion-alarm-service share: a broker, a subscriber, cameras and the service, each on free ports of
 127.0.0.1. Every wait has an end, but no test depends on how fast the machine is."""
 
+import atexit
 import collections
+import contextlib
+import functools
 import json
 import os
 import pathlib
@@ -13,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 import unittest
 import urllib.request
 
@@ -20,8 +24,11 @@ import paho.mqtt.client as paho
 from prometheus_client.parser import text_string_to_metric_families
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(1, str(HERE.parent))  # web_camera.py
 EXAMPLE = HERE.parents[2] / "examples" / "motion-alarm-service"
+sys.path[1:1] = [str(EXAMPLE), str(EXAMPLE.parent), str(HERE.parent)]  # the program, and web_camera.py
+from web_camera import WebCamera  # noqa: E402
+from web_camera import pictures as web_pictures  # noqa: E402
+
 PROGRAM = EXAMPLE / "motion_alarm_service.py"
 MOSQUITTO = shutil.which("mosquitto", path=os.environ["PATH"] + ":/usr/sbin")
 HANGS = 900  # seconds that nothing needs, however busy the machine is
@@ -35,6 +42,20 @@ def free_port() -> int:
         return listener.getsockname()[1]
 
 
+def listens(port):
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
+
+
+@contextlib.contextmanager
+def taken_port():
+    """A port at which somebody else listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        yield taken.getsockname()[1]
+
+
 def wait_for(what, condition):
     """Waits until `condition` gives something true, and returns that."""
     end = time.monotonic() + HANGS
@@ -45,22 +66,32 @@ def wait_for(what, condition):
     return found
 
 
-def launch(*arguments):
-    subprocess.run(["gst-launch-1.0", "-q", *arguments], check=True, timeout=HANGS)
+def launch(description):
+    """Runs a pipeline, in which a blank ends a word."""
+    subprocess.run(["gst-launch-1.0", "-q", *description.split()], check=True, timeout=HANGS)
 
 
 def make_clip(file, muxer="avimux"):
     """A second of black, three seconds of a ball on black, two of black, half a second of white: motion, objects and a
     light. 15 frames per second."""
-    caps = ["video/x-raw,format=I420,width=320,height=240,framerate=15/1"]
-    parts = [
-        ["pattern=black", "num-buffers=15"],
-        ["pattern=ball", "num-buffers=45"],
-        ["pattern=black", "num-buffers=30"],
-        ["pattern=white", "num-buffers=8"],
-    ]
-    sources = [word for part in parts for word in ["videotestsrc", *part, "!", *caps, "!", "mix."]]
-    launch("concat", "name=mix", "!", "jpegenc", "!", muxer, "!", "filesink", f"location={file}", *sources)
+    sources = (f"videotestsrc pattern={pattern} num-buffers={count} ! "
+               "video/x-raw,format=I420,width=320,height=240,framerate=15/1 ! mix."
+               for pattern, count in (("black", 15), ("ball", 45), ("black", 30), ("white", 8)))
+    launch(f"concat name=mix ! jpegenc ! {muxer} ! filesink location={file} {' '.join(sources)}")
+
+
+@functools.cache
+def the_clip():
+    """The path of a clip of make_clip(), which all tests of this process use."""
+    folder = tempfile.TemporaryDirectory()
+    atexit.register(folder.cleanup)
+    make_clip(f"{folder.name}/clip.avi")
+    return f"{folder.name}/clip.avi"
+
+
+def listener(**given):
+    """Who is told what a camera does: these functions, and nobody of all else."""
+    return types.SimpleNamespace(**{**dict.fromkeys(("event", "state", "snapshot", "clip"), lambda *_: None), **given})
 
 
 class Broker:
@@ -77,12 +108,7 @@ class Broker:
         self.process = subprocess.Popen(
             [MOSQUITTO, "-c", self.file], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-
-        def listens():
-            with socket.socket() as client:
-                return client.connect_ex(("127.0.0.1", self.port)) == 0
-
-        wait_for("mosquitto listens", listens)
+        wait_for("mosquitto listens", lambda: listens(self.port))
 
     def kill(self):
         self.process.kill()
@@ -217,6 +243,23 @@ class Case(unittest.TestCase):
         subscriber = Subscriber(broker.port)
         self.addCleanup(subscriber.close)
         return subscriber
+
+    def rtsp(self, color="0xff4040ff"):
+        camera = RtspCamera(color)
+        self.addCleanup(camera.kill)
+        return camera
+
+    def web(self, files=None, **options):
+        """A WebCamera, of a ball unless `files` are given."""
+        camera = WebCamera(files or web_pictures(), **options)
+        self.addCleanup(camera.close)
+        return camera
+
+    def show(self, jpeg, width, height):
+        """Decodes a JPEG of this size."""
+        (self.folder / "shown.jpg").write_bytes(jpeg)
+        launch(f"filesrc location={self.folder}/shown.jpg ! jpegdec ! video/x-raw,width={width},height={height} "
+               "! fakesink")
 
     def service(self, tables, environment=None, **options):
         service = Service(self.folder, tables, environment, **options)

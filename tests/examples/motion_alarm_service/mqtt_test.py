@@ -3,25 +3,12 @@
 
 import json
 import os
-import pathlib
 import shutil
 import signal
 import subprocess
-import tempfile
 import unittest
 
-from helpers import SECRET, Case, launch, make_clip, wait_for
-
-
-def setUpModule():
-    global scratch, clip
-    scratch = pathlib.Path(tempfile.mkdtemp())
-    clip = scratch / "clip.avi"
-    make_clip(clip)
-
-
-def tearDownModule():
-    shutil.rmtree(scratch)
+from helpers import SECRET, Case, the_clip, wait_for
 
 
 def camera(
@@ -33,7 +20,7 @@ port = {port}
 {more}
 [camera.door]
 title = 'Front <door> & "garden"'
-uri = "{clip}"
+uri = "{the_clip()}"
 [camera.door.cudadiff]
 zones = "{zones}"
 lines = "gate: 0.75,0.0 0.75,1.0"
@@ -117,11 +104,7 @@ class Mqtt(Case):
         for zone in ("left_side", "right"):
             self.assertEqual([b"OFF", b"ON", b"OFF"], payloads(f"zone/{zone}")[:3])
         self.assertEqual([b"0", b"1"], payloads("objects")[:2])
-        picture = self.folder / "snapshot.jpg"
-        picture.write_bytes(found.last["cudavision/door/snapshot"])
-        launch(
-            "filesrc", f"location={picture}", "!", "jpegdec", "!", "video/x-raw,width=320,height=240", "!", "fakesink"
-        )
+        self.show(found.last["cudavision/door/snapshot"], 320, 240)
         self.check_discovery(found)
         # A stop ends motion and visits, and is no failure.
         wait_for("motion", lambda: found.last["cudavision/door/motion"] == b"ON")
@@ -210,28 +193,9 @@ class Mqtt(Case):
         )
         if not shutil.which("openssl"):
             self.skipTest("no openssl")
-        subprocess.run(
-            [
-                "openssl",
-                "req",
-                "-x509",
-                "-newkey",
-                "rsa:2048",
-                "-nodes",
-                "-days",
-                "1",
-                "-subj",
-                "/CN=127.0.0.1",
-                "-addext",
-                "subjectAltName=IP:127.0.0.1",
-                "-keyout",
-                key,
-                "-out",
-                certificate,
-            ],
-            check=True,
-            capture_output=True,
-        )
+        make = "openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=127.0.0.1 -addext " \
+            f"subjectAltName=IP:127.0.0.1 -keyout {key} -out {certificate}"
+        subprocess.run(make.split(), check=True, capture_output=True)
         for file in (passwords, key, certificate):
             os.chmod(file, 0o644)
         broker = self.broker(f"password_file {passwords}", f"keyfile {key}", f"certfile {certificate}")

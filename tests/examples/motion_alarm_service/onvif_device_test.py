@@ -4,29 +4,16 @@
 import base64
 import datetime
 import socket
-import sys
 import types
 import unittest
 from unittest import mock
 
-from helpers import EXAMPLE, SECRET
-from onvif_words import (
-    EVENTS,
-    GET_PROFILES,
-    GET_TIME,
-    MEDIA,
-    MISSING,
-    PASSWORD,
-    SOAP_11,
-    SOAP_12,
-    WSSE,
-    envelope,
-    token,
-)
+from helpers import SECRET
+from onvif_words import EVENTS, GET_PROFILES, GET_TIME, MEDIA, MISSING, PASSWORD, SOAP_11, SOAP_12, WSSE
+from onvif_words import envelope, token
 
-sys.path[:0] = [str(EXAMPLE), str(EXAMPLE.parent)]
-import common  # noqa: E402
-import pull_points  # noqa: E402
+import common
+import pull_points
 
 common.Gst.init(None)
 try:

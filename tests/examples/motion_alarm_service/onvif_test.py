@@ -8,10 +8,9 @@ import socket
 import sys
 import unittest
 
-from helpers import EXAMPLE, HANGS, Case, free_port, make_clip, wait_for
+from helpers import HANGS, Case, free_port, listens, taken_port, the_clip, wait_for
 from onvif_words import GET_TIME, MISSING, PASSWORD, envelope
 
-sys.path[:0] = [str(EXAMPLE), str(EXAMPLE.parent)]
 try:
     import onvif_device
     import onvif_parsers
@@ -31,12 +30,8 @@ class Onvif(Case):
             for uri, port in zip(uris, self.ports)
         )
         service = self.service(tables, prefix=[sys.executable])
-        wait_for("it listens", lambda: self.listens(self.ports[-1]))
+        wait_for("it listens", lambda: listens(self.ports[-1]))
         return service
-
-    def listens(self, port):
-        with socket.socket() as client:
-            return client.connect_ex(("127.0.0.1", port)) == 0
 
     def run_client(self, work, port, password=PASSWORD):
         async def whole():
@@ -94,8 +89,7 @@ class Onvif(Case):
 
     def test_motion(self):
         """A clip with motion, which begins again and again."""
-        make_clip(self.folder / "moves.avi")
-        service = self.start(self.folder / "moves.avi")
+        service = self.start(the_clip())
 
         async def work(client):
             manager = await client.create_pullpoint_manager(datetime.timedelta(minutes=10), lambda: None)
@@ -130,8 +124,7 @@ class Onvif(Case):
 
     def test_hostile_clients(self):
         """Clients that send half a request hold all connections of a camera. Its motion goes on, and so do others."""
-        make_clip(self.folder / "moves.avi")
-        service = self.start(self.folder / "moves.avi", "test")
+        service = self.start(the_clip(), "test")
         held, other = self.ports
         clients = [socket.create_connection(("127.0.0.1", held)) for _ in range(onvif_device.CONNECTIONS)]
         for client in clients:
@@ -186,10 +179,7 @@ class Onvif(Case):
         return answer.status, answer.read().decode()
 
     def test_a_port_that_is_taken(self):
-        with socket.socket() as taken:
-            taken.bind(("127.0.0.1", 0))
-            taken.listen()
-            port = taken.getsockname()[1]
+        with taken_port() as port:
             service = self.service(
                 f"[onvif]\nusername = 'me'\npassword = '''{PASSWORD}'''\n[camera.a]\nuri = 'test'\nonvif = {port}\n",
                 prefix=[sys.executable],

@@ -2,26 +2,20 @@
 """What a machine that is too slow leaves out: decoded frames, and encoded frames up to a key frame. Where
 it is said."""
 
-import sys
 import threading
 import unittest
 from unittest import mock
 
-from helpers import EXAMPLE, FOREVER, HANGS, wait_for
+from helpers import FOREVER, HANGS, listener, wait_for
 
-sys.path[:0] = [str(EXAMPLE), str(EXAMPLE.parent)]
-import camera  # noqa: E402
-import common  # noqa: E402
-import config  # noqa: E402
-import metrics  # noqa: E402
-import pace  # noqa: E402
-from common import Gst  # noqa: E402
+import camera
+import common
+import config
+import metrics
+import pace
+from common import Gst
 
 LIVE = "appsrc name=source is-live=true do-timestamp=true format=time caps=image/jpeg,width=64,height=48,framerate=25/1"
-
-
-class Silent:
-    event = state = snapshot = clip = staticmethod(lambda *_: None)
 
 
 def jpeg():
@@ -34,7 +28,7 @@ class Pace(unittest.TestCase):
     def start(self, source):
         """A camera that plays, and its appsrc."""
         door = camera.Camera(config.Camera(uri="rtsp://camera/x", key="door"),
-                             config.Reconnect(timeout=FOREVER), Silent)
+                             config.Reconnect(timeout=FOREVER), listener())
         with mock.patch.object(camera.inputs, "source_of", lambda uri: (source, {})):
             door.start()
             self.addCleanup(door.join, HANGS)

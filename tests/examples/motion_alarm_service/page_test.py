@@ -7,13 +7,14 @@ import json
 import os
 import shutil
 import socket
-import sys
 import types
 import unittest
 import urllib.error
 import urllib.request
 
-from helpers import EXAMPLE, HANGS, SECRET, Case, RtspCamera, free_port, launch, wait_for
+from helpers import HANGS, SECRET, Case, free_port, launch, wait_for
+
+import page
 
 try:
     from selenium import webdriver
@@ -21,9 +22,6 @@ try:
     from selenium.webdriver.chrome.service import Service as Driver
 except ImportError:
     webdriver = None
-
-sys.path[:0] = [str(EXAMPLE), str(EXAMPLE.parent)]
-import page  # noqa: E402
 
 
 class Units(unittest.TestCase):
@@ -46,6 +44,11 @@ class Units(unittest.TestCase):
 
 
 class Page(Case):
+    def watch(self, tables):
+        """A service with the page, a wall and recordings; `tables` begin within the last of these."""
+        return self.service(f"[page]\nport = {self.port}\n[wall]\nwidth = 640\nheight = 240\n"
+                            f'[recording]\nfolder = "{self.folder}/clips"{tables}')
+
     def get(self, path, **headers):
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", headers=headers)
         try:
@@ -73,17 +76,8 @@ class Page(Case):
         return answer.read(length)
 
     def test_the_page(self):
-        door = RtspCamera("0xff4040ff")
-        self.addCleanup(door.kill)
-        self.port = free_port()
-        service = self.service(f"""
-[page]
-port = {self.port}
-[wall]
-width = 640
-height = 240
-[recording]
-folder = "{self.folder}/clips"
+        door, self.port = self.rtsp(), free_port()
+        service = self.watch(f"""
 longest = 5
 [camera.door]
 title = 'The <b>door</b> & "yard"'
@@ -108,11 +102,7 @@ wall = false
         self.assertNotIn(b"https://", html)
         # The picture, for whoever asks, also after nobody looked for a while.
         for _ in range(2):
-            file = self.folder / "wall.jpg"
-            file.write_bytes(self.picture())
-            launch(
-                "filesrc", f"location={file}", "!", "jpegdec", "!", "video/x-raw,width=640,height=240", "!", "fakesink"
-            )
+            self.show(self.picture(), 640, 240)
         # Clips, whole and in part, as players ask for them; and no other files.
         clip = state["door"]["clips"][-1]["file"]
         content = (self.folder / "clips" / "door" / clip).read_bytes()
@@ -184,31 +174,10 @@ wall = false
     )
     def test_in_a_browser(self):
         clip, self.port = self.folder / "clip.mp4", free_port()
-        launch(
-            "videotestsrc",
-            "pattern=ball",
-            "num-buffers=150",
-            "!",
-            "video/x-raw,format=I420,width=320,height=240,framerate=15/1",
-            "!",
-            "openh264enc",
-            "gop-size=15",
-            "!",
-            "h264parse",
-            "!",
-            "mp4mux",
-            "!",
-            "filesink",
-            f"location={clip}",
-        )
-        service = self.service(f"""
-[page]
-port = {self.port}
-[wall]
-width = 640
-height = 240
-[recording]
-folder = "{self.folder}/clips"
+        launch("videotestsrc pattern=ball num-buffers=150 ! "
+               "video/x-raw,format=I420,width=320,height=240,framerate=15/1 ! openh264enc gop-size=15 ! h264parse ! "
+               f"mp4mux ! filesink location={clip}")
+        service = self.watch(f"""
 [camera.ball]
 title = 'A <img src=x onerror="document.title=1"> ball'
 uri = "{clip}"

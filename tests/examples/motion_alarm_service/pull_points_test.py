@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The pull points of a camera: their queues, waits and bounds."""
 
-import sys
 import threading
 import unittest
 from unittest import mock
 
-from helpers import EXAMPLE, HANGS, wait_for
+from helpers import HANGS, wait_for
 
-sys.path.insert(1, str(EXAMPLE))
-import pull_points  # noqa: E402
+import pull_points
 
 
 class PullPoints(unittest.TestCase):

@@ -7,15 +7,13 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import unittest
 
 from helpers import EXAMPLE, HANGS, Case, free_port, wait_for
 
-sys.path[:0] = [str(EXAMPLE), str(EXAMPLE.parent)]
-import config  # noqa: E402
-import metrics  # noqa: E402
-import motion_alarm_service  # noqa: E402
+import config
+import metrics
+import motion_alarm_service
 
 ROOT = EXAMPLE.parents[1]
 README = (EXAMPLE / "README.md").read_text(encoding="utf-8")

@@ -7,34 +7,20 @@ import hashlib
 import json
 import os
 import pathlib
-import shutil
 import signal
-import sys
 import tempfile
 import unittest
 from unittest import mock
 
-from helpers import EXAMPLE, Case, RtspCamera, launch, make_clip, wait_for
+from helpers import Case, launch, the_clip, wait_for
 
-sys.path[:0] = [str(EXAMPLE), str(EXAMPLE.parent)]
-import common  # noqa: E402
-import config  # noqa: E402
-import recorder  # noqa: E402
-from common import Gst  # noqa: E402
+import common
+import config
+import recorder
+from common import Gst
 
 common.parse("cudadiff ! fakesink")
 H264 = Gst.ElementFactory.find("openh264enc")
-
-
-def setUpModule():
-    global scratch, clip
-    scratch = pathlib.Path(tempfile.mkdtemp())
-    clip = scratch / "clip.avi"
-    make_clip(clip)
-
-
-def tearDownModule():
-    shutil.rmtree(scratch)
 
 
 def slices_of(frame):
@@ -71,7 +57,7 @@ class Frame:
         self.pts, self.key, self.size, self.caps = int(pts * Gst.SECOND), key, size, caps
 
 
-class Units(unittest.TestCase):
+class Units(Case):
     def test_the_ring(self):
         """It holds whole groups of frames, of the seconds that are wanted and not many more, and no more bytes
         than it may."""
@@ -92,9 +78,8 @@ class Units(unittest.TestCase):
             ring.put(Frame(number / 10, False, recorder.RING // 15))
         self.assertEqual(([], 0), (ring.since(0), ring.size))  # no key frame: nothing can be shown
 
-    def folder(self, size=0.0, days=0.0):
-        path = tempfile.mkdtemp(dir=scratch)
-        return recorder.Folder(path, "door", size, days)
+    def new_folder(self, size=0.0, days=0.0):
+        return recorder.Folder(tempfile.mkdtemp(dir=self.folder), "door", size, days)
 
     def put(self, folder, ago, size=100, suffix=".mkv"):
         """A file of a clip that began some days ago."""
@@ -105,7 +90,7 @@ class Units(unittest.TestCase):
 
     def test_the_oldest_clips_go(self):
         for size, days, kept in ((0, 0, 5), (250, 0, 2), (1, 0, 1), (0, 2.5, 3), (0, 0.1, 0)):
-            folder = self.folder(size, days)
+            folder = self.new_folder(size, days)
             names = [self.put(folder, ago) for ago in (4.0, 3.0, 2.0, 1.0, 0.5)]
             other = pathlib.Path(folder.path, "precious.mkv")
             other.write_bytes(bytes(1000))
@@ -117,7 +102,7 @@ class Units(unittest.TestCase):
             self.assertEqual(wanted, [row["file"] for row in listed])
 
     def test_age_counts_while_nothing_moves(self):
-        folder = self.folder(days=1)
+        folder = self.new_folder(days=1)
         self.put(folder, 0.9)
         folder.open()
         self.assertEqual(1, len(folder.rows))
@@ -126,7 +111,7 @@ class Units(unittest.TestCase):
         self.assertEqual(["clips.json"], os.listdir(folder.path))
 
     def test_unfinished_clips_of_a_killed_service(self):
-        folder = self.folder()
+        folder = self.new_folder()
         name, short = self.put(folder, 1, recorder.LEAST, ".mkv.part"), self.put(folder, 2, 10, ".mkv.part")
         # Another service writes it.
         with recorder.Unfinished(folder, f"door_{'2026-01-02T03-04-05+0000'}.mkv") as other:
@@ -140,7 +125,7 @@ class Units(unittest.TestCase):
             self.assertEqual(1, sum(each.endswith(".part") for each in os.listdir(folder.path)))
 
     def test_clips_of_one_second_have_names_of_their_own(self):
-        folder = self.folder()
+        folder = self.new_folder()
         for expected in ("", "-2", "-3"):
             with folder.new_file(0, "mkv") as file:
                 file.stream.write(b"x")
@@ -150,7 +135,7 @@ class Units(unittest.TestCase):
 
     def test_a_disk_that_is_too_slow(self):
         """What waits for the disk is bounded; the recorder begins another clip later, and says why one is missing."""
-        settings = config.Recording(folder=tempfile.mkdtemp(dir=scratch))
+        settings = config.Recording(folder=str(self.folder))
         with mock.patch.object(recorder.Clip, "run", lambda clip: None), mock.patch.object(recorder, "RING", 100_000):
             each = recorder.Recorder("door", settings)
             caps = Gst.Caps("image/jpeg,width=8,height=8")
@@ -174,7 +159,7 @@ class Units(unittest.TestCase):
 
     def test_which_frames_are_in_which_clip(self):
         """Of motion that begins at 20 s and lasts until 38 s, with key frames every 2 s, and clips of 10 s at most."""
-        settings = config.Recording(folder=tempfile.mkdtemp(dir=scratch), before=3, after=4, longest=10)
+        settings = config.Recording(folder=str(self.folder), before=3, after=4, longest=10)
         with mock.patch.object(recorder.Clip, "run", lambda clip: wait_for("the end", lambda: clip.done)), \
                 mock.patch.object(recorder.Clip, "done", False, create=True):
             each = recorder.Recorder("door", settings)
@@ -198,7 +183,7 @@ class Units(unittest.TestCase):
         self.assertEqual([{"begin": "begin", "end": "end"}], each.clips[-1].motions)
 
     def test_what_cannot_be_recorded(self):
-        each = recorder.Recorder("door", config.Recording(folder=tempfile.mkdtemp(dir=scratch)))
+        each = recorder.Recorder("door", config.Recording(folder=str(self.folder)))
         buffer = Gst.Buffer.new_wrapped(b"x")
         buffer.pts = 0
         with self.assertLogs("motion-alarm", "ERROR") as logged:
@@ -261,19 +246,14 @@ gap = 0.5
                  lambda: json.loads(found.last["cudavision/door/clip"])["file"] == self.rows()[-1]["file"])
 
     def test_frames_of_motion_jpeg(self):
-        self.check_clip_of_file(clip, "image/jpeg")
+        self.check_clip_of_file(the_clip(), "image/jpeg")
 
     @unittest.skipUnless(H264, "no openh264enc")
     def test_frames_of_h264(self):
         file = self.folder / "clip.mp4"
-        launch("filesrc", f"location={clip}", "!", "avidemux", "!", "jpegdec", "!", "videoconvert", "!", "openh264enc",
-               "gop-size=15", "!", "h264parse", "!", "mp4mux", "!", "filesink", f"location={file}")
+        launch(f"filesrc location={the_clip()} ! avidemux ! jpegdec ! videoconvert ! openh264enc gop-size=15 ! "
+               f"h264parse ! mp4mux ! filesink location={file}")
         self.check_clip_of_file(file, "video/x-h264")
-
-    def rtsp(self):
-        camera = RtspCamera("0xff4040ff")
-        self.addCleanup(camera.kill)
-        return camera
 
     def test_a_camera_that_is_lost_and_comes_back(self):
         """Its ball always moves. The clip ends with its last frame, and the next one begins when it is back."""

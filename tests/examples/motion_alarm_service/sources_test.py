@@ -5,9 +5,10 @@ import signal
 import time
 import unittest
 
-from helpers import SECRET, Case, RtspCamera, launch, wait_for
+from helpers import SECRET, Case, launch, wait_for
+
 import rtsp_camera
-from web_camera import WebCamera, pictures
+from web_camera import pictures
 
 BLUE = "0xff0000ff"
 
@@ -35,19 +36,8 @@ sink = "jpegenc ! multifilesink location={folder}/wall-%06d.jpg"
         if number is None:
             number = wait_for("two pictures", self.count) - 1
         file, raw = self.folder / f"wall-{number:06d}.jpg", self.folder / "raw"
-        launch(
-            "filesrc",
-            f"location={file}",
-            "!",
-            "jpegdec",
-            "!",
-            "videoconvert",
-            "!",
-            "video/x-raw,format=RGB,width=640,height=240",
-            "!",
-            "filesink",
-            f"location={raw}",
-        )
+        launch(f"filesrc location={file} ! jpegdec ! videoconvert ! video/x-raw,format=RGB,width=640,height=240 ! "
+               f"filesink location={raw}")
         data = raw.read_bytes()
         rows = [data[start : start + 640 * 3] for start in range(0, len(data), 640 * 3)]
         pixels = [[row[x : x + 3] for x in range(0, 640 * 3, 3)] for row in rows]
@@ -66,13 +56,8 @@ sink = "jpegenc ! multifilesink location={folder}/wall-%06d.jpg"
 
 
 class Sources(Case):
-    def rtsp(self, color=BLUE):
-        camera = RtspCamera(color)
-        self.addCleanup(camera.kill)
-        return camera
-
     def test_rtsp_killed_and_back_beside_the_wall(self):
-        door, broker, wall = self.rtsp(), self.broker(), Wall(self.folder)
+        door, broker, wall = self.rtsp(BLUE), self.broker(), Wall(self.folder)
         found = self.subscriber(broker)
         service = self.service(wall.table + f"""
 [mqtt]
@@ -115,7 +100,7 @@ uri = "test"
         )
 
     def test_rtsp_hangs(self):
-        door = self.rtsp()
+        door = self.rtsp(BLUE)
         timeout = 1
         while True:  # a busy machine may need longer for the first frame
             timeout *= 2
@@ -137,7 +122,7 @@ uri = "test"
 
     def test_a_zone_that_leaves_the_picture_is_no_loss(self):
         """The size of its picture is known only when the camera is opened."""
-        door, broker = self.rtsp(), self.broker()
+        door, broker = self.rtsp(BLUE), self.broker()
         found = self.subscriber(broker)
         service = self.service(f"""
 [mqtt]
@@ -169,10 +154,9 @@ zones = "way in: 0,0 640,0 640,100"
         self.assertEqual(0, service.stop())
 
     def test_http_ends_and_a_wrong_password(self):
-        door = self.rtsp()
-        launch("audiotestsrc", "num-buffers=20", "!", "wavenc", "!", "filesink", f"location={self.folder}/sound.wav")
-        camera = WebCamera(pictures(20))
-        self.addCleanup(camera.close)
+        door = self.rtsp(BLUE)
+        launch(f"audiotestsrc num-buffers=20 ! wavenc ! filesink location={self.folder}/sound.wav")
+        camera = self.web(pictures(20))
         uri = camera.uri(f"/video?pictures=20&end=yes&pwd={SECRET}", f"me:{SECRET}")
         service = self.service(
             f"""

@@ -3,35 +3,23 @@
 
 import glob
 import os
-import sys
 import unittest
 import urllib.request
 from unittest import mock
 
-from helpers import EXAMPLE, SECRET, Case, wait_for
-from rtsp_camera import RtspCamera, video
-from web_camera import WebCamera, pictures
+from helpers import SECRET, Case, wait_for
 
-sys.path[1:1] = [str(EXAMPLE), str(EXAMPLE.parent)]
-import camera  # noqa: E402
-import checks  # noqa: E402
-import common  # noqa: E402
-import config  # noqa: E402
+import camera
+import checks
+import common
+import config
+from rtsp_camera import RtspCamera, video
 
 NAMES = glob.glob("/usr/lib/*/libnss_wrapper.so")
 PASSWORD = f"a#%&1@*b{SECRET}"
 
 
 class Web(Case):
-    @classmethod
-    def setUpClass(cls):
-        cls.files = pictures()
-
-    def web(self, **options):
-        found = WebCamera(self.files, **options)
-        self.addCleanup(found.close)
-        return found
-
     def test_motion_jpeg(self):
         """A camera that sends three pictures and then nothing is online with the first one, at any rate, with sound,
         and with the properties of its source that the page has named."""
