@@ -8,7 +8,7 @@
 namespace cudavision::soak {
 namespace {
 
-using fuzz::Random;
+using streams::Random;
 
 Stream new_stream(Random random, bool gray) {
   std::vector<std::string> formats{"NV12", "RGBA", "I420", "P010_10LE", "BGRx", "Y444"};
@@ -120,9 +120,9 @@ class FilterLane : public Lane {
     Exit& exit = *static_cast<Exit*>(data);
     if (info->type & GST_PAD_PROBE_TYPE_BUFFER) {
       GstBuffer* buffer = GST_PAD_PROBE_INFO_BUFFER(info);
-      const Caps caps(gst_pad_get_current_caps(pad));
+      g_autoptr(GstCaps) caps = gst_pad_get_current_caps(pad);
       GstVideoInfo video;
-      if (!caps || !gst_video_info_from_caps(&video, caps.get())) {
+      if (!caps || !gst_video_info_from_caps(&video, caps)) {
         exit.lane.report_.fail("a frame came out without caps");
         return GST_PAD_PROBE_OK;
       }

@@ -10,30 +10,10 @@
 
 #include "tests/soak/late_caps.hpp"
 #include "tests/soak/reference.hpp"
+#include "tests/streams/plugin.hpp"
 
 namespace cudavision::soak {
 namespace {
-
-/// The CUDA context of the first element that made one: an application shares one between its pipelines.
-std::mutex context_mutex;
-GstContext* cuda_context = nullptr;
-
-void share_context(GstMessage* message) {
-  const std::lock_guard<std::mutex> lock(context_mutex);
-  if (GST_MESSAGE_TYPE(message) == GST_MESSAGE_HAVE_CONTEXT) {
-    GstContext* context = nullptr;
-    gst_message_parse_have_context(message, &context);
-    if (!cuda_context && gst_context_has_context_type(context, "gst.cuda.context"))
-      cuda_context = context;
-    else
-      gst_context_unref(context);
-  } else {
-    const gchar* type = nullptr;
-    gst_message_parse_context_type(message, &type);
-    if (cuda_context && g_strcmp0(type, "gst.cuda.context") == 0)
-      gst_element_set_context(GST_ELEMENT(GST_MESSAGE_SRC(message)), cuda_context);
-  }
-}
 
 void sleep_ms(int milliseconds) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); }
 
@@ -56,7 +36,7 @@ void Lane::own(GstElement* pipeline) {
 GstBusSyncReply Lane::message(GstBus*, GstMessage* message, gpointer data) {
   Lane& self = *static_cast<Lane*>(data);
   const GstMessageType type = GST_MESSAGE_TYPE(message);
-  if (type == GST_MESSAGE_NEED_CONTEXT || type == GST_MESSAGE_HAVE_CONTEXT) share_context(message);
+  streams::share_context(message);
   const bool interrupted = self.interrupted_;
   if (type == GST_MESSAGE_ERROR && interrupted) self.erred_ = true;
   if (!interrupted && warns_of_late_caps(message)) {

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "tests/fuzz/random.hpp"
 #include "tests/soak/report.hpp"
 #include "tests/soak/states.hpp"
+#include "tests/streams/random.hpp"
 
 namespace cudavision::soak {
 
@@ -87,7 +87,7 @@ class Lane {
   };
 
   const Options options_;
-  fuzz::Random random_;
+  streams::Random random_;
   Report report_;
 
  private:

@@ -19,10 +19,11 @@
 #include <string>
 #include <thread>
 
-#include "tests/fuzz/complaints.hpp"
 #include "tests/soak/arguments.hpp"
 #include "tests/soak/lane.hpp"
 #include "tests/soak/levels.hpp"
+#include "tests/streams/complaints.hpp"
+#include "tests/streams/plugin.hpp"
 
 namespace {
 
@@ -31,16 +32,6 @@ using Clock = std::chrono::steady_clock;
 
 // A line fitted to the samples may grow by this much, in MiB: the heaps of new threads, caches that fill late.
 constexpr double process_bound = 32, heap_bound = 16, device_bound = 16;
-
-bool works(const std::string& backend) {
-  GstElement* element = gst_element_factory_make("cudagaussian", nullptr);
-  if (!element) return false;
-  gst_util_set_object_arg(G_OBJECT(element), "backend", backend.c_str());
-  const bool opened = gst_element_set_state(element, GST_STATE_READY) != GST_STATE_CHANGE_FAILURE;
-  gst_element_set_state(element, GST_STATE_NULL);
-  gst_object_unref(element);
-  return opened;
-}
 
 using Lanes = std::vector<std::unique_ptr<soak::Lane>>;
 
@@ -148,12 +139,14 @@ int main(int argc, char** argv) {
   mallopt(M_MMAP_THRESHOLD, 16 << 10);
   const soak::Arguments arguments = arguments_or_exit(argc, argv);
   gst_init(nullptr, nullptr);
-  if (!works(arguments.run.backend)) {
-    std::printf("skipped: backend=%s does not work here\n", arguments.run.backend.c_str());
+  g_autoptr(GstElementFactory) factory = gst_element_factory_find("cudagaussian");
+  std::string reason = "the plugin is not there";
+  if (!factory || !streams::works("cudagaussian", arguments.run.backend, reason)) {
+    std::printf("skipped: backend=%s does not work here: %s\n", arguments.run.backend.c_str(), reason.c_str());
     if (!arguments.journal.empty()) std::remove(arguments.journal.c_str());
     return 77;
   }
-  fuzz::watch_log();
+  streams::watch_log();
 
   Lanes lanes;
   for (int i = 0; i < arguments.run.pipelines; ++i) {
@@ -179,7 +172,7 @@ int main(int argc, char** argv) {
   compare_with_twins(lanes, arguments);
   if (arguments.options.twin) return failed ? 1 : 0;
   lanes.clear();
-  for (const std::string& complaint : fuzz::take_complaints()) {
+  for (const std::string& complaint : streams::take_complaints()) {
     std::printf("FAILED: %s\n", complaint.c_str());
     ++failed;
   }

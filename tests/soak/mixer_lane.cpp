@@ -16,7 +16,7 @@
 namespace cudavision::soak {
 namespace {
 
-using fuzz::Random;
+using streams::Random;
 
 constexpr int tolerance = 1;  ///< between the backends
 
@@ -247,9 +247,9 @@ class MixerLane : public Lane {
   static GstPadProbeReturn came(GstPad* pad, GstPadProbeInfo* info, gpointer data) {
     MixerLane& self = *static_cast<MixerLane*>(data);
     if (info->type & GST_PAD_PROBE_TYPE_BUFFER) {
-      const Caps caps(gst_pad_get_current_caps(pad));
+      g_autoptr(GstCaps) caps = gst_pad_get_current_caps(pad);
       GstVideoInfo video;
-      if (caps && gst_video_info_from_caps(&video, caps.get()))
+      if (caps && gst_video_info_from_caps(&video, caps))
         self.take(GST_PAD_PROBE_INFO_BUFFER(info), video);
       else
         self.report_.fail("a frame came out without caps");
@@ -290,7 +290,7 @@ class MixerLane : public Lane {
       scenes.assign(scenes_.begin() + (low - oldest_kept_), scenes_.end());
     }
     bool mapped = false;
-    const std::string samples = fuzz::samples_of(buffer, video, mapped);
+    const std::string samples = streams::samples_of(buffer, video, mapped);
     if (!mapped) return report_.fail("frame " + std::to_string(n) + " does not hold the picture of its caps");
     if (report_.spoils()) return report_.fail("frame " + std::to_string(n) + " is wrong: the fault that was put in");
     if (options_.twin) return;  // another mixer, other samples
@@ -318,9 +318,9 @@ class MixerLane : public Lane {
         mixer_,
         [](GstElement*, GstPad* pad, gpointer to) -> gboolean {
           const GstVideoAggregatorPad* video_pad = GST_VIDEO_AGGREGATOR_PAD(pad);
-          const Caps caps(gst_pad_get_current_caps(pad));
+          g_autoptr(GstCaps) caps = gst_pad_get_current_caps(pad);
           GstVideoInfo queued;
-          const bool known = caps && gst_video_info_from_caps(&queued, caps.get());
+          const bool known = caps && gst_video_info_from_caps(&queued, caps);
           GstBuffer* shown = gst_video_aggregator_pad_get_current_buffer(GST_VIDEO_AGGREGATOR_PAD(pad));
           GstAggregatorPad* base = GST_AGGREGATOR_PAD(pad);
           *static_cast<std::string*>(to) +=
@@ -380,15 +380,14 @@ class MixerLane : public Lane {
     std::vector<Buffer> frames;
     std::vector<MixerInput> inputs;
     for (const auto& [number, settings] : scene.pads) {
-      const fuzz::Picture& picture = streams_[std::size_t(number)].at(n);
+      const streams::Picture& picture = streams_[std::size_t(number)].at(n);
       frames.emplace_back(wrap(picture));
       inputs.push_back({settings, picture.video, frames.back().get()});
     }
-    const Caps output(gst_video_info_to_caps(&video));
-    const Buffer blended = blend(scene.settings, inputs, output.get());
+    const Buffer blended = blend(scene.settings, inputs, video);
     bool mapped = false;
     std::string samples;
-    if (blended) samples = fuzz::samples_of(blended.get(), video, mapped);
+    if (blended) samples = streams::samples_of(blended.get(), video, mapped);
     return *known_.add(key, std::move(samples), GST_VIDEO_INFO_SIZE(&video));
   }
 

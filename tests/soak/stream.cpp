@@ -5,12 +5,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 
 namespace cudavision::soak {
 
-using fuzz::Picture;
-using fuzz::Random;
+using streams::Picture;
+using streams::Random;
 
 int usable_height(int height) {
   guint major, minor, micro, nano;
@@ -29,7 +28,7 @@ Stream::Stream(std::uint64_t seed, const std::vector<std::string>& formats, cons
       gst_video_info_set_format(&video, gst_video_format_from_string(format.c_str()), guint(size.width),
                                 guint(size.height));
       video.fps_n = frames_per_second, video.fps_d = 1;
-      for (int i = 0; i < pictures_per_caps; ++i) pictures_.push_back(fuzz::draw_picture(random, video));
+      for (int i = 0; i < pictures_per_caps; ++i) pictures_.push_back(streams::draw_picture(random, video));
     }
 }
 
@@ -85,20 +84,7 @@ gboolean negotiate(GstBaseSrc* base) {
 GstFlowReturn from_pool(GstBaseSrc* base, const Picture& picture, GstBuffer** buffer) {
   const GstFlowReturn flow =
       GST_BASE_SRC_CLASS(parent_class)->alloc(base, 0, guint(GST_VIDEO_INFO_SIZE(&picture.video)), buffer);
-  if (flow != GST_FLOW_OK) return flow;
-  GstVideoFrame frame;
-  if (!gst_video_frame_map(&frame, &picture.video, *buffer, GST_MAP_WRITE)) return GST_FLOW_ERROR;
-  // gst_video_frame_copy() omits the last chroma sample of packed 4:2:2 if the width is odd.
-  for (int p = 0; p < int(GST_VIDEO_INFO_N_PLANES(&picture.video)); ++p) {
-    const fuzz::PlaneSize size = fuzz::plane_size(picture.video, p);
-    const char* from = &picture.bytes[GST_VIDEO_INFO_PLANE_OFFSET(&picture.video, p)];
-    auto* to = static_cast<char*>(GST_VIDEO_FRAME_PLANE_DATA(&frame, p));
-    for (int y = 0; y < size.rows; ++y)
-      std::memcpy(to + std::ptrdiff_t(y) * GST_VIDEO_FRAME_PLANE_STRIDE(&frame, p),
-                  from + std::ptrdiff_t(y) * GST_VIDEO_INFO_PLANE_STRIDE(&picture.video, p), size.row_bytes);
-  }
-  gst_video_frame_unmap(&frame);
-  return GST_FLOW_OK;
+  return flow != GST_FLOW_OK || streams::copy_into(*buffer, picture) ? flow : GST_FLOW_ERROR;
 }
 
 GstFlowReturn create(GstPushSrc* push, GstBuffer** buffer) {
@@ -118,8 +104,8 @@ GstFlowReturn create(GstPushSrc* push, GstBuffer** buffer) {
       *buffer = wrap(picture);
       break;
     case 2:
-      *buffer = fuzz::lay_out(random, picture,
-                              random.pick({fuzz::Layout::padded, fuzz::Layout::apart, fuzz::Layout::bottom_up}));
+      *buffer = streams::lay_out(
+          random, picture, random.pick({streams::Layout::padded, streams::Layout::apart, streams::Layout::bottom_up}));
       break;
     default:
       if (const GstFlowReturn flow = from_pool(base, picture, buffer); flow != GST_FLOW_OK) return flow;

@@ -8,13 +8,15 @@
 
 #include "gst/base/settings/properties.hpp"
 #include "gst/base/shapes.hpp"
-#include "tests/fuzz/cases.hpp"
-#include "tests/fuzz/complaints.hpp"
-#include "tests/fuzz/settings.hpp"
 #include "tests/fuzz/targets/target.hpp"
+#include "tests/streams/complaints.hpp"
+#include "tests/streams/plugin.hpp"
+#include "tests/streams/settings.hpp"
 
 namespace cudavision::fuzz {
 namespace {
+
+using namespace streams;
 
 /// Complains about an error of which a user does not learn what is wrong.
 void check_sentence(const std::string& property, const Status& error) {
@@ -29,9 +31,9 @@ void check_in_frame(const Polygon& points, int width, int height) {
 }
 
 /// Reads shapes, and reads their texts again: they must be the same.
-void read_shapes(Bytes& bytes, ShapeKind kind) {
-  const int width = 1 + bytes.below(400), height = 1 + bytes.below(300);
-  const std::string text = bytes.rest();
+void read_shapes(Random& random, ShapeKind kind) {
+  const int width = 1 + random.below(400), height = 1 + random.below(300);
+  const std::string text = random.bytes().rest();
   const auto shapes = parse_shapes("zones", kind, text);
   if (!shapes.ok()) return check_sentence("zones", shapes.error());
   std::string written;
@@ -61,8 +63,8 @@ void read_shapes(Bytes& bytes, ShapeKind kind) {
   }
 }
 
-void read_one_rect(Bytes& bytes) {
-  const std::string text = bytes.rest();
+void read_one_rect(Random& random) {
+  const std::string text = random.bytes().rest();
   const char *at = text.data(), *const end = at + text.size();
   read_rect(at, end);
   if (at < text.data() || at > end) complain("a rectangle was read beyond its text");
@@ -107,8 +109,8 @@ void set_from_text(GObject* object, const std::string& property, const std::stri
 }
 
 /// Sets properties of one element from texts, and starts it. What it says must be valid UTF-8.
-void set_texts(Bytes& bytes) {
-  const Target& first = targets()[std::size_t(bytes.below(int(targets().size())))];
+void set_texts(Random& random) {
+  const Target& first = targets()[std::size_t(random.below(int(targets().size())))];
   GstElement* element = gst_element_factory_make(first.element.c_str(), nullptr);
   gst_object_ref_sink(element);
   gst_util_set_object_arg(G_OBJECT(element), "backend", "cpu");
@@ -117,11 +119,11 @@ void set_texts(Bytes& bytes) {
   GstPad* pad = first.of_pad ? gst_element_request_pad_simple(element, "sink_%u") : nullptr;
   const auto set = [&](const Target& target) {
     if (GObject* object = target.of_pad ? G_OBJECT(pad) : G_OBJECT(element))
-      set_from_text(object, target.property, bytes.text());
+      set_from_text(object, target.property, random.bytes().text());
   };
   set(first);
-  for (int more = 0; more < 4 && bytes.left() > 0; ++more)
-    if (const Target& other = targets()[std::size_t(bytes.below(int(targets().size())))];
+  for (int more = 0; more < 4 && random.bytes().left() > 0; ++more)
+    if (const Target& other = targets()[std::size_t(random.below(int(targets().size())))];
         other.element == first.element)
       set(other);
   const bool started = gst_element_set_state(element, GST_STATE_PAUSED) != GST_STATE_CHANGE_FAILURE;
@@ -152,18 +154,18 @@ void set_texts(Bytes& bytes) {
 
 }  // namespace
 
-void run_target(Bytes bytes) {
-  switch (bytes.below(8)) {
+void run_target(Random random) {
+  switch (random.below(8)) {
     case 0:
-      return read_shapes(bytes, ShapeKind::areas);
+      return read_shapes(random, ShapeKind::areas);
     case 1:
-      return read_shapes(bytes, ShapeKind::zones);
+      return read_shapes(random, ShapeKind::zones);
     case 2:
-      return read_shapes(bytes, ShapeKind::lines);
+      return read_shapes(random, ShapeKind::lines);
     case 3:
-      return read_one_rect(bytes);
+      return read_one_rect(random);
     default:
-      return set_texts(bytes);
+      return set_texts(random);
   }
 }
 

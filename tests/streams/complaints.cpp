@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "tests/fuzz/complaints.hpp"
+#include "tests/streams/complaints.hpp"
 
 #include <glib.h>
 
@@ -7,7 +7,7 @@
 #include <mutex>
 #include <utility>
 
-namespace cudavision::fuzz {
+namespace cudavision::streams {
 namespace {
 
 std::mutex mutex;
@@ -62,4 +62,4 @@ void watch_log() {
   g_log_set_writer_func(write, nullptr, nullptr);
 }
 
-}  // namespace cudavision::fuzz
+}  // namespace cudavision::streams

@@ -6,9 +6,9 @@
 
 #include <string>
 
-#include "tests/fuzz/random.hpp"
+#include "tests/streams/random.hpp"
 
-namespace cudavision::fuzz {
+namespace cudavision::streams {
 
 /// Draws fields of raw video caps other than format and size, as text: framerate, colorimetry, interlacing … If
 /// `hostile`, also with values that do not exist.
@@ -26,4 +26,4 @@ GstQuery* draw_sink_query(Random& random, const GstVideoInfo& video);
 /// (transfer full) Draws a query for a src pad (LATENCY, POSITION, CAPS …).
 GstQuery* draw_src_query(Random& random);
 
-}  // namespace cudavision::fuzz
+}  // namespace cudavision::streams

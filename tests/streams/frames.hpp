@@ -6,10 +6,10 @@
 
 #include <string>
 
-#include "tests/fuzz/memory.hpp"
-#include "tests/fuzz/random.hpp"
+#include "tests/streams/memory.hpp"
+#include "tests/streams/random.hpp"
 
-namespace cudavision::fuzz {
+namespace cudavision::streams {
 
 /// A picture in GStreamer's default memory layout.
 struct Picture {
@@ -34,6 +34,8 @@ const char* name_of(Layout layout);
 
 /// (transfer full) Makes a buffer that holds this picture in this layout.
 GstBuffer* lay_out(Random& random, const Picture& picture, Layout layout);
+/// Copies the picture into a writable buffer of this video. Returns false if the buffer cannot be mapped.
+bool copy_into(GstBuffer* buffer, const Picture& picture);
 
 /// The bytes of samples in a row of a plane, without padding, and the number of rows.
 struct PlaneSize {
@@ -46,4 +48,4 @@ PlaneSize plane_size(const GstVideoInfo& video, int plane);
 /// is one. `mapped` becomes false if the frame cannot be mapped.
 std::string samples_of(GstBuffer* buffer, const GstVideoInfo& video, bool& mapped);
 
-}  // namespace cudavision::fuzz
+}  // namespace cudavision::streams

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "tests/fuzz/frames.hpp"
+#include "tests/streams/frames.hpp"
 
 #include <algorithm>
 #include <cstring>
 
-namespace cudavision::fuzz {
+namespace cudavision::streams {
 namespace {
 
 int planes_of(const GstVideoInfo& video) { return int(GST_VIDEO_INFO_N_PLANES(&video)); }
@@ -44,6 +44,19 @@ void fill_within_depth(Random& random, std::string& bytes, const GstVideoInfo& v
   }
 }
 
+/// Copies rows of a plane. Strides may be negative.
+void copy_rows(const PlaneSize& size, const void* from, std::ptrdiff_t from_stride, void* to,
+               std::ptrdiff_t to_stride) {
+  for (std::ptrdiff_t y = 0; y < size.rows; ++y)
+    std::memcpy(static_cast<char*>(to) + y * to_stride, static_cast<const char*>(from) + y * from_stride,
+                size.row_bytes);
+}
+
+/// Where a plane of the picture begins.
+const char* plane_of(const Picture& picture, int plane) {
+  return &picture.bytes[GST_VIDEO_INFO_PLANE_OFFSET(&picture.video, plane)];
+}
+
 /// A picture in memory: its bytes, and the offset and stride of each plane.
 struct Laid {
   std::string bytes;
@@ -65,14 +78,9 @@ Laid place(const Picture& picture, RowSlack&& row_slack, PlaneSlack&& plane_slac
     laid.stride[p] = upwards ? -gint(stride) : gint(stride);
   }
   laid.bytes.assign(end, '\xa5');
-  for (int p = 0; p < planes_of(picture.video); ++p) {
-    const PlaneSize size = plane_size(picture.video, p);
-    for (int y = 0; y < size.rows; ++y)
-      std::memcpy(&laid.bytes[laid.offset[p] + gsize(gint64(y) * laid.stride[p])],
-                  &picture.bytes[GST_VIDEO_INFO_PLANE_OFFSET(&picture.video, p) +
-                                 gsize(y) * gsize(GST_VIDEO_INFO_PLANE_STRIDE(&picture.video, p))],
-                  size.row_bytes);
-  }
+  for (int p = 0; p < planes_of(picture.video); ++p)
+    copy_rows(plane_size(picture.video, p), plane_of(picture, p), GST_VIDEO_INFO_PLANE_STRIDE(&picture.video, p),
+              &laid.bytes[laid.offset[p]], laid.stride[p]);
   return laid;
 }
 
@@ -109,15 +117,13 @@ GstBuffer* cropped(Random& random, const Picture& picture) {
   Picture around = draw_picture(random, whole);
   for (guint c = 0; c < GST_VIDEO_INFO_N_COMPONENTS(&whole); ++c) {
     const int p = GST_VIDEO_INFO_COMP_PLANE(&whole, c);
-    const PlaneSize size = plane_size(picture.video, p);
+    PlaneSize size = plane_size(picture.video, p);
     const int x = bytes_before(whole, c, left);
     const int y = GST_VIDEO_FORMAT_INFO_SCALE_HEIGHT(whole.finfo, c, top);
-    for (int row = 0; row < size.rows; ++row)
-      std::memcpy(&around.bytes[GST_VIDEO_INFO_PLANE_OFFSET(&whole, p) +
-                                gsize(y + row) * gsize(GST_VIDEO_INFO_PLANE_STRIDE(&whole, p)) + gsize(x)],
-                  &picture.bytes[GST_VIDEO_INFO_PLANE_OFFSET(&picture.video, p) +
-                                 gsize(row) * gsize(GST_VIDEO_INFO_PLANE_STRIDE(&picture.video, p))],
-                  std::min(size.row_bytes, plane_size(whole, p).row_bytes - gsize(x)));
+    const gint stride = GST_VIDEO_INFO_PLANE_STRIDE(&whole, p);
+    size.row_bytes = std::min(size.row_bytes, plane_size(whole, p).row_bytes - gsize(x));
+    copy_rows(size, plane_of(picture, p), GST_VIDEO_INFO_PLANE_STRIDE(&picture.video, p),
+              &around.bytes[GST_VIDEO_INFO_PLANE_OFFSET(&whole, p) + gsize(y) * gsize(stride) + gsize(x)], stride);
   }
   Laid laid = place(
       around, [] { return 0; }, [] { return 0; }, false);
@@ -152,6 +158,7 @@ PlaneSize plane_size(const GstVideoInfo& video, int plane) {
 
 Picture draw_picture(Random& random, const GstVideoInfo& video) {
   Picture picture{video, std::string(GST_VIDEO_INFO_SIZE(&video), '\0')};
+  Random noise(random.number(4));  // so that few bytes of a fuzzing engine make a picture
   switch (random.below(6)) {
     case 0:
       break;
@@ -163,13 +170,13 @@ Picture draw_picture(Random& random, const GstVideoInfo& video) {
       break;
     case 3:
       if (sample_bytes(video, 0) == 2) {
-        fill_within_depth(random, picture.bytes, video);
+        fill_within_depth(noise, picture.bytes, video);
         break;
       }
       [[fallthrough]];
     default:
       for (std::size_t i = 0; i < picture.bytes.size(); i += 8) {
-        const std::uint64_t word = random.bits();
+        const std::uint64_t word = noise.bits();
         std::memcpy(&picture.bytes[i], &word, std::min<std::size_t>(8, picture.bytes.size() - i));
       }
   }
@@ -206,6 +213,17 @@ GstBuffer* lay_out(Random& random, const Picture& picture, Layout layout) {
   return buffer;
 }
 
+bool copy_into(GstBuffer* buffer, const Picture& picture) {
+  GstVideoFrame frame;
+  if (!gst_video_frame_map(&frame, &picture.video, buffer, GST_MAP_WRITE)) return false;
+  // gst_video_frame_copy() omits the last chroma sample of packed 4:2:2 if the width is odd.
+  for (int p = 0; p < planes_of(picture.video); ++p)
+    copy_rows(plane_size(picture.video, p), plane_of(picture, p), GST_VIDEO_INFO_PLANE_STRIDE(&picture.video, p),
+              GST_VIDEO_FRAME_PLANE_DATA(&frame, p), GST_VIDEO_FRAME_PLANE_STRIDE(&frame, p));
+  gst_video_frame_unmap(&frame);
+  return true;
+}
+
 std::string samples_of(GstBuffer* buffer, const GstVideoInfo& video, bool& mapped) {
   GstVideoFrame frame;
   mapped = gst_video_frame_map(&frame, &video, buffer, GST_MAP_READ);
@@ -237,4 +255,4 @@ std::string samples_of(GstBuffer* buffer, const GstVideoInfo& video, bool& mappe
   return samples;
 }
 
-}  // namespace cudavision::fuzz
+}  // namespace cudavision::streams

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "tests/fuzz/memory.hpp"
+#include "tests/streams/memory.hpp"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace cudavision::fuzz {
+namespace cudavision::streams {
 namespace {
 
 struct Pages {
@@ -40,4 +40,4 @@ GstMemory* new_fenced_memory(const void* bytes, std::size_t size, Fence fence, b
   return gst_memory_new_wrapped(flags, begin, size, 0, size, new Pages{address, used + page}, free_pages);
 }
 
-}  // namespace cudavision::fuzz
+}  // namespace cudavision::streams

@@ -6,7 +6,7 @@
 
 #include <cstddef>
 
-namespace cudavision::fuzz {
+namespace cudavision::streams {
 
 enum class Fence {
   page,  ///< an unreadable page follows the last byte
@@ -17,4 +17,4 @@ enum class Fence {
 /// Fence::page the processor refuses writes too.
 GstMemory* new_fenced_memory(const void* bytes, std::size_t size, Fence fence, bool read_only);
 
-}  // namespace cudavision::fuzz
+}  // namespace cudavision::streams

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace cudavision::fuzz {
+namespace cudavision::streams {
 
 /// Adds a sentence to the failures of the case. Any thread may call it.
 void complain(const std::string& what);
@@ -15,4 +15,4 @@ std::vector<std::string> take_complaints();
 /// From this call on, every warning or critical message of GLib is a failure.
 void watch_log();
 
-}  // namespace cudavision::fuzz
+}  // namespace cudavision::streams

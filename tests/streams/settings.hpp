@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "tests/fuzz/random.hpp"
+#include "tests/streams/random.hpp"
 
-namespace cudavision::fuzz {
+namespace cudavision::streams {
 
 /// Owns a GValue.
 class Value {
@@ -32,7 +32,7 @@ struct Setting {
 
 enum class Mood {
   calm,  ///< mostly useful values
-  bold,  ///< also unusable values, within the property's range only, because GLib warns about values beyond it
+  bold,  ///< also unusable values, and values beyond the property's range unless GLib warns about them
 };
 
 /// The properties of an object that get random values: writable ones,
@@ -49,4 +49,4 @@ void log_settings(const char* object, const std::vector<Setting>& settings);
 /// Reads every property and ignores the values.
 void read_all(GObject* object);
 
-}  // namespace cudavision::fuzz
+}  // namespace cudavision::streams

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "tests/fuzz/events.hpp"
+#include "tests/streams/events.hpp"
 
 #include <gst/video/navigation.h>
 
-namespace cudavision::fuzz {
+namespace cudavision::streams {
 namespace {
 
 GstClockTime draw_time(Random& random) {
@@ -204,4 +204,4 @@ GstQuery* draw_src_query(Random& random) {
   }
 }
 
-}  // namespace cudavision::fuzz
+}  // namespace cudavision::streams

@@ -5,19 +5,24 @@
 #include <gst/video/video.h>
 
 #include <atomic>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
-#include "tests/fuzz/downstream.hpp"
+#include "tests/streams/downstream.hpp"
 
-namespace cudavision::fuzz {
+namespace cudavision::streams {
 
 class Rig {
  public:
-  /// `keeps_samples`: outputs() returns the samples of each frame.
-  Rig(const std::string& element, const std::string& backend, const Downstream& downstream, bool keeps_samples = false);
+  enum class Keep {
+    nothing,  ///< frames are checked; outputs() counts them
+    samples,  ///< frames are checked; outputs() returns their samples
+    frames,   ///< frames are not checked, however many they are; take_frame() returns them
+  };
+  Rig(const std::string& element, const std::string& backend, const Downstream& downstream, Keep keep = Keep::nothing);
   /// Stops the element. Complains if the element or one of the frames pushed into it is never freed.
   ~Rig();
   Rig(const Rig&) = delete;
@@ -32,6 +37,8 @@ class Rig {
 
   /// Returns a string for each output frame: its samples if they are kept, otherwise an empty string.
   std::vector<std::string> outputs();
+  /// (transfer full) Returns the next output frame, if frames are kept and one came; else NULL.
+  GstBuffer* take_frame();
   /// The number of error messages since the last set_state(GST_STATE_PLAYING).
   /// More errors than allow_error() permits are a failure.
   int errors() const { return errors_; }
@@ -48,24 +55,49 @@ class Rig {
   static gboolean event(GstPad*, GstObject*, GstEvent*);
   static GstBusSyncReply message(GstBus*, GstMessage*, gpointer);
   void check(GstBuffer* buffer);
+  void keep(GstBuffer* buffer);
   /// Whether a frame has memory that this program pushed. Then this program made its metas too.
   bool is_ours(GstBuffer* buffer);
 
   const Downstream downstream_;
-  const bool keeps_samples_;
+  const Keep keep_;
   GstElement* element_;
   GstPad* sink_;
   GstBus* bus_;
-  std::atomic<int> errors_{0}, most_errors_{0}, frames_{0};
+  std::atomic<int> errors_{0}, most_errors_{0}, count_{0};
   std::atomic<bool> eos_{false}, has_posted_error_{false};
   // The element, and the frames pushed into it.
   std::shared_ptr<std::atomic<int>> alive_ = std::make_shared<std::atomic<int>>(1);
   std::mutex mutex_;
   std::vector<const GstMemory*> pushed_;
   std::vector<std::string> outputs_;
+  std::deque<GstBuffer*> frames_;
 };
 
-/// Whether the element can leave the NULL state on this backend. `reason` is the element's error message.
-bool works(const std::string& element, const std::string& backend, std::string& reason);
+/// A src pad of this program, linked to a sink pad of the element.
+class Input {
+ public:
+  /// Takes ownership of `target`. A live input reports that it is live when the element queries its latency.
+  Input(Rig& rig, GstPad* target, bool is_live);
+  ~Input();
+  Input(const Input&) = delete;
 
-}  // namespace cudavision::fuzz
+  /// Sends stream-start, caps and a plain segment. Returns false if the caps caused an error. The caller must then
+  /// stop, since anything that follows would send the caps again.
+  bool begin(const std::string& caps);
+  bool send(GstEvent* event);
+  /// Sends FLUSH_START, FLUSH_STOP and a plain segment.
+  void flush(bool reset_time);
+  GstFlowReturn push(GstBuffer* buffer);
+  bool query(GstQuery* query);
+  GstPad* target() const { return target_; }
+  /// Releases the target pad. The element must be a mixer.
+  void release();
+
+ private:
+  bool send_segment();
+  Rig& rig_;
+  GstPad *pad_, *target_;
+};
+
+}  // namespace cudavision::streams

@@ -6,9 +6,9 @@
 
 #include <string>
 
-#include "tests/fuzz/random.hpp"
+#include "tests/streams/random.hpp"
 
-namespace cudavision::fuzz {
+namespace cudavision::streams {
 
 struct Downstream {
   std::string caps = "ANY";
@@ -24,4 +24,4 @@ struct Downstream {
 /// A `mixer` chooses the size of its output, so the caps then limit that size.
 Downstream draw_downstream(Random& random, bool mixer);
 
-}  // namespace cudavision::fuzz
+}  // namespace cudavision::streams

@@ -1,41 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "tests/fuzz/rig.hpp"
+#include "tests/streams/rig.hpp"
 
 #include <algorithm>
 #include <numeric>
 
-#include "tests/fuzz/complaints.hpp"
-#include "tests/fuzz/frames.hpp"
+#include "tests/streams/complaints.hpp"
+#include "tests/streams/frames.hpp"
+#include "tests/streams/plugin.hpp"
 
-namespace cudavision::fuzz {
+namespace cudavision::streams {
 namespace {
 
 /// The sink pad accepts at most this many frames: a mixer fills the whole time before a frame with a distant timestamp.
 constexpr int most_frames = 100;
-
-/// The CUDA context of the first element that created one. All cases share it,
-/// because creating one takes longer than a case.
-std::mutex context_mutex;
-GstContext* cuda_context = nullptr;
-
-void keep_context(GstMessage* message) {
-  GstContext* context = nullptr;
-  gst_message_parse_have_context(message, &context);
-  const std::lock_guard<std::mutex> lock(context_mutex);
-  if (!cuda_context && gst_context_has_context_type(context, "gst.cuda.context"))
-    cuda_context = context;
-  else
-    gst_context_unref(context);
-}
-
-GstElement* make_element(const std::string& name, const std::string& backend) {
-  GstElement* element = gst_element_factory_make(name.c_str(), nullptr);
-  gst_object_ref_sink(element);
-  gst_util_set_object_arg(G_OBJECT(element), "backend", backend.c_str());
-  const std::lock_guard<std::mutex> lock(context_mutex);
-  if (cuda_context) gst_element_set_context(element, cuda_context);
-  return element;
-}
 
 using Count = std::shared_ptr<std::atomic<int>>;
 
@@ -45,6 +22,13 @@ void object_died(gpointer data, GObject*) {
   delete count;
 }
 void frame_died(gpointer data, GstMiniObject*) { object_died(data, nullptr); }
+
+gboolean answer_as_source(GstPad* pad, GstObject* parent, GstQuery* query) {
+  const bool is_live = GPOINTER_TO_INT(gst_pad_get_element_private(pad));
+  if (GST_QUERY_TYPE(query) != GST_QUERY_LATENCY) return gst_pad_query_default(pad, parent, query);
+  gst_query_set_latency(query, is_live, 0, GST_CLOCK_TIME_NONE);
+  return TRUE;
+}
 
 template <typename F>
 bool wait_until(int milliseconds, F&& done) {
@@ -57,19 +41,18 @@ bool wait_until(int milliseconds, F&& done) {
 
 }  // namespace
 
-Rig::Rig(const std::string& element, const std::string& backend, const Downstream& downstream, bool keeps_samples)
+Rig::Rig(const std::string& element, const std::string& backend, const Downstream& downstream, Keep keep)
     : downstream_(downstream),
-      keeps_samples_(keeps_samples),
+      keep_(keep),
       element_(make_element(element, backend)),
       sink_(gst_pad_new(nullptr, GST_PAD_SINK)),
       bus_(gst_bus_new()) {
   g_object_weak_ref(G_OBJECT(element_), object_died, new Count(alive_));
   gst_bus_set_sync_handler(bus_, message, this, nullptr);
   gst_element_set_bus(element_, bus_);
-  GstClock* clock = gst_system_clock_obtain();
+  g_autoptr(GstClock) clock = gst_system_clock_obtain();
   gst_element_set_clock(element_, clock);
   gst_element_set_base_time(element_, gst_clock_get_time(clock));
-  gst_object_unref(clock);
   gst_object_ref_sink(sink_);
   gst_pad_set_element_private(sink_, this);
   gst_pad_set_chain_function(sink_, chain);
@@ -79,18 +62,17 @@ Rig::Rig(const std::string& element, const std::string& backend, const Downstrea
            gst_pad_query_default(pad, parent, query);
   });
   gst_pad_set_active(sink_, TRUE);
-  GstPad* src = gst_element_get_static_pad(element_, "src");
+  g_autoptr(GstPad) src = gst_element_get_static_pad(element_, "src");
   gst_pad_link_full(src, sink_, GST_PAD_LINK_CHECK_NOTHING);
-  gst_object_unref(src);
 }
 
 Rig::~Rig() {
   set_state(GST_STATE_NULL);
   gst_pad_set_active(sink_, FALSE);
   gst_element_set_bus(element_, nullptr);
-  GstPad* src = gst_element_get_static_pad(element_, "src");
+  for (GstBuffer* frame : frames_) gst_buffer_unref(frame);
+  g_autoptr(GstPad) src = gst_element_get_static_pad(element_, "src");
   gst_pad_unlink(src, sink_);
-  gst_object_unref(src);
   gst_object_unref(element_);
   gst_object_unref(sink_);
   gst_object_unref(bus_);
@@ -121,7 +103,16 @@ std::vector<std::string> Rig::outputs() {
   return outputs_;
 }
 
+GstBuffer* Rig::take_frame() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (frames_.empty()) return nullptr;
+  GstBuffer* frame = frames_.front();
+  frames_.pop_front();
+  return frame;
+}
+
 void Rig::follow(GstBuffer* buffer) {
+  if (keep_ == Keep::frames) return;
   ++*alive_;
   gst_mini_object_weak_ref(GST_MINI_OBJECT(buffer), frame_died, new Count(alive_));
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -142,14 +133,13 @@ bool Rig::is_ours(GstBuffer* buffer) {
 }
 
 void Rig::check(GstBuffer* buffer) {
-  GstCaps* caps = gst_pad_get_current_caps(sink_);
+  g_autoptr(GstCaps) caps = gst_pad_get_current_caps(sink_);
   if (!caps) return complain("a frame came out before caps");
   GstVideoInfo video;
   const bool is_video =
       gst_structure_has_name(gst_caps_get_structure(caps, 0), "video/x-raw") && gst_video_info_from_caps(&video, caps);
-  gst_caps_unref(caps);
   std::string samples;
-  if (is_video && (keeps_samples_ || !is_ours(buffer))) {
+  if (is_video && (keep_ == Keep::samples || !is_ours(buffer))) {
     bool mapped;
     samples = samples_of(buffer, video, mapped);
     if (!mapped) complain("a frame came out that does not hold the picture of its caps");
@@ -160,20 +150,26 @@ void Rig::check(GstBuffer* buffer) {
   if (gst_buffer_map(buffer, &map, GST_MAP_READ)) {
     static std::atomic<guint> sum;
     sum += std::accumulate(map.data, map.data + map.size, 0u);  // reads every byte
-    if (!is_video && keeps_samples_) samples.assign(reinterpret_cast<const char*>(map.data), map.size);
+    if (!is_video && keep_ == Keep::samples) samples.assign(reinterpret_cast<const char*>(map.data), map.size);
     gst_buffer_unmap(buffer, &map);
   } else if (!is_ours(buffer)) {
     complain("a frame came out that cannot be mapped");
   }
   const std::lock_guard<std::mutex> lock(mutex_);
-  outputs_.push_back(keeps_samples_ ? samples : std::string());
+  outputs_.push_back(keep_ == Keep::samples ? samples : std::string());
+}
+
+void Rig::keep(GstBuffer* buffer) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  frames_.push_back(buffer);
 }
 
 GstFlowReturn Rig::chain(GstPad* pad, GstObject*, GstBuffer* buffer) {
   Rig& self = *static_cast<Rig*>(gst_pad_get_element_private(pad));
+  if (self.keep_ == Keep::frames) return self.keep(buffer), GST_FLOW_OK;
   self.check(buffer);
   gst_buffer_unref(buffer);
-  return ++self.frames_ < most_frames ? GST_FLOW_OK : GST_FLOW_EOS;
+  return ++self.count_ < most_frames ? GST_FLOW_OK : GST_FLOW_EOS;
 }
 
 gboolean Rig::event(GstPad* pad, GstObject*, GstEvent* event) {
@@ -185,36 +181,86 @@ gboolean Rig::event(GstPad* pad, GstObject*, GstEvent* event) {
 
 GstBusSyncReply Rig::message(GstBus*, GstMessage* message, gpointer data) {
   Rig& self = *static_cast<Rig*>(data);
-  if (GST_MESSAGE_TYPE(message) == GST_MESSAGE_HAVE_CONTEXT) keep_context(message);
+  share_context(message);
   if (GST_MESSAGE_TYPE(message) == GST_MESSAGE_ERROR) {
-    GError* error;
+    g_autoptr(GError) error = nullptr;
     gst_message_parse_error(message, &error, nullptr);
     self.has_posted_error_ = true;
     if (++self.errors_ > self.most_errors_) complain(std::string("a second error message: ") + error->message);
     if (!g_utf8_validate(error->message, -1, nullptr)) complain("an error message is not valid UTF-8");
-    g_error_free(error);
   }
   gst_message_unref(message);
   return GST_BUS_DROP;
 }
 
-bool works(const std::string& name, const std::string& backend, std::string& reason) {
-  GstElement* element = make_element(name, backend);
-  GstBus* bus = gst_bus_new();
-  gst_element_set_bus(element, bus);
-  const bool opened = gst_element_set_state(element, GST_STATE_READY) != GST_STATE_CHANGE_FAILURE;
-  if (GstMessage* message = gst_bus_pop_filtered(bus, GST_MESSAGE_ERROR)) {
-    GError* error;
-    gst_message_parse_error(message, &error, nullptr);
-    reason = error->message;
-    g_error_free(error);
-    gst_message_unref(message);
-  }
-  gst_element_set_state(element, GST_STATE_NULL);
-  gst_element_set_bus(element, nullptr);
-  gst_object_unref(bus);
-  gst_object_unref(element);
-  return opened;
+// Input
+// ---------------------------------------------------------------------------------------------------------------------
+
+Input::Input(Rig& rig, GstPad* target, bool is_live)
+    : rig_(rig), pad_(gst_pad_new(nullptr, GST_PAD_SRC)), target_(target) {
+  rig_.allow_error();
+  gst_object_ref_sink(pad_);
+  gst_pad_set_element_private(pad_, GINT_TO_POINTER(int(is_live)));
+  gst_pad_set_query_function(pad_, answer_as_source);
+  gst_pad_set_event_function(pad_, [](GstPad*, GstObject*, GstEvent* event) -> gboolean {
+    gst_event_unref(event);
+    return TRUE;
+  });
+  gst_pad_set_active(pad_, TRUE);
+  gst_pad_link_full(pad_, target_, GST_PAD_LINK_CHECK_NOTHING);
 }
 
-}  // namespace cudavision::fuzz
+Input::~Input() {
+  gst_pad_set_active(pad_, FALSE);
+  gst_pad_unlink(pad_, target_);
+  gst_object_unref(pad_);
+  gst_object_unref(target_);
+}
+
+void Input::flush(bool reset_time) {
+  send(gst_event_new_flush_start());
+  send(gst_event_new_flush_stop(reset_time));
+  send_segment();
+}
+
+bool Input::send_segment() {
+  GstSegment segment;
+  gst_segment_init(&segment, GST_FORMAT_TIME);
+  return send(gst_event_new_segment(&segment));
+}
+
+void Input::release() { gst_element_release_request_pad(rig_.element(), target_); }
+
+bool Input::send(GstEvent* event) {
+  // A mixer handles serialized events later, in its own thread, so each event can cause an error of its own.
+  if (GST_EVENT_IS_SERIALIZED(event) && GST_PAD_TEMPLATE_PRESENCE(GST_PAD_PAD_TEMPLATE(target_)) == GST_PAD_REQUEST)
+    rig_.allow_error();
+  return gst_pad_push_event(pad_, event);
+}
+
+bool Input::begin(const std::string& text) {
+  g_autoptr(GstCaps) caps = gst_caps_from_string(text.c_str());
+  if (!caps) {
+    complain("this program made invalid caps: " + text);
+    return false;
+  }
+  send(gst_event_new_stream_start("stream"));
+  send(gst_event_new_caps(caps));  // returns TRUE even if the element refuses the caps
+  return rig_.errors() == 0 && send_segment();
+}
+
+GstFlowReturn Input::push(GstBuffer* buffer) {
+  rig_.follow(buffer);
+  const GstFlowReturn flow = gst_pad_push(pad_, buffer);
+  if (flow == GST_FLOW_ERROR && !rig_.has_posted_error())
+    complain("a frame ended with an error, but no error message was posted");
+  return flow;
+}
+
+bool Input::query(GstQuery* query) {
+  const bool answered = gst_pad_peer_query(pad_, query);
+  gst_query_unref(query);
+  return answered;
+}
+
+}  // namespace cudavision::streams
