@@ -8,21 +8,9 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "tests/streams/options.hpp"
+
 namespace cudavision::soak {
-namespace {
-
-constexpr const char* usage =
-    "usage: soak [--backend cuda|cpu] [--pipelines N] [--seconds S] [--actions N] [--seed N] [--only N[,N…]] "
-    "[--patience S]\n"
-    "            [--journal FILE] [--replay FILE [--twin]] [--fault ACTION]";
-
-template <typename T>
-void read(const std::string& text, T& value) {
-  std::istringstream from(text);
-  if (!(from >> value) || !(from >> std::ws).eof()) throw std::runtime_error(text + " is no such number\n" + usage);
-}
-
-}  // namespace
 
 bool Arguments::runs(int pipeline) const {
   if (replays && !recorded.steps.count(pipeline)) return false;
@@ -31,54 +19,55 @@ bool Arguments::runs(int pipeline) const {
 
 Arguments parse_arguments(int argc, char** argv) {
   Arguments arguments;
-  std::string replay;
-  for (int i = 1; i < argc; ++i) {
-    const std::string name = argv[i];
-    if (name == "--twin") {
-      arguments.options.twin = true;
-      continue;
-    }
-    const std::string value = i + 1 < argc ? argv[++i] : "";
-    if (value.empty()) throw std::runtime_error(usage);
-    if (name == "--backend")
-      arguments.run.backend = value;
-    else if (name == "--pipelines")
-      read(value, arguments.run.pipelines);
-    else if (name == "--seconds")
-      read(value, arguments.seconds);
-    else if (name == "--actions")
-      read(value, arguments.actions);
-    else if (name == "--seed")
-      read(value, arguments.run.seed);
-    else if (name == "--patience")
-      read(value, arguments.options.patience);
-    else if (name == "--journal")
-      arguments.journal = value;
-    else if (name == "--replay")
-      replay = value;
-    else if (name == "--fault")
-      arguments.options.fault = value;
-    else if (name == "--only") {
-      std::istringstream numbers(value);
-      for (std::string number; std::getline(numbers, number, ',');) read(number, arguments.only.emplace_back());
-    } else
-      throw std::runtime_error(usage);
+  Options& options = arguments.options;
+  gchar *backend = nullptr, *only = nullptr, *journal = nullptr, *replay = nullptr, *fault = nullptr;
+  gint64 seed = 1, actions = arguments.actions;
+  gboolean twin = FALSE;
+  const GOptionEntry entries[] = {
+      {"backend", 0, 0, G_OPTION_ARG_STRING, &backend, "cuda or cpu", "NAME"},
+      {"pipelines", 0, 0, G_OPTION_ARG_INT, &arguments.run.pipelines, "how many run side by side", "N"},
+      {"seconds", 0, 0, G_OPTION_ARG_DOUBLE, &arguments.seconds, "how long they run", "S"},
+      {"actions", 0, 0, G_OPTION_ARG_INT64, &actions, "of each pipeline", "N"},
+      {"seed", 0, 0, G_OPTION_ARG_INT64, &seed, "1 unless given", "N"},
+      {"only", 0, 0, G_OPTION_ARG_STRING, &only, "the pipelines to run", "N[,N…]"},
+      {"patience", 0, 0, G_OPTION_ARG_DOUBLE, &options.patience, "seconds without a frame", "S"},
+      {"journal", 0, 0, G_OPTION_ARG_FILENAME, &journal, "where it is written", "FILE"},
+      {"replay", 0, 0, G_OPTION_ARG_FILENAME, &replay, "the journal to repeat", "FILE"},
+      {"twin", 0, 0, G_OPTION_ARG_NONE, &twin, "with GStreamer's own elements", nullptr},
+      {"fault", 0, 0, G_OPTION_ARG_STRING, &fault, "puts in a fault", "ACTION"},
+      {}};
+  if (std::string wrong; !streams::parse_options(argc, argv, entries, wrong)) throw std::runtime_error(wrong);
+  const auto text = [](gchar* given) {
+    const std::string copy = given ? given : "";
+    g_free(given);
+    return copy;
+  };
+  if (backend) arguments.run.backend = text(backend);
+  arguments.run.seed = std::uint64_t(seed);
+  arguments.actions = actions;
+  arguments.journal = text(journal);
+  options.twin = twin;
+  options.fault = text(fault);
+  std::istringstream numbers(text(only));
+  for (std::string number; std::getline(numbers, number, ',');) {
+    char* end;
+    arguments.only.push_back(int(std::strtol(number.c_str(), &end, 10)));
+    if (number.empty() || *end) throw std::runtime_error("--only: " + number + " is no number");
   }
-  if (!replay.empty()) {
+  if (const std::string file = text(replay); !file.empty()) {
     arguments.replays = true;
-    if (std::error_code none; std::filesystem::equivalent(arguments.journal, replay, none))
+    if (std::error_code none; std::filesystem::equivalent(arguments.journal, file, none))
       throw std::runtime_error("--journal names the file that --replay reads: name another one");
-    arguments.recorded = read_journal(replay);
+    arguments.recorded = read_journal(file);
     arguments.run = arguments.recorded.run;
     arguments.seconds = std::numeric_limits<double>::infinity();
-  } else if (arguments.options.twin) {
+  } else if (options.twin) {
     throw std::runtime_error("--twin needs --replay");
   } else if (arguments.journal.empty()) {
     arguments.journal = std::string(g_get_tmp_dir()) + "/soak-" + std::to_string(getpid()) + ".journal";
   }
-  if (!arguments.journal.empty())
-    arguments.options.journal = std::make_shared<Journal>(arguments.journal, arguments.run);
-  arguments.options.backend = arguments.run.backend;
+  if (!arguments.journal.empty()) options.journal = std::make_shared<Journal>(arguments.journal, arguments.run);
+  options.backend = arguments.run.backend;
   return arguments;
 }
 

@@ -81,8 +81,7 @@ const std::vector<Target>& targets() {
   static const std::vector<Target> all = [] {
     std::vector<Target> found;
     for (const std::string& name : element_names()) {
-      GstElement* element = gst_element_factory_make(name.c_str(), nullptr);
-      gst_object_ref_sink(element);
+      g_autoptr(GstElement) element = make_element(name, "cpu");
       for (const GParamSpec* spec : drawn_properties(G_OBJECT(element)))
         if (is_our_property(spec)) found.push_back({name, spec->name, false});
       if (GstPad* pad = is_mixer(name) ? gst_element_request_pad_simple(element, "sink_%u") : nullptr) {
@@ -91,7 +90,6 @@ const std::vector<Target>& targets() {
         gst_element_release_request_pad(element, pad);
         gst_object_unref(pad);
       }
-      gst_object_unref(element);
     }
     return found;
   }();
@@ -111,10 +109,8 @@ void set_from_text(GObject* object, const std::string& property, const std::stri
 /// Sets properties of one element from texts, and starts it. What it says must be valid UTF-8.
 void set_texts(Random& random) {
   const Target& first = targets()[std::size_t(random.below(int(targets().size())))];
-  GstElement* element = gst_element_factory_make(first.element.c_str(), nullptr);
-  gst_object_ref_sink(element);
-  gst_util_set_object_arg(G_OBJECT(element), "backend", "cpu");
-  GstBus* bus = gst_bus_new();
+  g_autoptr(GstElement) element = make_element(first.element, "cpu");
+  g_autoptr(GstBus) bus = gst_bus_new();
   gst_element_set_bus(element, bus);
   GstPad* pad = first.of_pad ? gst_element_request_pad_simple(element, "sink_%u") : nullptr;
   const auto set = [&](const Target& target) {
@@ -128,8 +124,9 @@ void set_texts(Random& random) {
       set(other);
   const bool started = gst_element_set_state(element, GST_STATE_PAUSED) != GST_STATE_CHANGE_FAILURE;
   bool has_error = false;
-  while (GstMessage* message = gst_bus_pop_filtered(bus, GstMessageType(GST_MESSAGE_ERROR | GST_MESSAGE_WARNING))) {
-    GError* error = nullptr;
+  while (g_autoptr(GstMessage) message =
+             gst_bus_pop_filtered(bus, GstMessageType(GST_MESSAGE_ERROR | GST_MESSAGE_WARNING))) {
+    g_autoptr(GError) error = nullptr;
     if (GST_MESSAGE_TYPE(message) == GST_MESSAGE_ERROR) {
       gst_message_parse_error(message, &error, nullptr);
       has_error = true;
@@ -137,8 +134,6 @@ void set_texts(Random& random) {
       gst_message_parse_warning(message, &error, nullptr);
     }
     if (!g_utf8_validate(error->message, -1, nullptr)) complain("a message is not valid UTF-8");
-    g_error_free(error);
-    gst_message_unref(message);
   }
   if (!started && !has_error) complain("a state change failed, but no error message was posted");
   read_all(G_OBJECT(element));
@@ -148,8 +143,6 @@ void set_texts(Random& random) {
     gst_element_release_request_pad(element, pad);
     gst_object_unref(pad);
   }
-  gst_object_unref(bus);
-  gst_object_unref(element);
 }
 
 }  // namespace
