@@ -188,10 +188,10 @@ void run_layouts(const Case& c) {
                     std::to_string(expected.size()));
   for (std::size_t i = 0; i < expected.size(); ++i) {
     if (expected[i].size() != actual[i].size()) return complain(other + " give a frame of another size");
-    for (std::size_t at = 0; at < expected[i].size(); ++at)
-      if (expected[i][at] != actual[i][at])
-        return complain(other + " give another picture: frame " + std::to_string(i) + ", byte " + std::to_string(at) +
-                        " of its samples");
+    if (const auto at = std::mismatch(expected[i].begin(), expected[i].end(), actual[i].begin()).first;
+        at != expected[i].end())
+      return complain(other + " give another picture: frame " + std::to_string(i) + ", byte " +
+                      std::to_string(at - expected[i].begin()) + " of its samples");
   }
 }
 

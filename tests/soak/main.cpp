@@ -94,34 +94,26 @@ void run(Lanes& lanes, const soak::Arguments& arguments, soak::Levels& process, 
     return true;
   };
   const double seconds = arguments.seconds, patience = arguments.options.patience;
-  for (double next_sample = seconds / 5; elapsed() < seconds && !all_ended();) {
+  double next_sample = seconds / 5, stopping = 0;
+  while (!all_ended()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(seconds < 1e6 ? 200 : 20));
+    if (elapsed() >= seconds && !stop.exchange(true)) stopping = soak::fair_time();
     for (auto& lane : lanes) {
-      if (lane->report().ended()) continue;
-      if (lane->report().silence() > patience) end_hanging(lanes, *lane, "no frame comes any more", arguments);
-      if (lane->report().standstill() > 3 * patience) end_hanging(lanes, *lane, "an action does not end", arguments);
+      const soak::Report& report = lane->report();
+      if (report.ended()) continue;
+      if (stop && soak::fair_time() - stopping > 3 * patience)
+        end_hanging(lanes, *lane, "the pipeline does not stop", arguments);
+      if (stop) continue;
+      if (report.silence() > patience) end_hanging(lanes, *lane, "no frame comes any more", arguments);
+      if (report.standstill() > 3 * patience) end_hanging(lanes, *lane, "an action does not end", arguments);
     }
-    if (elapsed() < next_sample) continue;
+    if (elapsed() < next_sample || stop) continue;
     next_sample = elapsed() + std::max(1.0, seconds / 200);
     process.add(elapsed(), soak::process_memory());
     if (const auto used = soak::heap_in_use()) heap.add(elapsed(), *used);
     if (const auto used = soak::device_memory(); used && arguments.run.backend == "cuda") device.add(elapsed(), *used);
   }
-  stop = true;
-  const double stopping = soak::fair_time();
-  std::atomic<bool> joined{false};
-  std::thread last_watch([&] {
-    while (!joined && soak::fair_time() - stopping < 3 * patience)
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    if (joined) return;
-    for (auto& lane : lanes)
-      if (!lane->report().ended()) end_hanging(lanes, *lane, "the pipeline does not stop", arguments);
-    std::printf("FAILED: the pipelines do not stop\n");
-    _exit(1);
-  });
   for (std::thread& thread : threads) thread.join();
-  joined = true;
-  last_watch.join();
 }
 
 soak::Arguments arguments_or_exit(int argc, char** argv) try {
