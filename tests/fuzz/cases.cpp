@@ -113,7 +113,8 @@ void feed_all(Rig& rig, Inputs& inputs, Random& random, const Case& c, bool inte
   std::atomic<int> left{int(inputs.size())};
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const StreamPlan plan = plan_for(c, random, i);
-    feeders.emplace_back([&, i, plan, own = random.fork()] {
+    const bool takes_rest = random.reads_bytes() && i + 1 == inputs.size();
+    feeders.emplace_back([&, i, plan, own = takes_rest ? random : random.fork()] {
       feed(rig, *inputs[i], own, plan);
       --left;
     });

@@ -95,6 +95,8 @@ fuzz() {
   mkdir -p "$grown" "$corpus/$target"
   options=("-max_len=$most_length" -timeout=600 -rss_limit_mb=6144 -print_final_stats=1
     -artifact_prefix="$findings/$target-")
+  # A stream takes many bytes: begin with long cases.
+  if [[ $target == filters || $target == mixers ]]; then options+=(-len_control=0); fi
   if [[ -f $dictionary ]]; then options+=(-dict="$dictionary"); fi
   if ((seconds)); then options+=(-max_total_time="$seconds"); else options+=(-runs=0); fi
   folders=("$grown" "$corpus/$target")

@@ -158,7 +158,7 @@ PlaneSize plane_size(const GstVideoInfo& video, int plane) {
 
 Picture draw_picture(Random& random, const GstVideoInfo& video) {
   Picture picture{video, std::string(GST_VIDEO_INFO_SIZE(&video), '\0')};
-  Random noise(random.number(4));  // so that few bytes of a fuzzing engine make a picture
+  Random noise(random.number(random.reads_bytes() ? 1 : 4));  // few bytes of a fuzzing engine make a picture
   switch (random.below(6)) {
     case 0:
       break;

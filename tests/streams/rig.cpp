@@ -82,6 +82,7 @@ Rig::~Rig() {
 }
 
 bool Rig::set_state(GstState state) {
+  const std::lock_guard<std::mutex> lock(flushing_);
   if (state == GST_STATE_PLAYING) errors_ = 0;
   eos_ = false;
   const bool reached = gst_element_set_state(element_, state) != GST_STATE_CHANGE_FAILURE;
@@ -91,6 +92,11 @@ bool Rig::set_state(GstState state) {
 
 void Rig::wait_for_eos(int milliseconds) {
   wait_until(milliseconds, [this] { return eos_ || errors_ > 0; });
+}
+
+void Rig::send_upstream(GstEvent* event) {
+  const std::lock_guard<std::mutex> lock(flushing_);  // it may be a flushing seek
+  gst_pad_push_event(sink_, event);
 }
 
 void Rig::query_upstream(GstQuery* query) {
@@ -235,6 +241,9 @@ bool Input::send(GstEvent* event) {
   // A mixer handles serialized events later, in its own thread, so each event can cause an error of its own.
   if (GST_EVENT_IS_SERIALIZED(event) && GST_PAD_TEMPLATE_PRESENCE(GST_PAD_PAD_TEMPLATE(target_)) == GST_PAD_REQUEST)
     rig_.allow_error();
+  if (GST_EVENT_TYPE(event) != GST_EVENT_FLUSH_START && GST_EVENT_TYPE(event) != GST_EVENT_FLUSH_STOP)
+    return gst_pad_push_event(pad_, event);
+  const std::lock_guard<std::mutex> lock(rig_.flushing());
   return gst_pad_push_event(pad_, event);
 }
 

@@ -32,7 +32,7 @@ class Rig {
   bool set_state(GstState state);
   /// Waits until EOS has come out.
   void wait_for_eos(int milliseconds);
-  void send_upstream(GstEvent* event) { gst_pad_push_event(sink_, event); }
+  void send_upstream(GstEvent* event);
   void query_upstream(GstQuery* query);
 
   /// Returns a string for each output frame: its samples if they are kept, otherwise an empty string.
@@ -47,6 +47,9 @@ class Rig {
 
   /// Permits one more error message. Call it for everything that may cause one, for example an input.
   void allow_error() { ++most_errors_; }
+  /// Keeps flushes and changes of state apart: where they meet, GStreamer's mixer can wait for ever
+  /// (tests/soak/UPSTREAM.md).
+  std::mutex& flushing() { return flushing_; }
   /// Registers a frame that is pushed into the element.
   void follow(GstBuffer* buffer);
 
@@ -68,7 +71,8 @@ class Rig {
   std::atomic<bool> eos_{false}, has_posted_error_{false};
   // The element, and the frames pushed into it.
   std::shared_ptr<std::atomic<int>> alive_ = std::make_shared<std::atomic<int>>(1);
-  std::mutex mutex_;
+  std::mutex flushing_;
+  std::mutex mutex_;  // guards what follows
   std::vector<const GstMemory*> pushed_;
   std::vector<std::string> outputs_;
   std::deque<GstBuffer*> frames_;

@@ -22,7 +22,8 @@ bool is_open(const GParamSpec* spec) {
 template <typename T, typename Spec>
 T whole_number(Random& random, Mood mood, const Spec* spec) {
   const T low = spec->minimum, high = spec->maximum, initial = spec->default_value;
-  T value = sizeof(T) == 8 ? T(random.pick<gint64>({gint64(initial), 0, 1, 1000, 40000000, 1000000000, 3600000000000}))
+  constexpr gint64 long_time = std::is_signed_v<T> ? 3600000000000 : 1000000000;  // GStreamer's mixer waits for latency
+  T value = sizeof(T) == 8 ? T(random.pick<gint64>({gint64(initial), 0, 1, 1000, 40000000, 1000000000, long_time}))
                            : random.pick<T>({initial, 0, 1, 2, 3, 4, 5, 7, 8, 9, 16, 21});
   if (sizeof(T) == 8 && std::is_signed_v<T> && random.one_in(2)) value = T(0) - value;
   const bool bold = mood == Mood::bold && random.one_in(3);
