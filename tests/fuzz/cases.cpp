@@ -1,19 +1,36 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "tests/fuzz/cases.hpp"
 
-#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <thread>
 
-#include "tests/fuzz/complaints.hpp"
-#include "tests/fuzz/settings.hpp"
+#include "tests/streams/complaints.hpp"
+#include "tests/streams/plugin.hpp"
+#include "tests/streams/settings.hpp"
 
 namespace cudavision::fuzz {
 namespace {
 
+using namespace streams;
+
 /// The inputs of an element: one, or several for a mixer.
 using Inputs = std::vector<std::unique_ptr<Input>>;
+
+/// Sets properties, and writes them to stderr for the report of a failed case.
+void set_properties(Random& random, GstObject* object, Mood mood, int most) {
+  // Without a preset or weights cudaconvolve is the identity, which tests little.
+  GParamSpec* spec = g_object_class_find_property(G_OBJECT_GET_CLASS(object), "preset");
+  std::vector<Setting> settings;
+  if (spec && G_IS_PARAM_SPEC_ENUM(spec) && !random.one_in(4)) {
+    settings.push_back({"preset", Value(spec->value_type)});
+    g_value_set_enum(settings[0].value.get(),
+                     random.between(1, int(G_PARAM_SPEC_ENUM(spec)->enum_class->n_values) - 1));
+  }
+  for (const Setting& setting : draw_settings(random, G_OBJECT(object), mood, most)) settings.push_back(setting);
+  if (!random.reads_bytes()) log_settings(GST_OBJECT_NAME(object), settings);
+  apply_settings(G_OBJECT(object), settings);
+}
 
 Inputs make_inputs(Rig& rig, Random& random, const Case& c, Mood mood, bool is_live) {
   Inputs inputs;
@@ -23,26 +40,10 @@ Inputs make_inputs(Rig& rig, Random& random, const Case& c, Mood mood, bool is_l
   }
   for (int i = random.pick<int>({1, 2, 2, 3, 4}); i > 0; --i) {
     GstPad* pad = gst_element_request_pad_simple(rig.element(), "sink_%u");
-    const auto settings = draw_settings(random, G_OBJECT(pad), mood, 4);
-    log_settings(GST_OBJECT_NAME(pad), settings);
-    apply_settings(G_OBJECT(pad), settings);
+    set_properties(random, GST_OBJECT(pad), mood, 4);
     inputs.push_back(std::make_unique<Input>(rig, pad, is_live));
   }
   return inputs;
-}
-
-void set_properties(GstElement* element, Random& random, Mood mood) {
-  GObject* object = G_OBJECT(element);
-  // Without a preset or weights cudaconvolve is the identity, which tests little.
-  GParamSpec* spec = g_object_class_find_property(G_OBJECT_GET_CLASS(object), "preset");
-  if (spec && !random.one_in(4)) {
-    const int preset = random.between(1, int(G_PARAM_SPEC_ENUM(spec)->enum_class->n_values) - 1);
-    std::fprintf(stderr, "  preset %d\n", preset);
-    g_object_set(object, "preset", preset, nullptr);
-  }
-  const auto settings = draw_settings(random, object, mood, 6);
-  log_settings("element", settings);
-  apply_settings(object, settings);
 }
 
 /// Draws the plan of input `index`. The first input uses the case's own plan.
@@ -107,12 +108,13 @@ void visit(Random& random, Rig& rig, const Case& c) {
 
 /// Feeds all inputs in parallel. Stops the inputs that wait for each other forever.
 void feed_all(Rig& rig, Inputs& inputs, Random& random, const Case& c, bool interrupt) {
-  if (!is_mixer(c.element)) return feed(rig, *inputs[0], random.fork(), c.plan);
+  if (!is_mixer(c.element)) return feed(rig, *inputs[0], random.reads_bytes() ? random : random.fork(), c.plan);
   std::vector<std::thread> feeders;
   std::atomic<int> left{int(inputs.size())};
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const StreamPlan plan = plan_for(c, random, i);
-    feeders.emplace_back([&, i, plan, own = random.fork()] {
+    const bool takes_rest = random.reads_bytes() && i + 1 == inputs.size();
+    feeders.emplace_back([&, i, plan, own = takes_rest ? random : random.fork()] {
       feed(rig, *inputs[i], own, plan);
       --left;
     });
@@ -122,7 +124,8 @@ void feed_all(Rig& rig, Inputs& inputs, Random& random, const Case& c, bool inte
     rig.set_state(random.pick<GstState>({GST_STATE_READY, GST_STATE_PAUSED, GST_STATE_NULL}));
     rig.set_state(GST_STATE_PLAYING);
   }
-  for (int i = 0; i < 200 && left > 0 && rig.errors() == 0; ++i) g_usleep(1000);
+  const int patience_ms = random.reads_bytes() ? 50 : 200;
+  for (int i = 0; i < patience_ms && left > 0 && rig.errors() == 0; ++i) g_usleep(1000);
   rig.wait_for_eos(left > 0 ? 0 : 30);
   rig.set_state(GST_STATE_READY);  // releases the feeders that wait
   for (std::thread& feeder : feeders) feeder.join();
@@ -130,24 +133,25 @@ void feed_all(Rig& rig, Inputs& inputs, Random& random, const Case& c, bool inte
 
 void run_stream(const Case& c) {
   Random random = c.random;
-  const Mood mood = random.one_in(3) ? Mood::bold : Mood::calm;
+  const Mood mood = random.reads_bytes() || random.one_in(3) ? Mood::bold : Mood::calm;
   Downstream downstream = draw_downstream(random, is_mixer(c.element));
   if (random.one_in(16)) downstream.pool = Downstream::Pool::lying;
   Rig rig(c.element, c.backend, downstream);
-  Inputs inputs = make_inputs(rig, random, c, mood, random.one_in(6));
-  set_properties(rig.element(), random, mood);
+  Inputs inputs = make_inputs(rig, random, c, mood, random.one_in(6) && !random.reads_bytes());
+  set_properties(random, GST_OBJECT(rig.element()), mood, 6);
   for (int round = random.one_in(6) ? 2 : 1; round > 0; --round) {
-    if (rig.set_state(GST_STATE_PLAYING)) {
+    const bool started = rig.set_state(GST_STATE_PLAYING);
+    if (started) {
       std::unique_ptr<Meanwhile> changes, visits;
       if (c.changed_meanwhile)
         changes = std::make_unique<Meanwhile>(
             random.fork(), [&](Random& own) { change_something(own, rig, inputs, is_mixer(c.element)); });
       if (c.pads_come_and_go)
         visits = std::make_unique<Meanwhile>(random.fork(), [&](Random& own) { visit(own, rig, c); });
-      feed_all(rig, inputs, random, c, random.one_in(10));
+      feed_all(rig, inputs, random, c, random.one_in(10) && !random.reads_bytes());
     }
     read_all(G_OBJECT(rig.element()));
-    rig.set_state(random.one_in(2) ? GST_STATE_READY : GST_STATE_NULL);
+    rig.set_state(started && random.one_in(2) ? GST_STATE_READY : GST_STATE_NULL);  // READY may fail again
   }
   rig.set_state(GST_STATE_NULL);
 }
@@ -155,9 +159,9 @@ void run_stream(const Case& c) {
 /// The output for the case's pictures in this layout.
 std::vector<std::string> outputs_of(const Case& c, Layout layout, bool decorated) {
   Random random = c.random;
-  Rig rig(c.element, c.backend, draw_downstream(random, is_mixer(c.element)), true);
+  Rig rig(c.element, c.backend, draw_downstream(random, is_mixer(c.element)), Rig::Keep::samples);
   Inputs inputs = make_inputs(rig, random, c, Mood::calm, false);
-  set_properties(rig.element(), random, Mood::calm);
+  set_properties(random, GST_OBJECT(rig.element()), Mood::calm, 6);
   std::vector<std::thread> feeders;
   if (rig.set_state(GST_STATE_PLAYING)) {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -185,65 +189,18 @@ void run_layouts(const Case& c) {
                     std::to_string(expected.size()));
   for (std::size_t i = 0; i < expected.size(); ++i) {
     if (expected[i].size() != actual[i].size()) return complain(other + " give a frame of another size");
-    for (std::size_t at = 0; at < expected[i].size(); ++at)
-      if (expected[i][at] != actual[i][at])
-        return complain(other + " give another picture: frame " + std::to_string(i) + ", byte " + std::to_string(at) +
-                        " of its samples");
+    if (const auto at = std::mismatch(expected[i].begin(), expected[i].end(), actual[i].begin()).first;
+        at != expected[i].end())
+      return complain(other + " give another picture: frame " + std::to_string(i) + ", byte " +
+                      std::to_string(at - expected[i].begin()) + " of its samples");
   }
 }
 
 }  // namespace
 
-std::vector<std::string> element_names() {
-  std::vector<std::string> names;
-  GList* features = gst_registry_get_feature_list_by_plugin(gst_registry_get(), "cudavision");
-  for (const GList* item = features; item; item = item->next)
-    if (GST_IS_ELEMENT_FACTORY(item->data)) names.push_back(GST_OBJECT_NAME(item->data));
-  gst_plugin_feature_list_free(features);
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-std::vector<std::string> formats_of(const std::string& element, const char* feature) {
-  std::vector<std::string> formats;
-  GstElementFactory* factory = gst_element_factory_find(element.c_str());
-  if (!factory) return formats;
-  for (const GList* item = gst_element_factory_get_static_pad_templates(factory); item; item = item->next) {
-    auto* pad = static_cast<GstStaticPadTemplate*>(item->data);
-    if (pad->direction != GST_PAD_SINK) continue;
-    GstCaps* caps = gst_static_pad_template_get_caps(pad);
-    for (guint i = 0; i < gst_caps_get_size(caps); ++i) {
-      const bool wanted =
-          feature ? gst_caps_features_contains(gst_caps_get_features(caps, i), feature)
-                  : gst_caps_features_is_equal(gst_caps_get_features(caps, i), GST_CAPS_FEATURES_MEMORY_SYSTEM_MEMORY);
-      const GValue* list = gst_structure_get_value(gst_caps_get_structure(caps, i), "format");
-      if (!wanted || !list || !GST_VALUE_HOLDS_LIST(list)) continue;
-      for (guint j = 0; j < gst_value_list_get_size(list); ++j)
-        formats.push_back(g_value_get_string(gst_value_list_get_value(list, j)));
-    }
-    gst_caps_unref(caps);
-  }
-  gst_object_unref(factory);
-  return formats;
-}
-
-bool is_mixer(const std::string& element) {
-  GstElementFactory* factory = gst_element_factory_find(element.c_str());
-  bool found = false;
-  for (const GList* item = factory ? gst_element_factory_get_static_pad_templates(factory) : nullptr; item;
-       item = item->next) {
-    const auto* pad = static_cast<const GstStaticPadTemplate*>(item->data);
-    found = found || (pad->direction == GST_PAD_SINK && pad->presence == GST_PAD_REQUEST);
-  }
-  if (factory) gst_object_unref(factory);
-  return found;
-}
-
-Case draw_case(std::uint64_t seed, std::uint64_t number, const std::string& backend, const std::string& element) {
-  Random random(seed, number);
-  Case c{number, random.fork()};
-  c.element = random.pick(element_names());
-  if (!element.empty()) c.element = element;
+Case draw_case(Random random, const std::vector<std::string>& elements, const std::string& backend) {
+  Case c{random};
+  c.element = random.pick(elements);
   c.backend = backend;
   if (random.one_in(6)) c.kind = Case::Kind::layouts;
   const auto formats = formats_of(c.element, nullptr), device_formats = formats_of(c.element, "memory:CUDAMemory");
@@ -255,15 +212,17 @@ Case draw_case(std::uint64_t seed, std::uint64_t number, const std::string& back
   c.plan.hostile_frames = random.one_in(2);
   c.plan.hostile_caps = random.one_in(6);
   c.plan.disturbed = random.one_in(2);
-  c.changed_meanwhile = random.one_in(4);
-  c.pads_come_and_go = random.one_in(3) && is_mixer(c.element);
+  if (!random.reads_bytes()) {
+    c.changed_meanwhile = random.one_in(4);
+    c.pads_come_and_go = random.one_in(3) && is_mixer(c.element);
+  }
+  c.random = random;
   return c;
 }
 
 std::string describe(const Case& c) {
-  std::string text = "case " + std::to_string(c.number) + ": " + c.element + " " + c.plan.format + " " +
-                     std::to_string(c.plan.width) + "x" + std::to_string(c.plan.height) + ", " +
-                     std::to_string(c.plan.frames) + " frames";
+  std::string text = c.element + " " + c.plan.format + " " + std::to_string(c.plan.width) + "x" +
+                     std::to_string(c.plan.height) + ", " + std::to_string(c.plan.frames) + " frames";
   if (c.kind == Case::Kind::layouts) return text + ", the same in two layouts";
   if (c.plan.device) text += ", CUDA memory";
   if (c.plan.hostile_frames) text += ", hostile frames";

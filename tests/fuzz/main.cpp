@@ -13,17 +13,17 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <string>
 #include <thread>
 
 #include "tests/fuzz/cases.hpp"
-#include "tests/fuzz/complaints.hpp"
-#include "tests/fuzz/plugin.hpp"
 #include "tests/fuzz/workers.hpp"
+#include "tests/streams/complaints.hpp"
+#include "tests/streams/options.hpp"
+#include "tests/streams/plugin.hpp"
 
 using namespace cudavision::fuzz;
+using namespace cudavision::streams;
 
 // A report of a sanitizer aborts the case. Leak detection is off,
 // because a worker ends without freeing GStreamer's global memory.
@@ -39,51 +39,44 @@ __attribute__((visibility("default"))) const char* __ubsan_default_options() {
 namespace {
 
 struct Options {
-  std::uint64_t seed = 1, first = 0, cases = 1000, jobs = std::clamp(std::thread::hardware_concurrency(), 1u, 8u),
-                limit = 60, max_failures = 50;
-  std::string element, backend = "auto";
-  bool list = false;
+  std::int64_t seed = 1, first = 0, cases = 1000, jobs = std::clamp(std::thread::hardware_concurrency(), 1u, 8u),
+               limit = 60, max_failures = 50;
+  gchar *element = nullptr, *backend = nullptr;
+  gboolean list = FALSE;
 };
 
-/// Reads the value of `--name value` or `--name=value`, and moves `i` to the last argument that it used.
-bool take_option(int argc, char** argv, int& i, const char* name, std::string& value) {
-  const std::size_t length = std::strlen(name);
-  if (std::strncmp(argv[i], name, length) != 0) return false;
-  if (argv[i][length] == '=') {
-    value = argv[i] + length + 1;
-    return true;
-  }
-  if (argv[i][length] != '\0' || i + 1 >= argc) return false;
-  value = argv[++i];
-  return true;
+bool read_options(int argc, char** argv, Options& options) {
+  const GOptionEntry entries[] = {
+      {"seed", 0, 0, G_OPTION_ARG_INT64, &options.seed, "1 unless given", "N"},
+      {"first", 0, 0, G_OPTION_ARG_INT64, &options.first, "the first case", "K"},
+      {"cases", 0, 0, G_OPTION_ARG_INT64, &options.cases, "how many", "N"},
+      {"jobs", 0, 0, G_OPTION_ARG_INT64, &options.jobs, "processes; 0: this one", "N"},
+      {"limit", 0, 0, G_OPTION_ARG_INT64, &options.limit, "of a case, in seconds", "S"},
+      {"max-failures", 0, 0, G_OPTION_ARG_INT64, &options.max_failures, "stops after so many", "N"},
+      {"element", 0, 0, G_OPTION_ARG_STRING, &options.element, "only this one", "NAME"},
+      {"backend", 0, 0, G_OPTION_ARG_STRING, &options.backend, "cpu, cuda or auto", "NAME"},
+      {"list", 0, 0, G_OPTION_ARG_NONE, &options.list, "prints the cases", nullptr},
+      {}};
+  std::string wrong;
+  if (!parse_options(argc, argv, entries, wrong)) return std::fprintf(stderr, "%s\n", wrong.c_str()), false;
+  if (!options.backend) options.backend = g_strdup("auto");
+  for (const char* backend : {"cpu", "cuda", "auto"})
+    if (g_str_equal(options.backend, backend)) return true;
+  std::fprintf(stderr, "--backend is %s: it must be cpu, cuda or auto\n", options.backend);
+  return false;
 }
 
-bool read_options(int argc, char** argv, Options& options) {
-  struct {
-    const char* name;
-    std::uint64_t& number;
-  } numbers[] = {{"--seed", options.seed}, {"--first", options.first}, {"--cases", options.cases},
-                 {"--jobs", options.jobs}, {"--limit", options.limit}, {"--max-failures", options.max_failures}};
-  for (int i = 1; i < argc; ++i) {
-    std::string value;
-    bool known = std::strcmp(argv[i], "--list") == 0;
-    if (known) options.list = true;
-    for (auto& [name, number] : numbers) {
-      if (known || !take_option(argc, argv, i, name, value)) continue;
-      char* end;
-      number = std::strtoull(value.c_str(), &end, 10);
-      known = !value.empty() && *end == '\0';
-    }
-    if (!known && !take_option(argc, argv, i, "--element", options.element) &&
-        !take_option(argc, argv, i, "--backend", options.backend)) {
-      std::fprintf(stderr, "wrong option: %s\n", argv[i]);
-      return false;
-    }
-  }
-  for (const char* backend : {"cpu", "cuda", "auto"})
-    if (options.backend == backend) return true;
-  std::fprintf(stderr, "--backend is %s: it must be cpu, cuda or auto\n", options.backend.c_str());
-  return false;
+/// The elements that the cases are for.
+std::vector<std::string> elements(const Options& options) {
+  return options.element ? std::vector<std::string>{options.element} : element_names();
+}
+
+std::string line_of(const Case& c, std::int64_t number) {
+  return "case " + std::to_string(number) + ": " + describe(c);
+}
+
+Case case_of(const Options& options, std::int64_t number) {
+  return draw_case(Random(std::uint64_t(options.seed), std::uint64_t(number)), elements(options), options.backend);
 }
 
 void prepare() {
@@ -91,9 +84,9 @@ void prepare() {
   watch_log();
 }
 
-bool run(const Options& options, std::uint64_t number) {
-  const Case c = draw_case(options.seed, number, options.backend, options.element);
-  std::fprintf(stderr, "%s\n", describe(c).c_str());
+bool run(const Options& options, std::int64_t number) {
+  const Case c = case_of(options, number);
+  std::fprintf(stderr, "%s\n", line_of(c, number).c_str());
   run_case(c);
   const auto complaints = take_complaints();
   for (const std::string& complaint : complaints) std::fprintf(stderr, "  %s\n", complaint.c_str());
@@ -106,8 +99,8 @@ int check(const Options& options) {
   std::string reason;
   if (names.empty()) {
     std::printf("the plugin is not there: set GST_PLUGIN_PATH_1_0 to the folder of libgstcudavision.so\n");
-  } else if (!options.element.empty() && std::find(names.begin(), names.end(), options.element) == names.end()) {
-    std::printf("--element is %s: the plugin has no such element\n", options.element.c_str());
+  } else if (options.element && std::find(names.begin(), names.end(), options.element) == names.end()) {
+    std::printf("--element is %s: the plugin has no such element\n", options.element);
   } else if (!works(names[0], options.backend, reason)) {
     std::printf("skipped: %s\n", reason.c_str());
     return 77;
@@ -141,22 +134,22 @@ int main(int argc, char** argv) {
   if (const int status = check_in_child(options)) return status;
   if (options.list) {
     load_plugin();
-    for (std::uint64_t i = options.first; i < options.first + options.cases; ++i)
-      std::printf("%s\n", describe(draw_case(options.seed, i, options.backend, options.element)).c_str());
+    for (std::int64_t i = options.first; i < options.first + options.cases; ++i)
+      std::printf("%s\n", line_of(case_of(options, i), i).c_str());
     return 0;
   }
   Counts counts;
   if (options.jobs == 0) {
     prepare();
-    for (std::uint64_t i = options.first; i < options.first + options.cases; ++i)
+    for (std::int64_t i = options.first; i < options.first + options.cases; ++i)
       ++(run(options, i) ? counts.passed : counts.failed);
   } else {
     counts = run_in_workers(options.first, options.cases, int(options.jobs), int(options.limit), options.max_failures,
-                            prepare, [&](std::uint64_t number) { return run(options, number); });
+                            prepare, [&](std::int64_t number) { return run(options, number); });
   }
   if (counts.failed >= options.max_failures)
-    std::printf("ended early, after %" PRIu64 " failures (--max-failures)\n", counts.failed);
-  std::printf("seed %" PRIu64 ", backend %s\n%" PRIu64 " passed, %" PRIu64 " failed, 0 skipped\n", options.seed,
-              options.backend.c_str(), counts.passed, counts.failed);
+    std::printf("ended early, after %" PRId64 " failures (--max-failures)\n", counts.failed);
+  std::printf("seed %" PRId64 ", backend %s\n%" PRId64 " passed, %" PRId64 " failed, 0 skipped\n", options.seed,
+              options.backend, counts.passed, counts.failed);
   return counts.failed > 0;
 }

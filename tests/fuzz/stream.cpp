@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "tests/fuzz/stream.hpp"
 
-#include <cstring>
 #include <utility>
 
-#include "tests/fuzz/complaints.hpp"
-#include "tests/fuzz/events.hpp"
-#include "tests/fuzz/hostile.hpp"
+#include "tests/streams/broken.hpp"
+#include "tests/streams/complaints.hpp"
+#include "tests/streams/events.hpp"
+#include "tests/streams/settings.hpp"
 
 namespace cudavision::fuzz {
 namespace {
+
+using namespace streams;
 
 constexpr GstClockTime frame_time = 40 * GST_MSECOND;
 
@@ -22,35 +24,20 @@ GstBuffer* stamped(GstBuffer* buffer, int index) {
 /// (transfer full) Copies the picture into a buffer of the pool that the element proposes.
 /// Returns NULL if there is no pool or no memory.
 GstBuffer* in_proposed_pool(Input& input, const Picture& picture, const std::string& caps_text) {
-  GstCaps* caps = gst_caps_from_string(caps_text.c_str());
-  GstQuery* query = gst_query_new_allocation(caps, TRUE);
-  GstBufferPool* pool = nullptr;
+  g_autoptr(GstCaps) caps = gst_caps_from_string(caps_text.c_str());
+  g_autoptr(GstQuery) query = gst_query_new_allocation(caps, TRUE);
+  g_autoptr(GstBufferPool) pool = nullptr;
   guint size = 0;
   if (gst_pad_query(input.target(), query) && gst_query_get_n_allocation_pools(query) > 0)
     gst_query_parse_nth_allocation_pool(query, 0, &pool, &size, nullptr, nullptr);
-  gst_query_unref(query);
+  if (!pool) return nullptr;
   GstBuffer* buffer = nullptr;
-  if (pool) {
-    GstStructure* config = gst_buffer_pool_get_config(pool);
-    gst_buffer_pool_config_set_params(config, caps, size, 0, 0);
-    if (gst_buffer_pool_set_config(pool, config) && gst_buffer_pool_set_active(pool, TRUE))
-      gst_buffer_pool_acquire_buffer(pool, &buffer, nullptr);
-    gst_buffer_pool_set_active(pool, FALSE);
-    gst_object_unref(pool);
-  }
-  gst_caps_unref(caps);
-  GstVideoFrame frame;
-  if (!buffer || !gst_video_frame_map(&frame, &picture.video, buffer, GST_MAP_WRITE)) return buffer;
-  for (int p = 0; p < int(GST_VIDEO_INFO_N_PLANES(&picture.video)); ++p) {
-    const PlaneSize plane = plane_size(picture.video, p);
-    for (int y = 0; y < plane.rows; ++y)
-      std::memcpy(static_cast<guint8*>(GST_VIDEO_FRAME_PLANE_DATA(&frame, p)) +
-                      std::ptrdiff_t(y) * GST_VIDEO_FRAME_PLANE_STRIDE(&frame, p),
-                  &picture.bytes[GST_VIDEO_INFO_PLANE_OFFSET(&picture.video, p) +
-                                 gsize(y) * gsize(GST_VIDEO_INFO_PLANE_STRIDE(&picture.video, p))],
-                  plane.row_bytes);
-  }
-  gst_video_frame_unmap(&frame);
+  GstStructure* config = gst_buffer_pool_get_config(pool);
+  gst_buffer_pool_config_set_params(config, caps, size, 0, 0);
+  if (gst_buffer_pool_set_config(pool, config) && gst_buffer_pool_set_active(pool, TRUE))
+    gst_buffer_pool_acquire_buffer(pool, &buffer, nullptr);
+  gst_buffer_pool_set_active(pool, FALSE);
+  if (buffer) copy_into(buffer, picture);
   return buffer;
 }
 
@@ -62,7 +49,16 @@ GstBuffer* draw_frame(Input& input, Random& random, const StreamPlan& plan, int 
   if (!buffer) return nullptr;
   stamped(buffer, index);
   decorate(random, buffer);
-  if (plan.hostile_frames && random.one_in(2)) spoil(random, buffer, video, !plan.device);
+  if (!plan.hostile_frames || random.one_in(2)) return buffer;
+  if (random.one_in(50)) GST_BUFFER_PTS(buffer) = GST_CLOCK_TIME_NONE;
+  if (random.one_in(50)) GST_BUFFER_DURATION(buffer) = GST_CLOCK_TIME_NONE;
+  if (!plan.device && random.one_in(5))
+    overlap_rows(random, buffer, video);
+  else if (!plan.device && random.one_in(6))
+    shorten(random, buffer);
+  else
+    spoil(random, buffer, video);
+  if (!plan.device && random.one_in(8)) shorten(random, buffer);
   return buffer;
 }
 
@@ -84,17 +80,13 @@ GstFlowReturn push(Input& input, Random& random, GstBuffer* buffer) {
 }
 
 void flush(Input& input, Random& random) {
-  input.send(gst_event_new_flush_start());
   if (random.one_in(4)) input.send(gst_event_new_flush_start());
-  input.send(gst_event_new_flush_stop(random.below(2)));
-  GstSegment segment;
-  gst_segment_init(&segment, GST_FORMAT_TIME);
-  input.send(gst_event_new_segment(&segment));
+  input.flush(random.below(2));
 }
 
-/// Sends a random event or query, or new caps. Returns false if the element refused the caps.
+/// Sends a random event or query, or new caps, or sets a property. Returns false if the element refused the caps.
 bool disturb(Rig& rig, Input& input, Random& random, StreamPlan& plan) {
-  switch (random.below(9)) {
+  switch (random.below(10)) {
     case 0:
       flush(input, random);
       break;
@@ -118,6 +110,11 @@ bool disturb(Rig& rig, Input& input, Random& random, StreamPlan& plan) {
       if (!random.one_in(4)) break;
       input.send(gst_event_new_eos());
       break;
+    case 7: {
+      GObject* object = random.below(2) ? G_OBJECT(input.target()) : G_OBJECT(rig.element());
+      apply_settings(object, draw_settings(random, object, Mood::bold, 1));
+      break;
+    }
     default:
       input.send(draw_downstream_event(random));
   }

@@ -2,13 +2,11 @@
 // The stream that one upstream peer sends into one sink pad.
 #pragma once
 
-#include <atomic>
 #include <string>
 #include <vector>
 
-#include "tests/fuzz/frames.hpp"
-#include "tests/fuzz/input.hpp"
-#include "tests/fuzz/rig.hpp"
+#include "tests/streams/frames.hpp"
+#include "tests/streams/rig.hpp"
 
 namespace cudavision::fuzz {
 
@@ -24,14 +22,14 @@ struct StreamPlan {
 std::string caps_text(const StreamPlan& plan);
 GstVideoInfo video_of(const StreamPlan& plan);
 /// Draws a width and height: often very small, odd, or next to a multiple of a kernel's tile size; sometimes large.
-void draw_size(Random& random, StreamPlan& plan);
+void draw_size(streams::Random& random, StreamPlan& plan);
 
 /// Sends a stream as planned, until all frames are sent or the element refuses to go on.
-void feed(Rig& rig, Input& input, Random random, StreamPlan plan);
+void feed(streams::Rig& rig, streams::Input& input, streams::Random random, StreamPlan plan);
 
 /// Sends these pictures, all in this layout, and then EOS. `decorated`: adds metas and flags, which depend on `random`
 /// and not on the layout.
-void feed_pictures(Input& input, Random random, const StreamPlan& plan, const std::vector<Picture>& pictures,
-                   Layout layout, bool decorated);
+void feed_pictures(streams::Input& input, streams::Random random, const StreamPlan& plan,
+                   const std::vector<streams::Picture>& pictures, streams::Layout layout, bool decorated);
 
 }  // namespace cudavision::fuzz

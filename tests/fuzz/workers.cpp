@@ -26,7 +26,7 @@ std::int64_t now_ms() {
 
 /// Memory that all workers and their parent share.
 struct Shared {
-  std::atomic<std::uint64_t> next, passed, failed;
+  std::atomic<std::int64_t> next, passed, failed;
 };
 /// Memory that one worker and its parent share.
 struct Progress {
@@ -61,13 +61,13 @@ void print_failure(std::FILE* log, const std::string& closing) {
 }
 
 /// The main loop of a worker: takes one case after another until none is left.
-[[noreturn]] void work(Worker& worker, Shared& shared, std::uint64_t end, std::uint64_t most_failures,
+[[noreturn]] void work(Worker& worker, Shared& shared, std::int64_t end, std::int64_t most_failures,
                        const std::function<void()>& prepare, const RunCase& run) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);  // without the parent nobody reads the results
   dup2(fileno(worker.log), STDERR_FILENO);
   prepare();
   while (shared.failed < most_failures) {
-    const std::uint64_t number = shared.next++;
+    const std::int64_t number = shared.next++;
     if (number >= end) break;
     empty(worker.log);
     worker.progress->began_ms = now_ms();
@@ -79,7 +79,7 @@ void print_failure(std::FILE* log, const std::string& closing) {
   _exit(0);
 }
 
-void start(Worker& worker, Shared& shared, std::uint64_t end, std::uint64_t most_failures,
+void start(Worker& worker, Shared& shared, std::int64_t end, std::int64_t most_failures,
            const std::function<void()>& prepare, const RunCase& run) {
   std::fflush(nullptr);
   empty(worker.log);
@@ -103,7 +103,7 @@ bool bury(Worker& worker, Shared& shared, int status, int limit_s) {
 
 }  // namespace
 
-Counts run_in_workers(std::uint64_t first, std::uint64_t count, int jobs, int limit_s, std::uint64_t most_failures,
+Counts run_in_workers(std::int64_t first, std::int64_t count, int jobs, int limit_s, std::int64_t most_failures,
                       const std::function<void()>& prepare, const RunCase& run) {
   Shared& shared = *share<Shared>();
   shared.next = first;

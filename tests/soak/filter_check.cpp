@@ -83,7 +83,7 @@ void Outlet::take(GstBuffer* buffer, const GstVideoInfo& video, GstClockTime tim
       video.height != sent.height)
     return report_.fail("frame " + text(gint64(entry.n)) + " has the caps of another one");
   bool mapped = false;
-  const std::string samples = fuzz::samples_of(buffer, video, mapped);
+  const std::string samples = streams::samples_of(buffer, video, mapped);
   if (!mapped) return report_.fail("frame " + text(gint64(entry.n)) + " does not hold the picture of its caps");
   if (report_.spoils()) return report_.fail("frame " + text(gint64(entry.n)) + " is wrong: the fault that was put in");
   compare(entry, samples, newest, oldest);
@@ -121,7 +121,7 @@ const Outlet::Expected& Outlet::expected(const Entry& entry, const std::vector<i
   if (settings.empty()) {  // the twin, whose elements do nothing
     Expected made;
     bool mapped = false;
-    made.samples = fuzz::samples_of(wrapped(gint64(entry.n)).get(), stream_.video(caps), mapped);
+    made.samples = streams::samples_of(wrapped(gint64(entry.n)).get(), stream_.video(caps), mapped);
     return *known_.add(key, std::move(made), GST_VIDEO_INFO_SIZE(&stream_.video(caps)));
   }
   const Expected* result = nullptr;
@@ -145,7 +145,7 @@ const Outlet::Expected& Outlet::expected(const Entry& entry, const std::vector<i
     Expected made{Buffer(gst_buffer_copy_deep(frame.get())), {}};
     if (i + 1 == stages_.size()) {
       bool mapped = false;
-      made.samples = fuzz::samples_of(made.frame.get(), stream_.video(caps), mapped);
+      made.samples = streams::samples_of(made.frame.get(), stream_.video(caps), mapped);
       made.frame.reset();
     }
     result = known_.add(key, std::move(made), GST_VIDEO_INFO_SIZE(&stream_.video(caps)));

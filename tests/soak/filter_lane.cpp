@@ -8,7 +8,7 @@
 namespace cudavision::soak {
 namespace {
 
-using fuzz::Random;
+using streams::Random;
 
 Stream new_stream(Random random, bool gray) {
   std::vector<std::string> formats{"NV12", "RGBA", "I420", "P010_10LE", "BGRx", "Y444"};
@@ -47,19 +47,11 @@ class FilterLane : public Lane {
     int memories = 0, sinks = 0;
     while (replace("{m}", "capsfilter caps-change-mode=delayed name=m" + std::to_string(memories))) ++memories;
     while (replace("{o}", "fakesink sync=false name=o" + std::to_string(sinks))) ++sinks;
-    GError* error = nullptr;
-    GstElement* pipeline = gst_parse_launch(launch.c_str(), &error);
-    if (error) g_error("%s: %s", launch.c_str(), error->message);
-    own(pipeline);
-    const auto find = [&](char kind, int number) {
-      GstElement* element = gst_bin_get_by_name(GST_BIN(pipeline), (kind + std::to_string(number)).c_str());
-      gst_object_unref(element);  // the pipeline keeps it
-      return element;
-    };
-    for (int i = 0; i < memories; ++i) add_memory_filter(find('m', i));
-    for (int i = 0; i < int(shape.stages.size()); ++i) elements_.push_back(find('e', i));
+    Lane::launch(launch);
+    for (int i = 0; i < memories; ++i) add_memory_filter(find("m" + std::to_string(i)));
+    for (int i = 0; i < int(shape.stages.size()); ++i) elements_.push_back(find("e" + std::to_string(i)));
     source_ = new_source(stream_, random_.bits());
-    gst_bin_add(GST_BIN(pipeline), source_);
+    gst_bin_add(GST_BIN(pipeline()), source_);
     gst_element_link(source_, elements_[0]);
     add_probe(source_, "src", sent, this);
     for (int i = 0; i < sinks; ++i) {
@@ -67,26 +59,25 @@ class FilterLane : public Lane {
       for (const int stage : shape.outlets[std::size_t(i)])
         if (!options_.twin) stages.push_back(&histories_[std::size_t(stage)]);
       outlets_.push_back(std::make_unique<Exit>(*this, stages));
-      add_probe(find('o', i), "sink", came, outlets_.back().get());
+      watch(find("o" + std::to_string(i)), *outlets_.back());
     }
   }
 
-  struct Exit {
+  struct Exit : Arrivals {
     Exit(FilterLane& of, const std::vector<History*>& stages)
         : lane(of), outlet(of.report_, of.stream_, of.mutex_, stages) {}
+    void arrive(GstBuffer* frame, const GstVideoInfo& video, GstClockTime time) override {
+      outlet.take(frame, video, time);
+    }
+    void arrive(GstEventType event) override {
+      if (event == GST_EVENT_FLUSH_STOP) outlet.flushed();
+      if (event != GST_EVENT_EOS) return;
+      outlet.eos();
+      if (++lane.ends_ % int(lane.outlets_.size()) == 0) lane.ended();
+    }
     FilterLane& lane;
     Outlet outlet;
-    GstSegment segment{};
   };
-
-  static void add_probe(GstElement* element, const char* name, GstPadProbeCallback probe, gpointer data) {
-    GstPad* pad = gst_element_get_static_pad(element, name);
-    gst_pad_add_probe(pad,
-                      GstPadProbeType(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM |
-                                      GST_PAD_PROBE_TYPE_EVENT_FLUSH),
-                      probe, data, nullptr);
-    gst_object_unref(pad);
-  }
 
   void enter(const Entry& entry) {
     for (auto& exit : outlets_) exit->outlet.enter(entry);
@@ -111,30 +102,6 @@ class FilterLane : public Lane {
       if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP) {
         self.previous_ = -1;
         self.enter({Entry::Type::flush});
-      }
-    }
-    return GST_PAD_PROBE_OK;
-  }
-
-  static GstPadProbeReturn came(GstPad* pad, GstPadProbeInfo* info, gpointer data) {
-    Exit& exit = *static_cast<Exit*>(data);
-    if (info->type & GST_PAD_PROBE_TYPE_BUFFER) {
-      GstBuffer* buffer = GST_PAD_PROBE_INFO_BUFFER(info);
-      const Caps caps(gst_pad_get_current_caps(pad));
-      GstVideoInfo video;
-      if (!caps || !gst_video_info_from_caps(&video, caps.get())) {
-        exit.lane.report_.fail("a frame came out without caps");
-        return GST_PAD_PROBE_OK;
-      }
-      exit.outlet.take(buffer, video,
-                       gst_segment_to_running_time(&exit.segment, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer)));
-    } else {
-      GstEvent* event = GST_PAD_PROBE_INFO_EVENT(info);
-      if (GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT) gst_event_copy_segment(event, &exit.segment);
-      if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP) exit.outlet.flushed();
-      if (GST_EVENT_TYPE(event) == GST_EVENT_EOS) {
-        exit.outlet.eos();
-        if (++exit.lane.ends_ % int(exit.lane.outlets_.size()) == 0) exit.lane.ended();
       }
     }
     return GST_PAD_PROBE_OK;

@@ -11,24 +11,10 @@
 #include <utility>
 
 namespace cudavision::soak {
-namespace {
-
-const char* const title = "soak-journal 1";
-
-/// Reads "NAME=VALUE" from a stream into `value`.
-template <typename T>
-bool read_field(std::istream& from, const std::string& name, T& value) {
-  std::string word;
-  if (!(from >> word) || word.compare(0, name.size() + 1, name + "=") != 0) return false;
-  std::istringstream rest(word.substr(name.size() + 1));
-  return bool(rest >> value) && rest.eof();
-}
-
-}  // namespace
 
 Journal::Journal(const std::string& file, const Run& run) : file_(file), to_(std::fopen(file.c_str(), "w")) {
   if (!to_) throw std::runtime_error(file + ": " + std::strerror(errno));
-  std::fprintf(to_.get(), "%s backend=%s seed=%llu pipelines=%d\n", title, run.backend.c_str(),
+  std::fprintf(to_.get(), "soak-journal 1 backend=%s seed=%llu pipelines=%d\n", run.backend.c_str(),
                (unsigned long long)run.seed, run.pipelines);
   std::fflush(to_.get());
 }
@@ -48,10 +34,13 @@ Recorded read_journal(const std::string& file) {
   Recorded recorded;
   std::string line;
   std::getline(from, line);
-  std::istringstream first(line.compare(0, std::strlen(title), title) == 0 ? line.substr(std::strlen(title)) : "");
-  if (!read_field(first, "backend", recorded.run.backend) || !read_field(first, "seed", recorded.run.seed) ||
-      !read_field(first, "pipelines", recorded.run.pipelines))
+  char backend[16] = "";
+  unsigned long long seed = 0;
+  if (std::sscanf(line.c_str(), "soak-journal 1 backend=%15s seed=%llu pipelines=%d", backend, &seed,
+                  &recorded.run.pipelines) != 3)
     throw std::runtime_error(file + " is no journal of the soak");
+  recorded.run.backend = backend;
+  recorded.run.seed = seed;
   std::map<int, Step> before;
   std::set<int> failed;
   // A line without an end was not written whole.

@@ -10,30 +10,10 @@
 
 #include "tests/soak/late_caps.hpp"
 #include "tests/soak/reference.hpp"
+#include "tests/streams/plugin.hpp"
 
 namespace cudavision::soak {
 namespace {
-
-/// The CUDA context of the first element that made one: an application shares one between its pipelines.
-std::mutex context_mutex;
-GstContext* cuda_context = nullptr;
-
-void share_context(GstMessage* message) {
-  const std::lock_guard<std::mutex> lock(context_mutex);
-  if (GST_MESSAGE_TYPE(message) == GST_MESSAGE_HAVE_CONTEXT) {
-    GstContext* context = nullptr;
-    gst_message_parse_have_context(message, &context);
-    if (!cuda_context && gst_context_has_context_type(context, "gst.cuda.context"))
-      cuda_context = context;
-    else
-      gst_context_unref(context);
-  } else {
-    const gchar* type = nullptr;
-    gst_message_parse_context_type(message, &type);
-    if (cuda_context && g_strcmp0(type, "gst.cuda.context") == 0)
-      gst_element_set_context(GST_ELEMENT(GST_MESSAGE_SRC(message)), cuda_context);
-  }
-}
 
 void sleep_ms(int milliseconds) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); }
 
@@ -46,30 +26,65 @@ Lane::Lane(const std::string& name, std::uint64_t seed, const Options& options)
 
 Lane::~Lane() = default;
 
-void Lane::own(GstElement* pipeline) {
-  pipeline_.reset(pipeline);
-  GstBus* bus = gst_element_get_bus(pipeline);
+void Lane::launch(const std::string& text) {
+  g_autoptr(GError) error = nullptr;
+  pipeline_.reset(gst_parse_launch(text.c_str(), &error));
+  if (error) g_error("%s: %s", text.c_str(), error->message);
+  g_autoptr(GstBus) bus = gst_element_get_bus(pipeline());
   gst_bus_set_sync_handler(bus, message, this, nullptr);
-  gst_object_unref(bus);
+}
+
+GstElement* Lane::find(const std::string& name) const {
+  g_autoptr(GstElement) element = gst_bin_get_by_name(GST_BIN(pipeline()), name.c_str());
+  return element;
+}
+
+void Lane::add_probe(GstElement* element, const char* name, GstPadProbeCallback probe, gpointer data) {
+  constexpr int types =
+      GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM | GST_PAD_PROBE_TYPE_EVENT_FLUSH;
+  g_autoptr(GstPad) pad = gst_element_get_static_pad(element, name);
+  gst_pad_add_probe(pad, GstPadProbeType(types), probe, data, nullptr);
+}
+
+void Lane::watch(GstElement* sink, Arrivals& arrivals) {
+  arrivals.lane_ = this;
+  add_probe(sink, "sink", came, &arrivals);
+}
+
+GstPadProbeReturn Lane::came(GstPad* pad, GstPadProbeInfo* info, gpointer data) {
+  Arrivals& arrivals = *static_cast<Arrivals*>(data);
+  if (info->type & GST_PAD_PROBE_TYPE_BUFFER) {
+    GstBuffer* buffer = GST_PAD_PROBE_INFO_BUFFER(info);
+    g_autoptr(GstCaps) caps = gst_pad_get_current_caps(pad);
+    GstVideoInfo video;
+    if (!caps || !gst_video_info_from_caps(&video, caps))
+      arrivals.lane_->report_.fail("a frame came out without caps");
+    else
+      arrivals.arrive(buffer, video,
+                      gst_segment_to_running_time(&arrivals.segment_, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer)));
+  } else {
+    GstEvent* event = GST_PAD_PROBE_INFO_EVENT(info);
+    if (GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT) gst_event_copy_segment(event, &arrivals.segment_);
+    arrivals.arrive(GST_EVENT_TYPE(event));
+  }
+  return GST_PAD_PROBE_OK;
 }
 
 GstBusSyncReply Lane::message(GstBus*, GstMessage* message, gpointer data) {
   Lane& self = *static_cast<Lane*>(data);
   const GstMessageType type = GST_MESSAGE_TYPE(message);
-  if (type == GST_MESSAGE_NEED_CONTEXT || type == GST_MESSAGE_HAVE_CONTEXT) share_context(message);
+  streams::share_context(message);
   const bool interrupted = self.interrupted_;
   if (type == GST_MESSAGE_ERROR && interrupted) self.erred_ = true;
   if (!interrupted && warns_of_late_caps(message)) {
     ++self.late_caps_;
     self.report_.note('#', std::string("GStreamer has kept new caps from ") + GST_MESSAGE_SRC_NAME(message));
   } else if ((type == GST_MESSAGE_ERROR || type == GST_MESSAGE_WARNING) && !interrupted) {
-    GError* error = nullptr;
-    gchar* details = nullptr;
+    g_autoptr(GError) error = nullptr;
+    g_autofree gchar* details = nullptr;
     (type == GST_MESSAGE_ERROR ? gst_message_parse_error : gst_message_parse_warning)(message, &error, &details);
     self.report_.fail(std::string(type == GST_MESSAGE_ERROR ? "error of " : "warning of ") +
                       GST_MESSAGE_SRC_NAME(message) + ": " + error->message + " (" + (details ? details : "") + ")");
-    g_error_free(error);
-    g_free(details);
   }
   gst_message_unref(message);
   return GST_BUS_DROP;

@@ -2,7 +2,7 @@
 // One pipeline, and the thread that disturbs it.
 #pragma once
 
-#include <gst/gst.h>
+#include <gst/video/video.h>
 
 #include <atomic>
 #include <istream>
@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "tests/fuzz/random.hpp"
 #include "tests/soak/report.hpp"
 #include "tests/soak/states.hpp"
+#include "tests/streams/random.hpp"
 
 namespace cudavision::soak {
 
@@ -24,6 +24,21 @@ struct Options {
   std::string fault;     ///< after the third action of this name, a frame counts as wrong
   std::shared_ptr<Journal> journal;
   int number = 0;  ///< of the pipeline
+};
+
+class Lane;
+
+/// What comes to a sink of a pipeline.
+class Arrivals {
+ public:
+  virtual ~Arrivals() = default;
+  virtual void arrive(GstBuffer* frame, const GstVideoInfo& video, GstClockTime running_time) = 0;
+  virtual void arrive(GstEventType event) = 0;
+
+ private:
+  friend class Lane;
+  Lane* lane_ = nullptr;
+  GstSegment segment_{};
 };
 
 class Lane {
@@ -61,7 +76,13 @@ class Lane {
   virtual guint64 length() const = 0;
 
   GstElement* pipeline() const { return pipeline_.get(); }
-  void own(GstElement* pipeline);
+  /// Makes the pipeline.
+  void launch(const std::string& text);
+  /// An element of the pipeline, which keeps it.
+  GstElement* find(const std::string& name) const;
+  static void add_probe(GstElement* element, const char* pad, GstPadProbeCallback probe, gpointer data);
+  /// Tells of everything that comes to the sink.
+  void watch(GstElement* sink, Arrivals& arrivals);
   /// Stops and frees the pipeline. Destructors call it, because the pipeline uses the members of derived classes.
   void disown() { pipeline_.reset(); }
   bool on_cuda() const { return options_.backend == "cuda"; }
@@ -87,10 +108,11 @@ class Lane {
   };
 
   const Options options_;
-  fuzz::Random random_;
+  streams::Random random_;
   Report report_;
 
  private:
+  static GstPadProbeReturn came(GstPad*, GstPadProbeInfo*, gpointer);
   static GstBusSyncReply message(GstBus*, GstMessage*, gpointer);
   std::string choose_any();
   void step(const std::string& action);

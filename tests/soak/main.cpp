@@ -13,16 +13,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
+#include <limits>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <thread>
 
-#include "tests/fuzz/complaints.hpp"
-#include "tests/soak/arguments.hpp"
 #include "tests/soak/lane.hpp"
 #include "tests/soak/levels.hpp"
+#include "tests/streams/complaints.hpp"
+#include "tests/streams/options.hpp"
+#include "tests/streams/plugin.hpp"
 
 namespace {
 
@@ -32,20 +37,81 @@ using Clock = std::chrono::steady_clock;
 // A line fitted to the samples may grow by this much, in MiB: the heaps of new threads, caches that fill late.
 constexpr double process_bound = 32, heap_bound = 16, device_bound = 16;
 
-bool works(const std::string& backend) {
-  GstElement* element = gst_element_factory_make("cudagaussian", nullptr);
-  if (!element) return false;
-  gst_util_set_object_arg(G_OBJECT(element), "backend", backend.c_str());
-  const bool opened = gst_element_set_state(element, GST_STATE_READY) != GST_STATE_CHANGE_FAILURE;
-  gst_element_set_state(element, GST_STATE_NULL);
-  gst_object_unref(element);
-  return opened;
+struct Arguments {
+  soak::Options options;
+  soak::Run run;
+  soak::Recorded recorded;  ///< what to repeat
+  bool replays = false;
+  double seconds = 600;
+  long actions = std::numeric_limits<long>::max();  ///< of each pipeline
+  std::vector<int> only;                            ///< numbers of the pipelines to run; empty: all
+  std::string journal;                              ///< its file
+
+  bool runs(int pipeline) const {
+    if (replays && !recorded.steps.count(pipeline)) return false;
+    return only.empty() || std::find(only.begin(), only.end(), pipeline) != only.end();
+  }
+};
+
+/// Throws std::runtime_error that says what is wrong.
+Arguments parse_arguments(int argc, char** argv) {
+  Arguments arguments;
+  soak::Options& options = arguments.options;
+  gchar *backend = nullptr, *only = nullptr, *journal = nullptr, *replay = nullptr, *fault = nullptr;
+  gint64 seed = 1, actions = arguments.actions;
+  gboolean twin = FALSE;
+  const GOptionEntry entries[] = {
+      {"backend", 0, 0, G_OPTION_ARG_STRING, &backend, "cuda or cpu", "NAME"},
+      {"pipelines", 0, 0, G_OPTION_ARG_INT, &arguments.run.pipelines, "how many run side by side", "N"},
+      {"seconds", 0, 0, G_OPTION_ARG_DOUBLE, &arguments.seconds, "how long they run", "S"},
+      {"actions", 0, 0, G_OPTION_ARG_INT64, &actions, "of each pipeline", "N"},
+      {"seed", 0, 0, G_OPTION_ARG_INT64, &seed, "1 unless given", "N"},
+      {"only", 0, 0, G_OPTION_ARG_STRING, &only, "the pipelines to run", "N[,N…]"},
+      {"patience", 0, 0, G_OPTION_ARG_DOUBLE, &options.patience, "seconds without a frame", "S"},
+      {"journal", 0, 0, G_OPTION_ARG_FILENAME, &journal, "where it is written", "FILE"},
+      {"replay", 0, 0, G_OPTION_ARG_FILENAME, &replay, "the journal to repeat", "FILE"},
+      {"twin", 0, 0, G_OPTION_ARG_NONE, &twin, "with GStreamer's own elements", nullptr},
+      {"fault", 0, 0, G_OPTION_ARG_STRING, &fault, "puts in a fault", "ACTION"},
+      {}};
+  if (std::string wrong; !streams::parse_options(argc, argv, entries, wrong)) throw std::runtime_error(wrong);
+  const auto text = [](gchar* given) {
+    const std::string copy = given ? given : "";
+    g_free(given);
+    return copy;
+  };
+  if (backend) arguments.run.backend = text(backend);
+  arguments.run.seed = std::uint64_t(seed);
+  arguments.actions = actions;
+  arguments.journal = text(journal);
+  options.twin = twin;
+  options.fault = text(fault);
+  std::istringstream numbers(text(only));
+  for (std::string number; std::getline(numbers, number, ',');) {
+    char* end;
+    arguments.only.push_back(int(std::strtol(number.c_str(), &end, 10)));
+    if (number.empty() || *end) throw std::runtime_error("--only: " + number + " is no number");
+  }
+  if (const std::string file = text(replay); !file.empty()) {
+    arguments.replays = true;
+    if (std::error_code none; std::filesystem::equivalent(arguments.journal, file, none))
+      throw std::runtime_error("--journal names the file that --replay reads: name another one");
+    arguments.recorded = soak::read_journal(file);
+    arguments.run = arguments.recorded.run;
+    arguments.seconds = std::numeric_limits<double>::infinity();
+  } else if (options.twin) {
+    throw std::runtime_error("--twin needs --replay");
+  } else if (arguments.journal.empty()) {
+    arguments.journal = std::string(g_get_tmp_dir()) + "/soak-" + std::to_string(getpid()) + ".journal";
+  }
+  if (!arguments.journal.empty()) options.journal = std::make_shared<soak::Journal>(arguments.journal, arguments.run);
+  options.backend = arguments.run.backend;
+  return arguments;
 }
 
 using Lanes = std::vector<std::unique_ptr<soak::Lane>>;
 
 /// Prints whether a twin failed, or makes the twins of the pipelines that failed, and waits for what they print.
-void compare_with_twins(const Lanes& lanes, const soak::Arguments& arguments) {
+void compare_with_twins(const Lanes& lanes, const Arguments& arguments) {
   std::string failed;
   for (const auto& lane : lanes) {
     soak::Report& report = lane->report();
@@ -73,8 +139,7 @@ void compare_with_twins(const Lanes& lanes, const soak::Arguments& arguments) {
 }
 
 /// Ends the process: the threads of a pipeline that hangs do not end.
-[[noreturn]] void end_hanging(const Lanes& lanes, soak::Lane& lane, const char* what,
-                              const soak::Arguments& arguments) {
+[[noreturn]] void end_hanging(const Lanes& lanes, soak::Lane& lane, const char* what, const Arguments& arguments) {
   lane.report().fail(what);
   std::printf("%s", lane.states().c_str());
   compare_with_twins(lanes, arguments);
@@ -84,8 +149,7 @@ void compare_with_twins(const Lanes& lanes, const soak::Arguments& arguments) {
 }
 
 /// Lets the pipelines run, or their actions be repeated, until the time is over or all have ended.
-void run(Lanes& lanes, const soak::Arguments& arguments, soak::Levels& process, soak::Levels& heap,
-         soak::Levels& device) {
+void run(Lanes& lanes, const Arguments& arguments, soak::Levels& process, soak::Levels& heap, soak::Levels& device) {
   std::atomic<bool> stop{false};
   std::vector<std::thread> threads;
   for (auto& lane : lanes)
@@ -103,38 +167,30 @@ void run(Lanes& lanes, const soak::Arguments& arguments, soak::Levels& process, 
     return true;
   };
   const double seconds = arguments.seconds, patience = arguments.options.patience;
-  for (double next_sample = seconds / 5; elapsed() < seconds && !all_ended();) {
+  double next_sample = seconds / 5, stopping = 0;
+  while (!all_ended()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(seconds < 1e6 ? 200 : 20));
+    if (elapsed() >= seconds && !stop.exchange(true)) stopping = soak::fair_time();
     for (auto& lane : lanes) {
-      if (lane->report().ended()) continue;
-      if (lane->report().silence() > patience) end_hanging(lanes, *lane, "no frame comes any more", arguments);
-      if (lane->report().standstill() > 3 * patience) end_hanging(lanes, *lane, "an action does not end", arguments);
+      const soak::Report& report = lane->report();
+      if (report.ended()) continue;
+      if (stop && soak::fair_time() - stopping > 3 * patience)
+        end_hanging(lanes, *lane, "the pipeline does not stop", arguments);
+      if (stop) continue;
+      if (report.silence() > patience) end_hanging(lanes, *lane, "no frame comes any more", arguments);
+      if (report.standstill() > 3 * patience) end_hanging(lanes, *lane, "an action does not end", arguments);
     }
-    if (elapsed() < next_sample) continue;
+    if (elapsed() < next_sample || stop) continue;
     next_sample = elapsed() + std::max(1.0, seconds / 200);
     process.add(elapsed(), soak::process_memory());
     if (const auto used = soak::heap_in_use()) heap.add(elapsed(), *used);
     if (const auto used = soak::device_memory(); used && arguments.run.backend == "cuda") device.add(elapsed(), *used);
   }
-  stop = true;
-  const double stopping = soak::fair_time();
-  std::atomic<bool> joined{false};
-  std::thread last_watch([&] {
-    while (!joined && soak::fair_time() - stopping < 3 * patience)
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    if (joined) return;
-    for (auto& lane : lanes)
-      if (!lane->report().ended()) end_hanging(lanes, *lane, "the pipeline does not stop", arguments);
-    std::printf("FAILED: the pipelines do not stop\n");
-    _exit(1);
-  });
   for (std::thread& thread : threads) thread.join();
-  joined = true;
-  last_watch.join();
 }
 
-soak::Arguments arguments_or_exit(int argc, char** argv) try {
-  return soak::parse_arguments(argc, argv);
+Arguments arguments_or_exit(int argc, char** argv) try {
+  return parse_arguments(argc, argv);
 } catch (const std::runtime_error& error) {
   std::fprintf(stderr, "%s\n", error.what());
   std::exit(1);
@@ -146,14 +202,16 @@ int main(int argc, char** argv) {
   // Otherwise the heaps of ever new threads, and the holes that frames leave in them, hide whether memory stays flat.
   mallopt(M_ARENA_MAX, 4);
   mallopt(M_MMAP_THRESHOLD, 16 << 10);
-  const soak::Arguments arguments = arguments_or_exit(argc, argv);
+  const Arguments arguments = arguments_or_exit(argc, argv);
   gst_init(nullptr, nullptr);
-  if (!works(arguments.run.backend)) {
-    std::printf("skipped: backend=%s does not work here\n", arguments.run.backend.c_str());
+  g_autoptr(GstElementFactory) factory = gst_element_factory_find("cudagaussian");
+  std::string reason = "the plugin is not there";
+  if (!factory || !streams::works("cudagaussian", arguments.run.backend, reason)) {
+    std::printf("skipped: backend=%s does not work here: %s\n", arguments.run.backend.c_str(), reason.c_str());
     if (!arguments.journal.empty()) std::remove(arguments.journal.c_str());
     return 77;
   }
-  fuzz::watch_log();
+  streams::watch_log();
 
   Lanes lanes;
   for (int i = 0; i < arguments.run.pipelines; ++i) {
@@ -179,7 +237,7 @@ int main(int argc, char** argv) {
   compare_with_twins(lanes, arguments);
   if (arguments.options.twin) return failed ? 1 : 0;
   lanes.clear();
-  for (const std::string& complaint : fuzz::take_complaints()) {
+  for (const std::string& complaint : streams::take_complaints()) {
     std::printf("FAILED: %s\n", complaint.c_str());
     ++failed;
   }

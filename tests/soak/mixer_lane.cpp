@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // A pipeline with cudablend, whose pads come and go. All sources have the same timestamps,
 // so output n shows frame n of each pad.
-#include <gst/video/gstvideoaggregator.h>
-
 #include <algorithm>
 #include <deque>
 #include <sstream>
@@ -16,7 +14,7 @@
 namespace cudavision::soak {
 namespace {
 
-using fuzz::Random;
+using streams::Random;
 
 constexpr int tolerance = 1;  ///< between the backends
 
@@ -35,7 +33,7 @@ struct Scene {
   guint64 forced_from = 0;  ///< frames from here on must not show an older scene
 };
 
-class MixerLane : public Lane {
+class MixerLane : public Lane, public Arrivals {
  public:
   MixerLane(std::uint64_t seed, const Options& options) : Lane("blend", seed, options) {
     const guint64 length = guint64(random_.between(300, 1000));
@@ -57,17 +55,10 @@ class MixerLane : public Lane {
                                   : "cudablend name=mixer backend=" + options.backend + " " + mixer_settings[0];
     const std::string launch = mixer + " ! capsfilter caps-change-mode=delayed name=m0 caps=video/x-raw(ANY)" + fields +
                                " ! fakesink name=o0 sync=false";
-    GError* error = nullptr;
-    own(gst_parse_launch(launch.c_str(), &error));
-    if (error) g_error("%s: %s", launch.c_str(), error->message);
+    Lane::launch(launch);
     mixer_ = find("mixer");
     add_memory_filter(find("m0"), fields);
-    GstPad* sink = gst_element_get_static_pad(find("o0"), "sink");
-    gst_pad_add_probe(sink,
-                      GstPadProbeType(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM |
-                                      GST_PAD_PROBE_TYPE_EVENT_FLUSH),
-                      came, this, nullptr);
-    gst_object_unref(sink);
+    watch(find("o0"), *this);
     for (int i = 0; i < int(streams_.size()); ++i) add_pad(i, random_.pick(pad_settings), random_.bits());
     low_ = newest();
   }
@@ -82,12 +73,6 @@ class MixerLane : public Lane {
     GstPad* pad;
     GstElement* source;
   };
-
-  GstElement* find(const char* name) {
-    GstElement* element = gst_bin_get_by_name(GST_BIN(pipeline()), name);
-    gst_object_unref(element);  // the pipeline keeps it
-    return element;
-  }
 
   int newest() const { return oldest_kept_ + int(scenes_.size()) - 1; }
 
@@ -244,34 +229,20 @@ class MixerLane : public Lane {
   }
   guint64 length() const override { return streams_[0].length(); }
 
-  static GstPadProbeReturn came(GstPad* pad, GstPadProbeInfo* info, gpointer data) {
-    MixerLane& self = *static_cast<MixerLane*>(data);
-    if (info->type & GST_PAD_PROBE_TYPE_BUFFER) {
-      const Caps caps(gst_pad_get_current_caps(pad));
-      GstVideoInfo video;
-      if (caps && gst_video_info_from_caps(&video, caps.get()))
-        self.take(GST_PAD_PROBE_INFO_BUFFER(info), video);
-      else
-        self.report_.fail("a frame came out without caps");
-      return GST_PAD_PROBE_OK;
-    }
-    const GstEventType type = GST_EVENT_TYPE(GST_PAD_PROBE_INFO_EVENT(info));
-    const std::lock_guard<std::mutex> lock(self.mutex_);
+  void arrive(GstEventType type) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
     if (type == GST_EVENT_FLUSH_STOP) {
-      self.next_ = self.segment_;
-      self.over_ = false;
-      self.low_ = self.newest();
-    } else if (type == GST_EVENT_EOS) {
-      if (std::exchange(self.over_, true)) return GST_PAD_PROBE_OK;
-      if (self.next_ != self.length())
-        self.report_.fail("EOS came before frame " + std::to_string(self.next_) + " of " +
-                          std::to_string(self.length()));
-      self.ended();
+      next_ = segment_;
+      over_ = false;
+      low_ = newest();
+    } else if (type == GST_EVENT_EOS && !std::exchange(over_, true)) {
+      if (next_ != length())
+        report_.fail("EOS came before frame " + std::to_string(next_) + " of " + std::to_string(length()));
+      ended();
     }
-    return GST_PAD_PROBE_OK;
   }
 
-  void take(GstBuffer* buffer, const GstVideoInfo& video) {
+  void arrive(GstBuffer* buffer, const GstVideoInfo& video, GstClockTime) override {
     report_.deliver();
     const guint64 n = number_of(GST_BUFFER_PTS(buffer));
     int low;
@@ -290,7 +261,7 @@ class MixerLane : public Lane {
       scenes.assign(scenes_.begin() + (low - oldest_kept_), scenes_.end());
     }
     bool mapped = false;
-    const std::string samples = fuzz::samples_of(buffer, video, mapped);
+    const std::string samples = streams::samples_of(buffer, video, mapped);
     if (!mapped) return report_.fail("frame " + std::to_string(n) + " does not hold the picture of its caps");
     if (report_.spoils()) return report_.fail("frame " + std::to_string(n) + " is wrong: the fault that was put in");
     if (options_.twin) return;  // another mixer, other samples
@@ -307,50 +278,7 @@ class MixerLane : public Lane {
     std::string tried;
     for (const Scene& scene : scenes)
       tried += "\n  scene from frame " + std::to_string(scene.forced_from) + describe(scene);
-    report_.fail("frame " + std::to_string(n) + " is wrong, from the newest scene " + wrong +
-                 looks_like(samples, scenes, n, video) + pads_now() + tried);
-  }
-
-  /// What GStreamer knows of each pad now.
-  std::string pads_now() const {
-    std::string text;
-    gst_element_foreach_sink_pad(
-        mixer_,
-        [](GstElement*, GstPad* pad, gpointer to) -> gboolean {
-          const GstVideoAggregatorPad* video_pad = GST_VIDEO_AGGREGATOR_PAD(pad);
-          const Caps caps(gst_pad_get_current_caps(pad));
-          GstVideoInfo queued;
-          const bool known = caps && gst_video_info_from_caps(&queued, caps.get());
-          GstBuffer* shown = gst_video_aggregator_pad_get_current_buffer(GST_VIDEO_AGGREGATOR_PAD(pad));
-          GstAggregatorPad* base = GST_AGGREGATOR_PAD(pad);
-          *static_cast<std::string*>(to) +=
-              std::string("; ") + GST_PAD_NAME(pad) + " shows " + (shown ? "a frame" : "no frame") + " of " +
-              (video_pad->info.finfo ? video_pad->info.finfo->name : "no format") + ", was sent " +
-              (known ? queued.finfo->name : "no caps") + (gst_aggregator_pad_has_buffer(base) ? ", has a frame" : "") +
-              (gst_aggregator_pad_is_eos(base) ? ", is at EOS" : "") + ", its segment starts at frame " +
-              std::to_string(base->segment.start / frame_time) + ", base " +
-              std::to_string(base->segment.base / frame_time);
-          return TRUE;
-        },
-        &text);
-    return text;
-  }
-
-  /// Whether a wrong frame shows a scene without one of its pads, or without all.
-  std::string looks_like(const std::string& samples, const std::vector<Scene>& scenes, guint64 n,
-                         const GstVideoInfo& video) {
-    for (std::size_t i = 0; i < scenes.size(); ++i) {
-      std::vector<Scene> lacking{{scenes[i].settings, {}, 0}};
-      for (const auto& pad : scenes[i].pads) {
-        lacking.push_back(scenes[i]);
-        lacking.back().pads.erase(pad.first);
-      }
-      for (const Scene& scene : lacking)
-        if (!scene.pads.empty() && differs(samples, expected(scene, n, video)).empty())
-          return "; it shows scene " + std::to_string(i + 1) + " of " + std::to_string(scenes.size()) +
-                 " as if its pads were" + describe(scene);
-    }
-    return "; it shows no part of " + std::to_string(scenes.size()) + " scenes";
+    report_.fail("frame " + std::to_string(n) + " is wrong, from the newest scene " + wrong + tried);
   }
 
   static std::string differs(const std::string& samples, const std::string& expected) {
@@ -380,15 +308,14 @@ class MixerLane : public Lane {
     std::vector<Buffer> frames;
     std::vector<MixerInput> inputs;
     for (const auto& [number, settings] : scene.pads) {
-      const fuzz::Picture& picture = streams_[std::size_t(number)].at(n);
+      const streams::Picture& picture = streams_[std::size_t(number)].at(n);
       frames.emplace_back(wrap(picture));
       inputs.push_back({settings, picture.video, frames.back().get()});
     }
-    const Caps output(gst_video_info_to_caps(&video));
-    const Buffer blended = blend(scene.settings, inputs, output.get());
+    const Buffer blended = blend(scene.settings, inputs, video);
     bool mapped = false;
     std::string samples;
-    if (blended) samples = fuzz::samples_of(blended.get(), video, mapped);
+    if (blended) samples = streams::samples_of(blended.get(), video, mapped);
     return *known_.add(key, std::move(samples), GST_VIDEO_INFO_SIZE(&video));
   }
 

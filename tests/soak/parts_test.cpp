@@ -9,6 +9,7 @@
 #include "tests/soak/fair_time.hpp"
 #include "tests/soak/late_caps.hpp"
 #include "tests/soak/states.hpp"
+#include "tests/soak/upstream.hpp"
 
 using cudavision::test::expect;
 using namespace cudavision::soak;
@@ -16,33 +17,29 @@ using namespace cudavision::soak;
 namespace {
 
 void finds_an_element_in_another_state() {
-  GstElement* pipeline = gst_parse_launch("fakesrc ! identity ! fakesink name=sink sync=false", nullptr);
-  GstElement* sink = gst_bin_get_by_name(GST_BIN(pipeline), "sink");
-  const auto wait = [&] { gst_element_get_state(pipeline, nullptr, nullptr, GST_CLOCK_TIME_NONE); };
-  expect(element_not_in(pipeline, GST_STATE_NULL).empty(), "before: " + element_not_in(pipeline, GST_STATE_NULL));
-  gst_element_set_state(pipeline, GST_STATE_PLAYING);
-  wait();
-  expect(element_not_in(pipeline, GST_STATE_PLAYING).empty(),
-         "playing: " + element_not_in(pipeline, GST_STATE_PLAYING));
+  Player player("fakesrc ! identity ! fakesink name=sink sync=false");
+  GstElement *pipeline = player.pipeline(), *sink = player.find("sink");
+  const auto expect_all_in = [&](GstState state, const char* when) {
+    player.wait();
+    expect(element_not_in(pipeline, state).empty(), when + (": " + element_not_in(pipeline, state)));
+  };
+  expect_all_in(GST_STATE_NULL, "before");
+  player.play();
+  expect_all_in(GST_STATE_PLAYING, "playing");
   expect(!element_not_in(pipeline, GST_STATE_PAUSED).empty(), "an element that plays is in PAUSED");
   // As a flush at the wrong moment leaves it: the pipeline plays, and its sink does not. Locked,
   // because the pipeline would take it along.
   gst_element_set_locked_state(sink, TRUE);
   gst_element_set_state(sink, GST_STATE_PAUSED);
   gst_element_get_state(sink, nullptr, nullptr, GST_CLOCK_TIME_NONE);
-  wait();
+  player.wait();
   expect(is_resting(pipeline), "on its way:\n" + states_of(pipeline));
   const std::string found = element_not_in(pipeline, GST_STATE_PLAYING);
   expect(found.rfind("sink: PAUSED", 0) == 0, "found " + found);
   expect(states_of(pipeline).find(found) != std::string::npos, "not in the list: " + states_of(pipeline));
   gst_element_set_locked_state(sink, FALSE);
-  gst_element_set_state(pipeline, GST_STATE_PLAYING);
-  wait();
-  expect(element_not_in(pipeline, GST_STATE_PLAYING).empty(),
-         "PLAYING again: " + element_not_in(pipeline, GST_STATE_PLAYING));
-  gst_element_set_state(pipeline, GST_STATE_NULL);
-  gst_object_unref(sink);
-  gst_object_unref(pipeline);
+  player.play();
+  expect_all_in(GST_STATE_PLAYING, "PLAYING again");
 }
 
 void counts_time_by_what_threads_get() {
@@ -81,37 +78,29 @@ struct Below {
 };
 
 bool tolerates(const Below& below) {
-  GstElement* filter = gst_element_factory_make(below.element, "filter");
-  GstPad* sink = gst_element_get_static_pad(filter, "sink");
-  GstPad* above = gst_pad_new("above", GST_PAD_SRC);
+  g_autoptr(GstElement) filter = gst_element_factory_make(below.element, "filter");
+  g_autoptr(GstPad) sink = gst_element_get_static_pad(filter, "sink");
+  g_autoptr(GstPad) above = gst_pad_new("above", GST_PAD_SRC);
   gst_element_set_state(filter, GST_STATE_PAUSED);
   gst_pad_set_active(above, TRUE);
   gst_pad_link(above, sink);
   gst_pad_push_event(above, gst_event_new_stream_start("stream"));
-  const auto new_caps = [](const char* text) {
-    GstCaps* caps = gst_caps_from_string(text);
-    GstEvent* event = gst_event_new_caps(caps);
-    gst_caps_unref(caps);
-    return event;
-  };
-  gst_pad_push_event(above, new_caps("video/x-raw,format=RGBA,width=4,height=4,framerate=1/1"));
+  g_autoptr(GstCaps) old = gst_caps_from_string("video/x-raw,format=RGBA,width=4,height=4,framerate=1/1");
+  gst_pad_push_event(above, gst_event_new_caps(old));
   GstSegment segment;
   gst_segment_init(&segment, GST_FORMAT_TIME);
   if (below.segment) gst_pad_push_event(above, gst_event_new_segment(&segment));
   if (g_strcmp0(below.element, "capsfilter") == 0) gst_util_set_object_arg(G_OBJECT(filter), "caps", below.wanted);
-  GstEvent* sent = new_caps(below.sent);
+  g_autoptr(GstCaps) caps = gst_caps_from_string(below.sent);
+  g_autoptr(GstEvent) sent = gst_event_new_caps(caps);
   gst_pad_store_sticky_event(above, sent);  // does not push it
-  gst_event_unref(sent);
   if (!below.linked) gst_pad_unlink(above, sink);
 
-  GError* error = g_error_new_literal(below.domain, below.code, below.text);
-  GstMessage* message =
+  g_autoptr(GError) error = g_error_new_literal(below.domain, below.code, below.text);
+  g_autoptr(GstMessage) message =
       (below.error ? gst_message_new_error : gst_message_new_warning)(GST_OBJECT(filter), error, "details");
   const bool tolerated = warns_of_late_caps(message, below.version);
-  gst_message_unref(message);
-  g_error_free(error);
   gst_element_set_state(filter, GST_STATE_NULL);
-  for (gpointer each : {gpointer(above), gpointer(sink), gpointer(filter)}) gst_object_unref(each);
   return tolerated;
 }
 

@@ -2,16 +2,15 @@
 #include "tests/soak/report.hpp"
 
 #include <cstdio>
+#include <utility>
 
 namespace cudavision::soak {
 
 void Report::act(const std::string& action) {
-  constexpr std::size_t most_kept = 20;
   note('#', action);
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (last_actions_.size() == most_kept) last_actions_.pop_front();
   last_action_ = fair_time();
-  last_actions_.push_back({action, frames_, Clock::now()});
+  action_before_ = std::exchange(last_action_text_, action);
   ++actions_;
 }
 
@@ -28,7 +27,7 @@ void Report::fail(const std::string& what) {
     first_failure_ = what.substr(0, what.find('\n'));
   }
   if (failures_ > most_printed) return;
-  std::printf("FAILED: %s: %s\n%s", describe().c_str(), what.c_str(), history().c_str());
+  std::printf("FAILED: %s: %s\n", describe().c_str(), what.c_str());
   std::fflush(stdout);
 }
 
@@ -41,22 +40,8 @@ std::string Report::describe() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::string text = name_ + ", seed " + std::to_string(seed_) + ", frame " + std::to_string(frames_) + ", action " +
                      std::to_string(actions_);
-  const std::size_t count = last_actions_.size();
-  if (count > 0) text += " \"" + last_actions_[count - 1].text + "\"";
-  if (count > 1) text += " after \"" + last_actions_[count - 2].text + "\"";
-  return text;
-}
-
-std::string Report::history() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  std::string text;
-  for (const Action& action : last_actions_) {
-    char line[64];
-    std::snprintf(line, sizeof line,
-                  "  %6.2f s ago, frame %ld: ", std::chrono::duration<double>(Clock::now() - action.begin).count(),
-                  action.frames);
-    text += line + action.text + "\n";
-  }
+  if (!last_action_text_.empty()) text += " \"" + last_action_text_ + "\"";
+  if (!action_before_.empty()) text += " after \"" + action_before_ + "\"";
   return text;
 }
 

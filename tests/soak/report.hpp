@@ -3,8 +3,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -31,7 +29,7 @@ class Report {
   bool ended() const { return ended_; }
   /// A frame reached a sink.
   void deliver();
-  /// Counts a failure, and prints the first ones at once, with the last actions. Any thread may call it.
+  /// Counts a failure, and prints the first ones at once. Any thread may call it.
   void fail(const std::string& what);
 
   /// A fault that is put in on purpose: the next frame shall count as wrong.
@@ -50,12 +48,8 @@ class Report {
   double standstill() const { return fair_time() - last_action_; }
   /// Name, seed and the last two actions, for a message.
   std::string describe() const;
-  /// The last actions, one a line, with the seconds since each began and the frames that had come by then.
-  std::string history() const;
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   const std::string name_;
   const std::uint64_t seed_;
   const int number_;
@@ -64,13 +58,8 @@ class Report {
   std::atomic<int> failures_{0};
   std::atomic<bool> ended_{false}, spoils_{false};
   std::atomic<double> last_frame_{fair_time()}, last_action_{fair_time()};
-  struct Action {
-    std::string text;
-    long frames;
-    Clock::time_point begin;
-  };
   mutable std::mutex mutex_;
-  std::deque<Action> last_actions_;  // the newest last
+  std::string last_action_text_, action_before_;
   std::string first_failure_;
 };
 

@@ -5,6 +5,7 @@
 #include <gst/gst.h>
 
 #include <string>
+#include <type_traits>
 
 namespace cudavision::soak {
 
@@ -12,19 +13,11 @@ namespace cudavision::soak {
 template <typename F>
 void each_element(GstElement* pipeline, F&& f) {
   f(pipeline);
-  GstIterator* elements = gst_bin_iterate_recurse(GST_BIN(pipeline));
-  GValue item = G_VALUE_INIT;
-  for (GstIteratorResult result;
-       (result = gst_iterator_next(elements, &item)) == GST_ITERATOR_OK || result == GST_ITERATOR_RESYNC;) {
-    if (result == GST_ITERATOR_RESYNC) {
-      gst_iterator_resync(elements);
-      continue;
-    }
-    f(GST_ELEMENT(g_value_get_object(&item)));
-    g_value_reset(&item);
-  }
-  if (G_VALUE_TYPE(&item)) g_value_unset(&item);
-  gst_iterator_free(elements);
+  g_autoptr(GstIterator) elements = gst_bin_iterate_recurse(GST_BIN(pipeline));
+  const auto call = [](const GValue* element, gpointer f) {
+    (*static_cast<std::remove_reference_t<F>*>(f))(GST_ELEMENT(g_value_get_object(element)));
+  };
+  while (gst_iterator_foreach(elements, call, &f) == GST_ITERATOR_RESYNC) gst_iterator_resync(elements);
 }
 
 /// The state of an element as a line of text.

@@ -5,12 +5,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 
 namespace cudavision::soak {
 
-using fuzz::Picture;
-using fuzz::Random;
+using streams::Picture;
+using streams::Random;
 
 int usable_height(int height) {
   guint major, minor, micro, nano;
@@ -29,7 +28,7 @@ Stream::Stream(std::uint64_t seed, const std::vector<std::string>& formats, cons
       gst_video_info_set_format(&video, gst_video_format_from_string(format.c_str()), guint(size.width),
                                 guint(size.height));
       video.fps_n = frames_per_second, video.fps_d = 1;
-      for (int i = 0; i < pictures_per_caps; ++i) pictures_.push_back(fuzz::draw_picture(random, video));
+      for (int i = 0; i < pictures_per_caps; ++i) pictures_.push_back(streams::draw_picture(random, video));
     }
 }
 
@@ -56,7 +55,9 @@ struct Source {
 struct SourceClass {
   GstPushSrcClass parent;
 };
-GstPushSrcClass* parent_class;
+
+G_DEFINE_TYPE(Source, soak_source, GST_TYPE_PUSH_SRC)
+
 Source* self_of(gpointer object) { return static_cast<Source*>(object); }
 
 gboolean start(GstBaseSrc* base) {
@@ -75,30 +76,16 @@ gboolean do_seek(GstBaseSrc* base, GstSegment* segment) {
 gboolean negotiate(GstBaseSrc* base) {
   Source* self = self_of(base);
   const int number = self->stream->caps_at(std::min(self->next.load(), self->stream->length() - 1));
-  GstCaps* caps = gst_video_info_to_caps(&self->stream->video(number));
+  g_autoptr(GstCaps) caps = gst_video_info_to_caps(&self->stream->video(number));
   const gboolean accepted = gst_base_src_set_caps(base, caps);
   self->caps = accepted ? number : -1;  // a pad that flushes does not keep them
-  gst_caps_unref(caps);
   return accepted;
 }
 
 GstFlowReturn from_pool(GstBaseSrc* base, const Picture& picture, GstBuffer** buffer) {
   const GstFlowReturn flow =
-      GST_BASE_SRC_CLASS(parent_class)->alloc(base, 0, guint(GST_VIDEO_INFO_SIZE(&picture.video)), buffer);
-  if (flow != GST_FLOW_OK) return flow;
-  GstVideoFrame frame;
-  if (!gst_video_frame_map(&frame, &picture.video, *buffer, GST_MAP_WRITE)) return GST_FLOW_ERROR;
-  // gst_video_frame_copy() omits the last chroma sample of packed 4:2:2 if the width is odd.
-  for (int p = 0; p < int(GST_VIDEO_INFO_N_PLANES(&picture.video)); ++p) {
-    const fuzz::PlaneSize size = fuzz::plane_size(picture.video, p);
-    const char* from = &picture.bytes[GST_VIDEO_INFO_PLANE_OFFSET(&picture.video, p)];
-    auto* to = static_cast<char*>(GST_VIDEO_FRAME_PLANE_DATA(&frame, p));
-    for (int y = 0; y < size.rows; ++y)
-      std::memcpy(to + std::ptrdiff_t(y) * GST_VIDEO_FRAME_PLANE_STRIDE(&frame, p),
-                  from + std::ptrdiff_t(y) * GST_VIDEO_INFO_PLANE_STRIDE(&picture.video, p), size.row_bytes);
-  }
-  gst_video_frame_unmap(&frame);
-  return GST_FLOW_OK;
+      GST_BASE_SRC_CLASS(soak_source_parent_class)->alloc(base, 0, guint(GST_VIDEO_INFO_SIZE(&picture.video)), buffer);
+  return flow != GST_FLOW_OK || streams::copy_into(*buffer, picture) ? flow : GST_FLOW_ERROR;
 }
 
 GstFlowReturn create(GstPushSrc* push, GstBuffer** buffer) {
@@ -118,8 +105,8 @@ GstFlowReturn create(GstPushSrc* push, GstBuffer** buffer) {
       *buffer = wrap(picture);
       break;
     case 2:
-      *buffer = fuzz::lay_out(random, picture,
-                              random.pick({fuzz::Layout::padded, fuzz::Layout::apart, fuzz::Layout::bottom_up}));
+      *buffer = streams::lay_out(
+          random, picture, random.pick({streams::Layout::padded, streams::Layout::apart, streams::Layout::bottom_up}));
       break;
     default:
       if (const GstFlowReturn flow = from_pool(base, picture, buffer); flow != GST_FLOW_OK) return flow;
@@ -130,14 +117,12 @@ GstFlowReturn create(GstPushSrc* push, GstBuffer** buffer) {
   return GST_FLOW_OK;
 }
 
-void class_init(gpointer klass, gpointer) {
-  parent_class = static_cast<GstPushSrcClass*>(g_type_class_peek_parent(klass));
+void soak_source_class_init(SourceClass* klass) {
   auto* element = GST_ELEMENT_CLASS(klass);
   gst_element_class_set_static_metadata(element, "Source of the soak", "Source/Video", "Sends known pictures",
                                         "cudavision");
-  GstCaps* any = gst_caps_new_empty_simple("video/x-raw");
+  g_autoptr(GstCaps) any = gst_caps_new_empty_simple("video/x-raw");
   gst_element_class_add_pad_template(element, gst_pad_template_new("src", GST_PAD_SRC, GST_PAD_ALWAYS, any));
-  gst_caps_unref(any);
   auto* base = GST_BASE_SRC_CLASS(klass);
   base->start = start;
   base->is_seekable = is_seekable;
@@ -146,20 +131,12 @@ void class_init(gpointer klass, gpointer) {
   GST_PUSH_SRC_CLASS(klass)->create = create;
 }
 
-void instance_init(GTypeInstance* instance, gpointer) {
-  gst_base_src_set_format(GST_BASE_SRC(instance), GST_FORMAT_TIME);
-}
-
-GType source_type() {
-  static const GType type = g_type_register_static_simple(GST_TYPE_PUSH_SRC, "SoakSource", sizeof(SourceClass),
-                                                          class_init, sizeof(Source), instance_init, GTypeFlags(0));
-  return type;
-}
+void soak_source_init(Source* self) { gst_base_src_set_format(GST_BASE_SRC(self), GST_FORMAT_TIME); }
 
 }  // namespace
 
 GstElement* new_source(const Stream& stream, std::uint64_t seed) {
-  auto* source = GST_ELEMENT(g_object_new(source_type(), nullptr));
+  auto* source = GST_ELEMENT(g_object_new(soak_source_get_type(), nullptr));
   self_of(source)->stream = &stream;
   self_of(source)->seed = seed;
   return source;

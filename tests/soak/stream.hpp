@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/fuzz/frames.hpp"
+#include "tests/streams/frames.hpp"
 
 namespace cudavision::soak {
 
@@ -33,21 +33,21 @@ class Stream {
   /// Which of the caps frame n has, and which of the pictures of these caps.
   int caps_at(guint64 n) const;
   int picture_at(guint64 n) const;
-  const fuzz::Picture& picture(int caps, int number) const {
+  const streams::Picture& picture(int caps, int number) const {
     return pictures_[std::size_t(caps * pictures_per_caps + number)];
   }
   const GstVideoInfo& video(int caps) const { return picture(caps, 0).video; }
-  const fuzz::Picture& at(guint64 n) const { return picture(caps_at(n), picture_at(n)); }
+  const streams::Picture& at(guint64 n) const { return picture(caps_at(n), picture_at(n)); }
 
  private:
   static constexpr int pictures_per_caps = 3;
   std::uint64_t seed_;
   guint64 length_, run_;  ///< run_: frames between two possible changes of caps
-  std::vector<fuzz::Picture> pictures_;
+  std::vector<streams::Picture> pictures_;
 };
 
 /// (transfer full) Makes a buffer of the samples, which outlive it.
-GstBuffer* wrap(const fuzz::Picture& picture);
+GstBuffer* wrap(const streams::Picture& picture);
 
 /// (transfer full, floating) Makes a seekable source that sends the stream. It takes its buffers in turn from:
 /// read-only memory that comes again and again, new memory, downstream's pool, layouts with padding.

@@ -16,12 +16,14 @@
 #include "gst/base/frame.hpp"
 #include "gst/frames/dlpack.hpp"
 #include "kernels/core/format.hpp"
-#include "tests/fuzz/complaints.hpp"
-#include "tests/fuzz/targets/raw_frame.hpp"
 #include "tests/fuzz/targets/target.hpp"
+#include "tests/streams/broken.hpp"
+#include "tests/streams/complaints.hpp"
 
 namespace cudavision::fuzz {
 namespace {
+
+using namespace streams;
 
 constexpr int most_pixels = 1 << 14;
 unsigned sum = 0;  // of all bytes that were read, so that the compiler cannot leave reading out
@@ -44,22 +46,22 @@ void read_rows(const void* first, std::ptrdiff_t pitch, std::size_t row_bytes, i
 }
 
 /// (transfer full) Caps that may not describe the video.
-GstCaps* raw_caps(Bytes& bytes, GstVideoInfo video) {
+GstCaps* raw_caps(Random& random, GstVideoInfo video) {
   GstCaps* caps = gst_video_info_to_caps(&video);
   const auto set_text = [&](const char* field) {
-    const std::string text = bytes.text();
+    const std::string text = random.bytes().text();
     if (g_utf8_validate(text.c_str(), -1, nullptr))
       gst_caps_set_simple(caps, field, G_TYPE_STRING, text.c_str(), nullptr);
   };
-  const int has = bytes.byte();
+  const int has = random.byte();
   if (has & 1) set_text("colorimetry");
   if (has & 2) {
-    const int width = bytes.around(video.width), height = bytes.around(video.height);
+    const int width = random.around(video.width), height = random.around(video.height);
     gst_caps_set_simple(caps, "width", G_TYPE_INT, width, "height", G_TYPE_INT, height, nullptr);
   }
   if (has & 4) {
-    const int number = bytes.around(1), divisor = bytes.around(1);
-    const char* field = bytes.below(2) ? "framerate" : "pixel-aspect-ratio";
+    const int number = random.around(1), divisor = random.around(1);
+    const char* field = random.below(2) ? "framerate" : "pixel-aspect-ratio";
     // A GstFraction has neither a divisor of 0 nor the least int.
     if (divisor != 0 && std::min(number, divisor) >= -G_MAXINT)
       gst_caps_set_simple(caps, field, GST_TYPE_FRACTION, number, divisor, nullptr);
@@ -67,15 +69,15 @@ GstCaps* raw_caps(Bytes& bytes, GstVideoInfo video) {
   if (has & 8) {
     // Not multiview-mode: GStreamer warns about words that it does not know.
     static constexpr const char* fields[] = {"interlace-mode", "chroma-site", "format", "field-order"};
-    set_text(fields[bytes.below(4)]);
+    set_text(fields[random.below(4)]);
   }
   return caps;
 }
 
 /// Maps a frame, and reads or writes all rows of its picture.
-void map_frame(Bytes& bytes) {
-  const GstVideoInfo described = raw_video(bytes, format_names(), most_pixels);
-  GstCaps* caps = raw_caps(bytes, described);
+void map_frame(Random& random) {
+  const GstVideoInfo described = raw_video(random, format_names(), most_pixels);
+  GstCaps* caps = raw_caps(random, described);
   GstVideoInfo video;
   const bool is_video = video_from_caps(video, caps);
   gst_caps_unref(caps);
@@ -83,8 +85,8 @@ void map_frame(Bytes& bytes) {
   if (GST_VIDEO_INFO_WIDTH(&video) > max_frame_side || GST_VIDEO_INFO_HEIGHT(&video) > max_frame_side) return;
   time_between_frames(video);
   range_of(video);
-  const bool writes = bytes.below(2);
-  GstBuffer* buffer = raw_frame(bytes, video);
+  const bool writes = random.below(2);
+  GstBuffer* buffer = raw_frame(random, video);
   {
     const MappedFrame mapped(buffer, video, writes ? GST_MAP_READWRITE : GST_MAP_READ);
     const Image& image = mapped.image();
@@ -127,11 +129,11 @@ void read_array(const CudavisionArray& array) {
 }
 
 /// Opens a frame as cudavision.frames does, and exports its planes by DLPack.
-void open_frame(Bytes& bytes) {
-  const GstVideoInfo video = raw_video(bytes, format_names(), most_pixels);
-  GstCaps* caps = bytes.below(4) ? raw_caps(bytes, video) : nullptr;
-  const int most_refs = bytes.below(2);
-  GstBuffer* buffer = raw_frame(bytes, video);
+void open_frame(Random& random) {
+  const GstVideoInfo video = raw_video(random, format_names(), most_pixels);
+  GstCaps* caps = random.below(4) ? raw_caps(random, video) : nullptr;
+  const int most_refs = random.below(2);
+  GstBuffer* buffer = raw_frame(random, video);
   CudavisionFrame frame;
   CudavisionOwner* owner = nullptr;
   char error[300] = "";
@@ -153,11 +155,11 @@ void open_frame(Bytes& bytes) {
 }
 
 /// Makes a frame of arrays, in memory that is as large as they say, and reads it.
-void make_frame(Bytes& bytes) {
-  const GstVideoInfo video = raw_video(bytes, format_names(), most_pixels);
-  const int width = bytes.around(video.width), height = bytes.around(video.height);
+void make_frame(Random& random) {
+  const GstVideoInfo video = raw_video(random, format_names(), most_pixels);
+  const int width = random.around(video.width), height = random.around(video.height);
   std::string name = GST_VIDEO_INFO_NAME(&video);
-  if (bytes.byte() % 16 == 15) name = bytes.text();
+  if (random.byte() % 16 == 15) name = random.bytes().text();
   CudavisionFrame frame;
   char error[300] = "";
   if (PLUGIN_FUNCTION(cudavision_frame_layout)(name.c_str(), width, height, &frame, error, sizeof error) != 0) {
@@ -167,18 +169,18 @@ void make_frame(Bytes& bytes) {
   std::vector<std::vector<char>> memories;
   bool whole = true;  // whether the memories are as large as the arrays say
   for (int i = 0; i < frame.n_planes; ++i) {
-    frame.planes[i].strides[0] = bytes.around(frame.planes[i].strides[0]);
+    frame.planes[i].strides[0] = random.around(frame.planes[i].strides[0]);
     const std::int64_t rows = frame.planes[i].shape[0],
                        stride = std::abs(std::int64_t(std::int32_t(frame.planes[i].strides[0])));
     const bool small = stride <= (1 << 20) / rows && stride == frame.planes[i].strides[0];
     memories.emplace_back(
         small ? std::size_t(stride * (rows - 1) + frame.planes[i].shape[1] * frame.planes[i].strides[1]) : 1);
     whole = whole && small;
-    frame.planes[i].data = bytes.byte() % 16 == 15 ? nullptr : memories.back().data();
+    frame.planes[i].data = random.byte() % 16 == 15 ? nullptr : memories.back().data();
   }
   GstBuffer* buffer = nullptr;
   int copied = 0;
-  if (PLUGIN_FUNCTION(cudavision_maker_make)(nullptr, &frame, nullptr, 0, bytes.below(3), 10, &buffer, &copied, error,
+  if (PLUGIN_FUNCTION(cudavision_maker_make)(nullptr, &frame, nullptr, 0, random.below(3), 10, &buffer, &copied, error,
                                              sizeof error)) {
     if (!*error) complain("a frame is not made, but there is no error");
     return;
@@ -199,14 +201,14 @@ void make_frame(Bytes& bytes) {
 
 }  // namespace
 
-void run_target(Bytes bytes) {
-  switch (bytes.below(4)) {
+void run_target(Random random) {
+  switch (random.below(4)) {
     case 0:
-      return open_frame(bytes);
+      return open_frame(random);
     case 1:
-      return make_frame(bytes);
+      return make_frame(random);
     default:
-      return map_frame(bytes);
+      return map_frame(random);
   }
 }
 

@@ -8,13 +8,15 @@
 
 #include "gst/base/settings/properties.hpp"
 #include "gst/base/shapes.hpp"
-#include "tests/fuzz/cases.hpp"
-#include "tests/fuzz/complaints.hpp"
-#include "tests/fuzz/settings.hpp"
 #include "tests/fuzz/targets/target.hpp"
+#include "tests/streams/complaints.hpp"
+#include "tests/streams/plugin.hpp"
+#include "tests/streams/settings.hpp"
 
 namespace cudavision::fuzz {
 namespace {
+
+using namespace streams;
 
 /// Complains about an error of which a user does not learn what is wrong.
 void check_sentence(const std::string& property, const Status& error) {
@@ -29,9 +31,9 @@ void check_in_frame(const Polygon& points, int width, int height) {
 }
 
 /// Reads shapes, and reads their texts again: they must be the same.
-void read_shapes(Bytes& bytes, ShapeKind kind) {
-  const int width = 1 + bytes.below(400), height = 1 + bytes.below(300);
-  const std::string text = bytes.rest();
+void read_shapes(Random& random, ShapeKind kind) {
+  const int width = 1 + random.below(400), height = 1 + random.below(300);
+  const std::string text = random.bytes().rest();
   const auto shapes = parse_shapes("zones", kind, text);
   if (!shapes.ok()) return check_sentence("zones", shapes.error());
   std::string written;
@@ -61,8 +63,8 @@ void read_shapes(Bytes& bytes, ShapeKind kind) {
   }
 }
 
-void read_one_rect(Bytes& bytes) {
-  const std::string text = bytes.rest();
+void read_one_rect(Random& random) {
+  const std::string text = random.bytes().rest();
   const char *at = text.data(), *const end = at + text.size();
   read_rect(at, end);
   if (at < text.data() || at > end) complain("a rectangle was read beyond its text");
@@ -79,8 +81,7 @@ const std::vector<Target>& targets() {
   static const std::vector<Target> all = [] {
     std::vector<Target> found;
     for (const std::string& name : element_names()) {
-      GstElement* element = gst_element_factory_make(name.c_str(), nullptr);
-      gst_object_ref_sink(element);
+      g_autoptr(GstElement) element = make_element(name, "cpu");
       for (const GParamSpec* spec : drawn_properties(G_OBJECT(element)))
         if (is_our_property(spec)) found.push_back({name, spec->name, false});
       if (GstPad* pad = is_mixer(name) ? gst_element_request_pad_simple(element, "sink_%u") : nullptr) {
@@ -89,7 +90,6 @@ const std::vector<Target>& targets() {
         gst_element_release_request_pad(element, pad);
         gst_object_unref(pad);
       }
-      gst_object_unref(element);
     }
     return found;
   }();
@@ -107,27 +107,26 @@ void set_from_text(GObject* object, const std::string& property, const std::stri
 }
 
 /// Sets properties of one element from texts, and starts it. What it says must be valid UTF-8.
-void set_texts(Bytes& bytes) {
-  const Target& first = targets()[std::size_t(bytes.below(int(targets().size())))];
-  GstElement* element = gst_element_factory_make(first.element.c_str(), nullptr);
-  gst_object_ref_sink(element);
-  gst_util_set_object_arg(G_OBJECT(element), "backend", "cpu");
-  GstBus* bus = gst_bus_new();
+void set_texts(Random& random) {
+  const Target& first = targets()[std::size_t(random.below(int(targets().size())))];
+  g_autoptr(GstElement) element = make_element(first.element, "cpu");
+  g_autoptr(GstBus) bus = gst_bus_new();
   gst_element_set_bus(element, bus);
   GstPad* pad = first.of_pad ? gst_element_request_pad_simple(element, "sink_%u") : nullptr;
   const auto set = [&](const Target& target) {
     if (GObject* object = target.of_pad ? G_OBJECT(pad) : G_OBJECT(element))
-      set_from_text(object, target.property, bytes.text());
+      set_from_text(object, target.property, random.bytes().text());
   };
   set(first);
-  for (int more = 0; more < 4 && bytes.left() > 0; ++more)
-    if (const Target& other = targets()[std::size_t(bytes.below(int(targets().size())))];
+  for (int more = 0; more < 4 && random.bytes().left() > 0; ++more)
+    if (const Target& other = targets()[std::size_t(random.below(int(targets().size())))];
         other.element == first.element)
       set(other);
   const bool started = gst_element_set_state(element, GST_STATE_PAUSED) != GST_STATE_CHANGE_FAILURE;
   bool has_error = false;
-  while (GstMessage* message = gst_bus_pop_filtered(bus, GstMessageType(GST_MESSAGE_ERROR | GST_MESSAGE_WARNING))) {
-    GError* error = nullptr;
+  while (g_autoptr(GstMessage) message =
+             gst_bus_pop_filtered(bus, GstMessageType(GST_MESSAGE_ERROR | GST_MESSAGE_WARNING))) {
+    g_autoptr(GError) error = nullptr;
     if (GST_MESSAGE_TYPE(message) == GST_MESSAGE_ERROR) {
       gst_message_parse_error(message, &error, nullptr);
       has_error = true;
@@ -135,8 +134,6 @@ void set_texts(Bytes& bytes) {
       gst_message_parse_warning(message, &error, nullptr);
     }
     if (!g_utf8_validate(error->message, -1, nullptr)) complain("a message is not valid UTF-8");
-    g_error_free(error);
-    gst_message_unref(message);
   }
   if (!started && !has_error) complain("a state change failed, but no error message was posted");
   read_all(G_OBJECT(element));
@@ -146,24 +143,22 @@ void set_texts(Bytes& bytes) {
     gst_element_release_request_pad(element, pad);
     gst_object_unref(pad);
   }
-  gst_object_unref(bus);
-  gst_object_unref(element);
 }
 
 }  // namespace
 
-void run_target(Bytes bytes) {
-  switch (bytes.below(8)) {
+void run_target(Random random) {
+  switch (random.below(8)) {
     case 0:
-      return read_shapes(bytes, ShapeKind::areas);
+      return read_shapes(random, ShapeKind::areas);
     case 1:
-      return read_shapes(bytes, ShapeKind::zones);
+      return read_shapes(random, ShapeKind::zones);
     case 2:
-      return read_shapes(bytes, ShapeKind::lines);
+      return read_shapes(random, ShapeKind::lines);
     case 3:
-      return read_one_rect(bytes);
+      return read_one_rect(random);
     default:
-      return set_texts(bytes);
+      return set_texts(random);
   }
 }
 

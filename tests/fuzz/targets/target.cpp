@@ -5,10 +5,11 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "tests/fuzz/complaints.hpp"
-#include "tests/fuzz/plugin.hpp"
+#include "tests/streams/complaints.hpp"
+#include "tests/streams/plugin.hpp"
 
 using namespace cudavision::fuzz;
+using namespace cudavision::streams;
 
 // Reports of sanitizers end the process, so that libFuzzer keeps the bytes. Tests allocate more memory than exists.
 extern "C" {
@@ -31,7 +32,7 @@ __attribute__((visibility("default"))) int LLVMFuzzerInitialize(int*, char***) {
 }
 
 __attribute__((visibility("default"))) int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  run_target(Bytes(data, size));
+  run_target(Random(Bytes(data, size)));
   const auto complaints = take_complaints();
   for (const std::string& complaint : complaints) std::fprintf(stderr, "%s\n", complaint.c_str());
   if (!complaints.empty()) std::abort();

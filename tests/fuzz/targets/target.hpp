@@ -3,11 +3,11 @@
 // -Dfuzzers=enabled, replay.cpp in every other build.
 #pragma once
 
-#include "tests/fuzz/bytes.hpp"
+#include "tests/streams/random.hpp"
 
 namespace cudavision::fuzz {
 
 /// Runs one case. Complains (complaints.hpp) or crashes if something is wrong.
-void run_target(Bytes bytes);
+void run_target(streams::Random random);
 
 }  // namespace cudavision::fuzz

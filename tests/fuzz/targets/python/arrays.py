@@ -22,21 +22,8 @@ except RuntimeError as error:
     raise ImportError(error) from error  # a reason to skip
 FILES = ("gst/python/cudavision/_sources.py", "gst/python/cudavision/_arrays.py", "gst/python/cudavision/frames.py")
 REFUSALS = (ValueError, TypeError, BufferError, RuntimeError)
-FORMATS = (
-    "GRAY8",
-    "RGB",
-    "NV12",
-    "I420",
-    "YUY2",
-    "RGBA",
-    "GRAY16_LE",
-    "P010_10LE",
-    "RGBA64_LE",
-    "v210",
-    "ENCODED",
-    "",
-    "A420",
-)
+FORMATS = ("GRAY8", "RGB", "NV12", "I420", "YUY2", "RGBA", "GRAY16_LE", "P010_10LE", "RGBA64_LE", "v210", "ENCODED", "",
+           "A420")
 NAMES = (b"dltensor", b"dltensor_versioned")
 ROOM = 1 << 16  # bytes behind each tensor
 without_deleter = collections.deque(maxlen=1000)  # tensors of which nobody says when they are not needed any more

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The bytes of a fuzzing engine as numbers and texts, like tests/fuzz/bytes.hpp."""
+"""The bytes of a fuzzing engine as numbers and texts, like the class Bytes of tests/streams/random.hpp."""
 
 
 class Reader:

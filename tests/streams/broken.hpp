@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Unusual frames, and invalid ones as a faulty source sends them.
+#pragma once
+
+#include <gst/video/video.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/streams/random.hpp"
+
+namespace cudavision::streams {
+
+/// Makes a frame that may contradict itself: its GstVideoMeta, crop, regions of interest, flags, times. `buffer` must
+/// be writable. Two things are never made, because GStreamer itself fails at them: a GstVideoMeta with more planes than
+/// its arrays have, and one of a format that does not exist.
+void spoil(Random& random, GstBuffer* buffer, const GstVideoInfo& video);
+/// Makes the buffer smaller than its caps require, mostly.
+void shorten(Random& random, GstBuffer* buffer);
+/// Makes rows share bytes. The buffer is exactly as large as its GstVideoMeta requires.
+void overlap_rows(Random& random, GstBuffer* buffer, const GstVideoInfo& video);
+
+/// Adds unusual but valid metas and flags, which every element must accept: regions of interest (large, empty, many),
+/// GAP, DISCONT, interlacing.
+void decorate(Random& random, GstBuffer* buffer);
+
+/// Draws a video: one of the formats, width and height from 1 on, of at most `most_pixels` pixels.
+GstVideoInfo raw_video(Random& random, const std::vector<std::string>& formats, int most_pixels);
+/// (transfer full) Makes a frame that may fit the video, of memories near its size, and spoils it.
+GstBuffer* raw_frame(Random& random, const GstVideoInfo& video);
+
+}  // namespace cudavision::streams

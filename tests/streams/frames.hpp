@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Frames that a valid source can send: any picture, in any layout that GstVideoMeta can describe.
+#pragma once
+
+#include <gst/video/video.h>
+
+#include <string>
+
+#include "tests/streams/memory.hpp"
+#include "tests/streams/random.hpp"
+
+namespace cudavision::streams {
+
+/// A picture in GStreamer's default memory layout.
+struct Picture {
+  GstVideoInfo video;
+  std::string bytes;
+};
+
+/// Draws a picture of zeros, of ones, of random bits, of a gradient, or of samples within the format's depth.
+Picture draw_picture(Random& random, const GstVideoInfo& video);
+
+enum class Layout {
+  tight,          ///< the default layout, without a GstVideoMeta
+  padded,         ///< longer rows, gaps between the planes
+  odd,            ///< odd strides and offsets: 16-bit samples lie at odd addresses
+  apart,          ///< each plane in a memory of its own
+  many_memories,  ///< the default layout, split at random places into several memories
+  cropped,        ///< part of a larger frame, with a GstVideoCropMeta
+  bottom_up,      ///< negative strides
+};
+inline constexpr int layout_count = 7;
+const char* name_of(Layout layout);
+
+/// (transfer full) Makes a buffer that holds this picture in this layout.
+GstBuffer* lay_out(Random& random, const Picture& picture, Layout layout);
+/// Copies the picture into a writable buffer of this video. Returns false if the buffer cannot be mapped.
+bool copy_into(GstBuffer* buffer, const Picture& picture);
+
+/// The bytes of samples in a row of a plane, without padding, and the number of rows.
+struct PlaneSize {
+  std::size_t row_bytes;
+  int rows;
+};
+PlaneSize plane_size(const GstVideoInfo& video, int plane);
+
+/// Returns every sample of the frame's picture as bytes, component by component. Applies the GstVideoCropMeta if there
+/// is one. `mapped` becomes false if the frame cannot be mapped.
+std::string samples_of(GstBuffer* buffer, const GstVideoInfo& video, bool& mapped);
+
+}  // namespace cudavision::streams
