@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <iterator>
 
-#include "kernels/diff/cuda_stages.hpp"
+#include "kernels/cuda/device.hpp"
+#include "kernels/diff/cuda_boxes.hpp"
 #include "kernels/diff/cuda_tuning.hpp"
 
 namespace cudavision::diff {

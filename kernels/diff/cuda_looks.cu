@@ -24,7 +24,7 @@
 
 #include "kernels/cuda/overlap.hpp"
 #include "kernels/cuda/warp.cuh"
-#include "kernels/diff/cuda_stages.hpp"
+#include "kernels/diff/cuda_looks.hpp"
 
 namespace cudavision::diff {
 namespace {
