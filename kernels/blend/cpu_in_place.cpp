@@ -71,20 +71,20 @@ CUDAVISION_WIDE void mix_rounded(const Layer& layer, const Patch& patch, float w
                           : mix_rounded<std::uint16_t>(patch, weight, layer.max);
 }
 
-/// Source with a smaller alpha. `bit`: position of alpha in the pixel's word; `alpha`: the pad's alpha, 0–255.
-CUDAVISION_WIDE void copy_faded(const Layer& layer, const Patch& patch, int bit, unsigned alpha) {
+/// Source with a smaller alpha. `bit`: position of alpha in the pixel's word; `opacity`: in 1/255.
+CUDAVISION_WIDE void copy_faded(const Layer& layer, const Patch& patch, int bit, unsigned opacity) {
   const unsigned bias = bias_255<unsigned>(layer);
   patch.each_row([&](auto* s, auto*, auto* d, int bytes) {
 #pragma GCC ivdep
     for (int i = 0; i < bytes; i += 4) {
       const Word pixel = load_word(s + i);
-      store_word(d + i, (pixel & ~(Word(255) << bit)) | per_255((pixel >> bit & 255) * alpha, bias) << bit);
+      store_word(d + i, (pixel & ~(Word(255) << bit)) | per_255((pixel >> bit & 255) * opacity, bias) << bit);
     }
   });
 }
 
 /// Over and add by the pixel's own alpha, if everything below counts as opaque.
-CUDAVISION_WIDE void over_opaque(const Layer& layer, Patch patch, int bit, unsigned alpha) {
+CUDAVISION_WIDE void over_opaque(const Layer& layer, Patch patch, int bit, unsigned opacity) {
   const auto bias = bias_255<std::uint16_t>(layer);
   patch.set = Word(255) << bit;
   patch.each_row([&](auto* s, auto* b, auto* d, int row_bytes) {
@@ -94,7 +94,7 @@ CUDAVISION_WIDE void over_opaque(const Layer& layer, Patch patch, int bit, unsig
          left -= int(sizeof weights), s += sizeof weights, b += sizeof weights, d += sizeof weights) {
       const int bytes = std::min(int(sizeof weights), left);
       for (int i = 0; i < bytes; i += 4)
-        store_word(weights + i, per_255<unsigned>((load_word(s + i) >> bit & 255) * alpha, bias) * 0x01010101u);
+        store_word(weights + i, per_255<unsigned>((load_word(s + i) >> bit & 255) * opacity, bias) * 0x01010101u);
 #pragma GCC ivdep
       for (int i = 0; i < bytes; ++i) {
         const std::uint16_t weight = weights[i], rest = std::uint16_t(255 - weight);
@@ -136,8 +136,8 @@ CUDAVISION_WIDE void over_pixels(const Target& target, const Layer& layer, const
 CUDAVISION_WIDE void copy(const Patch& patch) {
   patch.each_row([](auto* s, auto*, auto* d, int bytes) { std::memcpy(d, s, std::size_t(bytes)); });
 }
-CUDAVISION_WIDE void mix(const Patch& patch, int alpha) {
-  const std::uint16_t of_above = std::uint16_t(alpha), of_below = std::uint16_t(256 - alpha);
+CUDAVISION_WIDE void mix(const Patch& patch, int opacity) {
+  const std::uint16_t of_above = std::uint16_t(opacity), of_below = std::uint16_t(256 - opacity);
   patch.each_row([&](auto* s, auto* b, auto* d, int bytes) {
 #pragma GCC ivdep
     for (int i = 0; i < bytes; ++i) d[i] = std::uint8_t(std::uint16_t(s[i] * of_above + b[i] * of_below) >> 8);
@@ -148,6 +148,9 @@ bool copies_samples(const Target& target, const Layer& layer) {
   if (layer.op == Operator::source && !target.alpha) return true;
   const bool whole = !target.alpha || layer.op == Operator::source || layer.op == Operator::average;
   return whole && layer.opacity == 1;
+}
+int opacity_256(const Target& target, const Layer& layer) {
+  return copies_samples(target, layer) ? 256 : int(layer.opacity * 256);
 }
 
 InPlace find_in_place(const FormatInfo& format, const Target& target, const Layer& layer) {
@@ -201,7 +204,7 @@ void lay_in_place(const FormatInfo& format, const Target& target, const Layer& l
     const Patch patch{above.first,           below.first,           to.first, above.second, below.second, to.second,
                       dst.bytes(part.width), dst.rows(part.height), padding};
     const int alpha_bit = target.alpha ? dst.bit(target.channels[3]) : 0;
-    const unsigned alpha = unsigned(std::nearbyint(layer.opacity * target.max));
+    const unsigned opacity = unsigned(std::nearbyint(layer.opacity * target.max));
     const bool can_exceed = layer.sample_bytes == 2 && layer.max < 0xffff;
     if (copies_samples(target, layer))
       can_exceed ? copy_samples(patch, layer.max) : copy(patch);
@@ -210,11 +213,11 @@ void lay_in_place(const FormatInfo& format, const Target& target, const Layer& l
     else if (layer.rounding == 0)
       mix_rounded(layer, patch, layer.opaque * layer.opacity * target.per_max);
     else if (!target.alpha)
-      mix(patch, int(layer.opacity * 256));
+      mix(patch, opacity_256(target, layer));
     else if (layer.op == Operator::source)
-      copy_faded(layer, patch, alpha_bit, alpha);
+      copy_faded(layer, patch, alpha_bit, opacity);
     else if (layer.opaque_below)
-      over_opaque(layer, patch, alpha_bit, alpha);
+      over_opaque(layer, patch, alpha_bit, opacity);
     else
       over_pixels(target, layer, patch, alpha_bit);
   });

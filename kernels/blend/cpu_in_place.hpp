@@ -15,6 +15,8 @@ InPlace find_in_place(const FormatInfo& format, const Target& target, const Laye
 
 /// Whether the layer's samples replace the samples below without any change.
 bool copies_samples(const Target& target, const Layer& layer);
+/// The weight of a layer's samples of 8 bits where no pixel has its own alpha: in 1/256; 256: it copies its samples.
+int opacity_256(const Target& target, const Layer& layer);
 
 /// Lays `part`, a visible part of a layer, over the output, or over the samples of `base` if it is not nullptr.
 /// `chroma`: also lays the subsampled planes.

@@ -41,8 +41,8 @@ struct Patch {
 
 /// Copies the layer.
 void copy(const Patch& patch);
-/// Over and add with the weight alpha / 256, rounded down.
-void mix(const Patch& patch, int alpha);
+/// Over and add with this opacity, in 1/256; rounded down.
+void mix(const Patch& patch, int opacity);
 
 /// A plane whose channels are interleaved, as one row of bytes per row.
 struct Interleaved {

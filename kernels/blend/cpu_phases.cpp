@@ -88,7 +88,7 @@ void lay_phase(const ChannelSet& set, const FormatInfo& format, const Target& ta
                       (x1 - x0) * step,
                       y1 - y0,
                       0};
-    copies_samples(target, layer) ? copy(patch) : mix(patch, int(layer.opacity * 256));
+    copies_samples(target, layer) ? copy(patch) : mix(patch, opacity_256(target, layer));
     empty = false;
   }
 }
@@ -132,9 +132,9 @@ void lay_plane(const ChannelSet& set, const FormatInfo& format, const Target& ta
 
 /// Lays one layer over a part of a plane, with the four phases in registers. `above`: the layer's samples in each
 /// phase.
-CUDAVISION_WIDE void mix_means(const Bytes (&above)[4], Bytes below, int alpha, int bytes, int rows, std::uint8_t* to,
+CUDAVISION_WIDE void mix_means(const Bytes (&above)[4], Bytes below, int opacity, int bytes, int rows, std::uint8_t* to,
                                std::ptrdiff_t pitch) {
-  const std::uint16_t of_above = std::uint16_t(alpha), of_below = std::uint16_t(256 - alpha);
+  const std::uint16_t of_above = std::uint16_t(opacity), of_below = std::uint16_t(256 - opacity);
   for (int row = 0; row < rows; ++row) {
     const auto at = [&](const Bytes& of) { return of.data + row * of.pitch; };
     const std::uint8_t *const a = at(above[0]), *const b = at(above[1]), *const c = at(above[2]),
@@ -180,8 +180,8 @@ void lay_part(const ChannelSet& set, const FormatInfo& format, const Target& tar
     const bool inside = !intersection(layer.visible, {part.x + px, part.y + py, 1, 1}).empty();
     above[i] = inside ? Bytes{plane.all.data + y * plane.all.pitch + x * plane.all.step, plane.all.pitch} : below;
   }
-  mix_means(above, below, copies_samples(target, layer) ? 256 : int(layer.opacity * 256), dst.bytes(part.width),
-            dst.rows(part.height), dst.at(part.x, part.y), dst.all.pitch);
+  mix_means(above, below, opacity_256(target, layer), dst.bytes(part.width), dst.rows(part.height),
+            dst.at(part.x, part.y), dst.all.pitch);
 }
 
 /// Cuts a range of pixels before the first and after the last chroma sample that lies wholly inside.

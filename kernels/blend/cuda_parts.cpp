@@ -133,7 +133,6 @@ bool find_all_parts(const Target& target, const std::vector<Layer>& layers, Part
   return find_parts(target, layers, 1, 1, Planes::luma, parts);
 }
 
-int divide_up(int n, int d) { return (n + d - 1) / d; }
 int tiles_across(const Part& part) {
   return divide_up(part.rect.x + part.rect.width - first_tile(part), part.tile_width);
 }

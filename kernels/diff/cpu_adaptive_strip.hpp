@@ -30,6 +30,8 @@ class Strip {
 
  private:
   template <int channels, int N>
+  friend struct StripSource;
+  template <int channels, int N>
   friend struct StripWork;
 
   /// The last rows of 16-bit numbers, with zeros on both sides of a row and for rows beyond the frame.
@@ -53,7 +55,7 @@ class Strip {
   Rows evidence_, luma_, level_, above_, near_above_, unlike_, changed_;
   std::vector<std::int16_t> evidence_sums_;  ///< sums of 5 rows
   std::vector<std::int32_t> counts_[2];      ///< pixels along 3 and 5 pixels of a row
-  std::vector<float> light_[Rows::kept];     ///< light of the last rows, see StripWork::Source
+  std::vector<float> light_[Rows::kept];     ///< light of the last rows, see StripSource::Source
   std::vector<std::uint8_t> learning_;       ///< decisions for a row
   std::vector<std::uint8_t> usual_;          ///< Learning::usual for all pixels of a row
   bool any_above_[Rows::kept] = {}, any_changed_[Rows::kept] = {};

@@ -31,33 +31,9 @@
 #include "kernels/cuda/filter.hpp"
 #include "kernels/cuda/overlap.hpp"
 #include "kernels/gaussian/cuda_job.cuh"
-#include "kernels/gaussian/plan.hpp"
 
 namespace cudavision::gaussian {
 namespace {
-
-/// `identity`: the weight of an axis that changes nothing.
-AxisWeights axis_weights(const Axis& from, int identity) {
-  AxisWeights axis{};
-  axis.radius = from.radius();
-  for (int i = 0; i <= axis.radius; ++i) axis.weights[i] = uint16_t(from.weights[axis.radius + i]);
-  if (axis.radius == 0) axis.weights[0] = uint16_t(identity);
-  return axis;
-}
-
-SampleRules sample_rules(const FormatInfo& format, bool identity_x, bool identity_y) {
-  const bool bytes = format.sample_bytes() == 1;
-  SampleRules rules;
-  rules.mask = bytes ? ~0u : ((0xffffu << format.shift) & 0xffffu) * 0x10001u;
-  rules.most = (uint32_t(format.max_value()) << format.shift) * 0x10001u;
-  if (bytes || rules.most == rules.mask) rules.most = ~0u;
-  rules.out = bytes ? (identity_y ? 0x51 : 0x62) : (identity_y ? 0x5410 : 0x6521);
-  // The sum is the sample. Its two upper bytes are 0 and become the lower bytes.
-  rules.low = identity_x ? 0x7362 : 0x5140;
-  rules.high = identity_x ? 0x5140 : 0x7362;
-  rules.rounding = bytes ? 1u << (identity_y ? 7 : 15) : 1u << (format.shift + (identity_y ? 7 : 15));
-  return rules;
-}
 
 class CudaGaussian final : public cuda::CudaFilter {
  public:
@@ -96,7 +72,7 @@ class CudaGaussian final : public cuda::CudaFilter {
         SampleParity& kind = job.kinds[k];
         kind.set = packed_ ? int(format.sets[0].roles[k] == Role::other) : i;
         kind.stride = format.sets[kind.set].channels * sample_bytes;
-        kind.pack = plan_.sets[kind.set].x.radius() == 0 ? 0x4302 : 0x5410;
+        kind.pack = pack_rule(plan_.sets[kind.set].x);
         job.reach = std::max(job.reach, plan_.sets[kind.set].x.radius() * kind.stride);
       }
       const Window window = window_of(job.reach, y.radius(), element_bytes);
@@ -105,10 +81,10 @@ class CudaGaussian final : public cuda::CudaFilter {
       max_reach_ = std::max(max_reach_, window.reach);
       params_.window_groups_x = std::max(params_.window_groups_x, window.window_groups_x);
       params_.window_groups_y = std::max(params_.window_groups_y, window.window_groups_y);
-      params_.axes[i][1] = axis_weights(y, sample_bytes == 1 ? 1 : 1 << 8);
-      job.rules = sample_rules(format, x.radius() == 0, y.radius() == 0);
+      params_.axes[i][1] = weights_down(y, sample_bytes);
+      job.rules = sample_rules(format, x, y);
     }
-    for (int i = 0; i < format.set_count; ++i) params_.axes[i][0] = axis_weights(plan_.sets[i].x, 1);
+    for (int i = 0; i < format.set_count; ++i) params_.axes[i][0] = weights_across(plan_.sets[i].x);
     return find_shape(element_bytes, params_.window_groups_x, params_.window_groups_y);
   }
 

@@ -13,11 +13,66 @@
 // picture. In the product down, rows are rows of the picture and columns are samples.
 //
 // Samples are bytes or 16-bit words. cuda.cu lists what another type would need.
+//
+// The identity is an axis that is not blurred. It would need the weight 1 (8 bit: 2⁸, 16 bit: 2¹⁶), which has one bit
+// more than a weight. It gets a smaller weight, so its sums are smaller, and the selectors take other bytes of them:
+//
+//             weight across   row sum     weight down   result
+//   8 bit     1, not 2⁸       byte 0      1, not 2⁸     byte 1, not 2
+//   16 bit    1, not 2¹⁶      bytes 0, 1  2⁸, not 2¹⁶   bytes 0 and 1, not 1 and 2, of the sum divided by 2²⁴
 #pragma once
 
-#include "kernels/gaussian/cuda_job.cuh"
+#include <cstdint>
+
+#include "kernels/gaussian/plan.hpp"
 
 namespace cudavision::gaussian {
+
+using std::uint16_t;
+using std::uint32_t;
+using std::uint8_t;
+
+/// The weights of one axis, by distance from the middle, in 2^−fraction_bits (see Axis).
+struct AxisWeights {
+  int radius;
+  uint16_t weights[max_taps / 2 + 1];
+};
+
+/// Numbers for the arithmetic of a sample type.
+struct SampleRules {
+  uint32_t mask;  ///< 16 bit: bits of the samples in a stored word (two samples)
+  uint32_t most;  ///< 16 bit: the greatest samples of a stored word; ~0: no word exceeds them once `mask` is applied
+  uint32_t out;   ///< __byte_perm selector for results
+  uint32_t low, high;  ///< 16 bit: __byte_perm selectors for the lower and the upper bytes of two row sums
+  uint32_t rounding;   ///< half a unit of the result: one of the sums down begins with it
+};
+
+inline AxisWeights weights_of(const Axis& axis, int identity) {
+  AxisWeights found{};
+  found.radius = axis.radius();
+  for (int i = 0; i <= found.radius; ++i) found.weights[i] = uint16_t(axis.weights[found.radius + i]);
+  if (axis.is_identity()) found.weights[0] = uint16_t(identity);
+  return found;
+}
+inline AxisWeights weights_across(const Axis& axis) { return weights_of(axis, 1); }
+inline AxisWeights weights_down(const Axis& axis, int sample_bytes) {
+  return weights_of(axis, sample_bytes == 1 ? 1 : 1 << 8);
+}
+/// 8 bit: the __byte_perm selector that makes 16-bit row sums of two sums across.
+inline uint32_t pack_rule(const Axis& across) { return across.is_identity() ? 0x4302 : 0x5410; }
+inline SampleRules sample_rules(const FormatInfo& format, const Axis& across, const Axis& down) {
+  const bool bytes = format.sample_bytes() == 1, copies_x = across.is_identity(), copies_y = down.is_identity();
+  SampleRules rules;
+  rules.mask = bytes ? ~0u : ((0xffffu << format.shift) & 0xffffu) * 0x10001u;
+  rules.most = (uint32_t(format.max_value()) << format.shift) * 0x10001u;
+  if (bytes || rules.most == rules.mask) rules.most = ~0u;
+  rules.out = bytes ? (copies_y ? 0x51 : 0x62) : (copies_y ? 0x5410 : 0x6521);
+  // The upper bytes of a sum that is a sample are 0, and become the lower bytes.
+  rules.low = copies_x ? 0x7362 : 0x5140;
+  rules.high = copies_x ? 0x5140 : 0x7362;
+  rules.rounding = 1u << ((bytes ? 0 : format.shift) + (copies_y ? 7 : 15));
+  return rules;
+}
 
 /// For each sample type:
 ///   bytes:   bytes of a sample and of a weight;

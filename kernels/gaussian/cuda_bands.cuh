@@ -11,7 +11,7 @@
 // window. The columns of the matrix down are rows.
 #pragma once
 
-#include "kernels/gaussian/cuda_arithmetic.cuh"
+#include "kernels/gaussian/cuda_job.cuh"
 
 namespace cudavision::gaussian {
 

@@ -2,35 +2,13 @@
 // What the host passes to the Gaussian kernels, by value.
 #pragma once
 
-#include <cstdint>
-
 #include "kernels/cuda/rows.cuh"
+#include "kernels/gaussian/cuda_arithmetic.cuh"
 #include "kernels/gaussian/cuda_schedule.hpp"
-#include "kernels/gaussian/gaussian.hpp"
 
 namespace cudavision::gaussian {
 
 using cuda::SetView;
-using std::uint16_t;
-using std::uint32_t;
-using std::uint8_t;
-
-/// The weights of one axis, by distance from the middle, in 2^−fraction_bits (see Axis). An axis that is not blurred
-/// would need the weight 1, which needs one more bit. SampleRules says how such an axis is computed.
-struct AxisWeights {
-  int radius;
-  uint16_t weights[max_taps / 2 + 1];
-};
-
-/// Numbers for the arithmetic of a sample type; see cuda_arithmetic.cuh.
-/// An identity axis has the weight 1 (down, 16 bit: 2⁸), and the selectors below compensate for it.
-struct SampleRules {
-  uint32_t mask;  ///< 16 bit: bits of the samples in a stored word (two samples)
-  uint32_t most;  ///< 16 bit: the greatest samples of a stored word; ~0: no word exceeds them once `mask` is applied
-  uint32_t out;   ///< __byte_perm selector for results
-  uint32_t low, high;  ///< 16 bit: __byte_perm selectors for the lower and the upper bytes of two row sums
-  uint32_t rounding;   ///< half a unit of the result: one of the sums down begins with it
-};
 
 /// The samples of a row that have even numbers, or odd numbers. The two kinds differ only in packed 4:2:2:
 /// one kind is luma, the other is chroma.
@@ -39,7 +17,7 @@ struct SampleParity {
   int stride;     ///< bytes from a sample to the next one of its channel
   int width;      ///< width of the set's grid
   int x0, x1;     ///< bytes of a row to write: [x0, x1)
-  uint32_t pack;  ///< 8 bit: __byte_perm selector for row sums; see SampleRules
+  uint32_t pack;  ///< see pack_rule()
 };
 
 /// One channel set, or the two channel sets that share the plane of packed 4:2:2. Horizontal positions are bytes of a

@@ -19,6 +19,7 @@ struct Axis {
   /// most `taps`. {1 << fraction_bits} is the identity.
   std::vector<std::uint32_t> weights;
   int radius() const { return int(weights.size()) / 2; }
+  bool is_identity() const { return radius() == 0; }
 };
 
 /// Parameters resolved for a geometry.

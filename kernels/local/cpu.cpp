@@ -61,7 +61,7 @@ class CpuBox final : public CpuLocal {
     T* const out = result.ptr<T>(y) + c;
     const int step = result.channels();
     const int table = plan_.table_of[index][access(index).stored_channel(c)];
-    if (table < 0) {
+    if (plan_.fills(index)) {
       for (int x = 0; x < strip.width; ++x) out[x * step] = T(info(plan_.geometry.format).neutral_chroma());
     } else if (plan_.tables.tables[table].type == integral::SumType::u32) {
       box_row<T, std::uint32_t>(window, table, strip, strip.y + y, out, step);

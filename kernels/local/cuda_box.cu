@@ -18,18 +18,10 @@
 namespace cudavision::local {
 namespace {
 
-/// Whether the channels of a set become neutral chroma.
-bool is_neutral(const Plan& plan, int set) {
-  const ChannelSet& channels = info(plan.geometry.format).sets[set];
-  for (int c = 0; c < channels.channels; ++c)
-    if (is_chroma(channels.roles[c])) return plan.table_of[set][c] < 0;
-  return false;
-}
-
 bool slides(const Plan& plan) {
   const FormatInfo& format = info(plan.geometry.format);
   for (int set = 0; set < format.color_sets(); ++set) {
-    const bool filled = is_neutral(plan, set) && format.sample_bytes() == 1 && !format.sets[set].shares_plane();
+    const bool filled = plan.fills(set) && format.sample_bytes() == 1 && !format.sets[set].shares_plane();
     if (!filled && !can_slide(plan, set)) return false;
   }
   return true;
@@ -47,7 +39,7 @@ class CudaWindows final : public cuda::CudaFilter {
     if (Status status = load_windows(plan_.operation, device.value().shared_limit); !status.ok()) return status;
     std::size_t bytes = 0;
     for (int set = 0; set < format_.color_sets(); ++set) {
-      if (is_neutral(plan_, set)) continue;
+      if (plan_.fills(set)) continue;
       const ChannelSet& channels = format_.sets[set];
       stored_at_[set] = bytes;
       bytes += stored_bytes(plan_.operation, plan_.geometry.grid(channels), channels.channels, plan_.radius[set].y);
@@ -61,7 +53,7 @@ class CudaWindows final : public cuda::CudaFilter {
     sets_.clear();
     for (int set = 0; set < format_.color_sets(); ++set) {
       if (rects[set].empty()) continue;
-      if (is_neutral(plan_, set)) {
+      if (plan_.fills(set)) {
         if (Status status = fill(dst, set, rects[set], queue); !status.ok()) return status;
         continue;
       }
@@ -128,7 +120,7 @@ class CudaLines final : public cuda::CudaFilter {
     const FormatInfo& format = info(plan.geometry.format);
     const bool small = std::int64_t(plan.geometry.width) * plan.geometry.height < tuning.least_high_pixels;
     for (int set = 0; set < format.color_sets(); ++set) {
-      if (is_neutral(plan, set)) continue;
+      if (plan.fills(set)) continue;
       const Rect grid = plan.geometry.grid(format.sets[set]);
       const Plan::Radius radius = plan.radius[set];
       const LineShape shape = shape_of(plan, set);
@@ -147,7 +139,7 @@ class CudaLines final : public cuda::CudaFilter {
     device_ = device.value();
     std::size_t bytes = 0;
     for (int set = 0; set < format_.color_sets(); ++set) {
-      if (is_neutral(plan_, set)) {
+      if (plan_.fills(set)) {
         if (Status status = load_fill(format_, set); !status.ok()) return status;
         continue;
       }
@@ -173,7 +165,7 @@ class CudaLines final : public cuda::CudaFilter {
       const auto view = [&](int index) {
         return cuda::make_view(src, dst, index, rects[set], Border::constant, {}, false);
       };
-      if (is_neutral(plan_, set)) {
+      if (plan_.fills(set)) {
         if (Status status = launch_fill(format_, set, view(set), format_.neutral_chroma(), queue); !status.ok())
           return status;
         continue;
@@ -225,16 +217,18 @@ class CudaTables final : public cuda::CudaFilter {
     auto integral = integral::make_cuda(plan_.tables);
     if (!integral.ok()) return integral.error();
     integral_ = std::move(integral.value());
+    // Rows are whole cache lines of 128 bytes.
+    const auto pitch_of = [](const integral::TableInfo& table) {
+      return (std::size_t(table.width) * table.entry_bytes() + 127) / 128 * 128;
+    };
     std::size_t bytes = 0;
-    for (const integral::TableInfo& table : integral_->tables()) {
-      // Rows are whole cache lines of 128 bytes.
-      const std::size_t pitch = (std::size_t(table.width) * table.entry_bytes() + 127) / 128 * 128;
-      tables_.push_back({reinterpret_cast<void*>(bytes), std::ptrdiff_t(pitch)});
-      bytes += pitch * table.height;
-    }
+    for (const integral::TableInfo& table : integral_->tables()) bytes += pitch_of(table) * table.height;
     if (Status status = memory_.allocate(bytes); !status.ok()) return status;
-    for (Plane& table : tables_)
-      table.data = static_cast<unsigned char*>(memory_.data()) + reinterpret_cast<std::uintptr_t>(table.data);
+    unsigned char* next = memory_.data();
+    for (const integral::TableInfo& table : integral_->tables()) {
+      tables_.push_back({next, std::ptrdiff_t(pitch_of(table))});
+      next += pitch_of(table) * table.height;
+    }
     return load_tables(format_, type());
   }
 

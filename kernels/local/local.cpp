@@ -35,7 +35,7 @@ std::vector<TableSource> find_sources(Operation operation, const FormatInfo& for
   const auto is_from_chroma = [&](const TableSource& source) {
     return is_chroma(format.sets[source.set].roles[source.channel]);
   };
-  if (operation == Operation::deviation)
+  if (makes_neutral(operation))
     sources.erase(std::remove_if(sources.begin(), sources.end(), is_from_chroma), sources.end());
   return sources;
 }

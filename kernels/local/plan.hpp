@@ -2,6 +2,7 @@
 // Private: the parameters that a backend computes, and the two backends.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <memory>
 
@@ -41,6 +42,11 @@ struct Window {
   Axis x, y;
 };
 
+/// Whether chroma becomes neutral.
+constexpr bool makes_neutral(Operation operation) {
+  return operation == Operation::threshold || operation == Operation::deviation;
+}
+
 /// Parameters resolved for a geometry.
 struct Plan {
   Geometry geometry;
@@ -54,10 +60,16 @@ struct Plan {
   double factor = 1;      ///< 1 − sensitivity
   double scale = 0;       ///< −1 / h², for differences in sample values
   integral::Plan tables;  ///< padded; empty for nlm
-  /// The table of the sums of each channel; −1 for channels without one: chroma that becomes neutral,
-  /// and channels that are copied.
+  /// The table of the sums of each channel; −1 for channels that need none.
   std::array<std::array<int, 4>, max_sets> table_of;
   int squares = 0;  ///< deviation: distance from a table of sums to its table of squares, in tables
+
+  /// Whether the chroma of a set becomes neutral.
+  bool fills(int set) const {
+    const ChannelSet& channels = info(geometry.format).sets[set];
+    return makes_neutral(operation) &&
+           std::any_of(channels.roles.begin(), channels.roles.begin() + channels.channels, is_chroma);
+  }
 };
 
 /// The windows of a channel set for a region's box (Filter::box()). Not for nlm.

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What a strip of Reference::adaptive reads for a row: the frame, its background and the light in it.
+#pragma once
+
+#include "kernels/cpu/lanes.hpp"
+#include "kernels/diff/cpu_adaptive_light.hpp"
+#include "kernels/diff/cpu_adaptive_strip.hpp"
+
+namespace cudavision::diff::adaptive {
+
+using cpu::Lanes;
+
+/// The sources of a strip, N pixels at once.
+template <int channels, int N>
+struct StripSource {
+  using F = Lanes<float, N>;
+  using Int = Lanes<std::int32_t, N>;
+  using Words = Lanes<std::int16_t, N>;
+  using Pixels = Pixel<channels, F>;
+
+  Strip& strip;
+  const Job& job;
+  const std::vector<float> (&cells)[3];
+
+  static constexpr int ring_index(int y) { return y & (Strip::Rows::kept - 1); }
+  static CUDAVISION_INLINE Int as_ints(const std::int16_t* from) {
+    return Words::load(from).template as<std::int32_t>();
+  }
+
+  /// A row of the frame and of the background, and the light in it.
+  struct Source {
+    const std::int16_t* value[channels];
+    const float *mean[channels], *variance[channels];
+    const float *light[channels], *rise[channels];  // from the middle of a cell on; first before the first middle
+  };
+  /// Means, or from channel 3 on variances.
+  const float* model(int c, int y) const {
+    if (y >= strip.begin_ && y < strip.end_) return job.mean + c * job.pixels() + job.at(0, y);
+    const int side = y < strip.begin_ ? 0 : 1, i = side == 0 ? y - strip.begin_ + Strip::reach : y - strip.end_;
+    return &strip.beyond_[(std::size_t(side * 6 + c) * Strip::reach + std::size_t(i)) * std::size_t(job.pitch)];
+  }
+  Source source(int y) const {
+    Source row;
+    for (int c = 0; c < channels; ++c) {
+      row.value[c] = job.frame + c * job.pixels() + job.at(0, y);
+      row.mean[c] = model(c, y), row.variance[c] = model(3 + c, y);
+      row.light[c] = &strip.light_[ring_index(y)][std::size_t(2 * c * (job.cells_x + 1))],
+      row.rise[c] = row.light[c] + job.cells_x + 1;
+    }
+    return row;
+  }
+  static CUDAVISION_INLINE Pixels load(const Source& row, int x) {
+    Pixels pixels;
+    CUDAVISION_CHANNELS
+    for (int c = 0; c < channels; ++c) {
+      pixels.value[c] = from_fixed(as_ints(row.value[c] + x));
+      pixels.mean[c] = F::load(row.mean[c] + x), pixels.variance[c] = F::load(row.variance[c] + x);
+    }
+    return pixels;
+  }
+
+  /// Sets the light of row y.
+  CUDAVISION_INLINE void mix_light(int y) const {
+    const Between down = between(y, job.cells_y);
+    const int across = job.cells_x;
+    for (int c = 0; c < channels; ++c) {
+      float *const light = &strip.light_[ring_index(y)][std::size_t(2 * c * (across + 1))], *const rise =
+                                                                                                light + across + 1;
+      if (job.compensates) {
+        const float *const first = &cells[c][std::size_t(down.first * across)],
+                           *const second = &cells[c][std::size_t(down.second * across)];
+        for (int x = 0; x < across; x += N)
+          mixed(F::load(first + x), F::load(second + x), F(down.weight)).store(light + 1 + x);
+      } else {
+        std::fill_n(light + 1, across, float(c == 0));
+      }
+      light[0] = light[1];
+      for (int x = 0; x < across; x += N) (F::load(light + 1 + x) - F::load(light + x)).store(rise + x);
+      rise[across] = 0;
+    }
+  }
+  /// The light of the pixels from x on, which lie between the middles of the same cells.
+  static CUDAVISION_INLINE Light<F> light_at(const Source& row, int x) {
+    alignas(32) static constexpr float weights[cell] = {
+        0.5f / 16, 1.5f / 16, 2.5f / 16,  3.5f / 16,  4.5f / 16,  5.5f / 16,  6.5f / 16,  7.5f / 16,
+        8.5f / 16, 9.5f / 16, 10.5f / 16, 11.5f / 16, 12.5f / 16, 13.5f / 16, 14.5f / 16, 15.5f / 16};
+    const unsigned place = unsigned(x) + cell / 2, at = place / cell;
+    const F weight = F::load(weights + place % cell);
+    Light<F> light;
+    light.gain = along(F(row.light[0][at]), F(row.rise[0][at]), weight);
+    CUDAVISION_CHANNELS
+    for (int c = 1; c < channels; ++c) light.offset[c] = along(F(row.light[c][at]), F(row.rise[c][at]), weight);
+    return light;
+  }
+};
+
+}  // namespace cudavision::diff::adaptive
