@@ -64,15 +64,16 @@ struct Job {
   bool drops_shadows = false;
   bool shows_mean = false;  ///< whether the mean is shown as samples of the reference
   float shadow_threshold = 0.5f, rate = 0.01f;
-  float most_variance = std::numeric_limits<float>::max();
-  std::uint64_t number = 0;                              ///< number of the frame
-  std::int16_t* frame = nullptr;                         ///< samples of each channel, see Fixed
-  float *mean = nullptr, *variance = nullptr;            ///< values of each channel before the frame
-  float *next_mean = nullptr, *next_variance = nullptr;  ///< values after the frame; may be the same memory
-  float *light[3] = {}, *spare[3] = {};                  ///< light of the cells: gain, and offset of Cb and Cr
-  std::uint8_t* recent = nullptr;                        ///< recent findings at the pixel, see Recent
-  std::uint8_t* expected = nullptr;                      ///< expected luma, in 8-bit steps, see StructureJob
-  std::uint32_t* profiles = nullptr;                     ///< see camera::profile_numbers()
+  float most_variance = std::numeric_limits<float>::max();  ///< upper limit of variances
+  float most_steady = 12 * 12;                              ///< this limit where Learning::steady applies
+  std::uint64_t number = 0;                                 ///< number of the frame
+  std::int16_t* frame = nullptr;                            ///< samples of each channel, see Fixed
+  float *mean = nullptr, *variance = nullptr;               ///< values of each channel before the frame
+  float *next_mean = nullptr, *next_variance = nullptr;     ///< values after the frame; may be the same memory
+  float *light[3] = {}, *spare[3] = {};                     ///< light of the cells: gain, and offset of Cb and Cr
+  std::uint8_t* recent = nullptr;                           ///< recent findings at the pixel, see Recent
+  std::uint8_t* expected = nullptr;                         ///< expected luma, in 8-bit steps, see StructureJob
+  std::uint32_t* profiles = nullptr;                        ///< see camera::profile_numbers()
   LearningMap learning;
 
   /// The distance from an array to the array of the next channel.

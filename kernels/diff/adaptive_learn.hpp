@@ -19,9 +19,6 @@ inline constexpr int least_raised = 4 * weight_one, least_above = 6 * weight_one
 /// Once learned, a pixel without findings learns in one of this many frames, with this many times the share.
 inline constexpr int turns = 4;
 
-/// Upper limit of variances where Learning::steady applies.
-inline constexpr float steady_variance = 12 * 12;
-
 /// The values that depend on the age of the means.
 struct Rates {
   bool learnt;                ///< whether enough frames have been seen
@@ -44,7 +41,7 @@ CUDAVISION_HOST_DEVICE inline Rates rates_of(const Job& job, std::uint64_t age) 
           usual,
           learnt ? usual : most(usual, 0.05f),
           job.most_variance,
-          least(job.most_variance, steady_variance),
+          job.most_steady,
           scaled(least_raised),
           scaled(least_above),
           scaled(least_strong)};

@@ -201,7 +201,8 @@ adaptive::Job adaptive_job(const Plan& plan, const Frame& frame) {
   job.shows_mean = plan.compares_samples();
   job.shadow_threshold = float(plan.params.shadow_threshold);
   if (plan.params.learning_rate >= 0) job.rate = float(plan.params.learning_rate);
-  if (const double limit = plan.params.noise_limit; limit > 0) job.most_variance = float(limit * limit);
+  if (const double limit = plan.params.noise_limit; limit > 0)
+    job.most_variance = job.most_steady = float(limit * limit);
   job.number = frame.number;
   return job;
 }

@@ -187,6 +187,7 @@ void Tracker::finish() {
   for (Track& track : tracks_) track.visits.end({track.id, track.box, track.path, track.best}, events_);
   tracks_.clear();
   objects_.clear();
+  lanes_ = {};
 }
 
 void Tracker::continue_from(Tracker& previous) {

@@ -271,7 +271,7 @@ TEST_P(DiffAdaptive, LimitsTheNoise) {
   EXPECT_LT(changed(255), 50u);
   EXPECT_GT(changed(17), 500u);
   EXPECT_GT(changed(0, diff::Learning::steady), 500u);
-  EXPECT_EQ(changed(9, diff::Learning::steady), changed(9)) << "the smaller limit counts";
+  EXPECT_EQ(changed(9, diff::Learning::steady), changed(9)) << "a limit that is set holds everywhere";
 }
 
 /// Bars over more than half of each cell, and then more light. No cell has enough pixels to measure it, but the frame

@@ -241,6 +241,10 @@ TEST(TrackerPresence, KeepsVariancesSmallWhereObjectsCross) {
   EXPECT_EQ(f.cells(Learning::hold).count({9, 7}), 1u);
   f.go({}, {}, 150);
   EXPECT_TRUE(f.tracker.learning(f.grid).empty());
+  cross(8);
+  EXPECT_FALSE(f.cells(Learning::steady).empty());
+  f.tracker.finish();
+  EXPECT_TRUE(f.tracker.learning(f.grid).empty()) << "the next run of frames has its own background";
 }
 
 TEST(TrackerPresence, MakesNoLaneOfWhatSways) {
