@@ -15,6 +15,9 @@
 //   |                  |             | |           3. write the complete rows (cuda_units.cuh)
 //   +------------------+--------- … -+ -
 //
+//   Lane 4·g + t of a warp has the results 2t and 2t + 1 of the segments (8 pixels) g and g + 8. The drawing in
+//   cuda_matrix.cuh shows the product of a row of samples and a row of weights.
+//
 //   shared memory: ring of groups of source rows | complete rows of each warp | map of the sides      (StripLayout)
 //
 // The loop exists twice. Plain groups have no special case: results are whole units of 16 bytes; one to three channels

@@ -82,6 +82,8 @@ CUDAVISION_HOST_DEVICE inline int near_border_index(int i, int n, Border border)
 
 /// Maps any index to an index inside [0, n), n ≥ 1, or to −1 for the border value. For OpenCV's
 /// borders it gives the same as cv::borderInterpolate, also far outside the frame.
+/// Both backends use it: kernels (also near_border_index() alone), and SetAccess::extrapolate() of
+/// kernels/cpu/filter.cpp. cv::GaussianBlur extrapolates itself (kernels/gaussian/cpu.cpp).
 CUDAVISION_HOST_DEVICE inline int border_index(int i, int n, Border border) {
   const bool is_near = unsigned(i) + unsigned(n - 1) < 3 * unsigned(n) - 2;
   if (const int period = is_near ? 0 : border_period(n, border)) {
