@@ -64,7 +64,7 @@ TEST(shows_settings_of_one_moment, Each::run) {
       const int background = sample(shown, 1, 255, 0);
       int position = 0;
       while (position < 255 && sample(shown, 0, position, 0) != 255) ++position;
-      // Changes of the pad that the element's do not follow yet.
+      // Changes of the pad before the matching changes of the element.
       const int ahead = (position - background + steps) % steps;
       if (ahead != 0 && ahead != (pad_first ? 1 : steps - 1))
         torn = "xpos=" + std::to_string(position) + " and background " + std::to_string(background) + " in frame " +
@@ -108,7 +108,7 @@ TEST(forgets_caps_without_a_frame_when_it_stops, Each::run) {
   Mixer mixer(run, "background=black", caps_text("RGB", {20, 20}));
   mixer.add(caps_text("RGB", {20, 20}));
   mixer.add(caps_text("RGB", {20, 20}), "alpha=0");
-  // The base class negotiates anew at the first frame, and then waits for the second.
+  // The base class negotiates again at the first frame, and then waits for the second.
   const auto play_two_frames = [&] {
     mixer.play();
     for (int i = 0; i < 4; ++i) mixer.push(i % 2, flat(mixer.video(i % 2), {10, 20, 30}));
@@ -365,7 +365,7 @@ TEST(offers_all_formats_on_its_pads, Each::run) {
 }
 
 /// Downstream wants another format from the second caps query of a negotiation on,
-/// as a capsfilter does that is changed meanwhile.
+/// like a capsfilter that is changed during the negotiation.
 TEST(negotiates_while_downstream_changes, Each::run) {
   Mixer mixer(run, "", caps_text("NV12", {40, 30}));
   mixer.add(caps_text("RGB", {20, 14}));

@@ -52,7 +52,7 @@ def scan(path, **request):
 
 
 class InFolder(unittest.TestCase):
-    """A test with a folder of its own."""
+    """A test with its own folder."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()

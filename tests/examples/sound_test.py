@@ -95,7 +95,7 @@ class Sound(clips_test.Clips):
         self.assertTrue(expected)
         for tick, other in zip(expected, inside):
             self.assertAlmostEqual(tick, other, delta=0.015)
-        # It is as long as the pictures, but for a packet at each end.
+        # It is as long as the pictures, except for a packet at each end.
         self.assertTrue(-0.001 <= begin - pictures[0][0] < 0.07 and abs(end + shift - row["end_s"]) < 0.15,
                         (begin, end + shift, row))
 

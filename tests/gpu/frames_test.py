@@ -247,7 +247,7 @@ class Addresses(Case):
 
 class Order(Case):
     def read(self, pictures, late):
-        """Reads all frames on a stream of its own, and drops each before the GPU has read it."""
+        """Reads all frames on its own stream, and drops each before the GPU has read it."""
         stream, copies = new_stream(), []
         with torch.cuda.stream(stream):
             for index, sample in pictures:
@@ -349,7 +349,7 @@ class Writing(Case):
             self.assertEqual(set(chroma), {128})
 
     def test_by_torch(self):
-        """A late change on a stream of its own reaches the next element: a frame decoded here is blended there."""
+        """A late change on its own stream reaches the next element: a frame decoded here is blended there."""
         stream = new_stream()
 
         def change(frame, index):

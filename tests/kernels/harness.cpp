@@ -37,7 +37,7 @@ class DeviceBytes {
   explicit DeviceBytes(const std::vector<std::uint8_t>& bytes) : memory_(bytes.size()), size_(bytes.size()) {
     must(cudaMemcpy(data(), bytes.data(), size_, cudaMemcpyHostToDevice));
   }
-  ~DeviceBytes() { cudaDeviceSynchronize(); }  // cudaFree() would wait, too
+  ~DeviceBytes() { cudaDeviceSynchronize(); }  // cudaFree() would also wait
   DeviceBytes(const DeviceBytes&) = delete;
 
   void* data() const { return memory_.data(); }
