@@ -71,7 +71,7 @@ class Block:
         return f"{self.page}:{self.line}"
 
     def commands(self):
-        """The commands without comments; a line that ends with a backslash goes on in the next one."""
+        """The commands without comments; a line that ends with a backslash continues in the next one."""
         lines = re.sub(r"\\\n\s*", "", self.text).splitlines()
         return [line for line in (re.sub(r"(^|\s+)#\s.*", "", line).strip() for line in lines) if line]
 

@@ -805,7 +805,7 @@ TEST(exchanges_frames_between_devices, Each::run) {
 }
 
 // A kernel that fails ends a context for the rest of the process, as a GPU that falls off the bus does. No frame comes
-// out that is not right, nothing waits for ever, and the element says why and stops.
+// out that is not right, nothing waits forever, and the element says why and stops.
 TEST(says_that_the_gpu_is_lost, Each::run) {
   if (!own_process()) return;
   GstCudaContext* context = new_context();

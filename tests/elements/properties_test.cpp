@@ -340,7 +340,7 @@ TEST(gives_a_picture_for_every_step_of_a_binding, Each::element) {
   gst_object_unref(element);
 }
 
-/// Pairs of settings of which one takes the effect of the other away, or limits it.
+/// Pairs of settings: one removes or limits the effect of the other.
 TEST(warns_of_settings_that_others_cut_short, Each::run) {
   struct Row {
     const char *element, *settings, *text;  ///< no text: no warning

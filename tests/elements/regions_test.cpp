@@ -471,7 +471,7 @@ TEST(moves_detected_objects_with_the_crop, Each::run) {
   EXPECT_EQ(text_of(later.get()), expected);
 }
 
-/// The boxes of cudadiff are where motion is, too, if the frames have a crop:
+/// The boxes of cudadiff are also where motion is if the frames have a crop:
 /// whether it passes them on or applies the crop.
 TEST(follows_motion_in_cropped_frames, Each::run) {
   if (profile(run.element).whole_frame) return;

@@ -27,7 +27,7 @@ common.Gst.init(None)
 
 
 def use(program):
-    """Lets a test import the modules of the program in this folder, too."""
+    """Lets a test also import the modules of the program in this folder."""
     sys.path.insert(1, str(EXAMPLES / program))
 
 

@@ -20,7 +20,7 @@ import stamp  # noqa: E402
 from common import Gst  # noqa: E402
 
 
-# AAC comes from voaacenc: two avenc_aac that begin at the same time can loop for ever (seen with libavcodec 59).
+# AAC comes from voaacenc: two avenc_aac that begin at the same time can loop forever (seen with libavcodec 59).
 # No stream fills it while the muxer waits for another one.
 QUEUE = "queue max-size-buffers=0 max-size-bytes=0 max-size-time=0"
 

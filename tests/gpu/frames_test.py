@@ -394,7 +394,7 @@ class Writing(Case):
             self.assertLess(abs(sum(luma) / len(luma) - 100), 3)
 
     def test_time_limit(self):
-        """release() waits on the host only with GStreamer 1.22, and not for ever."""
+        """release() waits on the host only with GStreamer 1.22, and not forever."""
         with Pictures(1) as pictures:
             for _, sample in pictures:
                 frame = frames.Frame(sample.buffer, sample.caps, writable=True)

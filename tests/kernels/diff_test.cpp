@@ -482,7 +482,7 @@ TEST_P(DiffPlans, ContinuesAfterASwitchOfTheLight) {
   }
 }
 
-/// The plan restarts where it cannot use the kept state.
+/// A plan restarts if it keeps other data than the plan before it.
 TEST_P(DiffPlans, DoesNotContinueFromAnUnlikePlan) {
   struct Change {
     const char* what;

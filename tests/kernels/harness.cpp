@@ -141,7 +141,7 @@ Picture Job::finish() {
 
 namespace {
 
-/// Reserved address space of which the test uses only some rows.
+/// Reserved address space. The test uses only some of its rows.
 class FarRows {
  public:
   static constexpr std::size_t pitch = std::size_t(64) << 20;
