@@ -397,7 +397,7 @@ TEST(warns_of_settings_that_others_cut_short, Each::run) {
   }
 }
 
-/// The properties that all elements have are checked as those of the elements are.
+/// The properties that all elements have are checked like the properties of each element.
 TEST(refuses_wrong_values_of_the_common_properties, Each::element) {
   struct Row {
     const char *wrong, *good, *text;

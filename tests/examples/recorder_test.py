@@ -167,7 +167,7 @@ class Seams(Recordings):
         self.assertEqual(self.data()["end"], 20)
 
     def test_a_part(self):
-        """Times are those of the recording; files before it are not decoded."""
+        """Times count from the start of the recording; files before it are not decoded."""
         visits = [(7, 13), (31, 34)]
         for number in range(5):
             self.write(f"2024-01-31_13-05-{10 * number:02}", begin=10 * number, visits=visits)

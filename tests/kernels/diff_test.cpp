@@ -373,7 +373,7 @@ TEST_P(DiffPlans, AMedianMovesByAStepInAFrame) {
       }
 }
 
-/// The smallest step is that of the fixed point: 256 frames for an 8-bit step of 8-bit samples.
+/// The smallest step is one unit of the fixed point: 256 frames for an 8-bit step of 8-bit samples.
 TEST_P(DiffPlans, AMedianMovesAtAnyRateAboveZero) {
   diff::Params params = reference::without_light();
   params.learning_rate = 1e-9;
