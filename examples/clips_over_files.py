@@ -76,7 +76,7 @@ class Readers:
         return self.opened and self.opened[1]
 
     def between(self, begin, end):
-        """The parts of which a clip between two times in seconds is made. Raises a Failure if there is none."""
+        """The parts that make a clip between two times in seconds. Raises a Failure if there is none."""
         found = [part for part in self.parts if part.begin < end and part.end > begin]
         fits = (all(clip_formats.can_cut(part.facts) and part.facts.codec not in clip_facts.OLD for part in found)
                 and found and all(part.setup == found[0].setup for part in found))

@@ -156,7 +156,7 @@ class Unfinished:
         return self
 
     def __exit__(self, *_):
-        with contextlib.suppress(OSError):  # what was not written yet is not wanted any more
+        with contextlib.suppress(OSError):  # output that is not written yet is no longer needed
             self.stream.close()
         if self.path:
             os.unlink(self.path)

@@ -48,7 +48,7 @@ readable() {
 }
 
 # playable FILE: fails if FILE cannot be read or is neither video nor a picture. GStreamer 1.26's uridecodebin sometimes
-# says nothing of a text file, and a pipeline with a mixer then waits for ever.
+# says nothing of a text file, and a pipeline with a mixer then waits forever.
 playable() {
   readable "$1"
   [[ -f $1 ]] || return 0

@@ -168,7 +168,7 @@ class Losses:
                 stream.on_segment(segment.parse_segment())
             parser = self.parser_of(sink)
             if parser is None:
-                # It gets this sample, too.
+                # It also gets this sample.
                 pad.add_probe(Gst.PadProbeType.BUFFER | Gst.PadProbeType.EVENT_DOWNSTREAM, on_sample)
             else:
                 early = self.parsers[parser]

@@ -217,7 +217,7 @@ class Stream:
             if self.skips and step and self.declared - begin > short:
                 frames = round((self.declared - begin) * Gst.SECOND / step)
                 self.spans.append(Span(begin, self.declared, frames, True))
-        for span in self.spans:  # times may be damaged, too
+        for span in self.spans:  # times may also be damaged
             span.end = min(span.end, max(span.begin, self.declared)) if indexed and self.declared else span.end
         return [span for span in self.spans if span.frames]
 

@@ -116,7 +116,7 @@ def of_texts(texts):
 
 
 def add_options(parser):
-    """Adds the options of a part to a parser of argparse; DVR-Scan's names of them are understood, too."""
+    """Adds the options of a part to a parser of argparse; DVR-Scan's names are also understood."""
     parser.add_argument("--start", "--start-time", type=time_of, metavar="TIME", help=f"where to begin: {FORMS}")
     parser.add_argument("--end", "--end-time", type=time_of, metavar="TIME", help="where to end, in the same forms")
     parser.add_argument("--duration", type=time_of, metavar="TIME", help="or how much to look at")

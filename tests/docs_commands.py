@@ -71,7 +71,7 @@ class Block:
         return f"{self.page}:{self.line}"
 
     def commands(self):
-        """The commands without comments; a line that ends with a backslash goes on in the next one."""
+        """The commands without comments; a line that ends with a backslash continues in the next one."""
         lines = re.sub(r"\\\n\s*", "", self.text).splitlines()
         return [line for line in (re.sub(r"(^|\s+)#\s.*", "", line).strip() for line in lines) if line]
 
@@ -95,7 +95,7 @@ def blocks_of(page, text):
 
 
 def start_gstreamer(build, work):
-    """Only this build of the plugin, and a registry of its own, here and in all commands."""
+    """Only this build of the plugin, and its own registry, here and in all commands."""
     os.environ.update(GST_PLUGIN_PATH=str(build / "gst"), GST_REGISTRY=str(work / "registry.bin"))
     os.environ.pop("GST_PLUGIN_PATH_1_0", None)  # it would win over what a page exports
     Gst.init(None)

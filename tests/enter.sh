@@ -19,7 +19,7 @@ done
 cp /etc/resolv.conf "$root/etc/"
 # debootstrap makes none, and nothing else there knows localhost.
 [[ -e $root/etc/hosts ]] || printf '127.0.0.1 localhost\n::1 localhost\n' >"$root/etc/hosts"
-if [[ ${PIP_CERT:-} ]]; then  # a network may have a certificate of its own
+if [[ ${PIP_CERT:-} ]]; then  # a network may have its own certificate
   cp "$PIP_CERT" "$root/pip.crt"
   set -- "$@" PIP_CERT=/pip.crt
 fi

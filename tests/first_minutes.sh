@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tries examples/quickstart.sh of the last commit as a newcomer does, in fresh Debians, and measures it:
 #   tests/first_minutes.sh [SUITE…]      (bookworm trixie)
-# Rows, of which MACHINES names some ('none toolkit gpu'):
+# Rows; MACHINES names some of them ('none toolkit gpu'):
 #   none      no CUDA toolkit and no GPU
 #   toolkit   this machine's toolkit, and no GPU: the CPU backend alone is built, as before
 #   gpu       a GPU that a program nvidia-smi claims, and no toolkit: the compiler comes from PyPI, the code is for

@@ -234,7 +234,7 @@ class Layouts(unittest.TestCase):
                 frames.Frame(buffer)
 
     def test_crop_of_subsampled_planes(self):
-        """Without caps, too, a crop begins at a whole group of pixels, and each plane has its part."""
+        """Also without caps, a crop begins at a whole group of pixels, and each plane has its part."""
         data = numpy.arange(32 * 16 * 3 // 2, dtype=numpy.uint8)
         buffer = Gst.Buffer.new_wrapped(data.tobytes())
         GstVideo.buffer_add_video_meta(buffer, GstVideo.VideoFrameFlags.NONE, GstVideo.VideoFormat.NV12, 32, 16)

@@ -112,7 +112,7 @@ class Mutants(unittest.TestCase):
         said = self.run_tool("--again", "--reasons", reasons)
         self.assertIn("7 changes: 5 noticed (71.4 %), 2 survived, 1 of them with a reason", said)
         self.assertIn("\n  It is never called.\n", said)
-        # Tried again, but for the one with a reason.
+        # Tried again, except the one with a reason.
         self.assertEqual(sorted(entry["after"].strip() for entry in self.journal()[before:]),
                          ["return age + (7 + 1);", "return age > (100 + 1);", "return age >= 100;"])
 
@@ -152,7 +152,7 @@ class Parts(unittest.TestCase):
             path.write_text("# about this file\n\na.cpp\n- x < 1\n+ x <= 1\nx is never 1,\nas b.cpp says.\n",
                             encoding="utf-8")
             self.assertEqual(mutants.reasons(path), {("a.cpp", "x < 1", "x <= 1"): "x is never 1, as b.cpp says."})
-        # A comment may be written anew.
+        # A comment may be rewritten.
         change = sample.Mutant("a.cpp", 3, "  x < 1  // now", "  x <= 1  // now")
         self.assertEqual(mutants.reason_of(change, {("a.cpp", "x < 1", "x <= 1"): "why"}), "why")
         # Reasons for code that is gone would hide nothing, and go.

@@ -33,7 +33,7 @@ for file in meson.build CHANGELOG.md debian/changelog release/conda/meta.yaml; d
 done
 bump --check
 
-# The notes are those of a version.
+# The notes belong to a version.
 release/notes.sh >"$work/notes"
 grep -q '^- ' "$work/notes" || fail 'there are no notes'
 grep -q '^## ' "$work/notes" && fail 'the notes have sections of other versions'

@@ -47,7 +47,7 @@ def cases(result, output):
         for total, said in UNITTEST.findall(output):
             named = {name: int(n) for name, n in re.findall(r'(\w[\w ]*)=(\d+)', said)}
             bad = sum(named.get(name, 0) for name in ('failures', 'errors', 'unexpected successes'))
-            counts[0] += max(0, int(total) - bad - named.get('skipped', 0))  # parts of a case fail and skip, too
+            counts[0] += max(0, int(total) - bad - named.get('skipped', 0))  # parts of a case also fail and skip
             counts[1] += bad
             counts[2] += named.get('skipped', 0)
     if result == 'FAIL' and not counts[1]:

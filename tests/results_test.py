@@ -21,7 +21,7 @@ PROJECT = f"""project('small')
 test('outer', find_program('outer.sh'), env: {{'BUILD': meson.project_build_root(), 'MESON': '{meson}'}})
 test('inner', find_program('inner.sh'))
 """
-# `meson test` begins its log anew, and then adds to it at the place that it has reached itself. So two that share a log
+# `meson test` restarts its log, and then adds to it at the place that it has reached itself. So two that share a log
 # spoil it.
 # What tests/run.sh may set.
 OPTIONS = "option('cuda', type: 'feature')\noption('cuda-arch', type: 'string')\n" \
@@ -147,7 +147,7 @@ class Results(unittest.TestCase):
             self.assertNotIn("skipped, and why", result.stdout)
             self.assertEqual(result.returncode, 0)
             logs.append({path.name for path in (self.root / "build/meson-logs").glob("run-*.json")})
-        self.assertLess(logs[0], logs[1])  # each run has a log of its own
+        self.assertLess(logs[0], logs[1])  # each run has its own log
 
     def test_a_missing_log_is_a_failure(self):
         self.small_project()

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Sourced by the scripts that try something in a Debian of its own, a folder made by debootstrap. COMPAT_DIR holds these
+# Sourced by the scripts that try something in a separate Debian, a folder made by debootstrap. COMPAT_DIR holds these
 # folders (~/.cache/cudavision), COMPAT_MIRROR is the mirror. Exit status 77 (skipped) without root or sudo,
 # debootstrap, a network, or mounts.
 # shellcheck disable=SC2034  # the sourcing scripts use the variables
@@ -13,7 +13,7 @@ this_suite=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
 as_root=()
 skip() { echo "skipped: $*"; exit 77; }
 
-# needs_roots PROGRAM…: skips where these programs or mounts are missing; each is a package, too.
+# needs_roots PROGRAM…: skips where these programs or mounts are missing; each is also a package.
 needs_roots() {
   if ((EUID)); then
     as_root=(sudo -n)

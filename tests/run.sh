@@ -5,13 +5,13 @@
 # Installs missing Debian packages, builds, runs `meson test` and the examples, and prints a table and why tests were
 # skipped. The last line counts the test cases: N passed, N failed, N skipped. Exit status 0 only if none failed. With
 # arguments the examples are not run. SANITIZE=address,undefined or SANITIZE=thread builds the CPU backend with these
-# sanitizers in a folder of its own (build-address, build-thread), and runs the tests of the kernels and the elements
+# sanitizers in a separate folder (build-address, build-thread), and runs the tests of the kernels and the elements
 # there.
 # WITH='WORD…' also installs the large programs that single tests need (see packages_with in tests/prepare.sh); without
 # them these skip. BUILD_DIR is the build folder (build); it uses what examples/quickstart.sh compiled there. Where
 # there is a GPU or a CUDA compiler the CUDA backend is built, for this GPU or for one architecture; CUDA=0 never builds
 # it. WERROR=1 makes warnings errors. INSTALL=0 installs nothing; FUZZ=30 also runs each fuzzing target for 30 s
-# (tests/fuzz/fuzz.sh, in a build folder of its own, BUILD_DIR-fuzz); COMPAT='trixie sid' also runs tests/compat.sh with
+# (tests/fuzz/fuzz.sh, in a separate build folder, BUILD_DIR-fuzz); COMPAT='trixie sid' also runs tests/compat.sh with
 # these suites.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -76,7 +76,7 @@ elif [[ " $* " == *' --list '* ]]; then  # leaves no log
   exit
 else
   status=0
-  # A log of its own, because another `meson test` in this folder writes to testlog.json. Those of earlier runs stay
+  # Its own log, because another `meson test` in this folder writes to testlog.json. Those of earlier runs stay
   # for a week.
   log=run-$(date +%Y%m%d-%H%M%S)-$$
   find "$BUILD_DIR/meson-logs" -name 'run-*' -mtime +7 -delete

@@ -80,7 +80,7 @@ class Recording:
     # Seconds of a clip; more becomes several clips.
     longest: float = dataclasses.field(default=300, metadata=between(5, 86400))
     size: float = dataclasses.field(default=10, metadata=between(0, 1e6))  # GiB for each camera; 0: no limit
-    days: float = dataclasses.field(default=30, metadata=between(0, 36500))  # a clip is kept for; 0: for ever
+    days: float = dataclasses.field(default=30, metadata=between(0, 36500))  # a clip is kept for; 0: forever
 
 
 @dataclasses.dataclass

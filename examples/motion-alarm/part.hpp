@@ -39,7 +39,7 @@ class Gate {
   Gate(GstPad* pad, const Part& part);
   /// A sentence if the clip has frames, but the part has none; otherwise an empty text.
   std::string why_nothing() const;
-  /// The stream time at which the part ended, if it did. Call it when no frames flow any more.
+  /// The stream time at which the part ended, if it did. Call it after the last frame.
   std::optional<GstClockTime> over() const;
 
  private:

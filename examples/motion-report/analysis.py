@@ -51,7 +51,7 @@ REGION_FIELDS = "x", "y", "width", "height", "area", "score"
 
 BRIGHTNESS = Gst.SECOND // 10  # time over which cudahistogram sums up
 
-HIDDEN = "name", "parent", "backend", "output", "post-messages", "attach-roi"  # that are no settings of the analysis
+HIDDEN = "name", "parent", "backend", "output", "post-messages", "attach-roi"  # not settings of the analysis
 
 
 def seconds_of(structure, name):

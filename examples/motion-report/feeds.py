@@ -5,7 +5,7 @@ recording. Both have the same methods:
     stop()       ends the analysis
     watch()      a context around the time in which the pipeline plays
     on_message() whether a message of the pipeline was for the feed
-    on_error()   whether the analysis goes on after an error
+    on_error()   whether the analysis continues after an error
     finish()     notes in the findings what could not be read"""
 import contextlib
 import os

@@ -88,7 +88,7 @@ class Findings:
     cut: str = ""  # how many clips of events there are, and where
     seconds: float = 0  # that the analysis took
     reached: float = 0  # the time until which frames came, including those outside the analysed part
-    at_end: bool = False  # whether the clip goes on after the analysed part
+    at_end: bool = False  # whether the clip continues after the analysed part
     was_moving: bool = False
 
     def add(self, frame):

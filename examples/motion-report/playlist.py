@@ -124,7 +124,7 @@ class Playlist:
         upright.keep(out.get_static_pad("sink"))
         pad = out.get_static_pad("src")
         self.bin.add_pad(Gst.GhostPad.new("src", pad))
-        # The pipeline, which changes its state in a thread of its own at times, leaves it alone.
+        # The pipeline, which changes its state in its own thread at times, leaves it alone.
         self.bin.set_locked_state(True)
         pad.add_probe(Gst.PadProbeType.EVENT_DOWNSTREAM, self.on_event)
         pad.add_probe(Gst.PadProbeType.BUFFER, self.on_buffer)

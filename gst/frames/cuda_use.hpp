@@ -9,7 +9,7 @@
 //   hand_back()         consumer's stream(s) ──event──▶ stream of the memory   (1.22: it has none, so the host waits)
 //   end()               event of all work in the primary context ──▶ a thread, which then gives the buffer back
 //
-// end() does not ask for the consumer's stream: it may not exist any more,
+// end() does not ask for the consumer's stream: it may no longer exist,
 // and the array may also have been used on other streams.
 #pragma once
 

@@ -134,7 +134,7 @@ void Primary::push(Pending* pending) {
 }
 
 /// The thread: waits for each event in turn, and calls its action. If the device failed, it does not wait, because
-/// nothing works there any more.
+/// nothing works there afterwards.
 void* Primary::run(void* self) {
   auto* primary = static_cast<Primary*>(self);
   for (;;) {

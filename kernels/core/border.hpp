@@ -15,7 +15,7 @@
 namespace cudavision {
 
 /// The pixels beyond the edges of the frame. The first five have OpenCV's names, numbers and meaning (cv::BorderTypes).
-/// What another border touches: "Walks" in CONTRIBUTING.md.
+/// "Walks" in CONTRIBUTING.md says how to add one.
 enum class Border : std::uint8_t {
   constant,     ///< iii|abcd|iii, i = the border value
   replicate,    ///< aaa|abcd|ddd

@@ -6,14 +6,13 @@
 //
 //     | cell | cell |     a group of 16 lanes has a cell (the warp has a large one)
 //
-//     1. Count the changed pixels: each lane has every 16th row. Of a cell that does not move only the extent is
-//        measured.
+//     1. Count the changed pixels: each lane has every 16th row. For a cell that does not move, only the
+//        extent is measured.
 //     2. Measure: a lane has runs of 4 pixels of a row, or pixels if the analysis is smaller than the frame.
 //                        | lane 0 | lane 1 | lane 2 | lane 3 |     a cell of 16 pixels
 //                        | lane 4 | lane 5 | lane 6 | lane 7 |     … 4 rows, then the next 4
-//     3. Add up what the lanes of a group have. They store the entry in page-locked host memory, a word of 8 bytes
-//     each.
-//        Entries follow each other, because the bus carries what has no gaps in half of the time.
+//     3. Add up the sums of the lanes of a group. Each lane stores a word of 8 bytes of the entry in page-locked
+//        host memory. Entries are contiguous, because the bus transfers contiguous data in half of the time.
 //
 // Where to change what:
 //   what is measured of a pixel      looks.hpp and structure.hpp, for both backends

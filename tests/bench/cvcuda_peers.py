@@ -7,7 +7,7 @@
 A row has the name of bench_kernels' row for the same work, by which report.py and plot.py join the two. Two rows have
 no counterpart: median-3 and composite (RGB over RGB by a mask). The method is bench_kernels': device time between
 events, the median of 100 samples, random pictures that rotate over 288 MiB, and in the same run a cudaMemcpyAsync of
-the same bytes. A script suffices, because PyPI's wheel (cvcuda-cu13) has no headers; needs PyTorch, too. Exit status:
+the same bytes. A script suffices, because PyPI's wheel (cvcuda-cu13) has no headers; also needs PyTorch. Exit status:
 0; 77 if CV-CUDA, PyTorch or the GPU is missing; 1 if a row failed.
 """
 import argparse

@@ -88,7 +88,7 @@ std::vector<Row> diff_rows() {
   list.push_back(several_steps(diff("automatic-shadows", Format::NV12, 2, 0, automatic)));
   list.push_back(
       several_steps(diff("automatic-shadows", Format::NV12, 2, 0, [=](diff::Params& p) { bare(p), automatic(p); })));
-  // As preset=outdoor output=passthrough at 1080p, but for the size of cells.
+  // As preset=outdoor output=passthrough at 1080p, except the size of cells.
   list.push_back(several_steps(diff("outdoor", Format::NV12, 1, 0,
                                     [=](diff::Params& p) { automatic(p), passthrough(p), p.analysis_scale = 4; })));
   list.push_back(several_steps(diff("outdoor", Format::NV12, 1, 0, [=](diff::Params& p) {

@@ -54,7 +54,7 @@ def play(clip, between):
 
 
 def milliseconds(clip, between=''):
-    """Processor time for each frame of a pipeline in a process of its own, and the number of frames."""
+    """Processor time for each frame of a pipeline in its own process, and the number of frames."""
     done = subprocess.run([sys.executable, __file__, clip, f'--play={between}'], stdout=subprocess.PIPE, text=True,
                           check=False)
     if done.returncode != 0:

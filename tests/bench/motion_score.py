@@ -144,7 +144,7 @@ def judge_crossings(true, reported, lanes):
 
     true: (second, direction). reported: (second, direction, y of the lower edge of the object). lanes: (y, direction
     that is right there). Returns true, reported, right (reported ones that are near a true one of the same direction,
-    each of which counts once), and wrong (those against the direction of the lane in which the object is).
+    each of which counts once), and wrong (crossings against the direction of the lane in which the object is).
     """
     left, right = list(true), 0
     for second, direction, _ in sorted(reported):

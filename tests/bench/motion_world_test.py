@@ -37,7 +37,7 @@ class World(unittest.TestCase):
         return self.results[name]['visits'][f'{scene}, seed 1']
 
     def test_ghost(self):
-        """What is taken away differs from the first frame for ever, but from the previous one only for a moment."""
+        """What is taken away differs from the first frame forever, but from the previous one only for a moment."""
         first, previous = self.visits('cudadiff', 'removed'), self.visits(PREVIOUS, 'removed')
         self.assertEqual((first['episodes'], first['people'], first['motions']), (1, 1, 1))
         self.assertAlmostEqual(first['ghost'], 19, delta=0.2)  # 20 s until the end of the scene, without the first one

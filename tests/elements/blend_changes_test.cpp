@@ -64,7 +64,7 @@ TEST(shows_settings_of_one_moment, Each::run) {
       const int background = sample(shown, 1, 255, 0);
       int position = 0;
       while (position < 255 && sample(shown, 0, position, 0) != 255) ++position;
-      // Changes of the pad that the element's do not follow yet.
+      // Changes of the pad without the matching changes of the element.
       const int ahead = (position - background + steps) % steps;
       if (ahead != 0 && ahead != (pad_first ? 1 : steps - 1))
         torn = "xpos=" + std::to_string(position) + " and background " + std::to_string(background) + " in frame " +
@@ -108,7 +108,7 @@ TEST(forgets_caps_without_a_frame_when_it_stops, Each::run) {
   Mixer mixer(run, "background=black", caps_text("RGB", {20, 20}));
   mixer.add(caps_text("RGB", {20, 20}));
   mixer.add(caps_text("RGB", {20, 20}), "alpha=0");
-  // The base class negotiates anew at the first frame, and then waits for the second.
+  // The base class negotiates again at the first frame, and then waits for the second.
   const auto play_two_frames = [&] {
     mixer.play();
     for (int i = 0; i < 4; ++i) mixer.push(i % 2, flat(mixer.video(i % 2), {10, 20, 30}));
@@ -127,7 +127,7 @@ TEST(forgets_caps_without_a_frame_when_it_stops, Each::run) {
   EXPECT(mixer.warning(0).text.empty());
 }
 
-/// The stream ends downstream while the caps of a pad are queued, and goes on after a flush.
+/// The stream ends downstream while the caps of a pad are queued, and continues after a flush.
 TEST(keeps_caps_that_are_queued_at_the_end, Each::run) {
   Mixer mixer(run, "background=black", caps_text("RGB", {20, 20}));
   mixer.add(caps_text("RGB", {20, 20}));
@@ -277,7 +277,7 @@ TEST(survives_pads_released_by_other_threads, Each::run) {
       GstMessage* const message =
           gst_bus_timed_pop_filtered(bus, patience, GstMessageType(GST_MESSAGE_ERROR | GST_MESSAGE_EOS));
       EXPECT(message);
-      EXPECT(GST_MESSAGE_SRC(message) != GST_OBJECT(element));  // (a source posts that it is not linked any more)
+      EXPECT(GST_MESSAGE_SRC(message) != GST_OBJECT(element));  // (a source posts that it is no longer linked)
       ended = GST_MESSAGE_TYPE(message) == GST_MESSAGE_EOS;
       gst_message_unref(message);
     }
@@ -365,7 +365,7 @@ TEST(offers_all_formats_on_its_pads, Each::run) {
 }
 
 /// Downstream wants another format from the second caps query of a negotiation on,
-/// as a capsfilter does that is changed meanwhile.
+/// like a capsfilter that is changed during the negotiation.
 TEST(negotiates_while_downstream_changes, Each::run) {
   Mixer mixer(run, "", caps_text("NV12", {40, 30}));
   mixer.add(caps_text("RGB", {20, 14}));
@@ -784,7 +784,7 @@ TEST(accepts_64_pads_and_no_more, Each::run) {
               }));
 }
 
-/// The base class frees a pad whose name is taken, and goes on with it.
+/// The base class frees a pad whose name is taken, and still uses it.
 TEST(refuses_the_name_of_a_pad_that_exists, Each::run) {
   Mixer mixer(run), other(run);
   const auto request = [](const Mixer& from, const char* name) {
@@ -883,7 +883,7 @@ TEST(refuses_a_variable_framerate_downstream, Each::run) {
   EXPECT_CONTAINS(text, sentence);
 }
 
-/// Stills, of which jpegdec and imagefreeze say 0/1, and cameras of variable rate.
+/// Stills, which have 0/1 from jpegdec and imagefreeze, and cameras with a variable rate.
 TEST(composes_variable_framerates_at_a_fixed_one, Each::run) {
   struct Case {
     std::vector<int> rates;

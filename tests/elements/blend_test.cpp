@@ -67,7 +67,7 @@ Picture composed_by_plan(const std::string& out, const blend::Background& backgr
   return picture(result.get(), output);
 }
 
-/// Plays a picture over a wall that is smaller than the output, and compares the result with the plan's.
+/// Plays a picture over a wall that is smaller than the output, and compares it with the result of the plan.
 struct Compared {
   std::string settings, pad;
   std::function<void(blend::Pad&)> change = [](blend::Pad&) {};
@@ -207,7 +207,7 @@ TEST(scales_the_cropped_part, Each::run) {
     }
 }
 
-/// A frame that stays counts once, however long it is shown.
+/// A repeated frame counts once, however long it is shown.
 TEST(ends_a_stream_of_frames_that_do_not_fit, Each::run) {
   const std::string caps = caps_text("RGB", {32, 20});
   Mixer mixer(run, "background=black", caps);
@@ -225,7 +225,7 @@ TEST(ends_a_stream_of_frames_that_do_not_fit, Each::run) {
   EXPECT_CONTAINS(mixer.error(5 * GST_SECOND).text, "sink_1: 30 frames in a row do not fit their caps: ");
 }
 
-/// Crops that begin inside of groups of subsampled pixels. The metas of a pad's frame do not apply to the composed one.
+/// Crops that begin inside groups of subsampled pixels. The metas of a pad's frame do not apply to the composed one.
 TEST(honours_crops_of_each_parity, Each::run) {
   for (const char* format : {"RGB", "GRAY16_LE", "YUY2", "UYVY", "NV12", "Y42B"})
     for (int parity = 0; parity < 16; ++parity) {
@@ -277,7 +277,7 @@ TEST(drops_frames_that_do_not_fit_their_caps, Each::run) {
   EXPECT(mixer.error(0).text.empty());
 }
 
-/// A frame that is hidden is not read, so nobody is told that it does not fit its caps.
+/// A hidden frame is not read, so the element does not warn if it does not fit its caps.
 TEST(does_not_read_hidden_frames, Each::run) {
   struct Case {
     const char *format, *pad;

@@ -18,7 +18,7 @@ const Size size{61, 43};
 const std::vector<double> lopsided{1, 2, 3, 4, -5, 6, 7, 8, -9};  // all different, sum 17
 const std::string lopsided_text = "weights=<1,2,3,4,-5,6,7,8,-9> ";
 
-/// The parameters of the plan, of which `change` sets those that are not the defaults.
+/// The parameters of the plan. `change` sets the parameters that are not the defaults.
 Params params_of(
     Preset preset, void (*change)(Params&) = [](Params&) {}) {
   Params params;

@@ -314,7 +314,7 @@ TEST(does_not_wait_between_elements_in_cuda_memory, Each::run) {
 
 namespace {
 
-/// Reads the first plane of a frame in a stream of its own, as an element of another plugin does with GStreamer 1.22:
+/// Reads the first plane of a frame in its own stream, as an element of another plugin does with GStreamer 1.22:
 /// at once, because there it gets finished frames only.
 std::vector<guint8> read_at_once(GstBuffer* buffer, const GstVideoInfo& video) {
   const std::size_t width = std::size_t(GST_VIDEO_INFO_WIDTH(&video)),
@@ -598,7 +598,7 @@ TEST(accepts_frames_of_other_contexts, Each::run) {
         EXPECT_SAME(picture(result.get(), rig.video()), expected_of(run, rig.video(), frame));
       }
     }
-  // Two elements, each with a context of its own.
+  // Two elements, each with its own context.
   GstElement *first = make_element(run), *second = make_element(run);
   give(first, contexts[0]);
   give(second, contexts[1]);
@@ -727,7 +727,7 @@ TEST(drops_device_frames_with_a_wrong_meta, Each::run) {
 namespace {
 
 /// The frames of cudablend for two pads that get frames of noise. With CUDA,
-/// the frames of each pad are in a context of its own.
+/// the frames of each pad are in its own context.
 std::vector<Picture> blended(const char* backend, GstCudaContext* const* contexts) {
   constexpr int count = 12;
   GstElement* pipeline =
@@ -805,7 +805,7 @@ TEST(exchanges_frames_between_devices, Each::run) {
 }
 
 // A kernel that fails ends a context for the rest of the process, as a GPU that falls off the bus does. No frame comes
-// out that is not right, nothing waits for ever, and the element says why and stops.
+// out that is not right, nothing waits forever, and the element says why and stops.
 TEST(says_that_the_gpu_is_lost, Each::run) {
   if (!own_process()) return;
   GstCudaContext* context = new_context();

@@ -744,7 +744,7 @@ TEST(follows_objects_where_frames_are_missing, Each::run) {
     }
 }
 
-/// What is not there any more after a gap is gone when it was held for its time.
+/// An object that is missing after a gap is gone when its hold time is over.
 TEST(ends_objects_that_go_where_frames_are_missing, Each::run) {
   Player player(run);
   player.play({});

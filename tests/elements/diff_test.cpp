@@ -48,7 +48,7 @@ struct Said {
   double changed_ratio = -1, mean_difference = -1;
   std::vector<Found> regions;
   guint left_out = 0;
-  GstClockTime began = GST_CLOCK_TIME_NONE, last_motion = GST_CLOCK_TIME_NONE;  ///< of `end`; began: of `moved`, too
+  GstClockTime began = GST_CLOCK_TIME_NONE, last_motion = GST_CLOCK_TIME_NONE;  ///< of `end`; began: also of `moved`
   int x = 0, y = 0;                                                             ///< only of `moved`
   bool sums_up = false;                                                         ///< whether it has the following
   guint64 frames = 0, motion_frames = 0;

@@ -60,7 +60,7 @@ TEST(goes_on_when_the_clock_jumps, Each::run) {
   EXPECT_EQ(rig.error().text, "");
 }
 
-// Threads, open files and memory are those of the first starts.
+// Threads, open files and memory are the same as after the first starts.
 TEST(starts_a_thousand_times, Each::run) {
   constexpr int warm = 50, starts = 1000;
   GstElement* element = make_element(run);

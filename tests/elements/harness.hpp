@@ -60,7 +60,7 @@ enum class Needs { any_backend, cuda };
 /// exit code, which is 77 (skipped) if no backend works.
 int run_tests(const char* suite, const char* element = nullptr, Needs needs = Needs::any_backend);
 
-/// Whether each test runs in a process of its own (unless CK_FORK=no).
+/// Whether each test runs in its own process (unless CK_FORK=no).
 /// Then a test may initialise the CUDA driver differently.
 bool own_process();
 

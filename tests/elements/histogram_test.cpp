@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Compares the messages, metas and pictures of cudahistogram with those of its plans.
+// Compares the messages, metas and pictures of cudahistogram with the results of its plans.
 #include "kernels/histogram/histogram.hpp"
 
 #include <cmath>
@@ -643,7 +643,7 @@ TEST(draws_and_equalizes_like_its_plans, Each::run) {
       const Buffer frame = noise(rig.video());
       gst_buffer_add_video_region_of_interest_meta(frame.get(), "face", 7, 9, 30, 21);
       EXPECT_SAME(rig.filter(frame), expected_picture(rig.video(), frame, c.matrix, c.overlay, c.params, c.region));
-      // The counts are those of the incoming frame.
+      // The incoming frame is counted.
       expect_same(told(rig).channels, expected(rig.video(), noise(rig.video()), c.params, c.region));
     }
 }

@@ -298,7 +298,7 @@ TEST(keeps_quiet_about_live_scenes, Each::run) {
   }
 }
 
-/// A clock in the picture goes on while the rest is frozen: the region leaves it out.
+/// A clock in the picture runs while the rest is frozen: the region leaves it out.
 TEST(watches_a_region, Each::run) {
   const auto clock = [](unsigned i) {
     cv::Mat frame = frozen(0);

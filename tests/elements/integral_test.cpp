@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Compares the tables and pictures of cudaintegral with those of its plans, and with cv::integral.
+// Compares the tables and pictures of cudaintegral with the results of its plans, and with cv::integral.
 #include "kernels/integral/integral.hpp"
 
 #include <sys/resource.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Links every GStreamer element with raw video pads before and after each element of the plugin. GLib must not warn.
-// Each pipeline runs in a process of its own. A neighbour that also warns next to `identity` does not count. Prints a
+// Each pipeline runs in its own process. A neighbour that also warns next to `identity` does not count. Prints a
 // line for each pipeline that warned.
 //   elements_neighbours [NEIGHBOUR]      (no argument: all neighbours)
 #include <gst/gst.h>

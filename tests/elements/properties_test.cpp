@@ -340,7 +340,7 @@ TEST(gives_a_picture_for_every_step_of_a_binding, Each::element) {
   gst_object_unref(element);
 }
 
-/// Pairs of settings of which one takes the effect of the other away, or limits it.
+/// Pairs of settings: one removes or limits the effect of the other.
 TEST(warns_of_settings_that_others_cut_short, Each::run) {
   struct Row {
     const char *element, *settings, *text;  ///< no text: no warning
@@ -397,7 +397,7 @@ TEST(warns_of_settings_that_others_cut_short, Each::run) {
   }
 }
 
-/// The properties that all elements have are checked as those of the elements are.
+/// The properties that all elements have are checked like the properties of each element.
 TEST(refuses_wrong_values_of_the_common_properties, Each::element) {
   struct Row {
     const char *wrong, *good, *text;

@@ -171,7 +171,7 @@ TEST(removes_boxes_that_the_crop_excludes, Each::run) {
   EXPECT_EQ(left[0], cv::Rect(14, 16, 9, 9));
 }
 
-/// The frame becomes smaller than shapes in pixels: what hides something ends the stream, what counts goes on without
+/// The frame becomes smaller than shapes in pixels: what hides something ends the stream, what counts continues without
 /// the shape until it fits again.
 TEST(survives_a_change_of_size_with_shapes_in_pixels, Each::run) {
   if (profile(run.element).whole_frame) return;
@@ -471,7 +471,7 @@ TEST(moves_detected_objects_with_the_crop, Each::run) {
   EXPECT_EQ(text_of(later.get()), expected);
 }
 
-/// The boxes of cudadiff are where motion is, too, if the frames have a crop:
+/// The boxes of cudadiff are also where motion is if the frames have a crop:
 /// whether it passes them on or applies the crop.
 TEST(follows_motion_in_cropped_frames, Each::run) {
   if (profile(run.element).whole_frame) return;

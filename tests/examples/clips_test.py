@@ -506,7 +506,7 @@ class Incomplete(Clips):
         self.assertEqual(facts.missing(1), "")
 
     def test_an_error_in_the_middle(self):
-        """The report has all frames until then, and the video, too. An error of another element is a failure."""
+        """The report has all frames until then, and so has the video. An error of another element is a failure."""
         source = ("bin.( name=source videotestsrc ! video/x-raw,width=64,height=48,framerate=25/1 ! "
                   "identity error-after=31 )")
         with from_source(source):

@@ -80,7 +80,7 @@ class Whole(Clips):
             self.assertLessEqual(result["lost"], FRAMES / 8 + 1 if begin else 0, result["incomplete"])
 
     def test_a_pause_is_no_loss(self):
-        """Frames that come at any time, as those of a phone or of a recorder that waits for motion."""
+        """Frames that come at any time, as from a phone or a recorder that waits for motion."""
         times = [*range(0, 30), *range(90, 120), 121, 125, 126, 140, *range(200, 230)]
         for muxer, suffix in (("matroskamux", "mkv"), ("mp4mux", "mp4"), ("mpegtsmux", "ts")):
             path = self.folder / f"pause.{suffix}"
@@ -149,7 +149,7 @@ class Broken(Clips):
     """Files that are not whole."""
 
     def test_an_mp4_without_its_index(self):
-        """Both programs say the same, and none waits for ever: GStreamer swallows the error now and then."""
+        """Both programs say the same, and none waits forever: GStreamer swallows the error now and then."""
         data = self.make("h264.mp4", damage.MOVING)
         sentence = "its index (moov) is missing: the file was cut off, is damaged, or is still being recorded"
         for name, part in (("half.mp4", data[:len(data) // 2]), ("index.mp4", data[:-20]),

@@ -27,7 +27,7 @@ common.Gst.init(None)
 
 
 def use(program):
-    """Lets a test import the modules of the program in this folder, too."""
+    """Lets a test also import the modules of the program in this folder."""
     sys.path.insert(1, str(EXAMPLES / program))
 
 
@@ -52,7 +52,7 @@ def scan(path, **request):
 
 
 class InFolder(unittest.TestCase):
-    """A test with a folder of its own."""
+    """A test with its own folder."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()

@@ -167,7 +167,7 @@ class Seams(Recordings):
         self.assertEqual(self.data()["end"], 20)
 
     def test_a_part(self):
-        """Times are those of the recording; files before it are not decoded."""
+        """Times count from the start of the recording; files before it are not decoded."""
         visits = [(7, 13), (31, 34)]
         for number in range(5):
             self.write(f"2024-01-31_13-05-{10 * number:02}", begin=10 * number, visits=visits)
@@ -215,7 +215,7 @@ class Scan(Recordings):
 
 class Clocks(Recordings):
     def test_a_clock_that_is_set_back(self):
-        """The order in which files were written tells; the time line goes on."""
+        """The order in which files were written tells; the time line continues."""
         visits = [(17, 23)]
         names = "13-05-00", "13-05-10", "13-04-55", "13-05-05"
         for number, name in enumerate(names):
@@ -244,7 +244,7 @@ class Day(Recordings):
     BEGIN = datetime.datetime(2024, 10, 26, 12, tzinfo=UTC)
     FILE, HOUR = 150, 3602  # seconds
     KINDS = {1: "h264.mp4", 2: "jpeg.avi", 3: "h264.mkv", 4: "h264.mp4"}
-    CUT = {(1, 7), (2, 10), (3, 4), (4, 21)}  # camera and hour of which the second file is cut
+    CUT = {(1, 7), (2, 10), (3, 4), (4, 21)}  # camera and hour whose second file is cut
     OFF = (1, 8)  # the power is still off when the first file should be written
     FULL = (4, 20)  # the disk is full: both files are empty
     BACK = (1, 15)  # the clock is set back before the second file

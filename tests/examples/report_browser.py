@@ -67,7 +67,7 @@ def make(folder):
 
 
 def start(folder):
-    """A Chromium without a window, in a profile of its own."""
+    """A Chromium without a window, in its own profile."""
     options = Options()
     options.binary_location = shutil.which("chromium")
     for argument in ("--headless=new", "--disable-dev-shm-usage", "--hide-scrollbars", "--window-size=1400,1330",
@@ -122,7 +122,7 @@ class Report:
             self.expect_time(share * 8, "a click on the time line")
         timeline.send_keys(Keys.ARROW_RIGHT)
         self.expect_time(3, "an arrow key")
-        self.find("h1").click()  # keys count outside of the time line, too
+        self.find("h1").click()  # keys also count outside the time line
         self.browser.execute_script("document.activeElement.blur()")
         self.keys(Keys.ARROW_LEFT)
         self.expect_time(2, "an arrow key outside of the time line")

@@ -30,7 +30,7 @@ def make_sound(path):
 
 
 class Folder(unittest.TestCase):
-    """A test in a folder of its own, which is the current one."""
+    """A test in its own folder, which is the current one."""
 
     def setUp(self):
         self.before, self.folder = os.getcwd(), pathlib.Path(tempfile.mkdtemp())

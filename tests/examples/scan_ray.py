@@ -98,7 +98,7 @@ class Scan(Folder):
     """The program on Ray."""
 
     def start(self, *arguments, workers=2):
-        # A session of its own, as a terminal gives one: Ctrl-C goes to all of its processes.
+        # Its own session, as a terminal gives one: Ctrl-C goes to all of its processes.
         command = [sys.executable, str(PROGRAM), *arguments, f"--workers={workers}"]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                    start_new_session=True)

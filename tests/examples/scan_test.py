@@ -437,7 +437,7 @@ class Child(Folder):
         files = [row["file"] for row in result["rows"]]
         self.assertEqual(sorted(os.listdir("cut")), sorted(files + ["clips.csv", "clips.edl", "clips.json"]))
         self.assertEqual([self.analyse(f"cut/{file}")["frames"] for file in files], [27, 26])
-        # Again, with other events: those of before go.
+        # Again, with other events: the earlier ones are removed.
         again = self.cut("1.avi", [0.6, 1.0, None], before=0, after=0)
         self.assertEqual(sorted(os.listdir("cut")), sorted([again["rows"][0]["file"], "clips.csv", "clips.edl",
                                                      "clips.json"]))

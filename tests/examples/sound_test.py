@@ -20,7 +20,7 @@ import stamp  # noqa: E402
 from common import Gst  # noqa: E402
 
 
-# AAC comes from voaacenc: two avenc_aac that begin at the same time can loop for ever (seen with libavcodec 59).
+# AAC comes from voaacenc: two avenc_aac that begin at the same time can loop forever (seen with libavcodec 59).
 # No stream fills it while the muxer waits for another one.
 QUEUE = "queue max-size-buffers=0 max-size-bytes=0 max-size-time=0"
 
@@ -95,7 +95,7 @@ class Sound(clips_test.Clips):
         self.assertTrue(expected)
         for tick, other in zip(expected, inside):
             self.assertAlmostEqual(tick, other, delta=0.015)
-        # It is as long as the pictures, but for a packet at each end.
+        # It is as long as the pictures, except for a packet at each end.
         self.assertTrue(-0.001 <= begin - pictures[0][0] < 0.07 and abs(end + shift - row["end_s"]) < 0.15,
                         (begin, end + shift, row))
 

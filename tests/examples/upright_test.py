@@ -129,7 +129,7 @@ class Upright(programs.InFolder):
                     with self.subTest(turn=turn, program=name, zones=zones):
                         visits, crossings = self.found(program(zones))
                         self.assertEqual([zone for zone, _ in visits], ["left", "right"])
-                        # The decoder's noise is turned, too.
+                        # The decoder's noise is also turned.
                         first = expected.setdefault(name, (visits, crossings))
                         for mine, others in zip(visits + crossings, first[0] + first[1]):
                             self.assertEqual(mine[0], others[0])

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Fuzzing by coverage:   tests/fuzz/fuzz.sh SECONDS [TARGET…]
-# Installs clang, builds the targets with address and undefined sanitizers in a folder of its own, runs each for SECONDS
+# Installs clang, builds the targets with address and undefined sanitizers in a separate folder, runs each for SECONDS
 # from the kept corpus on (0: only replays it), minimises the corpus, and prints executions and the line coverage of the
 # files aimed at (docs/fuzzing.md). The targets in Python run by atheris, from PyPI; they are skipped, with the reason,
 # where it does not work.

@@ -110,7 +110,7 @@ int check(const Options& options) {
   return 2;
 }
 
-/// Calls check() in a process of its own, because the threads and the CUDA context that it
+/// Calls check() in its own process, because the threads and the CUDA context that it
 /// creates do not survive fork().
 int check_in_child(const Options& options) {
   std::fflush(nullptr);

@@ -247,7 +247,7 @@ class Addresses(Case):
 
 class Order(Case):
     def read(self, pictures, late):
-        """Reads all frames on a stream of its own, and drops each before the GPU has read it."""
+        """Reads all frames on its own stream, and drops each before the GPU has read it."""
         stream, copies = new_stream(), []
         with torch.cuda.stream(stream):
             for index, sample in pictures:
@@ -349,7 +349,7 @@ class Writing(Case):
             self.assertEqual(set(chroma), {128})
 
     def test_by_torch(self):
-        """A late change on a stream of its own reaches the next element: a frame decoded here is blended there."""
+        """A late change on its own stream reaches the next element: a frame decoded here is blended there."""
         stream = new_stream()
 
         def change(frame, index):
@@ -394,7 +394,7 @@ class Writing(Case):
             self.assertLess(abs(sum(luma) / len(luma) - 100), 3)
 
     def test_time_limit(self):
-        """release() waits on the host only with GStreamer 1.22, and not for ever."""
+        """release() waits on the host only with GStreamer 1.22, and not forever."""
         with Pictures(1) as pictures:
             for _, sample in pictures:
                 frame = frames.Frame(sample.buffer, sample.caps, writable=True)

@@ -69,7 +69,7 @@ class GStreamer:
         if bundle:
             bundle = pathlib.Path(bundle)
             libraries = bundle / "lib"
-            # For the scanner of plugins, which is a process of its own.
+            # For the scanner of plugins, which is a separate process.
             os.environ["LD_LIBRARY_PATH"] = f"{libraries}:{os.environ.get('LD_LIBRARY_PATH', '')}".rstrip(":")
         self.core = load("libgstreamer-1.0.so.0", libraries)
         self.app = load("libgstapp-1.0.so.0", libraries)

@@ -1097,7 +1097,7 @@ TEST(BlendSchedule, PartsOfInsetsAndWalls) {
   PairScene odd(Format::NV12, 1920, 1080);
   odd.pads[1].place = {641, 361, 640, 360};
   parts = odd.schedule_parts(layers);
-  EXPECT_EQ(parts.other_blocks, 0);  // blocks of compose_simple_parts compose chroma at the edges, too
+  EXPECT_EQ(parts.other_blocks, 0);  // blocks of compose_simple_parts also compose chroma at the edges
   EXPECT_EQ(std::count_if(parts.part, parts.part + parts.count,
                           [](auto& part) { return part.kind == blend::Part::Kind::edges; }),
             4);

@@ -422,7 +422,7 @@ TEST(LearningMap, KnowsWhereAColumnOfCellsEnds) {
     }
 }
 
-/// Where only light changed, the structure is that of the background.
+/// Where only light changed, the structure equals the structure of the background.
 TEST_P(DiffAdaptive, KnowsTheStructureOfLight) {
   const Geometry geometry{Format::NV12, 160, 96};
   diff::Params params = automatic();
@@ -636,7 +636,7 @@ TEST_P(DiffAdaptive, LearnsWhatLastsForOneFrame) {
   for (int frame : {60, 61, 96, 97, 108, 109, 120}) EXPECT_GT(longer[std::size_t(frame)], 160 * 96 / 2u) << frame;
 }
 
-/// Noise of a single frame, with which means begin anew, is no change.
+/// Noise of a single frame, with which means restart, is no change.
 TEST_P(DiffAdaptive, BeginsAnewInNoise) {
   diff::Params params = automatic();
   params.light_change_ratio = 0.6;
@@ -753,7 +753,7 @@ TEST_P(DiffAdaptive, FindsFaintThingsAfterASwitchOfTheLight) {
   EXPECT_NEAR(double(plan->result().changed), 30 * 40, 300);
 }
 
-/// Means that began less than 3 frames ago do not begin anew: what differs changed,
+/// Means that began less than 3 frames ago do not restart: what differs changed,
 /// and the light is found switched afterwards.
 TEST_P(DiffAdaptive, DoesNotBeginAnewTooSoon) {
   const Geometry geometry{Format::NV12, 160, 96};

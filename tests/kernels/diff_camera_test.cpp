@@ -155,7 +155,7 @@ TEST_P(DiffCamera, MovesOnAndOn) {
   }
 }
 
-/// A picture that is turned fits nowhere; the reference begins anew all the same.
+/// A picture that is turned fits nowhere; the reference restarts anyway.
 TEST_P(DiffCamera, IsTurned) {
   for (double turn : {0.03, -0.1}) {
     const auto steps =

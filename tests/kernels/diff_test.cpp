@@ -276,7 +276,7 @@ TEST_P(DiffPlans, ContinuesFromAnother) {
         after.interval = before.interval;
         after.learning_rate = before.learning_rate;
         after.analysis_scale = before.analysis_scale;
-        after.light_change_ratio = before.light_change_ratio = 0;  // would begin anew at different frames
+        after.light_change_ratio = before.light_change_ratio = 0;  // would restart at different frames
         if (geometry.format != Format::GRAY8 && (!rgb || reference == diff::Reference::mog2))
           after.luma_only = before.luma_only;
         if (reference == diff::Reference::background)  // threshold 0 is another model
@@ -373,7 +373,7 @@ TEST_P(DiffPlans, AMedianMovesByAStepInAFrame) {
       }
 }
 
-/// The smallest step is that of the fixed point: 256 frames for an 8-bit step of 8-bit samples.
+/// The smallest step is one unit of the fixed point: 256 frames for an 8-bit step of 8-bit samples.
 TEST_P(DiffPlans, AMedianMovesAtAnyRateAboveZero) {
   diff::Params params = reference::without_light();
   params.learning_rate = 1e-9;
@@ -482,7 +482,7 @@ TEST_P(DiffPlans, ContinuesAfterASwitchOfTheLight) {
   }
 }
 
-/// Where something else is kept, the plan begins anew.
+/// A plan restarts if it keeps other data than the plan before it.
 TEST_P(DiffPlans, DoesNotContinueFromAnUnlikePlan) {
   struct Change {
     const char* what;
@@ -529,7 +529,7 @@ TEST_P(DiffPlans, DoesNotContinueFromAnUnlikePlan) {
   }
 }
 
-/// Results of frames that are under way together stay apart.
+/// Results of frames that are in flight together stay apart.
 TEST_P(DiffPlans, ResultsInFlight) {
   diff::Params params = reference::without_light();
   params.in_flight = 4;

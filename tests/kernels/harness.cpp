@@ -37,7 +37,7 @@ class DeviceBytes {
   explicit DeviceBytes(const std::vector<std::uint8_t>& bytes) : memory_(bytes.size()), size_(bytes.size()) {
     must(cudaMemcpy(data(), bytes.data(), size_, cudaMemcpyHostToDevice));
   }
-  ~DeviceBytes() { cudaDeviceSynchronize(); }  // cudaFree() would wait, too
+  ~DeviceBytes() { cudaDeviceSynchronize(); }  // cudaFree() would also wait
   DeviceBytes(const DeviceBytes&) = delete;
 
   void* data() const { return memory_.data(); }
@@ -141,7 +141,7 @@ Picture Job::finish() {
 
 namespace {
 
-/// Reserved address space of which the test uses only some rows.
+/// Reserved address space. The test uses only some of its rows.
 class FarRows {
  public:
   static constexpr std::size_t pitch = std::size_t(64) << 20;

@@ -181,7 +181,7 @@ local::Plan plan_of(local::Operation operation, int radius, const Geometry& geom
   return local::resolve(params, geometry);
 }
 
-/// Windows slide where the sums of columns fit 16 bits, those of squares 32 bits, and strips have room for them.
+/// Windows slide where sums of columns fit 16 bits, sums of squares 32 bits, and strips have room for them.
 TEST(LocalSchedule, WindowsSlideWhereTheirSumsFit) {
   const auto slides = [](local::Operation operation, int radius, const Geometry& geometry, int set = 0) {
     return local::can_slide(plan_of(operation, radius, geometry), set);

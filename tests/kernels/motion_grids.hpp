@@ -79,7 +79,7 @@ inline diff::CellGrid painted(int width, int height, int cell, const std::vector
   return grid;
 }
 
-/// The looks of all changed pixels of a grid, as those of an object with this box.
+/// The looks of all changed pixels of a grid, as the looks of an object with this box.
 inline track::Appearance appearance_of(const diff::CellGrid& grid, const Rect& box) {
   track::AppearanceSums sums(box);
   for (int y = 0; y < grid.height; ++y)

@@ -141,7 +141,7 @@ void check_runs(const diff::CellGrid& grid, const std::vector<int>& label, const
   for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(cells[i], expected[i].area);
 }
 
-/// With rules.most, the largest regions are kept, then those of the higher score, in the order of all.
+/// With rules.most, the largest regions are kept, then the regions with the higher score, in the order of all.
 void check_most(const diff::CellGrid& grid, diff::RegionRules rules, const std::vector<diff::MotionRegion>& regions) {
   for (std::size_t most : {std::size_t(0), std::size_t(1), regions.size() / 2, regions.size()}) {
     std::vector<std::size_t> chosen(regions.size());

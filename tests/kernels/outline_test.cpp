@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Tests of ellipses and polygons in regions. The sweeps of all operations use them, too (random_region).
+// Tests of ellipses and polygons in regions. The sweeps of all operations also use them (random_region).
 #include "kernels/core/outline.hpp"
 
 #include <algorithm>

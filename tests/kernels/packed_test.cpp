@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Packed 4:2:2 whose groups of two pixels are not those of the frame, and pixels that are unpacked to planes.
+// Packed 4:2:2 whose groups of two pixels differ from the groups of the frame, and pixels that are unpacked to planes.
 #include "kernels/core/packed.hpp"
 
 #include "kernels/core/packing.hpp"

@@ -236,7 +236,7 @@ TEST(TrackerPresence, KeepsVariancesSmallWhereObjectsCross) {
   for (const auto& [x, y] : f.cells(Learning::steady)) lane.emplace(x, y);
   for (int x = 4; x < 18; ++x) EXPECT_EQ(lane.count({x, 7}), 1u) << x;
   for (const auto& [x, y] : lane) EXPECT_TRUE(y >= 5 && y <= 9) << x << " " << y;
-  // An object in the lane is held. When nothing passes any more, the lane is forgotten.
+  // An object in the lane is held. When nothing else passes, the lane is forgotten.
   for (int x = 0; x < 150; x += 10) f.go({x, 112, 20, 16}, {}, 0.1);
   EXPECT_EQ(f.cells(Learning::hold).count({9, 7}), 1u);
   f.go({}, {}, 150);

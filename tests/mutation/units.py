@@ -169,7 +169,7 @@ class Coverage:
             self.save()
 
     def forget_removed(self):
-        """Forgets the units of tests that the project has no more."""
+        """Forgets the units of tests that the project no longer has."""
         for name, unit in list(self.units.items()):
             if not set(unit.needs) <= self.build.outputs.keys():
                 self.units.pop(name), self.lines.pop(name, None), self.stamp.pop(name, None)
@@ -212,7 +212,7 @@ class Coverage:
         return {name: sorted(lines) for name, lines in ran.items() if lines}
 
     def covering(self, file, line, compiled):
-        """The names of the units that run a line. A line without code of its own (a constant, a table, the rest of a
+        """The names of the units that run a line. A line without its own code (a constant, a table, the rest of a
         statement) counts as run by all units that run a line of its file, or of those that are compiled with it."""
         own = line in self.known.get(file, ())
         return [name for name, files in self.lines.items() if self.units[name].passes and

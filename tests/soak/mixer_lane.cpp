@@ -138,7 +138,7 @@ class MixerLane : public Lane, public Arrivals {
       shown = sent();
       inputs_.erase(inputs_.begin() + std::ptrdiff_t(index));
       gst_element_set_locked_state(
-          // The pipeline may be on its way to PLAYING after a flush, in a thread of its own.
+          // The pipeline may be on its way to PLAYING after a flush, in its own thread.
           input.source, TRUE);
       gst_element_set_state(input.source, GST_STATE_NULL);
       gst_bin_remove(GST_BIN(pipeline()), input.source);
@@ -201,7 +201,7 @@ class MixerLane : public Lane, public Arrivals {
 
   void seek(guint64 n) override {
     // GStreamer's aggregator flushes pad by pad, while its thread goes on. If that thread is handling the EOS of a pad,
-    // the pad is at EOS after the flush, too. Until the flush reaches the pads,
+    // the pad is also at EOS after the flush. Until the flush reaches the pads,
     // a busy machine composes this many frames at most.
     constexpr guint64 near_the_end = 200;
     if (sent() + near_the_end >= length() && !at_eos()) return;
@@ -328,7 +328,7 @@ class MixerLane : public Lane, public Arrivals {
   int oldest_kept_ = 0;             // the number of the first of them
   int low_ = 0;                     // the oldest scene that the next frame may show
   guint64 segment_ = 0, next_ = 0;  // the first frame of the segment, and the next one that should come
-  bool over_ = false;               // EOS came, and no flush since. A new pad may start GStreamer's aggregator anew
+  bool over_ = false;               // EOS came, and no flush since. A new pad may restart GStreamer's aggregator
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The pictures that should come out: those of undisturbed elements on the CPU backend.
+// The pictures that should come out, as from undisturbed elements on the CPU backend.
 #pragma once
 
 #include <gst/video/video.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// A fault of GStreamer before 1.24.10 that a flush can meet while new caps are under way, without elements of this
+// A fault of GStreamer before 1.24.10 that a flush can meet during a change of caps, without elements of this
 // plugin (UPSTREAM.md). A capsfilter whose caps have changed warns "not negotiated" after the flush.
-// It is made so: the new caps are held in the capsfilter until the FLUSH_START of a seek has passed it. Meanwhile the
+// To reproduce it, the new caps are held in the capsfilter until the FLUSH_START of a seek has passed it. Meanwhile the
 // source gets another size, so that the mixer negotiates again after the flush.
 // Exit status: 0, whether the fault is there or not; 1 if a message comes that the soak would not tolerate.
 #include "tests/soak/late_caps.hpp"
@@ -45,7 +45,7 @@ GstBusSyncReply count(GstBus*, GstMessage* message, gpointer data) {
   return GST_BUS_DROP;
 }
 
-/// Changes the caps, and seeks while they are under way. Returns when frames come again.
+/// Changes the caps, and seeks before they arrive. Returns when frames come again.
 void meet(Player& player, Step& step, int round) {
   const auto set_caps = [&](const char* filter, const std::string& caps) {
     gst_util_set_object_arg(G_OBJECT(player.find(filter)), "caps", caps.c_str());

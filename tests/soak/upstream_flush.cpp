@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // A fault of GStreamer that a flushing seek can meet at a mixer, without elements of this plugin (UPSTREAM.md). A flush
 // that comes from upstream, in another thread, can start GstAggregator's task again while a flushing seek waits for the
-// end of it. The seek then waits for ever. Here the seek is held between its FLUSH_START and gst_pad_stop_task() until
+// end of it. The seek then waits forever. Here the seek is held between its FLUSH_START and gst_pad_stop_task() until
 // the other flush has ended.
 // Exit status: 0, whether the fault is there or not; 1 if the way out does not free the seek.
 #include <thread>
@@ -32,7 +32,7 @@ GstPadProbeReturn hold_seek(GstPad* pad, GstPadProbeInfo* info, gpointer data) {
 int main(int argc, char** argv) {
   gst_init(&argc, &argv);
   if (!has_compositor()) return 77;
-  // Not freed, because a seek that waits for ever uses them.
+  // Not freed, because a seek that waits forever uses them.
   auto* player = new Player(
       "videotestsrc name=source ! video/x-raw,format=RGBA,width=16,height=16 ! compositor name=mixer ! "
       "fakesink name=sink sync=false async=false");

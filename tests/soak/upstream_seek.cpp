@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // A fault of GStreamer that the soak meets, without elements of this plugin (UPSTREAM.md). A flush that meets the
-// change of state of another flush can leave the sink in PAUSED for ever, while the pipeline says that it plays. Here a
+// change of state of another flush can leave the sink in PAUSED forever, while the pipeline says that it plays. Here a
 // second seek comes at the right moment. Setting the state again must free the sink.
 // Exit status: 0, whether the fault is there or not; 1 if the sink is not freed.
 #include "tests/soak/states.hpp"

@@ -24,7 +24,7 @@ enum class Layout {
   tight,          ///< the default layout, without a GstVideoMeta
   padded,         ///< longer rows, gaps between the planes
   odd,            ///< odd strides and offsets: 16-bit samples lie at odd addresses
-  apart,          ///< each plane in a memory of its own
+  apart,          ///< each plane in its own memory
   many_memories,  ///< the default layout, split at random places into several memories
   cropped,        ///< part of a larger frame, with a GstVideoCropMeta
   bottom_up,      ///< negative strides

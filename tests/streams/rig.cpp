@@ -238,7 +238,7 @@ bool Input::send_segment() {
 void Input::release() { gst_element_release_request_pad(rig_.element(), target_); }
 
 bool Input::send(GstEvent* event) {
-  // A mixer handles serialized events later, in its own thread, so each event can cause an error of its own.
+  // A mixer handles serialized events later, in its own thread, so each event can cause its own error.
   if (GST_EVENT_IS_SERIALIZED(event) && GST_PAD_TEMPLATE_PRESENCE(GST_PAD_PAD_TEMPLATE(target_)) == GST_PAD_REQUEST)
     rig_.allow_error();
   if (GST_EVENT_TYPE(event) != GST_EVENT_FLUSH_START && GST_EVENT_TYPE(event) != GST_EVENT_FLUSH_STOP)

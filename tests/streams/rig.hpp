@@ -47,7 +47,7 @@ class Rig {
 
   /// Permits one more error message. Call it for everything that may cause one, for example an input.
   void allow_error() { ++most_errors_; }
-  /// Keeps flushes and changes of state apart: where they meet, GStreamer's mixer can wait for ever
+  /// Keeps flushes and changes of state apart: where they meet, GStreamer's mixer can wait forever
   /// (tests/soak/UPSTREAM.md).
   std::mutex& flushing() { return flushing_; }
   /// Registers a frame that is pushed into the element.

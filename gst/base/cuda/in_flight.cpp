@@ -124,7 +124,7 @@ cudaError_t InFlight::query(std::uint64_t ticket) {
   return frame ? cudaErrorNotReady : failure_;
 }
 
-/// Waits until the work of a frame is done. Unlocks the mutex meanwhile, so that the poller goes on with other
+/// Waits until the work of a frame is done. Unlocks the mutex meanwhile, so that the poller continues with other
 /// elements. The event stays as it is: the poller may drop the frame, but events are recorded and destroyed only by the
 /// user of this object, who waits here.
 cudaError_t InFlight::wait(const Frame& frame, std::unique_lock<std::mutex>& lock) {

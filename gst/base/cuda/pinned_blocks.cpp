@@ -7,7 +7,7 @@
 //
 // Kept blocks hold no reference to their context. A weak reference frees them when the context is disposed of. At that
 // time the CUDA context still exists and can be made current, whoever owns it. (When the data of a GObject is
-// destroyed, the context does not exist any more.)
+// destroyed, the context no longer exists.)
 #include <map>
 #include <mutex>
 #include <new>

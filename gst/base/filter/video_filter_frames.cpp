@@ -77,7 +77,7 @@ Result<Processed> process(GstCudaVisionFilter* self, Gpu* gpu, GstBuffer* inbuf,
 Status report_or_hold(GstCudaVisionFilter* self, Processed processed, GstBuffer* outbuf, const FrameTimes& times) {
   FilterState& state = *self->state;
   const bool finished = processed.state == Transfer::State::finished;
-  if (finished)  // then all frames before it are finished, too
+  if (finished)  // then all earlier frames are also finished
     if (Status status = complete_until(self, 0); !status.ok()) return status;
   const bool report_now = finished || !state.processor->reads_results();
   if (report_now) report(self, outbuf, state.frames, times);

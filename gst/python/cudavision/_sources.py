@@ -142,7 +142,7 @@ class Imported:
             raise BufferError(f"the array has {len(self.shape)} dimensions, but {len(self.strides)} strides")
 
     def take(self) -> Source:
-        """Takes the array from its capsule. The plugin gives it back when the buffer needs it no more."""
+        """Takes the array from its capsule. The plugin releases it when the buffer no longer needs it."""
         if self._capsule is None:
             _api.Py_IncRef(py_object(self._object))
             return Source(None, 0, id(self._object))

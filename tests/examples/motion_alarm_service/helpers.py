@@ -146,7 +146,7 @@ class Subscriber:
 
 
 class RtspCamera:
-    """The server in a process of its own, so that it can be killed and stopped."""
+    """The server in its own process, so that it can be killed and stopped."""
 
     def __init__(self, color):
         self.port, self.color = free_port(), color

@@ -67,7 +67,7 @@ class PullPoints(unittest.TestCase):
             self.assertEqual([[("Initialized", False), ("Changed", True)]] * pull_points.MOST, found)
 
     def test_a_pull_ends_the_one_before(self):
-        """A client whose connection broke loses no message to the pull that it does not hear any more."""
+        """A client whose connection broke loses no message to the pull that it no longer hears."""
         with mock.patch("pull_points.LONGEST", HANGS):
             key, found, thread = self.pulls()
             self.assertEqual([], self.pull(key))

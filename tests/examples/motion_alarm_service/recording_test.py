@@ -289,7 +289,7 @@ gap = 0.5
         self.assertGreaterEqual(len(hashes), 3 * 40)
 
     def test_a_full_disk(self):
-        """A limit on the size of files stands for it. It is reported, and the service goes on."""
+        """A limit on the size of files stands for it. It is reported, and the service continues."""
         door, broker = self.rtsp(), self.broker()
         found = self.subscriber(broker)
         service = self.service(self.tables(door.uri, broker=broker), prefix=("prlimit", "--fsize=100000"))

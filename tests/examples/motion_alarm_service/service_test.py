@@ -255,7 +255,7 @@ class Units(unittest.TestCase):
             self.assertEqual([10, 20, 40], sent)
             each.look(100, 100)
             each.begin()
-            each.look(0, 0)  # motion without an object has a snapshot, too
+            each.look(0, 0)  # motion without an object also has a snapshot
             self.assertEqual([10, 20, 40, 0], sent)
 
     def test_places_on_the_wall(self):

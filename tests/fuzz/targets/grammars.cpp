@@ -18,7 +18,7 @@ namespace {
 
 using namespace streams;
 
-/// Complains about an error of which a user does not learn what is wrong.
+/// Complains about an error that does not tell a user what is wrong.
 void check_sentence(const std::string& property, const Status& error) {
   if (error.message().rfind(property + " ", 0) != 0)
     complain("an error does not begin with the property: " + error.message());

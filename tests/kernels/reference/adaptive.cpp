@@ -101,7 +101,7 @@ double Adaptive::gain_of(const Values& luma) const {
   return double(values.size()) > looked_at / 8.0 ? binned_median(values, 0, 1.0 / 128) : 1;
 }
 
-/// Fills cells of which nothing was measured from their neighbours. `all`:
+/// Fills unmeasured cells from their neighbours. `all`:
 /// the value if nothing was measured in any cell.
 Adaptive::Values Adaptive::filled(Values cells, double all) const {
   if (std::all_of(cells.begin(), cells.end(), [](double cell) { return cell == none; }))
@@ -301,7 +301,7 @@ Adaptive::Marks Adaptive::mark(const std::vector<Values>& frame, const Expected&
     evidence[i] = std::min(sum, 11.0);
   }
   Marks marks{Mask(pixels), Mask(pixels), Mask(pixels)};
-  const double noise = 1 + 1.0 / frame_;  // of the mean of so many frames, too
+  const double noise = 1 + 1.0 / frame_;  // also of the mean of so many frames
   const auto of = [](const Values& values) { return [&values](std::size_t i) { return values[i]; }; };
   for (std::size_t i = 0; i < pixels; ++i) {
     const int x = int(i) % width_, y = int(i) / width_;
