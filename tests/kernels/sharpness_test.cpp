@@ -39,7 +39,7 @@ LumaSums run(Sharpness& sharpness, Backend backend, const Picture& src, const Re
   return sharpness.result();
 }
 
-/// Four frames of the case, each with a region and its own layout, compared with the frame before.
+/// Four frames of the case, each with its own region and layout, compared with the frame before.
 void expect_sums(Backend backend, SharpnessParams params, const Case& c, Random& random, unsigned seed) {
   for (const bool compare : {false, true}) {
     params.compare = compare;
