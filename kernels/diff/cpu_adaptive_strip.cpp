@@ -212,7 +212,7 @@ struct StripWork : StripSource<channels, N> {
     if (!cells || std::all_of(cells, cells + map.width, is_usual)) return strip.usual_.data();
     for (int x = 0, column = 0; x < job.width; ++column) {
       const int end = std::min(job.width, map.first_beyond(column));
-      std::fill(&strip.learning_[std::size_t(x)], &strip.learning_[std::size_t(end)], std::uint8_t(cells[column]));
+      std::fill_n(&strip.learning_[std::size_t(x)], end - x, std::uint8_t(cells[column]));
       x = end;
     }
     return strip.learning_.data();
