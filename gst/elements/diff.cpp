@@ -134,7 +134,7 @@ struct DiffElement {
                   "reference=background and threshold=0"),
         Row::number("noise-limit", "Noise limit", &Settings::noise_limit, 0, 255,
                     "Largest standard deviation of the noise of a pixel, {} in 8-bit steps, if reference=background "
-                    "and threshold=0; 0 is no limit"),
+                    "and threshold=0; 0 is no limit, except 12 in lanes"),
         Row::choice("shadows", "Shadows", &Settings::drop_shadows,
                     enum_from_table("GstCudaDiffShadows", shadow_choices),
                     "Whether pixels in shadow have changed, if reference is background, mog2 or median"),

@@ -242,7 +242,7 @@ struct StripWork : StripSource<channels, N> {
       constexpr int decided = int(Learning::hold) | int(Learning::take);
       if (!cpu::any(level | is_near_above) && !cpu::any(recent | (decision & Bytes(decided)))) {
         if (!learns) continue;
-        Seen<F> nothing{Int(0), Int(0), Int(0), Int(0), Int(0), Int(0), by(Learning::steady)};
+        const Seen<F> nothing{Int(0), Int(0), Int(0), Int(0), Int(0), Int(0), by(Learning::steady)};
         learn_pixels(row, mean, variance, x, nothing, shares, turn);
         continue;
       }

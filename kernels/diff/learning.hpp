@@ -8,10 +8,11 @@
 
 namespace cudavision::diff {
 
+/// Each decision is a bit, so that several can be tested together.
 enum class Learning : std::uint8_t {
-  usual,       ///< learns slowly where pixels changed
-  hold,        ///< learns nothing: an object is there
-  take,        ///< learns the change at once: it is the background
+  usual = 0,   ///< learns slowly where pixels changed
+  hold = 1,    ///< learns nothing: an object is there
+  take = 2,    ///< learns the change at once: it is the background
   steady = 4,  ///< as usual, but variances stay small: objects cross the cell again and again
 };
 
