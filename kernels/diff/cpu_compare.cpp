@@ -3,12 +3,11 @@
 //
 //   other sets   |v − r| of their samples, the greatest of Cb and Cr, each twice where they are subsampled
 //   first set    |v − r|, the greatest of these and the other sets  ->  sum, changed
-#include "kernels/diff/cpu_compare.hpp"
-
 #include <algorithm>
 #include <cstring>
 
 #include "kernels/cpu/lanes.hpp"
+#include "kernels/diff/cpu_stages.hpp"
 
 namespace cudavision::diff {
 namespace {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "kernels/diff/cpu_enclosed.hpp"
-
 #include <cstring>
 
+#include "kernels/diff/cpu_stages.hpp"
 #include "kernels/diff/enclosed.hpp"
 
 namespace cudavision::diff {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "kernels/diff/cpu_looks.hpp"
-
 #include <algorithm>
 #include <array>
 
+#include "kernels/diff/cpu_stages.hpp"
 #include "kernels/diff/diff.hpp"
 
 namespace cudavision::diff {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "kernels/diff/cpu_masks.hpp"
-
 #include <algorithm>
 
 #include "kernels/cpu/lanes.hpp"
+#include "kernels/diff/cpu_stages.hpp"
 
 namespace cudavision::diff {
 

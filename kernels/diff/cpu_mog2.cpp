@@ -10,14 +10,13 @@
 //
 // Most pixels fit their heaviest mode. Then a group reads and writes only that mode, which lies in one piece, and the
 // weights of its other modes. Memory accesses take most of the time.
-#include "kernels/diff/cpu_mog2.hpp"
-
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
 
 #include "kernels/cpu/lanes.hpp"
 #include "kernels/cpu/wide.hpp"
+#include "kernels/diff/cpu_stages.hpp"
 
 namespace cudavision::diff::mog2 {
 namespace {

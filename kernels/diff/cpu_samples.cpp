@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "kernels/diff/cpu_samples.hpp"
-
 #include <cstdint>
 #include <opencv2/imgproc.hpp>
 
 #include "kernels/cpu/filter.hpp"
+#include "kernels/diff/cpu_stages.hpp"
 
 namespace cudavision::diff {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "kernels/diff/cpu_scale.hpp"
-
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <opencv2/imgproc.hpp>
 #include <vector>
+
+#include "kernels/diff/cpu_stages.hpp"
 
 namespace cudavision::diff {
 namespace {

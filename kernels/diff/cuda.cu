@@ -10,7 +10,7 @@
 //            ->  [adaptive, the mask is shown: cuda_enclosed.cu; cuda_adaptive_outline.cu if analysis_scale > 1;
 //            cuda_open.cu]
 //            ->  [looks: cuda_looks.cu]
-//   results:     each tile that changed stores a record in page-locked host memory; cuda_records.cpp adds them
+//   results:     each tile that changed stores a record in page-locked host memory; collect_records() adds them
 //                cuda_looks.cu stores the looks of the changed pixels of cells, also in page-locked host memory
 //   boxes:       cuda_boxes.cu
 //
@@ -27,18 +27,12 @@
 #include <cstring>
 #include <utility>
 
-#include "kernels/cuda/device.hpp"
 #include "kernels/cuda/memory.hpp"
 #include "kernels/cuda/overlap.hpp"
 #include "kernels/diff/cuda_adaptive.hpp"
 #include "kernels/diff/cuda_adaptive_outline.hpp"
 #include "kernels/diff/cuda_arguments.hpp"
-#include "kernels/diff/cuda_boxes.hpp"
-#include "kernels/diff/cuda_enclosed.hpp"
-#include "kernels/diff/cuda_looks.hpp"
-#include "kernels/diff/cuda_mog2.hpp"
-#include "kernels/diff/cuda_records.hpp"
-#include "kernels/diff/cuda_scale.hpp"
+#include "kernels/diff/cuda_stages.hpp"
 #include "kernels/diff/sequence.hpp"
 
 namespace cudavision::diff {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The parameters of the comparing and the opening kernel for a plan and its frames.
+// The parameters of the comparing and the opening kernel for a plan and its frames, and their results.
 #pragma once
 
 #include <vector>
@@ -20,5 +20,10 @@ void set_planes(KernelParams& p, const Plan& plan, const Layout& layout, const F
 /// The references that restart with `src`, a picture of the analysis. p: the parameters for the analysis. ring: the
 /// kept frames.
 Restart restart_of(const Plan& plan, const KernelParams& p, const Image& src, const std::vector<Image>& ring);
+
+/// The results of a frame, see Schedule::verdict_offset(). Adds the changed pixels of each cell to `changed`. record:
+/// record of the frame; stamp: its KernelParams::stamp.
+FrameCounts collect_records(const Plan& plan, const Schedule& schedule, const unsigned char* record,
+                            std::uint32_t stamp, std::vector<std::uint32_t>& changed);
 
 }  // namespace cudavision::diff

@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "kernels/cuda/device.hpp"
-#include "kernels/diff/cuda_boxes.hpp"
+#include "kernels/diff/cuda_stages.hpp"
 #include "kernels/diff/cuda_tuning.hpp"
 
 namespace cudavision::diff {

@@ -13,8 +13,7 @@
 // Where to change what:
 //   which pixels are filled      enclosed.hpp, for both backends
 //   how far                      Plan::reach()
-#include "kernels/cuda/device.hpp"
-#include "kernels/diff/cuda_enclosed.hpp"
+#include "kernels/diff/cuda_stages.hpp"
 #include "kernels/diff/enclosed.hpp"
 
 namespace cudavision::diff {

@@ -23,7 +23,7 @@
 
 #include "kernels/cuda/overlap.hpp"
 #include "kernels/cuda/warp.cuh"
-#include "kernels/diff/cuda_looks.hpp"
+#include "kernels/diff/cuda_stages.hpp"
 
 namespace cudavision::diff {
 namespace {

@@ -14,8 +14,7 @@
 //   another block shape    cuda_tuning.hpp (mixture_threads)
 #include <algorithm>
 
-#include "kernels/cuda/device.hpp"
-#include "kernels/diff/cuda_mog2.hpp"
+#include "kernels/diff/cuda_stages.hpp"
 #include "kernels/diff/cuda_tuning.hpp"
 
 namespace cudavision::diff {

@@ -13,8 +13,7 @@
 //   which pictures          cuda.cu
 //   another block shape     cuda_tuning.hpp (scale_threads)
 #include "kernels/core/sample.hpp"
-#include "kernels/cuda/device.hpp"
-#include "kernels/diff/cuda_scale.hpp"
+#include "kernels/diff/cuda_stages.hpp"
 #include "kernels/diff/cuda_tuning.hpp"
 
 namespace cudavision::diff {

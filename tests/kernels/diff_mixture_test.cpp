@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The CPU backend's update of many mixtures at once (kernels/diff/cpu_mog2.hpp) against that of one pixel, which CUDA
+// The CPU backend's update of many mixtures at once (kernels/diff/cpu_mog2.cpp) against that of one pixel, which CUDA
 // uses (kernels/diff/mog2.hpp): every mask and every mean must have the same bits.
 #include "kernels/core/backend.hpp"
 #include "tests/kernels/harness.hpp"
@@ -8,7 +8,7 @@
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("fp-contract=off")  // as the kernels are built
 #endif
-#include "kernels/diff/cpu_mog2.hpp"
+#include "kernels/diff/cpu_stages.hpp"
 #include "kernels/diff/plan.hpp"
 
 namespace cudavision::test {
