@@ -88,13 +88,18 @@ CUDAVISION_FORMULA IntOf<F> recent_after(const Seen<F>& seen) {
          pick(seen.level == Int(int(strong)), Int(int(strong_last)), Int(0));
 }
 
+/// Whether the pixel does not learn from the frame. turn: has_turn() of its row.
+template <typename F>
+CUDAVISION_FORMULA MaskOf<F> rests(const Seen<F>& seen, const Rates& rates, bool turn) {
+  return both(seen.nothing(), MaskOf<F>(rates.in_turns && !turn ? ~0 : 0));
+}
 /// Updates the mean and the variance of `pixel` with the frame. gain: gain of the light. turn: has_turn() of its row.
 template <int channels, typename F>
 CUDAVISION_FORMULA void learn(Pixel<channels, F>& pixel, const Expected<channels, F>& expected, F gain,
                               const Seen<F>& seen, const Rates& rates, bool turn) {
   using Int = IntOf<F>;
   const MaskOf<F> by_turn = both(seen.nothing(), MaskOf<F>(rates.in_turns ? ~0 : 0));
-  const MaskOf<F> rests = both(by_turn, MaskOf<F>(turn ? 0 : ~0));
+  const MaskOf<F> keeps = rests(seen, rates, turn);
   const F times = pick(by_turn, F(float(turns)), F(1.0f));
   // Where the frame changed, a lasting change becomes background in about 1000 frames.
   constexpr float slow = 0.001f, slow_variance = 0.0001f;
@@ -120,10 +125,10 @@ CUDAVISION_FORMULA void learn(Pixel<channels, F>& pixel, const Expected<channels
     F square = mul(away, away);
     if (rates.learnt) square = least(square, mul(F(16), spread));
     const F mean = add(pixel.mean[c], mul(step, away));
-    pixel.mean[c] = pick(rests, pixel.mean[c], c == 0 ? most(mean, F(-3)) : mean);
+    pixel.mean[c] = pick(keeps, pixel.mean[c], c == 0 ? most(mean, F(-3)) : mean);
     const F share = pick(both(grows, square > variance), most(F(fast), of_variance), of_variance);
     const F next = pick(blinked, mul(F(growth), spread), add(variance, mul(share, sub(square, variance))));
-    pixel.variance[c] = pick(rests, variance, least(most_variance, next));
+    pixel.variance[c] = pick(keeps, variance, least(most_variance, next));
   }
 }
 

@@ -313,12 +313,10 @@ class CudaDiff final : public Sequence {
     AdaptiveChange change{adaptive_work(frame),      p.state, p.verdict, p.unmasked, p.changed, p.bits_pitch,
                           camera_rule(plan(), frame)};
     adaptive::Job& job = change.job;
-    void *light_arguments[] = {&job, &change.state}, *change_arguments[] = {&change};
+    void* light_arguments[] = {&job, &change.state};
     cudaError_t error = cudaLaunchKernel(light_, dim3(unsigned(job.cells_x), unsigned(job.cells_y)),
                                          dim3(unsigned(adaptive_light_threads)), light_arguments, 0, queue.stream);
-    if (error == cudaSuccess)
-      error = cudaLaunchKernel(change_, adaptive_tiles(job), dim3(unsigned(tuning.adaptive_threads)), change_arguments,
-                               0, queue.stream);
+    if (error == cudaSuccess) error = launch_adaptive_change(change_, change, device_.multiprocessors, queue.stream);
     if (Status status = cuda::check(error, "cannot launch the background"); !status.ok() || !compare_) return status;
     KernelParams shown = p;
     shown.changed = nullptr;

@@ -25,6 +25,29 @@ __device__ __forceinline__ void store(const Job& job, std::size_t at, const Pixe
   }
 }
 
+/// As mean_of_samples(). Reads the samples of whole pixels of the analysis as words of four bytes if they are aligned.
+/// The result is the same, because the number of samples is a power of two.
+template <typename T, int scale>
+__device__ __forceinline__ float mean_of_pixel(const Job& job, const mog2::Channel& channel, int x, int y) {
+  if constexpr (sizeof(T) == 1 && scale >= 4) {
+    // The bytes of the channel in a word. Pixels of three bytes have other bytes in each word.
+    const unsigned first = unsigned(reinterpret_cast<std::uintptr_t>(channel.src) & 3);
+    const unsigned bytes = (channel.step == 1 ? 0x01010101u : channel.step == 2 ? 0x00010001u : 1u) << 8 * first;
+    const int row_bytes = (scale >> channel.shift_x) * channel.step;
+    const bool aligned = int(first) < channel.step && row_bytes % 4 == 0 && channel.src_pitch % 4 == 0;
+    if (aligned && channel.step != 3 && (x + 1) * scale <= job.whole_width && (y + 1) * scale <= job.whole_height) {
+      const int rows = scale >> channel.shift_y;
+      const unsigned char* row = channel.src - first + y * rows * channel.src_pitch + x * row_bytes;
+      unsigned sum = 0;
+      for (int dy = 0; dy < rows; ++dy, row += channel.src_pitch)
+        for (int dx = 0; dx < row_bytes; dx += 4)
+          sum = __dp4a(*reinterpret_cast<const unsigned*>(row + dx), bytes, sum);
+      return mul(float(sum), float(1 << channel.shift_x << channel.shift_y) / float(scale * scale));
+    }
+  }
+  return mean_of_samples<T, scale>(job, channel, x, y);
+}
+
 /// Sets the samples of the frame, and shows the mean if requested. In the sectors of `sectors` (one bit each, see
 /// camera.hpp), the means restart with the previous frame.
 template <typename T, int channels, int scale>
@@ -33,7 +56,7 @@ __device__ void prepare(const Job& job, int x, int y, std::uint64_t sectors) {
   const bool anew = sectors != 0 && (sectors >> camera::sector_of(x, y, job.width, job.height) & 1) != 0;
   float value[3] = {}, mean[3] = {};
   for (int c = 0; c < 3; ++c)
-    if (c < channels || job.rgb) value[c] = mul(mean_of_samples<T, scale>(job, job.inputs[c], x, y), sample_step(job));
+    if (c < channels || job.rgb) value[c] = mul(mean_of_pixel<T, scale>(job, job.inputs[c], x, y), sample_step(job));
   to_background(job, value);
   for (int c = 0; c < channels; ++c) {
     const std::size_t i = c * n + at;

@@ -25,9 +25,9 @@ struct AdaptiveChange {
   std::ptrdiff_t bits_pitch;
   camera::Rule rule;  ///< decides why many pixels changed
 };
-/// Takes AdaptiveChange: finds the changed pixels, decides why many of them changed (camera.hpp), and learns. Grid:
-/// adaptive_tiles().
+/// Takes AdaptiveChange: finds the changed pixels, decides why many of them changed (camera.hpp), and learns.
 const void* adaptive_change_kernel(int channels);
-dim3 adaptive_tiles(const adaptive::Job& job);
+cudaError_t launch_adaptive_change(const void* kernel, AdaptiveChange& change, int multiprocessors,
+                                   cudaStream_t stream);
 
 }  // namespace cudavision::diff

@@ -35,7 +35,7 @@ using Light = adaptive::Light<float>;
 template <int channels>
 using Expected = adaptive::Expected<channels, float>;
 
-constexpr int threads = tuning.adaptive_threads, tile_width = 32, tile_rows = 16, margin = 4;
+constexpr int tile_width = 32, tile_rows = 16, margin = 4;
 /// The tile and a margin of `m` pixels.
 template <int m>
 struct Area {
@@ -44,8 +44,10 @@ struct Area {
 using Whole = Area<margin>;
 /// Cells beside which pixels of the tile and its margin lie.
 constexpr int cells_across = (Whole::width - 1) / adaptive::cell + 2;
+constexpr int cells_down = (Whole::rows - 1) / adaptive::cell + 2;
 
 struct Shared {
+  float cells[3][cells_down][cells_across];   // light of the cells
   float light[3][Whole::rows][cells_across];  // between two rows of cells
   float expected[3][Whole::size];
   std::uint32_t luma[Whole::size];  // coarse luma of the frame, and from bit 16 on the expected luma
@@ -59,18 +61,19 @@ struct Shared {
 };
 
 struct Tile {
-  int x0, y0, cell_x;  // the first pixel, and the first column of cells that is used
+  int x0, y0, cell_x, cell_y;  // the first pixel, and the first column and row of cells that are used
 
   __device__ Tile()
       : x0(blockIdx.x * tile_width),
         y0(blockIdx.y * tile_rows),
-        cell_x(max(0, (x0 - margin - adaptive::cell / 2) / adaptive::cell)) {}
+        cell_x(max(0, (x0 - margin - adaptive::cell / 2) / adaptive::cell)),
+        cell_y(max(0, (y0 - margin - adaptive::cell / 2) / adaptive::cell)) {}
 };
 
 /// Calls work(i, at_x, at_y, x, y) for the pixels of Area<m>, with their place in the area and in the frame.
 template <int m, typename Work>
 __device__ __forceinline__ void each_pixel(const Tile& tile, Work work) {
-  for (int i = threadIdx.x; i < Area<m>::size; i += threads) {
+  for (int i = int(threadIdx.x); i < Area<m>::size; i += int(blockDim.x)) {
     const int y = i / Area<m>::width, x = i - y * Area<m>::width;
     work(i, x, y, tile.x0 - m + x, tile.y0 - m + y);
   }
@@ -81,14 +84,20 @@ __device__ __forceinline__ int index_in_area(int x, int y) {
   return (y + to - from) * Area<to>::width + x + to - from;
 }
 
-__device__ __forceinline__ void mix_light_of_rows(const Job& job, const Tile& tile, Shared& shared) {
-  for (int i = threadIdx.x; i < 3 * Whole::rows * cells_across; i += threads) {
-    const int c = i / (Whole::rows * cells_across), row = i / cells_across % Whole::rows, column = i % cells_across;
-    if (c >= job.channels) continue;
-    const int x = min(tile.cell_x + column, job.cells_x - 1), y = max(0, min(tile.y0 - margin + row, job.height - 1));
-    const Between down = adaptive::between(y, job.cells_y);
-    shared.light[c][row][column] =
-        adaptive::mixed(adaptive::smooth(job, c, x, down.first), adaptive::smooth(job, c, x, down.second), down.weight);
+/// Sets the light of the cells, and of each row between two rows of cells.
+__device__ __forceinline__ void mix_light(const Job& job, const Tile& tile, Shared& shared) {
+  constexpr int cells = cells_down * cells_across, lights = Whole::rows * cells_across;
+  for (int i = int(threadIdx.x); i < job.channels * cells; i += int(blockDim.x)) {
+    const int c = i / cells, row = i / cells_across % cells_down, column = i % cells_across;
+    shared.cells[c][row][column] =
+        adaptive::smooth(job, c, min(tile.cell_x + column, job.cells_x - 1), min(tile.cell_y + row, job.cells_y - 1));
+  }
+  __syncthreads();
+  for (int i = int(threadIdx.x); i < job.channels * lights; i += int(blockDim.x)) {
+    const int c = i / lights, row = i / cells_across % Whole::rows, column = i % cells_across;
+    const Between down = adaptive::between(max(0, min(tile.y0 - margin + row, job.height - 1)), job.cells_y);
+    const auto of = [&](int cell_y) { return shared.cells[c][cell_y - tile.cell_y][column]; };
+    shared.light[c][row][column] = adaptive::mixed(of(down.first), of(down.second), down.weight);
   }
 }
 
@@ -133,7 +142,7 @@ __device__ __forceinline__ Expected<channels> expected_at(const Shared& shared, 
 
 __device__ __forceinline__ void add_evidence_across(Shared& shared) {
   constexpr int width = tile_width + 2;
-  for (int i = threadIdx.x; i < Whole::rows * width; i += threads) {
+  for (int i = int(threadIdx.x); i < Whole::rows * width; i += int(blockDim.x)) {
     const int y = i / width, x = i - y * width;
     unsigned sum = 0;
 #pragma unroll
@@ -238,7 +247,8 @@ __device__ __forceinline__ void finish(const AdaptiveChange& p, const Tile& tile
     job.recent[at] = std::uint8_t(adaptive::recent_after(seen));
     const auto expected = expected_at<channels>(shared, index_in_area<0, margin>(at_x, at_y));
     job.expected[at] = std::uint8_t(adaptive::expected_byte(expected.value[0]));
-    adaptive::learn(pixel, expected, gain, seen, rates, adaptive::has_turn(job, y));
+    const bool turn = adaptive::has_turn(job, y);
+    if (!adaptive::rests(seen, rates, turn)) adaptive::learn(pixel, expected, gain, seen, rates, turn);
     adaptive::store(job, at, pixel);
   });
   difference = cuda::warp_sum(difference);
@@ -271,7 +281,8 @@ __device__ __noinline__ void decide(const AdaptiveChange& p) {
 }
 
 template <int channels>
-__global__ void __launch_bounds__(threads) change(const __grid_constant__ AdaptiveChange p) {
+__global__ void __launch_bounds__(tuning.adaptive_threads, tuning.adaptive_blocks)
+    change(const __grid_constant__ AdaptiveChange p) {
   __shared__ Shared shared;
   const Job& job = p.job;
   const Tile tile;
@@ -279,9 +290,9 @@ __global__ void __launch_bounds__(threads) change(const __grid_constant__ Adapti
   const adaptive::Rates rates = adaptive::rates_of(job, job.number - state.began);
   if (threadIdx.x == 0) shared.changed_pixels = shared.difference = 0;
   if (job.begin) {
-    for (int i = threadIdx.x; i < Area<1>::size; i += threads) shared.changed[i] = false;
+    for (int i = int(threadIdx.x); i < Area<1>::size; i += int(blockDim.x)) shared.changed[i] = false;
   } else {
-    if (job.compensates) mix_light_of_rows(job, tile, shared);
+    if (job.compensates) mix_light(job, tile, shared);
     __syncthreads();
     expect_all<channels>(job, tile, shared);
     __syncthreads();
@@ -310,8 +321,14 @@ const void* adaptive_change_kernel(int channels) {
   return channels == 1 ? reinterpret_cast<const void*>(change<1>) : reinterpret_cast<const void*>(change<3>);
 }
 
-dim3 adaptive_tiles(const Job& job) {
-  return dim3(unsigned(divide_up(job.width, tile_width)), unsigned(divide_up(job.height, tile_rows)));
+cudaError_t launch_adaptive_change(const void* kernel, AdaptiveChange& change, int multiprocessors,
+                                   cudaStream_t stream) {
+  const int across = divide_up(change.job.width, tile_width), down = divide_up(change.job.height, tile_rows);
+  const bool many = across * down > tuning.adaptive_blocks * multiprocessors;
+  void* arguments[] = {&change};
+  return cudaLaunchKernel(kernel, dim3(unsigned(across), unsigned(down)),
+                          dim3(unsigned(many ? tuning.adaptive_threads / 2 : tuning.adaptive_threads)), arguments, 0,
+                          stream);
 }
 
 }  // namespace cudavision::diff

@@ -57,7 +57,7 @@ std::vector<Row> convolve_rows() {
   for (Format format : {Format::GRAY8, Format::RGBA}) {
     for (auto [taps, must] : {std::pair(3, 1.35), {5, 1.5}, {7, 1.8}, {15, 0.6}, {31, 0.3}})
       list.push_back(convolve_full(taps, format, must));
-    list.push_back(convolve_separable(7, format));
+    for (int taps : {7, 31}) list.push_back(convolve_separable(taps, format));
     list.push_back(convolve_preset(convolve::Preset::sharpen, Border::reflect_101, format));
     list.push_back(convolve_preset(convolve::Preset::laplacian, Border::reflect_101, format));
     list.push_back(convolve_preset(convolve::Preset::sharpen, Border::fill, format));
@@ -70,6 +70,7 @@ std::vector<Row> convolve_rows() {
     list.push_back(convolve_preset(convolve::Preset::sharpen, border, Format::NV12));
   for (Format format : {Format::GRAY16_LE, Format::P010_10LE}) {
     list.push_back(convolve_full(3, format, 1.5));
+    for (int taps : {5, 7, 31}) list.push_back(convolve_separable(taps, format));
     list.push_back(convolve_preset(convolve::Preset::sharpen, Border::reflect_101, format));
   }
   return list;

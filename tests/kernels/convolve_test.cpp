@@ -533,8 +533,9 @@ TEST(ConvolveSchedule, FamilyFollowsFromKernelAndFormat) {
   EXPECT_EQ(family(box_plan(Format::NV12, 7, 7)), Family::matrix_strip);
   EXPECT_EQ(family(box_plan(Format::NV12, 8, 8)), Family::matrix_tile);  // reaches 4 to one side
   EXPECT_EQ(family(box_plan(Format::NV12, 15, 15)), Family::matrix_tile);
-  EXPECT_EQ(family(box_plan(Format::NV12, 16, 15)), Family::two_pass);
-  EXPECT_EQ(family(box_plan(Format::NV12, 16, 15, false)), Family::matrix_tile);
+  EXPECT_EQ(family(box_plan(Format::NV12, 31, 31)), Family::matrix_tile);
+  EXPECT_EQ(family(box_plan(Format::NV12, 32, 31)), Family::two_pass);
+  EXPECT_EQ(family(box_plan(Format::NV12, 32, 31, false)), Family::matrix_tile);
   EXPECT_EQ(family(box_plan(Format::P010_10LE, 7, 7)), Family::small);
   EXPECT_EQ(family(box_plan(Format::P010_10LE, 9, 9)), Family::two_pass);
   EXPECT_EQ(family(box_plan(Format::P010_10LE, 9, 9, false)), Family::direct);
