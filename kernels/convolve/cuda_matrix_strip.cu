@@ -8,7 +8,7 @@
 //   +------------------+--------- … -+ -         a block: strip_warps warps side by side. Every step, for a group
 //   | warp 0           | warp 1      | |         of rows:
 //   | K − 1 rows of    |             | job.rows    1. wait for the rows, which are copied to shared memory ahead
-//   | sums, registers  |             | |              (cuda_rows.cuh)
+//   | sums, registers  |             | |              (kernels/cuda/row_ring.cuh)
 //   |                  |             | |           2. each row: multiply it by each of the K rows of weights
 //   |                  |             | |              (cuda_matrix.cuh); add to K rows of sums; the oldest row is
 //   |                  |             | |              complete: scale, round
@@ -34,12 +34,26 @@
 //   which kernels run here cuda_schedule.cpp (make_schedule); another side: tuning.small_reach,
 //                          choose() below, MatrixStripParams
 #include "kernels/convolve/cuda_matrix.cuh"
-#include "kernels/convolve/cuda_rows.cuh"
 #include "kernels/convolve/cuda_units.cuh"
 #include "kernels/cuda/overlap.hpp"
+#include "kernels/cuda/row_ring.cuh"
 
 namespace cudavision::convolve {
 namespace {
+
+/// The rows of a tile, see kernels/cuda/row_ring.cuh. Bytes of other channel sets are 0.
+struct Bytes {
+  using T = std::uint8_t;
+  using Job = MatrixJob;
+  static constexpr bool skips_edges = true, plain_sides = true;
+
+  __device__ __forceinline__ static int source_byte(const MatrixJob& job, int byte) {
+    const SetView& view = job.view;
+    const int C = view.channels, mapped = cuda::source_sample(byte, C, view.width, view.border);
+    if (!(view.own >> (byte + strip_lead * 12) % C & 1)) return ~0;
+    return mapped < 0 ? ~int(cuda::border_sample(view, byte)) : mapped;
+  }
+};
 
 /// Four values as bytes, the lowest first: rounded half to even, saturated. This compiles to two instructions.
 __device__ __forceinline__ std::uint32_t to_bytes(float a, float b, float c = 0, float d = 0) {
@@ -244,7 +258,12 @@ __device__ __forceinline__ void convolve_strip(const MatrixStripParams& p, const
   const int count = min(place.rows, view.y1 - y), groups = (count + K - 1 + rows - 1) / rows;
   const int own_x = x + 128 * warp;
 
-  const RowRing<Layout> ring(job, x * C, y - K / 2, y - K / 2 + count + K - 1, memory);
+  constexpr int strips = strip_width * C, margin = 4 * C;  // margin: windows reach no further
+  const int begin = x * C - strip_lead;
+  const cuda::RowColumns columns(job, begin, strip_lead - margin,
+                                 min(strip_lead + strips + margin, view.x1 * C + margin - begin));
+  const cuda::RowRing<Bytes, tuning.strip_warps, rows, strips, Layout::pitch> ring(
+      job, columns, strip_lead, K / 2, y - K / 2, y - K / 2 + count + K - 1, memory, memory + Layout::map);
   unsigned char* const stage = memory + Layout::stage + warp * (rows * 128 * C);
   const Units<Layout, C, K> units(job, memory + strip_lead + warp * (128 * C), stage, own_x, y, count);
   const unsigned char* const from = memory + strip_lead + (128 * warp + 8 * g + 4 * t - 4) * C;

@@ -16,19 +16,11 @@ __device__ __forceinline__ uint32_t load_word(const unsigned char* at) {
   return __ldg(reinterpret_cast<const uint32_t*>(at));
 }
 
-/// The border value of a sample, as stored. Samples are counted from the start of the row.
-__device__ __forceinline__ uint32_t border_sample(const SetJob& job, int sample) {
-  const int channels = job.view.channels, channel = sample % channels;
-  return uint32_t(job.view.border_value[channel < 0 ? channel + channels : channel]) << job.view.shift;
-}
-
 /// The byte of the row that stands for a sample, or the complement of its border value.
 __device__ __forceinline__ int source_byte(const SetJob& job, int sample, int sample_bytes) {
   const SampleParity& kind = job.kinds[sample & 1];
-  const int channels = kind.stride / sample_bytes;
-  const int column = sample >= 0 ? sample / channels : -((channels - 1 - sample) / channels);
-  const int mapped = border_index(column, kind.width, job.view.border);
-  return mapped < 0 ? ~int(border_sample(job, sample)) : (sample + (mapped - column) * channels) * sample_bytes;
+  const int mapped = cuda::source_sample(sample, kind.stride / sample_bytes, kind.width, job.view.border);
+  return mapped < 0 ? ~int(cuda::border_sample(job.view, sample)) : mapped * sample_bytes;
 }
 
 /// The word at byte x of row `row`, sample by sample. The row is mapped: inside the frame, or −1 for border values.
@@ -39,7 +31,7 @@ static __device__ __noinline__ uint32_t edge_word(const SetJob& job, int row, in
   uint32_t word = 0;
 #pragma unroll
   for (int i = 0; i < 4 / int(sizeof(T)); ++i) {
-    const int byte = row < 0 ? ~int(border_sample(job, x / int(sizeof(T)) + i)) : map[i];
+    const int byte = row < 0 ? ~int(cuda::border_sample(job.view, x / int(sizeof(T)) + i)) : map[i];
     const uint32_t value = byte < 0 ? ~byte : *reinterpret_cast<const T*>(from + byte);
     word |= value << (i * 8 * int(sizeof(T)));
   }
