@@ -21,7 +21,7 @@
 //                             Rows of a segment: max_steps. strip_bytes and step_rows are fixed
 //   another window shape      byte_shapes, word_shapes, pixel_shapes (cuda_schedule.hpp)
 //   constants for speed       cuda_tuning.hpp
-//   how rows are read         kernels/cuda/row_ring.cuh; for large windows cuda_read.cuh
+//   how rows are read         kernels/cuda/row_ring.cuh; for large windows cuda_large.cu
 //   which formats are pixels  pixel_channels()
 //   how results are stored    cuda_store.cuh
 #include <algorithm>

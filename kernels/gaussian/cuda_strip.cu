@@ -28,7 +28,6 @@
 #include "kernels/cuda/overlap.hpp"
 #include "kernels/cuda/row_ring.cuh"
 #include "kernels/gaussian/cuda_pixels.cuh"
-#include "kernels/gaussian/cuda_read.cuh"
 #include "kernels/gaussian/cuda_samples.cuh"
 
 namespace cudavision::gaussian {
