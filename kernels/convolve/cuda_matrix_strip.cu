@@ -244,8 +244,8 @@ __device__ __forceinline__ PlainGroups find_plain_groups(const MatrixJob& job, c
   return {begin, end, skips_first};
 }
 
-/// The strip of a block: finds its position, and moves down.
-template <int C, int K, Matrix kind>
+/// The strip of a block: finds its position, and moves down. `has_plain`: there may be plain groups.
+template <int C, int K, Matrix kind, bool has_plain = true>
 __device__ __forceinline__ void convolve_strip(const MatrixStripParams& p, const MatrixJob& job,
                                                unsigned char* memory) {
   cuda::let_next_start();
@@ -270,7 +270,8 @@ __device__ __forceinline__ void convolve_strip(const MatrixStripParams& p, const
   unsigned char* const to = stage + (8 * g + 2 * t) * C;
   const bool active = own_x < view.x1, has_sides = ring.has_sides();
 
-  const PlainGroups plain = find_plain_groups<C>(job, ring, units, active, groups);
+  PlainGroups plain{};
+  if constexpr (has_plain) plain = find_plain_groups<C>(job, ring, units, active, groups);
   if (has_sides) ring.make_map();
   Strip<C, K, kind> strip(p, job, plain.skips_first);
   cuda::wait_for_previous();
@@ -306,21 +307,23 @@ __device__ __forceinline__ void convolve_strip(const MatrixStripParams& p, const
     }
   };
   while (group < groups) {
-    if (group >= plain.begin && group < plain.end)
-      march(std::true_type{}, plain.end);
+    if (has_plain && group >= plain.begin && group < plain.end)
+      march(std::bool_constant<has_plain>{}, plain.end);
     else
       march(std::false_type{}, group < plain.end ? plain.begin : groups);
   }
 }
 
+/// The first set has C0 or C1 channels, the others have C1.
 template <int C0, int C1, int K, Matrix kind>
 __global__ void __launch_bounds__(32 * tuning.strip_warps, strip_blocks(C1, K))
     convolve_strips(const __grid_constant__ MatrixStripParams p) {
   extern __shared__ uint4 shared_memory[];
   unsigned char* const memory = reinterpret_cast<unsigned char*>(shared_memory);
   const int set = (blockIdx.x >= p.jobs[1].first_block) + (blockIdx.x >= p.jobs[2].first_block);
-  if (C0 != C1 && set == 0)
-    convolve_strip<C0, K, kind>(p, p.jobs[0], memory);
+  // Luma of packed 4:2:2 has one of two channels, so it has no plain groups.
+  if (C0 != C1 && set == 0 && p.jobs[0].view.channels == C0)
+    convolve_strip<C0, K, kind, C0 != 2>(p, p.jobs[0], memory);
   else
     convolve_strip<C1, K, kind>(p, p.jobs[set], memory);
 }
@@ -344,7 +347,9 @@ const void* choose(int side, Matrix kind) {
 const void* matrix_strip_kernel(const FormatInfo& format, int side, Matrix kind) {
   const void* function = nullptr;
   cuda::with_layout(format, [&](auto sample, auto first, auto rest) {
-    if constexpr (sizeof(sample) == 1) function = choose<decltype(first)::value, decltype(rest)::value>(side, kind);
+    // Pixels of four channels have the kernel of packed 4:2:2: it needs as many registers.
+    constexpr int C0 = first == 4 ? 2 : int(first);
+    if constexpr (sizeof(sample) == 1) function = choose<C0, decltype(rest)::value>(side, kind);
   });
   return function;
 }
