@@ -314,18 +314,19 @@ __device__ __forceinline__ void convolve_strip(const MatrixStripParams& p, const
   }
 }
 
-/// The first set has C0 or C1 channels, the others have C1.
+/// Sets have C0 or C1 channels.
 template <int C0, int C1, int K, Matrix kind>
 __global__ void __launch_bounds__(32 * tuning.strip_warps, strip_blocks(C1, K))
     convolve_strips(const __grid_constant__ MatrixStripParams p) {
   extern __shared__ uint4 shared_memory[];
   unsigned char* const memory = reinterpret_cast<unsigned char*>(shared_memory);
   const int set = (blockIdx.x >= p.jobs[1].first_block) + (blockIdx.x >= p.jobs[2].first_block);
+  const MatrixJob& job = p.jobs[set];
   // Luma of packed 4:2:2 has one of two channels, so it has no plain groups.
-  if (C0 != C1 && set == 0 && p.jobs[0].view.channels == C0)
-    convolve_strip<C0, K, kind, C0 != 2>(p, p.jobs[0], memory);
+  if (C0 != C1 && job.view.channels == C0)
+    convolve_strip<C0, K, kind, C0 != 2>(p, job, memory);
   else
-    convolve_strip<C1, K, kind>(p, p.jobs[set], memory);
+    convolve_strip<C1, K, kind>(p, job, memory);
 }
 
 template <int C0, int C1>
@@ -345,13 +346,9 @@ const void* choose(int side, Matrix kind) {
 }  // namespace
 
 const void* matrix_strip_kernel(const FormatInfo& format, int side, Matrix kind) {
-  const void* function = nullptr;
-  cuda::with_layout(format, [&](auto sample, auto first, auto rest) {
-    // Pixels of four channels have the kernel of packed 4:2:2: it needs as many registers.
-    constexpr int C0 = first == 4 ? 2 : int(first);
-    if constexpr (sizeof(sample) == 1) function = choose<C0, decltype(rest)::value>(side, kind);
-  });
-  return function;
+  // Sets of one channel have the kernel of NV12, and sets of four that of packed 4:2:2: they need as many registers.
+  const int channels = format.sets[0].channels;
+  return channels == 1 ? choose<1, 2>(side, kind) : channels == 3 ? choose<3, 3>(side, kind) : choose<2, 4>(side, kind);
 }
 
 }  // namespace cudavision::convolve
