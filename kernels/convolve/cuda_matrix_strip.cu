@@ -56,7 +56,7 @@ struct Bytes {
 };
 
 /// Four values as bytes, the lowest first: rounded half to even, saturated. This compiles to two instructions.
-__device__ __forceinline__ std::uint32_t to_bytes(float a, float b, float c = 0, float d = 0) {
+__device__ __forceinline__ std::uint32_t to_bytes(float a, float b, float c, float d) {
   const float values[4] = {a, b, c, d};
   int rounded[4];
   std::uint32_t bytes;
@@ -198,25 +198,15 @@ struct Strip {
     for (int j = 0; j < 4; ++j) values[j] = fmaf(complete[0][j], scale, before[c]);
   }
 
-  /// Stores the pixels of values[…][j] and values[…][j + 1].
+  /// Stores the pixels of values[…][j] and values[…][j + 1]. Plain: the fourth value is not used.
   template <bool Plain>
   __device__ __forceinline__ static void store(const float (&values)[C][4], int j, unsigned char* to) {
-    if constexpr (C == 1) {
-      *reinterpret_cast<std::uint16_t*>(to) = std::uint16_t(to_bytes(values[0][j], values[0][j + 1]));
-    } else if constexpr (C == 2) {
-      *reinterpret_cast<std::uint32_t*>(to) = to_bytes(values[0][j], values[1][j], values[0][j + 1], values[1][j + 1]);
-    } else if constexpr (C == 3) {
-      const std::uint32_t first = to_bytes(values[0][j], values[1][j], values[2][j], values[0][j + 1]);
-      reinterpret_cast<std::uint16_t*>(to)[0] = std::uint16_t(first);
-      reinterpret_cast<std::uint16_t*>(to)[1] = std::uint16_t(first >> 16);
-      reinterpret_cast<std::uint16_t*>(to)[2] = std::uint16_t(to_bytes(values[1][j + 1], values[2][j + 1]));
-    } else {
-      uint2 pixels;
-      constexpr int last = Plain ? 2 : 3;  // the fourth value of a plain step is not used
-      pixels.x = to_bytes(values[0][j], values[1][j], values[2][j], values[last][j]);
-      pixels.y = to_bytes(values[0][j + 1], values[1][j + 1], values[2][j + 1], values[last][j + 1]);
-      *reinterpret_cast<uint2*>(to) = pixels;
-    }
+    const auto value = [&](int i) { return i < 2 * C ? values[Plain && i % C == 3 ? 2 : i % C][j + i / C] : 0; };
+    Pair<C> pair;
+#pragma unroll
+    for (int w = 0; w < (C + 1) / 2; ++w)
+      pair.word[w] = to_bytes(value(4 * w), value(4 * w + 1), value(4 * w + 2), value(4 * w + 3));
+    pair.store(to);
   }
 };
 
