@@ -96,7 +96,7 @@ struct RowRing {
   static constexpr int threads = 32 * warps, per_row = threads / rows;
   static_assert(threads % rows == 0);
 
-  static constexpr int outside = 1 << 20;  ///< more than a row has bytes
+  static constexpr int outside = 1 << 20;  ///< more than a row of the tile has bytes
 
   const typename Source::Job& job;
   unsigned char* const memory;
