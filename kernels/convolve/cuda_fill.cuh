@@ -10,8 +10,8 @@
 
 namespace cudavision::convolve {
 
-/// Calls f with the number of channels as an integral constant.
-template <typename F>
+/// Calls f with the number of channels as an integral constant. No format has three channels of 16 bits.
+template <typename T, typename F>
 __device__ __forceinline__ void with_channels(int channels, F&& f) {
   switch (channels) {
     case 1:
@@ -19,7 +19,8 @@ __device__ __forceinline__ void with_channels(int channels, F&& f) {
     case 2:
       return f(std::integral_constant<int, 2>{});
     case 3:
-      return f(std::integral_constant<int, 3>{});
+      if constexpr (sizeof(T) == 1) f(std::integral_constant<int, 3>{});
+      return;
     default:
       return f(std::integral_constant<int, 4>{});
   }

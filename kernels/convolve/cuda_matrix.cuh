@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Code that the two families on the matrix units share: it loads samples from shared memory as half-precision numbers,
-// and stores pairs of pixels (tiles only).
+// and stores pairs of pixels.
 //
 // 128 neighbouring pixels of a row are 16 segments of 8. A segment and the samples that its window adds on both sides
 // are a row of a 16 × 16 matrix of samples. Its product with a 16 × 8 matrix of weights (column g: the row of weights,

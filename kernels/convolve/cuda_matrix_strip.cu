@@ -8,7 +8,7 @@
 //   +------------------+--------- … -+ -         a block: strip_warps warps side by side. Every step, for a group
 //   | warp 0           | warp 1      | |         of rows:
 //   | K − 1 rows of    |             | job.rows    1. wait for the rows, which are copied to shared memory ahead
-//   | sums, registers  |             | |              (cuda_rows.cuh)
+//   | sums, registers  |             | |              (kernels/cuda/row_ring.cuh)
 //   |                  |             | |           2. each row: multiply it by each of the K rows of weights
 //   |                  |             | |              (cuda_matrix.cuh); add to K rows of sums; the oldest row is
 //   |                  |             | |              complete: scale, round
@@ -34,15 +34,29 @@
 //   which kernels run here cuda_schedule.cpp (make_schedule); another side: tuning.small_reach,
 //                          choose() below, MatrixStripParams
 #include "kernels/convolve/cuda_matrix.cuh"
-#include "kernels/convolve/cuda_rows.cuh"
 #include "kernels/convolve/cuda_units.cuh"
 #include "kernels/cuda/overlap.hpp"
+#include "kernels/cuda/row_ring.cuh"
 
 namespace cudavision::convolve {
 namespace {
 
+/// The rows of a tile, see kernels/cuda/row_ring.cuh. Bytes of other channel sets are 0.
+struct Bytes {
+  using T = std::uint8_t;
+  using Job = MatrixJob;
+  static constexpr bool skips_edges = true, plain_sides = true;
+
+  __device__ __forceinline__ static int source_byte(const MatrixJob& job, int byte) {
+    const SetView& view = job.view;
+    const int C = view.channels, mapped = cuda::source_sample(byte, C, view.width, view.border);
+    if (!(view.own >> (byte + strip_lead * 12) % C & 1)) return ~0;
+    return mapped < 0 ? ~int(cuda::border_sample(view, byte)) : mapped;
+  }
+};
+
 /// Four values as bytes, the lowest first: rounded half to even, saturated. This compiles to two instructions.
-__device__ __forceinline__ std::uint32_t to_bytes(float a, float b, float c = 0, float d = 0) {
+__device__ __forceinline__ std::uint32_t to_bytes(float a, float b, float c, float d) {
   const float values[4] = {a, b, c, d};
   int rounded[4];
   std::uint32_t bytes;
@@ -184,25 +198,15 @@ struct Strip {
     for (int j = 0; j < 4; ++j) values[j] = fmaf(complete[0][j], scale, before[c]);
   }
 
-  /// Stores the pixels of values[…][j] and values[…][j + 1].
+  /// Stores the pixels of values[…][j] and values[…][j + 1]. Plain: the fourth value is not used.
   template <bool Plain>
   __device__ __forceinline__ static void store(const float (&values)[C][4], int j, unsigned char* to) {
-    if constexpr (C == 1) {
-      *reinterpret_cast<std::uint16_t*>(to) = std::uint16_t(to_bytes(values[0][j], values[0][j + 1]));
-    } else if constexpr (C == 2) {
-      *reinterpret_cast<std::uint32_t*>(to) = to_bytes(values[0][j], values[1][j], values[0][j + 1], values[1][j + 1]);
-    } else if constexpr (C == 3) {
-      const std::uint32_t first = to_bytes(values[0][j], values[1][j], values[2][j], values[0][j + 1]);
-      reinterpret_cast<std::uint16_t*>(to)[0] = std::uint16_t(first);
-      reinterpret_cast<std::uint16_t*>(to)[1] = std::uint16_t(first >> 16);
-      reinterpret_cast<std::uint16_t*>(to)[2] = std::uint16_t(to_bytes(values[1][j + 1], values[2][j + 1]));
-    } else {
-      uint2 pixels;
-      constexpr int last = Plain ? 2 : 3;  // the fourth value of a plain step is not used
-      pixels.x = to_bytes(values[0][j], values[1][j], values[2][j], values[last][j]);
-      pixels.y = to_bytes(values[0][j + 1], values[1][j + 1], values[2][j + 1], values[last][j + 1]);
-      *reinterpret_cast<uint2*>(to) = pixels;
-    }
+    const auto value = [&](int i) { return i < 2 * C ? values[Plain && i % C == 3 ? 2 : i % C][j + i / C] : 0; };
+    Pair<C> pair;
+#pragma unroll
+    for (int w = 0; w < (C + 1) / 2; ++w)
+      pair.word[w] = to_bytes(value(4 * w), value(4 * w + 1), value(4 * w + 2), value(4 * w + 3));
+    pair.store(to);
   }
 };
 
@@ -230,8 +234,8 @@ __device__ __forceinline__ PlainGroups find_plain_groups(const MatrixJob& job, c
   return {begin, end, skips_first};
 }
 
-/// The strip of a block: finds its position, and moves down.
-template <int C, int K, Matrix kind>
+/// The strip of a block: finds its position, and moves down. `has_plain`: there may be plain groups.
+template <int C, int K, Matrix kind, bool has_plain = true>
 __device__ __forceinline__ void convolve_strip(const MatrixStripParams& p, const MatrixJob& job,
                                                unsigned char* memory) {
   cuda::let_next_start();
@@ -244,14 +248,20 @@ __device__ __forceinline__ void convolve_strip(const MatrixStripParams& p, const
   const int count = min(place.rows, view.y1 - y), groups = (count + K - 1 + rows - 1) / rows;
   const int own_x = x + 128 * warp;
 
-  const RowRing<Layout> ring(job, x * C, y - K / 2, y - K / 2 + count + K - 1, memory);
+  constexpr int strips = strip_width * C, margin = 4 * C;  // margin: windows reach no further
+  const int begin = x * C - strip_lead;
+  const cuda::RowColumns columns(job, begin, strip_lead - margin,
+                                 min(strip_lead + strips + margin, view.x1 * C + margin - begin));
+  const cuda::RowRing<Bytes, tuning.strip_warps, rows, strips, Layout::pitch> ring(
+      job, columns, strip_lead, K / 2, y - K / 2, y - K / 2 + count + K - 1, memory, memory + Layout::map);
   unsigned char* const stage = memory + Layout::stage + warp * (rows * 128 * C);
   const Units<Layout, C, K> units(job, memory + strip_lead + warp * (128 * C), stage, own_x, y, count);
   const unsigned char* const from = memory + strip_lead + (128 * warp + 8 * g + 4 * t - 4) * C;
   unsigned char* const to = stage + (8 * g + 2 * t) * C;
   const bool active = own_x < view.x1, has_sides = ring.has_sides();
 
-  const PlainGroups plain = find_plain_groups<C>(job, ring, units, active, groups);
+  PlainGroups plain{};
+  if constexpr (has_plain) plain = find_plain_groups<C>(job, ring, units, active, groups);
   if (has_sides) ring.make_map();
   Strip<C, K, kind> strip(p, job, plain.skips_first);
   cuda::wait_for_previous();
@@ -287,23 +297,26 @@ __device__ __forceinline__ void convolve_strip(const MatrixStripParams& p, const
     }
   };
   while (group < groups) {
-    if (group >= plain.begin && group < plain.end)
-      march(std::true_type{}, plain.end);
+    if (has_plain && group >= plain.begin && group < plain.end)
+      march(std::bool_constant<has_plain>{}, plain.end);
     else
       march(std::false_type{}, group < plain.end ? plain.begin : groups);
   }
 }
 
+/// Sets have C0 or C1 channels.
 template <int C0, int C1, int K, Matrix kind>
 __global__ void __launch_bounds__(32 * tuning.strip_warps, strip_blocks(C1, K))
     convolve_strips(const __grid_constant__ MatrixStripParams p) {
   extern __shared__ uint4 shared_memory[];
   unsigned char* const memory = reinterpret_cast<unsigned char*>(shared_memory);
   const int set = (blockIdx.x >= p.jobs[1].first_block) + (blockIdx.x >= p.jobs[2].first_block);
-  if (C0 != C1 && set == 0)
-    convolve_strip<C0, K, kind>(p, p.jobs[0], memory);
+  const MatrixJob& job = p.jobs[set];
+  // Luma of packed 4:2:2 has one of two channels, so it has no plain groups.
+  if (C0 != C1 && job.view.channels == C0)
+    convolve_strip<C0, K, kind, C0 != 2>(p, job, memory);
   else
-    convolve_strip<C1, K, kind>(p, p.jobs[set], memory);
+    convolve_strip<C1, K, kind>(p, job, memory);
 }
 
 template <int C0, int C1>
@@ -323,11 +336,9 @@ const void* choose(int side, Matrix kind) {
 }  // namespace
 
 const void* matrix_strip_kernel(const FormatInfo& format, int side, Matrix kind) {
-  const void* function = nullptr;
-  cuda::with_layout(format, [&](auto sample, auto first, auto rest) {
-    if constexpr (sizeof(sample) == 1) function = choose<decltype(first)::value, decltype(rest)::value>(side, kind);
-  });
-  return function;
+  // Sets of one channel have the kernel of NV12, and sets of four that of packed 4:2:2: they need as many registers.
+  const int channels = format.sets[0].channels;
+  return channels == 1 ? choose<1, 2>(side, kind) : channels == 3 ? choose<3, 3>(side, kind) : choose<2, 4>(side, kind);
 }
 
 }  // namespace cudavision::convolve

@@ -28,12 +28,13 @@ namespace {
 
 using T = std::uint16_t;  // the type of all samples; other files convolve samples of 8 bits
 
-/// The words of a thread, as they are stored (interleaved): a quad of pixels, and a quad on each side for the windows.
+constexpr int pixels = 4;  // of a lane: a quad
+/// The words of a quad, and of a lane's row of samples, which has a quad on each side for the windows. Both are as they
+/// are stored (interleaved).
 template <int C>
-struct Strip {
-  static constexpr int pixels = 4, quads = 1;
-  static constexpr int quad_words = C * sizeof(T), words = quads * quad_words, row_words = words + 2 * quad_words;
-};
+constexpr int quad_words = C * sizeof(T);
+template <int C>
+constexpr int row_words = 3 * quad_words<C>;
 
 /// The word, and the byte in it, of channel c of a pixel of the strip.
 template <int C>
@@ -63,30 +64,26 @@ __device__ __forceinline__ void insert(std::uint32_t (&words)[N], int pixel, int
 
 template <int C, int N>
 __device__ __forceinline__ void load_strip(const unsigned char* at, std::uint32_t (&row)[N]) {
-  using S = Strip<C>;
-  constexpr int q = S::quad_words, alignment = quad_alignment(C, sizeof(T));
-  std::uint32_t left[q], middle[S::words], right[q];
-  cuda::load_words<q, alignment>(at - 4 * q, left);
-  cuda::load_words<S::words, quad_alignment(C, sizeof(T))>(at, middle);
-  cuda::load_words<q, alignment>(at + 4 * S::words, right);
+  constexpr int q = quad_words<C>;
 #pragma unroll
-  for (int i = 0; i < q; ++i) row[i] = left[i], row[q + S::words + i] = right[i];
+  for (int k = 0; k < 3; ++k) {
+    std::uint32_t quad[q];
+    cuda::load_words<q, quad_alignment(C, sizeof(T))>(at + (k - 1) * 4 * q, quad);
 #pragma unroll
-  for (int i = 0; i < S::words; ++i) row[q + i] = middle[i];
+    for (int i = 0; i < q; ++i) row[k * q + i] = quad[i];
+  }
 }
 
 /// The shape of the kernels for C channels and a side of K.
 template <int C, int K>
 struct Shape {
   static constexpr int R = small_rows(C, K), radius = K / 2, rows = R + K - 1;  ///< rows: rows of samples
-  static constexpr int quads = Strip<C>::quads + 2;                             ///< quads of a row of samples
 };
 
 /// Loads the rows of samples of a lane whose windows lie inside the frame's width. row_index: as in convolve_strip().
 template <int C, int rows>
 __device__ __forceinline__ void load_inside(const SmallJob& job, int x, const int* row_index,
-                                            std::uint32_t (&raw)[rows][Strip<C>::row_words]) {
-  using S = Strip<C>;
+                                            std::uint32_t (&raw)[rows][row_words<C>]) {
   const SetView& view = job.view;
   const unsigned char* const column = view.src + std::ptrdiff_t(x) * (C * sizeof(T));
   const int pitch = int(view.src_pitch);
@@ -97,7 +94,7 @@ __device__ __forceinline__ void load_inside(const SmallJob& job, int x, const in
     for (int i = 0; i < rows; ++i)
       if (row_index[i] < 0) {
 #pragma unroll
-        for (int w = 0; w < S::row_words; ++w) raw[i][w] = job.border_words[w % S::quad_words];
+        for (int w = 0; w < row_words<C>; ++w) raw[i][w] = job.border_words[w % quad_words<C>];
       }
   }
   if (view.max_value != 0xffff) {  // clear unused bits and clamp to the depth, without shifting
@@ -106,7 +103,7 @@ __device__ __forceinline__ void load_inside(const SmallJob& job, int x, const in
 #pragma unroll
     for (int i = 0; i < rows; ++i)
 #pragma unroll
-      for (int w = 0; w < S::row_words; ++w) raw[i][w] = __vminu2(raw[i][w] & mask, most);
+      for (int w = 0; w < row_words<C>; ++w) raw[i][w] = __vminu2(raw[i][w] & mask, most);
   }
 }
 
@@ -114,25 +111,22 @@ __device__ __forceinline__ void load_inside(const SmallJob& job, int x, const in
 /// because a single lane would take long. `words`: the warp's shared memory.
 template <int C, int rows>
 __device__ __forceinline__ void load_edges(const SetView& view, int x, bool inside, const int* row_index,
-                                           std::uint32_t* words, std::uint32_t (&raw)[rows][Strip<C>::row_words]) {
-  using S = Strip<C>;
-  constexpr int quads = S::quads + 2;
+                                           std::uint32_t* words, std::uint32_t (&raw)[rows][row_words<C>]) {
   const int lane = threadIdx.x % 32;
   for (unsigned edges = __ballot_sync(~0u, x < view.x1 && !inside); edges; edges &= edges - 1) {
     const int edge = __ffs(int(edges)) - 1, edge_x = __shfl_sync(~0u, x, edge);
-    for (int item = lane; item < rows * quads; item += 32) {
-      std::uint32_t quad[S::quad_words];
-      cuda::interleave<T, C>(cuda::load_quad<T, C>(view, edge_x + (item % quads - 1) * 4, row_index[item / quads]),
-                             quad);
+    for (int item = lane; item < rows * 3; item += 32) {
+      std::uint32_t quad[quad_words<C>];
+      cuda::interleave<T, C>(cuda::load_quad<T, C>(view, edge_x + (item % 3 - 1) * 4, row_index[item / 3]), quad);
 #pragma unroll
-      for (int w = 0; w < S::quad_words; ++w) words[item * S::quad_words + w] = quad[w] << view.shift;
+      for (int w = 0; w < quad_words<C>; ++w) words[item * quad_words<C> + w] = quad[w] << view.shift;
     }
     __syncwarp();
     if (lane == edge) {
 #pragma unroll
       for (int i = 0; i < rows; ++i)
 #pragma unroll
-        for (int w = 0; w < S::row_words; ++w) raw[i][w] = words[i * S::row_words + w];
+        for (int w = 0; w < row_words<C>; ++w) raw[i][w] = words[i * row_words<C> + w];
     }
     __syncwarp();
   }
@@ -140,7 +134,7 @@ __device__ __forceinline__ void load_edges(const SetView& view, int x, bool insi
 
 /// Adds row i of samples to the sums of the R rows of results, in one pass. `others`:
 /// the sums of a gradient's second kernel.
-template <int K, Small kind, int R, int pixels>
+template <int K, Small kind, int R>
 __device__ __forceinline__ void add_row(const SmallParams& p, int i, const float (&window)[pixels + K - 1],
                                         float (&sums)[R][pixels], float (&others)[R][pixels]) {
 #pragma unroll
@@ -160,7 +154,7 @@ __device__ __forceinline__ void add_row(const SmallParams& p, int i, const float
 }
 
 /// Adds row i of samples for Small::rows_then_columns: sums the row across, then adds the sums down.
-template <int K, int R, int pixels>
+template <int K, int R>
 __device__ __forceinline__ void add_row_in_two_passes(const SmallParams& p, int i,
                                                       const float (&window)[pixels + K - 1], float (&sums)[R][pixels]) {
   float across[pixels];
@@ -182,103 +176,91 @@ __device__ __forceinline__ void add_row_in_two_passes(const SmallParams& p, int 
 /// Convolves channel c of a lane's samples, and inserts the results into `out`.
 template <int C, int K, Small kind>
 __device__ __forceinline__ void convolve_channel(const SmallParams& p, const SmallJob& job, int c,
-                                                 const std::uint32_t (&raw)[Shape<C, K>::rows][Strip<C>::row_words],
-                                                 std::uint32_t (&out)[Shape<C, K>::R][Strip<C>::words]) {
-  using S = Strip<C>;
+                                                 const std::uint32_t (&raw)[Shape<C, K>::rows][row_words<C>],
+                                                 std::uint32_t (&out)[Shape<C, K>::R][quad_words<C>]) {
   constexpr int R = Shape<C, K>::R, radius = Shape<C, K>::radius, rows = Shape<C, K>::rows;
-  float sums[R][S::pixels], others[R][S::pixels];
+  float sums[R][pixels], others[R][pixels];
 #pragma unroll
   for (int i = 0; i < rows; ++i) {
-    float window[S::pixels + K - 1];
+    float window[pixels + K - 1];
 #pragma unroll
-    for (int j = 0; j < S::pixels + K - 1; ++j) window[j] = sample<C>(raw[i], j - radius, c);
+    for (int j = 0; j < pixels + K - 1; ++j) window[j] = sample<C>(raw[i], j - radius, c);
     if constexpr (kind == Small::rows_then_columns)
-      add_row_in_two_passes<K, R, S::pixels>(p, i, window, sums);
+      add_row_in_two_passes<K, R>(p, i, window, sums);
     else
-      add_row<K, kind, R, S::pixels>(p, i, window, sums, others);
+      add_row<K, kind, R>(p, i, window, sums, others);
     if (i < K - 1) continue;
     constexpr int last = K - 1;
     const int r = i - last;
     if (kind == Small::gradient) {
 #pragma unroll
-      for (int j = 0; j < S::pixels; ++j) {
+      for (int j = 0; j < pixels; ++j) {
         // See "Error of the square root" above.
         asm("sqrt.approx.f32 %0, %1;"
             : "=f"(sums[r][j])
             : "f"(fmaf(sums[r][j], sums[r][j], others[r][j] * others[r][j])));
       }
     }
-    std::uint32_t samples[S::pixels];
+    std::uint32_t samples[pixels];
     finish<T>(job, c, sums[r], samples);
 #pragma unroll
-    for (int j = 0; j < S::pixels; ++j) insert<C>(out[r], j, c, samples[j]);
+    for (int j = 0; j < pixels; ++j) insert<C>(out[r], j, c, samples[j]);
   }
 }
 
 /// Writes R rows of a lane's results. All of them must lie in the region.
 template <int C, int R>
-__device__ __forceinline__ void store_whole(const SetView& view, int x, int y,
-                                            std::uint32_t (&out)[R][Strip<C>::words]) {
-  using S = Strip<C>;
+__device__ __forceinline__ void store_whole(const SetView& view, int x, int y, std::uint32_t (&out)[R][quad_words<C>]) {
   unsigned char* at = view.dst + y * view.dst_pitch + std::ptrdiff_t(x) * (C * sizeof(T));
 #pragma unroll
   for (int r = 0; r < R; ++r) {
 #pragma unroll
-    for (int w = 0; w < S::words; ++w) out[r][w] <<= view.shift;  // the low sample has `shift` zero bits on top
-    cuda::store_words<S::words, quad_alignment(C, sizeof(T))>(at, out[r]);
+    for (int w = 0; w < quad_words<C>; ++w) out[r][w] <<= view.shift;  // the low sample has `shift` zero bits on top
+    cuda::store_words<quad_words<C>, quad_alignment(C, sizeof(T))>(at, out[r]);
     at += view.dst_pitch;
   }
 }
 
-/// Writes R rows of a lane's results quad by quad, as far as they lie in the region.
+/// Writes R rows of a lane's results, as far as they lie in the region.
 template <int C, int R>
 __device__ __forceinline__ void store_partly(const SmallJob& job, int x, int y,
-                                             const std::uint32_t (&out)[R][Strip<C>::words]) {
-  using S = Strip<C>;
-  std::uint32_t results[R][S::words];  // indexed at run time, so in local memory: the rare case must not be unrolled
+                                             const std::uint32_t (&out)[R][quad_words<C>]) {
+  std::uint32_t results[R][quad_words<C>];  // indexed at run time: the rare case must not be unrolled
 #pragma unroll
   for (int r = 0; r < R; ++r)
 #pragma unroll
-    for (int w = 0; w < S::words; ++w) results[r][w] = out[r][w];
+    for (int w = 0; w < quad_words<C>; ++w) results[r][w] = out[r][w];
 #pragma unroll 1
-  for (int i = 0; i < R * S::quads; ++i) {
-    std::uint32_t words[S::quad_words];
-#pragma unroll
-    for (int w = 0; w < S::quad_words; ++w) words[w] = results[i / S::quads][i % S::quads * S::quad_words + w];
-    store_result<T, C>(job, x + i % S::quads * 4, y + i / S::quads, cuda::deinterleave<T, C>(words));
-  }
+  for (int r = 0; r < R; ++r) store_result<T, C>(job, x, y + r, cuda::deinterleave<T, C>(results[r]));
 }
 
 /// The strip of a warp. row_index: the row of the frame for each row of samples; −1: the border value.
 template <int C, int K, Small kind>
 __device__ __forceinline__ void convolve_strip(const SmallParams& p, const SmallJob& job) {
-  using S = Strip<C>;
-  constexpr int R = Shape<C, K>::R, warps = tuning.small_warps, radius = Shape<C, K>::radius, rows = Shape<C, K>::rows,
-                quads = Shape<C, K>::quads;
-  constexpr int centre = S::quad_words;
+  constexpr int R = Shape<C, K>::R, warps = tuning.small_warps, radius = Shape<C, K>::radius, rows = Shape<C, K>::rows;
   const SetView& view = job.view;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const Place tile = tile_place(blockIdx.x - job.first_block, job.tiles_x);
-  const int x = (view.x0 & -S::pixels) + (tile.x * 32 + lane) * S::pixels, y = view.y0 + (tile.y * warps + warp) * R;
+  const int x = (view.x0 & -pixels) + (tile.x * 32 + lane) * pixels, y = view.y0 + (tile.y * warps + warp) * R;
   if (y >= view.y1) return;
 
   __shared__ int row_index[warps][rows];
-  __shared__ std::uint32_t edge_words[warps][rows * quads * S::quad_words];
+  __shared__ std::uint32_t edge_words[warps][rows * row_words<C>];
   if (lane < rows) row_index[warp][lane] = border_index(y - radius + lane, view.height, view.border);
   __syncwarp();
 
-  std::uint32_t raw[rows][S::row_words];
-  const bool inside = view.src_aligned && x >= 4 && x + S::pixels + 4 <= view.width;
+  std::uint32_t raw[rows][row_words<C>];
+  const bool inside = view.src_aligned && x >= 4 && x + pixels + 4 <= view.width;
   if (inside) load_inside<C, rows>(job, x, row_index[warp], raw);
   load_edges<C, rows>(view, x, inside, row_index[warp], edge_words[warp], raw);
   if (x >= view.x1) return;
 
-  std::uint32_t out[R][S::words];
+  std::uint32_t out[R][quad_words<C>];
   if (C > 1) {
 #pragma unroll
     for (int r = 0; r < R; ++r)
 #pragma unroll
-      for (int w = 0; w < S::words; ++w) out[r][w] = raw[r + radius][centre + w];
+      for (int w = 0; w < quad_words<C>; ++w) out[r][w] = raw[r + radius][quad_words<C> + w];
   }
 #pragma unroll
   for (int c = 0; c < C; ++c) {
@@ -288,8 +270,8 @@ __device__ __forceinline__ void convolve_strip(const SmallParams& p, const Small
 
   const Rect& whole = job.whole;
   constexpr unsigned all = (1u << C) - 1;
-  if (view.dst_aligned && view.own == all && x >= view.x0 && x + S::pixels <= view.x1 && y + R <= view.y1 &&
-      x >= whole.x && x + S::pixels <= whole.x + whole.width && y >= whole.y && y + R <= whole.y + whole.height)
+  if (view.dst_aligned && view.own == all && x >= view.x0 && x + pixels <= view.x1 && y + R <= view.y1 &&
+      x >= whole.x && x + pixels <= whole.x + whole.width && y >= whole.y && y + R <= whole.y + whole.height)
     return store_whole<C, R>(view, x, y, out);
   store_partly<C, R>(job, x, y, out);
 }

@@ -197,7 +197,7 @@ __global__ void __launch_bounds__(32 * tuning.tile_warps, 16 / tuning.tile_warps
   for (int c = 0; c < view.channels; ++c) {
     if (!(view.filtered >> c & 1)) continue;
     __syncthreads();
-    with_channels(view.channels, [&](auto channels) {
+    with_channels<T>(view.channels, [&](auto channels) {
       fill_tile<T, channels.value>(view, c, x - p.anchor_x, row_index, pitch / 4, rows, FloatSink<T>{tile, pitch});
     });
     __syncthreads();
@@ -225,7 +225,7 @@ __global__ void __launch_bounds__(32 * tuning.tile_warps, 16 / tuning.tile_warps
       }
     }
   }
-  with_channels(view.channels, [&](auto channels) {
+  with_channels<T>(view.channels, [&](auto channels) {
     constexpr int C = channels.value;
 #pragma unroll 1
     for (int r = 0; r < R; ++r) {

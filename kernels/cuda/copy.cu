@@ -1,72 +1,125 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Copies the rectangles of a region, and whole pictures.
+// Copies the rectangles of a region, the samples of a picture that are in an ellipse or a polygon, and whole pictures.
+// A filter may compute the box around a shape into a separate picture; then the shape is copied to the output. Or the
+// filter may compute the whole frame; then the input's samples are copied back.
 //
-//   ┌─ 128 bytes ─┬─ 128 bytes ─┬ …   A block copies 128 bytes of two rows, a thread one byte. The grid covers the
-//   │ row 0       │ block       │     largest rectangle. If a grid has too many rows, each thread continues further
-//   │ row 1       │ (1, 0)      │     down. blockIdx.z is the channel set. A set that shares its plane with another
-//   ├─────────────┼─────────────┼ …   copies only its own bytes.
+//   ┌─ 32 pixels ─┬─ 32 pixels ─┬ …   A block copies 32 pixels of four rows. A thread copies the channels of one pixel,
+//   │ row 0       │ block       │     if the shape holds it. The grid covers the largest rectangle. If a grid has too
+//   │ row 1     ▄▄│▄▄▄ (1, 0)   │     many rows, each thread continues further down. blockIdx.z is the channel set. A
+//   │ row 2   ▄███│█████▄       │     set that shares its plane with another copies only its own samples.
+//   │ row 3  ▄████│██████▄      │
+//   ├─────────────┼─────────────┼ …
+//
+// Regions of interest are small and have any alignment, so wider accesses would gain little. A shape is an argument of
+// the launch. So a region of many shapes needs no memory on the device and no upload, but each shape needs two
+// launches: this one and the filter's. Each thread tests the pixels of its sample (up to four) exactly, by
+// OutlineView::holds_sample().
+#include "kernels/core/outline.hpp"
 #include "kernels/cuda/filter.hpp"
 #include "kernels/cuda/memory.hpp"
 
 namespace cudavision::cuda {
 namespace {
 
-/// One channel set of a frame.
+/// A rectangle in one channel set of a frame.
 struct CopyJob {
-  const unsigned char* src;
+  const unsigned char* src;  ///< first row of the plane
   unsigned char* dst;
   std::ptrdiff_t src_pitch, dst_pitch;
-  int row_bytes, rows;  ///< size of the rectangle; src and dst point at its first byte
-  int channels;         ///< bytes per pixel; used only if `own` is not all ones
-  unsigned own;         ///< bit c: byte c of each pixel belongs to the set
+  Rect rect;  ///< in pixels of the set
+  int channels;
+  unsigned own;  ///< bit c: channel c is copied
+  int shift_x, shift_y;
 };
 
+/// A shape, and the samples that count.
+struct Shape {
+  PackedOutline outline;
+  int width, height;  ///< size of the picture
+  Coverage coverage;
+
+  __device__ bool holds(const CopyJob& job, int x, int y) const {
+    return outline.view().holds_sample(x, y, job.shift_x, job.shift_y, width, height, coverage);
+  }
+};
+/// The whole rectangle.
+struct Whole {
+  __device__ bool holds(const CopyJob&, int, int) const { return true; }
+};
+
+template <typename Held>
 struct CopyJobs {
-  CopyJob jobs[max_sets];
+  CopyJob sets[max_sets];
+  Held held;
 };
+static_assert(sizeof(CopyJobs<Shape>) < 4096, "older drivers allow no more for the parameters of a kernel");
 
-/// Copies rectangles byte by byte. Regions of interest are small and have any alignment,
-/// so wider accesses would gain little.
-__global__ void copy_bytes(CopyJobs jobs) {
-  const CopyJob& job = jobs.jobs[blockIdx.z];
-  for (int y = blockIdx.y * blockDim.y + threadIdx.y; y < job.rows; y += gridDim.y * blockDim.y)
-    for (int x = blockIdx.x * blockDim.x + threadIdx.x; x < job.row_bytes; x += gridDim.x * blockDim.x)
-      if (job.own == ~0u || (job.own >> (x % job.channels) & 1))
-        job.dst[y * job.dst_pitch + x] = job.src[y * job.src_pitch + x];
+template <typename T, typename Held>
+__global__ void __launch_bounds__(128) copy_held(const __grid_constant__ CopyJobs<Held> jobs) {
+  const CopyJob& job = jobs.sets[blockIdx.z];
+  const int x = job.rect.x + blockIdx.x * blockDim.x + threadIdx.x;
+  if (x >= job.rect.x + job.rect.width) return;
+  for (int y = job.rect.y + blockIdx.y * blockDim.y + threadIdx.y; y < job.rect.y + job.rect.height;
+       y += gridDim.y * blockDim.y) {
+    if (!jobs.held.holds(job, x, y)) continue;
+    const T* const from = reinterpret_cast<const T*>(job.src + y * job.src_pitch) + std::ptrdiff_t(x) * job.channels;
+    T* const to = reinterpret_cast<T*>(job.dst + y * job.dst_pitch) + std::ptrdiff_t(x) * job.channels;
+    for (int c = 0; c < job.channels; ++c)
+      if (job.own >> c & 1) to[c] = from[c];
+  }
+}
+
+template <typename Held>
+auto kernel_of(const FormatInfo& format) {
+  return format.sample_bytes() == 1 ? copy_held<std::uint8_t, Held> : copy_held<std::uint16_t, Held>;
+}
+
+/// Copies what `held` holds of the rectangles.
+template <typename Held>
+Status copy_sets(const FormatInfo& format, const Image& src, const Image& dst, const SetRects& rects, const Held& held,
+                 const char* what, Queue queue) {
+  CopyJobs<Held> jobs{{}, held};
+  int count = 0, width = 0, height = 0;
+  for (int i = 0; i < format.set_count; ++i) {
+    const ChannelSet& set = format.sets[i];
+    if (rects[i].empty()) continue;
+    const Plane &from = src.planes[set.plane], &to = dst.planes[set.plane];
+    unsigned own = 0;
+    for (int c = 0; c < set.channels; ++c) own |= unsigned(set.roles[c] != Role::other) << c;
+    jobs.sets[count++] = {static_cast<const unsigned char*>(from.data),
+                          static_cast<unsigned char*>(to.data),
+                          from.pitch,
+                          to.pitch,
+                          rects[i],
+                          set.channels,
+                          own,
+                          set.shift_x,
+                          set.shift_y};
+    width = max(width, rects[i].width);
+    height = max(height, rects[i].height);
+  }
+  if (count == 0) return {};
+  const dim3 block(32, 4), grid((width + 31) / 32, min((height + 3) / 4, 65535), count);
+  kernel_of<Held>(format)<<<grid, block, 0, queue.stream>>>(jobs);
+  return check(cudaGetLastError(), what);
 }
 
 }  // namespace
 
+/// Loads the kernel, so that the first region with a shape does not wait. If that fails, the launch fails and says why.
+CudaFilter::CudaFilter(const Geometry& geometry, bool filter_alpha) : Filter(geometry, Backend::cuda, filter_alpha) {
+  (void)load_kernel(kernel_of<Shape>(info(geometry.format)), "cannot load the copy of a shape");
+}
+
 Status CudaFilter::copy_rects(const Image& src, const Image& dst, const SetRects& rects, Queue queue) {
-  const FormatInfo& format = info(geometry().format);
-  CopyJobs jobs{};
-  int count = 0, row_bytes = 0, rows = 0;
-  for (int i = 0; i < format.set_count; ++i) {
-    const ChannelSet& set = format.sets[i];
-    if (rects[i].empty()) continue;
-    const int pixel_bytes = set.channels * format.sample_bytes();
-    const Plane &from = src.planes[set.plane], &to = dst.planes[set.plane];
-    const std::ptrdiff_t x = std::ptrdiff_t(rects[i].x) * pixel_bytes, y = rects[i].y;
-    unsigned own = ~0u;
-    if (set.shares_plane()) {
-      own = 0;
-      for (int c = 0; c < set.channels; ++c) own |= unsigned(set.roles[c] != Role::other) << c;
-    }
-    jobs.jobs[count++] = {static_cast<const unsigned char*>(from.data) + y * from.pitch + x,
-                          static_cast<unsigned char*>(to.data) + y * to.pitch + x,
-                          from.pitch,
-                          to.pitch,
-                          rects[i].width * pixel_bytes,
-                          rects[i].height,
-                          set.channels,
-                          own};
-    row_bytes = max(row_bytes, rects[i].width * pixel_bytes);
-    rows = max(rows, rects[i].height);
-  }
-  if (count == 0) return {};
-  const dim3 block(128, 2), grid((row_bytes + 127) / 128, min((rows + 1) / 2, 65535), count);
-  copy_bytes<<<grid, block, 0, queue.stream>>>(jobs);
-  return check(cudaGetLastError(), "cannot launch the region copy");
+  return copy_sets(info(geometry().format), src, dst, rects, Whole{}, "cannot launch the region copy", queue);
+}
+
+Status CudaFilter::copy_outline(const Image& src, const Image& dst, const SetRects& rects, const Outline& outline,
+                                Coverage coverage, Queue queue) {
+  return copy_sets(info(geometry().format), src, dst, rects,
+                   Shape{pack(outline), geometry().width, geometry().height, coverage},
+                   "cannot launch the copy of a shape", queue);
 }
 
 }  // namespace cudavision::cuda

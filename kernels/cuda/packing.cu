@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Unpacks pictures to planes and packs them (kernels/core/packing.hpp, which has the arithmetic of a group).
+// Unpacks pictures to planes and packs them (kernels/core/packing.hpp, which has the arithmetic of a group); moves
+// packed 4:2:2 whose groups of two pixels do not match the groups of the frame (kernels/core/packed.hpp). The latter is
+// rare, so its kernels are simple.
 //
-//   ┌─ 128 groups ─┬ …   A block has 128 groups of two rows, a thread one group. The grid covers the picture. If it has
-//   │ 2 rows       │     too many rows, threads continue further down.
+//   ┌─ 128 or 32 groups ─┬ …   A thread has one group of a row. The grid covers the picture. If it has too many rows,
+//   │ 2 or 4 rows        │     threads continue further down. fill_ends: a thread has the padding of a row.
+#include "kernels/core/packed.hpp"
 #include "kernels/core/packing.hpp"
 #include "kernels/cuda/device.hpp"
 
@@ -18,6 +21,20 @@ __global__ void move_groups(const __grid_constant__ PackedRows rows) {
       pack_group<Word, Sample>(rows, y, group);
     else
       unpack_group<Word, Sample>(rows, y, group);
+}
+
+__global__ void shift_all(GroupRows rows) {
+  const int group = blockIdx.x * blockDim.x + threadIdx.x;
+  if (group >= (rows.width + 1) / 2) return;
+  for (int y = blockIdx.y * blockDim.y + threadIdx.y; y < rows.rows; y += gridDim.y * blockDim.y)
+    shift_group(rows, y, group);
+}
+
+__global__ void fill_ends(GroupRows rows) {
+  const int y = blockIdx.x * blockDim.x + threadIdx.x;
+  if (y >= rows.rows) return;
+  unsigned char* const last = rows.dst + y * rows.dst_pitch + 2 * (rows.width - 1) + rows.luma;
+  last[2] = last[0];
 }
 
 template <bool packs>
@@ -37,6 +54,17 @@ Status unpack_cuda(const PackedRows& rows, Queue queue) {
 
 Status pack_cuda(const PackedRows& rows, Queue queue) {
   return move_all<true>(rows, queue, "cannot launch the packing of pixels");
+}
+
+Status fill_padding_cuda(const GroupRows& rows, Queue queue) {
+  fill_ends<<<divide_up(rows.rows, 128), 128, 0, queue.stream>>>(rows);
+  return cuda::check(cudaGetLastError(), "cannot launch the filling of padding");
+}
+
+Status shift_groups_cuda(const GroupRows& rows, Queue queue) {
+  const dim3 block(32, 4), grid(divide_up(divide_up(rows.width, 2), 32), min(divide_up(rows.rows, 4), 65535));
+  shift_all<<<grid, block, 0, queue.stream>>>(rows);
+  return cuda::check(cudaGetLastError(), "cannot launch the shift of packed pixels");
 }
 
 }  // namespace cudavision

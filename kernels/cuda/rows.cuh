@@ -205,6 +205,20 @@ __device__ __forceinline__ void store_words(unsigned char* to, const std::uint32
   }
 }
 
+/// The sample of a row of `width` pixels that stands for a sample, inside the row or not; −1: its border value. Samples
+/// of all channels are counted from the start of the row.
+__device__ __forceinline__ int source_sample(int sample, int channels, int width, Border border) {
+  const int pixel = sample >= 0 ? sample / channels : -((channels - 1 - sample) / channels);
+  const int from = border_index(pixel, width, border);
+  return from < 0 ? -1 : sample + (from - pixel) * channels;
+}
+
+/// The border value of such a sample, as stored.
+__device__ __forceinline__ std::uint32_t border_sample(const SetView& view, int sample) {
+  const int channels = view.channels, channel = sample % channels;
+  return std::uint32_t(view.border_value[channel < 0 ? channel + channels : channel]) << view.shift;
+}
+
 /// Reads pixels x … x + 3 of row `row` and converts stored words to samples. x: a multiple of 4, may lie outside the
 /// grid. row: already mapped by border_index(), so it lies inside the grid or is −1 for the border value.
 template <typename T, int C>

@@ -8,10 +8,10 @@
 //
 // Where to change what:
 //   another border            kernels/core/border.hpp: Border; the compiler then names each switch there that lacks it;
-//                             extrapolating_borders; its row in kernels/core/border.cpp. Tile::plain()
-//                             (cuda_tile.cuh), if near_border_index() cannot find the rows. CPU: border_in_opencv in
-//                             cpu.cpp, because OpenCV gets the enum's number. gaussian.cpp: the message that lists
-//                             the borders
+//                             extrapolating_borders; its row in kernels/core/border.cpp. has_near_rows()
+//                             (kernels/cuda/row_ring.cuh), if near_border_index() cannot find the rows. CPU:
+//                             border_in_opencv in cpu.cpp, because OpenCV gets the enum's number. gaussian.cpp: the
+//                             message that lists the borders
 //   numbers for another GPU   choose_kernel() below knows the device: "Walks" in CONTRIBUTING.md
 //   another depth or format   nothing, if core/format.cpp has it: sample_rules() reads depth and shift
 //   another sample type       only integers of 1 or 2 bytes, because products are of bytes: `sizeof(T)` and
@@ -21,7 +21,7 @@
 //                             Rows of a segment: max_steps. strip_bytes and step_rows are fixed
 //   another window shape      byte_shapes, word_shapes, pixel_shapes (cuda_schedule.hpp)
 //   constants for speed       cuda_tuning.hpp
-//   how rows are read         cuda_tile.cuh; for large windows cuda_read.cuh
+//   how rows are read         kernels/cuda/row_ring.cuh; for large windows cuda_large.cu
 //   which formats are pixels  pixel_channels()
 //   how results are stored    cuda_store.cuh
 #include <algorithm>

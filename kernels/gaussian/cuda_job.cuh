@@ -54,6 +54,13 @@ Kernel strip_kernel(int element_bytes, int channels, int shape);
 /// The kernel for any window, which is kept in shared memory (cuda_large.cu).
 Kernel large_kernel(int sample_bytes);
 
+/// The byte of the row that stands for a sample, or the complement of its border value.
+__device__ __forceinline__ int source_byte(const SetJob& job, int sample, int sample_bytes) {
+  const SampleParity& kind = job.kinds[sample & 1];
+  const int mapped = cuda::source_sample(sample, kind.stride / sample_bytes, kind.width, job.view.border);
+  return mapped < 0 ? ~int(cuda::border_sample(job.view, sample)) : mapped * sample_bytes;
+}
+
 /// The channel set that the thread's block works on.
 __device__ __forceinline__ int find_set(const KernelParams& params) {
   int set = 0;

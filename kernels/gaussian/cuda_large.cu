@@ -14,13 +14,49 @@
 // the fragment that is b · sizeof(T) groups earlier; the margin and the groups after the window are zeros.
 #include "kernels/cuda/mma.cuh"
 #include "kernels/gaussian/cuda_bands.cuh"
-#include "kernels/gaussian/cuda_read.cuh"
 #include "kernels/gaussian/cuda_store.cuh"
 
 namespace cudavision::gaussian {
 namespace {
 
 using cuda::mma;
+
+/// The word at byte x of row `row`, sample by sample. The row is mapped: inside the frame, or −1 for border values.
+/// `map`: the places of the word's samples.
+template <typename T>
+__device__ __noinline__ uint32_t edge_word(const SetJob& job, int row, int x, const int* map) {
+  const unsigned char* const from = job.view.src + row * job.view.src_pitch;
+  uint32_t word = 0;
+#pragma unroll
+  for (int i = 0; i < 4 / int(sizeof(T)); ++i) {
+    const int byte = row < 0 ? ~int(cuda::border_sample(job.view, x / int(sizeof(T)) + i)) : map[i];
+    const uint32_t value = byte < 0 ? ~byte : *reinterpret_cast<const T*>(from + byte);
+    word |= value << (i * 8 * int(sizeof(T)));
+  }
+  return word;
+}
+
+/// border_index(), not inlined: the loop seldom needs it, and inlining would cost registers there.
+__device__ __noinline__ int far_index(int i, int n, Border border) { return border_index(i, n, border); }
+
+/// The words at bytes x, x + 16, x + 32 … of row y. `inside`: no word leaves the row, and all are aligned to 4 bytes;
+/// otherwise `map` has the places of the samples from byte x on.
+template <typename T, int N>
+__device__ __forceinline__ void load_row(const SetJob& job, bool inside, int y, int x, const int* map,
+                                         uint32_t (&words)[N]) {
+  const SetView& view = job.view;
+  const int row = far_index(y, view.height, view.border);
+  const unsigned char* const at = view.src + row * view.src_pitch + x;
+#pragma unroll
+  for (int j = 0; j < N; ++j) {
+    const int byte = x + 16 * j;
+    words[j] = 0;
+    if (row >= 0 && (inside || (job.unit >= 4 && byte >= 0 && byte + 4 <= job.row_bytes)))
+      words[j] = __ldg(reinterpret_cast<const uint32_t*>(at + 16 * j));
+    else if (byte > -job.reach - 4 && byte < job.row_end + job.reach)
+      words[j] = edge_word<T>(job, row, byte, map + 16 / sizeof(T) * j);
+  }
+}
 
 /// The steps of a warp. `across`, `down` and `ring` point into shared memory; `ring` to the lane's first 16 bytes.
 template <typename T>

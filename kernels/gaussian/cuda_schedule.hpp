@@ -72,8 +72,8 @@ CUDAVISION_HOST_DEVICE constexpr int band_bytes(int sample_bytes, int window_gro
   return sample_bytes * (band_kinds(sample_bytes) * (16 * window_groups_x + 32) + 16 * window_groups_y + 16) + 4;
 }
 
-/// Shared memory of such a kernel: groups of rows (see cuda_tile.cuh), then for each warp 1 KB (see cuda_store.cuh) and
-/// the matrix down, the map of the sides, and the bands.
+/// Shared memory of such a kernel: groups of rows (see kernels/cuda/row_ring.cuh), then for each warp 1 KB (see
+/// cuda_store.cuh) and the matrix down, the map of the sides, and the bands.
 struct StripLayout {
   int pitch;                  ///< bytes from row to row, chosen so that rows read together lie in different banks
   int slots;                  ///< number of groups: groups copied ahead, and groups of a window

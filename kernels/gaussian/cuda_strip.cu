@@ -9,8 +9,8 @@
 //    1     y +  8 … y + 23               group 0   group 1       group 4          y      … y + 15     fill the ring
 //    2     y + 24 … y + 39               group 2   group 1       group 5          y + 16 … y + 31
 //
-//   tile   (shared memory, cuda_tile.cuh)  groups of rows: of the window, and the next groups, which are being copied
-//   ring   (registers)                     row sums
+//   tile   (shared memory, RowRing)   groups of rows: of the window, and the next groups, which are being copied
+//   ring   (registers)                row sums
 //
 //   across: out[x][row] = Σ A[x][k] · in[k][row], 16 elements × 8 rows a product, from GX groups of 16 elements
 //   down:   out[y][x] = Σ B[y][k] · rows[k][x], 16 rows × 8 elements a product, from the GY groups of 16 rows in it
@@ -26,9 +26,9 @@
 #include <utility>
 
 #include "kernels/cuda/overlap.hpp"
+#include "kernels/cuda/row_ring.cuh"
 #include "kernels/gaussian/cuda_pixels.cuh"
 #include "kernels/gaussian/cuda_samples.cuh"
-#include "kernels/gaussian/cuda_tile.cuh"
 
 namespace cudavision::gaussian {
 namespace {
@@ -39,6 +39,18 @@ __device__ __forceinline__ void repeat(Turn turn, std::integer_sequence<int, N..
   while ((turn(std::integral_constant<int, N>{}) && ...)) {
   }
 }
+
+/// The rows of a tile, see kernels/cuda/row_ring.cuh.
+template <typename Sample>
+struct Rows {
+  using T = Sample;
+  using Job = SetJob;
+  static constexpr bool skips_edges = false, plain_sides = false;
+
+  __device__ __forceinline__ static int source_byte(const SetJob& job, int byte) {
+    return gaussian::source_byte(job, byte / int(sizeof(T)), int(sizeof(T)));
+  }
+};
 
 template <typename Strip>
 __global__ void __launch_bounds__(32 * tuning.strip_warps, Strip::blocks_resident)
@@ -59,8 +71,12 @@ __global__ void __launch_bounds__(32 * tuning.strip_warps, Strip::blocks_residen
   const int groups = block.steps + GY - 1;
 
   const int limit = min(block.y + block.steps * step_rows, job.view.y1) + radius;
-  const Tile<T, layout.pitch> rows(job, block.x, strip_bytes * tuning.strip_warps, block.y - radius, limit, memory,
-                                   reinterpret_cast<int*>(memory + layout.map));
+  constexpr int strips = strip_bytes * tuning.strip_warps;
+  const int begin = (block.x - job.lead) & ~31, strip_column = block.x - begin;  // 32: a sector of the L2 cache
+  const cuda::RowColumns columns(job, begin, strip_column - job.reach,
+                                 min(block.x + strips, job.row_end) + job.reach - begin);
+  const cuda::RowRing<Rows<T>, tuning.strip_warps, step_rows, strips, layout.pitch> rows(
+      job, columns, strip_column, radius, block.y - radius, limit, memory, memory + layout.map);
   const bool sides = rows.has_sides();
   if (sides) rows.make_map();
   const Bands<T> bands{memory + layout.bands, Strip::groups_across, GY};
@@ -76,7 +92,7 @@ __global__ void __launch_bounds__(32 * tuning.strip_warps, Strip::blocks_residen
   Out store(job, x, block.y, memory + layout.out + threadIdx.x / 32 * Out::size);
   const bool active = x < job.x1;
 
-  const int column = x - rows.begin;
+  const int column = x - begin;
   const unsigned char* const lane_rows = memory + lane / 4 * Strip::pitch + column - job.lead + Strip::first_byte(lane);
   int group = 0, slot = 0, next_slot = ahead % slots;
   const auto source = [&](int i) {
@@ -85,7 +101,7 @@ __global__ void __launch_bounds__(32 * tuning.strip_warps, Strip::blocks_residen
     return *reinterpret_cast<const uint4*>(memory + (from * step_rows + offset % step_rows) * Strip::pitch + column +
                                            store.first_byte());
   };
-  // `plain`: the block needs no special cases (see Tile::plain()). So the loop of most blocks is short.
+  // `plain`: the block needs no special cases (see RowRing::plain()). So the loop of most blocks is short.
   const auto march = [&](auto plain) {
     constexpr bool is_plain = decltype(plain)::value;
     const auto turn = [&](auto newest) {
@@ -112,7 +128,7 @@ __global__ void __launch_bounds__(32 * tuning.strip_warps, Strip::blocks_residen
     repeat(turn, std::make_integer_sequence<int, GY>{});
   };
   const bool stores_whole = store.whole && job.stores_16;
-  if (__syncthreads_and(stores_whole) && rows.plain(radius))
+  if (__syncthreads_and(stores_whole) && rows.plain())
     march(std::true_type{});
   else
     march(std::false_type{});

@@ -1,10 +1,82 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Launches the kernels of cuda_lines_kernel.cuh, and fills chroma that becomes neutral.
+// Says which kernels of cuda_lines_kernel.cuh are compiled, launches them, and fills chroma that becomes neutral.
 #include "kernels/cuda/device.hpp"
-#include "kernels/local/cuda_lines.cuh"
+#include "kernels/local/cuda_lines_kernel.cuh"
 
 namespace cudavision::local {
 namespace {
+
+using u8 = std::uint8_t;
+using u16 = std::uint16_t;
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+
+/// The kernels for samples T of C channels. The channels in `mask` are filtered. Sum: type of a window's sum.
+template <Operation operation, typename T, int C, unsigned mask, typename Sum, bool planes = false>
+LineKernels kernels_for() {
+  using S = Shape<T, C, mask, operation, planes>;
+  return {reinterpret_cast<const void*>(running_sums<S>), reinterpret_cast<const void*>(lines<S, Sum>)};
+}
+
+/// The kernels that each operation has for interleaved bytes: colors, and one sample of two.
+template <Operation operation>
+LineKernels kernels_for_bytes(const LineShape& shape) {
+  switch (shape.channels * 16 + shape.filtered) {
+    case 0x21:
+      return kernels_for<operation, u8, 2, 1, u32>();
+    case 0x22:
+      return kernels_for<operation, u8, 2, 2, u32>();
+    case 0x37:
+      return kernels_for<operation, u8, 3, 7, u32>();
+    case 0x47:
+      return kernels_for<operation, u8, 4, 7, u32>();
+    default:
+      return kernels_for<operation, u8, 4, 14, u32>();
+  }
+}
+
+LineKernels mean_kernels(const LineShape& shape) {
+  constexpr Operation mean = Operation::box_mean;
+  if (shape.sample_bytes == 2) {
+    if (shape.channels == 4)
+      return shape.filtered == 7 ? kernels_for<mean, u16, 4, 7, u64>() : kernels_for<mean, u16, 4, 14, u64>();
+    if (shape.channels == 2)
+      return shape.wide ? kernels_for<mean, u16, 2, 3, u64>() : kernels_for<mean, u16, 2, 3, u32>();
+    return shape.wide ? kernels_for<mean, u16, 1, 1, u64>() : kernels_for<mean, u16, 1, 1, u32>();
+  }
+  if (shape.channels == 1) return shape.wide ? kernels_for<mean, u8, 1, 1, u64>() : kernels_for<mean, u8, 1, 1, u32>();
+  if (shape.wide) return {};
+  switch (shape.channels * 16 + shape.filtered) {
+    case 0x23:
+      return kernels_for<mean, u8, 2, 3, u32>();
+    case 0x45:
+      return kernels_for<mean, u8, 4, 5, u32>();
+    case 0x4a:
+      return kernels_for<mean, u8, 4, 10, u32>();
+    default:
+      return kernels_for_bytes<mean>(shape);
+  }
+}
+
+LineKernels threshold_kernels(const LineShape& shape) {
+  constexpr Operation threshold = Operation::threshold;
+  if (shape.sample_bytes == 2) {
+    if (shape.planes) return {};  // uses tables
+    if (shape.channels == 4)
+      return shape.filtered == 7 ? kernels_for<threshold, u16, 4, 7, u64>() : kernels_for<threshold, u16, 4, 14, u64>();
+    return kernels_for<threshold, u16, 1, 1, u64>();
+  }
+  if (shape.wide) return {};
+  if (shape.planes) return kernels_for<threshold, u8, 1, 1, u32, true>();
+  return shape.channels == 1 ? kernels_for<threshold, u8, 1, 1, u32>() : kernels_for_bytes<threshold>(shape);
+}
+
+LineKernels deviation_kernels(const LineShape& shape) {
+  constexpr Operation deviation = Operation::deviation;
+  if (shape.sample_bytes == 2) return {};  // tables are faster
+  if (shape.channels == 1) return kernels_for<deviation, u8, 1, 1, u64>();
+  return shape.wide ? LineKernels{} : kernels_for_bytes<deviation>(shape);
+}
 
 /// Fills quads. A thread fills four pixels of a row.
 template <typename T, int C>
@@ -31,8 +103,8 @@ Status with_fill(const FormatInfo& format, int set, F f) {
 }  // namespace
 
 LineKernels line_kernels(const LineShape& shape) {
-  if (shape.operation == Operation::threshold) return threshold_line_kernels(shape);
-  return shape.operation == Operation::deviation ? deviation_line_kernels(shape) : mean_line_kernels(shape);
+  if (shape.operation == Operation::threshold) return threshold_kernels(shape);
+  return shape.operation == Operation::deviation ? deviation_kernels(shape) : mean_kernels(shape);
 }
 
 Status load_lines(const LineShape& shape, int shared_limit) {

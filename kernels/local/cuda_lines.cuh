@@ -27,9 +27,6 @@ struct LineKernels {
   const void *running = nullptr, *sliding = nullptr;
 };
 LineKernels line_kernels(const LineShape& shape);
-LineKernels mean_line_kernels(const LineShape& shape);
-LineKernels threshold_line_kernels(const LineShape& shape);
-LineKernels deviation_line_kernels(const LineShape& shape);
 
 /// Loads the kernels for a set. Errors: resource.
 Status load_lines(const LineShape& shape, int shared_limit);

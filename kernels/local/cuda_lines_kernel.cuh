@@ -16,8 +16,8 @@
 //   bands, the parts of two bands, and a few rows.
 //
 // Where to change what: the values that a line sums up: Pixels::value in cuda_lines_columns.cuh; results: Block::write;
-// strips, rows, batches: cuda_lines_schedule.cpp; which kernels are compiled: cuda_lines_mean.cu,
-// cuda_lines_threshold.cu, cuda_lines_deviation.cu; which channel sets come here: cuda_box.cu.
+// strips, rows, batches: cuda_lines_schedule.cpp; which kernels are compiled: cuda_lines.cu; which channel sets come
+// here: cuda_box.cu.
 #pragma once
 
 #include "kernels/cuda/warp.cuh"
@@ -277,32 +277,6 @@ __global__ void __launch_bounds__(S::most_threads) lines(const __grid_constant__
     __syncthreads();
     block.write_rows(y, count);
     __syncthreads();
-  }
-}
-
-/// The kernels for samples T of C channels. The channels in `mask` are filtered. Sum: type of a window's sum.
-template <Operation operation, typename T, int C, unsigned mask, typename Sum, bool planes = false>
-LineKernels kernels_for() {
-  using S = Shape<T, C, mask, operation, planes>;
-  return {reinterpret_cast<const void*>(running_sums<S>), reinterpret_cast<const void*>(lines<S, Sum>)};
-}
-
-/// The kernels that each operation has for interleaved bytes: colors, and one sample of two.
-template <Operation operation>
-LineKernels kernels_for_bytes(const LineShape& shape) {
-  using u8 = std::uint8_t;
-  using u32 = std::uint32_t;
-  switch (shape.channels * 16 + shape.filtered) {
-    case 0x21:
-      return kernels_for<operation, u8, 2, 1, u32>();
-    case 0x22:
-      return kernels_for<operation, u8, 2, 2, u32>();
-    case 0x37:
-      return kernels_for<operation, u8, 3, 7, u32>();
-    case 0x47:
-      return kernels_for<operation, u8, 4, 7, u32>();
-    default:
-      return kernels_for<operation, u8, 4, 14, u32>();
   }
 }
 

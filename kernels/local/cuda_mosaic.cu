@@ -22,7 +22,6 @@
 #include "kernels/core/sample.hpp"
 #include "kernels/cuda/device.hpp"
 #include "kernels/cuda/rows.cuh"
-#include "kernels/local/cuda_columns.cuh"
 #include "kernels/local/cuda_mosaic.cuh"
 #include "kernels/local/cuda_results.cuh"
 
@@ -32,16 +31,34 @@ namespace {
 /// The steps that a launch does.
 enum class Stage { all, sum, write };
 
+/// Loads a chunk of a row. `valid`: number of bytes inside the row; the others become 0. `words`:
+/// the whole chunk may be loaded at once.
+template <bool words>
+__device__ __forceinline__ void load_chunk(const unsigned char* from, int valid, std::uint32_t (&to)[4]) {
+  if constexpr (words) {
+    const uint4 v = __ldg(reinterpret_cast<const uint4*>(from));
+    to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w;
+  } else {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) to[i] = 0;
+#pragma unroll
+    for (int j = 0; j < mosaic_chunk; ++j)
+      if (j < valid) to[j / 4] |= std::uint32_t(from[j]) << (j % 4 * 8);
+  }
+}
+
 /// The sums of the rows of a chunk.
+///   a word of four bytes:   b0 b1 b2 b3
+///   even and odd columns:   Σ b0 │ Σ b2, Σ b1 │ Σ b3, 16 bits each: a sum of 257 bytes fits 16 bits
 template <typename T>
 struct ChunkSums {
   static constexpr int N = mosaic_chunk / int(sizeof(T));
-  Columns<mosaic_chunk> bytes;
-  std::uint32_t words[N] = {};
+  std::uint32_t even[4] = {}, odd[4] = {}, words[N] = {};
 
   __device__ __forceinline__ void add(std::uint32_t (&row)[4], int shift, int max_value) {
     if constexpr (sizeof(T) == 1) {
-      bytes.add(row);
+#pragma unroll
+      for (int i = 0; i < 4; ++i) even[i] += row[i] & 0xff00ff, odd[i] += __byte_perm(row[i], 0, 0x4341);
     } else {
       cuda::to_samples(row, shift, max_value);
 #pragma unroll
@@ -50,7 +67,7 @@ struct ChunkSums {
   }
   __device__ __forceinline__ std::uint32_t sum(int j) const {
     if constexpr (sizeof(T) == 2) return words[j];
-    const std::uint32_t pair = j % 2 ? bytes.odd[j / 4] : bytes.even[j / 4];
+    const std::uint32_t pair = j % 2 ? odd[j / 4] : even[j / 4];
     return j / 2 % 2 ? pair >> 16 : pair & 0xffff;
   }
 };
@@ -88,7 +105,7 @@ struct Block {
       std::uint32_t rows[together][4] = {};
 #pragma unroll
       for (int k = 0; k < together; ++k)
-        if (i + k < to) load_chunk<mosaic_chunk, words>(at + k * set.src_pitch, valid, rows[k]);
+        if (i + k < to) load_chunk<words>(at + k * set.src_pitch, valid, rows[k]);
       at += together * set.src_pitch;
 #pragma unroll
       for (int k = 0; k < together; ++k) sum.add(rows[k], jobs.shift, jobs.max_value);
