@@ -679,7 +679,7 @@ void set_number(gpointer object, GParamSpec* spec, double number) {
   g_value_unset(&value), g_value_unset(&now);
 }
 
-/// Then no frame comes out for each that goes in. Has tests of its own.
+/// Then no frame comes out for each that goes in. It has its own tests.
 bool holds_frames(const GParamSpec* spec) { return spec->name == std::string("async-depth"); }
 
 }  // namespace
@@ -961,7 +961,7 @@ TEST(continues_when_a_live_source_sends_nothing, Each::run) {
     mixer.play();
     mixer.push(0, flat(mixer.video(0), {100}));
     // GstVideoAggregator restarts if caps come after the first frame was due. Then the second frame has the timestamp
-    // of the first, in compositor too.
+    // of the first, also in compositor.
     mixer.next(), mixer.next();
     GstClockTime last = mixer.next().pts;
     for (int i = 0; i < 5; ++i) {

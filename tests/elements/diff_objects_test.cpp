@@ -158,7 +158,7 @@ struct Player : Rig {
     }
     return result;
   }
-  /// The same as text: "enter 1 door; leave 1 door".
+  /// The crossings as text: "enter 1 door; leave 1 door".
   std::string texts() {
     std::string text;
     for (const Said& e : events()) text += (text.empty() ? "" : "; ") + e.text();
@@ -711,7 +711,7 @@ TEST(gives_each_enter_its_leave, Each::run) {
       if (is == "track") set(player.element(), "track=false");
       if (is == "zones") set(player.element(), zoned ? "zones=" : "zones=\"new: 0,0 320,0 320,240 0,240\"");
       if (is == "lines") set(player.element(), "lines=\"gate: 0,0 9,9\"");
-      const bool goes_on = is == "zones" || is == "lines";  // the objects stay, the visits begin anew
+      const bool goes_on = is == "zones" || is == "lines";  // the objects stay, the visits restart
       for (int i = 0; i < 4; ++i)
         player.play(i || goes_on || is == "track" ? std::vector<Box>{{80, 64, 48, 48}} : std::vector<Box>{});
       const std::string entered = is == "track"            ? ""

@@ -110,7 +110,7 @@ std::vector<Found> rois(GstBuffer* buffer) {
   return result;
 }
 
-/// The element between two pads. Timestamps are those of a clip with 25 frames per second.
+/// The element between two pads. Timestamps follow a clip with 25 frames per second.
 struct Player : Rig {
   explicit Player(const Run& run, const std::string& settings = "", const std::string& format = "GRAY8")
       : Rig(run, defaults + settings) {
@@ -126,7 +126,7 @@ struct Player : Rig {
   Buffer play(Buffer frame) { return play(std::move(frame), now); }
   Picture show(Buffer frame) { return picture(play(std::move(frame)).get(), video()); }
 
-  /// The messages about frames since the last call. (Those about objects have tests of their own:
+  /// The messages about frames since the last call. (Messages about objects have their own tests:
   /// diff_objects_test.cpp.)
   std::vector<Said> said() {
     std::vector<Said> all;

@@ -180,7 +180,7 @@ void each_property(gpointer object, F&& f) {
 }
 /// Whether one of the plugin's classes has the property, and not a class that it inherits from.
 bool is_own(const GParamSpec* spec);
-/// Moves a property from one value to another, from time 0 to `end`. `absolute`: the values are those of the property.
+/// Moves a property from one value to another, from time 0 to `end`. `absolute`: these are values of the property.
 /// Otherwise 0 and 1 are the ends of its range.
 void control(gpointer object, const char* property, double from, double to, GstClockTime end, bool absolute);
 

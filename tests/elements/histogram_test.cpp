@@ -489,7 +489,7 @@ TEST(keeps_intervals_when_properties_change, Each::run) {
   set(rig.element(), "overlay=true");
   push(rig, {2});
   EXPECT_EQ(told(rig).frames, 3);
-  at("and a discont begins them anew");
+  at("and a discont restarts them");
   push(rig, {3});
   Buffer frame = timed(noise(rig.video()), 160 * GST_MSECOND);
   GST_BUFFER_FLAG_SET(frame.get(), GST_BUFFER_FLAG_DISCONT);

@@ -97,7 +97,7 @@ constexpr Needed needed[] = {
     {"cudaintegral", "strength", "output=nlm radius=1"},
 };
 
-/// Properties of which a range has values that the element must refuse: even numbers of taps,
+/// Properties whose range has values that the element must refuse: even numbers of taps,
 /// sides that the number of weights contradicts.
 bool has_gaps(const std::string& element, const std::string& property) {
   return property.rfind("kernel-", 0) == 0 && (element == "cudagaussian" || element == "cudaconvolve");

@@ -21,7 +21,7 @@ Shape box(int x, int y, int width, int height) { return {Region::Mode::inside, {
 Shape ellipse(int x, int y, int width, int height) { return {Region::Mode::inside, {}, {{x, y, width, height}}}; }
 Shape polygon(const Polygon& corners) { return {Region::Mode::inside, {}, {}, {corners}}; }
 
-/// The samples of a component whose pixels all lie in one of the shapes, or of which no pixel lies in any.
+/// A mask of the samples of a component whose pixels all lie in a shape or, without `inside`, all lie outside.
 cv::Mat chosen(const GstVideoInfo& video, int component, const std::vector<Shape>& shapes, bool inside) {
   Region region{inside ? Region::Mode::inside : Region::Mode::outside};
   for (const Shape& shape : shapes) {

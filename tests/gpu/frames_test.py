@@ -363,7 +363,7 @@ class Writing(Case):
         self.check(self.changed(change, "cudablend backend=cuda"))
 
     def test_by_cupy(self):
-        """All streams are waited for if none is named."""
+        """Without a stream, the call waits for all."""
         stream = cupy.cuda.Stream(non_blocking=True)
 
         def change(frame, index):
@@ -448,7 +448,7 @@ class Making(Case):
             self.assertEqual(maker.copied, 0 if SHARES_STREAMS else 60)
 
     def test_planes(self):
-        """Planes of one tensor are wrapped; planes of their own, and rows with gaps, are copied."""
+        """Planes of one tensor are wrapped; separate planes, and rows with gaps, are copied."""
         maker = frames.BufferMaker("NV12", WIDTH, HEIGHT)
         whole = torch.empty((HEIGHT * 3 // 2, WIDTH), dtype=torch.uint8, device="cuda")
         whole[:HEIGHT], whole[HEIGHT:] = 33, 44

@@ -293,7 +293,7 @@ TEST_P(BlendFormats, StacksAreExact) {
 }
 
 /// One unscaled pad at each odd and even place over another picture, with each odd and even crop, size and end: chroma
-/// samples of the pad lie between those of the output, and some belong to the pad in part.
+/// samples of the pad lie between samples of the output, and some belong to the pad in part.
 TEST_P(BlendFormats, OddPlacesAreExact) {
   Random random(unsigned(format) + 177);
   const auto& components = reference::definition(format).components;
@@ -418,7 +418,7 @@ TEST_P(BlendPlans, EveryMixIsThatOfPixels) {
   }
 }
 
-/// Two pictures of the output's format and size, mostly aligned: these frames have kernels of their own.
+/// Two pictures of the output's format and size, mostly aligned: these frames have their own kernels.
 TEST_P(BlendPlans, EqualSizes) {
   Random random(99);
   for (Format format : all_formats()) {
@@ -711,7 +711,7 @@ TEST_P(BlendPlans, OthersChangeNothingBeside) {
   }
 }
 
-/// Walls and insets of the output's format have a kernel of their own. It gives the bits of the kernel for any layers:
+/// Walls and insets of the output's format have their own kernel. It gives the bits of the kernel for any layers:
 /// a pad above all that matches its key everywhere changes nothing, but leads there.
 TEST_P(BlendPlans, WallsGiveTheSameBits) {
   Random random(23);
@@ -994,7 +994,7 @@ TEST(BlendSchedule, TilesOfDirectLayers) {
     EXPECT_EQ(launch.direct.across, 0);
     EXPECT_GT(launch.pixels.across, 0);
   }
-  // A faded pad is only for formats with an alpha of their own; chroma in pairs has to be aligned.
+  // Only formats with alpha take a faded pad; chroma in pairs must be aligned.
   for (Format format : {Format::GRAY8, Format::NV12, Format::I420, Format::BGRx, Format::RGBA}) {
     PairScene faded(format, 1920, 1080);
     faded.pads[1].place = {100, 100, 640, 360};

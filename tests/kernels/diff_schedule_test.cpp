@@ -58,7 +58,7 @@ TEST(DiffSchedule, LayoutIsThatOfTheFormat) {
   }
 }
 
-/// The kernel of a format is shaped by its own layout, and not by that of another format with as many planes.
+/// The layout of a format shapes its kernel, not the layout of another format with as many planes.
 TEST(DiffSchedule, EveryFormatHasTheShapeOfItsLayout) {
   for (Format format : all_formats()) {
     const diff::Layout layout = diff::layout_of(info(format));

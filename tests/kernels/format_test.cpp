@@ -59,8 +59,8 @@ TEST(Formats, ReferenceEqualsGStreamer) {
       const std::string what = std::string(definition.name) + " component " + std::to_string(i);
       const Component* c = find(definition, roles[i]);
       ASSERT_TRUE(c) << what;
-      // GStreamer's numbers do not say where bits and words of such formats are; see UnpacksAsGStreamer. For VYUY they
-      // are those of UYVY, although its functions read Cr first.
+      // GStreamer's numbers do not say where bits and words of such formats are; see UnpacksAsGStreamer. VYUY has
+      // the numbers of UYVY, although its functions read Cr first.
       if (definition.unpacked || format == Format::VYUY) {
         EXPECT_EQ(c->shift_x, int(gst->w_sub[i])) << what;
         EXPECT_EQ(c->shift_y, int(gst->h_sub[i])) << what;
@@ -132,7 +132,7 @@ TEST(Formats, TableEqualsReference) {
         ++samples;
         const Component* expected = find(definition, set.roles[c]);
         ASSERT_TRUE(expected) << row.name;
-        if (row.packing) {  // its sets are those of the unpacked picture
+        if (row.packing) {  // its sets describe the unpacked picture
           EXPECT_EQ(expected->shift_x, set.shift_x) << row.name;
           EXPECT_EQ(expected->shift_y, set.shift_y) << row.name;
           continue;

@@ -32,7 +32,7 @@ from web_camera import pictures as web_pictures  # noqa: E402
 PROGRAM = EXAMPLE / "motion_alarm_service.py"
 MOSQUITTO = shutil.which("mosquitto", path=os.environ["PATH"] + ":/usr/sbin")
 HANGS = 900  # seconds that nothing needs, however busy the machine is
-FOREVER = 3600  # the same for the service, which gives a camera up that sends nothing for so long
+FOREVER = 3600  # the service gives up a camera that sends nothing for so long
 SECRET = "secret"  # in every password: must not appear in what the service writes
 
 
@@ -174,7 +174,7 @@ class RtspCamera:
 
 
 class Service:
-    """The program with a configuration: `tables` are lines of TOML, `timeout` is that of a camera, `prefix` a command
+    """The program with a configuration: `tables` are lines of TOML, `timeout` belongs to a camera, `prefix` a command
     that runs it. It is killed at the end of the test if it still runs."""
 
     def __init__(self, folder, tables, environment=None, timeout=FOREVER, prefix=()):
