@@ -137,6 +137,13 @@ class Line {
     gst_element_get_state(pipeline_, nullptr, nullptr, 20 * GST_SECOND);
   }
 
+  /// The element, or its pad. The pipeline keeps a reference.
+  gpointer object(bool of_pad) const {
+    if (!of_pad) return element;
+    GstPad* const pad = gst_element_get_static_pad(element, "sink_0");
+    gst_object_unref(pad);
+    return pad;
+  }
   void stop() { gst_element_set_state(pipeline_, GST_STATE_NULL); }
 
   /// Plays to the end or to an error. Returns the errors and warnings.
@@ -183,16 +190,41 @@ class Line {
   GstElement* pipeline_;
 };
 
-/// The writable properties of the plugin's classes, except backend, which a test sets.
-std::vector<GParamSpec*> properties(const Run& run) {
-  GstElement* element = gst_element_factory_make(run.element.c_str(), nullptr);
-  gst_object_ref_sink(element);
-  std::vector<GParamSpec*> found;
-  each_property(element, [&](GParamSpec* spec) {
-    if (is_own(spec) && (spec->flags & G_PARAM_WRITABLE) && std::strcmp(spec->name, "backend") != 0)
-      found.push_back(spec);
+/// An element that does not play, with a pad of its request template if it has one: cudablend.
+struct Object {
+  explicit Object(const Run& run) : element(gst_element_factory_make(run.element.c_str(), nullptr)) {
+    gst_object_ref_sink(element);
+    pad = gst_element_request_pad_simple(element, "sink_%u");
+    EXPECT_EQ(pad != nullptr, run.element == "cudablend");
+  }
+  ~Object() {
+    if (pad) gst_element_release_request_pad(element, pad);
+    gst_clear_object(&pad);
+    gst_object_unref(element);
+  }
+  Object(const Object&) = delete;
+  Object& operator=(const Object&) = delete;
+
+  /// Calls f(property, whether the pad has it) for each property of the plugin's classes.
+  template <typename F>
+  void each(F&& f) const {
+    for (bool of_pad : {false, true})
+      if (gpointer const object = of_pad ? gpointer(pad) : gpointer(element))
+        each_property(object, [&](GParamSpec* spec) {
+          if (is_own(spec)) f(spec, of_pad);
+        });
+  }
+
+  GstElement* element;
+  GstPad* pad;
+};
+
+/// The writable properties of the plugin's classes, except backend, which a test sets, and whether the pad has them.
+std::vector<std::pair<GParamSpec*, bool>> properties(const Run& run) {
+  std::vector<std::pair<GParamSpec*, bool>> found;
+  Object(run).each([&](GParamSpec* spec, bool of_pad) {
+    if ((spec->flags & G_PARAM_WRITABLE) && std::strcmp(spec->name, "backend") != 0) found.emplace_back(spec, of_pad);
   });
-  gst_object_unref(element);
   EXPECT(!found.empty());
   return found;
 }
@@ -228,62 +260,54 @@ std::vector<std::string> values(GParamSpec* spec) {
 }  // namespace
 
 TEST(begins_with_the_defaults_of_its_specs, Each::element) {
-  GstElement* element = gst_element_factory_make(run.element.c_str(), nullptr);
-  gst_object_ref_sink(element);
-  GstPad* pad = gst_element_request_pad_simple(element, "sink_%u");  // NULL, except of cudablend
-  EXPECT_EQ(pad != nullptr, run.element == "cudablend");
+  const Object object(run);
   int compared = 0;
-  for (gpointer object : {gpointer(element), gpointer(pad)})
-    if (object)
-      each_property(object, [&](GParamSpec* spec) {
-        if (!is_own(spec) || !(spec->flags & G_PARAM_READABLE)) return;
-        at(spec->name);
-        GValue value = G_VALUE_INIT;
-        g_value_init(&value, spec->value_type);
-        g_object_get_property(G_OBJECT(object), spec->name, &value);
-        EXPECT(g_param_value_defaults(spec, &value));
-        g_value_unset(&value);
-        ++compared;
-      });
+  object.each([&](GParamSpec* spec, bool of_pad) {
+    if (!(spec->flags & G_PARAM_READABLE)) return;
+    at(spec->name);
+    GValue value = G_VALUE_INIT;
+    g_value_init(&value, spec->value_type);
+    g_object_get_property(of_pad ? G_OBJECT(object.pad) : G_OBJECT(object.element), spec->name, &value);
+    EXPECT(g_param_value_defaults(spec, &value));
+    g_value_unset(&value);
+    ++compared;
+  });
   EXPECT(compared > 0);
-  if (pad) gst_element_release_request_pad(element, pad);
-  gst_clear_object(&pad);
-  gst_object_unref(element);
 }
 
 TEST(starts_with_every_value_of_every_range, Each::element) {
-  for (GParamSpec* spec : properties(run))
+  for (const auto& [spec, of_pad] : properties(run))
     for (const std::string& value : values(spec)) {
       const std::string setting = std::string(spec->name) + "=" + value;
       at(setting);
       Line line(run);
-      set(line.element, setting);
+      set(line.object(of_pad), setting);
       line.plays(spec->name, true);
-      EXPECT_EQ(value_text(line.element, spec), value);
+      EXPECT_EQ(value_text(line.object(of_pad), spec), value);
     }
 }
 
 TEST(accepts_every_value_of_every_range_while_playing, Each::element) {
-  for (GParamSpec* spec : properties(run)) {
+  for (const auto& [spec, of_pad] : properties(run)) {
     if (!(spec->flags & GST_PARAM_MUTABLE_PLAYING)) continue;
     for (const std::string& value : values(spec)) {
       const std::string setting = std::string(spec->name) + "=" + value;
       at(setting);
       Line line(run);
       line.pause();
-      set(line.element, setting);
-      if (!line.plays(spec->name, false)) EXPECT_EQ(value_text(line.element, spec), value);
+      set(line.object(of_pad), setting);
+      if (!line.plays(spec->name, false)) EXPECT_EQ(value_text(line.object(of_pad), spec), value);
     }
   }
 }
 
 TEST(follows_a_control_source_over_every_range, Each::element) {
   int driven = 0;
-  for (GParamSpec* spec : properties(run)) {
+  for (const auto& [spec, of_pad] : properties(run)) {
     if (!(spec->flags & GST_PARAM_CONTROLLABLE)) continue;
     at(spec->name);
     Line line(run);
-    control(line.element, spec->name, 0, 1, GST_SECOND, false);
+    control(line.object(of_pad), spec->name, 0, 1, GST_SECOND, false);
     line.plays(spec->name, false);
     ++driven;
   }
@@ -293,51 +317,40 @@ TEST(follows_a_control_source_over_every_range, Each::element) {
 /// As keyframes do: 0 and 1 are the ends of the range.
 TEST(gives_a_picture_for_every_step_of_a_binding, Each::element) {
   constexpr int frames = 9;
-  GstElement* element = gst_element_factory_make(run.element.c_str(), nullptr);
-  gst_object_ref_sink(element);
+  const Object object(run);
   const bool has_region =
-      g_object_class_find_property(G_OBJECT_GET_CLASS(element), "region") && run.element != "cudadiff";
-  GstPad* pad = gst_element_request_pad_simple(element, "sink_%u");  // NULL, except of cudablend
+      g_object_class_find_property(G_OBJECT_GET_CLASS(object.element), "region") && run.element != "cudadiff";
   int driven = 0;
-  for (gpointer object : {gpointer(element), gpointer(pad)})
-    if (object)
-      each_property(object, [&](GParamSpec* spec) {
-        const bool number = G_IS_PARAM_SPEC_UINT(spec) || G_IS_PARAM_SPEC_INT(spec) || G_IS_PARAM_SPEC_DOUBLE(spec) ||
-                            G_IS_PARAM_SPEC_UINT64(spec);
-        if (!is_own(spec) || !number || !(spec->flags & GST_PARAM_CONTROLLABLE) || has_gaps(run.element, spec->name))
-          return;
-        std::vector<std::string> contexts;
-        for (const Needed& row : needed)
-          if (run.element == row.element && std::string(spec->name) == row.property) contexts.push_back(row.settings);
-        if (contexts.empty()) contexts.push_back("");
-        for (const std::string& context : contexts)
-          for (bool region : {false, true}) {
-            if (region && (!has_region || (run.element == "cudaintegral" && context.empty()))) continue;
-            if (!region && std::string(spec->name) == "region-margin") continue;
-            const std::string settings = context + (region ? " region=roi regions=20,10,60,50" : "");
-            at(spec->name + (" with " + settings));
-            Line line(run, settings, frames, {128, 96});
-            const auto count = [](GstPad*, GstPadProbeInfo*, gpointer counter) {
-              ++*static_cast<int*>(counter);
-              return GST_PAD_PROBE_OK;
-            };
-            int pictures = 0;
-            GstPad* src = gst_element_get_static_pad(line.element, "src");
-            gst_pad_add_probe(src, GST_PAD_PROBE_TYPE_BUFFER, count, &pictures, nullptr);
-            gst_object_unref(src);
-            GstPad* sink = object == pad ? gst_element_get_static_pad(line.element, "sink_0") : nullptr;
-            control(sink ? gpointer(sink) : gpointer(line.element), spec->name, 0, 1, (frames - 1) * GST_SECOND / 4,
-                    false);
-            gst_clear_object(&sink);
-            line.plays(spec->name, false);
-            EXPECT_EQ(pictures, frames);
-            ++driven;
-          }
-      });
+  object.each([&](GParamSpec* spec, bool of_pad) {
+    const bool number = G_IS_PARAM_SPEC_UINT(spec) || G_IS_PARAM_SPEC_INT(spec) || G_IS_PARAM_SPEC_DOUBLE(spec) ||
+                        G_IS_PARAM_SPEC_UINT64(spec);
+    if (!number || !(spec->flags & GST_PARAM_CONTROLLABLE) || has_gaps(run.element, spec->name)) return;
+    std::vector<std::string> contexts;
+    for (const Needed& row : needed)
+      if (run.element == row.element && std::string(spec->name) == row.property) contexts.push_back(row.settings);
+    if (contexts.empty()) contexts.push_back("");
+    for (const std::string& context : contexts)
+      for (bool region : {false, true}) {
+        if (region && (!has_region || (run.element == "cudaintegral" && context.empty()))) continue;
+        if (!region && std::string(spec->name) == "region-margin") continue;
+        const std::string settings = context + (region ? " region=roi regions=20,10,60,50" : "");
+        at(spec->name + (" with " + settings));
+        Line line(run, settings, frames, {128, 96});
+        const auto count = [](GstPad*, GstPadProbeInfo*, gpointer counter) {
+          ++*static_cast<int*>(counter);
+          return GST_PAD_PROBE_OK;
+        };
+        int pictures = 0;
+        GstPad* src = gst_element_get_static_pad(line.element, "src");
+        gst_pad_add_probe(src, GST_PAD_PROBE_TYPE_BUFFER, count, &pictures, nullptr);
+        gst_object_unref(src);
+        control(line.object(of_pad), spec->name, 0, 1, (frames - 1) * GST_SECOND / 4, false);
+        line.plays(spec->name, false);
+        EXPECT_EQ(pictures, frames);
+        ++driven;
+      }
+  });
   EXPECT(driven > 0);
-  if (pad) gst_element_release_request_pad(element, pad);
-  gst_clear_object(&pad);
-  gst_object_unref(element);
 }
 
 /// Pairs of settings: one removes or limits the effect of the other.
