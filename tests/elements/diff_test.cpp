@@ -560,54 +560,6 @@ TEST(warns_of_masked_regions_outside_the_frame, Each::run) {
   }
 }
 
-TEST(warns_of_properties_without_effect, Each::run) {
-  for (const auto& [settings, text] :
-       {std::pair{"interval=2", ""},
-        {"reference=background learning-rate=0.5 threshold=3", ""},
-        {"reference=mog2 learning-rate=0.5 variance-threshold=25", ""},
-        {"reference=mog2 history=50", ""},
-        {"reference=median learning-rate=1 threshold=0 shadows=drop shadow-threshold=0.3", ""},
-        {"reference=median threshold=0 noise-limit=20 light-compensation=false absorb-time=3",
-         "light-compensation, noise-limit, absorb-time have no effect with reference=median"},
-        {"reference=median history=50 interval=2", "interval, history have no effect with reference=median"},
-        {"learning-rate=-0.5", ""},
-        {"learning-rate=0", "learning-rate has no effect with reference=previous"},
-        {"learning-rate=0.5", "learning-rate has no effect with reference=previous"},
-        {"reference=first interval=2", "interval has no effect with reference=first"},
-        {"reference=background shadows=drop shadow-threshold=0.3", ""},
-        {"reference=background threshold=0 noise-limit=20", ""},
-        {"reference=background threshold=9 noise-limit=20", "noise-limit has no effect with threshold=9"},
-        {"reference=background threshold=0 light-compensation=false", ""},
-        {"reference=background light-compensation=false", "light-compensation has no effect with threshold=15"},
-        {"reference=mog2 light-compensation=false", "light-compensation has no effect with reference=mog2"},
-        {"reference=background shadow-threshold=0.3", "shadow-threshold has no effect with shadows=keep"},
-        {"reference=mog2 shadow-threshold=0.3", "shadow-threshold has no effect with shadows=keep"},
-        {"reference=first shadows=drop shadow-threshold=0.3",
-         "shadows, shadow-threshold have no effect with reference=first"},
-        {"reference=mog2 history=50 learning-rate=0.1", "history has no effect with learning-rate=0.1"},
-        {"gain=2 mode=signed", ""},
-        {"output=mask gain=2 mode=signed", "mode, gain have no effect with output=mask"},
-        {"output=overlay gain=2", "gain has no effect with output=overlay"},
-        {"track-min-frames=2 track-hold=0.5 zones=\"a: 0,0 9,0 9,9\" lines=\"a: 0,0 9,9\"", ""},
-        {"track=false track-min-frames=2 track-hold=0.5 zones=\"a: 0,0 9,0 9,9\" lines=\"a: 0,0 9,9\"",
-         "track-min-frames, track-hold, zones, lines have no effect with track=false"},
-        {"message-interval=1000000000", ""},
-        {"post-messages=false message-interval=1000000000", "message-interval has no effect with post-messages=false"},
-        {"interval=2 history=50 reference=first gain=2 output=passthrough",
-         "interval, history have no effect with reference=first; gain has no effect with output=passthrough"},
-        {"shadows=drop", "shadows has no effect with reference=previous"},
-        {"reference=mog2 threshold=3", "threshold has no effect with reference=mog2"},
-        {"reference=background history=50 variance-threshold=25",
-         "history, variance-threshold have no effect with reference=background"}}) {
-    at(settings);
-    Player player(run, settings);
-    for (bool first : {true, false}) {
-      player.play(square(player.video()));
-      EXPECT_EQ(player.warning().text, first ? text : "");  // posted only once
-    }
-  }
-}
-
 guint number(gpointer object, const char* property) {
   guint value;
   g_object_get(object, property, &value, nullptr);
