@@ -41,7 +41,7 @@ inline const std::vector<Profile>& profiles() {
         {"weights=<1,2,3,4,5,6,7,8>", "weights", "8"},
         {"weights=<1,2,nan,4>", "weight 3 of weights", "nan"},
         {"weights=<1,inf,3,4>", "weight 2 of weights", "inf"},
-        {"weights=<1,five,3>", "weight 2 of weights is \"five\"", "\"five\""},
+        {"weights=<1,2,five,six>", "weight 3 of weights is \"five\": every", "\"five\""},
         {"weights=<1,2,3,4,5,6> kernel-width=4", "kernel-width", "4"},
         {"weights=<1,2,3,4> kernel-width=64", "kernel-width", "64"},
         {"anchor-x=63", "anchor-x", "63"},

@@ -362,6 +362,18 @@ TEST(warns_of_settings_that_others_cut_short, Each::run) {
       const Row& row :
       {Row{"cudaconvolve", "weights=<1,2,1> kernel-width=3 kernel-height=1 anchor-x=5",
            "anchor-x counts as 2, the last column of the kernel"},
+       Row{"cudaconvolve", "preset=box kernel-width=15",
+           "kernel-width is 15, but has no effect: the kernel of preset=box has 3×3 weights; set weights to choose "
+           "another kernel"},
+       Row{"cudaconvolve", "preset=sharpen-5 kernel-height=7",
+           "kernel-height is 7, but has no effect: the kernel of preset=sharpen-5 has 5×5 weights; set weights to "
+           "choose another kernel"},
+       Row{"cudaconvolve", "preset=custom kernel-width=5",
+           "kernel-width is 5, but has no effect: without weights the kernel is the identity; set weights to choose "
+           "another kernel"},
+       Row{"cudaconvolve", "preset=custom anchor-y=2",
+           "anchor-y is 2, but has no effect: without weights the kernel is the identity; set weights to choose "
+           "another kernel"},
        Row{"cudaconvolve", "preset=sharpen anchor-y=3", "anchor-y counts as 2, the last row of the kernel"},
        Row{"cudaconvolve", "preset=sharpen anchor-y=2", ""},
        Row{"cudaconvolve", "weights=<0,1,0,1,2,1,0,1,0> preset=sharpen", "weights has no effect with preset=sharpen"},
