@@ -110,6 +110,23 @@ std::vector<Found> rois(GstBuffer* buffer) {
   return result;
 }
 
+/// A frame of `background` with rectangles of `value` in its first component.
+Buffer squares(const GstVideoInfo& video, const std::vector<cv::Rect>& rects, int value = 200, int background = 60) {
+  Buffer frame = flat(video, {background, 100, 140, 255});
+  GstVideoFrame map;
+  EXPECT(gst_video_frame_map(&map, &video, frame.get(), GST_MAP_WRITE));
+  auto* data = static_cast<guint8*>(GST_VIDEO_FRAME_COMP_DATA(&map, 0));
+  for (const cv::Rect& rect : rects)
+    for (int y = rect.y; y < rect.y + rect.height; ++y)
+      for (int x = rect.x; x < rect.x + rect.width; ++x)
+        data[y * GST_VIDEO_FRAME_COMP_STRIDE(&map, 0) + x * GST_VIDEO_FRAME_COMP_PSTRIDE(&map, 0)] = guint8(value);
+  gst_video_frame_unmap(&map);
+  return frame;
+}
+Buffer square(const GstVideoInfo& video, const cv::Rect& rect = {}, int value = 200, int background = 60) {
+  return squares(video, {rect}, value, background);
+}
+
 /// The element between two pads. Timestamps follow a clip with 25 frames per second.
 struct Player : Rig {
   explicit Player(const Run& run, const std::string& settings = "", const std::string& format = "GRAY8")
@@ -124,6 +141,13 @@ struct Player : Rig {
     return push(std::move(frame));
   }
   Buffer play(Buffer frame) { return play(std::move(frame), now); }
+  /// Plays five frames without motion, and one in which motion begins.
+  void begin_motion() {
+    for (int i = 0; i < 5; ++i) play(square(video()));
+    play(square(video(), {32, 16, 32, 32}));
+    EXPECT_EQ(events(), "none none none none none begin");
+    EXPECT(motion());
+  }
   Picture show(Buffer frame) { return picture(play(std::move(frame)).get(), video()); }
 
   /// The messages about frames since the last call. (Messages about objects have their own tests:
@@ -156,23 +180,6 @@ struct Player : Rig {
 
   GstClockTime now = 0;
 };
-
-/// A frame of `background` with rectangles of `value` in its first component.
-Buffer squares(const GstVideoInfo& video, const std::vector<cv::Rect>& rects, int value = 200, int background = 60) {
-  Buffer frame = flat(video, {background, 100, 140, 255});
-  GstVideoFrame map;
-  EXPECT(gst_video_frame_map(&map, &video, frame.get(), GST_MAP_WRITE));
-  auto* data = static_cast<guint8*>(GST_VIDEO_FRAME_COMP_DATA(&map, 0));
-  for (const cv::Rect& rect : rects)
-    for (int y = rect.y; y < rect.y + rect.height; ++y)
-      for (int x = rect.x; x < rect.x + rect.width; ++x)
-        data[y * GST_VIDEO_FRAME_COMP_STRIDE(&map, 0) + x * GST_VIDEO_FRAME_COMP_PSTRIDE(&map, 0)] = guint8(value);
-  gst_video_frame_unmap(&map);
-  return frame;
-}
-Buffer square(const GstVideoInfo& video, const cv::Rect& rect = {}, int value = 200, int background = 60) {
-  return squares(video, {rect}, value, background);
-}
 
 int sample(const cv::Mat& m, int x, int y) { return m.at<guint16>(y, x); }
 
@@ -341,10 +348,7 @@ TEST(keeps_its_reference_when_settings_change, Each::run) {
   for (const char* reference : references) {
     at(reference);
     Player player(run, "output=mask reference=" + std::string(reference));
-    for (int i = 0; i < 5; ++i) player.play(square(player.video()));
-    player.play(square(player.video(), {32, 16, 32, 32}));
-    EXPECT_EQ(player.events(), "none none none none none begin");
-    EXPECT(player.motion());
+    player.begin_motion();
     set(player.element(), "threshold=20 cell-size=8 min-area=2 mask-regions=0,0,16,16");
     player.play(square(player.video(), {40, 16, 32, 32}));
     EXPECT_EQ(player.events(), "motion");
@@ -360,9 +364,7 @@ TEST(goes_on_where_frames_are_missing, Each::run) {
       for (guint missing : {0u, 3u, 59u * 25}) {
         at(reference + std::string(" ") + output + " " + std::to_string(missing));
         Player player(run, "gap=100 output=" + std::string(output) + " reference=" + reference);
-        for (int i = 0; i < 5; ++i) player.play(square(player.video()));
-        player.play(square(player.video(), {32, 16, 32, 32}));
-        EXPECT_EQ(player.events(), "none none none none none begin");
+        player.begin_motion();
         player.now += missing * frame_time;
         Buffer next = square(player.video(), {0, 0, 50, 50});
         GST_BUFFER_FLAG_SET(next.get(), GST_BUFFER_FLAG_DISCONT);
@@ -441,10 +443,7 @@ TEST(restarts_at_interruptions, Each::run) {
     for (const char* why : {"flush", "away", "caps", "stop"}) {
       at(reference + std::string(" ") + why);
       Player player(run, "output=mask reference=" + std::string(reference));
-      for (int i = 0; i < 5; ++i) player.play(square(player.video()));
-      player.play(square(player.video(), {32, 16, 32, 32}));
-      EXPECT_EQ(player.events(), "none none none none none begin");
-      EXPECT(player.motion());
+      player.begin_motion();
 
       Size other = size;
       Buffer next = square(player.video(), {0, 0, 50, 50});

@@ -505,22 +505,6 @@ TEST(keeps_intervals_when_properties_change, Each::run) {
   EXPECT_EQ(told(rig).frames, 3);
 }
 
-TEST(follows_properties_with_the_next_frame, Each::run) {
-  Rig rig(run, "equalize=false");
-  rig.caps(caps_text("BGR", size));
-  unsigned seed = 0;
-  for (const Params& params :
-       {Params{}, {16}, {16, components}, {300, all, LumaMatrix::bt709}, {300, all, LumaMatrix::bt2020}}) {
-    at(text(params));
-    set(rig.element(), text(params));
-    push(rig, {seed});
-    const Posted posted = told(rig);
-    EXPECT_EQ(posted.bins, params.bins);
-    expect_same(posted.channels, expected(rig.video(), {seed++}, params));
-    EXPECT(!next(rig));
-  }
-}
-
 // Passthrough
 // ------------------------------------------------------------------------------------------------------------------
 

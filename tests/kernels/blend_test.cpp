@@ -187,26 +187,6 @@ TEST_P(BlendFormats, EqualTheReference) {
   }
 }
 
-/// Every operator at several alphas, on opaque and transparent backgrounds.
-TEST_P(BlendFormats, EveryOperator) {
-  Random random(unsigned(format) + 7);
-  const Geometry geometry{format, 37, 19};
-  for (blend::Operator op : operators) {
-    for (double alpha : {0.0, 0.3, 1.0}) {
-      Scene scene{geometry, random_color(random), random_background(random), {}, {}};
-      for (int i = 0; i < 2; ++i) {
-        Pad pad{make_picture(geometry, unsigned(random.below(1000))), {}};
-        pad.params.color = scene.color;
-        pad.params.place = {3 * i, 2 * i, 37, 19};
-        pad.params.op = i ? op : blend::Operator::average;
-        pad.params.alpha = i ? alpha : 0.7;
-        scene.pads.push_back(std::move(pad));
-      }
-      expect_reference(backend, scene);
-    }
-  }
-}
-
 /// A picture of the output's format and colors comes out unchanged.
 TEST_P(BlendFormats, SameColoursAreExact) {
   for (const auto& [width, height] : sizes) {
