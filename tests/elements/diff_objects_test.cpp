@@ -173,7 +173,7 @@ struct Player : Rig {
 // Events
 // ---------------------------------------------------------------------------------------------------------------------
 
-TEST(says_the_same_of_a_ball_with_every_reference_at_every_size, Each::run) {
+TEST(tells_one_story_of_a_ball_at_every_size, Each::run) {
   for (const char* reference : {"previous", "background", "first"}) {
     std::vector<std::string> stories;
     for (const Size frame : {Size{320, 240}, Size{1920, 1080}, Size{3840, 2160}}) {
@@ -192,7 +192,7 @@ TEST(says_the_same_of_a_ball_with_every_reference_at_every_size, Each::run) {
   }
 }
 
-TEST(boxes_are_those_of_the_changed_pixels, Each::run) {
+TEST(boxes_surround_the_changed_pixels, Each::run) {
   for (const char* settings : {"", "track=false", "track=false post-messages=false", "cell-size=40",
                                "analysis-scale=4 cell-size=20 open-radius=0"}) {
     at(settings);
@@ -740,7 +740,7 @@ TEST(forgets_ten_thousand_objects, Each::run) {
 // Backends
 // ---------------------------------------------------------------------------------------------------------------------
 
-TEST(says_the_same_of_objects_on_every_backend, Each::run) {
+TEST(tells_one_story_of_objects_on_every_backend, Each::run) {
   const auto story = [&](const char* backend, const std::string& settings) {
     Player player({run.element, backend}, settings);
     std::string text;

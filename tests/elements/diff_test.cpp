@@ -376,7 +376,7 @@ TEST(goes_on_where_frames_are_missing, Each::run) {
       }
 }
 
-TEST(begins_anew_when_the_stream_was_away, Each::run) {
+TEST(restarts_when_the_stream_was_away, Each::run) {
   for (const auto& [settings, away, expected] : {std::tuple{"", 59 * GST_SECOND, "motion"},
                                                  {"", 61 * GST_SECOND, "end none"},
                                                  {"forget-after=2", 3 * GST_SECOND, "end none"},

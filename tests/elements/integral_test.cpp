@@ -175,24 +175,6 @@ TEST(passes_the_same_buffer, Each::run) {
   expect_tables(result, {}, rig.video(), held);
 }
 
-TEST(keeps_referenced_tables, Each::run) {
-  std::vector<Buffer> frames, results;
-  GstVideoInfo video;
-  {
-    Rig rig(run, tables + "squared=true");
-    rig.caps(caps_text("GRAY8", size));
-    video = rig.video();
-    for (unsigned i = 0; i < 6; ++i) {
-      frames.push_back(noise(video, i));
-      results.push_back(rig.push(copied(frames[i])));
-      rig.filter(frames[i]);  // reuses released tables, never referenced ones
-    }
-  }
-  // The element is destroyed.
-  for (std::size_t i = 0; i < frames.size(); ++i)
-    expect_tables(results[i], {TableLayout::inclusive, SumType::automatic, true}, video, frames[i]);
-}
-
 TEST(reuses_memory, Each::run) {
   Rig rig(run, tables);
   rig.caps(caps_text("GRAY8", size));
@@ -483,20 +465,28 @@ TEST(keeps_times_and_drops_video_metas, Each::run) {
   EXPECT(!gst_buffer_get_cuda_vision_integral_meta(result.get()));
 }
 
-TEST(keeps_referenced_buffers, Each::run) {
-  std::vector<Buffer> frames, results;
-  GstVideoInfo video;
-  {
-    TableRig rig(run, "", table_caps());
-    rig.caps(caps_text("GRAY8", size));
-    video = rig.video();
-    for (unsigned i = 0; i < 6; ++i) {
-      frames.push_back(noise(video, i));
-      results.push_back(rig.push(copied(frames[i])));
-      rig.push(copied(frames[i]));
+TEST(keeps_referenced_tables, Each::run) {
+  for (bool sends : {false, true}) {
+    at(sends ? "in buffers" : "in metas");
+    std::vector<Buffer> frames, results;
+    GstVideoInfo video;
+    {
+      TableRig rig(run, "", sends ? table_caps() : "video/x-raw");
+      rig.caps(caps_text("GRAY8", size));
+      video = rig.video();
+      for (unsigned i = 0; i < 6; ++i) {
+        frames.push_back(noise(video, i));
+        results.push_back(rig.push(copied(frames[i])));
+        rig.push(copied(frames[i]));  // reuses released tables, never referenced ones
+      }
     }
+    // The element is destroyed.
+    for (std::size_t i = 0; i < frames.size(); ++i)
+      if (sends)
+        expect_numbers(results[i], {}, video, frames[i]);
+      else
+        expect_tables(results[i], {}, video, frames[i]);
   }
-  for (std::size_t i = 0; i < results.size(); ++i) expect_numbers(results[i], {}, video, frames[i]);
 }
 
 TEST(accepts_frames_from_a_neighbour, Each::run) {

@@ -231,7 +231,7 @@ class Addresses(Case):
                 made = maker(array, pts=0, duration=time_of(1))
         self.assertEqual([set(data) for data in output_of([made], "RGBA")], [{value_of(0)}])
 
-    def test_pipeline_with_a_context_of_its_own(self):
+    def test_pipeline_with_its_own_context(self):
         """Without context() the arrays are right, or an error says what to do."""
         with Pictures(3, context=None) as pictures:
             for index, sample in pictures:

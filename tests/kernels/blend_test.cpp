@@ -368,7 +368,7 @@ INSTANTIATE_FOR_FORMATS(BlendFormats, all_formats());
 class BlendPlans : public OnBackend {};
 
 /// For every weight and every two samples the integers of pictures composed in place equal the float32 of lay_pixel().
-TEST_P(BlendPlans, EveryMixIsThatOfPixels) {
+TEST_P(BlendPlans, EveryMixEqualsThePixels) {
   const Geometry geometry{Format::GRAY8, 256, 256};
   Picture below(geometry), above(geometry), expected(geometry);
   const reference::Component& luma = below.format().components[0];

@@ -43,7 +43,7 @@ TEST(DiffSchedule, EveryPixelIsInOneTile) {
   }
 }
 
-TEST(DiffSchedule, LayoutIsThatOfTheFormat) {
+TEST(DiffSchedule, LayoutFollowsTheFormat) {
   for (Format format : all_formats()) {
     const FormatInfo& f = info(format);
     const diff::Layout l = diff::layout_of(f);

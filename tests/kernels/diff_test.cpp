@@ -402,7 +402,7 @@ Picture before_and_after(const Geometry& geometry, int frame, int cut) {
 }
 
 /// After a switch of the light, a plan is as one that begins with that frame.
-TEST_P(DiffPlans, BeginsAnewWhenLightIsSwitched) {
+TEST_P(DiffPlans, RestartsWhenLightIsSwitched) {
   constexpr int cut = 5;
   for (Format format :
        {Format::GRAY8, Format::NV12, Format::RGBA, Format::P010_10LE, Format::YUY2, Format::GBR, Format::RGBA64_LE}) {
@@ -554,7 +554,7 @@ TEST_P(DiffPlans, ResultsInFlight) {
 }
 
 /// Plans may get the memory of earlier ones, in which the results of those still lie.
-TEST_P(DiffPlans, ResultsAreNotThoseOfAnEarlierPlan) {
+TEST_P(DiffPlans, ResultsDoNotComeFromAnEarlierPlan) {
   diff::Params params = reference::without_light();
   params.in_flight = 4;
   params.looks = diff::Looks::all;

@@ -150,7 +150,7 @@ TEST(Formats, TableEqualsReference) {
 
 /// The lists of libgstcuda (GST_CUDA_FORMATS). Memory of other formats cannot be allocated on a GPU. All formats of the
 /// lists are here.
-TEST(Formats, CudaAllocatesThoseOfItsLibrary) {
+TEST(Formats, CudaAllocatesTheFormatsOfItsLibrary) {
   const std::vector<std::pair<int, std::vector<const char*>>> lists = {
       {22, {"I420",       "YV12",      "NV12", "NV21", "P010_10LE", "P016_LE", "I420_10LE",
             "Y444",       "Y444_16LE", "BGRA", "RGBA", "RGBx",      "BGRx",    "ARGB",

@@ -89,7 +89,7 @@ TEST_P(LocalPlans, NonLocalMeansInsideTheFrame) {
 }
 
 /// A region gets the same bits as the whole frame does, wherever it lies.
-TEST_P(LocalPlans, NonLocalMeansOfARegionEqualThoseOfTheFrame) {
+TEST_P(LocalPlans, NonLocalMeansOfARegionEqualTheFrame) {
   local::Params params;
   params.operation = local::Operation::nlm;
   params.search_radius = 2;

@@ -26,6 +26,7 @@ from prometheus_client.parser import text_string_to_metric_families
 HERE = pathlib.Path(__file__).resolve().parent
 EXAMPLE = HERE.parents[2] / "examples" / "motion-alarm-service"
 sys.path[1:1] = [str(EXAMPLE), str(EXAMPLE.parent), str(HERE.parent)]  # the program, and web_camera.py
+from servers import free_port, listens  # noqa: E402
 from web_camera import WebCamera  # noqa: E402
 from web_camera import pictures as web_pictures  # noqa: E402
 
@@ -34,17 +35,6 @@ MOSQUITTO = shutil.which("mosquitto", path=os.environ["PATH"] + ":/usr/sbin")
 HANGS = 900  # seconds that nothing needs, however busy the machine is
 FOREVER = 3600  # the service gives up a camera that sends nothing for so long
 SECRET = "secret"  # in every password: must not appear in what the service writes
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
-def listens(port):
-    with socket.socket() as client:
-        return client.connect_ex(("127.0.0.1", port)) == 0
 
 
 @contextlib.contextmanager
