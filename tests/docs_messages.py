@@ -3,7 +3,7 @@
 """Checks that each message of the elements can be found in docs/:  docs_messages.py PROJECT_FOLDER
 
 Reads the literals of errors and warnings in gst/base, gst/elements and kernels. The longest piece of each one, without
-what is filled in, must stand in troubleshooting.md; that of a wrong setting may also stand on the page of an element.
+what is filled in, must stand in troubleshooting.md; a wrong setting's message may also stand on an element's page.
 Exit status: 0; 1 with the missing ones.
 """
 import re

@@ -76,7 +76,7 @@ def add_crop(buffer, *numbers):
 
 
 def references(buffer):
-    """The references to a buffer, without those of garbage."""
+    """The references to a buffer, without garbage."""
     gc.collect()
     return ctypes.c_int.from_address(hash(buffer) + 8).value
 
@@ -389,7 +389,7 @@ class Writing(unittest.TestCase):
             frames.Frame(sample, writable=True).release()
 
     def test_read_only(self):
-        """Arrays are marked as read-only, and in DLPack 1.0 too."""
+        """Arrays are marked as read-only, also in DLPack 1.0."""
         buffer, _, frame = new_frame("GRAY8", 8, 4)
         self.assertFalse(numpy.asarray(frame).flags.writeable)
         capsule = frame.__dlpack__(max_version=(1, 0))
@@ -434,7 +434,7 @@ class Errors(unittest.TestCase):
                                                                "width=4,height=-3"))
         for kind, pattern, *arguments in (
             (BufferError, "give the caps too", buffer),
-            *((BufferError, "not those of raw video", buffer, each) for each in (sound, "video/x-raw", *sizes)),
+            *((BufferError, "do not describe raw video", buffer, each) for each in (sound, "video/x-raw", *sizes)),
             (BufferError, "format RGB16 are not supported", buffer, caps_of("RGB16", 8, 4)),
             (BufferError, "smaller than its caps say", buffer, caps_of("RGB", 80, 40)),
             (ValueError, "these are no caps", buffer, "video/x-raw,="),

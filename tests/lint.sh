@@ -27,7 +27,7 @@ case ${1:-} in
     if [[ $asks ]]; then echo "these ask for a backend, and do not include backends.h: $asks" >&2; exit 1; fi
     tool=$(command -v clang-format-14 || command -v clang-format) || skip 'there is no clang-format 14'
     [[ $("$tool" --version) == *'version 14.'* ]] ||
-      skip "this is $("$tool" --version), and the style is that of version 14"
+      skip "this is $("$tool" --version), and the style needs version 14"
     sources gst kernels tests examples | xargs -0 "$tool" --dry-run --Werror
     ;;
   cppcheck)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 # Folders and what runs all files of tests there.
 FOUND_BY = {"tests/examples/motion_alarm_service": "tests/examples.sh", "tests/gpu": "tests/gpu/run.sh"}
-OPERATIONS = "kernels/meson.build"  # lists the operations, for which tests/kernels/meson.build makes names
+OPERATIONS = "kernels/meson.build"  # lists the operations; tests/kernels/meson.build makes names of them
 
 # What an operation has beside its element's name in LISTS: a file, and what the file must match. {0}: the operation.
 PLACES = [
@@ -33,7 +33,7 @@ LISTS = [
     "gst/python/cudavision/_selftest.py", "tests/bench/bench_pipelines.py", "tests/elements/properties_test.cpp",
     "tests/elements/profiles.hpp", "tests/gpu/run.sh", "tests/soak/*.cpp", "tests/validate/run.sh", "docs/pictures.sh",
 ]
-NOT_LISTED = {"tests/elements/profiles.hpp": ["blend"]}  # the mixer has tests of its own
+NOT_LISTED = {"tests/elements/profiles.hpp": ["blend"]}  # the mixer has its own tests
 NUMBERS = dict(zip(["five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"], range(5, 13)))
 
 

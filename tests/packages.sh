@@ -13,7 +13,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 kind=${1:-} file=${2:-}
 CUDA=${CUDA-disabled}
 export CUDA
-unset BUILD_DIR  # packages have folders of their own
+unset BUILD_DIR  # packages have their own folders
 fail() { echo "$*" >&2; exit 1; }
 case $kind in wheel | deb | container) ;; *) fail 'usage: tests/packages.sh wheel | deb | container [FILE]' ;; esac
 if [[ -n $file ]]; then file=$(realpath "$file"); fi

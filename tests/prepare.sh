@@ -96,7 +96,7 @@ cuda_option() {
   esac
 }
 
-# copy_source FOLDER: copies what a build needs from this tree, without what lies in it besides.
+# copy_source FOLDER: copies what a build needs from this tree, and nothing else.
 copy_source() {
   local root
   root=$(dirname "${BASH_SOURCE[0]}")/..
@@ -158,7 +158,7 @@ install_packages() {
     -o Dpkg::Use-Pty=0)
   if [[ ${INSTALL:-1} == 0 ]]; then return; fi
   if ! command -v dpkg-query apt-get >/dev/null; then
-    echo "no apt-get here: using the installed ones of $*" >&2
+    echo "no apt-get here: using what is installed of $*" >&2
     return
   fi
   for package in "$@"; do

@@ -36,8 +36,7 @@ install_nvcc() {
   make_nvcc "$1/nvidia/cu13/bin/nvcc" 13.0
 }
 
-# expect BUILD DEFAULT STATUS OPTIONS: what choose_backends says. OPTIONS has the words, or the status is that of
-# a failure.
+# expect BUILD DEFAULT STATUS OPTIONS: what choose_backends says. OPTIONS has the words, unless STATUS is a failure.
 expect() {
   local status=0
   CUDA_HOME=$work/empty backend_options=()

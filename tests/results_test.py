@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Tests how tests/run.sh counts:  results_test.py MESON
 
-Runs tests/run.sh in a small project with two tests, one of which runs `meson test` in the same folder meanwhile, and
+Runs tests/run.sh in a small project with two tests (one runs `meson test` in the same folder meanwhile), and
 tests/results.py with logs that are broken.
 """
 import json

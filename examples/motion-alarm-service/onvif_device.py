@@ -81,7 +81,7 @@ def refusal(error) -> str:
     if text.startswith("it sent"):
         return text
     if re.search("wsu:|Timestamp", text) and "requires" not in text:
-        return "its clock and that of the service differ by more than 5 minutes"
+        return "its clock and the clock of the service differ by more than 5 minutes"
     return "it sent the same token twice" if "already used" in text else "wrong user or password"
 
 

@@ -11,7 +11,7 @@ a recorder, which follow each other by their clock times, are one recording with
                 was found
   report.mp4    or report.webm: the clip, only if it is larger than --embed; a smaller one is inside of report.html
   pictures/     only if there are many objects: their pictures
-  clips/        with --clips: each motion or each visit of an object as a file of its own, clips.csv and clips.json
+  clips/        with --clips: each motion or each visit of an object in its own file, clips.csv and clips.json
   motion.jsonl  one event for each line: begin, motion or end, where and how much; light; enter, leave, stopped, cross …
                 of an object. The last one, finished, says whether the clip was analysed to its end
   objects.csv   one visit of an object for each line
@@ -286,7 +286,7 @@ def parse_arguments():
     parser.add_argument("--embed", type=common.number(float, 0), default=24, metavar="MIB",
                         help="a video up to this size is a part of report.html; a larger one lies beside it (24)")
     parser.add_argument("--clips", nargs="?", const="motions", choices=clips_of_events.KINDS,
-                        help="cut out each motion, or each visit of an object, as a file of its own")
+                        help="cut out a file for each motion, or for each visit of an object")
     parser.add_argument("--stamp", action="store_true",
                         help="burn the time into these files; their pictures are encoded again")
     parser.add_argument("--before", type=common.number(float, 0, 3600), default=2, metavar="SECONDS",

@@ -6,7 +6,7 @@ A recording is a row of chunks, one for each minute of the clip. The page inflat
 hours take as much memory as a minute, in this program and in the browser. A chunk is deflated (zlib), little-endian,
 without gaps; all times are milliseconds in the minute:
   uint32  the numbers of places, masks and histograms; width and height of a mask
-  places      ids uint32…; times uint16…; x, y, width and height uint16… (pixels of the clip), each as a row of its own
+  places      ids uint32…; times uint16…; x, y, width and height uint16… (pixels of the clip), each in its own row
   masks       times uint16…
   histograms  times uint16…
   masks       one bit a cell, the highest bit first, rows joined; each mask begins with a new byte

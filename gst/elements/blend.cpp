@@ -18,7 +18,7 @@ constexpr Choice background_choices[] = {
     {blend::Background::Kind::transparent, "transparent", "Transparent, or black if the output has no alpha"},
     {blend::Background::Kind::color, "color", "The colour of background-color"}};
 enum Layout { LAYOUT_MANUAL, LAYOUT_GRID };
-constexpr Choice layout_choices[] = {{LAYOUT_MANUAL, "manual", "Each pad has a position and a size of its own"},
+constexpr Choice layout_choices[] = {{LAYOUT_MANUAL, "manual", "Each pad has its own position and size"},
                                      {LAYOUT_GRID, "grid", "Pads fill cells of equal size in order, row by row"}};
 constexpr Choice interpolation_choices[] = {
     {blend::Interpolation::nearest, "nearest", "The nearest pixel"},

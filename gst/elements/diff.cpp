@@ -142,7 +142,7 @@ struct DiffElement {
                     "Least brightness of a shadow, as share of the brightness of the background, {}, if shadows=drop"),
         Row::number("light-change-ratio", "Light change ratio", &Settings::light_change_ratio, 0, 1,
                     "Share of pixels that change at once if light is switched or the scene cuts: no motion, and the "
-                    "reference begins anew; 0 is off, {}"),
+                    "reference restarts; 0 is off, {}"),
         Row::number("gain", "Gain", &Settings::gain, 0, diff::max_gain, "Factor for the displayed difference, {}"),
         Row::flag("luma-only", "Luma only", &Settings::luma_only,
                   "Compare and display luma only; otherwise a pixel has changed if one of its channels has"),
@@ -167,7 +167,7 @@ struct DiffElement {
                    "touch"),
         Row::count("max-regions", "Most regions", &Settings::max_regions, 1, most_regions,
                    "Number of regions of a frame that are reported, attached and drawn; larger regions come first, "
-                   "then those of higher score"),
+                   "then regions with a higher score"),
         Row::number("motion-threshold", "Motion threshold", &Settings::motion_threshold, 0, 1,
                     "There is motion if a region is found and at least this share of the pixels changed, {}"),
         Row::count("min-motion-frames", "Least motion frames", &Settings::min_motion_frames, 1, G_MAXINT,
@@ -193,8 +193,8 @@ struct DiffElement {
                     "Time that an object stands still until it becomes background, in seconds, if "
                     "reference=background and threshold=0; 0 is never"),
         Row::number("forget-after", "Forget after", &Settings::forget_after, 0, 86400,
-                    "Time without frames, in seconds, after which background and objects begin anew with the next "
-                    "one; 0 is never. After less, as when frames are lost, they go on"),
+                    "Time without frames, in seconds, after which background and objects restart with the next frame; "
+                    "0 is never. They continue after a shorter gap, such as lost frames"),
         Row::text("zones", "Zones", &Settings::zones,
                   "Polygons that objects enter and leave: \"NAME: x,y x,y x,y; NAME: …\""),
         Row::text("lines", "Lines", &Settings::lines, "Directed lines that objects cross: \"NAME: x,y x,y; NAME: …\""),

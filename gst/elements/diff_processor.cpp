@@ -194,9 +194,9 @@ class DiffProcessor : public Processor {
 
   Status submit(const FrameJob& job) override {
     Submitted& frame = frames_[job.number % results_in_flight];
-    frame.begins_anew = pace_.was_away(job.times.running_time, settings_.forget_after);
-    if (frame.begins_anew) diff_->reset();
-    if (first_ == 0 || frame.begins_anew) first_ = job.number;
+    frame.restarts = pace_.was_away(job.times.running_time, settings_.forget_after);
+    if (frame.restarts) diff_->reset();
+    if (first_ == 0 || frame.restarts) first_ = job.number;
     // Only frames of this run decide what may be learned in it.
     const bool decided = job.number >= first_ + results_in_flight;
     diff_->steer(decided ? learning_[job.number % results_in_flight] : std::vector<diff::Learning>());
@@ -210,7 +210,7 @@ class DiffProcessor : public Processor {
 
   void finished(const FrameReport& report) override {
     if (output() != diff::Output::overlay) measure(report.number);  // else submit() measured it
-    if (frames_[report.number % results_in_flight].begins_anew) as_of_last([&] { end_run(report.element); });
+    if (frames_[report.number % results_in_flight].restarts) as_of_last([&] { end_run(report.element); });
     found_.times = report.times;
     const GstClockTime step = clock_.advance(report.times, frame_duration_);
     moment_ = {clock_.now, report.times.stream_time, clock_.played};
@@ -251,7 +251,7 @@ class DiffProcessor : public Processor {
   /// The data of a frame between its submit() and its finished().
   struct Submitted {
     std::uint64_t ticket = 0;
-    bool begins_anew = false;  ///< the stream was away too long: nothing before the frame counts
+    bool restarts = false;  ///< the stream was away too long: nothing before the frame counts
   };
 
   diff::Output output() const { return settings_.output; }

@@ -215,7 +215,7 @@ struct HistogramElement {
         Row::flag("overlay-log", "Overlay log", &Settings::overlay_log,
                   "Draw the logarithm of the counts instead of the counts"),
         Row::flag("equalize", "Equalize", &Settings::equalize,
-                  "Equalise the histogram of luma; counts are those of the incoming frame"),
+                  "Equalise the histogram of luma; the incoming frame is counted"),
         Row::flag("sharpness", "Sharpness", &Settings::sharpness,
                   "Measure the sharpness of the luma, for messages and metas"),
         Row::flag("watch", "Watch", &Settings::watch,

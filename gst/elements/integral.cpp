@@ -31,7 +31,7 @@ constexpr Choice sum_types[] = {
     {integral::SumType::f32, "f32", "32-bit floating point"},
     {integral::SumType::f64, "f64", "64-bit floating point"}};
 constexpr Choice channels[] = {{integral::TableChannel::luma, "luma", "Luma (from RGB by BT.601)"},
-                               {integral::TableChannel::all, "all", "Each component, in a table of its own"}};
+                               {integral::TableChannel::all, "all", "Each component, in its own table"}};
 
 struct IntegralElement {
   static constexpr const char* type_name = "GstCudaIntegral";

@@ -59,7 +59,7 @@ Result<void*> MemoryUse::address(void* mapped) const {
   if (gst_cuda_context_get_handle(memory_->context) == gst_cuda_context_get_handle(primary_.context())) return mapped;
   if (void* reached = primary_.reach(mapped)) return reached;
   return Status::resource(
-      "the frame is in a CUDA context of its own, which PyTorch, CuPy, JAX and Numba cannot reach: call "
+      "the frame is in its own CUDA context, which PyTorch, CuPy, JAX and Numba cannot reach: call "
       "pipeline.set_context(cudavision.frames.context(" +
       std::to_string(device_id()) + ")) before the pipeline starts");
 }

@@ -84,7 +84,7 @@ struct MemoryMapping : Owner::Mapping {
 Status describe(GstBuffer* buffer, const GstCaps* caps, GstVideoInfo& video) {
   if (caps) {
     if (!gst_caps_is_fixed(caps) || !video_from_caps(video, caps))
-      return Status::frame("the caps are not those of raw video");
+      return Status::frame("the caps do not describe raw video");
   } else {
     const GstVideoMeta* meta = gst_buffer_get_video_meta(buffer);
     if (!meta)

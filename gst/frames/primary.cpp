@@ -52,7 +52,7 @@ Result<Primary*> Primary::of(int device_id) {
 
   if (!compat::fits_running_library())
     return Status::resource(
-        "this plugin was built for the CUDA library of GStreamer 1.22, and must be built anew for the one installed");
+        "this plugin was built for the CUDA library of GStreamer 1.22, and must be rebuilt for the installed one");
   if (!gst_cuda_load_library() || CuInit(0) != CUDA_SUCCESS)
     return Status::resource("the CUDA driver (libcuda.so.1) cannot be loaded, or finds no device");
   int count = 0;

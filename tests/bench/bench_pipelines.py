@@ -85,7 +85,7 @@ class Case:
     mark: Mark = None
     # Puts the still picture into the memory on CUDA; empty: nothing does.
     loader: str = 'cudagaussian kernel-size=3 backend=cuda ! {memory}'
-    like: str = ''           # the name of a row (of the same format) whose rate this one must reach
+    like: str = ''           # a row of this format, whose rate this row must reach
     # Whether the source alone is measured in the same turns, and which share of its rate is left.
     shares: bool = False
 

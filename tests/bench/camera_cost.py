@@ -6,10 +6,10 @@ alone in the same run.
   camera_cost.py CLIP [--cameras=1,4] [--width=1920] [--seconds=30] [--preset=outdoor] [--recording]
 
 CLIP is scaled and encoded to `width` × 9/16 of it, 25 frames a second, H.264 (of 4 Mbit/s for 1080p), with a white
-square that comes each two seconds, at another place. A server of its own sends it in a loop. For each number of
+square that comes each two seconds, at another place. A separate server sends it in a loop. For each number of
 cameras one process only decodes them (uridecodebin ! fakesink), then the service watches them, and a table is printed:
 - CPU time (user and system) of the process, a frame that came; and what the service adds, as a share of the decoder's;
-- memory: the proportional set size at the end, what a camera adds to that of the process with the fewest cameras;
+- memory: the proportional set size at the end, and what each camera adds to the process with the fewest cameras;
 - latency: from the server's hand-over of a frame to RTP until the MQTT client has the message about it (the object
   `enter`s its zone).
 The load of the machine stands above the table: other work lengthens latencies, and CPU times by less.

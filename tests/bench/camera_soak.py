@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Lets motion-alarm-service watch many cameras for minutes, three of which are bad:
+"""Lets motion-alarm-service watch many cameras for minutes. Three are bad:
 
   camera_soak.py CLIP [--cameras=16] [--minutes=10] [--preset=outdoor] [--h264=FILE]
 

@@ -5,7 +5,7 @@
 namespace cudavision::bench {
 namespace {
 
-/// What a row does besides counting and showing, and what it leaves out, for its name.
+/// The name of a row: what it does in addition to counting and showing, and what it leaves out.
 std::string differs_by(const diff::Params& params) {
   std::string text;
   if (params.looks == diff::Looks::extents) text += "-extents";

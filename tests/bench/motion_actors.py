@@ -17,12 +17,12 @@ FINE = 3  # figures are drawn at this many times their size, so that their edges
 CLOTHES = ((45, 40, 38), (60, 60, 150), (140, 90, 50), (90, 130, 160), (200, 200, 205), (60, 110, 70), (120, 120, 125),
            (35, 30, 90))
 PAINTS = ((215, 215, 218), (165, 165, 168), (60, 58, 56), (30, 30, 32), (45, 45, 160), (140, 80, 40),
-          None)  # None: that of the road
+          None)  # None: the colour of the road
 
 
 class Actor:
-    """An actor on a path of straight parts: `path` has (frame, x, y) in pixels, and y is that of the ground it
-    stands on."""
+    """An actor on a path of straight parts: `path` has (frame, x, y) in pixels, where y is the ground
+    below the actor."""
 
     def __init__(self, number, path):
         self.number, self.path = number, path

@@ -6,19 +6,19 @@
                     [--size=WxH] [--frames=N] [--json=FILE] [--markdown=FILE] [--no-peers] [--quick]
 
 MEDIA is a folder with photos/ and vtest.avi, such as Debian's opencv-doc has them; without it the textures are
-synthetic. The plugin is found with GST_PLUGIN_PATH. `--properties` are those of cudadiff; one setting serves all
+synthetic. The plugin is found with GST_PLUGIN_PATH. `--properties` sets properties of cudadiff; one setting serves all
 scenes. Given again, they add a column. `--quick` checks the scenes and the scores and measures nothing. `lab` is
 motion_scenes.py: one difficulty a scene. `world` is motion_world.py: what real cameras show; `--frames` does not
 apply to it.
 
 Frames that models learn from are not judged. Pixels on the edge of an object, which show both it and its background,
-are not judged either. F1 is that of all judged pixels of a scene. A frame has objects if they cover 0.2 % of it; one
+are not judged either. F1 covers all judged pixels of a scene. A frame has objects if they cover 0.2 % of it; one
 that they cover less is neither with nor without objects. A frame is flagged if there is none, and more than 0.2 % of
 the mask is white, or motion is reported.
 
 Figures of `world` alone: somebody is in the picture in an episode, until the picture is empty again. An episode is
 found if a motion (from `began` to `last-motion`; with `gap=1`) is its own. Ghost: seconds of motion that nobody makes,
-from 1 s after the last one left. Ids: objects that enter ÷ people and things. Crossings are those of the line of the
+from 1 s after the last one left. Ids: objects that enter ÷ people and things. Crossings count at the line of the
 scene `lane`. A detector without messages has motion while its mask is flagged. Needs NumPy, OpenCV and PyGObject. Exit
 status: 0; 1 if a pipeline or a check failed, with one sentence on stderr; 77 if something is missing.
 """
@@ -177,7 +177,7 @@ def judge_run(world, detector, present):
 
 
 def sums(visits):
-    """Figures over all scenes, from those of judge_run() by seed and scene."""
+    """Figures over all scenes, from the figures of judge_run() by seed and scene."""
     def total(key):
         return sum(visit[key] for visit in visits.values())
 
@@ -243,7 +243,7 @@ def judge_clip(args):
 # --------------------------------------------------------------------------------------------------------------- tables
 
 def table(results, group):
-    """Rows of text: the figures of all detectors with the marks and verdicts, and those of each scene."""
+    """Rows of text: the figures of all detectors with the marks and verdicts, and the figures of each scene."""
     names = list(results)
     rows = [['figure'] + names + ['must', 'aim', 'verdict']]
     for key, title, must, aim, more, share in FIGURES[group]:

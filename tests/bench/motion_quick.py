@@ -28,7 +28,7 @@ def check_seeds(name, made):
 
     same = [equal(made[0], other) for other in made[1:]]
     if same != [True, False]:
-        raise Failure(f'{name}: frames of the same seed differ, or those of two seeds are equal')
+        raise Failure(f'{name}: frames of one seed differ, or frames of two seeds are equal')
 
 
 def check_lab():

@@ -13,13 +13,13 @@ Footage is found in the folders and below them:
               shows nobody
 
 Each preset, and each `--properties`, is a column; `gap=1` where it is not given. Peers are OpenCV's subtractors with
-their defaults, of which shadows are no foreground; those of contrib need PyPI's opencv-contrib-python-headless.
-`--only` takes names of footage, `--rate` is that of pictures in folders. Pixels outside the region of interest or of
+their defaults, without shadows in the foreground; peers of contrib need PyPI's opencv-contrib-python-headless.
+`--only` takes names of footage, `--rate` applies to pictures in folders. Pixels outside the region of interest or of
 unknown label are not judged.
 
 F, precision and recall are of all judged pixels. False in shadow: false pixels that are labelled shadow; missed at
-outlines: missed pixels within 2 of one. Flagged: frames in which nobody is, of which more than 0.2 % is white. Found:
-intervals in which somebody is there that have a motion of their own; extra: motions that have none; begin and end: mean
+outlines: missed pixels within 2 of one. Flagged: frames without people with more than 0.2 % white. Found:
+intervals with people that have their own motion; extra: motions without an interval; begin and end: mean
 error; false: motion while nobody is there, from a second after the last one left. A peer has motion while its mask is
 flagged, and its boxes, opened and closed, are followed by SORT (PyPI norfair). MOTA, IDF1 and switches are by PyPI
 motmetrics, with the intersection over union from which a box counts. CPU: time of all threads a frame, decoding and

@@ -87,7 +87,7 @@ def write_mot(folder):
 
 
 def write_visits(folder):
-    """Two visits at 2.0–3.9 and 6.0–7.9 s of 12 s, of which the second is said to begin at 6.5 s and the first to end
+    """Two visits at 2.0–3.9 and 6.0–7.9 s of 12 s, where the second is said to begin at 6.5 s and the first to end
     at 4.1 s; and half a second of motion that nobody makes."""
     seen = [*range(20, 40), *range(60, 80), *range(100, 105)]
     write_clip(folder, 'room.avi', [picture(*([(16, 16, 24, 24)] if number in seen else [])) for number in range(120)])

@@ -54,7 +54,7 @@ class Pictures:
         self.loaded = {}
 
     def names(self, wanted=None):
-        """Names of the pictures: those of `wanted` that exist, or all."""
+        """Names of the pictures: all, or the names in `wanted` that exist."""
         names = list(self.paths) + (['vtest'] if self.clip else [])
         return [name for name in wanted if name in names] if wanted else sorted(self.paths)
 

@@ -118,8 +118,8 @@ def matched(truths, motions):
 def judge_visits(truths, motions, end):
     """Compares episodes and motions, both intervals (first, last second). end: of the stream, in seconds.
 
-    Returns episodes, motions, found (episodes that have a motion of their own), extra (motions that have no episode of
-    their own), begin_error and end_error (mean of the absolute differences of those found, seconds; None without any),
+    Returns episodes, motions, found (episodes that have their own motion), extra (motions without their own
+    episode), begin_error and end_error (mean absolute difference of found episodes, seconds; None without any),
     ghost (seconds of motion in which nobody is there, SLACK after the last one left), missed (seconds of episodes
     without motion).
     """

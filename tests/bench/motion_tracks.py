@@ -9,7 +9,7 @@ from motion_run import cv2
 
 missing = [name for name in ('norfair', 'motmetrics') if importlib.util.find_spec(name) is None]
 AREA = 0.0005  # share of the frame: smaller parts of a mask are no object
-HOLD = 1.0     # seconds for which SORT keeps a track that is not seen
+HOLD = 1.0     # seconds that SORT keeps an unseen track
 LIMITS = (0.3, 0.5)
 
 

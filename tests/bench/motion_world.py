@@ -18,7 +18,7 @@ from motion_scenes import VIEWS, Frame, Pictures, smooth_field
 SCENES = ('stands', 'occupied', 'removed', 'abandoned', 'soft-shadows', 'exposure', 'lane', 'codec', 'lost', 'switched',
           'nudge', 'pan', 'infrared', 'dusk')
 GROUNDS = ('vtest', 'home', 'butterfly', 'squirrel_cls', 'building', 'left05')
-APART = 30  # pixels from the middle of a person to that of a bag
+APART = 30  # pixels from the middle of a person to the middle of a bag
 
 
 @dataclasses.dataclass

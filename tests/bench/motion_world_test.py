@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Tests motion_quality.py --group=world from end to end, with settings of which the outcome is known."""
+"""Tests motion_quality.py --group=world from end to end, with settings that have a known outcome."""
 import json
 import os
 import subprocess
@@ -51,7 +51,7 @@ class World(unittest.TestCase):
             self.assertLessEqual(crossings['right'] + crossings['wrong'], crossings['reported'])
             self.assertEqual(self.results[name]['crossings'], crossings['reported'] / crossings['true'])
             self.assertEqual(self.visits(name, 'lane')['episodes'], 0)
-        # Most vehicles are counted, and in their own direction, though those of the first frames are part of the first
+        # Most vehicles are counted, each in its direction, though vehicles of the first frames are part of the first
         # background.
         crossings = self.visits(ROAD, 'lane')['crossings']
         self.assertGreater(crossings['right'], 30)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
-// The interface between bench_kernels and a peer library. Peers are in a shared object of their own (peers.cu). It is
+// The interface between bench_kernels and a peer library. Peers are in a separate shared object (peers.cu). It is
 // built on a machine with the peers' toolkit and loaded at run time, so the benchmark needs only a driver. The
 // interface is plain C, so that both sides may be built by different compilers.
 

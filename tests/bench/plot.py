@@ -83,7 +83,7 @@ def peers(rows):
     for row in rows:
         if not row.get('peer_over_ours'):
             continue
-        # Where sources are subtracted, the rate is that of the element alone.
+        # Where sources are subtracted, the rate is the rate of the element alone.
         ours = 1e6 / row['us_per_frame'] if 'us_per_frame' in row else row['fps']
         bars.append((f"{row['name']}, {row['format']}", ours, f'{ours:.0f}', 'ours'))
         bars.append(('peer', ours / row['peer_over_ours'], f"{ours / row['peer_over_ours']:.0f}", 'peer'))

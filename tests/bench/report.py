@@ -6,7 +6,7 @@
 
 One row for each operation and format: at each size the time and its ratio to a copy of the same bytes, the limits at 8K
 (a ratio, or µs) and at 1080p (µs), and at 8K the ratio of the peer's time to ours. Values over their limit are bold.
-CV-CUDA has a column of its own. `report.py --check` makes a table of made-up numbers and checks its lines.
+CV-CUDA has its own column. `report.py --check` makes a table of made-up numbers and checks its lines.
 `report.py --rows BENCH_KERNELS PAGE` checks that the table of a page has the rows of bench_kernels, and no others.
 """
 import json

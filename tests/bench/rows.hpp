@@ -23,7 +23,7 @@ struct PeerShape {
   int taps = 1;
   std::vector<float> weights = {1};
   bool equal_too = false;  ///< the distribution of the samples matters, so peers are also timed on equal samples
-  /// The second picture of each slot is that of the first slot; false: that of diff_interval slots before.
+  /// The second picture of each slot is the first slot's; false: the one of diff_interval slots before.
   bool with_first = false;
 };
 

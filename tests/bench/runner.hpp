@@ -17,11 +17,11 @@
 namespace cudavision::bench {
 
 /// The contents of the pictures of the ring: random samples; all samples equal (the worst case for histograms); one
-/// random picture, of which each slot changes one band of `motion_bands` by 32 in 8-bit steps. So a sixteenth of the
+/// random picture, where each slot changes one band of `motion_bands` by 32 in 8-bit steps. So a sixteenth of the
 /// samples differs between two slots, and the mean of the ring is near the picture.
 enum class Data { random, equal, motion };
 constexpr int motion_bands = 32;
-/// Word i of all pictures, one of which has `period` words of samples of `sample_bytes`. The hash is Chris Wellons'
+/// Word i of all pictures. A picture has `period` words of samples of `sample_bytes`. The hash is Chris Wellons'
 /// lowbias32.
 CUDAVISION_HOST_DEVICE inline std::uint32_t word_of(Data data, std::size_t i, std::size_t period, int sample_bytes) {
   if (data == Data::equal) return 0x77777777u;

@@ -131,7 +131,6 @@ TEST(forgets_caps_without_a_frame_when_it_stops, Each::run) {
 TEST(keeps_caps_that_are_queued_at_the_end, Each::run) {
   Mixer mixer(run, "background=black", caps_text("RGB", {20, 20}));
   mixer.add(caps_text("RGB", {20, 20}));
-  GstPad* pad = mixer.without_source(0);
   static std::atomic<bool> pushes, ends;
   pushes = ends = false;
   GstPad* src = gst_element_get_static_pad(mixer.element(), "src");
@@ -143,11 +142,8 @@ TEST(keeps_caps_that_are_queued_at_the_end, Each::run) {
     return GST_PAD_PROBE_HANDLED;
   };
   gst_pad_add_probe(src, GST_PAD_PROBE_TYPE_BUFFER, block, nullptr, nullptr);
-  mixer.play();
-  const Caps rgb(gst_caps_from_string(caps_text("RGB", {20, 20}).c_str())),
-      nv12(gst_caps_from_string(caps_text("NV12", {20, 20}).c_str()));
-  GstVideoInfo first, second;
-  EXPECT(gst_video_info_from_caps(&first, rgb.get()) && gst_video_info_from_caps(&second, nv12.get()));
+  const GstVideoInfo first = mixer.video(0), second = video_info("NV12", {20, 20});
+  GstPad* const pad = mixer.play_without_source(0);
   const auto send = [&](GstEvent* event) { gst_pad_send_event(pad, event); };
   const auto send_segment = [&] {
     GstSegment segment;
@@ -160,13 +156,11 @@ TEST(keeps_caps_that_are_queued_at_the_end, Each::run) {
     GST_BUFFER_DURATION(frame.get()) = frame_time;
     return gst_pad_chain(pad, gst_buffer_ref(frame.get()));
   };
-  send(gst_event_new_stream_start("stream"));
-  send(gst_event_new_caps(rgb.get()));
   send_segment();
   EXPECT_EQ(push(first, {10, 20, 30}, 0), GST_FLOW_OK);
   for (GstClockTime waited = 0; !pushes && waited < patience; waited += GST_MSECOND) g_usleep(1000);
   EXPECT(pushes);
-  send(gst_event_new_caps(nv12.get()));
+  send(gst_event_new_caps(Caps(gst_video_info_to_caps(&second)).get()));
   ends = true;
   EXPECT(!mixer.pull());
   send(gst_event_new_flush_start());
@@ -394,6 +388,7 @@ TEST(chooses_its_output_format, Each::run) {
     std::vector<std::string> pads;
     const char *settings, *out, *expected;
   };
+  const auto gray = [](int rate) { return rated("GRAY8", {16, 8}, rate); };
   for (const Case& c :
        {Case{{rated("NV12", {64, 48}, 25)}, "", "", "NV12 64x48 25"},
         {{rated("NV12", {64, 48}, 25), rated("RGBA", {32, 24}, 30)}, "", "", "RGBA 64x48 30"},
@@ -403,16 +398,27 @@ TEST(chooses_its_output_format, Each::run) {
         {{rated("RGB", {64, 48}, 25), rated("RGB", {30, 50}, 25), rated("RGB", {10, 10}, 25)},
          "layout=grid gap=4",
          "",
-         "RGB 132x104 25"}}) {
-    at(c.expected);
+         "RGB 132x104 25"},
+        // Variable rates: stills from jpegdec and imagefreeze, and some cameras. The output has a fixed rate.
+        {{gray(0), gray(0)}, "", "", "GRAY8 16x8 25"},
+        {{gray(0), gray(10)}, "", "", "GRAY8 16x8 10"},
+        {{gray(0), gray(10)}, "", "video/x-raw,framerate=0/1,max-framerate=30/1", "GRAY8 16x8 30"},
+        {{gray(10), gray(0)}, "", "video/x-raw,framerate=[0/1,30/1]", "GRAY8 16x8 10"},
+        {{gray(0), gray(0)}, "", "video/x-raw,framerate={(fraction)0/1,(fraction)5/1}", "GRAY8 16x8 5"},
+        {{gray(0)}, "", "video/x-raw,framerate=[0/1,5/1]", "GRAY8 16x8 5"},
+        {{gray(1)}, "", "video/x-raw,framerate={(fraction)0/1,(fraction)50/1}", "GRAY8 16x8 50"}}) {
+    at(c.expected + std::string(" ") + c.out);
     std::vector<Layer> layers;
-    for (const std::string& pad : c.pads) layers.push_back({pad});
+    for (const std::string& pad : c.pads) layers.push_back({pad, "", 2});
     const std::vector<Output> all = play(run, c.settings, c.out, layers);
     EXPECT(!all.empty());
-    const GstVideoInfo& video = all[0].video;
-    EXPECT_EQ(std::string(GST_VIDEO_INFO_NAME(&video)) + " " + std::to_string(video.width) + "x" +
-                  std::to_string(video.height) + " " + std::to_string(video.fps_n / video.fps_d),
-              std::string(c.expected));
+    for (const Output& output : all) {
+      const GstVideoInfo& video = output.video;
+      EXPECT_EQ(video.fps_d, 1);
+      EXPECT_EQ(std::string(GST_VIDEO_INFO_NAME(&video)) + " " + show(video.width) + "x" + show(video.height) + " " +
+                    show(video.fps_n),
+                std::string(c.expected));
+    }
   }
 }
 
@@ -451,33 +457,21 @@ TEST(seeks_like_compositor, Each::run) {
             .c_str(),
         &error);
     FAIL_UNLESS(!error, "%s", error ? error->message : "");
-    GstElement *mix = gst_bin_get_by_name(GST_BIN(pipeline), "mix"),
-               *sink = gst_bin_get_by_name(GST_BIN(pipeline), "out");
+    GstElement* mix = gst_bin_get_by_name(GST_BIN(pipeline), "mix");
     if (!of.backend.empty()) set(mix, "backend=" + of.backend);
     with_shared_context(mix, of);
+    gst_object_unref(mix);
     gst_element_set_state(pipeline, GST_STATE_PAUSED);
     EXPECT_EQ(gst_element_get_state(pipeline, nullptr, nullptr, patience), GST_STATE_CHANGE_SUCCESS);
     EXPECT(gst_element_seek(pipeline, rate, GST_FORMAT_TIME, GstSeekFlags(GST_SEEK_FLAG_FLUSH | GST_SEEK_FLAG_ACCURATE),
                             GST_SEEK_TYPE_SET, gint64(from), GST_SEEK_TYPE_SET, gint64(to)));
-    gst_element_set_state(pipeline, GST_STATE_PLAYING);
     std::vector<GstClockTime> found;
-    while (found.size() < 100) {
-      GstSample* one = nullptr;
-      g_signal_emit_by_name(sink, "try-pull-sample", guint64(patience), &one);
-      if (!one) break;
-      const GstSegment* segment = gst_sample_get_segment(one);
-      const GstClockTime pts = GST_BUFFER_PTS(gst_sample_get_buffer(one));
+    for (const Sample& one : samples_of(pipeline)) {
+      const GstSegment* segment = gst_sample_get_segment(one.get());
+      const GstClockTime pts = GST_BUFFER_PTS(gst_sample_get_buffer(one.get()));
       found.push_back(gst_segment_to_stream_time(segment, GST_FORMAT_TIME, pts));
       found.push_back(gst_segment_to_running_time(segment, GST_FORMAT_TIME, pts));
-      gst_sample_unref(one);
     }
-    gboolean ended = FALSE;
-    g_object_get(sink, "eos", &ended, nullptr);
-    EXPECT(ended);
-    gst_element_set_state(pipeline, GST_STATE_NULL);
-    gst_object_unref(sink);
-    gst_object_unref(mix);
-    gst_object_unref(pipeline);
     return found;
   };
   for (const auto& [rate, from, to] : {std::tuple{1.0, 2 * GST_SECOND, 2 * GST_SECOND + 400 * GST_MSECOND},
@@ -644,79 +638,30 @@ TEST(continues_after_a_flush, Each::run) {
 // Limits
 // ---------------------------------------------------------------------------------------------------------------------
 
-namespace {
-
-/// Calls f for each property of the plugin's classes that may change while playing.
-template <typename F>
-void each_own_property(gpointer object, F&& f) {
-  each_property(object, [&](GParamSpec* spec) {
-    if (is_own(spec) && (spec->flags & GST_PARAM_MUTABLE_PLAYING)) f(spec);
-  });
-}
-
-/// Both ends of a property's range.
-std::pair<double, double> range_of(GParamSpec* spec) {
-  if (G_IS_PARAM_SPEC_INT(spec)) return {G_PARAM_SPEC_INT(spec)->minimum, G_PARAM_SPEC_INT(spec)->maximum};
-  if (G_IS_PARAM_SPEC_UINT(spec)) return {G_PARAM_SPEC_UINT(spec)->minimum, G_PARAM_SPEC_UINT(spec)->maximum};
-  if (G_IS_PARAM_SPEC_DOUBLE(spec)) return {G_PARAM_SPEC_DOUBLE(spec)->minimum, G_PARAM_SPEC_DOUBLE(spec)->maximum};
-  if (G_IS_PARAM_SPEC_ENUM(spec))
-    return {G_PARAM_SPEC_ENUM(spec)->enum_class->minimum, G_PARAM_SPEC_ENUM(spec)->enum_class->maximum};
-  return {0, 1};
-}
-void set_number(gpointer object, GParamSpec* spec, double number) {
-  GValue value = G_VALUE_INIT;
-  g_value_init(&value, spec->value_type);
-  if (G_IS_PARAM_SPEC_INT(spec)) g_value_set_int(&value, int(number));
-  if (G_IS_PARAM_SPEC_UINT(spec)) g_value_set_uint(&value, guint(number));
-  if (G_IS_PARAM_SPEC_DOUBLE(spec)) g_value_set_double(&value, number);
-  if (G_IS_PARAM_SPEC_ENUM(spec)) g_value_set_enum(&value, int(number));
-  if (G_IS_PARAM_SPEC_BOOLEAN(spec)) g_value_set_boolean(&value, number > 0);
-  g_object_set_property(G_OBJECT(object), spec->name, &value);
-  GValue now = G_VALUE_INIT;
-  g_value_init(&now, spec->value_type);
-  g_object_get_property(G_OBJECT(object), spec->name, &now);
-  EXPECT_EQ(gst_value_compare(&value, &now), GST_VALUE_EQUAL);
-  g_value_unset(&value), g_value_unset(&now);
-}
-
-/// Then no frame comes out for each that goes in. Has tests of its own.
-bool holds_frames(const GParamSpec* spec) { return spec->name == std::string("async-depth"); }
-
-}  // namespace
-
-/// Tools set values up to the ends of a property's range.
-TEST(accepts_the_ends_of_each_range, Each::run) {
-  for (const char* settings : {"", "sizing-policy=keep-aspect-ratio", "sizing-policy=fill"}) {
-    Mixer mixer(run, "background=black", caps_text("RGB", {40, 30}));
-    for (int i = 0; i < 2; ++i) mixer.add(caps_text("RGB", {20, 10}), settings);
-    mixer.play();
-    const auto show = [&] {
-      for (int i = 0; i < 2; ++i) mixer.push(i, flat(mixer.video(i), {100 + i}));
-      mixer.next();
-      GstBus* const bus = gst_element_get_bus(mixer.pipeline());
-      GstMessage* const said = gst_bus_pop_filtered(bus, GstMessageType(GST_MESSAGE_ERROR | GST_MESSAGE_WARNING));
-      gst_object_unref(bus);
-      FAIL_UNLESS(!said, "%s: there was a message", where().c_str());
-    };
-    for (gpointer object : {gpointer(mixer.element()), gpointer(mixer.pad(1))})
-      each_own_property(object, [&](GParamSpec* spec) {
-        at(spec->name);
-        if (holds_frames(spec)) return;
-        const auto [least, most] = range_of(spec);
-        for (double value : {least, (least + most) / 2, most}) set_number(object, spec, value), show();
-        g_object_set_property(G_OBJECT(object), spec->name, g_param_spec_get_default_value(spec));
-      });
-    // All properties at once.
-    for (bool greatest : {false, true}) {
-      at(greatest ? "the greatest of all" : "the least of all");
-      for (gpointer object : {gpointer(mixer.pad(1)), gpointer(mixer.element())})
-        each_own_property(object, [&](GParamSpec* spec) {
-          if (spec->name != std::string("sizing-policy") && spec->name != std::string("layout") && !holds_frames(spec))
-            set_number(object, spec, greatest ? range_of(spec).second : range_of(spec).first);
-        });
-      show();
-    }
-  }
+/// Each property alone: properties_test.cpp.
+TEST(accepts_the_ends_of_all_ranges_at_once, Each::run) {
+  const std::pair<const char*, const char*> ends[] = {
+      {"background=checker background-color=0 columns=0 rows=0 gap=0 interpolation=nearest",
+       "xpos=-16777216 ypos=-16777216 width=-1 height=-1 alpha=0 operator=source key=none key-color=0 key-tolerance=0 "
+       "key-softness=0 zorder=0"},
+      {"background=color background-color=4294967295 columns=16384 rows=16384 gap=16384 interpolation=area",
+       "width=32768 height=32768 alpha=1 operator=average key=color key-color=16777215 "
+       "key-tolerance=255 key-softness=255 zorder=4294967295"}};
+  for (const char* policy : {"none", "keep-aspect-ratio", "fill"})
+    for (const char* layout : {"manual", "grid"})
+      for (const auto& [element, pad] : ends) {
+        at(policy + std::string(" ") + layout + " " + pad);
+        Mixer mixer(run, "layout=" + std::string(layout), caps_text("RGB", {40, 30}));
+        for (int i = 0; i < 2; ++i) mixer.add(caps_text("RGB", {20, 10}), "sizing-policy=" + std::string(policy));
+        mixer.play();
+        for (bool first : {true, false}) {
+          for (int i = 0; i < 2; ++i) mixer.push(i, flat(mixer.video(i), {100 + i}));
+          mixer.next();
+          if (first) set(mixer.pad(1), pad), set(mixer.element(), element);
+        }
+        EXPECT_EQ(mixer.warning(0).text, "");
+        EXPECT_EQ(mixer.error(0).text, "");
+      }
 }
 
 /// A value that GObject refuses changes nothing, and later settings still work.
@@ -819,6 +764,11 @@ TEST(refuses_the_name_of_a_pad_that_exists, Each::run) {
   EXPECT(!second);
   EXPECT_CONTAINS(mixer.warning(0).text, "sink_3 is the name of a pad that the element already has");
   EXPECT_EQ(GST_ELEMENT(mixer.element())->numsinkpads, 8);
+  at("a child by its name");
+  GObject* child = gst_child_proxy_get_child_by_name(GST_CHILD_PROXY(mixer.element()), "sink_2");
+  EXPECT(child == G_OBJECT(pads[6]));
+  g_object_unref(child);
+  EXPECT_EQ(gst_child_proxy_get_children_count(GST_CHILD_PROXY(mixer.element())), 8u);
   at("a pad of another element");
   GstPad* same = request(other, "sink_3");
   EXPECT(same);
@@ -883,32 +833,6 @@ TEST(refuses_a_variable_framerate_downstream, Each::run) {
   EXPECT_CONTAINS(text, sentence);
 }
 
-/// Stills, which have 0/1 from jpegdec and imagefreeze, and cameras with a variable rate.
-TEST(composes_variable_framerates_at_a_fixed_one, Each::run) {
-  struct Case {
-    std::vector<int> rates;
-    const char* out;
-    int rate;
-  };
-  for (const Case& c : {Case{{0, 0}, "", 25},
-                        {{0, 10}, "", 10},
-                        {{0, 10}, "video/x-raw,framerate=0/1,max-framerate=30/1", 30},
-                        {{10, 0}, "video/x-raw,framerate=[0/1,30/1]", 10},
-                        {{0, 0}, "video/x-raw,framerate={(fraction)0/1,(fraction)5/1}", 5},
-                        {{0}, "video/x-raw,framerate=[0/1,5/1]", 5},
-                        {{1}, "video/x-raw,framerate={(fraction)0/1,(fraction)50/1}", 50}}) {
-    at(std::to_string(c.rates[0]) + " to " + c.out);
-    std::vector<Layer> layers;
-    for (int rate : c.rates) layers.emplace_back(rated("GRAY8", {16, 8}, rate), "", 2);
-    const std::vector<Output> outputs = play(run, "", c.out, layers);
-    EXPECT(!outputs.empty());
-    for (const Output& output : outputs) {
-      EXPECT_EQ(output.video.fps_n, c.rate);
-      EXPECT_EQ(output.video.fps_d, 1);
-    }
-  }
-}
-
 TEST(accepts_live_and_other_sources, Each::run) {
   at("live and not live");
   GError* error = nullptr;
@@ -925,27 +849,15 @@ TEST(accepts_live_and_other_sources, Each::run) {
   set(mix, "backend=" + run.backend);
   with_shared_context(mix, run);
   gst_object_unref(mix);
-  GstElement* sink = gst_bin_get_by_name(GST_BIN(pipeline), "out");
-  gst_element_set_state(pipeline, GST_STATE_PLAYING);
   GstClockTime last = GST_CLOCK_TIME_NONE;
-  int count = 0;
-  for (;; ++count) {
-    GstSample* sample = nullptr;
-    g_signal_emit_by_name(sink, "try-pull-sample", guint64(patience), &sample);
-    if (!sample) break;
-    GstBuffer* buffer = gst_sample_get_buffer(sample);
+  const std::vector<Sample> samples = samples_of(pipeline);
+  for (const Sample& sample : samples) {
+    GstBuffer* buffer = gst_sample_get_buffer(sample.get());
     if (last != GST_CLOCK_TIME_NONE) EXPECT_EQ(GST_BUFFER_PTS(buffer), last + frame_time);
     EXPECT_EQ(GST_BUFFER_DURATION(buffer), frame_time);
     last = GST_BUFFER_PTS(buffer);
-    gst_sample_unref(sample);
   }
-  gboolean ended = FALSE;
-  g_object_get(sink, "eos", &ended, nullptr);
-  EXPECT(ended);
-  EXPECT(count >= 10 && count <= 40);
-  gst_element_set_state(pipeline, GST_STATE_NULL);
-  gst_object_unref(sink);
-  gst_object_unref(pipeline);
+  EXPECT(samples.size() >= 10 && samples.size() <= 40);
 }
 
 TEST(continues_when_a_live_source_sends_nothing, Each::run) {
@@ -961,7 +873,7 @@ TEST(continues_when_a_live_source_sends_nothing, Each::run) {
     mixer.play();
     mixer.push(0, flat(mixer.video(0), {100}));
     // GstVideoAggregator restarts if caps come after the first frame was due. Then the second frame has the timestamp
-    // of the first, in compositor too.
+    // of the first, also in compositor.
     mixer.next(), mixer.next();
     GstClockTime last = mixer.next().pts;
     for (int i = 0; i < 5; ++i) {

@@ -34,9 +34,11 @@ Params params_of(
 }
 
 void expect_plan(const Run& run, const std::string& settings, const Params& params) {
-  for (const char* format : {"GRAY8", "RGB", "GBR"}) {
+  for (const char* format : {"GRAY8", "RGB", "GBR", "NV12", "YUY2"}) {
     at(format + std::string(" ") + settings);
     const GstVideoInfo video = video_info(format, size);
+    if (GST_VIDEO_INFO_N_COMPONENTS(&video) > 1 && GST_VIDEO_INFO_IS_YUV(&video) && params.border != Params().border)
+      continue;  // the element converts the border value: see gaussian_test.cpp
     const Buffer frame = noise(video);
     EXPECT_WITHIN(filtered(run, settings, video, frame), planned(params, video, frame), run.backend == "cuda" ? 1 : 0);
   }
@@ -125,13 +127,6 @@ TEST(refuses_weights_that_are_not_numbers, Each::run) {
     EXPECT_SAME(rig.filter(frame), good);
     EXPECT_CONTAINS(rig.warning().text, "weight 4 of weights");
   }
-  for (const auto& [weights, wrong] : {std::pair{"<one,2,3,4>", "weight 1 of weights is \"one\": every"},
-                                       {"<1,2,three,four>", "weight 3 of weights is \"three\": every"}}) {
-    at(weights);
-    set(rig.element(), "weights=" + std::string(weights));
-    EXPECT_SAME(rig.filter(frame), good);
-    EXPECT_CONTAINS(rig.warning().text, wrong);
-  }
 }
 
 TEST(applies_divisor_bias_and_absolute, Each::run) {
@@ -149,6 +144,11 @@ TEST(applies_divisor_bias_and_absolute, Each::run) {
   for (const convolve::PresetInfo& preset : convolve::presets())
     expect_plan(run, std::string("preset=") + preset.nick,
                 params_of(preset.value == Preset::custom ? Preset::identity : preset.value));
+  // Without weights it copies.
+  expect_plan(run, "weights=<>", params_of(Preset::identity));
+  expect_plan(run, "preset=custom kernel-width=63 anchor-x=62", params_of(Preset::identity));
+  expect_plan(run, "preset=custom divisor=2 bias=3",
+              params_of(Preset::identity, [](Params& p) { p.divisor = 2, p.bias = 3; }));
 }
 
 TEST(follows_kernel_size_and_anchor, Each::run) {
@@ -182,25 +182,6 @@ TEST(supports_every_border, Each::run) {
   }
 }
 
-TEST(keeps_chroma_neutral, Each::run) {
-  struct Case {
-    const char* format;
-    int neutral;
-  };
-  for (const Case& c : {Case{"NV12", 128}, Case{"NV21", 128}, Case{"I420", 128}, Case{"YUY2", 128}, Case{"UYVY", 128},
-                        Case{"Y444", 128}, Case{"P010_10LE", 512}, Case{"I422_10LE", 512}, Case{"Y444_16LE", 32768}})
-    for (const char* settings :
-         {"preset=laplacian", "preset=sobel-y", "preset=gradient", "weights=<-1,2,-1> kernel-width=3 absolute=true"}) {
-      at(c.format + std::string(" ") + settings);
-      const GstVideoInfo video = video_info(c.format, size);
-      EXPECT_SAME(filtered(run, settings, video, flat(video, {77, 90, 200})),
-                  picture(flat(video, {0, c.neutral, c.neutral}).get(), video));
-      // The bias applies only to luma.
-      EXPECT_SAME(filtered(run, settings + std::string(" bias=20"), video, flat(video, {77, 90, 200})),
-                  picture(flat(video, {20, c.neutral, c.neutral}).get(), video));
-    }
-}
-
 TEST(warns_of_kernels_larger_than_the_frame, Each::run) {
   Rig rig(run, "preset=sharpen-5");
   rig.caps(caps_text("GRAY8", {4, 3}));
@@ -209,18 +190,6 @@ TEST(warns_of_kernels_larger_than_the_frame, Each::run) {
   const Message warning = rig.warning();
   EXPECT_CONTAINS(warning.text, "5×5");
   EXPECT_CONTAINS(warning.text, "4×3");
-}
-
-TEST(copies_pictures_without_weights, Each::run) {
-  for (const char* settings : {"preset=custom", "preset=custom kernel-width=63 anchor-x=62", "weights=<>"})
-    for (const char* format : {"GRAY8", "NV12", "RGBA64_LE"}) {
-      at(format + std::string(" ") + settings);
-      const GstVideoInfo video = video_info(format, size);
-      const Buffer frame = noise(video);
-      EXPECT_SAME(filtered(run, settings, video, frame), picture(frame.get(), video));
-    }
-  expect_plan(run, "preset=custom divisor=2 bias=3",
-              params_of(Preset::identity, [](Params& p) { p.divisor = 2, p.bias = 3; }));
 }
 
 /// What gst-inspect says of the relief, and what the relief of a raised square is: bright where it faces the light.
@@ -242,24 +211,6 @@ TEST(embosses_with_the_light_that_it_names, Each::run) {
   // Its edges at the top and the left.
   for (int inside : {at(8, 8), at(15, 8), at(8, 15)}) EXPECT(inside > at(15, 15));
   for (int inside : {at(23, 23), at(15, 23), at(23, 15)}) EXPECT(inside < at(15, 15));  // at the bottom and the right
-}
-
-TEST(warns_of_a_size_that_a_preset_lacks, Each::run) {
-  for (const auto& [settings, setting, kernel] :
-       {std::tuple{"preset=box kernel-width=15", "kernel-width is 15", "preset=box has 3×3"},
-        {"preset=sharpen-5 kernel-height=7", "kernel-height is 7", "preset=sharpen-5 has 5×5"},
-        {"preset=custom kernel-width=5", "kernel-width is 5", "without weights"},
-        {"preset=custom anchor-y=2", "anchor-y is 2", "without weights"}}) {
-    at(settings);
-    Rig rig(run, settings);
-    rig.caps(caps_text("GRAY8", size));
-    const Message warning = rig.warning();
-    EXPECT_EQ(warning.domain, GST_STREAM_ERROR);
-    EXPECT_CONTAINS(warning.text, setting);
-    EXPECT_CONTAINS(warning.text, kernel);
-    rig.filter(noise(rig.video()));
-    EXPECT_EQ(rig.warning().text, "");  // posted only once
-  }
 }
 
 TEST(filters_alpha_only_if_asked, Each::run) {

@@ -110,7 +110,24 @@ std::vector<Found> rois(GstBuffer* buffer) {
   return result;
 }
 
-/// The element between two pads. Timestamps are those of a clip with 25 frames per second.
+/// A frame of `background` with rectangles of `value` in its first component.
+Buffer squares(const GstVideoInfo& video, const std::vector<cv::Rect>& rects, int value = 200, int background = 60) {
+  Buffer frame = flat(video, {background, 100, 140, 255});
+  GstVideoFrame map;
+  EXPECT(gst_video_frame_map(&map, &video, frame.get(), GST_MAP_WRITE));
+  auto* data = static_cast<guint8*>(GST_VIDEO_FRAME_COMP_DATA(&map, 0));
+  for (const cv::Rect& rect : rects)
+    for (int y = rect.y; y < rect.y + rect.height; ++y)
+      for (int x = rect.x; x < rect.x + rect.width; ++x)
+        data[y * GST_VIDEO_FRAME_COMP_STRIDE(&map, 0) + x * GST_VIDEO_FRAME_COMP_PSTRIDE(&map, 0)] = guint8(value);
+  gst_video_frame_unmap(&map);
+  return frame;
+}
+Buffer square(const GstVideoInfo& video, const cv::Rect& rect = {}, int value = 200, int background = 60) {
+  return squares(video, {rect}, value, background);
+}
+
+/// The element between two pads. Timestamps follow a clip with 25 frames per second.
 struct Player : Rig {
   explicit Player(const Run& run, const std::string& settings = "", const std::string& format = "GRAY8")
       : Rig(run, defaults + settings) {
@@ -124,9 +141,16 @@ struct Player : Rig {
     return push(std::move(frame));
   }
   Buffer play(Buffer frame) { return play(std::move(frame), now); }
+  /// Plays five frames without motion, and one in which motion begins.
+  void begin_motion() {
+    for (int i = 0; i < 5; ++i) play(square(video()));
+    play(square(video(), {32, 16, 32, 32}));
+    EXPECT_EQ(events(), "none none none none none begin");
+    EXPECT(motion());
+  }
   Picture show(Buffer frame) { return picture(play(std::move(frame)).get(), video()); }
 
-  /// The messages about frames since the last call. (Those about objects have tests of their own:
+  /// The messages about frames since the last call. (Messages about objects have their own tests:
   /// diff_objects_test.cpp.)
   std::vector<Said> said() {
     std::vector<Said> all;
@@ -156,23 +180,6 @@ struct Player : Rig {
 
   GstClockTime now = 0;
 };
-
-/// A frame of `background` with rectangles of `value` in its first component.
-Buffer squares(const GstVideoInfo& video, const std::vector<cv::Rect>& rects, int value = 200, int background = 60) {
-  Buffer frame = flat(video, {background, 100, 140, 255});
-  GstVideoFrame map;
-  EXPECT(gst_video_frame_map(&map, &video, frame.get(), GST_MAP_WRITE));
-  auto* data = static_cast<guint8*>(GST_VIDEO_FRAME_COMP_DATA(&map, 0));
-  for (const cv::Rect& rect : rects)
-    for (int y = rect.y; y < rect.y + rect.height; ++y)
-      for (int x = rect.x; x < rect.x + rect.width; ++x)
-        data[y * GST_VIDEO_FRAME_COMP_STRIDE(&map, 0) + x * GST_VIDEO_FRAME_COMP_PSTRIDE(&map, 0)] = guint8(value);
-  gst_video_frame_unmap(&map);
-  return frame;
-}
-Buffer square(const GstVideoInfo& video, const cv::Rect& rect = {}, int value = 200, int background = 60) {
-  return squares(video, {rect}, value, background);
-}
 
 int sample(const cv::Mat& m, int x, int y) { return m.at<guint16>(y, x); }
 
@@ -341,10 +348,7 @@ TEST(keeps_its_reference_when_settings_change, Each::run) {
   for (const char* reference : references) {
     at(reference);
     Player player(run, "output=mask reference=" + std::string(reference));
-    for (int i = 0; i < 5; ++i) player.play(square(player.video()));
-    player.play(square(player.video(), {32, 16, 32, 32}));
-    EXPECT_EQ(player.events(), "none none none none none begin");
-    EXPECT(player.motion());
+    player.begin_motion();
     set(player.element(), "threshold=20 cell-size=8 min-area=2 mask-regions=0,0,16,16");
     player.play(square(player.video(), {40, 16, 32, 32}));
     EXPECT_EQ(player.events(), "motion");
@@ -360,9 +364,7 @@ TEST(goes_on_where_frames_are_missing, Each::run) {
       for (guint missing : {0u, 3u, 59u * 25}) {
         at(reference + std::string(" ") + output + " " + std::to_string(missing));
         Player player(run, "gap=100 output=" + std::string(output) + " reference=" + reference);
-        for (int i = 0; i < 5; ++i) player.play(square(player.video()));
-        player.play(square(player.video(), {32, 16, 32, 32}));
-        EXPECT_EQ(player.events(), "none none none none none begin");
+        player.begin_motion();
         player.now += missing * frame_time;
         Buffer next = square(player.video(), {0, 0, 50, 50});
         GST_BUFFER_FLAG_SET(next.get(), GST_BUFFER_FLAG_DISCONT);
@@ -374,7 +376,7 @@ TEST(goes_on_where_frames_are_missing, Each::run) {
       }
 }
 
-TEST(begins_anew_when_the_stream_was_away, Each::run) {
+TEST(restarts_when_the_stream_was_away, Each::run) {
   for (const auto& [settings, away, expected] : {std::tuple{"", 59 * GST_SECOND, "motion"},
                                                  {"", 61 * GST_SECOND, "end none"},
                                                  {"forget-after=2", 3 * GST_SECOND, "end none"},
@@ -441,10 +443,7 @@ TEST(restarts_at_interruptions, Each::run) {
     for (const char* why : {"flush", "away", "caps", "stop"}) {
       at(reference + std::string(" ") + why);
       Player player(run, "output=mask reference=" + std::string(reference));
-      for (int i = 0; i < 5; ++i) player.play(square(player.video()));
-      player.play(square(player.video(), {32, 16, 32, 32}));
-      EXPECT_EQ(player.events(), "none none none none none begin");
-      EXPECT(player.motion());
+      player.begin_motion();
 
       Size other = size;
       Buffer next = square(player.video(), {0, 0, 50, 50});
@@ -557,54 +556,6 @@ TEST(warns_of_masked_regions_outside_the_frame, Each::run) {
     EXPECT_CONTAINS(warning.text, "96×64");
     player.play(square(player.video()));
     EXPECT_EQ(player.warning().text, "");  // posted only once
-  }
-}
-
-TEST(warns_of_properties_without_effect, Each::run) {
-  for (const auto& [settings, text] :
-       {std::pair{"interval=2", ""},
-        {"reference=background learning-rate=0.5 threshold=3", ""},
-        {"reference=mog2 learning-rate=0.5 variance-threshold=25", ""},
-        {"reference=mog2 history=50", ""},
-        {"reference=median learning-rate=1 threshold=0 shadows=drop shadow-threshold=0.3", ""},
-        {"reference=median threshold=0 noise-limit=20 light-compensation=false absorb-time=3",
-         "light-compensation, noise-limit, absorb-time have no effect with reference=median"},
-        {"reference=median history=50 interval=2", "interval, history have no effect with reference=median"},
-        {"learning-rate=-0.5", ""},
-        {"learning-rate=0", "learning-rate has no effect with reference=previous"},
-        {"learning-rate=0.5", "learning-rate has no effect with reference=previous"},
-        {"reference=first interval=2", "interval has no effect with reference=first"},
-        {"reference=background shadows=drop shadow-threshold=0.3", ""},
-        {"reference=background threshold=0 noise-limit=20", ""},
-        {"reference=background threshold=9 noise-limit=20", "noise-limit has no effect with threshold=9"},
-        {"reference=background threshold=0 light-compensation=false", ""},
-        {"reference=background light-compensation=false", "light-compensation has no effect with threshold=15"},
-        {"reference=mog2 light-compensation=false", "light-compensation has no effect with reference=mog2"},
-        {"reference=background shadow-threshold=0.3", "shadow-threshold has no effect with shadows=keep"},
-        {"reference=mog2 shadow-threshold=0.3", "shadow-threshold has no effect with shadows=keep"},
-        {"reference=first shadows=drop shadow-threshold=0.3",
-         "shadows, shadow-threshold have no effect with reference=first"},
-        {"reference=mog2 history=50 learning-rate=0.1", "history has no effect with learning-rate=0.1"},
-        {"gain=2 mode=signed", ""},
-        {"output=mask gain=2 mode=signed", "mode, gain have no effect with output=mask"},
-        {"output=overlay gain=2", "gain has no effect with output=overlay"},
-        {"track-min-frames=2 track-hold=0.5 zones=\"a: 0,0 9,0 9,9\" lines=\"a: 0,0 9,9\"", ""},
-        {"track=false track-min-frames=2 track-hold=0.5 zones=\"a: 0,0 9,0 9,9\" lines=\"a: 0,0 9,9\"",
-         "track-min-frames, track-hold, zones, lines have no effect with track=false"},
-        {"message-interval=1000000000", ""},
-        {"post-messages=false message-interval=1000000000", "message-interval has no effect with post-messages=false"},
-        {"interval=2 history=50 reference=first gain=2 output=passthrough",
-         "interval, history have no effect with reference=first; gain has no effect with output=passthrough"},
-        {"shadows=drop", "shadows has no effect with reference=previous"},
-        {"reference=mog2 threshold=3", "threshold has no effect with reference=mog2"},
-        {"reference=background history=50 variance-threshold=25",
-         "history, variance-threshold have no effect with reference=background"}}) {
-    at(settings);
-    Player player(run, settings);
-    for (bool first : {true, false}) {
-      player.play(square(player.video()));
-      EXPECT_EQ(player.warning().text, first ? text : "");  // posted only once
-    }
   }
 }
 

@@ -31,16 +31,16 @@ double heap_in_use() {
 
 }  // namespace
 
-// A camera that sets its clock, or a source that begins anew, gives timestamps that jump to and fro, or none.
+// A camera that sets its clock, or a source that restarts, gives timestamps that jump back and forth, or none.
 // No frame is lost or changed.
 TEST(goes_on_when_the_clock_jumps, Each::run) {
   const std::string caps = caps_text("NV12", {64, 48});
   Rig rig(run), steady(run);
   rig.caps(caps);
   steady.caps(caps);
-  Rig anew(run);
-  anew.caps_alone(caps);
-  const Picture first = anew.filter(noise(rig.video()));
+  Rig fresh(run);
+  fresh.caps_alone(caps);
+  const Picture first = fresh.filter(noise(rig.video()));
   const GstClockTime times[] = {
       2 * hour, 2 * hour + 40 * GST_MSECOND, 0, 40 * GST_MSECOND, 1000 * hour, GST_CLOCK_TIME_NONE, hour, hour, 1, 0};
   for (unsigned i = 0; i < G_N_ELEMENTS(times); ++i) {
@@ -90,7 +90,7 @@ TEST(starts_a_thousand_times, Each::run) {
   gst_object_unref(element);
 }
 
-// An application may make an element anew instead of starting it again.
+// An application may make a new element instead of restarting the old one.
 TEST(is_made_a_thousand_times, Each::element) {
   constexpr int warm = 50, made = 1000;
   double heap = 0;

@@ -524,23 +524,25 @@ std::vector<Picture> frames_of(const std::string& text, const GstVideoInfo& vide
   return frames_of(pipeline, video);
 }
 
-std::vector<Picture> frames_of(GstElement* pipeline, const GstVideoInfo& video) {
+std::vector<Sample> samples_of(GstElement* pipeline) {
   GstElement* sink = gst_bin_get_by_name(GST_BIN(pipeline), "out");
   gst_element_set_state(pipeline, GST_STATE_PLAYING);
-  std::vector<GstSample*> samples;  // first all, so that many frames are in flight
+  std::vector<Sample> samples;  // all, so that many frames are in flight
   GstSample* sample = nullptr;
-  while (g_signal_emit_by_name(sink, "try-pull-sample", 20 * GST_SECOND, &sample), sample) samples.push_back(sample);
+  while (g_signal_emit_by_name(sink, "try-pull-sample", 20 * GST_SECOND, &sample), sample) samples.emplace_back(sample);
   gboolean ended = FALSE;
   g_object_get(sink, "eos", &ended, nullptr);
   EXPECT(ended);
-  std::vector<Picture> pictures;
-  for (GstSample* one : samples) {
-    pictures.push_back(picture(gst_sample_get_buffer(one), video));
-    gst_sample_unref(one);
-  }
   gst_element_set_state(pipeline, GST_STATE_NULL);
   gst_object_unref(sink);
   gst_object_unref(pipeline);
+  return samples;
+}
+
+std::vector<Picture> frames_of(GstElement* pipeline, const GstVideoInfo& video) {
+  std::vector<Picture> pictures;
+  for (const Sample& sample : samples_of(pipeline))
+    pictures.push_back(picture(gst_sample_get_buffer(sample.get()), video));
   return pictures;
 }
 

@@ -117,11 +117,13 @@ struct Release {
   void operator()(GstCaps* held) const { gst_caps_unref(held); }
   void operator()(GstEvent* held) const { gst_event_unref(held); }
   void operator()(GstQuery* held) const { gst_query_unref(held); }
+  void operator()(GstSample* held) const { gst_sample_unref(held); }
 };
 using Buffer = std::unique_ptr<GstBuffer, Release>;
 using Caps = std::unique_ptr<GstCaps, Release>;
 using Event = std::unique_ptr<GstEvent, Release>;
 using Query = std::unique_ptr<GstQuery, Release>;
+using Sample = std::unique_ptr<GstSample, Release>;
 
 // Frames
 // ---------------------------------------------------------------------------------------------------------------------
@@ -180,7 +182,7 @@ void each_property(gpointer object, F&& f) {
 }
 /// Whether one of the plugin's classes has the property, and not a class that it inherits from.
 bool is_own(const GParamSpec* spec);
-/// Moves a property from one value to another, from time 0 to `end`. `absolute`: the values are those of the property.
+/// Moves a property from one value to another, from time 0 to `end`. `absolute`: these are values of the property.
 /// Otherwise 0 and 1 are the ends of its range.
 void control(gpointer object, const char* property, double from, double to, GstClockTime end, bool absolute);
 
@@ -225,7 +227,9 @@ class Rig {
 /// Flushes the element and begins a new segment.
 void flush(const Rig& rig);
 
-/// All frames of a pipeline, which ends with an appsink named `out`. A GstElement is taken.
+/// All frames of a pipeline, which ends with an appsink named `out`. Fails the test without an end. The pipeline is
+/// taken.
+std::vector<Sample> samples_of(GstElement* pipeline);
 std::vector<Picture> frames_of(GstElement* pipeline, const GstVideoInfo& video);
 std::vector<Picture> frames_of(const std::string& pipeline, const GstVideoInfo& video);
 

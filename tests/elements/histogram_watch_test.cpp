@@ -7,7 +7,8 @@
 #include <opencv2/imgproc.hpp>
 
 #include "gst/meta/histogram_meta.h"
-#include "tests/elements/harness.hpp"
+#include "kernels/histogram/sharpness.hpp"
+#include "tests/elements/plans.hpp"
 
 using namespace cudavision::test;
 
@@ -130,17 +131,11 @@ cv::Mat covered(unsigned i) { return noisy(plain(70), i); }
 cv::Mat defocused(unsigned i) { return noisy(blurred(scene), i, 0.5); }
 cv::Mat frozen(unsigned) { return noisy(scene, 1); }
 
-/// The mean difference of neighbours, by a slow loop.
-double sharpness_of(const cv::Mat& luma, int depth) {
-  double sum = 0, count = 0;
-  for (int y = 0; y < luma.rows; ++y)
-    for (int x = 0; x < luma.cols; ++x)
-      for (const auto& [u, v] : {std::pair{x + 1, y}, {x, y + 1}}) {
-        if (u >= luma.cols || v >= luma.rows) continue;
-        sum += std::abs(luma.at<guint16>(v, u) - luma.at<guint16>(y, x));
-        ++count;
-      }
-  return count > 0 ? sum / count / (1 << (depth - 8)) : 0;
+/// The sharpness that the plan measures.
+double planned_sharpness(const GstVideoInfo& video, const Buffer& frame) {
+  const auto plan = made(cudavision::histogram::make_sharpness({}, geometry_of(video), cudavision::Backend::cpu));
+  expect_ok(plan->submit(Mapped(frame, video).image(), {}, {}));
+  return sharpness_of(plan->result(), GST_VIDEO_INFO_COMP_DEPTH(&video, 0));
 }
 
 /// The sharpness in the next message cudahistogram; −1 if it has none.
@@ -177,8 +172,7 @@ TEST(measures_sharpness, Each::run) {
         rig.caps(caps_text(format, size));
         for (unsigned seed : {1u, 2u}) {
           Buffer frame = noise(rig.video(), seed);
-          const double expected =
-              sharpness_of(picture(frame.get(), rig.video())[0], GST_VIDEO_INFO_COMP_DEPTH(&rig.video(), 0));
+          const double expected = planned_sharpness(rig.video(), frame);
           const Buffer out = rig.push(std::move(frame));
           expect_near(told_sharpness(rig), expected);
           if (const auto* meta = gst_buffer_get_cuda_vision_histogram_meta(out.get()))

@@ -22,7 +22,7 @@ folder=${folder:-$(option libdir)/gstreamer-1.0}
 if [[ $folder != /* ]]; then folder=$(option prefix)/$folder; fi
 folder=$target$folder
 [[ -f $folder/libgstcudavision.so ]] || { echo "not in $folder:"; find "$target" -type f; exit 1; }
-# All files are below the prefix, except those of an option with an absolute path.
+# All files are below the prefix, except where an option has an absolute path.
 outside=$(find "$target" -type f -not -path "$target$(option prefix)/*" -not -path "$folder/*")
 [[ -z $outside ]] || { echo "not below the prefix: $outside"; exit 1; }
 export GST_PLUGIN_PATH='' GST_PLUGIN_PATH_1_0=$folder GST_REGISTRY=$target/registry.bin
@@ -70,7 +70,7 @@ runpath=$(readelf -d "$folder/libgstcudavision.so" | sed -n 's/.*R\(UN\)\?PATH.*
 found=${runpath/'$ORIGIN'/"$folder"}/libgstcudavision-1.0.so.0
 [[ -n $library && $found -ef $library ]] ||
   {
-    echo "the plugin looks for ${library:-the library, which was not installed,} in ${runpath:-no folder of its own}"
+    echo "the plugin looks for ${library:-the library, which was not installed,} in ${runpath:-no private folder}"
     exit 1
   }
 

@@ -190,6 +190,14 @@ class Mixer {
   void rewind() {
     for (Input& in : inputs_) in.next = 0;
   }
+  /// Plays with a pad whose events the test sends itself. Returns it, after its stream-start and caps.
+  GstPad* play_without_source(int input) {
+    GstPad* const pad = without_source(input);
+    play();
+    EXPECT(gst_pad_send_event(pad, gst_event_new_stream_start("test")));
+    EXPECT(gst_pad_send_event(pad, gst_event_new_caps(Caps(gst_video_info_to_caps(&video(input))).get())));
+    return pad;
+  }
 
   /// Pulls the next frame. Returns nothing at EOS.
   std::optional<Output> pull() {
@@ -325,12 +333,17 @@ inline void expect_same(const std::vector<Output>& actual, const std::vector<Out
     EXPECT_WITHIN(shown, other, tolerance);
   }
 }
-/// Expects the frames of compositor: the same number, timestamps and pictures.
+/// Expects the frames of compositor: the same number, timestamps and pictures. `played`: plays an element.
+template <typename F>
+void expect_compositor(const Run& run, F&& played, int tolerance = 1, bool alpha_too = true) {
+  const std::vector<Output> expected = played(compositor);
+  EXPECT(!expected.empty());
+  expect_same(played(run), expected, tolerance, alpha_too);
+}
 inline void expect_compositor(const Run& run, const std::string& settings, const std::string& out,
                               const std::vector<Layer>& layers, int tolerance = 1, bool alpha_too = true) {
-  const std::vector<Output> expected = play(compositor, settings, out, layers);
-  EXPECT(!expected.empty());
-  expect_same(play(run, settings, out, layers), expected, tolerance, alpha_too);
+  expect_compositor(
+      run, [&](const Run& of) { return play(of, settings, out, layers); }, tolerance, alpha_too);
 }
 
 /// Whether compositor is installed. Prints a line if not.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Memory that is page-locked in place, and copies from and to it, without a GPU: the functions of CUDA that they call
-// stand here. As CUDA does, they refuse to lock memory twice, and to copy from memory of which only a part is locked.
+// stand here. As CUDA does, they refuse to lock memory twice, and to copy from partly locked memory.
 #include "gst/base/cuda/page_locks.hpp"
 
 #include <cstring>

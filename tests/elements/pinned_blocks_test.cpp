@@ -172,7 +172,7 @@ void keeps_contexts_apart() {
     expect(is_new(other, 10 * mib), "a block belongs to its context");
     give_back_pinned_block(one, take(one, 200 * mib));
     give_back_pinned_block(other, take(other, 200 * mib));
-    expect(locked_bytes() == 420 * mib, "each context has a bound of its own");
+    expect(locked_bytes() == 420 * mib, "each context has its own bound");
   }
   expect(locked_bytes() == 210 * mib, "blocks are freed with their context");
   expect(!is_new(one, 10 * mib), "blocks of other contexts stay");

@@ -97,7 +97,7 @@ constexpr Needed needed[] = {
     {"cudaintegral", "strength", "output=nlm radius=1"},
 };
 
-/// Properties of which a range has values that the element must refuse: even numbers of taps,
+/// Properties whose range has values that the element must refuse: even numbers of taps,
 /// sides that the number of weights contradicts.
 bool has_gaps(const std::string& element, const std::string& property) {
   return property.rfind("kernel-", 0) == 0 && (element == "cudagaussian" || element == "cudaconvolve");
@@ -137,6 +137,13 @@ class Line {
     gst_element_get_state(pipeline_, nullptr, nullptr, 20 * GST_SECOND);
   }
 
+  /// The element, or its pad. The pipeline keeps a reference.
+  gpointer object(bool of_pad) const {
+    if (!of_pad) return element;
+    GstPad* const pad = gst_element_get_static_pad(element, "sink_0");
+    gst_object_unref(pad);
+    return pad;
+  }
   void stop() { gst_element_set_state(pipeline_, GST_STATE_NULL); }
 
   /// Plays to the end or to an error. Returns the errors and warnings.
@@ -183,16 +190,41 @@ class Line {
   GstElement* pipeline_;
 };
 
-/// The writable properties of the plugin's classes, except backend, which a test sets.
-std::vector<GParamSpec*> properties(const Run& run) {
-  GstElement* element = gst_element_factory_make(run.element.c_str(), nullptr);
-  gst_object_ref_sink(element);
-  std::vector<GParamSpec*> found;
-  each_property(element, [&](GParamSpec* spec) {
-    if (is_own(spec) && (spec->flags & G_PARAM_WRITABLE) && std::strcmp(spec->name, "backend") != 0)
-      found.push_back(spec);
+/// An element that does not play, with a pad of its request template if it has one: cudablend.
+struct Object {
+  explicit Object(const Run& run) : element(gst_element_factory_make(run.element.c_str(), nullptr)) {
+    gst_object_ref_sink(element);
+    pad = gst_element_request_pad_simple(element, "sink_%u");
+    EXPECT_EQ(pad != nullptr, run.element == "cudablend");
+  }
+  ~Object() {
+    if (pad) gst_element_release_request_pad(element, pad);
+    gst_clear_object(&pad);
+    gst_object_unref(element);
+  }
+  Object(const Object&) = delete;
+  Object& operator=(const Object&) = delete;
+
+  /// Calls f(property, whether the pad has it) for each property of the plugin's classes.
+  template <typename F>
+  void each(F&& f) const {
+    for (bool of_pad : {false, true})
+      if (gpointer const object = of_pad ? gpointer(pad) : gpointer(element))
+        each_property(object, [&](GParamSpec* spec) {
+          if (is_own(spec)) f(spec, of_pad);
+        });
+  }
+
+  GstElement* element;
+  GstPad* pad;
+};
+
+/// The writable properties of the plugin's classes, except backend, which a test sets, and whether the pad has them.
+std::vector<std::pair<GParamSpec*, bool>> properties(const Run& run) {
+  std::vector<std::pair<GParamSpec*, bool>> found;
+  Object(run).each([&](GParamSpec* spec, bool of_pad) {
+    if ((spec->flags & G_PARAM_WRITABLE) && std::strcmp(spec->name, "backend") != 0) found.emplace_back(spec, of_pad);
   });
-  gst_object_unref(element);
   EXPECT(!found.empty());
   return found;
 }
@@ -228,62 +260,54 @@ std::vector<std::string> values(GParamSpec* spec) {
 }  // namespace
 
 TEST(begins_with_the_defaults_of_its_specs, Each::element) {
-  GstElement* element = gst_element_factory_make(run.element.c_str(), nullptr);
-  gst_object_ref_sink(element);
-  GstPad* pad = gst_element_request_pad_simple(element, "sink_%u");  // NULL, except of cudablend
-  EXPECT_EQ(pad != nullptr, run.element == "cudablend");
+  const Object object(run);
   int compared = 0;
-  for (gpointer object : {gpointer(element), gpointer(pad)})
-    if (object)
-      each_property(object, [&](GParamSpec* spec) {
-        if (!is_own(spec) || !(spec->flags & G_PARAM_READABLE)) return;
-        at(spec->name);
-        GValue value = G_VALUE_INIT;
-        g_value_init(&value, spec->value_type);
-        g_object_get_property(G_OBJECT(object), spec->name, &value);
-        EXPECT(g_param_value_defaults(spec, &value));
-        g_value_unset(&value);
-        ++compared;
-      });
+  object.each([&](GParamSpec* spec, bool of_pad) {
+    if (!(spec->flags & G_PARAM_READABLE)) return;
+    at(spec->name);
+    GValue value = G_VALUE_INIT;
+    g_value_init(&value, spec->value_type);
+    g_object_get_property(of_pad ? G_OBJECT(object.pad) : G_OBJECT(object.element), spec->name, &value);
+    EXPECT(g_param_value_defaults(spec, &value));
+    g_value_unset(&value);
+    ++compared;
+  });
   EXPECT(compared > 0);
-  if (pad) gst_element_release_request_pad(element, pad);
-  gst_clear_object(&pad);
-  gst_object_unref(element);
 }
 
 TEST(starts_with_every_value_of_every_range, Each::element) {
-  for (GParamSpec* spec : properties(run))
+  for (const auto& [spec, of_pad] : properties(run))
     for (const std::string& value : values(spec)) {
       const std::string setting = std::string(spec->name) + "=" + value;
       at(setting);
       Line line(run);
-      set(line.element, setting);
+      set(line.object(of_pad), setting);
       line.plays(spec->name, true);
-      EXPECT_EQ(value_text(line.element, spec), value);
+      EXPECT_EQ(value_text(line.object(of_pad), spec), value);
     }
 }
 
 TEST(accepts_every_value_of_every_range_while_playing, Each::element) {
-  for (GParamSpec* spec : properties(run)) {
+  for (const auto& [spec, of_pad] : properties(run)) {
     if (!(spec->flags & GST_PARAM_MUTABLE_PLAYING)) continue;
     for (const std::string& value : values(spec)) {
       const std::string setting = std::string(spec->name) + "=" + value;
       at(setting);
       Line line(run);
       line.pause();
-      set(line.element, setting);
-      if (!line.plays(spec->name, false)) EXPECT_EQ(value_text(line.element, spec), value);
+      set(line.object(of_pad), setting);
+      if (!line.plays(spec->name, false)) EXPECT_EQ(value_text(line.object(of_pad), spec), value);
     }
   }
 }
 
 TEST(follows_a_control_source_over_every_range, Each::element) {
   int driven = 0;
-  for (GParamSpec* spec : properties(run)) {
+  for (const auto& [spec, of_pad] : properties(run)) {
     if (!(spec->flags & GST_PARAM_CONTROLLABLE)) continue;
     at(spec->name);
     Line line(run);
-    control(line.element, spec->name, 0, 1, GST_SECOND, false);
+    control(line.object(of_pad), spec->name, 0, 1, GST_SECOND, false);
     line.plays(spec->name, false);
     ++driven;
   }
@@ -293,51 +317,40 @@ TEST(follows_a_control_source_over_every_range, Each::element) {
 /// As keyframes do: 0 and 1 are the ends of the range.
 TEST(gives_a_picture_for_every_step_of_a_binding, Each::element) {
   constexpr int frames = 9;
-  GstElement* element = gst_element_factory_make(run.element.c_str(), nullptr);
-  gst_object_ref_sink(element);
+  const Object object(run);
   const bool has_region =
-      g_object_class_find_property(G_OBJECT_GET_CLASS(element), "region") && run.element != "cudadiff";
-  GstPad* pad = gst_element_request_pad_simple(element, "sink_%u");  // NULL, except of cudablend
+      g_object_class_find_property(G_OBJECT_GET_CLASS(object.element), "region") && run.element != "cudadiff";
   int driven = 0;
-  for (gpointer object : {gpointer(element), gpointer(pad)})
-    if (object)
-      each_property(object, [&](GParamSpec* spec) {
-        const bool number = G_IS_PARAM_SPEC_UINT(spec) || G_IS_PARAM_SPEC_INT(spec) || G_IS_PARAM_SPEC_DOUBLE(spec) ||
-                            G_IS_PARAM_SPEC_UINT64(spec);
-        if (!is_own(spec) || !number || !(spec->flags & GST_PARAM_CONTROLLABLE) || has_gaps(run.element, spec->name))
-          return;
-        std::vector<std::string> contexts;
-        for (const Needed& row : needed)
-          if (run.element == row.element && std::string(spec->name) == row.property) contexts.push_back(row.settings);
-        if (contexts.empty()) contexts.push_back("");
-        for (const std::string& context : contexts)
-          for (bool region : {false, true}) {
-            if (region && (!has_region || (run.element == "cudaintegral" && context.empty()))) continue;
-            if (!region && std::string(spec->name) == "region-margin") continue;
-            const std::string settings = context + (region ? " region=roi regions=20,10,60,50" : "");
-            at(spec->name + (" with " + settings));
-            Line line(run, settings, frames, {128, 96});
-            const auto count = [](GstPad*, GstPadProbeInfo*, gpointer counter) {
-              ++*static_cast<int*>(counter);
-              return GST_PAD_PROBE_OK;
-            };
-            int pictures = 0;
-            GstPad* src = gst_element_get_static_pad(line.element, "src");
-            gst_pad_add_probe(src, GST_PAD_PROBE_TYPE_BUFFER, count, &pictures, nullptr);
-            gst_object_unref(src);
-            GstPad* sink = object == pad ? gst_element_get_static_pad(line.element, "sink_0") : nullptr;
-            control(sink ? gpointer(sink) : gpointer(line.element), spec->name, 0, 1, (frames - 1) * GST_SECOND / 4,
-                    false);
-            gst_clear_object(&sink);
-            line.plays(spec->name, false);
-            EXPECT_EQ(pictures, frames);
-            ++driven;
-          }
-      });
+  object.each([&](GParamSpec* spec, bool of_pad) {
+    const bool number = G_IS_PARAM_SPEC_UINT(spec) || G_IS_PARAM_SPEC_INT(spec) || G_IS_PARAM_SPEC_DOUBLE(spec) ||
+                        G_IS_PARAM_SPEC_UINT64(spec);
+    if (!number || !(spec->flags & GST_PARAM_CONTROLLABLE) || has_gaps(run.element, spec->name)) return;
+    std::vector<std::string> contexts;
+    for (const Needed& row : needed)
+      if (run.element == row.element && std::string(spec->name) == row.property) contexts.push_back(row.settings);
+    if (contexts.empty()) contexts.push_back("");
+    for (const std::string& context : contexts)
+      for (bool region : {false, true}) {
+        if (region && (!has_region || (run.element == "cudaintegral" && context.empty()))) continue;
+        if (!region && std::string(spec->name) == "region-margin") continue;
+        const std::string settings = context + (region ? " region=roi regions=20,10,60,50" : "");
+        at(spec->name + (" with " + settings));
+        Line line(run, settings, frames, {128, 96});
+        const auto count = [](GstPad*, GstPadProbeInfo*, gpointer counter) {
+          ++*static_cast<int*>(counter);
+          return GST_PAD_PROBE_OK;
+        };
+        int pictures = 0;
+        GstPad* src = gst_element_get_static_pad(line.element, "src");
+        gst_pad_add_probe(src, GST_PAD_PROBE_TYPE_BUFFER, count, &pictures, nullptr);
+        gst_object_unref(src);
+        control(line.object(of_pad), spec->name, 0, 1, (frames - 1) * GST_SECOND / 4, false);
+        line.plays(spec->name, false);
+        EXPECT_EQ(pictures, frames);
+        ++driven;
+      }
+  });
   EXPECT(driven > 0);
-  if (pad) gst_element_release_request_pad(element, pad);
-  gst_clear_object(&pad);
-  gst_object_unref(element);
 }
 
 /// Pairs of settings: one removes or limits the effect of the other.
@@ -349,6 +362,18 @@ TEST(warns_of_settings_that_others_cut_short, Each::run) {
       const Row& row :
       {Row{"cudaconvolve", "weights=<1,2,1> kernel-width=3 kernel-height=1 anchor-x=5",
            "anchor-x counts as 2, the last column of the kernel"},
+       Row{"cudaconvolve", "preset=box kernel-width=15",
+           "kernel-width is 15, but has no effect: the kernel of preset=box has 3×3 weights; set weights to choose "
+           "another kernel"},
+       Row{"cudaconvolve", "preset=sharpen-5 kernel-height=7",
+           "kernel-height is 7, but has no effect: the kernel of preset=sharpen-5 has 5×5 weights; set weights to "
+           "choose another kernel"},
+       Row{"cudaconvolve", "preset=custom kernel-width=5",
+           "kernel-width is 5, but has no effect: without weights the kernel is the identity; set weights to choose "
+           "another kernel"},
+       Row{"cudaconvolve", "preset=custom anchor-y=2",
+           "anchor-y is 2, but has no effect: without weights the kernel is the identity; set weights to choose "
+           "another kernel"},
        Row{"cudaconvolve", "preset=sharpen anchor-y=3", "anchor-y counts as 2, the last row of the kernel"},
        Row{"cudaconvolve", "preset=sharpen anchor-y=2", ""},
        Row{"cudaconvolve", "weights=<0,1,0,1,2,1,0,1,0> preset=sharpen", "weights has no effect with preset=sharpen"},
@@ -359,6 +384,30 @@ TEST(warns_of_settings_that_others_cut_short, Each::run) {
            "border-value has no effect with border=wrap; kernel-size=5 holds 38 % of the weight of sigma=5: 31 taps "
            "hold 99.8 %"},
        Row{"cudagaussian", "border-value=9 border=constant", ""},
+       Row{"cudagaussian", "kernel-size=5 sigma=15",
+           "kernel-size=5 holds 13 % of the weight of sigma=15: 91 taps hold 99.8 %"},
+       Row{"cudagaussian", "sigma=15 kernel-size=5",
+           "kernel-size=5 holds 13 % of the weight of sigma=15: 91 taps hold 99.8 %"},
+       Row{"cudagaussian", "kernel-size=5 sigma=1000",
+           "kernel-size=5 holds 0.2 % of the weight of sigma=1000: 255 taps, the most there are, hold 10 %"},
+       Row{"cudagaussian", "kernel-size=255 sigma=1000", "kernel-size=255 holds 10 % of the weight of sigma=1000"},
+       Row{"cudagaussian", "sigma=1000",
+           "sigma is so great that even 255 taps, the most there are, hold less than 95 % of its weight"},
+       Row{"cudagaussian", "kernel-size=0 sigma=66",
+           "sigma is so great that even 255 taps, the most there are, hold less than 95 % of its weight"},
+       Row{"cudagaussian", "sigma-x=70 kernel-height=3",
+           "sigma-x is so great that even 255 taps, the most there are, hold less than 95 % of its weight"},
+       Row{"cudagaussian", "sigma=3 kernel-width=3",
+           "kernel-width=3 holds 38 % of the weight of sigma=3: 19 taps hold 99.8 %"},
+       Row{"cudagaussian", "kernel-size=9 sigma=1 sigma-y=5 kernel-width=1",
+           "kernel-width=1 holds 38 % of the weight of sigma=1: 7 taps hold 100 %; kernel-size=9 holds 63 % of the "
+           "weight of sigma-y=5: 31 taps hold 99.8 %"},
+       Row{"cudagaussian", "", ""},
+       Row{"cudagaussian", "sigma=64", ""},
+       Row{"cudagaussian", "sigma=5", ""},
+       Row{"cudagaussian", "kernel-size=9 sigma=2", ""},
+       Row{"cudagaussian", "kernel-size=31", ""},
+       Row{"cudagaussian", "kernel-size=31 sigma=0.5", ""},
        Row{"cudahistogram", "overlay-log=true overlay-opacity=0.5 watch-time=3",
            "overlay-opacity, overlay-log have no effect with overlay=false; watch-time has no effect with watch=false"},
        Row{"cudahistogram", "post-messages=false interval=1000 bins=16 sharpness=true",
@@ -374,6 +423,47 @@ TEST(warns_of_settings_that_others_cut_short, Each::run) {
        Row{"cudaintegral", "output=nlm radius=17 search-radius=1", "radius counts as 16, the largest with output=nlm"},
        Row{"cudaintegral", "output=threshold radius=17 sensitivity=0.5", ""},
        Row{"cudaintegral", "squared=true channel=all", ""},
+       Row{"cudadiff", "interval=2", ""},
+       Row{"cudadiff", "reference=background learning-rate=0.5 threshold=3", ""},
+       Row{"cudadiff", "reference=mog2 learning-rate=0.5 variance-threshold=25", ""},
+       Row{"cudadiff", "reference=mog2 history=50", ""},
+       Row{"cudadiff", "reference=median learning-rate=1 threshold=0 shadows=drop shadow-threshold=0.3", ""},
+       Row{"cudadiff", "reference=median threshold=0 noise-limit=20 light-compensation=false absorb-time=3",
+           "light-compensation, noise-limit, absorb-time have no effect with reference=median"},
+       Row{"cudadiff", "reference=median history=50 interval=2",
+           "interval, history have no effect with reference=median"},
+       Row{"cudadiff", "learning-rate=-0.5", ""},
+       Row{"cudadiff", "learning-rate=0", "learning-rate has no effect with reference=previous"},
+       Row{"cudadiff", "learning-rate=0.5", "learning-rate has no effect with reference=previous"},
+       Row{"cudadiff", "reference=first interval=2", "interval has no effect with reference=first"},
+       Row{"cudadiff", "reference=background shadows=drop shadow-threshold=0.3", ""},
+       Row{"cudadiff", "reference=background threshold=0 noise-limit=20", ""},
+       Row{"cudadiff", "reference=background threshold=9 noise-limit=20", "noise-limit has no effect with threshold=9"},
+       Row{"cudadiff", "reference=background threshold=0 light-compensation=false", ""},
+       Row{"cudadiff", "reference=background light-compensation=false",
+           "light-compensation has no effect with threshold=15"},
+       Row{"cudadiff", "reference=mog2 light-compensation=false",
+           "light-compensation has no effect with reference=mog2"},
+       Row{"cudadiff", "reference=background shadow-threshold=0.3", "shadow-threshold has no effect with shadows=keep"},
+       Row{"cudadiff", "reference=mog2 shadow-threshold=0.3", "shadow-threshold has no effect with shadows=keep"},
+       Row{"cudadiff", "reference=first shadows=drop shadow-threshold=0.3",
+           "shadows, shadow-threshold have no effect with reference=first"},
+       Row{"cudadiff", "reference=mog2 history=50 learning-rate=0.1", "history has no effect with learning-rate=0.1"},
+       Row{"cudadiff", "gain=2 mode=signed", ""},
+       Row{"cudadiff", "output=mask gain=2 mode=signed", "mode, gain have no effect with output=mask"},
+       Row{"cudadiff", "output=overlay gain=2", "gain has no effect with output=overlay"},
+       Row{"cudadiff", "track-min-frames=2 track-hold=0.5 zones=\"a: 0,0 9,0 9,9\" lines=\"a: 0,0 9,9\"", ""},
+       Row{"cudadiff", "track=false track-min-frames=2 track-hold=0.5 zones=\"a: 0,0 9,0 9,9\" lines=\"a: 0,0 9,9\"",
+           "track-min-frames, track-hold, zones, lines have no effect with track=false"},
+       Row{"cudadiff", "message-interval=1000000000", ""},
+       Row{"cudadiff", "post-messages=false message-interval=1000000000",
+           "message-interval has no effect with post-messages=false"},
+       Row{"cudadiff", "interval=2 history=50 reference=first gain=2 output=passthrough",
+           "interval, history have no effect with reference=first; gain has no effect with output=passthrough"},
+       Row{"cudadiff", "shadows=drop", "shadows has no effect with reference=previous"},
+       Row{"cudadiff", "reference=mog2 threshold=3", "threshold has no effect with reference=mog2"},
+       Row{"cudadiff", "reference=background history=50 variance-threshold=25",
+           "history, variance-threshold have no effect with reference=background"},
        Row{"cudadiff", "min-area=361", "min-area is more than the 360 cells of a frame: there are no regions"},
        Row{"cudadiff", "min-area=360", ""},
        Row{"cudadiff", "motion-threshold=0.7",

@@ -21,7 +21,7 @@ Shape box(int x, int y, int width, int height) { return {Region::Mode::inside, {
 Shape ellipse(int x, int y, int width, int height) { return {Region::Mode::inside, {}, {{x, y, width, height}}}; }
 Shape polygon(const Polygon& corners) { return {Region::Mode::inside, {}, {}, {corners}}; }
 
-/// The samples of a component whose pixels all lie in one of the shapes, or of which no pixel lies in any.
+/// A mask of the samples of a component whose pixels all lie in a shape or, without `inside`, all lie outside.
 cv::Mat chosen(const GstVideoInfo& video, int component, const std::vector<Shape>& shapes, bool inside) {
   Region region{inside ? Region::Mode::inside : Region::Mode::outside};
   for (const Shape& shape : shapes) {
@@ -236,6 +236,7 @@ TEST(follows_boxes_and_properties_while_playing, Each::run) {
   expect("regions=\"1,1 40,3 20,30\"", 13, {ellipse(7, 4, 24, 16), polygon({{1, 1}, {40, 3}, {20, 30}})});
   expect("regions=0,0,5,5 region-shape=rectangle region-margin=0", 15, {box(15, 8, 12, 8), box(0, 0, 5, 5)});
   expect("regions=", 17, {box(17, 8, 12, 8)});
+  expect("region=frame", 19, {box(0, 0, size.width, size.height)});
 }
 
 /// Boxes of metas are places in the uncropped frame; the shapes of `regions` are places in the picture.

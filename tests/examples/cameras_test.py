@@ -62,6 +62,15 @@ class Case(programs.InFolder):
         process.send_signal(signal.SIGINT)
         self.assertEqual(0, process.wait(HANGS))
 
+    def see_motion(self, camera, *paths):
+        """Both programs see motion in each of these."""
+        for program in (ALARM, ALARM_PY):
+            for path in paths:
+                with self.subTest(program=program[-1], path=path):
+                    process = self.start(program, camera.uri(path))
+                    self.assertEqual("begin", self.lines(process, 1)[0]["event"])
+                    self.ends(process)
+
     def says(self, program, *arguments):
         """What a program that fails says."""
         done = subprocess.run([*program, *arguments], text=True, capture_output=True, timeout=HANGS, cwd=self.folder)
@@ -84,13 +93,7 @@ class MotionJpeg(Case):
                 self.ends(process)
 
     def test_motion(self):
-        camera = self.camera()
-        for program in (ALARM, ALARM_PY):
-            for how in ("", "&sound=before", "&rate=5"):
-                with self.subTest(program=program[-1], how=how):
-                    process = self.start(program, camera.uri(f"/video?pictures=3{how}"))
-                    self.assertEqual("begin", self.lines(process, 1)[0]["event"])
-                    self.ends(process)
+        self.see_motion(self.camera(), *(f"/video?pictures=3{how}" for how in ("", "&sound=before", "&rate=5")))
 
     def test_pictures_in_a_row(self):
         camera = self.camera()
@@ -124,12 +127,7 @@ class Snapshots(Case):
 
     def test_motion(self):
         camera = self.camera()
-        for program in (ALARM, ALARM_PY):
-            for how in ("#every=0.1", "?length=no#every=0.1", ""):
-                with self.subTest(program=program[-1], how=how):
-                    process = self.start(program, camera.uri(f"/snapshot{how}"))
-                    self.assertEqual("begin", self.lines(process, 1)[0]["event"])
-                    self.ends(process)
+        self.see_motion(camera, "/snapshot#every=0.1", "/snapshot?length=no#every=0.1", "/snapshot")
         self.assertEqual({"/snapshot", "/snapshot?length=no"}, set(camera.asked))  # the option is not for the server
 
     def test_the_chosen_rate(self):

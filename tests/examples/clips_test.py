@@ -115,7 +115,7 @@ class Shown(Clips):
 
     @unittest.skipUnless(has("avenc_mp2", "vp9enc"), "no avenc_mp2, or no vp9enc")
     def test_pictures_that_begin_after_the_sound(self):
-        """Times of the page are those of the clip, although MP4 begins at 0."""
+        """The page shows the times of the clip, although MP4 begins at 0."""
         for name, encoder, muxer, pads in (
                 ("a.ts", H264, "mpegtsmux prog-map=program_map,sink_300=1,sink_301=1,PCR_1=sink_301",
                  ("sink_300", "sink_301")),
@@ -368,7 +368,7 @@ class Events(Clips):
                          sorted([row["file"] for row in rows] + [*LISTS]))
         self.assertTrue(rows[0]["begin_clock"])  # mp4mux writes the time
         self.assertIn(f'"clip":"clips/{rows[0]["file"]}"', self.page())
-        # Again, without those of the run before; now out of the page's own video, and motions.
+        # Again, without clips of the run before; now from the page's own video, and motions.
         (folder / "mine.txt").write_text("precious")
         self.report("--frames=60", "--clips", "--after=0")
         rows = self.list_of_clips()
@@ -521,7 +521,7 @@ class Incomplete(Clips):
         self.assertEqual(self.names(), ["frames.csv", "motion.jsonl", "objects.csv", "report.html"])
 
     def test_an_error_at_the_beginning(self):
-        """The source may be done before the first frame is analysed. Without a frame, the sentence is that of
+        """The source may be done before the first frame is analysed. Without a frame, the sentence is the one of
         the error."""
         source, handled = ("bin.( name=source videotestsrc ! video/x-raw,width=64,height=48,framerate=25/1 ! "
                            "identity error-after=2 )", threading.Event())

@@ -22,7 +22,7 @@ import pictures  # noqa: E402
 import recording  # noqa: E402
 from findings import Findings, Frame  # noqa: E402
 
-STAY = 20  # seconds for which somebody is in the picture
+STAY = 20  # seconds that somebody is in the picture
 SIZE = 1920, 1080
 
 

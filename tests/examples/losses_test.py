@@ -171,7 +171,7 @@ class Broken(Clips):
             self.assertEqual(containers.fault_of(self.write("x", data)), fault, data)
 
     def test_a_cut_avi(self):
-        """Report and scan say the same of it."""
+        """Report and scan show the same loss."""
         for kind in "jpeg.avi", "mpeg4.avi":
             data = self.make(kind, damage.MOVING)
             part = data[:len(data) * 2 // 3]
@@ -281,7 +281,7 @@ class Counting(unittest.TestCase):
         self.assertEqual(self.spans(stream), [(0.4, 1.0, 6, False)])
 
     def test_frames_before_the_first_key_frame(self):
-        """They, and those of an open group, are no loss; damage among them is none, either."""
+        """Neither they nor the frames of an open group are a loss, even if they are damaged."""
         stream, give, _ = self.stream()
         give(0)
         stream.damage()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// An input of motion-alarm whose events come late and from another thread, as those of cudadiff do with
-// attach-roi=false on a GPU: each line still comes in order, and each begin with the picture of its own frame. An
+// An input of motion-alarm whose events come late and from another thread, as events of cudadiff do with
+// attach-roi=false on a GPU: each line still comes in order, and each begin with its picture. An
 // element that takes cudadiff's name does this without a GPU;
 // with -Db_sanitize=thread the two threads may not touch the same data.
 #include <glib/gstdio.h>
@@ -25,7 +25,7 @@ namespace {
 constexpr int frames = 30;
 constexpr std::size_t most_late = 8;
 
-/// The events of frames, posted by a thread of their own.
+/// The events of frames, posted by a separate thread.
 class Poster {
  public:
   explicit Poster(GstElement* element) : element_(element), thread_([this] { run(); }) {}

@@ -98,7 +98,7 @@ class Times(unittest.TestCase):
 
 class Frames(programs.InFolder):
     @unittest.skipUnless(has("openh264enc", "avenc_mpeg4", "vp8enc"), "an encoder is missing")
-    def test_the_frames_are_those_of_the_whole_clip(self):
+    def test_the_frames_equal_frames_of_the_whole_clip(self):
         for name, how in KINDS.items():
             launch(COUNTER.format(n=FRAMES, rate="25/1", how=how, file=name), cwd=self.folder)
             whole, _ = frames_of(self.folder / name, part.Part())

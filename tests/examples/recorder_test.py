@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Tests that the files of a recorder are one recording with one time line. The last test is a day of four cameras: on
-the clock 24 hours, of which each camera writes the first five minutes of each hour, as two files of 150 pictures, one a
-second. Exit status 77 without the bindings of GStreamer, NumPy or the encoders."""
+"""Tests that the files of a recorder are one recording with one time line. In the last test,
+four cameras write the first five minutes of each hour of a day, as two files of 150 pictures, one a second. Exit
+status 77 without the bindings of GStreamer, NumPy or the encoders."""
 import csv
 import datetime
 import json

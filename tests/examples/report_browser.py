@@ -5,7 +5,7 @@
 The video plays, and seeks by clicks on the time line, on an event and by keys; boxes, tracks, the tint, the heat map
 and the histogram are drawn over it and can be switched off; events can be filtered; zones can be drawn; the console
 stays empty; nothing is loaded from elsewhere; the page fits a phone, and is dark if that is asked for. A page of an
-hour of made-up data works, too. PICTURE is a PNG to write.
+hour of made-up data also works. PICTURE is a PNG to write.
 Needs a finished build in BUILD_DIR (build). Exit status 77 without Debian's chromium, chromium-driver and
 python3-selenium.
 """

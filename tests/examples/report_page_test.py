@@ -253,7 +253,7 @@ class RecordingTest(programs.InFolder):
         self.assertEqual(self.parts(data)[0][:2], (3200, 51))
         self.assertEqual(self.recorder.keep, 1)
 
-    def test_memory_of_hours_is_that_of_a_minute(self):
+    def test_hours_need_no_more_memory_than_a_minute(self):
         def hours(count):
             tracemalloc.start()
             recorder = recording.Recorder(tempfile.gettempdir())

@@ -32,7 +32,7 @@ VISIT = "id", "zone", "entered", "left", "seconds", "path_length"
 
 
 def rounded(rows, names):
-    """The members of rows, in an order of their own."""
+    """The sorted members of rows."""
     return sorted(tuple(round(row[name], 3) if isinstance(row[name], float) else row[name] for name in names)
                   for row in rows)
 

@@ -8,7 +8,6 @@ import pathlib
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -18,23 +17,12 @@ import urllib.parse
 from unittest import mock
 
 from scan_fixture import EXAMPLES, FOREVER, FRAMES, LIMIT, PROGRAM, Folder, make_clip, make_sound
-from servers import HttpServer
+from servers import HttpServer, free_port, listens
 
 
 def table(name):
     import pyarrow.parquet
     return pyarrow.parquet.read_table(name).to_pylist()
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
-def listens(port):
-    with socket.socket() as client:
-        return client.connect_ex(("127.0.0.1", port)) == 0
 
 
 class Held(HttpServer):

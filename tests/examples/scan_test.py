@@ -395,7 +395,7 @@ class Child(Folder):
             self.assertEqual(results[0][key], results[2][key])
         for _ in range(10):
             self.analyse("2.avi")
-        # Pipelines are gone after their clips, with their files, of which each has two. The last ones may be
+        # Pipelines and their two files are gone after their clips. The last ones may be
         # about to go.
         self.assertLess(len(os.listdir(f"/proc/{process.process.pid}/fd")), opened + 10)
         self.assertEqual(self.worker.analyse(self.request(None), alone=True)["status"], "ok")

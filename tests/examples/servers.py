@@ -7,6 +7,17 @@ import ssl
 import threading
 
 
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def listens(port):
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
+
+
 class Server:
     """`handler`: a class of socketserver, for each connection. `host`: 127.0.0.1 or ::1. `certificate`: a PEM file with
     a key, for TLS. `place` is HOST:PORT."""

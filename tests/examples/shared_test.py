@@ -90,7 +90,7 @@ class Python(programs.InFolder):
         return subprocess.run([self.folder / "venv/bin/python", program, *arguments], capture_output=True,
                               text=True, timeout=60)
 
-    @unittest.skipUnless(sys.executable == "/usr/bin/python3", "the bindings are not those of Debian's Python")
+    @unittest.skipUnless(sys.executable == "/usr/bin/python3", "this Python is not Debian's, which has the bindings")
     def test_debians_python_goes_on(self):
         ended = self.run_with_it(EXAMPLES / "integral_numbers.py", "/nowhere/a clip")
         self.assertEqual((ended.returncode, ended.stderr),
@@ -110,7 +110,7 @@ class Names(unittest.TestCase):
     def test_what_is_shown(self):
         for uri, expected in SHOWN.items():
             self.assertEqual(uris.shown(uri), expected)
-            self.assertEqual(uris.shown(expected), expected)  # once more changes nothing
+            self.assertEqual(uris.shown(expected), expected)  # a second call changes nothing
 
     def test_names_are_distinct(self):
         given = ["http://h/x?id=1&t=a", "http://h/x?id=1&t=b", "http://h/x?id=2&t=a", "http://h/x?id=1&t=a", "a.avi"]

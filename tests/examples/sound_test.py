@@ -79,7 +79,7 @@ class Sound(clips_test.Clips):
         return [clip_formats.plain(caps) for caps in clip_facts.facts_of(str(path)).sounds]
 
     def check_in_step(self, clip, originals, original_ticks, row):
-        """Each picture of a cut clip is that of the original at this time, and so is each tick. AVI has no times of
+        """Each picture and each tick of a cut clip equals the original at this time. AVI has no times of
         H.264's pictures, so there they may differ by two. Decoders need a packet or two before they give all."""
         ahead, late = 0.05, 0.081 if clip.endswith("h.avi") else 0.002
         cut = str(self.folder / "clips" / row["file"])

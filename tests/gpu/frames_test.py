@@ -231,7 +231,7 @@ class Addresses(Case):
                 made = maker(array, pts=0, duration=time_of(1))
         self.assertEqual([set(data) for data in output_of([made], "RGBA")], [{value_of(0)}])
 
-    def test_pipeline_with_a_context_of_its_own(self):
+    def test_pipeline_with_its_own_context(self):
         """Without context() the arrays are right, or an error says what to do."""
         with Pictures(3, context=None) as pictures:
             for index, sample in pictures:
@@ -363,7 +363,7 @@ class Writing(Case):
         self.check(self.changed(change, "cudablend backend=cuda"))
 
     def test_by_cupy(self):
-        """All streams are waited for if none is named."""
+        """Without a stream, the call waits for all."""
         stream = cupy.cuda.Stream(non_blocking=True)
 
         def change(frame, index):
@@ -448,7 +448,7 @@ class Making(Case):
             self.assertEqual(maker.copied, 0 if SHARES_STREAMS else 60)
 
     def test_planes(self):
-        """Planes of one tensor are wrapped; planes of their own, and rows with gaps, are copied."""
+        """Planes of one tensor are wrapped; separate planes, and rows with gaps, are copied."""
         maker = frames.BufferMaker("NV12", WIDTH, HEIGHT)
         whole = torch.empty((HEIGHT * 3 // 2, WIDTH), dtype=torch.uint8, device="cuda")
         whole[:HEIGHT], whole[HEIGHT:] = 33, 44

@@ -2,7 +2,7 @@
 """The few functions of GStreamer that the tests of frames need, called by ctypes: GPU hosts have no PyGObject. Objects
 are addresses.
 
-A process reads LD_LIBRARY_PATH only when it starts, and the libraries of the bundle must not replace those of the
+A process reads LD_LIBRARY_PATH only when it starts, and the libraries of the bundle must not replace libraries of the
 host's Python: so load() takes a library from the bundle only where the host has none."""
 
 import ctypes

@@ -10,13 +10,13 @@
 # sanitize   some kernel tests with compute-sanitizer's memcheck, racecheck and initcheck (SANITIZE_TESTS=16 for each
 #            program); element tests with memcheck
 # bench      bench_kernels (compared with NPP if the host has nvcc and NPP), bench_pipelines.py (beside GStreamer's own
-#            elements: those of nvcodec that compile kernels need an NVRTC of CUDA 12; unzip PyPI's wheel
+#            elements: nvcodec's elements that compile kernels need an NVRTC of CUDA 12; unzip PyPI's wheel
 #            nvidia-cuda-nvrtc-cu12, add its folder nvidia/cuda_nvrtc/lib to LD_LIBRARY_PATH and set
 #            GST_CUDA_NVRTC_LIBNAME=libnvrtc.so.12). FRAMES=, TURNS= and ONLY= (a regular expression) for the pipelines;
 #            with ONLY nothing but pipelines is measured. ONLY='at a time' is motion-scan's share of the decoder's rate.
 #            cvcuda_peers.py needs a python3 with PyTorch and CV-CUDA: unzip PyPI's wheel cvcuda-cu13 and add its folder
 #            to PYTHONPATH
-# pipelines  gst-launch-1.0 pipelines, some of which decode the packed clips; a live one that must not drop a frame
+# pipelines  gst-launch-1.0 pipelines; some decode the packed clips; a live one that must not drop a frame
 # frames     frames in CUDA memory as arrays of PyTorch, CuPy, Numba and JAX, and arrays as frames: needs a python3 with
 #            PyTorch and CuPy. FRAMES_TESTS='-k late' selects tests
 # soak       16 pipelines side by side, disturbed at random, for SOAK_SECONDS=600 (SOAK_SEED=1); every frame is

@@ -187,26 +187,6 @@ TEST_P(BlendFormats, EqualTheReference) {
   }
 }
 
-/// Every operator at several alphas, on opaque and transparent backgrounds.
-TEST_P(BlendFormats, EveryOperator) {
-  Random random(unsigned(format) + 7);
-  const Geometry geometry{format, 37, 19};
-  for (blend::Operator op : operators) {
-    for (double alpha : {0.0, 0.3, 1.0}) {
-      Scene scene{geometry, random_color(random), random_background(random), {}, {}};
-      for (int i = 0; i < 2; ++i) {
-        Pad pad{make_picture(geometry, unsigned(random.below(1000))), {}};
-        pad.params.color = scene.color;
-        pad.params.place = {3 * i, 2 * i, 37, 19};
-        pad.params.op = i ? op : blend::Operator::average;
-        pad.params.alpha = i ? alpha : 0.7;
-        scene.pads.push_back(std::move(pad));
-      }
-      expect_reference(backend, scene);
-    }
-  }
-}
-
 /// A picture of the output's format and colors comes out unchanged.
 TEST_P(BlendFormats, SameColoursAreExact) {
   for (const auto& [width, height] : sizes) {
@@ -293,7 +273,7 @@ TEST_P(BlendFormats, StacksAreExact) {
 }
 
 /// One unscaled pad at each odd and even place over another picture, with each odd and even crop, size and end: chroma
-/// samples of the pad lie between those of the output, and some belong to the pad in part.
+/// samples of the pad lie between samples of the output, and some belong to the pad in part.
 TEST_P(BlendFormats, OddPlacesAreExact) {
   Random random(unsigned(format) + 177);
   const auto& components = reference::definition(format).components;
@@ -388,7 +368,7 @@ INSTANTIATE_FOR_FORMATS(BlendFormats, all_formats());
 class BlendPlans : public OnBackend {};
 
 /// For every weight and every two samples the integers of pictures composed in place equal the float32 of lay_pixel().
-TEST_P(BlendPlans, EveryMixIsThatOfPixels) {
+TEST_P(BlendPlans, EveryMixEqualsThePixels) {
   const Geometry geometry{Format::GRAY8, 256, 256};
   Picture below(geometry), above(geometry), expected(geometry);
   const reference::Component& luma = below.format().components[0];
@@ -418,7 +398,7 @@ TEST_P(BlendPlans, EveryMixIsThatOfPixels) {
   }
 }
 
-/// Two pictures of the output's format and size, mostly aligned: these frames have kernels of their own.
+/// Two pictures of the output's format and size, mostly aligned: these frames have their own kernels.
 TEST_P(BlendPlans, EqualSizes) {
   Random random(99);
   for (Format format : all_formats()) {
@@ -711,7 +691,7 @@ TEST_P(BlendPlans, OthersChangeNothingBeside) {
   }
 }
 
-/// Walls and insets of the output's format have a kernel of their own. It gives the bits of the kernel for any layers:
+/// Walls and insets of the output's format have their own kernel. It gives the bits of the kernel for any layers:
 /// a pad above all that matches its key everywhere changes nothing, but leads there.
 TEST_P(BlendPlans, WallsGiveTheSameBits) {
   Random random(23);
@@ -994,7 +974,7 @@ TEST(BlendSchedule, TilesOfDirectLayers) {
     EXPECT_EQ(launch.direct.across, 0);
     EXPECT_GT(launch.pixels.across, 0);
   }
-  // A faded pad is only for formats with an alpha of their own; chroma in pairs has to be aligned.
+  // Only formats with alpha take a faded pad; chroma in pairs must be aligned.
   for (Format format : {Format::GRAY8, Format::NV12, Format::I420, Format::BGRx, Format::RGBA}) {
     PairScene faded(format, 1920, 1080);
     faded.pads[1].place = {100, 100, 640, 360};

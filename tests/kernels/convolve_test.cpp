@@ -121,7 +121,7 @@ TEST_P(ConvolveSweep, PresetsEqualReference) {
   }
 }
 
-/// Frames of several blocks across, in aligned memory: the inner blocks of CUDA have a loop of their own.
+/// Frames of several blocks across, in aligned memory: the inner blocks of CUDA have their own loop.
 TEST_P(ConvolveSweep, WideFramesEqualReference) {
   const int f = int(format);
   Random random(unsigned(f) + 700);

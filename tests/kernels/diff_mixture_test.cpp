@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The CPU backend's update of many mixtures at once (kernels/diff/cpu_mog2.cpp) against that of one pixel, which CUDA
-// uses (kernels/diff/mog2.hpp): every mask and every mean must have the same bits.
+// The CPU backend's update of many mixtures at once (kernels/diff/cpu_mog2.cpp) against the update of one pixel, which
+// CUDA uses (kernels/diff/mog2.hpp): every mask and every mean must have the same bits.
 #include "kernels/core/backend.hpp"
 #include "tests/kernels/harness.hpp"
 #include "tests/kernels/reference/diff.hpp"

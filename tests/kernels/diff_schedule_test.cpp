@@ -43,7 +43,7 @@ TEST(DiffSchedule, EveryPixelIsInOneTile) {
   }
 }
 
-TEST(DiffSchedule, LayoutIsThatOfTheFormat) {
+TEST(DiffSchedule, LayoutFollowsTheFormat) {
   for (Format format : all_formats()) {
     const FormatInfo& f = info(format);
     const diff::Layout l = diff::layout_of(f);
@@ -58,7 +58,7 @@ TEST(DiffSchedule, LayoutIsThatOfTheFormat) {
   }
 }
 
-/// The kernel of a format is shaped by its own layout, and not by that of another format with as many planes.
+/// The layout of a format shapes its kernel, not the layout of another format with as many planes.
 TEST(DiffSchedule, EveryFormatHasTheShapeOfItsLayout) {
   for (Format format : all_formats()) {
     const diff::Layout layout = diff::layout_of(info(format));

@@ -258,7 +258,7 @@ TEST_P(DiffPlans, LongIntervalAndReset) {
   }
 }
 
-/// A sequence of which a second plan takes over the end is as if that plan had done all of it.
+/// A sequence that a second plan finishes is as if that plan had done all of it.
 TEST_P(DiffPlans, ContinuesFromAnother) {
   Random random(17);
   const Geometry sizes[] = {{Format::GRAY8, 131, 75},    {Format::NV12, 131, 75}, {Format::RGBA, 64, 48},
@@ -402,7 +402,7 @@ Picture before_and_after(const Geometry& geometry, int frame, int cut) {
 }
 
 /// After a switch of the light, a plan is as one that begins with that frame.
-TEST_P(DiffPlans, BeginsAnewWhenLightIsSwitched) {
+TEST_P(DiffPlans, RestartsWhenLightIsSwitched) {
   constexpr int cut = 5;
   for (Format format :
        {Format::GRAY8, Format::NV12, Format::RGBA, Format::P010_10LE, Format::YUY2, Format::GBR, Format::RGBA64_LE}) {
@@ -422,7 +422,7 @@ TEST_P(DiffPlans, BeginsAnewWhenLightIsSwitched) {
           params.analysis_scale = int(reference) % 2 + 1;
           SCOPED_TRACE(info(format).name + (" " + describe(params)));
           const Geometry geometry{format, 131, 75};
-          const auto whole = plan_for(backend, params, geometry), anew = plan_for(backend, params, geometry);
+          const auto whole = plan_for(backend, params, geometry), fresh = plan_for(backend, params, geometry);
           const Picture black = make_picture(geometry, 0, Data::zero);
           const auto submit = [&](diff::Diff& plan, int frame) {
             return run(backend, plan, before_and_after(geometry, frame, cut));
@@ -432,8 +432,8 @@ TEST_P(DiffPlans, BeginsAnewWhenLightIsSwitched) {
             const diff::FrameResult result = whole->result();
             EXPECT_EQ(result.cause, frame == cut ? diff::Cause::light : diff::Cause::none) << frame;
             if (frame < cut) continue;
-            const Picture expected = submit(*anew, frame);
-            const diff::FrameResult other = anew->result();
+            const Picture expected = submit(*fresh, frame);
+            const diff::FrameResult other = fresh->result();
             EXPECT_EQ(result.changed, other.changed) << frame;
             EXPECT_EQ(result.cells.changed, other.cells.changed) << frame;
             if (frame > cut) {
@@ -464,16 +464,16 @@ TEST_P(DiffPlans, ContinuesAfterASwitchOfTheLight) {
     const Geometry geometry{Format::GRAY8, 70, 40};
     const auto first = plan_for(backend, params, geometry);
     params.light_change_ratio = 0;
-    const auto second = plan_for(backend, params, geometry), anew = plan_for(backend, params, geometry);
+    const auto second = plan_for(backend, params, geometry), fresh = plan_for(backend, params, geometry);
     const auto submit = [&](diff::Diff& plan, int frame) {
       return run(backend, plan, before_and_after(geometry, frame, cut));
     };
     for (int frame = 0; frame < cut + 2; ++frame) submit(*first, frame);
     ASSERT_TRUE(second->continue_from(*first));
-    for (int frame = cut; frame < cut + 2; ++frame) submit(*anew, frame);
+    for (int frame = cut; frame < cut + 2; ++frame) submit(*fresh, frame);
     for (int frame = cut + 2; frame < cut + 8; ++frame) {
-      EXPECT_TRUE(submit(*second, frame).bytes() == submit(*anew, frame).bytes()) << frame;
-      EXPECT_EQ(second->result().compared, anew->result().compared) << frame;
+      EXPECT_TRUE(submit(*second, frame).bytes() == submit(*fresh, frame).bytes()) << frame;
+      EXPECT_EQ(second->result().compared, fresh->result().compared) << frame;
       EXPECT_EQ(second->result().compared, reference == diff::Reference::mog2 || frame >= cut + 4) << frame;
     }
     second->reset();
@@ -554,7 +554,7 @@ TEST_P(DiffPlans, ResultsInFlight) {
 }
 
 /// Plans may get the memory of earlier ones, in which the results of those still lie.
-TEST_P(DiffPlans, ResultsAreNotThoseOfAnEarlierPlan) {
+TEST_P(DiffPlans, ResultsDoNotComeFromAnEarlierPlan) {
   diff::Params params = reference::without_light();
   params.in_flight = 4;
   params.looks = diff::Looks::all;

@@ -59,8 +59,8 @@ TEST(Formats, ReferenceEqualsGStreamer) {
       const std::string what = std::string(definition.name) + " component " + std::to_string(i);
       const Component* c = find(definition, roles[i]);
       ASSERT_TRUE(c) << what;
-      // GStreamer's numbers do not say where bits and words of such formats are; see UnpacksAsGStreamer. For VYUY they
-      // are those of UYVY, although its functions read Cr first.
+      // GStreamer's numbers do not say where bits and words of such formats are; see UnpacksAsGStreamer. VYUY has
+      // the numbers of UYVY, although its functions read Cr first.
       if (definition.unpacked || format == Format::VYUY) {
         EXPECT_EQ(c->shift_x, int(gst->w_sub[i])) << what;
         EXPECT_EQ(c->shift_y, int(gst->h_sub[i])) << what;
@@ -132,7 +132,7 @@ TEST(Formats, TableEqualsReference) {
         ++samples;
         const Component* expected = find(definition, set.roles[c]);
         ASSERT_TRUE(expected) << row.name;
-        if (row.packing) {  // its sets are those of the unpacked picture
+        if (row.packing) {  // its sets describe the unpacked picture
           EXPECT_EQ(expected->shift_x, set.shift_x) << row.name;
           EXPECT_EQ(expected->shift_y, set.shift_y) << row.name;
           continue;
@@ -150,7 +150,7 @@ TEST(Formats, TableEqualsReference) {
 
 /// The lists of libgstcuda (GST_CUDA_FORMATS). Memory of other formats cannot be allocated on a GPU. All formats of the
 /// lists are here.
-TEST(Formats, CudaAllocatesThoseOfItsLibrary) {
+TEST(Formats, CudaAllocatesTheFormatsOfItsLibrary) {
   const std::vector<std::pair<int, std::vector<const char*>>> lists = {
       {22, {"I420",       "YV12",      "NV12", "NV21", "P010_10LE", "P016_LE", "I420_10LE",
             "Y444",       "Y444_16LE", "BGRA", "RGBA", "RGBx",      "BGRx",    "ARGB",

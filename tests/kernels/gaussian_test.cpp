@@ -172,7 +172,7 @@ TEST(GaussianSchedule, SpreadsOverTheDevice) {
 }
 
 /// P010 at 8K takes two waves. They have places for a ninth segment of each strip of luma, so these segments are
-/// shorter than those of chroma.
+/// shorter than rows of chroma.
 TEST(GaussianSchedule, FillsTheLastWave) {
   std::array<SetWork, max_sets> work;
   work[0] = {15360, 0, 15360, 0, 4320, 16, false, 256};
@@ -326,7 +326,7 @@ TEST_P(GaussianLarge, EqualsReference) {
   expect_reference(backend, params, {{format, 1920, 1080}, {}, {0, 0, 256}, {}, Data::random}, 3);
 }
 
-/// Segments of several steps, the last of which end below the frame by other numbers of rows.
+/// Segments of several steps. The last ones end below the frame by different numbers of rows.
 TEST_P(GaussianLarge, BordersEqualReference) {
   for (int i : {0, 2}) {
     const int border = (int(format) + i) % extrapolating_borders;

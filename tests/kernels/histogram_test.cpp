@@ -528,7 +528,7 @@ TEST(RegionPieces, AreDisjointAndCoverTheRegion) {
   }
 }
 
-TEST(HistogramStatistics, EqualThoseOfTheSamples) {
+TEST(HistogramStatistics, EqualTheStatisticsOfTheSamples) {
   Random random(11);
   for (int depth : {8, 10, 16}) {
     for (int bins : {2, 5, 100, 256, 300, 1024, 65536}) {

@@ -250,7 +250,7 @@ TEST_P(IntegralPlans, ServeManyFrames) {
                4001);
 }
 
-/// The same for a frame so large that blocks sum a tile or write one.
+/// A frame so large that blocks sum a tile or write one.
 TEST_P(IntegralPlans, ServeLargeFrames) {
   serve_frames(backend, {Format::GRAY8, 5200, 4000}, integral::SumType::u32, 3, 1);
 }

@@ -89,7 +89,7 @@ TEST_P(LocalPlans, NonLocalMeansInsideTheFrame) {
 }
 
 /// A region gets the same bits as the whole frame does, wherever it lies.
-TEST_P(LocalPlans, NonLocalMeansOfARegionEqualThoseOfTheFrame) {
+TEST_P(LocalPlans, NonLocalMeansOfARegionEqualTheFrame) {
   local::Params params;
   params.operation = local::Operation::nlm;
   params.search_radius = 2;
@@ -379,7 +379,7 @@ TEST_P(LocalPlans, PixelateEqualsOpenCV) {
 }
 
 /// Near and far regions have as many blocks: eight times the radius is the shorter side. The strength of overlapping
-/// regions is that of the larger one, whatever their order.
+/// regions is the box of the larger one, whatever their order.
 TEST_P(LocalPlans, StrengthFollowsTheRegion) {
   const Geometry geometry{Format::GRAY8, 400, 300};
   const Picture src = make_picture(geometry, 9);

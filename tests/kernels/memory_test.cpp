@@ -405,7 +405,7 @@ TEST_P(CpuMemory, AccessesNothingBeyondAPicture) {
   }
 }
 
-/// The same for summed-area tables of all channels. The caller provides their memory,
+/// Summed-area tables of all channels are guarded in this way, too. The caller provides their memory,
 /// so they are not among operations().
 TEST_P(CpuMemory, SumsNothingBeyondAPicture) {
   SKIP_UNLESS_AVAILABLE(Backend::cpu);

@@ -30,7 +30,7 @@ inline diff::CellGrid grid_of(int width, int height, int cell, const std::vector
   return grid;
 }
 
-/// The same of random rectangles.
+/// A grid of random rectangles.
 inline diff::CellGrid noise(std::mt19937& random, int width, int height, int cell, int rects) {
   std::vector<Rect> list;
   for (int i = 0; i < rects; ++i)

@@ -125,7 +125,7 @@ TEST(Watch, HasHysteresis) {
   EXPECT_EQ(feed.frames(ordinary, 1040), "24040: dark ends since 11000");
 }
 
-/// Times count, not frames: 2 frames a second give the same as 50.
+/// Times count, not frames: 2 frames a second give the result of 50.
 TEST(Watch, CountsTimeAndNotFrames) {
   for (std::uint64_t step : {20, 500}) {
     Feed feed;

@@ -262,7 +262,7 @@ class Trials:
                                    environment={name: here(value) for name, value in unit.environment.items()})
 
     def covering(self, file, line, compiled):
-        """The units that run a line, quickest first, those of the file's operation ahead."""
+        """The units that run a line, quickest first, units of the file's operation ahead."""
         words = [word for word in re.split(r'[/_.]', file.lower())
                  if len(word) > 3 and word not in ('kernels', 'elements', 'base', 'video')]
 

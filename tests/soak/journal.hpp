@@ -6,7 +6,7 @@
 // separated by tabs: number of the pipeline, seconds since the begin,
 // frames that had come by then, and a mark with a text:
 //   > ACTION   an action begins. Only these lines are repeated
-//   # TEXT     the same for people: the settings that the numbers of an action stand for
+//   # TEXT     a comment for people: the settings that the numbers of an action stand for
 //   = STATE    the elements of the pipeline have reached this state
 //   ! TEXT     a failure
 #pragma once

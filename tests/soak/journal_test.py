@@ -103,7 +103,7 @@ class JournalTest(unittest.TestCase):
         logs = bundle / "the logs"
 
         def run(arguments):
-            # The arguments replace those of run.sh.
+            # The arguments replace the arguments of run.sh.
             return subprocess.run([bundle / "run.sh", "soak"], capture_output=True, text=True, check=False, env={
                 **os.environ, "OUT": str(logs),
                 "SOAK_ARGS": f"--backend cpu --pipelines 1 --patience 20 --actions 30 {arguments}"})

@@ -20,7 +20,7 @@ namespace cudavision::soak {
 struct Options {
   std::string backend = "cuda";
   double patience = 10;  ///< seconds of fair_time() without a frame after which a pipeline hangs
-  bool twin = false;     ///< GStreamer's own elements stand in for those of this plugin
+  bool twin = false;     ///< GStreamer's elements stand in for this plugin's
   std::string fault;     ///< after the third action of this name, a frame counts as wrong
   std::shared_ptr<Journal> journal;
   int number = 0;  ///< of the pipeline
@@ -58,7 +58,7 @@ class Lane {
   int late_caps() const { return late_caps_; }
   /// Plays and disturbs the pipeline until `stop` becomes true or so many actions are done, and stops it.
   void run(const std::atomic<bool>& stop, long actions);
-  /// Does the same with the actions of a journal.
+  /// Runs the actions of a journal.
   void replay(const std::atomic<bool>& stop, const std::vector<Step>& steps);
 
  protected:
@@ -89,7 +89,7 @@ class Lane {
   /// Sets the element's async-depth, if it has that, to the next number.
   void turn(GstElement* element, std::istream& numbers);
   /// Adds a capsfilter whose kind of memory changes. `fields`:
-  /// what its caps say besides the memory; begins with a comma.
+  /// the fields of its caps, without the memory; begins with a comma.
   void add_memory_filter(GstElement* filter, const std::string& fields = "");
   void ended() { ended_ = true; }
   /// Until the next change of state ends, one flush may have met the change that another one began.

@@ -26,7 +26,7 @@ const std::vector<std::string> pad_settings{"xpos=0 ypos=0 width=-1 height=-1 al
                                             "xpos=31 ypos=17 width=-1 height=-1 alpha=0.65 operator=average",
                                             "xpos=-20 ypos=30 width=80 height=-1 alpha=1 operator=add"};
 
-/// What the mixer is told to show: its settings, and those of each pad by the number of its stream.
+/// What the mixer is told to show: its settings, and the settings of each pad by the number of its stream.
 struct Scene {
   std::string settings;
   std::map<int, std::string> pads;
@@ -118,7 +118,7 @@ class MixerLane : public Lane, public Arrivals {
       gst_element_link_pads(source, "src", mixer_, GST_PAD_NAME(pad));
       shown = sent();
       gst_element_set_state(source, GST_STATE_READY);
-      // The segment begins where those of the other sources do, so that equal timestamps are equal running times.
+      // The segment begins where other sources' segments begin, so that equal timestamps are equal running times.
       gst_element_send_event(source, gst_event_new_seek(1, GST_FORMAT_TIME, GST_SEEK_FLAG_NONE, GST_SEEK_TYPE_SET,
                                                         gint64(segment_ * frame_time), GST_SEEK_TYPE_NONE, -1));
       gst_element_sync_state_with_parent(source);

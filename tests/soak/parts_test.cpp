@@ -52,7 +52,7 @@ void counts_time_by_what_threads_get() {
   const Work work = meter.next();
   if (std::ifstream("/proc/self/schedstat").good())
     expect(work.ran > 0 && meter.next().ran < work.ran,
-           "the meter says " + std::to_string(work.ran) + " ns, and does not begin anew");
+           "the meter says " + std::to_string(work.ran) + " ns, and does not restart");
   else
     expect(work.ran == 0 && work.waited == 0 && share_of(work) == 1,
            "without the kernel's numbers the time is the clock's");

@@ -14,7 +14,7 @@ enum class Fence {
 };
 
 /// (transfer full) Makes memory with a copy of `bytes`. GStreamer does not map `read_only` memory for writing; with
-/// Fence::page the processor refuses writes too.
+/// Fence::page the processor also refuses writes.
 GstMemory* new_fenced_memory(const void* bytes, std::size_t size, Fence fence, bool read_only);
 
 }  // namespace cudavision::streams

@@ -59,7 +59,7 @@ class Rig {
   static GstBusSyncReply message(GstBus*, GstMessage*, gpointer);
   void check(GstBuffer* buffer);
   void keep(GstBuffer* buffer);
-  /// Whether a frame has memory that this program pushed. Then this program made its metas too.
+  /// Whether a frame has memory that this program pushed. Then this program also made its metas.
   bool is_ours(GstBuffer* buffer);
 
   const Downstream downstream_;

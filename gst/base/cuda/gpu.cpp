@@ -67,7 +67,7 @@ int wanted_pause() {
 Status probe(int device_id) {
   if (!compat::fits_running_library())
     return Status::resource(
-        "this plugin was built for the CUDA library of GStreamer 1.22, and must be built anew for the one installed");
+        "this plugin was built for the CUDA library of GStreamer 1.22, and must be rebuilt for the installed one");
   if (!gst_cuda_load_library()) return Status::resource("the CUDA driver (libcuda.so.1) cannot be loaded");
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);

@@ -274,7 +274,7 @@ inline std::string unless(bool has_effect, const std::string& why) { return has_
 Effect effect_of_border_value(Border border);
 /// One sentence for each reason, about the properties that have no effect for this reason; empty if there are none.
 std::string without_effect(const std::vector<Effect>& properties);
-/// The same for those of the properties whose values are not the `initial` ones. All must be in the table.
+/// Considers only properties whose values differ from `initial`. All must be in the table.
 template <typename S>
 std::string without_effect(const std::vector<Property<S>>& table, const S& settings, const S& initial,
                            const std::vector<Effect>& properties) {

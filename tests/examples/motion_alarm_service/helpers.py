@@ -26,25 +26,15 @@ from prometheus_client.parser import text_string_to_metric_families
 HERE = pathlib.Path(__file__).resolve().parent
 EXAMPLE = HERE.parents[2] / "examples" / "motion-alarm-service"
 sys.path[1:1] = [str(EXAMPLE), str(EXAMPLE.parent), str(HERE.parent)]  # the program, and web_camera.py
+from servers import free_port, listens  # noqa: E402
 from web_camera import WebCamera  # noqa: E402
 from web_camera import pictures as web_pictures  # noqa: E402
 
 PROGRAM = EXAMPLE / "motion_alarm_service.py"
 MOSQUITTO = shutil.which("mosquitto", path=os.environ["PATH"] + ":/usr/sbin")
 HANGS = 900  # seconds that nothing needs, however busy the machine is
-FOREVER = 3600  # the same for the service, which gives a camera up that sends nothing for so long
+FOREVER = 3600  # the service gives up a camera that sends nothing for so long
 SECRET = "secret"  # in every password: must not appear in what the service writes
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
-def listens(port):
-    with socket.socket() as client:
-        return client.connect_ex(("127.0.0.1", port)) == 0
 
 
 @contextlib.contextmanager
@@ -174,7 +164,7 @@ class RtspCamera:
 
 
 class Service:
-    """The program with a configuration: `tables` are lines of TOML, `timeout` is that of a camera, `prefix` a command
+    """The program with a configuration: `tables` are lines of TOML, `timeout` belongs to a camera, `prefix` a command
     that runs it. It is killed at the end of the test if it still runs."""
 
     def __init__(self, folder, tables, environment=None, timeout=FOREVER, prefix=()):

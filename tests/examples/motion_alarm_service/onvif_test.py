@@ -45,7 +45,7 @@ class Onvif(Case):
         return asyncio.run(asyncio.wait_for(whole(), HANGS))
 
     def test_what_home_assistant_asks(self):
-        """The steps of its configuration, and then those of its start."""
+        """The steps of its configuration, then the steps of its start."""
         self.start("test")
         port = self.ports[0]
 

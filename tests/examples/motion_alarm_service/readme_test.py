@@ -60,7 +60,7 @@ class Readme(Case):
         self.assertEqual([], COMMANDS)
 
     def check_packages(self, line):
-        """The packages are among those of the word mqtt in tests/prepare.sh."""
+        """The word mqtt in tests/prepare.sh stands for these packages."""
         known = subprocess.run(["bash", "-euc", f'. "{ROOT}/tests/prepare.sh"; echo "${{packages_with[mqtt]}}"'],
                                check=True, stdout=subprocess.PIPE, text=True).stdout
         self.assertLessEqual(set(line.split()[3:]), set(known.split()))

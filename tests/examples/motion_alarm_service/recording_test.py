@@ -124,7 +124,7 @@ class Units(Case):
             self.assertNotIn(short, os.listdir(folder.path))
             self.assertEqual(1, sum(each.endswith(".part") for each in os.listdir(folder.path)))
 
-    def test_clips_of_one_second_have_names_of_their_own(self):
+    def test_clips_of_one_second_have_different_names(self):
         folder = self.new_folder()
         for expected in ("", "-2", "-3"):
             with folder.new_file(0, "mkv") as file:

@@ -297,9 +297,9 @@ class Units(unittest.TestCase):
             discovery.discovery("homeassistant", "home/x", [state]),
         )
 
-    def test_services_with_topics_of_their_own_do_not_meet(self):
-        """Neither their client ids, for which a broker throws one of two out, nor what they announce to Home
-        Assistant."""
+    def test_services_with_different_topics_do_not_meet(self):
+        """Their client ids differ, because a broker throws one of two equals out, and so does what they announce to
+        Home Assistant."""
         topics = "home/cams home_cams home__cams home_2f_cams home-cams häuser h_e4_user".split() + ["home cams"]
         door = config.Camera(uri="test", key="door")
         ids, found = set(), []

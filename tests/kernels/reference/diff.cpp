@@ -237,7 +237,7 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
   const std::optional<Values> reference = follow(now, format);
   step.compared = reference.has_value();
 
-  // Where pixels count, and chroma samples of which any pixel does.
+  // Where pixels count, and chroma samples with a pixel that counts.
   std::vector<std::uint8_t> unmasked(std::size_t(width) * height, 1);
   for (const Rect& r : params_.mask_regions)
     for (int y = 0; y < height; ++y)

@@ -50,7 +50,7 @@ bool follows_boxes(const local::Params& params) {
          (params.operation == local::Operation::box_mean && params.radius == 0);
 }
 
-/// An eighth of the shorter side of a box, rounded up, at least 2; sides count up to those of the frame.
+/// An eighth of the shorter side of a box, rounded up, at least 2; sides count up to the sides of the frame.
 int radius_for(const Geometry& geometry, const Rect& box) {
   const int shorter = std::min({box.width, box.height, geometry.width, geometry.height});
   return std::max(2, int(std::ceil(shorter / 8.0)));

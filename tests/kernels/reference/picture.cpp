@@ -26,7 +26,7 @@ Definition planar(const char* name, int depth, const std::vector<Role>& roles, i
   return format;
 }
 
-/// The same with a last plane of alpha.
+/// Adds a last plane of alpha.
 Definition with_alpha(Definition format) {
   format.components.push_back({A, 3, 0, format.sample_bytes(), 0, 0});
   return format;
@@ -81,7 +81,7 @@ bool contains(const Rect& r, int x, int y) {
 }
 
 /// The ellipse that fills a box: (dx / width)² + (dy / height)² ≤ 1 for the distances of the pixel's centre from
-/// that of the box, times 2.
+/// the centre of the box, times 2.
 bool in_ellipse(const Rect& box, int x, int y) {
   if (!contains(box, x, y)) return false;
   const __int128 w = box.width, h = box.height, dx = 2 * (long(x) - box.x) + 1 - box.width,

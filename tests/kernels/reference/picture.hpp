@@ -89,7 +89,7 @@ class Picture {
   /// This picture with every byte inverted. A destination starts with it, so that no unwritten byte looks correct.
   Picture inverted() const;
   /// Compares `actual` with this picture. Samples may differ by `tolerance` steps, unused low bits must be equal, and
-  /// all other bytes must still be those of inverted(). Returns a description of the first difference, or an empty
+  /// all other bytes must still equal inverted(). Returns a description of the first difference, or an empty
   /// string. The padding must be as by fill_padding().
   std::string difference(const Picture& actual, int tolerance) const;
   /// Like difference(), for the samples only.

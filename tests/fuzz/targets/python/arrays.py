@@ -26,7 +26,7 @@ FORMATS = ("GRAY8", "RGB", "NV12", "I420", "YUY2", "RGBA", "GRAY16_LE", "P010_10
            "A420")
 NAMES = (b"dltensor", b"dltensor_versioned")
 ROOM = 1 << 16  # bytes behind each tensor
-without_deleter = collections.deque(maxlen=1000)  # tensors of which nobody says when they are not needed any more
+without_deleter = collections.deque(maxlen=1000)  # tensors that nobody releases
 Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 

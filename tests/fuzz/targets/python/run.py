@@ -23,7 +23,7 @@ FOLDERS = {"arrays": "examples", "configuration": "examples/motion-alarm-service
 
 
 def load(name):
-    """The module of a target. Its own folder is searched last: names of its modules are also those of others."""
+    """The module of a target. Its own folder is searched last: other modules have the same names."""
     sys.path[:0] = [str(ROOT / FOLDERS[name]), str(ROOT / "examples"), str(ROOT / "gst/python")]
     sys.path.append(str(HERE))
     try:
