@@ -121,6 +121,8 @@ struct Lanes {
 #endif
     return Lanes(Vector(a.v < b.v ? b.v : a.v));
   }
+  /// Of float.
+  friend CUDAVISION_INLINE Lanes size(Lanes a) { return of_bits((Int::of_bits(a.v) & Int(0x7fffffff)).v); }
   friend CUDAVISION_INLINE Int to_int(Lanes a) { return a.template as<std::int32_t>(); }
   friend CUDAVISION_INLINE Lanes pick(Mask first, Lanes a, Lanes b) { return Lanes(Vector(first.v ? a.v : b.v)); }
 

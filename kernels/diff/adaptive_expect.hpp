@@ -55,6 +55,7 @@ CUDAVISION_FORMULA Expected<channels, F> expect(const Pixel<channels, F>& pixel,
   for (int c = 1; c < channels; ++c) expected.value[c] = add(mul(light.gain, pixel.mean[c]), light.offset[c]);
   // Clipped samples say nothing.
   const MaskOf<F> saturated = both(expected.value[0] > F(bright), pixel.value[0] > F(bright));
+  if (all(no(saturated))) return expected;
   CUDAVISION_CHANNELS
   for (int c = 0; c < channels; ++c) expected.value[c] = pick(saturated, pixel.value[c], expected.value[c]);
   return expected;
@@ -77,8 +78,7 @@ CUDAVISION_FORMULA IntOf<F> largest_difference(const Pixel<channels, F>& pixel) 
   F largest(0);
   CUDAVISION_CHANNELS
   for (int c = 0; c < channels; ++c) {
-    const F away = sub(pixel.value[c], pixel.mean[c]);
-    largest = most(largest, most(away, sub(pixel.mean[c], pixel.value[c])));
+    largest = most(largest, size(sub(pixel.value[c], pixel.mean[c])));
   }
   return to_int(add(mul(largest, F(128)), F(0.5f)));
 }

@@ -81,24 +81,35 @@ struct StripWork : StripSource<channels, N> {
   CUDAVISION_INLINE void find_above(int y) const {
     std::int16_t *const levels = strip.level_.at(y), *const is_above = strip.above_.at(y);
     const std::int16_t* const sums = strip.evidence_sums_.data() + Strip::Rows::margin;
-    const std::int32_t* const across = strip.counts_[1].data();
+    const std::uint16_t* const across = strip.counts_[1].data();
     const Rates limits = rates;
-    const Int down(count_along(2, y, job.height));
-    const int width = job.width;
+    const int width = job.width, pixels_down = count_along(2, y, job.height);
+    const Int down(pixels_down);
+    // Sums of 16 bits show most pixels to be noise. Later on they are exact unless one of the five is large.
+    constexpr int most_sum = 65535 / 5;
+    using Sums = Lanes<std::uint16_t, 2 * N>;
+    const bool fits = 25 * limits.raised <= 65535;
+    const Sums limit(pixels_down * limits.raised);
     Words any_above(0);
-    for (int x = 0; x < width; x += N) {
-      const auto at = [&](int dx) CUDAVISION_INLINED { return Counts::load(sums + x + dx); };
-      const Int sum = (at(-2) + at(-1)).template as<std::int32_t>() + (at(0) + at(1)).template as<std::int32_t>() +
-                      at(2).template as<std::int32_t>();
-      const Int count = Int::load(across + x) * down;
-      Words level(0), over_threshold(0);
-      if (cpu::any(sum > count * Int(limits.raised))) {
-        const Int found = level_of(limits, sum, count);
-        level = found.template as<std::int16_t>(),
-        over_threshold = (found >= Int(int(above))).template as<std::int16_t>();
+    for (int x = 0; x < width; x += 2 * N) {
+      if (fits) {
+        const auto at = [&](int dx) CUDAVISION_INLINED { return Sums::load(sums + x + dx); };
+        const Sums sum = at(-2) + at(-1) + (at(0) + at(1)) + at(2),
+                   largest = most(most(most(at(-2), at(-1)), most(at(0), at(1))), at(2));
+        if (!cpu::any(either(sum > Sums::load(across + x) * limit, largest > Sums(most_sum)))) {
+          Twice(0).store(levels + x), Twice(0).store(is_above + x);
+          continue;
+        }
       }
-      level.store(levels + x), over_threshold.store(is_above + x);
-      any_above = any_above | over_threshold;
+      for (int half = x; half < x + 2 * N; half += N) {
+        const auto at = [&](int dx) CUDAVISION_INLINED { return Counts::load(sums + half + dx); };
+        const Int sum = (at(-2) + at(-1)).template as<std::int32_t>() + (at(0) + at(1)).template as<std::int32_t>() +
+                        at(2).template as<std::int32_t>();
+        const Int found = level_of(limits, sum, Counts::load(across + half).template as<std::int32_t>() * down);
+        const Words over_threshold = (found >= Int(int(above))).template as<std::int16_t>();
+        found.template as<std::int16_t>().store(levels + half), over_threshold.store(is_above + half);
+        any_above = any_above | over_threshold;
+      }
     }
     trim(levels), trim(is_above);
     strip.any_above_[ring_index(y)] = cpu::any(any_above);
@@ -156,7 +167,8 @@ struct StripWork : StripSource<channels, N> {
     });
     const Int luma =
         sum_of([&](int at_x, int at_y) CUDAVISION_INLINED { return Words::load(row(strip.luma_, at_y) + at_x); });
-    const Int count = Int::load(&strip.counts_[1][std::size_t(x)]) * Int(count_along(2, y, job.height));
+    const Int count = Counts::load(&strip.counts_[1][std::size_t(x)]).template as<std::int32_t>() *
+                      Int(count_along(2, y, job.height));
     const Pixels pixels = load(of, x);
     const auto expected = adaptive::expect(pixels, light_at(of, x));
     unlike_shadow(job, pixels, expected, frame, luma, count).template as<std::int16_t>().store(strip.unlike_.at(y) + x);
@@ -167,7 +179,7 @@ struct StripWork : StripSource<channels, N> {
     Counts sum(0);
     for (int dy = -1; dy <= 1; ++dy)
       for (int dx = -1; dx <= 1; ++dx) sum = sum + Counts::load(row(strip.unlike_, y + dy) + x + dx);
-    const Int limit = Int::load(&strip.counts_[0][std::size_t(x)]) * down * Int(unlike);
+    const Int limit = Counts::load(&strip.counts_[0][std::size_t(x)]).template as<std::int32_t>() * down * Int(unlike);
     return (sum.template as<std::int32_t>() > limit).template as<std::int16_t>();
   }
   CUDAVISION_INLINE void find_changed(int y) const {
@@ -294,7 +306,8 @@ void Strip::prepare(const Job& job, int begin, int end) {
     for (Rows* rows : {&evidence_, &luma_, &level_, &above_, &near_above_, &unlike_, &changed_}) rows->resize(width_);
     for (int radius : {1, 2}) {
       counts_[radius - 1].assign(std::size_t(job.pitch), 0);
-      for (int x = 0; x < width_; ++x) counts_[radius - 1][std::size_t(x)] = count_along(radius, x, width_);
+      for (int x = 0; x < width_; ++x)
+        counts_[radius - 1][std::size_t(x)] = std::uint16_t(count_along(radius, x, width_));
     }
     for (std::vector<std::uint8_t>* row : {&learning_, &usual_}) row->assign(std::size_t(job.pitch), 0);
     for (std::vector<float>& light : light_) light.resize(std::size_t(6) * (job.cells_x + 1) + unused);
