@@ -152,6 +152,19 @@ CUDAVISION_INLINE Lanes<T, N> no(Lanes<T, N> a) {
 }
 template <typename T, int N>
 CUDAVISION_INLINE bool any(Lanes<T, N> mask) {
+#if CUDAVISION_NAMED
+  if constexpr (N * sizeof(T) == 32) {
+    using Half = Lanes<T, N / 2>;
+    Half halves[2];
+    std::memcpy(halves, &mask.v, sizeof halves);
+    return any(Half::of_bits(halves[0].v | halves[1].v));
+  }
+  if constexpr (N * sizeof(T) == 16) {
+    using Bytes = Lanes<char, 16>;
+    const auto zeros = reinterpret_cast<typename Bytes::Vector>(mask.v) == typename Bytes::Vector{};
+    return __builtin_ia32_pmovmskb128(reinterpret_cast<typename Bytes::Vector>(zeros)) != 0xffff;
+  }
+#endif
   std::uint64_t all = 0;
   if constexpr (N * sizeof(T) > 8) {
     const auto bits = reinterpret_cast<typename Lanes<T, N>::Bits>(mask.v);

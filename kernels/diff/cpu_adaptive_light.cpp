@@ -112,7 +112,8 @@ CUDAVISION_INLINE void set_offset_bins(const Job& job, int c, int y, const float
     const float gain = gains[i];
     if (gain == empty) continue;
     CUDAVISION_UNROLLED(4)
-    for (int x = i * cell; x < (i + 1) * cell; x += N) {
+    for (int at = 0; at < cell; at += N) {
+      const int x = i * cell + at;
       const auto bin = offset_bin(samples.values_at<N>(x), samples.means_at<N>(x), gain);
       const auto of_gain = Lanes<std::int16_t, N>::load(gain_bins + x);
       pick(of_gain == none, none, bin.template as<std::int16_t>()).store(row + x);
