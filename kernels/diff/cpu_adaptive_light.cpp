@@ -170,12 +170,27 @@ void fill(const Job& job, int c, float none) {
     std::fill_n(light, cells, none);
     return;
   }
-  while (std::count(light, light + cells, empty) > 0) {
+  while (std::find(light, light + cells, empty) != light + cells) {
     for (int i = 0; i < cells; ++i)
       job.spare[c][i] =
           filled(job, i % job.cells_x, i / job.cells_x, [&](int x, int y) { return light[y * job.cells_x + x]; });
     std::copy_n(job.spare[c], cells, light);
   }
+}
+
+/// Sets the gains of the cells of row y to smooth().
+void smooth_gains(const Job& job, int y, float* gains) {
+  using F = Lanes<float, 4>;
+  const auto row = [&](int at) { return job.light[0] + std::clamp(at, 0, job.cells_y - 1) * job.cells_x; };
+  const float* const rows[3] = {row(y - 1), row(y), row(y + 1)};
+  int x = 0;
+  const auto one = [&] { gains[x] = smooth(job, 0, x, y), ++x; };
+  if (x < job.cells_x) one();
+  for (; x + F::count < job.cells_x; x += F::count)
+    median_of_nine<F>([&](int dx, int dy) CUDAVISION_INLINED {
+      return F::load(rows[dy + 1] + x + dx);
+    }).store(gains + x);
+  while (x < job.cells_x) one();
 }
 
 }  // namespace
@@ -190,11 +205,12 @@ void settle_light(const Job& job, std::vector<float> (&light)[3]) {
   const int cells = job.cells_x * job.cells_y;
   const bool none = std::count(job.light[0], job.light[0] + cells, empty) == cells;
   for (int c = 0; c < job.channels; ++c) fill(job, c, c == 0 && none ? gain_of_frame(job) : 0);
-  for (int c = 0; c < job.channels; ++c) {
-    light[c].resize(std::size_t(cells + unused));
+  for (int c = 0; c < job.channels; ++c) light[c].resize(std::size_t(cells + unused));
+  for (int y = 0; y < job.cells_y; ++y) smooth_gains(job, y, &light[0][std::size_t(y * job.cells_x)]);
+  for (int c = 1; c < job.channels; ++c)
     for (int y = 0, i = 0; y < job.cells_y; ++y)
-      for (int x = 0; x < job.cells_x; ++x, ++i) light[c][std::size_t(i)] = smooth(job, c, x, y);
-  }
+      for (int x = 0; x < job.cells_x; ++x, ++i)
+        light[c][std::size_t(i)] = smooth_offset(job, c, x, y, light[0][std::size_t(i)]);
 }
 
 }  // namespace cudavision::diff::adaptive

@@ -45,9 +45,10 @@ struct StripWork : StripSource<channels, N> {
       const Pixels pixels = load(row, x);
       const auto expected = adaptive::expect(pixels, light_at(row, x));
       evidence_of(pixels, expected).template as<std::int16_t>().store(evidence + x);
-      if (drops_shadows) coarse_luma(expected.value[0]).template as<std::int16_t>().store(luma + x);
+      const auto coarse = coarse_luma(expected.value[0]).template as<std::int16_t>();
+      if (drops_shadows) coarse.store(luma + x);
       if (!own) continue;
-      expected_byte(expected.value[0]).template as<std::uint8_t>().store(expected_row + x);
+      expected_byte(coarse).template as<std::uint8_t>().store(expected_row + x);
       const Int difference = largest_difference(pixels);
       sum = sum + (x < all_before ? difference : unmasked_of(difference, x, y));
     }
