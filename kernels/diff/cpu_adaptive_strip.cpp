@@ -86,21 +86,19 @@ struct StripWork : StripSource<channels, N> {
     const Rates limits = rates;
     const int width = job.width, pixels_down = count_along(2, y, job.height);
     const Int down(pixels_down);
-    // Sums of 16 bits show most pixels to be noise. Later on they are exact unless one of the five is large.
+    // Sums of 16 bits show most pixels to be noise. They are exact if each of the five is small. A limit that needs
+    // more bits becomes too low, so that the exact sums decide.
     constexpr int most_sum = 65535 / 5;
     using Sums = Lanes<std::uint16_t, 2 * N>;
-    const bool fits = 25 * limits.raised <= 65535;
     const Sums limit(pixels_down * limits.raised);
     Words any_above(0);
     for (int x = 0; x < width; x += 2 * N) {
-      if (fits) {
-        const auto at = [&](int dx) CUDAVISION_INLINED { return Sums::load(sums + x + dx); };
-        const Sums sum = at(-2) + at(-1) + (at(0) + at(1)) + at(2),
-                   largest = most(most(most(at(-2), at(-1)), most(at(0), at(1))), at(2));
-        if (!cpu::any(either(sum > Sums::load(across + x) * limit, largest > Sums(most_sum)))) {
-          Twice(0).store(levels + x), Twice(0).store(is_above + x);
-          continue;
-        }
+      const auto from = [&](int dx) CUDAVISION_INLINED { return Sums::load(sums + x + dx); };
+      const Sums sum = from(-2) + from(-1) + (from(0) + from(1)) + from(2),
+                 largest = most(most(most(from(-2), from(-1)), most(from(0), from(1))), from(2));
+      if (!cpu::any(either(sum > Sums::load(across + x) * limit, largest > Sums(most_sum)))) {
+        Twice(0).store(levels + x), Twice(0).store(is_above + x);
+        continue;
       }
       for (int half = x; half < x + 2 * N; half += N) {
         const auto at = [&](int dx) CUDAVISION_INLINED { return Counts::load(sums + half + dx); };
