@@ -23,6 +23,13 @@
 #else
 #define CUDAVISION_WIDEST(wide, narrow) narrow
 #endif
+// Whether instructions are named where GCC 12 does not find them from vectors.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#include <immintrin.h>
+#define CUDAVISION_NAMED 1
+#else
+#define CUDAVISION_NAMED 0
+#endif
 
 namespace cudavision::cpu {
 
@@ -66,7 +73,21 @@ struct Lanes {
   /// The same values as lanes of another type; integers keep their low bits.
   template <typename To>
   CUDAVISION_INLINE Lanes<To, N> as() const {
-    return Lanes<To, N>(__builtin_convertvector(v, typename Lanes<To, N>::Vector));
+    using Result = Lanes<To, N>;
+    if constexpr (std::is_integral_v<T> && std::is_integral_v<To> && sizeof(T) + sizeof(To) == 5) {
+      // In two steps, because GCC 12 converts bytes and 32-bit numbers one by one.
+      using Words = std::conditional_t<std::is_signed_v<T>, std::int16_t, std::uint16_t>;
+      return as<Words>().template as<To>();
+#if CUDAVISION_NAMED
+    } else if constexpr (N == 8 && std::is_integral_v<To> && sizeof(T) == 2 && sizeof(To) == 4) {
+      using Words = typename Lanes<std::int16_t, 8>::Vector;
+      const auto words = reinterpret_cast<Words>(v);
+      return Result::of_bits(std::is_signed_v<T> ? __builtin_ia32_pmovsxwd256(words)
+                                                 : __builtin_ia32_pmovzxwd256(words));
+#endif
+    } else {
+      return Result(__builtin_convertvector(v, typename Result::Vector));
+    }
   }
 
   friend CUDAVISION_INLINE Lanes operator+(Lanes a, Lanes b) { return Lanes(Vector(a.v + b.v)); }
@@ -86,8 +107,22 @@ struct Lanes {
   friend CUDAVISION_INLINE Lanes sub(Lanes a, Lanes b) { return a - b; }
   friend CUDAVISION_INLINE Lanes mul(Lanes a, Lanes b) { return a * b; }
   friend CUDAVISION_INLINE Lanes over(Lanes a, Lanes b) { return Lanes(Vector(a.v / b.v)); }
-  friend CUDAVISION_INLINE Lanes least(Lanes a, Lanes b) { return Lanes(Vector(b.v < a.v ? b.v : a.v)); }
-  friend CUDAVISION_INLINE Lanes most(Lanes a, Lanes b) { return Lanes(Vector(a.v < b.v ? b.v : a.v)); }
+  friend CUDAVISION_INLINE Lanes least(Lanes a, Lanes b) {
+#if CUDAVISION_NAMED
+    if constexpr (std::is_same_v<T, float> && N == 8) return Lanes(__builtin_ia32_minps256(b.v, a.v));
+    if constexpr (std::is_same_v<T, float> && N == 4) return Lanes(__builtin_ia32_minps(b.v, a.v));
+#endif
+    return Lanes(Vector(b.v < a.v ? b.v : a.v));
+  }
+  friend CUDAVISION_INLINE Lanes most(Lanes a, Lanes b) {
+#if CUDAVISION_NAMED
+    if constexpr (std::is_same_v<T, float> && N == 8) return Lanes(__builtin_ia32_maxps256(b.v, a.v));
+    if constexpr (std::is_same_v<T, float> && N == 4) return Lanes(__builtin_ia32_maxps(b.v, a.v));
+#endif
+    return Lanes(Vector(a.v < b.v ? b.v : a.v));
+  }
+  /// Of float.
+  friend CUDAVISION_INLINE Lanes size(Lanes a) { return of_bits((Int::of_bits(a.v) & Int(0x7fffffff)).v); }
   friend CUDAVISION_INLINE Int to_int(Lanes a) { return a.template as<std::int32_t>(); }
   friend CUDAVISION_INLINE Lanes pick(Mask first, Lanes a, Lanes b) { return Lanes(Vector(first.v ? a.v : b.v)); }
 
@@ -117,6 +152,19 @@ CUDAVISION_INLINE Lanes<T, N> no(Lanes<T, N> a) {
 }
 template <typename T, int N>
 CUDAVISION_INLINE bool any(Lanes<T, N> mask) {
+#if CUDAVISION_NAMED
+  if constexpr (N * sizeof(T) == 32) {
+    using Half = Lanes<T, N / 2>;
+    Half halves[2];
+    std::memcpy(halves, &mask.v, sizeof halves);
+    return any(Half::of_bits(halves[0].v | halves[1].v));
+  }
+  if constexpr (N * sizeof(T) == 16) {
+    using Bytes = Lanes<char, 16>;
+    const auto zeros = reinterpret_cast<typename Bytes::Vector>(mask.v) == typename Bytes::Vector{};
+    return __builtin_ia32_pmovmskb128(reinterpret_cast<typename Bytes::Vector>(zeros)) != 0xffff;
+  }
+#endif
   std::uint64_t all = 0;
   if constexpr (N * sizeof(T) > 8) {
     const auto bits = reinterpret_cast<typename Lanes<T, N>::Bits>(mask.v);

@@ -55,6 +55,7 @@ CUDAVISION_FORMULA Expected<channels, F> expect(const Pixel<channels, F>& pixel,
   for (int c = 1; c < channels; ++c) expected.value[c] = add(mul(light.gain, pixel.mean[c]), light.offset[c]);
   // Clipped samples say nothing.
   const MaskOf<F> saturated = both(expected.value[0] > F(bright), pixel.value[0] > F(bright));
+  if (all(no(saturated))) return expected;
   CUDAVISION_CHANNELS
   for (int c = 0; c < channels; ++c) expected.value[c] = pick(saturated, pixel.value[c], expected.value[c]);
   return expected;
@@ -74,12 +75,9 @@ CUDAVISION_FORMULA IntOf<F> evidence_of(const Pixel<channels, F>& pixel, const E
 /// The difference between the samples of the frame and the means: the largest of the channels, in fixed point.
 template <int channels, typename F>
 CUDAVISION_FORMULA IntOf<F> largest_difference(const Pixel<channels, F>& pixel) {
-  F largest(0);
+  F largest = size(sub(pixel.value[0], pixel.mean[0]));
   CUDAVISION_CHANNELS
-  for (int c = 0; c < channels; ++c) {
-    const F away = sub(pixel.value[c], pixel.mean[c]);
-    largest = most(largest, most(away, sub(pixel.mean[c], pixel.value[c])));
-  }
+  for (int c = 1; c < channels; ++c) largest = most(largest, size(sub(pixel.value[c], pixel.mean[c])));
   return to_int(add(mul(largest, F(128)), F(0.5f)));
 }
 
@@ -93,10 +91,10 @@ template <typename F>
 CUDAVISION_FORMULA IntOf<F> coarse_luma(F expected) {
   return to_int(add(mul(most(F(0), least(expected, F(255.9f))), F(32)), F(0.125f)));
 }
-/// The value for Job::expected.
-template <typename F>
-CUDAVISION_FORMULA IntOf<F> expected_byte(F luma) {
-  return coarse_luma(luma) >> 5;
+/// The value for Job::expected of coarse luma.
+template <typename Int>
+CUDAVISION_FORMULA Int expected_byte(Int coarse) {
+  return coarse >> 5;
 }
 /// Pixels of the frame along a side of the square of 2·radius + 1 pixels around a coordinate.
 CUDAVISION_HOST_DEVICE inline int count_along(int radius, int at, int size) {

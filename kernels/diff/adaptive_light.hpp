@@ -70,37 +70,44 @@ CUDAVISION_HOST_DEVICE float filled(const Job& job, int x, int y, Of of) {
   }
   return count ? over(sum, float(count)) : empty;
 }
-/// The median light of 3 × 3 cells; the border is repeated.
-CUDAVISION_HOST_DEVICE inline float median_around(const Job& job, int channel, int x, int y) {
-  const auto light = [&](int nx, int ny) {
-    nx = nx < 0 ? 0 : nx >= job.cells_x ? job.cells_x - 1 : nx;
-    ny = ny < 0 ? 0 : ny >= job.cells_y ? job.cells_y - 1 : ny;
-    return job.light[channel][ny * job.cells_x + nx];
-  };
+/// The median of 3 × 3 numbers. of(x, y): the number at a place, from −1 to 1.
+template <typename F, typename Of>
+CUDAVISION_FORMULA F median_of_nine(Of of) {
   // The median of three numbers: the largest minimum, the median of the medians, and the smallest maximum of the three
   // rows.
-  float low = 0, middle[3] = {}, high = 0;
+  F low = 0.0f, middle[3] = {}, high = 0.0f;
+  CUDAVISION_CHANNELS
   for (int row = 0; row < 3; ++row) {
-    const float a = light(x - 1, y - 1 + row), b = light(x, y - 1 + row), c = light(x + 1, y - 1 + row);
-    const float first = least(least(a, b), c), last = most(most(a, b), c);
+    const F a = of(-1, row - 1), b = of(0, row - 1), c = of(1, row - 1);
+    const F first = least(least(a, b), c), last = most(most(a, b), c);
     middle[row] = most(least(a, b), least(most(a, b), c));
     low = row == 0 ? first : most(low, first);
     high = row == 0 ? last : least(high, last);
   }
-  const auto median = [](float a, float b, float c) { return most(least(a, b), least(most(a, b), c)); };
-  return median(low, median(middle[0], middle[1], middle[2]), high);
+  const F median = most(least(middle[0], middle[1]), least(most(middle[0], middle[1]), middle[2]));
+  return most(least(low, median), least(most(low, median), high));
+}
+/// The median light of 3 × 3 cells; the border is repeated.
+CUDAVISION_HOST_DEVICE inline float median_around(const Job& job, int channel, int x, int y) {
+  return median_of_nine<float>([&](int dx, int dy) {
+    const int nx = x + dx < 0 ? 0 : x + dx >= job.cells_x ? job.cells_x - 1 : x + dx;
+    const int ny = y + dy < 0 ? 0 : y + dy >= job.cells_y ? job.cells_y - 1 : y + dy;
+    return job.light[channel][ny * job.cells_x + nx];
+  });
 }
 
-/// The light of a cell without the effect of small objects: the gain is the median of 3 × 3 cells. If the cell's own
-/// gain is far from that, its offsets of chroma were measured under the gain of an object, so medians replace them
-/// also.
-CUDAVISION_HOST_DEVICE inline float smooth(const Job& job, int channel, int x, int y) {
+/// The offset of a cell without the effect of small objects. `gain`: the median of 3 × 3 cells. If the cell's own gain
+/// is far from that, its offsets of chroma were measured under the gain of an object, so medians replace them.
+CUDAVISION_HOST_DEVICE inline float smooth_offset(const Job& job, int channel, int x, int y, float gain) {
   constexpr float far = 0.1f;
-  const float gain = median_around(job, 0, x, y);
-  if (channel == 0) return gain;
   const int at = y * job.cells_x + x;
   const float away = sub(job.light[0][at], gain), limit = mul(far, gain);
   return away > limit || away < -limit ? median_around(job, channel, x, y) : job.light[channel][at];
+}
+/// The light of a cell without the effect of small objects: the gain is the median of 3 × 3 cells.
+CUDAVISION_HOST_DEVICE inline float smooth(const Job& job, int channel, int x, int y) {
+  const float gain = median_around(job, 0, x, y);
+  return channel == 0 ? gain : smooth_offset(job, channel, x, y, gain);
 }
 
 /// The place of a coordinate between the middles of two cells.

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "kernels/diff/cpu_adaptive_light.hpp"
-
 namespace cudavision::diff::adaptive {
 namespace {
 
@@ -34,7 +32,7 @@ void CpuSteps::prepare(const Job& job, bool bytes) {
     for (int cell_y = begin; cell_y < end; ++cell_y) {
       for (int y = cell_y * cell; y < std::min((cell_y + 1) * cell, job.height); ++y)
         prepare_row(job, bytes, y, thread.samples);
-      if (job.compensates && !job.begin) measure_cells(job, cell_y, thread.bins);
+      if (job.compensates && !job.begin) measure_cells(job, cell_y, thread.light);
     }
   });
 }

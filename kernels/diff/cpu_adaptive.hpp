@@ -6,6 +6,7 @@
 #include <opencv2/core.hpp>
 #include <vector>
 
+#include "kernels/diff/cpu_adaptive_light.hpp"
 #include "kernels/diff/cpu_adaptive_samples.hpp"
 #include "kernels/diff/cpu_adaptive_strip.hpp"
 
@@ -25,7 +26,7 @@ class CpuSteps {
 
   struct Thread {
     SampleRows samples;
-    std::vector<std::int16_t> bins;
+    LightRow light;
     Strip strip;
   };
   std::vector<Thread> threads_;

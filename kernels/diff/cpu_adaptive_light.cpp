@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Medians in cells, without histograms: the bins of a row of cells lie in memory as they lie in the picture, and a
-// median is found by halving its range in 9 steps, in which the bins below the middle are counted;
-// a row of a cell is one vector.
+// Medians in cells, without histograms: the bins of a row of cells lie in memory as they lie in the picture, where a
+// row of a cell is one vector. A median is where it was in the last frame, or is found by halving its range in at most
+// 9 steps, in which the bins below the middle are counted.
 #include "kernels/diff/cpu_adaptive_light.hpp"
 
 #include <algorithm>
@@ -15,26 +15,41 @@ using cpu::Lanes;
 
 constexpr std::int16_t no_bin = 0x7fff;  ///< of a pixel that does not count
 
-/// The bins of a cell; rows are `pitch` apart.
+/// Adds to `counts` the numbers of the bins of a cell that are below `first`, `first` + 1, …; rows are `pitch` apart.
+template <int N, int limits>
+CUDAVISION_INLINE void count_below(const std::int16_t* cell_bins, int pitch, int first, unsigned (&counts)[limits]) {
+  using Bins = Lanes<std::int16_t, 2 * N>;
+  Bins count[limits];
+  for (Bins& one : count) one = 0;
+  _Pragma("GCC unroll 16") for (int y = 0; y < cell; ++y) for (int x = 0; x < cell; x += 2 * N) {
+    const Bins here = Bins::load(cell_bins + y * pitch + x);
+    CUDAVISION_UNROLLED(2)
+    for (int i = 0; i < limits; ++i) count[i] = count[i] - (here < Bins(first + i));
+  }
+  CUDAVISION_UNROLLED(2)
+  for (int i = 0; i < limits; ++i) {
+    std::uint64_t words[N / 2], sums = 0;  // of four 16-bit numbers, at most 256
+    count[i].store(words);
+    for (std::uint64_t word : words) sums += word;
+    counts[i] = unsigned(sums * 0x0001000100010001u >> 48);
+  }
+}
 template <int N>
 CUDAVISION_INLINE unsigned count_below(const std::int16_t* cell_bins, int pitch, int bin) {
-  using Bins = Lanes<std::int16_t, 2 * N>;
-  Bins count(0);
-  _Pragma("GCC unroll 16") for (int y = 0; y < cell; ++y) for (int x = 0; x < cell; x += 2 * N) count =
-      count - (Bins::load(cell_bins + y * pitch + x) < Bins(bin));
-  std::uint64_t words[N / 2], sums = 0;  // of four 16-bit numbers, at most 256
-  count.store(words);
-  for (std::uint64_t word : words) sums += word;
-  return unsigned(sums * 0x0001000100010001u >> 48);
+  unsigned count[1];
+  count_below<N>(cell_bins, pitch, bin, count);
+  return count[0];
 }
 
-/// By value(median) of the bins of a cell that count; empty if there are too few. `guess`: a bin near the median. In
-/// most frames the median of the last frame is near, so few steps are needed.
+/// By value(median) of the `total` bins of a cell that count. `guess`: a bin near the median. In nine of ten cells it
+/// is the bin of the last frame, which takes one count.
 template <int N, typename Value>
-CUDAVISION_INLINE float median(const std::int16_t* cell_bins, int pitch, unsigned pixels, int guess, Value value) {
-  const unsigned total = count_below<N>(cell_bins, pitch, no_bin);
-  if (!enough_in_cell(total, pixels)) return empty;
+CUDAVISION_INLINE float median(const std::int16_t* cell_bins, int pitch, unsigned total, int guess, Value value) {
   const auto below_middle = [&](unsigned count) { return 2 * count < total; };
+  unsigned counts[2];
+  count_below<N>(cell_bins, pitch, guess, counts);
+  if (below_middle(counts[0]) && !below_middle(counts[1]))
+    return value(median_in(guess, counts[0], counts[1] - counts[0], total));
   constexpr int near = 8;
   int low = std::clamp(guess - near / 2, 0, bins - near), step = near / 2;  // the median is from low to low + 2 step
   unsigned below = count_below<N>(cell_bins, pitch, low), not_above = count_below<N>(cell_bins, pitch, low + near);
@@ -83,53 +98,59 @@ CUDAVISION_INLINE void set_gain_bins(const Job& job, int y, std::int16_t* row) {
   std::fill(row + width, row + job.cells_x * cell, no_bin);
 }
 
-/// Sets the bins of the offset in the rows of a cell; `gain_bins` say which pixels count.
+/// Sets the bins of the offset of channel c in row y, in cells that have a gain. `gain_bins` say which pixels count.
 template <int N>
-CUDAVISION_INLINE void set_offset_bins(Samples samples, int rows, int pitch, float gain, const std::int16_t* gain_bins,
-                                       int gain_pitch, std::int16_t* to) {
+CUDAVISION_INLINE void set_offset_bins(const Job& job, int c, int y, const float* gains, const std::int16_t* gain_bins,
+                                       std::int16_t* row) {
   const Lanes<std::int16_t, N> none(no_bin);
-  for (int y = 0; y < rows; ++y) {
+  if (y >= job.height) {
+    std::fill_n(row, job.cells_x * cell, no_bin);
+    return;
+  }
+  const Samples samples(job, c, 0, y);
+  for (int i = 0; i < job.cells_x; ++i) {
+    const float gain = gains[i];
+    if (gain == empty) continue;
     CUDAVISION_UNROLLED(4)
-    for (int x = 0; x < cell; x += N) {
+    for (int at = 0; at < cell; at += N) {
+      const int x = i * cell + at;
       const auto bin = offset_bin(samples.values_at<N>(x), samples.means_at<N>(x), gain);
       const auto of_gain = Lanes<std::int16_t, N>::load(gain_bins + x);
-      pick(of_gain == none, none, bin.template as<std::int16_t>()).store(to + x);
+      pick(of_gain == none, none, bin.template as<std::int16_t>()).store(row + x);
     }
-    samples.fixed += pitch, samples.mean += pitch, gain_bins += gain_pitch, to += cell;
   }
-  std::fill_n(to, (cell - rows) * cell, no_bin);
 }
 
 template <int N>
-CUDAVISION_INLINE void measure(const Job& job, int cell_y, std::vector<std::int16_t>& memory) {
+CUDAVISION_INLINE void measure(const Job& job, int cell_y, LightRow& memory) {
   const int pitch = job.cells_x * cell, top = cell_y * cell, rows = std::min(cell, job.height - top);
-  // Of the row of cells; of one cell.
-  std::int16_t *const of_row = memory.data(), *const of_offset = of_row + cell * pitch;
-  for (int y = 0; y < cell; ++y) set_gain_bins<N>(job, top + y, of_row + y * pitch);
+  const int first = cell_y * job.cells_x;
+  std::int16_t *const gain_bins = memory.gains.data(), *const offset_bins = memory.offsets.data();
+  for (int y = 0; y < cell; ++y) set_gain_bins<N>(job, top + y, gain_bins + y * pitch);
+  float* const gains = job.light[0] + first;
+  unsigned* const totals = memory.totals.data();
   for (int x = 0; x < job.cells_x; ++x) {
-    const std::int16_t* const of_gain = of_row + x * cell;
-    const unsigned pixels = unsigned(std::min(cell, job.width - x * cell) * rows);
-    const int at = cell_y * job.cells_x + x;
-    const auto last = [&](int c) { return job.light[c][at]; };  // in most cells the light of the last frame
-    const float gain = job.light[0][at] = median<N>(of_gain, pitch, pixels, bin_of_gain(last(0)), gain_of);
-    for (int c = 1; c < job.channels; ++c) {
-      const int guess = bin_of_offset(last(c));
-      job.light[c][at] = empty;
-      if (gain == empty) continue;
-      set_offset_bins<N>(Samples(job, c, x * cell, top), rows, job.pitch, gain, of_gain, pitch, of_offset);
-      job.light[c][at] = median<N>(of_offset, cell, pixels, guess, offset_of);
-    }
+    const std::int16_t* const of_gain = gain_bins + x * cell;
+    const unsigned total = totals[x] = count_below<N>(of_gain, pitch, no_bin);
+    const bool enough = enough_in_cell(total, unsigned(std::min(cell, job.width - x * cell) * rows));
+    // In most cells the light of the last frame is near.
+    gains[x] = enough ? median<N>(of_gain, pitch, total, bin_of_gain(gains[x]), gain_of) : empty;
+  }
+  for (int c = 1; c < job.channels; ++c) {
+    for (int y = 0; y < cell; ++y)
+      set_offset_bins<N>(job, c, top + y, gains, gain_bins + y * pitch, offset_bins + y * pitch);
+    float* const offsets = job.light[c] + first;
+    for (int x = 0; x < job.cells_x; ++x)
+      offsets[x] = gains[x] == empty
+                       ? empty
+                       : median<N>(offset_bins + x * cell, pitch, totals[x], bin_of_offset(offsets[x]), offset_of);
   }
 }
 
 #ifdef CUDAVISION_AVX2
-CUDAVISION_AVX2 void measure_wide(const Job& job, int cell_y, std::vector<std::int16_t>& memory) {
-  measure<8>(job, cell_y, memory);
-}
+CUDAVISION_AVX2 void measure_wide(const Job& job, int cell_y, LightRow& memory) { measure<8>(job, cell_y, memory); }
 #endif
-CUDAVISION_FLAT void measure_narrow(const Job& job, int cell_y, std::vector<std::int16_t>& memory) {
-  measure<4>(job, cell_y, memory);
-}
+CUDAVISION_FLAT void measure_narrow(const Job& job, int cell_y, LightRow& memory) { measure<4>(job, cell_y, memory); }
 
 /// The gain of the frame if no cell has one.
 float gain_of_frame(const Job& job) {
@@ -149,7 +170,7 @@ void fill(const Job& job, int c, float none) {
     std::fill_n(light, cells, none);
     return;
   }
-  while (std::count(light, light + cells, empty) > 0) {
+  while (std::find(light, light + cells, empty) != light + cells) {
     for (int i = 0; i < cells; ++i)
       job.spare[c][i] =
           filled(job, i % job.cells_x, i / job.cells_x, [&](int x, int y) { return light[y * job.cells_x + x]; });
@@ -157,10 +178,26 @@ void fill(const Job& job, int c, float none) {
   }
 }
 
+/// Sets the gains of the cells of row y to smooth().
+void smooth_gains(const Job& job, int y, float* gains) {
+  using F = Lanes<float, 4>;
+  const auto row = [&](int at) { return job.light[0] + std::clamp(at, 0, job.cells_y - 1) * job.cells_x; };
+  const float* const rows[3] = {row(y - 1), row(y), row(y + 1)};
+  int x = 0;
+  const auto one = [&] { gains[x] = smooth(job, 0, x, y), ++x; };
+  if (x < job.cells_x) one();
+  for (; x + F::count < job.cells_x; x += F::count)
+    median_of_nine<F>([&](int dx, int dy) CUDAVISION_INLINED {
+      return F::load(rows[dy + 1] + x + dx);
+    }).store(gains + x);
+  while (x < job.cells_x) one();
+}
+
 }  // namespace
 
-void measure_cells(const Job& job, int cell_y, std::vector<std::int16_t>& memory) {
-  memory.resize(std::size_t(job.cells_x + cell) * cell * cell);
+void measure_cells(const Job& job, int cell_y, LightRow& memory) {
+  const std::size_t cells = std::size_t(job.cells_x);
+  memory.gains.resize(cells * cell * cell), memory.offsets.resize(cells * cell * cell), memory.totals.resize(cells);
   CUDAVISION_WIDEST(measure_wide, measure_narrow)(job, cell_y, memory);
 }
 
@@ -168,11 +205,12 @@ void settle_light(const Job& job, std::vector<float> (&light)[3]) {
   const int cells = job.cells_x * job.cells_y;
   const bool none = std::count(job.light[0], job.light[0] + cells, empty) == cells;
   for (int c = 0; c < job.channels; ++c) fill(job, c, c == 0 && none ? gain_of_frame(job) : 0);
-  for (int c = 0; c < job.channels; ++c) {
-    light[c].resize(std::size_t(cells + unused));
+  for (int c = 0; c < job.channels; ++c) light[c].resize(std::size_t(cells + unused));
+  for (int y = 0; y < job.cells_y; ++y) smooth_gains(job, y, &light[0][std::size_t(y * job.cells_x)]);
+  for (int c = 1; c < job.channels; ++c)
     for (int y = 0, i = 0; y < job.cells_y; ++y)
-      for (int x = 0; x < job.cells_x; ++x, ++i) light[c][std::size_t(i)] = smooth(job, c, x, y);
-  }
+      for (int x = 0; x < job.cells_x; ++x, ++i)
+        light[c][std::size_t(i)] = smooth_offset(job, c, x, y, light[0][std::size_t(i)]);
 }
 
 }  // namespace cudavision::diff::adaptive

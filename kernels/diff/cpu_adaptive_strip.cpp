@@ -37,19 +37,20 @@ struct StripWork : StripSource<channels, N> {
     this->mix_light(y);
     std::int16_t *const evidence = strip.evidence_.at(y), *const luma = strip.luma_.at(y);
     const Source row = source(y);
-    const bool own = y >= strip.begin_ && y < strip.end_, drops_shadows = job.drops_shadows,
-               all_unmasked = unmasked.empty();
-    const int width = job.width;
+    const bool own = y >= strip.begin_ && y < strip.end_, drops_shadows = job.drops_shadows;
+    const int width = job.width, all_before = !own ? 0 : unmasked.empty() ? width / N * N : 0;
+    std::uint8_t* const expected_row = job.expected + job.at(0, y);
     Int sum(0);
     for (int x = 0; x < width; x += N) {
       const Pixels pixels = load(row, x);
       const auto expected = adaptive::expect(pixels, light_at(row, x));
       evidence_of(pixels, expected).template as<std::int16_t>().store(evidence + x);
-      if (drops_shadows) coarse_luma(expected.value[0]).template as<std::int16_t>().store(luma + x);
+      const auto coarse = coarse_luma(expected.value[0]).template as<std::int16_t>();
+      if (drops_shadows) coarse.store(luma + x);
       if (!own) continue;
-      expected_byte(expected.value[0]).template as<std::uint8_t>().store(job.expected + job.at(x, y));
+      expected_byte(coarse).template as<std::uint8_t>().store(expected_row + x);
       const Int difference = largest_difference(pixels);
-      sum = sum + (all_unmasked && x + N <= width ? difference : unmasked_of(difference, x, y));
+      sum = sum + (x < all_before ? difference : unmasked_of(difference, x, y));
     }
     trim(evidence), trim(luma);
     std::int32_t sums[N];
@@ -81,24 +82,33 @@ struct StripWork : StripSource<channels, N> {
   CUDAVISION_INLINE void find_above(int y) const {
     std::int16_t *const levels = strip.level_.at(y), *const is_above = strip.above_.at(y);
     const std::int16_t* const sums = strip.evidence_sums_.data() + Strip::Rows::margin;
-    const std::int32_t* const across = strip.counts_[1].data();
+    const std::uint16_t* const across = strip.counts_[1].data();
     const Rates limits = rates;
-    const Int down(count_along(2, y, job.height));
-    const int width = job.width;
+    const int width = job.width, pixels_down = count_along(2, y, job.height);
+    const Int down(pixels_down);
+    // Sums of 16 bits show most pixels to be noise. They are exact if each of the five is small. A limit that needs
+    // more bits becomes too low, so that the exact sums decide.
+    constexpr int most_sum = 65535 / 5;
+    using Sums = Lanes<std::uint16_t, 2 * N>;
+    const Sums limit(pixels_down * limits.raised);
     Words any_above(0);
-    for (int x = 0; x < width; x += N) {
-      const auto at = [&](int dx) CUDAVISION_INLINED { return Counts::load(sums + x + dx); };
-      const Int sum = (at(-2) + at(-1)).template as<std::int32_t>() + (at(0) + at(1)).template as<std::int32_t>() +
-                      at(2).template as<std::int32_t>();
-      const Int count = Int::load(across + x) * down;
-      Words level(0), over_threshold(0);
-      if (cpu::any(sum > count * Int(limits.raised))) {
-        const Int found = level_of(limits, sum, count);
-        level = found.template as<std::int16_t>(),
-        over_threshold = (found >= Int(int(above))).template as<std::int16_t>();
+    for (int x = 0; x < width; x += 2 * N) {
+      const auto from = [&](int dx) CUDAVISION_INLINED { return Sums::load(sums + x + dx); };
+      const Sums sum = from(-2) + from(-1) + (from(0) + from(1)) + from(2),
+                 largest = most(most(most(from(-2), from(-1)), most(from(0), from(1))), from(2));
+      if (!cpu::any(either(sum > Sums::load(across + x) * limit, largest > Sums(most_sum)))) {
+        Twice(0).store(levels + x), Twice(0).store(is_above + x);
+        continue;
       }
-      level.store(levels + x), over_threshold.store(is_above + x);
-      any_above = any_above | over_threshold;
+      for (int half = x; half < x + 2 * N; half += N) {
+        const auto at = [&](int dx) CUDAVISION_INLINED { return Counts::load(sums + half + dx); };
+        const Int sum = (at(-2) + at(-1)).template as<std::int32_t>() + (at(0) + at(1)).template as<std::int32_t>() +
+                        at(2).template as<std::int32_t>();
+        const Int found = level_of(limits, sum, Counts::load(across + half).template as<std::int32_t>() * down);
+        const Words over_threshold = (found >= Int(int(above))).template as<std::int16_t>();
+        found.template as<std::int16_t>().store(levels + half), over_threshold.store(is_above + half);
+        any_above = any_above | over_threshold;
+      }
     }
     trim(levels), trim(is_above);
     strip.any_above_[ring_index(y)] = cpu::any(any_above);
@@ -125,38 +135,55 @@ struct StripWork : StripSource<channels, N> {
       return;
     }
     const Source row = source(y);
+    const ShadowRows around_row = shadow_rows(y);
     const int width = job.width;
     for (int x = 0; x < width; x += 2 * N) {
       const Twice is_near = around<Twice>(strip.above_, x, y);
       is_near.store(near + x);
       if (!job.drops_shadows || !cpu::any(is_near)) continue;
       for (int half = x; half < std::min(width, x + 2 * N); half += N)
-        if (cpu::any(Words::load(near + half))) compare_with_shadow(row, half, y);
+        if (cpu::any(Words::load(near + half))) compare_with_shadow(row, around_row, half, y);
     }
     trim(near), trim(strip.unlike_.at(y));
   }
-  CUDAVISION_INLINE void compare_with_shadow(const Source& of, int x, int y) const {
-    const auto sum_of = [&](auto luma_at) CUDAVISION_INLINED {
+  /// The rows around row y in which shadows are looked for.
+  struct ShadowRows {
+    const std::int16_t *frame[5], *luma[5];  ///< zeros beyond the frame
+    Int down;                                ///< rows in the frame
+  };
+  ShadowRows shadow_rows(int y) const {
+    ShadowRows rows;
+    for (int i = 0; i < 5; ++i) {
+      const int at = y + i - 2;
+      rows.luma[i] = row(strip.luma_, at);
+      rows.frame[i] = at < 0 || at >= job.height ? strip.luma_.zeros() : job.frame + job.at(0, at);
+    }
+    rows.down = count_along(2, y, job.height);
+    return rows;
+  }
+  CUDAVISION_INLINE void compare_with_shadow(const Source& of, const ShadowRows& rows, int x, int y) const {
+    const auto sum_of = [&](const std::int16_t* const(&from)[5], auto luma_at) CUDAVISION_INLINED {
       Int sum(0);
+      CUDAVISION_UNROLLED(5)
       for (int dx = -2; dx <= 2; ++dx) {
         Counts down(0);
-        for (int dy = -2; dy <= 2; ++dy) down = down + luma_at(x + dx, y + dy).template as<std::uint16_t>();
+        CUDAVISION_UNROLLED(5)
+        for (const std::int16_t* const row : from) down = down + luma_at(row, x + dx).template as<std::uint16_t>();
         sum = sum + down.template as<std::int32_t>();
       }
       return sum;
     };
-    const Int frame = sum_of([&](int at_x, int at_y) CUDAVISION_INLINED {
+    const bool inside = x >= 2 && x + 2 + N <= job.width;
+    const Int frame = sum_of(rows.frame, [&](const std::int16_t* row, int at_x) CUDAVISION_INLINED {
       // The first and the last pixel of a row have no neighbour on one side.
-      if (at_y < 0 || at_y >= job.height) return Words(0);
-      const std::int16_t* const row = job.frame + job.at(0, at_y);
-      if (at_x >= 0 && at_x + N <= job.width) return coarse_luma_of(Words::load(row + at_x));
+      if (inside) return coarse_luma_of(Words::load(row + at_x));
       std::int16_t each[N];
       for (int i = 0; i < N; ++i) each[i] = at_x + i >= 0 && at_x + i < job.width ? row[at_x + i] : std::int16_t(0);
       return coarse_luma_of(Words::load(each));
     });
     const Int luma =
-        sum_of([&](int at_x, int at_y) CUDAVISION_INLINED { return Words::load(row(strip.luma_, at_y) + at_x); });
-    const Int count = Int::load(&strip.counts_[1][std::size_t(x)]) * Int(count_along(2, y, job.height));
+        sum_of(rows.luma, [](const std::int16_t* row, int at_x) CUDAVISION_INLINED { return Words::load(row + at_x); });
+    const Int count = Counts::load(&strip.counts_[1][std::size_t(x)]).template as<std::int32_t>() * rows.down;
     const Pixels pixels = load(of, x);
     const auto expected = adaptive::expect(pixels, light_at(of, x));
     unlike_shadow(job, pixels, expected, frame, luma, count).template as<std::int16_t>().store(strip.unlike_.at(y) + x);
@@ -167,7 +194,7 @@ struct StripWork : StripSource<channels, N> {
     Counts sum(0);
     for (int dy = -1; dy <= 1; ++dy)
       for (int dx = -1; dx <= 1; ++dx) sum = sum + Counts::load(row(strip.unlike_, y + dy) + x + dx);
-    const Int limit = Int::load(&strip.counts_[0][std::size_t(x)]) * down * Int(unlike);
+    const Int limit = Counts::load(&strip.counts_[0][std::size_t(x)]).template as<std::int32_t>() * down * Int(unlike);
     return (sum.template as<std::int32_t>() > limit).template as<std::int16_t>();
   }
   CUDAVISION_INLINE void find_changed(int y) const {
@@ -233,22 +260,31 @@ struct StripWork : StripSource<channels, N> {
     }
     std::uint8_t* const recent_row = job.recent + job.at(0, y);
     const int width = job.width;
+    // The usual case. Pixels near changed pixels are also near pixels above the threshold.
+    constexpr int decided = int(Learning::hold) | int(Learning::take);
+    const auto nothing_found = [&](auto words, auto bytes, int x) CUDAVISION_INLINED {
+      using Some = decltype(words);
+      using SomeBytes = decltype(bytes);
+      return !cpu::any(Some::load(levels + x) | Some::load(near_above + x)) &&
+             !cpu::any(SomeBytes::load(recent_row + x) | (SomeBytes::load(learning + x) & SomeBytes(decided)));
+    };
     for (int x = 0; x < width; x += N) {
-      const Words level = Words::load(levels + x), is_near_above = Words::load(near_above + x);
-      const Bytes recent = Bytes::load(recent_row + x), decision = Bytes::load(learning + x);
-      const Int learning_here = decision.template as<std::int32_t>();
+      if (!learns && x % (2 * N) == 0 && nothing_found(Twice(), Lanes<std::uint8_t, 2 * N>(), x)) {
+        x += N;
+        continue;
+      }
+      const Int learning_here = Bytes::load(learning + x).template as<std::int32_t>();
       const auto by = [&](Learning one) CUDAVISION_INLINED { return learning_here == Int(int(one)); };
-      // The usual case. Pixels near changed pixels are also near pixels above the threshold.
-      constexpr int decided = int(Learning::hold) | int(Learning::take);
-      if (!cpu::any(level | is_near_above) && !cpu::any(recent | (decision & Bytes(decided)))) {
+      if (nothing_found(Words(), Bytes(), x)) {
         if (!learns) continue;
         const Seen<F> nothing{Int(0), Int(0), Int(0), Int(0), Int(0), Int(0), by(Learning::steady)};
         learn_pixels(row, mean, variance, x, nothing, shares, turn);
         continue;
       }
+      const Words level = Words::load(levels + x), is_near_above = Words::load(near_above + x);
       const Words near_changed = near_any ? around<Words>(strip.changed_, x, y) : Words(0);
       const Seen<F> seen{level.template as<std::int32_t>(),
-                         recent.template as<std::int32_t>(),
+                         Bytes::load(recent_row + x).template as<std::int32_t>(),
                          is_near_above.template as<std::int32_t>(),
                          near_changed.template as<std::int32_t>(),
                          by(Learning::hold),
@@ -294,7 +330,8 @@ void Strip::prepare(const Job& job, int begin, int end) {
     for (Rows* rows : {&evidence_, &luma_, &level_, &above_, &near_above_, &unlike_, &changed_}) rows->resize(width_);
     for (int radius : {1, 2}) {
       counts_[radius - 1].assign(std::size_t(job.pitch), 0);
-      for (int x = 0; x < width_; ++x) counts_[radius - 1][std::size_t(x)] = count_along(radius, x, width_);
+      for (int x = 0; x < width_; ++x)
+        counts_[radius - 1][std::size_t(x)] = std::uint16_t(count_along(radius, x, width_));
     }
     for (std::vector<std::uint8_t>* row : {&learning_, &usual_}) row->assign(std::size_t(job.pitch), 0);
     for (std::vector<float>& light : light_) light.resize(std::size_t(6) * (job.cells_x + 1) + unused);

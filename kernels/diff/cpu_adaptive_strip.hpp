@@ -54,7 +54,7 @@ class Strip {
   std::vector<float> beyond_;  ///< means and variances of rows beyond the strip
   Rows evidence_, luma_, level_, above_, near_above_, unlike_, changed_;
   std::vector<std::int16_t> evidence_sums_;  ///< sums of 5 rows
-  std::vector<std::int32_t> counts_[2];      ///< pixels along 3 and 5 pixels of a row
+  std::vector<std::uint16_t> counts_[2];     ///< pixels along 3 and 5 pixels of a row
   std::vector<float> light_[Rows::kept];     ///< light of the last rows, see StripSource::Source
   std::vector<std::uint8_t> learning_;       ///< decisions for a row
   std::vector<std::uint8_t> usual_;          ///< Learning::usual for all pixels of a row

@@ -246,7 +246,7 @@ __device__ __forceinline__ void finish(const AdaptiveChange& p, const Tile& tile
                                      learning == Learning::steady};
     job.recent[at] = std::uint8_t(adaptive::recent_after(seen));
     const auto expected = expected_at<channels>(shared, index_in_area<0, margin>(at_x, at_y));
-    job.expected[at] = std::uint8_t(adaptive::expected_byte(expected.value[0]));
+    job.expected[at] = std::uint8_t(adaptive::expected_byte(adaptive::coarse_luma(expected.value[0])));
     const bool turn = adaptive::has_turn(job, y);
     if (!adaptive::rests(seen, rates, turn)) adaptive::learn(pixel, expected, gain, seen, rates, turn);
     adaptive::store(job, at, pixel);

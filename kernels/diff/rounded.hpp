@@ -25,6 +25,8 @@ CUDAVISION_HOST_DEVICE inline int to_int(float a) { return int(a); }
 CUDAVISION_HOST_DEVICE inline float to_float(int a) { return float(a); }
 CUDAVISION_HOST_DEVICE inline float least(float a, float b) { return b < a ? b : a; }
 CUDAVISION_HOST_DEVICE inline float most(float a, float b) { return a < b ? b : a; }
+/// Without its sign.
+CUDAVISION_HOST_DEVICE inline float size(float a) { return a < 0 ? 0 - a : a; }
 
 // Formulas are templates over the number type F: float for one pixel, or cpu::Lanes for several
 // (kernels/cpu/lanes.hpp), which has the same functions. A bool for one pixel becomes a Mask for several, so formulas
