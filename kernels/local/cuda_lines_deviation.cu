@@ -3,14 +3,8 @@
 #include "kernels/local/cuda_lines_kernel.cuh"
 
 namespace cudavision::local {
-namespace {
 
-using u8 = std::uint8_t;
-using u64 = std::uint64_t;
-
-constexpr Operation operation = Operation::deviation;
-
-}  // namespace
+static constexpr Operation operation = Operation::deviation;
 
 LineKernels deviation_line_kernels(const LineShape& shape) {
   if (shape.sample_bytes == 2) return {};  // tables are faster

@@ -27,6 +27,11 @@
 
 namespace cudavision::local {
 
+using u8 = std::uint8_t;
+using u16 = std::uint16_t;
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+
 /// Sums of less than 2^53 as doubles, exactly.
 __device__ __forceinline__ double to_double(std::uint32_t sum) {
   return __hiloint2double(0x43300000, int(sum)) - 0x1p52;
@@ -290,8 +295,6 @@ LineKernels kernels_for() {
 /// The kernels that each operation has for interleaved bytes: colors, and one sample of two.
 template <Operation operation>
 LineKernels kernels_for_bytes(const LineShape& shape) {
-  using u8 = std::uint8_t;
-  using u32 = std::uint32_t;
   switch (shape.channels * 16 + shape.filtered) {
     case 0x21:
       return kernels_for<operation, u8, 2, 1, u32>();

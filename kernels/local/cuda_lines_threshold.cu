@@ -3,16 +3,8 @@
 #include "kernels/local/cuda_lines_kernel.cuh"
 
 namespace cudavision::local {
-namespace {
 
-using u8 = std::uint8_t;
-using u16 = std::uint16_t;
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
-
-constexpr Operation operation = Operation::threshold;
-
-}  // namespace
+static constexpr Operation operation = Operation::threshold;
 
 LineKernels threshold_line_kernels(const LineShape& shape) {
   if (shape.sample_bytes == 2) {
