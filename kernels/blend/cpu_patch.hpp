@@ -46,17 +46,15 @@ void mix(const Patch& patch, int opacity);
 
 /// A plane whose channels are interleaved, as one row of bytes per row.
 struct Interleaved {
-  Interleaved(const FormatInfo& format, const ChannelSet& set, const Channel (&channels)[4])
+  Interleaved(const FormatInfo& format, const ChannelSet& set, const ChannelView (&channels)[4])
       : all(whole_plane(format, set, channels)) {}
-  std::uint8_t* at(int x, int y) const {
-    return all.data + (y >> all.shift_y) * all.pitch + std::ptrdiff_t(x >> all.shift_x) * all.step;
-  }
+  std::uint8_t* at(int x, int y) const { return &all.word<std::uint8_t>(x, y); }
   int bytes(int width) const { return subsampled(width, all.shift_x) * all.step; }
   int rows(int height) const { return subsampled(height, all.shift_y); }
   /// The channel's first bit in a pixel's word.
-  int bit(const Channel& channel) const { return int(channel.data - all.data) * 8; }
+  int bit(const ChannelView& channel) const { return int(channel.data - all.data) * 8; }
 
-  Channel all;
+  ChannelView all;
 };
 
 template <typename F>

@@ -75,19 +75,12 @@ void lay_phase(const ChannelSet& set, const FormatInfo& format, const Target& ta
     const int x0 = first_sample(shown.x, px, shift_x), x1 = first_sample(shown.x + shown.width, px, shift_x);
     const int y0 = first_sample(shown.y, py, shift_y), y1 = first_sample(shown.y + shown.height, py, shift_y);
     if (shown.empty() || x0 >= x1 || y0 >= y1) continue;
-    const std::ptrdiff_t x = x0 + offset(px, layer.place.x, layer.crop.x, shift_x);
-    const std::ptrdiff_t y = y0 + offset(py, layer.place.y, layer.crop.y, shift_y);
+    const int x = x0 + offset(px, layer.place.x, layer.crop.x, shift_x),
+              y = y0 + offset(py, layer.place.y, layer.crop.y, shift_y);
     std::uint8_t* const to = phase + (y0 - top) * tile_columns + (x0 - left) * step;
     const Bytes under = empty ? below : Bytes{to, tile_columns};
-    const Patch patch{plane.all.data + y * plane.all.pitch + x * step,
-                      under.data,
-                      to,
-                      plane.all.pitch,
-                      under.pitch,
-                      tile_columns,
-                      (x1 - x0) * step,
-                      y1 - y0,
-                      0};
+    const Patch patch{plane.all.at(x, y), under.data, to, plane.all.pitch, under.pitch, tile_columns,
+                      (x1 - x0) * step,   y1 - y0,    0};
     copies_samples(target, layer) ? copy(patch) : mix(patch, opacity_256(target, layer));
     empty = false;
   }
@@ -175,10 +168,10 @@ void lay_part(const ChannelSet& set, const FormatInfo& format, const Target& tar
     int px = i % 2, py = i / 2 & set.shift_y;
     if (part.x + px >= tile.x + tile.width) px = 0;  // the last sample may have one column of pixels
     if (part.y + py >= tile.y + tile.height) py = 0;
-    const std::ptrdiff_t x = (part.x >> set.shift_x) + offset(px, layer.place.x, layer.crop.x, set.shift_x);
-    const std::ptrdiff_t y = (part.y >> set.shift_y) + offset(py, layer.place.y, layer.crop.y, set.shift_y);
+    const int x = (part.x >> set.shift_x) + offset(px, layer.place.x, layer.crop.x, set.shift_x),
+              y = (part.y >> set.shift_y) + offset(py, layer.place.y, layer.crop.y, set.shift_y);
     const bool inside = !intersection(layer.visible, {part.x + px, part.y + py, 1, 1}).empty();
-    above[i] = inside ? Bytes{plane.all.data + y * plane.all.pitch + x * plane.all.step, plane.all.pitch} : below;
+    above[i] = inside ? Bytes{plane.all.at(x, y), plane.all.pitch} : below;
   }
   mix_means(above, below, opacity_256(target, layer), dst.bytes(part.width), dst.rows(part.height),
             dst.at(part.x, part.y), dst.all.pitch);

@@ -13,72 +13,33 @@
 #include "kernels/blend/cpu_rows.hpp"
 
 #include <algorithm>
-#include <type_traits>
 
 #include "kernels/blend/arithmetic.hpp"
 #include "kernels/blend/cpu_in_place.hpp"
+#include "kernels/cpu/rows.hpp"
 #include "kernels/cpu/wide.hpp"
 
 namespace cudavision::blend {
 namespace {
 
-// ---- Samples --------------------------------------------------------------------------------------------------------
-
-/// Writes `count` samples that lie Step apart, times a weight, to `to`; `add`: adds them to the numbers in `to`.
-template <typename T, int Step>
-void load(const Layer& layer, const std::uint8_t* from, int count, float weight, bool add, float* __restrict to) {
-  const T* const samples = reinterpret_cast<const T*>(from);
-  const int shift = layer.shift, max = layer.max;
-  const auto sample = [&](int i) {  // sample_value() in signed integers, which gcc vectorizes
-    const int value = samples[i * Step] >> shift;
-    return float(sizeof(T) == 1 || value < max ? value : max);
-  };
-  if (add)
-    for (int i = 0; i < count; ++i) to[i] += weight * sample(i);
-  else if (weight != 1)
-    for (int i = 0; i < count; ++i) to[i] = weight * sample(i);
-  else
-    for (int i = 0; i < count; ++i) to[i] = sample(i);
-}
-
-template <typename T, int Step>
-void store(const float* from, int count, int shift, std::uint8_t* to) {
-  T* const samples = reinterpret_cast<T*>(to);
-  for (int i = 0; i < count; ++i) samples[i * Step] = T(int(rounded(from[i])) << shift);
-}
-
-/// Calls f with a value of the sample type and the number of samples from one to the next, as an integral constant.
-template <typename F>
-void with_step(int sample_bytes, int step, F&& f) {
-  const auto typed = [&](auto sample) {
-    switch (step / sample_bytes) {
-      case 1:
-        return f(sample, std::integral_constant<int, 1>());
-      case 2:
-        return f(sample, std::integral_constant<int, 2>());
-      case 3:
-        return f(sample, std::integral_constant<int, 3>());
-      default:
-        return f(sample, std::integral_constant<int, 4>());
-    }
-  };
-  return sample_bytes == 1 ? typed(std::uint8_t()) : typed(std::uint16_t());
+cpu::Rows source_of(const Layer& layer, const ChannelView& channel) {
+  return {channel, layer.sample_bytes, layer.shift, layer.max};
 }
 
 /// Reads one component of a layer for columns [x0, x1) of output row y. `taps`: the taps of the layer's visible
 /// columns.
-void load_row(const Layer& layer, const Channel& channel, const std::vector<Taps>& taps, int y, int x0, int x1,
+void load_row(const Layer& layer, const ChannelView& channel, const std::vector<Taps>& taps, int y, int x0, int x1,
               std::vector<float>& columns, float* to) {
   const Taps rows = taps_of(layer.sampling, layer.down[channel.shift_y], y - layer.place.y);
   const Taps* const at = taps.data() + (x0 - layer.visible.x);
   const int count = x1 - x0, first = at[0].first, last = at[count - 1].last;
   const bool plain = channel.shift_x == 0 && layer.place.width == layer.crop.width;
   float* const sums = plain ? to : columns.data();
-  for (int row = rows.first; row <= rows.last; ++row)
-    with_step(layer.sample_bytes, channel.step, [&](auto sample, auto step) {
-      load<decltype(sample), step()>(layer, channel.data + row * channel.pitch + std::ptrdiff_t(first) * channel.step,
-                                     last - first + 1, rows.of(row), row > rows.first, sums);
-    });
+  const cpu::Rows source = source_of(layer, channel);
+  source.read(first, rows.first, last - first + 1, sums);
+  if (const float weight = rows.of(rows.first); weight != 1)
+    for (int i = 0; i <= last - first; ++i) sums[i] *= weight;
+  for (int row = rows.first + 1; row <= rows.last; ++row) source.add(first, row, last - first + 1, rows.of(row), sums);
   if (plain) return;
   for (int i = 0; i < count; ++i) {
     const Taps& t = at[i];
@@ -94,13 +55,9 @@ void load_row(const Layer& layer, const Channel& channel, const std::vector<Taps
 
 /// The color of the key, from the picture's first pixel.
 void read_first(const Layer& layer, float (&key)[3]) {
-  float first[3];
-  for (int c = 0; c < 3; ++c) {
-    const std::uint8_t* at = layer.channels[c].data;
-    first[c] = !at ? layer.neutral
-                   : float(layer.sample_bytes == 1 ? sample_value(layer, *at)
-                                                   : sample_value(layer, *reinterpret_cast<const std::uint16_t*>(at)));
-  }
+  float first[3] = {layer.neutral, layer.neutral, layer.neutral};
+  for (int c = 0; c < 3; ++c)
+    if (layer.channels[c].data) source_of(layer, layer.channels[c]).read(0, 0, 1, first + c);
   for (int c = 0; c < 3; ++c) key[c] = layer.to_key.row(c, first[0], first[1], first[2]);
 }
 
@@ -223,7 +180,7 @@ void means(const Rect& tile, bool two_rows, int c, int shift, const Scratch& scr
 
 CUDAVISION_WIDE void write(const Target& target, const Rect& tile, Scratch& scratch) {
   for (int c = 0; c < 5; ++c) {
-    const Channel& channel = c == 4 ? target.padding : target.channels[c];
+    const ChannelView& channel = c == 4 ? target.padding : target.channels[c];
     if (!channel.data) continue;
     const int width = subsampled(tile.width, channel.shift_x), height = subsampled(tile.height, channel.shift_y);
     for (int row = 0; row < height; ++row) {
@@ -233,11 +190,8 @@ CUDAVISION_WIDE void write(const Target& target, const Rect& tile, Scratch& scra
         std::fill_n(samples, width, target.max);
       else if (!full_size)
         means(tile, tile.height > 1, c, channel.shift_x, scratch, samples);
-      with_step(target.sample_bytes, channel.step, [&](auto sample, auto step) {
-        store<decltype(sample), step()>(samples, width, target.shift,
-                                        channel.data + ((tile.y >> channel.shift_y) + row) * channel.pitch +
-                                            std::ptrdiff_t(tile.x >> channel.shift_x) * channel.step);
-      });
+      cpu::Rows{channel, target.sample_bytes, target.shift}.write(tile.x >> channel.shift_x,
+                                                                  (tile.y >> channel.shift_y) + row, width, samples);
     }
   }
 }

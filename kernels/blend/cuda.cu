@@ -14,9 +14,9 @@
 //                            and with_operator() in arithmetic.hpp, which both backends use; set_blending() in
 //                            resolve.cpp, if it can hide the pads below; operator_choices in gst/elements/blend.cpp
 //   another format           nothing, if core/format.cpp has it
-//   another sample type      Channels and PackedPixels in cuda_read.cuh read it, find_weights() in cuda_color.cuh
+//   another sample type      Channels and PackedPixels in cuda_read.cuh read it, find_weights() in cuda_lay.cuh
 //                            compares it with the key, store() and write() in cuda_write.cuh store it, copy_layer() in
-//                            cuda_copy.cuh copies it; load() and with_step() in cpu_rows.cpp
+//                            cuda_copy.cuh copies it; kernels/cpu/rows.cpp
 //   another scaling          Sampling in plan.hpp, set_sampling() in resolve.cpp, sampling.hpp, read() in
 //                            cuda_read.cuh, and a struct in cuda_sampler.cuh
 //   another block shape      cuda_tuning.hpp; make_grid() in cuda_schedule.cpp, set_tiles() in cuda_parts.cpp

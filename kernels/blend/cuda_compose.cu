@@ -16,7 +16,7 @@
 //   2. is_direct()    whether compose_direct_tiles composes the tile (cuda_direct.cu)
 //   3. lay_over()     otherwise, for each strip and each layer of the list:       cuda_lay.cuh
 //        read()           samples of the layer at the thread's pixels             cuda_read.cuh
-//        find_weights()   the key's weight, convert() to samples of the output    cuda_color.cuh
+//        find_weights()   the key's weight, convert() to samples of the output    cuda_lay.cuh
 //        lay_pixels()     lay_pixel() with the operator                           arithmetic.hpp
 //   4. write()        rounds and stores the strip                                 cuda_write.cuh
 //

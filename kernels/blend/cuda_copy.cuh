@@ -44,11 +44,11 @@ __device__ __forceinline__ void copy_units(const uint8_t* from, std::ptrdiff_t f
 
 /// Copies one of several interleaved channels.
 template <typename T>
-__device__ __forceinline__ void copy_channel(const Channel& from, const uint8_t* data, const Channel& to,
+__device__ __forceinline__ void copy_channel(const ChannelView& from, const uint8_t* data, const ChannelView& to,
                                              const Rect& part, uint32_t most) {
   for (int x = part.x + threadIdx.x % 32; x < part.x + part.width; x += 32)
     for (int y = part.y + threadIdx.x / 32; y < part.y + part.height; y += warps)
-      *reinterpret_cast<T*>(to.data + y * to.pitch + x * to.step) =
+      *reinterpret_cast<T*>(to.at(x, y)) =
           capped(*reinterpret_cast<const T*>(data + y * from.pitch + x * from.step), most);
 }
 
@@ -67,7 +67,7 @@ struct CopyGroups {
 inline CopyGroups copy_groups(const Target& target) {
   CopyGroups groups{};
   for (int c = 0; c < 4; ++c) {
-    const Channel(&channels)[4] = target.channels;
+    const ChannelView(&channels)[4] = target.channels;
     if (!channels[c].data) continue;
     const int count = channels[c].step / target.sample_bytes;
     std::ptrdiff_t least = 0, most = 0;
@@ -96,22 +96,22 @@ __device__ __forceinline__ void copy_layer(const Target& target, const CopyGroup
   const int bytes = layer.sample_bytes;
   const uint32_t most = bytes == 1 ? ~0u : layer.max * 0x10001u;
   const auto units = [](int i, int shift) { return (i + (1 << shift) - 1) >> shift; };
-  const auto samples_of_part = [&](const Channel& to) {
+  const auto samples_of_part = [&](const ChannelView& to) {
     return Rect{part.x >> to.shift_x, part.y >> to.shift_y, units(part.width, to.shift_x),
                 units(part.height, to.shift_y)};
   };
-  const auto first = [&](const Channel& from, const Channel& to) {  // the layer's sample for the output's first one
-    return from.data + ((layer.crop.y - layer.place.y) >> to.shift_y) * from.pitch +
-           ((layer.crop.x - layer.place.x) >> to.shift_x) * from.step;
+  // The layer's sample for the output's first one.
+  const auto first = [&](const ChannelView& from, const ChannelView& to) {
+    return from.at((layer.crop.x - layer.place.x) >> to.shift_x, (layer.crop.y - layer.place.y) >> to.shift_y);
   };
 #pragma unroll 1
   for (int g = 0; g < groups.count; ++g) {
     const CopyGroup& group = groups.group[g];
     if (!writes(planes, group.chroma)) continue;
-    const Channel &from = layer.channels[group.channel], &to = target.channels[group.channel];
+    const ChannelView &from = layer.channels[group.channel], &to = target.channels[group.channel];
     const Rect r = samples_of_part(to);
     const uint8_t* const data = first(from, to) + r.y * from.pitch + r.x * from.step - group.before;
-    uint8_t* const at = to.data + r.y * to.pitch + r.x * to.step - group.before;
+    uint8_t* const at = to.at(r.x, r.y) - group.before;
     const int width = r.width * to.step;
     const auto aligned = [&](std::uintptr_t n) { return ((n | from.pitch | to.pitch) & 15) == 0; };
     const auto copy = [&](auto unit, int begin, int end) {
@@ -133,7 +133,7 @@ __device__ __forceinline__ void copy_layer(const Target& target, const CopyGroup
   if (groups.all) return;
 #pragma unroll 1
   for (int c = 0; c < 4; ++c) {  // other samples lie between
-    const Channel &from = layer.channels[c], &to = target.channels[c];
+    const ChannelView &from = layer.channels[c], &to = target.channels[c];
     if (!to.data || !writes(planes, c == 1 || c == 2)) continue;
     bytes == 1 ? copy_channel<uint8_t>(from, first(from, to), to, samples_of_part(to), most)
                : copy_channel<uint16_t>(from, first(from, to), to, samples_of_part(to), most);

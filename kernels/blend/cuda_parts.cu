@@ -63,7 +63,7 @@ __device__ __forceinline__ void lay_edges(const DirectParams<N>& p, std::uint64_
         if (x >= v.x && x < v.z && y >= v.y && y < v.w) break;
       }
       const LayerPicture& layer = p.layers[l];
-      const Channel& channel = layer.channels[c];
+      const ChannelView& channel = layer.channels[c];
       const Source from{channel.data - before, uint32_t(channel.pitch), layer.across[1], layer.down[1]};
       float s[1][1][Unit];
       read_pixel<Unit>(layer, from, x, y, s);

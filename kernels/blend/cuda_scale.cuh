@@ -186,7 +186,7 @@ __device__ __forceinline__ void scale_plane(const Target& target, const LayerPic
 
 /// The number of bytes from the start of a unit to component c.
 __device__ __forceinline__ int bytes_before(const Target& target, int c) {
-  const Channel(&all)[4] = target.channels;
+  const ChannelView(&all)[4] = target.channels;
   if (target.packed.data) return int(all[c].data - target.packed.data);
   const int other = all[c].step == 1 ? c : all[c].step == 2 ? 3 - c : 2 - c;  // the unit starts with one of these two
   return max(int(all[c].data - all[other].data), 0);
@@ -196,7 +196,7 @@ __device__ __forceinline__ int bytes_before(const Target& target, int c) {
 template <int Unit, Use How>
 __device__ __forceinline__ void scale(const Target& target, const LayerPicture& layer, int c, const Below& below,
                                       const PlanePart& to) {
-  const Channel& channel = layer.channels[c];
+  const ChannelView& channel = layer.channels[c];
   const Source from{channel.data - bytes_before(target, c), uint32_t(channel.pitch), layer.across[c > 0],
                     layer.down[c > 0]};
   const int side = box_side(layer, from.across, from.down);
@@ -290,7 +290,7 @@ __device__ __forceinline__ const Part& find_part(const DirectParams<N>& p, int b
 /// Calls f with the Shape of the output's planes as an integral constant.
 template <typename F>
 void with_shape(const Target& target, F&& f) {
-  const Channel(&channels)[4] = target.channels;
+  const ChannelView(&channels)[4] = target.channels;
   if (target.gray) return f(std::integral_constant<Shape, Shape::gray>());
   if (channels[0].step >= 4) return f(std::integral_constant<Shape, Shape::pixels>());
   if (channels[0].step == 3) return f(std::integral_constant<Shape, Shape::triples>());

@@ -79,8 +79,8 @@ bool set_planes(const Geometry& geometry, const Target& target, const Layer& abo
   job.plane_count = format.planes;
   for (int i = 0; i < format.set_count; ++i) {  // the two sets of packed 4:2:2 give the same plane
     const ChannelSet& set = format.sets[i];
-    const Channel a = whole_plane(format, set, above.channels), b = whole_plane(format, set, below.channels),
-                  d = whole_plane(format, set, target.channels);
+    const ChannelView a = whole_plane(format, set, above.channels), b = whole_plane(format, set, below.channels),
+                      d = whole_plane(format, set, target.channels);
     const PlaneExtent size = extent(geometry, set.plane);
     const int row_bytes = int(size.row_bytes);
     job.planes[set.plane] = {

@@ -10,9 +10,8 @@ namespace {
 /// Rounds half to even; the sample is in the lowest bits, because numbers around 1.5 · 2^23 are 1 apart.
 __device__ __forceinline__ uint32_t stored(float value) { return __float_as_uint(value + round_bias); }
 template <typename T>
-__device__ __forceinline__ void store(const Target& target, const Channel& channel, int x, int y, float value) {
-  uint8_t* const at = channel.data + (y >> channel.shift_y) * channel.pitch + (x >> channel.shift_x) * channel.step;
-  *reinterpret_cast<T*>(at) = T(sizeof(T) == 1 ? stored(value) : stored(value) << target.shift);
+__device__ __forceinline__ void store(const Target& target, const ChannelView& channel, int x, int y, float value) {
+  channel.word<T>(x, y) = T(sizeof(T) == 1 ? stored(value) : stored(value) << target.shift);
 }
 
 /// Where writing ends: the right and the lower side of the output, or of a part that begins and ends between chroma

@@ -11,16 +11,9 @@
 
 #include "kernels/blend/blend.hpp"
 #include "kernels/core/color.hpp"
+#include "kernels/core/sample.hpp"
 
 namespace cudavision::blend {
-
-/// The samples of one component. The components are Y, Cb, Cr or R, G, B, then alpha.
-struct Channel {
-  std::uint8_t* data = nullptr;  ///< the first sample; nullptr: the format has no such component
-  std::ptrdiff_t pitch = 0;
-  std::uint8_t step = 1;  ///< bytes from one sample to the next
-  std::uint8_t shift_x = 0, shift_y = 0;
-};
 
 /// A picture of four interleaved samples per pixel, aligned so that each pixel is one word.
 struct Packed {
@@ -28,7 +21,7 @@ struct Packed {
   std::uint8_t order[4] = {};    ///< position of each component in the pixel; the last one is alpha or padding
 };
 
-/// The component that a role belongs to; −1: none.
+/// The component that a role belongs to: Y, Cb, Cr or R, G, B, then alpha; −1: none.
 constexpr int component_of(Role role) {
   switch (role) {
     case Role::luma:
@@ -74,7 +67,7 @@ enum class Sampling : std::uint8_t { point, linear, area };
 
 /// The data of a visible pad that sampling and copying need.
 struct LayerPicture {
-  Channel channels[4];
+  ChannelView channels[4];
   Packed packed;
   Rect place, crop;         ///< never empty
   Rect visible;             ///< the part of `place` inside the output; never empty
@@ -112,8 +105,8 @@ struct Layer : LayerPicture {
 
 /// The output, and the background below all pads.
 struct Target {
-  Channel channels[4];
-  Channel padding;
+  ChannelView channels[4];
+  ChannelView padding;
   Packed packed;
   int width, height;
   std::uint8_t sample_bytes, shift;
@@ -127,7 +120,7 @@ struct Target {
 
 /// All interleaved channels of a set as one channel: it starts at the set's first sample,
 /// and a step is one whole pixel.
-Channel whole_plane(const FormatInfo& format, const ChannelSet& set, const Channel (&channels)[4]);
+ChannelView whole_plane(const FormatInfo& format, const ChannelSet& set, const ChannelView (&channels)[4]);
 
 /// Fills the fields that depend only on the output's format and size.
 Target make_target(const Geometry& geometry, const ColorCoding& out);

@@ -11,20 +11,9 @@ namespace cudavision::blend {
 namespace {
 
 /// Finds the components of a picture.
-void find_channels(const Image& image, Channel (&channels)[4], Channel* padding) {
-  const FormatInfo& format = info(image.geometry.format);
-  for (int i = 0; i < format.set_count; ++i) {
-    const ChannelSet& set = format.sets[i];
-    const Plane& plane = image.planes[set.plane];
-    for (int c = 0; c < set.channels; ++c) {
-      const Channel channel{static_cast<std::uint8_t*>(plane.data) + c * format.sample_bytes(), plane.pitch,
-                            std::uint8_t(set.channels * format.sample_bytes()), set.shift_x, set.shift_y};
-      if (const int component = component_of(set.roles[c]); component >= 0)
-        channels[component] = channel;
-      else if (set.roles[c] == Role::padding && padding)
-        *padding = channel;
-    }
-  }
+void find_channels(const Image& image, ChannelView (&channels)[4]) {
+  for (Role role : {Role::luma, Role::cb, Role::cr, Role::red, Role::green, Role::blue, Role::alpha})
+    if (const ChannelView channel = channel_of(image, role); channel.data) channels[component_of(role)] = channel;
 }
 
 Packed find_packed(const Image& image) {
@@ -101,7 +90,7 @@ void set_sampling(Interpolation interpolation, Layer& layer) {
                    : interpolation == Interpolation::area && shrinks         ? Sampling::area
                                                                              : Sampling::linear;
   for (int i = 0; i < 2; ++i) {
-    const Channel& chroma = layer.channels[1];
+    const ChannelView& chroma = layer.channels[1];
     layer.across[i] = find_axis(layer.sampling, place.width, crop.x, crop.width, i * chroma.shift_x);
     layer.down[i] = find_axis(layer.sampling, place.height, crop.y, crop.height, i * chroma.shift_y);
   }
@@ -138,7 +127,9 @@ bool is_direct(const FormatInfo& format, const Target& target, const Layer& laye
   if (target.shift_x > 1 || (pairs && target.shift_x != 1) || format.alpha_set() >= 0) return false;
   if (pixels && !(layer.packed.data && target.packed.data)) return false;
   if (!layer.hides && !(pixels && target.alpha && layer.op == Operator::over)) return false;
-  const auto aligned = [](const Channel(&c)[4]) { return aligned_to(std::min(c[1].data, c[2].data), c[1].pitch, 2); };
+  const auto aligned = [](const ChannelView(&c)[4]) {
+    return aligned_to(std::min(c[1].data, c[2].data), c[1].pitch, 2);
+  };
   if (pairs && !(aligned(layer.channels) && aligned(target.channels))) return false;
   for (int c = 0; c < 4; ++c)
     if (std::max(layer.channels[c].pitch, target.channels[c].pitch) > std::numeric_limits<int>::max()) return false;
@@ -182,10 +173,10 @@ void set_blending(const Pad& pad, const ColorCoding& out, const Target& target, 
 
 }  // namespace
 
-Channel whole_plane(const FormatInfo& format, const ChannelSet& set, const Channel (&channels)[4]) {
+ChannelView whole_plane(const FormatInfo& format, const ChannelSet& set, const ChannelView (&channels)[4]) {
   int c = 0;
   while (component_of(set.roles[c]) < 0) ++c;
-  Channel plane = channels[component_of(set.roles[c])];
+  ChannelView plane = channels[component_of(set.roles[c])];
   plane.data -= c * format.sample_bytes();
   return plane;
 }
@@ -206,7 +197,8 @@ Target make_target(const Geometry& geometry, const ColorCoding& out) {
 }
 
 void set_frame(const Image& dst, const ColorCoding& out, const Background& background, Target& target) {
-  find_channels(dst, target.channels, &target.padding);
+  find_channels(dst, target.channels);
+  target.padding = channel_of(dst, Role::padding);
   target.packed = find_packed(dst);
   target.shift_x = target.channels[1].shift_x;
   target.shift_y = target.channels[1].shift_y;
@@ -220,7 +212,7 @@ bool resolve(const Pad& pad, const Image& src, const ColorCoding& out, const Tar
   const ColorCoding in(geometry.format, pad.color.matrix, pad.color.limited);
   const int max = in.format.max_value();
   layer = {};
-  find_channels(src, layer.channels, nullptr);
+  find_channels(src, layer.channels);
   layer.packed = find_packed(src);
   layer.place = pad.place;
   layer.crop = pad.crop.empty() ? Rect{0, 0, geometry.width, geometry.height} : pad.crop;

@@ -5,12 +5,7 @@
 #include <cstdint>
 
 #include "kernels/core/format.hpp"
-
-#ifdef __CUDACC__
-#define CUDAVISION_HOST_DEVICE __host__ __device__
-#else
-#define CUDAVISION_HOST_DEVICE
-#endif
+#include "kernels/core/host_device.hpp"
 
 namespace cudavision {
 

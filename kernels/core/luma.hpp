@@ -5,7 +5,7 @@
 #include <climits>
 #include <cstdint>
 
-#include "kernels/core/border.hpp"
+#include "kernels/core/host_device.hpp"
 
 namespace cudavision {
 

@@ -9,8 +9,8 @@
 //      └──▀▀▀▀──┘
 #pragma once
 
-#include "kernels/core/border.hpp"
 #include "kernels/core/filter.hpp"
+#include "kernels/core/host_device.hpp"
 #include "kernels/core/polygon.hpp"
 
 namespace cudavision {

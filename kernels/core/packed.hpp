@@ -4,7 +4,7 @@
 //   YUY2, a row of five pixels:   Y0 U0 Y1 V0 │ Y2 U1 Y3 V1 │ Y4 U2 ·· V2      ··: the padding of the row
 #pragma once
 
-#include "kernels/core/border.hpp"
+#include "kernels/core/host_device.hpp"
 #include "kernels/core/image.hpp"
 #include "kernels/core/queue.hpp"
 #include "kernels/core/status.hpp"

@@ -10,7 +10,7 @@
 // Bits that no field has are zero in a packed picture. The last group of a row repeats the last sample of each plane.
 #pragma once
 
-#include "kernels/core/border.hpp"
+#include "kernels/core/host_device.hpp"
 #include "kernels/core/image.hpp"
 #include "kernels/core/queue.hpp"
 #include "kernels/core/status.hpp"

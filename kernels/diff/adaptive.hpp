@@ -50,7 +50,8 @@ inline constexpr int row_unit = 32;
 /// The work on one frame. Arrays of pixels have rows of `pitch` pixels. Where there are three channels, each has its
 /// own array.
 struct Job {
-  mog2::Channel inputs[3];  ///< luma, Cb, Cr; red, green, blue; or luma. src: frame, reference: analysis
+  ChannelView inputs[3];     ///< of the frame: luma, Cb, Cr; red, green, blue; or luma
+  ChannelView reference[3];  ///< the same channels of the reference, which has the size of the analysis
   int whole_width = 0, whole_height = 0,
       log2_scale = 0;                                   ///< size of the frame; log2 of its size ÷ size of the analysis
   int width = 0, height = 0, cells_x = 0, cells_y = 0;  ///< size of the analysis, in pixels and in cells
@@ -142,32 +143,29 @@ CUDAVISION_HOST_DEVICE void show_mean(const Job& job, int x, int y, const float 
     value[0] = red, value[2] = blue;
   }
   for (int c = 0; c < inputs; ++c) {
-    const mog2::Channel& channel = job.inputs[c];
-    if ((x & ((1 << channel.shift_x) - 1)) || (y & ((1 << channel.shift_y) - 1))) continue;
+    if (!job.reference[c].is_first(x, y)) continue;
     const float zero = job.rgb ? 0 : c == 0 ? job.black : 128;
     const float shown = add(mul(add(value[c], zero), float(1 << job.extra_bits)), 0.5f);
     const int sample = shown < 0 ? 0 : shown > float(job.max_value) ? job.max_value : int(shown);
-    T* row = reinterpret_cast<T*>(channel.reference + (y >> channel.shift_y) * channel.reference_pitch);
-    row[std::ptrdiff_t(x >> channel.shift_x) * channel.step] = T(sample << job.shift);
+    job.reference[c].template word<T>(x, y) = T(sample << job.shift);
   }
 }
 
 /// The mean of `across` × `down` samples from (x, y) of a channel on.
 template <typename T, int across, int down>
-CUDAVISION_HOST_DEVICE float mean_of_block(const Job& job, const mog2::Channel& channel, int x, int y) {
+CUDAVISION_HOST_DEVICE float mean_of_block(const Job& job, const ChannelView& channel, int x, int y) {
   int sum = 0;
-  const unsigned char* row =
-      channel.src + y * channel.src_pitch + std::ptrdiff_t(x) * channel.step * std::ptrdiff_t(sizeof(T));
-  for (int dy = 0; dy < down; ++dy, row += channel.src_pitch)
+  const unsigned char* row = channel.at(x, y);
+  for (int dy = 0; dy < down; ++dy, row += channel.pitch)
     for (int dx = 0; dx < across; ++dx)
-      sum += sample_of(reinterpret_cast<const T*>(row)[dx * channel.step], job.shift, job.max_value);
+      sum += sample_of(*reinterpret_cast<const T*>(row + dx * channel.step), job.shift, job.max_value);
   return mul(float(sum), 1.0f / float(across * down));  // exact as a division, because the divisor is a power of two
 }
 
 /// The mean of the samples of a channel that lie in a pixel of the analysis, or the sample that covers it. `scale`:
 /// scale of the analysis.
 template <typename T, int scale>
-CUDAVISION_HOST_DEVICE float mean_of_samples(const Job& job, const mog2::Channel& channel, int x, int y) {
+CUDAVISION_HOST_DEVICE float mean_of_samples(const Job& job, const ChannelView& channel, int x, int y) {
   constexpr int half = scale > 1 ? scale / 2 : 1;
   const int shift_x = channel.shift_x, shift_y = channel.shift_y, left = x * scale >> shift_x,
             top = y * scale >> shift_y;
@@ -181,11 +179,9 @@ CUDAVISION_HOST_DEVICE float mean_of_samples(const Job& job, const mog2::Channel
   };
   const int right = end(x, left, shift_x, job.whole_width), bottom = end(y, top, shift_y, job.whole_height);
   int sum = 0;
-  for (int row = top; row <= bottom; ++row) {
-    const T* from = reinterpret_cast<const T*>(channel.src + row * channel.src_pitch);
+  for (int row = top; row <= bottom; ++row)
     for (int at = left; at <= right; ++at)
-      sum += sample_of(from[std::ptrdiff_t(at) * channel.step], job.shift, job.max_value);
-  }
+      sum += sample_of(*reinterpret_cast<const T*>(channel.at(at, row)), job.shift, job.max_value);
   return over(float(sum), float((right - left + 1) * (bottom - top + 1)));
 }
 

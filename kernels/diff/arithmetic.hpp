@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "kernels/core/border.hpp"
+#include "kernels/core/host_device.hpp"
 #include "kernels/diff/diff.hpp"
 
 namespace cudavision::diff {

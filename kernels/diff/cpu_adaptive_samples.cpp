@@ -95,7 +95,7 @@ struct Blocks {
   int across, down;  ///< samples of a pixel
   bool twice;        ///< whether a sample covers two pixels of a row
 
-  Blocks(const Job& job, const mog2::Channel& channel) {
+  Blocks(const Job& job, const ChannelView& channel) {
     const int scale = 1 << job.log2_scale;
     across = std::max(1, scale >> channel.shift_x), down = std::max(1, scale >> channel.shift_y);
     twice = scale >> channel.shift_x == 0;
@@ -105,13 +105,14 @@ struct Blocks {
 /// Sets the sums of the samples of `count` pixels of row y, which lie in the frame. Pixels that share a sample have one
 /// common sum.
 template <int N, typename T>
-CUDAVISION_INLINE void sum_row(const Job& job, const mog2::Channel& channel, const Blocks& blocks, int y, int count,
+CUDAVISION_INLINE void sum_row(const Job& job, const ChannelView& channel, const Blocks& blocks, int y, int count,
                                Sum<T>* sums) {
-  const bool pairs = channel.step == 1 && blocks.across > 1;
+  const int step = channel.step / int(sizeof(T));
+  const bool pairs = step == 1 && blocks.across > 1;
   const int samples = blocks.twice ? (count + 1) / 2 : count;
-  const unsigned char* row = channel.src + std::ptrdiff_t((y << job.log2_scale) >> channel.shift_y) * channel.src_pitch;
-  for (int dy = 0; dy < blocks.down; ++dy, row += channel.src_pitch)
-    add_row<N>(job, reinterpret_cast<const T*>(row), channel.step,
+  const unsigned char* row = channel.at(0, (y << job.log2_scale) >> channel.shift_y);
+  for (int dy = 0; dy < blocks.down; ++dy, row += channel.pitch)
+    add_row<N>(job, reinterpret_cast<const T*>(row), step,
                pairs ? samples * blocks.across / 2 : samples * blocks.across, pairs, dy == 0, sums);
   for (int width = pairs ? blocks.across / 2 : blocks.across; width > 1; width /= 2)
     add_pairs<N>(samples * width / 2, sums);
@@ -195,7 +196,7 @@ void show_means(const Job& job, int y) {
 }
 
 /// Whether the samples of a pixel are a block, and none is shared by more than two pixels of a row.
-bool has_blocks(const mog2::Channel& channel) { return channel.shift_x <= 1 && channel.shift_y <= channel.shift_x; }
+bool has_blocks(const ChannelView& channel) { return channel.shift_x <= 1 && channel.shift_y <= channel.shift_x; }
 
 template <int N, typename T>
 CUDAVISION_INLINE void prepare(const Job& job, int y, SampleRows& rows) {
@@ -205,7 +206,7 @@ CUDAVISION_INLINE void prepare(const Job& job, int y, SampleRows& rows) {
   auto* const sums = reinterpret_cast<Sum<T>*>(rows.sums.data());
   int first = 0;  // first sample that comes from values: fix_row() sets the samples before it
   for (int c = 0; c < inputs; ++c) {
-    const mog2::Channel& channel = job.inputs[c];
+    const ChannelView& channel = job.inputs[c];
     const Blocks blocks(job, channel);
     const int whole = in_frame && has_blocks(channel) ? job.whole_width >> job.log2_scale : 0;
     float* const values = rows.values[c].data();

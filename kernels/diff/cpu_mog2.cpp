@@ -12,9 +12,9 @@
 // weights of its other modes. Memory accesses take most of the time.
 #include <algorithm>
 #include <cstring>
-#include <type_traits>
 
 #include "kernels/cpu/lanes.hpp"
+#include "kernels/cpu/rows.hpp"
 #include "kernels/cpu/wide.hpp"
 #include "kernels/diff/cpu_stages.hpp"
 
@@ -192,119 +192,22 @@ struct alignas(64) Values {
   const T& operator[](int i) const { return at[i]; }
 };
 using Numbers = Values<std::int32_t>;
-/// Two samples of type T as one number.
-template <typename T>
-using Pair = std::conditional_t<sizeof(T) == 1, std::uint16_t, std::uint32_t>;
-template <typename T>
-inline constexpr Pair<T> twice = Pair<T>(1 + (1u << 8 * sizeof(T)));
-
 inline Ints& group_of(Numbers& numbers, int i) { return *reinterpret_cast<Ints*>(numbers.at + i); }
 
-/// Copies `count` samples of a channel from pixel x of row y on.
-template <typename T>
-inline void collect(const Job& job, const Channel& channel, int x, int y, int count, Numbers& samples) {
-  const T* row = reinterpret_cast<const T*>(channel.src + (y >> channel.shift_y) * channel.src_pitch);
-  const std::ptrdiff_t step = channel.step;
-  const int shift_x = channel.shift_x, shift = job.shift, max = job.max_value;
-  row += (x >> shift_x) * step;
-  Values<T> words;
-  if (step == 1 && shift_x == 0) {
-    copy(words.at, row, std::size_t(count) * sizeof(T));
-  } else if (step <= 2 && shift_x == 1) {
-    auto* const pairs = reinterpret_cast<Pair<T>*>(words.at);
-    const int samples = (count + 1) / 2;
-    if (step == 1) {
-      Values<T> one;
-      copy(one.at, row, std::size_t(samples) * sizeof(T));
-      std::memset(one.at + samples, 0, std::size_t(chunk - samples) * sizeof(T));
-      for (int i = 0; i < chunk / 2; ++i) pairs[i] = Pair<T>(one[i] * twice<T>);
-    } else {
-      copy(pairs, row, (2 * std::size_t(samples) - 1) * sizeof(T));
-      std::memset(words.at + 2 * samples - 1, 0, (chunk - 2 * std::size_t(samples) + 1) * sizeof(T));
-      for (int i = 0; i < chunk / 2; ++i) pairs[i] = Pair<T>((pairs[i] & T(~0)) * twice<T>);
-    }
-  } else {
-    for (int i = 0, at = 0; at < count; ++i, at += 1 << shift_x)
-      for (int k = 0; k < 1 << shift_x && at + k < chunk; ++k) words[at + k] = row[i * step];
-  }
-  std::memset(words.at + count, 0, std::size_t(chunk - count) * sizeof(T));
-  for (int i = 0; i < chunk; ++i) samples[i] = sample_of(words[i], shift, max);
-}
-
-/// Stores what a channel of the reference shows, from pixel x of row y on.
-template <typename T>
-inline void show(const Job& job, const Channel& channel, int x, int y, int count, const Numbers& shown) {
-  const int shift_x = channel.shift_x, shift = job.shift;
-  if (y & ((1 << channel.shift_y) - 1)) return;
-  T* row = reinterpret_cast<T*>(channel.reference + (y >> channel.shift_y) * channel.reference_pitch);
-  const std::ptrdiff_t step = channel.step;
-  row += (x >> shift_x) * step;
-  Values<T> words;
-  for (int i = 0; i < chunk; ++i) words[i] = T(shown[i] << shift);
-  if (step == 1 && shift_x == 0) {
-    copy(row, words.at, std::size_t(count) * sizeof(T));
-  } else if (step == 1 && shift_x == 1) {
-    const auto* const pairs = reinterpret_cast<const Pair<T>*>(words.at);
-    Values<T> first;
-    for (int i = 0; i < chunk / 2; ++i) first[i] = T(pairs[i]);
-    copy(row, first.at, std::size_t(count + 1) / 2 * sizeof(T));
-  } else
-    for (int i = 0, at = 0; at < count; ++i, at += 1 << shift_x) row[i * step] = words[at];
-}
-
-/// The three bytes of red, green and blue of a packed pixel as one word. The lowest byte belongs to the channel with
-/// the lowest address.
-struct Packed {
-  Packed(const Job& job, int channels, int sample_bytes) {
-    const unsigned char *first = job.channels[0].src, *last = first;
-    for (const Channel& channel : job.channels)
-      first = std::min(first, channel.src), last = std::max(last, channel.src);
-    of = job.channels[0];
-    possible = sample_bytes == 1 && channels == 3 && of.step >= 3 && last - first == 2;
-    if (!possible) return;
-    for (int c = 0; c < 3; ++c) bits[c] = 8 * int(job.channels[c].src - first);
-    of.src = first;
-    of.reference -= bits[0] / 8;
-  }
-  /// Copies `count` pixels from pixel x of row y on.
-  void collect(int x, int y, int count, Numbers (&samples)[3]) const {
-    const std::ptrdiff_t step = of.step;
-    const unsigned char* const row = of.src + y * of.src_pitch + x * step;
-    Values<std::uint32_t> words = {};
-    for (int i = 0; i < count - 1; ++i) std::memcpy(&words[i], row + i * step, 4);
-    std::memcpy(&words[count - 1], row + (count - 1) * step, 3);
-    for (int c = 0; c < 3; ++c)
-      for (int i = 0, bit = bits[c]; i < chunk; ++i) samples[c][i] = std::int32_t(words[i] >> bit & 255);
-  }
-  /// Stores the samples of the reference.
-  void show(int x, int y, int count, const Numbers (&shown)[3]) const {
-    const std::ptrdiff_t step = of.step;
-    unsigned char* const row = of.reference + y * of.reference_pitch + x * step;
-    Values<std::uint32_t> words = {};
-    const int red = bits[0], green = bits[1], blue = bits[2];
-    for (int i = 0; i < chunk; ++i)
-      words[i] = std::uint32_t(shown[0][i] << red | shown[1][i] << green | shown[2][i] << blue);
-    for (int i = 0; i < count; ++i) {
-      std::memcpy(row + i * step, &words[i], 2);
-      row[i * step + 2] = std::uint8_t(words[i] >> 16);
-    }
-  }
-
-  Channel of;  ///< addresses of the lowest bytes
-  int bits[3] = {};
-  bool possible = false;
-};
-
 /// Rows begin … end.
-template <typename T, int C>
-CUDAVISION_WIDE void update_rows(const Job& job, const Rates& rates, unsigned char* state, int begin, int end,
-                                 cv::Mat& changed) {
+template <int C>
+CUDAVISION_WIDE void update_rows(const Job& job, const Rates& rates, int sample_bytes, unsigned char* state, int begin,
+                                 int end, cv::Mat& changed) {
   const RowLayout layout(job.width, C);
   const float step = 1.0f / float(1 << job.extra_bits), steps = float(1 << job.extra_bits), match = job.match;
   const int max_value = job.max_value;
   const bool drop_shadows = job.drop_shadows;
   const int inputs = job.luma_of_rgb ? 3 : C;
-  const Packed packed(job, inputs, sizeof(T));
+  cpu::Rows sources[3], references[3];
+  for (int c = 0; c < inputs; ++c) {
+    sources[c] = {job.channels[c], sample_bytes, job.shift, job.max_value};
+    references[c] = {job.reference[c], sample_bytes, job.shift, job.max_value};
+  }
   // Loops over whole chunks also read numbers after the end of the row.
   Numbers samples[3], shown[3] = {}, counts, foreground = {};
   Values<std::uint8_t> bytes;
@@ -313,10 +216,10 @@ CUDAVISION_WIDE void update_rows(const Job& job, const Rates& rates, unsigned ch
     if (job.begin) std::memset(row.count, 0, layout.groups * lanes);
     for (int x = 0; x < job.width; x += chunk) {
       const int count = std::min(chunk, job.width - x), padded_count = (count + lanes - 1) / lanes * lanes;
-      if (packed.possible)
-        packed.collect(x, y, count, samples);
-      else
-        for (int c = 0; c < inputs; ++c) collect<T>(job, job.channels[c], x, y, count, samples[c]);
+      for (int c = 0; c < inputs; ++c) {
+        sources[c].read_pixels(x, y, count, samples[c].at);
+        std::fill(samples[c].at + count, samples[c].at + chunk, 0);
+      }
       if (job.luma_of_rgb)
         for (int i = 0; i < chunk; ++i) samples[0][i] = luma_of(samples[0][i], samples[1][i], samples[2][i]);
       std::memset(bytes.at, 0, sizeof bytes);
@@ -355,10 +258,7 @@ CUDAVISION_WIDE void update_rows(const Job& job, const Rates& rates, unsigned ch
       copy(row.count + x, bytes.at, std::size_t(padded_count));
       for (int i = 0; i < chunk; ++i) bytes[i] = std::uint8_t(foreground[i]);
       copy(changed.ptr(y) + x, bytes.at, std::size_t(count));
-      if (C == 3 && packed.possible)
-        packed.show(x, y, count, shown);
-      else
-        for (int c = 0; c < C; ++c) show<T>(job, job.channels[c], x, y, count, shown[c]);
+      for (int c = 0; c < C; ++c) references[c].write_pixels(x, y, count, shown[c].at);
     }
   }
 }
@@ -371,11 +271,9 @@ std::size_t row_state_bytes(int width, int height, int channels) {
 
 void update_rows(const Job& job, const Rates& rates, bool bytes, int channels, void* state, int begin, int end,
                  cv::Mat& changed) {
-  const auto rows = bytes           ? channels == 1 ? update_rows<std::uint8_t, 1> : update_rows<std::uint8_t, 3>
-                              : channels == 1 ? update_rows<std::uint16_t, 1>
-                                    : update_rows<std::uint16_t, 3>;
+  const auto rows = channels == 1 ? update_rows<1> : update_rows<3>;
   const auto aligned = (reinterpret_cast<std::uintptr_t>(state) + 63) / 64 * 64;
-  rows(job, rates, reinterpret_cast<unsigned char*>(aligned), begin, end, changed);
+  rows(job, rates, bytes ? 1 : 2, reinterpret_cast<unsigned char*>(aligned), begin, end, changed);
 }
 
 }  // namespace cudavision::diff::mog2

@@ -107,12 +107,12 @@ struct Share {
     for (int k = 0; k < 4; ++k) {
       if (k & ((1 << shift) - 1)) continue;
       const int count = __popc(bits >> k & ((1 << (1 << shift)) - 1));
-      cb += count * (job.channels[1].template word<std::uint8_t>(x + k, y) - 128);
-      cr += count * (job.channels[2].template word<std::uint8_t>(x + k, y) - 128);
+      cb += count * (job.channels[1].template word<const std::uint8_t>(x + k, y) - 128);
+      cr += count * (job.channels[2].template word<const std::uint8_t>(x + k, y) - 128);
     }
   }
   /// The aligned word at byte x of a row.
-  static __device__ __forceinline__ std::uint32_t word_at(const LooksChannel& channel, int x, int row) {
+  static __device__ __forceinline__ std::uint32_t word_at(const ChannelView& channel, int x, int row) {
     return *reinterpret_cast<const std::uint32_t*>(channel.data + row * channel.pitch + x);
   }
   /// The sums of the lanes of a group, in each of them.
@@ -216,7 +216,8 @@ __device__ __forceinline__ void measure_entry(const LooksArguments& p, std::uint
 }
 
 template <typename T, int Lanes>
-__global__ void __launch_bounds__(threads) measure_looks(const __grid_constant__ LooksArguments p) {
+__global__ void __launch_bounds__(threads, blocks_of_multiprocessor)
+    measure_looks(const __grid_constant__ LooksArguments p) {
   constexpr int groups = 32 / Lanes;
   __shared__ std::uint32_t number;
   cuda::wait_for_previous();
@@ -253,10 +254,10 @@ Status load_looks(bool bytes, int cell_size) {
 Status launch_looks(const LooksArguments& arguments, bool bytes, const cuda::Device& device, bool overlaps,
                     cudaStream_t stream) {
   LooksArguments p = arguments;
-  const LooksChannel& luma = p.job.channels[0];
+  const ChannelView& luma = p.job.channels[0];
   p.words = bytes && !p.job.rgb && p.job.log2_scale == 0 && luma.step == 1 && luma.pitch % 4 == 0 &&
             reinterpret_cast<std::uintptr_t>(luma.data) % 4 == 0;
-  const LooksChannel &cb = p.job.channels[1], &cr = p.job.channels[2];
+  const ChannelView &cb = p.job.channels[1], &cr = p.job.channels[2];
   p.pairs = cb.step == 2 && cr.data == cb.data + 1 && cb.shift_x == 1 && cb.shift_y == 1 && cb.pitch % 4 == 0 &&
             reinterpret_cast<std::uintptr_t>(cb.data) % 4 == 0;
   const int all = divide_up(p.cells_x * p.cells_y, threads / lanes_of_cell(p.cell_size));

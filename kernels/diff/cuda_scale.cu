@@ -28,14 +28,11 @@ __global__ void __launch_bounds__(tuning.scale_threads) shrink(const __grid_cons
   for (int y = blockIdx.y; y < channel.height; y += gridDim.y) {
     const int top = y << job.log2_scale, bottom = min((y + 1) << job.log2_scale, channel.from_height);
     unsigned sum = 0;
-    for (int row = top; row < bottom; ++row) {
-      const T* const from = reinterpret_cast<const T*>(channel.from + row * channel.from_pitch);
+    for (int row = top; row < bottom; ++row)
       for (int at = left; at < right; ++at)
-        sum += sample_of(from[std::ptrdiff_t(at) * channel.step], job.shift, job.max);
-    }
+        sum += sample_of(*reinterpret_cast<const T*>(channel.from.at(at, row)), job.shift, job.max);
     const unsigned count = unsigned(right - left) * unsigned(bottom - top);
-    reinterpret_cast<T*>(channel.to + y * channel.to_pitch)[std::ptrdiff_t(x) * channel.step] =
-        T((sum + count / 2) / count << job.shift);
+    *reinterpret_cast<T*>(channel.to.at(x, y)) = T((sum + count / 2) / count << job.shift);
   }
 }
 
@@ -46,13 +43,9 @@ __global__ void __launch_bounds__(tuning.scale_threads) enlarge(const __grid_con
   if (x >= channel.width) return;
   for (int y = blockIdx.y; y < channel.height; y += gridDim.y) {
     const int log2_scale = channel.copied ? 0 : job.log2_scale;
-    T* const to = reinterpret_cast<T*>(channel.to + y * channel.to_pitch) + std::ptrdiff_t(x) * channel.step;
-    if (!channel.from) {
-      *to = T(channel.value);
-    } else {
-      const T* const from = reinterpret_cast<const T*>(channel.from + (y >> log2_scale) * channel.from_pitch);
-      *to = from[std::ptrdiff_t(x >> log2_scale) * channel.step];
-    }
+    *reinterpret_cast<T*>(channel.to.at(x, y)) =
+        channel.from.data ? *reinterpret_cast<const T*>(channel.from.at(x >> log2_scale, y >> log2_scale))
+                          : T(channel.value);
   }
 }
 
@@ -79,17 +72,13 @@ Scaling scaling_of(const Plan& plan, const Image& small, const Image& whole, boo
     for (int c = 0; c < set.channels; ++c) {
       const Role role = set.roles[c];
       const bool copied = !is_color(role);
-      const Plane& inner = small.planes[set.plane];
+      const ChannelView inner = channel_of(small, set, c), outer = channel_of(whole, set, c);
       if (role == Role::other || (shrinks && (copied || !inner.data))) continue;
-      const Plane& from = shrinks ? whole.planes[set.plane] : copied ? src.planes[set.plane] : inner;
-      const Plane& to = shrinks ? inner : whole.planes[set.plane];
       const Rect &size = shrinks ? of_small : of_whole, &from_size = shrinks ? of_whole : of_small;
-      const std::ptrdiff_t offset = std::ptrdiff_t(c) * format.sample_bytes();
-      job.channels[job.count++] = {from.data ? static_cast<const unsigned char*>(from.data) + offset : nullptr,
-                                   static_cast<unsigned char*>(to.data) + offset,
-                                   from.pitch,
-                                   to.pitch,
-                                   set.channels,
+      job.channels[job.count++] = {shrinks  ? outer
+                                   : copied ? channel_of(src, set, c)
+                                            : inner,
+                                   shrinks ? inner : outer,
                                    size.width,
                                    size.height,
                                    from_size.width,

@@ -21,10 +21,8 @@ namespace cudavision::diff {
 /// The channels of a picture, and of the same picture at 1 / 2^log2_scale of its size. Samples are as stored.
 struct Scaling {
   struct Channel {
-    const unsigned char* from;  ///< null: `value` is written
-    unsigned char* to;
-    std::ptrdiff_t from_pitch, to_pitch;
-    int step;                     ///< from sample to sample, in samples
+    ChannelView from;  ///< without data: `value` is written
+    ChannelView to;
     int width, height;            ///< samples of `to`
     int from_width, from_height;  ///< samples of `from`
     bool copied;                  ///< enlarging: `from` already has the size of `to`

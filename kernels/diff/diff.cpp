@@ -114,44 +114,19 @@ int compared_channels(const Plan& plan) {
 
 namespace {
 
-/// Calls work(set, role, offset) for each channel of a format. offset: distance of its first sample from the first byte
-/// of the plane.
-template <typename Work>
-void each_channel(const FormatInfo& format, Work work) {
-  for (int i = 0; i < format.set_count; ++i)
-    for (int c = 0; c < format.sets[i].channels; ++c)
-      work(format.sets[i], format.sets[i].roles[c], std::ptrdiff_t(c) * format.sample_bytes());
-}
-
-/// The addresses of all channels that have a colour.
-void set_channels(const Plan& plan, const Image& src, LooksChannel (&channels)[3]) {
+/// Finds the compared channels of two pictures, in the order of the format or, if `in_rgb_order`, red, green and blue.
+void find_channels(const Plan& plan, const Image& src, const Image& reference, bool in_rgb_order,
+                   ChannelView (&channels)[3], ChannelView (&references)[3]) {
   const FormatInfo& format = info(plan.geometry.format);
-  each_channel(format, [&](const ChannelSet& set, Role role, std::ptrdiff_t offset) {
-    if (!is_color(role)) return;
-    const Plane& from = src.planes[set.plane];
-    const int at = int(role) - int(format.is_rgb() ? Role::red : Role::luma);
-    channels[at] = {static_cast<const unsigned char*>(from.data) + offset, from.pitch, set.channels, set.shift_x,
-                    set.shift_y};
-  });
-}
-
-/// Sets the addresses of the compared channels in the order of the format or,
-/// if `in_rgb_order`, of red, green and blue.
-void set_channels(const Plan& plan, const Image& src, const Image& reference, bool in_rgb_order,
-                  mog2::Channel (&channels)[3]) {
   int count = 0;
-  each_channel(info(plan.geometry.format), [&](const ChannelSet& set, Role role, std::ptrdiff_t offset) {
-    if (!plan.compares(role)) return;
-    const Plane &from = src.planes[set.plane], &to = reference.planes[set.plane];
-    const int at = in_rgb_order ? int(role) - int(Role::red) : count++;
-    channels[at] = {static_cast<const unsigned char*>(from.data) + offset,
-                    static_cast<unsigned char*>(to.data) + offset,
-                    from.pitch,
-                    to.pitch,
-                    set.channels,
-                    set.shift_x,
-                    set.shift_y};
-  });
+  for (int i = 0; i < format.set_count; ++i)
+    for (int c = 0; c < format.sets[i].channels; ++c) {
+      const Role role = format.sets[i].roles[c];
+      if (!plan.compares(role)) continue;
+      const int at = in_rgb_order ? int(role) - int(Role::red) : count++;
+      channels[at] = channel_of(src, format.sets[i], c);
+      references[at] = channel_of(reference, format.sets[i], c);
+    }
 }
 
 }  // namespace
@@ -159,7 +134,7 @@ void set_channels(const Plan& plan, const Image& src, const Image& reference, bo
 mog2::Job mixture_job(const Plan& plan, const Frame& frame) {
   const FormatInfo& format = info(plan.geometry.format);
   mog2::Job job;
-  set_channels(plan, frame.src, frame.reference, plan.luma_of_rgb(), job.channels);
+  find_channels(plan, frame.src, frame.reference, plan.luma_of_rgb(), job.channels, job.reference);
   job.width = plan.analysis.width;
   job.height = plan.analysis.height;
   job.luma_of_rgb = plan.luma_of_rgb();
@@ -182,7 +157,7 @@ adaptive::Job adaptive_job(const Plan& plan, const Frame& frame) {
   adaptive::Job job;
   job.rgb = format.is_rgb();
   job.channels = compared_channels(plan);
-  set_channels(plan, frame.whole, frame.reference, job.rgb, job.inputs);
+  find_channels(plan, frame.whole, frame.reference, job.rgb, job.inputs, job.reference);
   job.width = plan.analysis.width;
   job.height = plan.analysis.height;
   job.whole_width = plan.geometry.width;
@@ -223,9 +198,10 @@ StructureJob structure_job(const adaptive::Job& job) {
 LooksJob looks_job(const Plan& plan, const Frame& frame) {
   const FormatInfo& format = info(plan.geometry.format);
   LooksJob job;
-  set_channels(plan, frame.whole, job.channels);
   job.count = format.is_gray() ? 1 : 3;
   job.rgb = format.is_rgb();
+  for (int c = 0; c < job.count; ++c)
+    job.channels[c] = channel_of(frame.whole, Role(int(job.rgb ? Role::red : Role::luma) + c));
   job.width = plan.geometry.width;
   job.height = plan.geometry.height;
   job.log2_scale = plan.log2_scale();

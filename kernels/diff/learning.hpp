@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "kernels/core/border.hpp"
+#include "kernels/core/host_device.hpp"
 
 namespace cudavision::diff {
 

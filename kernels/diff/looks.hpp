@@ -100,22 +100,9 @@ struct CellLooks {
 };
 static_assert(sizeof(CellLooks) == 56, "kernels store it as words of 8 bytes");
 
-/// Where the samples of a channel of the frame are.
-struct LooksChannel {
-  const unsigned char* data = nullptr;
-  std::ptrdiff_t pitch = 0;      ///< from row to row, in bytes
-  int step = 1;                  ///< from sample to sample, in samples
-  int shift_x = 0, shift_y = 0;  ///< log2 of the subsampling
-
-  template <typename T>
-  CUDAVISION_HOST_DEVICE T word(int x, int y) const {
-    return reinterpret_cast<const T*>(data + (y >> shift_y) * pitch)[std::ptrdiff_t(x >> shift_x) * step];
-  }
-};
-
 /// The frame whose looks are measured.
 struct LooksJob {
-  LooksChannel channels[3];                        ///< luma, Cb, Cr; red, green, blue; or luma
+  ChannelView channels[3];                         ///< luma, Cb, Cr; red, green, blue; or luma
   int count = 3;                                   ///< number of channels, 1 or 3
   bool rgb = false;                                ///< whether they are red, green and blue
   int width = 0, height = 0;                       ///< size of the frame, in pixels
@@ -140,7 +127,7 @@ CUDAVISION_HOST_DEVICE PixelLooks looks_of(const LooksJob& job, int x, int y) {
   const int at_x = middle_x < job.width ? middle_x : job.width - 1,
             at_y = middle_y < job.height ? middle_y : job.height - 1;
   const auto sample = [&](int c) {
-    return sample_of(job.channels[c].template word<T>(at_x, at_y), job.shift, job.max_value) >> job.extra_bits;
+    return sample_of(job.channels[c].template word<const T>(at_x, at_y), job.shift, job.max_value) >> job.extra_bits;
   };
   if (job.count == 1) return {sample(0), 0, 0};
   if (!job.rgb) return {sample(0), sample(1) - 128, sample(2) - 128};

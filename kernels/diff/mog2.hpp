@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/core/border.hpp"
 #include "kernels/core/luma.hpp"
 #include "kernels/core/sample.hpp"
 #include "kernels/diff/rounded.hpp"
@@ -18,18 +17,10 @@ namespace cudavision::diff::mog2 {
 
 inline constexpr int modes = 5;
 
-/// Addresses of one channel of a frame.
-struct Channel {
-  const unsigned char* src = nullptr;
-  unsigned char* reference = nullptr;  ///< same layout; receives the mean of the heaviest mode
-  std::ptrdiff_t src_pitch = 0, reference_pitch = 0;
-  int step = 1;                  ///< from sample to sample, in samples
-  int shift_x = 0, shift_y = 0;  ///< log2 of the subsampling
-};
-
 /// The work on one frame, and its state, see Place.
 struct Job {
-  Channel channels[3];
+  ChannelView channels[3];
+  ChannelView reference[3];  ///< the same channels; receive the mean of the heaviest mode
   int width = 0, height = 0;
   bool luma_of_rgb = false;                        ///< red, green and blue become one value, their luma
   int shift = 0, extra_bits = 0, max_value = 255;  ///< properties of the format; extra_bits: depth − 8
@@ -78,12 +69,6 @@ inline void set_state(Job& job, void* state, int channels) {
   job.count =
       reinterpret_cast<std::uint8_t*>(job.values + groups(job.width, job.height) * group * modes * (2 + channels));
 }
-
-#ifdef __CUDA_ARCH__
-#define CUDAVISION_UNROLL _Pragma("unroll")  // keeps the modes in registers
-#else
-#define CUDAVISION_UNROLL
-#endif
 
 /// Alpha, 1 − alpha, −alpha·0.05.
 struct Rates {
@@ -239,11 +224,8 @@ class Pixel {
  public:
   CUDAVISION_HOST_DEVICE Pixel(const Job& job, int x, int y) : place_(job, x, y) {
     mixture_.count = job.begin ? 0 : *place_.count;
-    for (int c = 0; c < (job.luma_of_rgb ? 3 : C); ++c) {
-      const Channel& channel = job.channels[c];
-      const T* row = reinterpret_cast<const T*>(channel.src + (y >> channel.shift_y) * channel.src_pitch);
-      sample_[c] = sample_of(row[std::ptrdiff_t(x >> channel.shift_x) * channel.step], job.shift, job.max_value);
-    }
+    for (int c = 0; c < (job.luma_of_rgb ? 3 : C); ++c)
+      sample_[c] = sample_of(job.channels[c].template word<const T>(x, y), job.shift, job.max_value);
     CUDAVISION_UNROLL
     for (int m = 0; m < modes; ++m) {
       if (m >= mixture_.count) break;
@@ -278,8 +260,8 @@ class Pixel {
  private:
   /// Writes a channel of the reference. The frame is shown against the mixture before its update.
   CUDAVISION_HOST_DEVICE void show(const Job& job, int c, int x, int y) const {
-    const Channel& channel = job.channels[c];
-    if ((x & ((1 << channel.shift_x) - 1)) || (y & ((1 << channel.shift_y) - 1))) return;
+    const ChannelView& reference = job.reference[c];
+    if (!reference.is_first(x, y)) return;
     int shown = sample_[c];
     if (mixture_.count > 0) {
       const float mean = mul(mixture_.mean[0][c], float(1 << job.extra_bits));
@@ -287,8 +269,7 @@ class Pixel {
       if (shown < 0) shown = 0;  // a mean may overshoot the sample that it learns
       if (shown > job.max_value) shown = job.max_value;
     }
-    T* row = reinterpret_cast<T*>(channel.reference + (y >> channel.shift_y) * channel.reference_pitch);
-    row[std::ptrdiff_t(x >> channel.shift_x) * channel.step] = T(shown << job.shift);
+    reference.template word<T>(x, y) = T(shown << job.shift);
   }
 };
 

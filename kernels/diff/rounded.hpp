@@ -3,7 +3,7 @@
 // not contract products and sums on the host (-ffp-contract=off).
 #pragma once
 
-#include "kernels/core/border.hpp"
+#include "kernels/core/host_device.hpp"
 
 namespace cudavision::diff {
 
@@ -32,19 +32,6 @@ CUDAVISION_HOST_DEVICE inline float size(float a) { return a < 0 ? 0 - a : a; }
 // (kernels/cpu/lanes.hpp), which has the same functions. A bool for one pixel becomes a Mask for several, so formulas
 // choose with pick() and not with `if`. They are always inlined: a function may be compiled for another processor than
 // its caller, and the two pass vectors differently.
-#ifdef __CUDACC__
-#define CUDAVISION_FORMULA __host__ __device__ __forceinline__
-#else
-#define CUDAVISION_FORMULA inline __attribute__((always_inline))
-#endif
-// Before a loop over channels, which stay in registers.
-#ifdef __CUDA_ARCH__
-#define CUDAVISION_CHANNELS _Pragma("unroll")
-#elif defined(__CUDACC__)
-#define CUDAVISION_CHANNELS  // the host's pass knows neither
-#else
-#define CUDAVISION_CHANNELS _Pragma("GCC unroll 3")
-#endif
 template <typename F>
 struct NumbersOf {
   using Int = typename F::Int;

@@ -17,7 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/core/border.hpp"
+#include "kernels/core/host_device.hpp"
 
 namespace cudavision::diff {
 

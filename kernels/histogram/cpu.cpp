@@ -3,15 +3,17 @@
 #include <cstring>
 #include <mutex>
 #include <opencv2/core.hpp>
+#include <type_traits>
 
+#include "kernels/cpu/rows.hpp"
 #include "kernels/histogram/counting.hpp"
-#include "kernels/histogram/cpu_samples.hpp"
 
 namespace cudavision::histogram {
 namespace {
 
 /// A task counts about this many rows.
 constexpr int rows_at_once = 16;
+constexpr int samples_at_once = 1024;
 /// Number of tables. Neighbouring bytes use different tables, so that equal bytes do not increment one counter in turn.
 constexpr int spread = 4;
 
@@ -35,22 +37,11 @@ class CpuHistogram final : public Counting {
       const ChannelSet& set = format.sets[i];
       for (int c = 0; c < set.channels; ++c) {
         if (set.roles[c] == Role::other || plan().table_of[std::size_t(set.roles[c])] < 0) continue;
-        const Samples samples = samples_of(src, set.roles[c]);
-        std::uint32_t* sums = sums_.data() + std::size_t(plan().table_of[std::size_t(set.roles[c])]) * plan().fine;
-        if (format.sample_bytes() == 1)
-          count_channel<std::uint8_t>(samples, pieces[i], sums);
-        else
-          count_channel<std::uint16_t>(samples, pieces[i], sums);
+        const std::size_t table = std::size_t(plan().table_of[std::size_t(set.roles[c])]);
+        count_rows(cpu::rows_of(src, set.roles[c]), pieces[i], sums_.data() + table * plan().fine);
       }
     }
-    if (plan().rgb_luma) {
-      const std::array<Samples, 3> rgb{samples_of(src, Role::red), samples_of(src, Role::green),
-                                       samples_of(src, Role::blue)};
-      if (format.sample_bytes() == 1)
-        count_luma<std::uint8_t>(rgb, pieces[0]);
-      else
-        count_luma<std::uint16_t>(rgb, pieces[0]);
-    }
+    if (plan().rgb_luma) count_rows(cpu::LumaRows(src, plan().weights), pieces[0], sums_.data());
     gather(results_.data() + words() * slot);
     return {};
   }
@@ -77,45 +68,36 @@ class CpuHistogram final : public Counting {
     }
   }
 
-  template <typename T>
-  void count_channel(const Samples& samples, const std::vector<Rect>& pieces, std::uint32_t* sums) {
+  /// Adds the samples of cpu::Rows or cpu::LumaRows.
+  template <typename AnyRows>
+  void count_rows(const AnyRows& rows, const std::vector<Rect>& pieces, std::uint32_t* sums) {
     const FormatInfo& format = info(geometry().format);
-    const int fine = plan().fine;
-    if (sizeof(T) == 1) {
-      for_rows(pieces, spread, sums, [&](int y, int begin, int end, std::uint32_t* counters) {
-        const auto row = samples.row<T>(y);
-        int x = begin;
-        if (row.step == 1) {  // one load for 8 samples
-          for (; x + 8 <= end; x += 8) {
+    const bool bytes = format.sample_bytes() == 1;
+    const unsigned bins = plan().by_value() ? 1 : unsigned(plan().fine);
+    const int bin_shift = plan().by_value() ? 0 : format.depth;
+    for_rows(pieces, bytes ? spread : 1, sums, [&](int y, int begin, int end, std::uint32_t* counters) {
+      int x = begin;
+      if constexpr (std::is_same_v<AnyRows, cpu::Rows>) {
+        if (bytes && rows.channel.step == 1) {  // one load for 8 samples
+          for (const unsigned char* const row = rows.channel.at(0, y); x + 8 <= end; x += 8) {
             std::uint64_t eight;
-            std::memcpy(&eight, row.row + x, sizeof eight);
+            std::memcpy(&eight, row + x, sizeof eight);
 #pragma GCC unroll 8
             for (int k = 0; k < 8; ++k) ++counters[k % spread * 256 + (eight >> 8 * k & 255)];
           }
         }
-        for (; x + spread <= end; x += spread)
-          for (int k = 0; k < spread; ++k) ++counters[k * 256 + row[x + k]];
-        for (; x < end; ++x) ++counters[row[x]];
-      });
-      return;
-    }
-    const std::uint32_t bins = plan().by_value() ? 1 : std::uint32_t(fine);
-    const int bin_shift = plan().by_value() ? 0 : format.depth;
-    for_rows(pieces, 1, sums, [&](int y, int begin, int end, std::uint32_t* counters) {
-      const auto row = samples.row<T>(y);
-      for (int x = begin; x < end; ++x) ++counters[std::uint32_t(row[x]) * bins >> bin_shift];
-    });
-  }
-
-  template <typename T>
-  void count_luma(const std::array<Samples, 3>& rgb, const std::vector<Rect>& pieces) {
-    const FormatInfo& format = info(geometry().format);
-    const std::uint32_t bins = plan().by_value() ? 1 : std::uint32_t(plan().fine);
-    const int bin_shift = plan().by_value() ? 0 : format.depth, max_value = format.max_value();
-    for_rows(pieces, 1, sums_.data(), [&](int y, int begin, int end, std::uint32_t* counters) {
-      const auto red = rgb[0].row<T>(y), green = rgb[1].row<T>(y), blue = rgb[2].row<T>(y);
-      for (int x = begin; x < end; ++x)
-        ++counters[std::uint32_t(luma_of(red[x], green[x], blue[x], plan().weights, max_value)) * bins >> bin_shift];
+      }
+      int samples[samples_at_once];
+      for (int count; x < end; x += count) {
+        count = std::min(samples_at_once, end - x);
+        rows.read(x, y, count, samples);
+        if (bytes) {
+#pragma GCC unroll 4
+          for (int i = 0; i < count; ++i) ++counters[unsigned(i) % spread * 256 + unsigned(samples[i])];
+        } else {
+          for (int i = 0; i < count; ++i) ++counters[unsigned(samples[i]) * bins >> bin_shift];
+        }
+      }
     });
   }
 

@@ -3,9 +3,9 @@
 #include <opencv2/core.hpp>
 
 #include "kernels/cpu/filter.hpp"
+#include "kernels/cpu/rows.hpp"
 #include "kernels/histogram/arithmetic.hpp"
 #include "kernels/histogram/counting.hpp"
-#include "kernels/histogram/cpu_samples.hpp"
 
 namespace cudavision::histogram {
 namespace {
@@ -61,19 +61,15 @@ class CpuEqualize final : public cpu::CpuFilter {
   void map(const ChannelSet& set, const cv::Mat& frame, cv::Mat& out, const Rect& rect) const {
     const FormatInfo& format = info(geometry().format);
     const int shift = format.shift, max_value = format.max_value();
-    const Samples planes[] = {samples_of(src_, Role::red), samples_of(src_, Role::green), samples_of(src_, Role::blue)};
+    const cpu::LumaRows rows(src_, weights_);
+    std::vector<int> luma(std::size_t(rect.width));
     const T* table = table_.ptr<T>();
     for (int y = rect.y; y < rect.y + rect.height; ++y) {
       const T* in = frame.ptr<T>(y);
       T* to = out.ptr<T>(y);
-      const auto red = planes[0].row<T>(rgb_ ? y : 0), green = planes[1].row<T>(rgb_ ? y : 0),
-                 blue = planes[2].row<T>(rgb_ ? y : 0);
+      if (rgb_) rows.read(rect.x, y, rect.width, luma.data());
       for (int x = rect.x; x < rect.x + rect.width; ++x) {
-        int change = 0;
-        if (rgb_) {
-          const int luma = luma_of(red[x], green[x], blue[x], weights_, max_value);
-          change = table[luma] - luma;
-        }
+        const int now = luma[std::size_t(x - rect.x)], change = rgb_ ? table[now] - now : 0;
         for (int c = 0; c < set.channels; ++c) {
           const int at = x * set.channels + c;
           if (set.roles[c] == Role::luma)

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <opencv2/core.hpp>
 
-#include "kernels/histogram/cpu_samples.hpp"
+#include "kernels/cpu/rows.hpp"
 #include "kernels/histogram/measuring.hpp"
 
 namespace cudavision::histogram {
@@ -87,35 +87,14 @@ class CpuSharpness final : public MeasuringPlan {
 
   /// The luma of a rectangle: a view of the picture if its bytes of luma lie side by side, or a copy.
   cv::Mat luma(const Image& src, const Rect& rect) const {
-    if (type_ == CV_16U) return copied_luma<std::uint16_t>(src, rect);
-    if (!source().rgb) {
-      const Samples samples = samples_of(src, Role::luma);
-      if (samples.step == 1)
-        return cv::Mat(rect.height, rect.width, CV_8U,
-                       const_cast<unsigned char*>(samples.data) + rect.y * samples.pitch + rect.x,
-                       std::size_t(samples.pitch));
-    }
-    return copied_luma<std::uint8_t>(src, rect);
-  }
-
-  template <typename T>
-  cv::Mat copied_luma(const Image& src, const Rect& rect) const {
-    cv::Mat out(rect.height, rect.width, type_);
-    const int max_value = info(geometry().format).max_value();
-    for (int y = 0; y < rect.height; ++y) {
-      T* const to = out.ptr<T>(y);
-      if (source().rgb) {
-        const auto red = samples_of(src, Role::red).row<T>(rect.y + y),
-                   green = samples_of(src, Role::green).row<T>(rect.y + y),
-                   blue = samples_of(src, Role::blue).row<T>(rect.y + y);
-        for (int x = 0; x < rect.width; ++x)
-          to[x] = T(luma_of(red[rect.x + x], green[rect.x + x], blue[rect.x + x], weights_, max_value));
-      } else {
-        const auto row = samples_of(src, Role::luma).row<T>(rect.y + y);
-        for (int x = 0; x < rect.width; ++x) to[x] = T(row[rect.x + x]);
-      }
-    }
-    return out;
+    const ChannelView direct = channel_of(src, Role::luma);
+    if (type_ == CV_8U && direct.data && direct.step == 1)
+      return cv::Mat(rect.height, rect.width, CV_8U, direct.at(rect.x, rect.y), std::size_t(direct.pitch));
+    const cpu::LumaRows rows(src, weights_);
+    cv::Mat numbers(rect.height, rect.width, CV_32S), copied;
+    for (int y = 0; y < rect.height; ++y) rows.read(rect.x, rect.y + y, rect.width, numbers.ptr<int>(y));
+    numbers.convertTo(copied, type_);
+    return copied;
   }
 
   const LumaWeights weights_;

@@ -50,7 +50,5 @@ struct PixelParams {
 const void* pixel_kernel(const FormatInfo& format, bool three_planes);
 /// Kernel with WordParams, blocks of tuning.pixel_threads and word_counter_bytes of dynamic shared memory.
 const void* word_kernel();
-/// Kernel with Gather and blocks of tuning.gather_threads.
-const void* gather_kernel();
 
 }  // namespace cudavision::histogram

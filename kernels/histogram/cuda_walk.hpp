@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
-#include "kernels/core/border.hpp"
+#include "kernels/core/host_device.hpp"
 
 namespace cudavision::histogram {
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/core/border.hpp"
+#include "kernels/core/host_device.hpp"
 #include "kernels/integral/cuda_tuning.hpp"
 #include "kernels/integral/integral.hpp"
 

@@ -6,7 +6,7 @@
 #include <array>
 #include <memory>
 
-#include "kernels/core/border.hpp"
+#include "kernels/core/host_device.hpp"
 #include "kernels/integral/plan.hpp"
 #include "kernels/local/local.hpp"
 

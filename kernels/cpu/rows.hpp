@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include "kernels/core/luma.hpp"
+#include "kernels/core/sample.hpp"
+
+namespace cudavision::cpu {
+
+/// The samples of a channel as numbers, in rows of any format.
+struct Rows {
+  ChannelView channel;
+  int sample_bytes = 1, shift = 0, max = 255;  ///< properties of the format, see sample_of()
+
+  /// Sets numbers to `count` samples from sample (x, y) on.
+  void read(int x, int y, int count, int* to) const;
+  void read(int x, int y, int count, float* to) const;
+  /// Adds the samples times `weight` to numbers.
+  void add(int x, int y, int count, float weight, float* to) const;
+  /// Stores numbers from 0 to `max`, rounded half to even, as samples.
+  void write(int x, int y, int count, const float* from) const;
+
+  /// As read(), for each of `count` pixels from pixel (x, y) on, which begins a sample. Subsampled samples repeat.
+  void read_pixels(int x, int y, int count, int* to) const;
+  /// Stores the numbers from 0 to `max` of the pixels that begin a sample.
+  void write_pixels(int x, int y, int count, const int* from) const;
+};
+inline Rows rows_of(const Image& image, Role role) {
+  const FormatInfo& format = info(image.geometry.format);
+  return {channel_of(image, role), format.sample_bytes(), format.shift, format.max_value()};
+}
+
+/// The luma of a picture: Y, gray, or made of red, green and blue.
+class LumaRows {
+ public:
+  LumaRows(const Image& image, const LumaWeights& weights);
+  /// Sets numbers to the luma of `count` pixels from (x, y) on.
+  void read(int x, int y, int count, int* to) const;
+
+ private:
+  Rows first_, green_, blue_;  ///< first_: red, or luma
+  LumaWeights weights_;
+};
+
+}  // namespace cudavision::cpu
