@@ -160,7 +160,7 @@ void Tracker::report(Track& track, const diff::Cells& cells, const VisitRules& r
     const bool inside = track.x >= 0 && track.y >= 0 && track.x < cells.frame_width && track.y < cells.frame_height;
     track.gone = track.id == 0 || !inside || box.empty() || moment.now - track.last.now >= rules_.hold;
   }
-  const Visitor visitor{track.id, track.box, track.path, track.best};
+  const Visitor visitor{track.id, track.box, track.path, track.best, track.speed_x, track.speed_y};
   if (track.seen && !track.gone)
     track.visits.seen(visitor, rules, moment, events_);
   else
@@ -174,7 +174,7 @@ void Tracker::passed(std::uint64_t now) {
   const VisitRules rules{rules_.places, rules_.hold};
   for (Track& track : tracks_) {
     if (track.is_background) continue;
-    const Visitor visitor{track.id, track.box, track.path, track.best};
+    const Visitor visitor{track.id, track.box, track.path, track.best, track.speed_x, track.speed_y};
     track.visits.passed(visitor, rules, now_, now, events_);
     track.gone = !track.seen && now - track.last.now >= rules_.hold;
     if (track.gone) track.visits.end(visitor, events_);
