@@ -8,38 +8,52 @@
 namespace cudavision::diff {
 namespace {
 
-/// Finds which pixels of a row of a cell are near the outline of the mask, as StructureJob::vote() does.
+/// Finds the direction across the outline of the mask at the pixels of a row of a cell, as StructureJob::vote() does.
 class Outline {
  public:
   Outline(const cv::Mat& mask, CellSpan across) : mask_(mask), across_(across) {}
 
-  /// Goes to a row: counts the changed pixels of each column in the rows around it.
+  /// Goes to a row: sums the changed pixels of each column in the rows around it, and their offsets from it.
   void begin_row(int y) {
     const int top = std::max(0, y - reach), bottom = std::min(mask_.rows - 1, y + reach);
-    rows_ = bottom - top + 1;
+    rows_ = {bottom - top + 1, (top + bottom - 2 * y) * (bottom - top + 1) / 2};
     const int first = std::max(0, across_.first - reach), last = std::min(mask_.cols - 1, across_.last + reach);
-    std::fill_n(counts_.begin(), across_.last - across_.first + 1 + 2 * reach, std::uint8_t(0));
+    std::fill_n(columns_.begin(), across_.last - across_.first + 1 + 2 * reach, Column{0, 0});
     for (int v = top; v <= bottom; ++v) {
       const unsigned char* const row = mask_.ptr(v);
-      for (int x = first; x <= last; ++x) counts_[std::size_t(place(x))] += row[x] != 0;
+      for (int x = first; x <= last; ++x) {
+        Column& column = columns_[std::size_t(place(x))];
+        const int changed = row[x] != 0;
+        column.count = std::int8_t(column.count + changed),
+        column.offsets = std::int8_t(column.offsets + changed * (v - y));
+      }
     }
   }
-  /// Whether pixel x of the row is near the outline. here: whether it changed.
-  bool near(int x, bool here) const {
-    int changed = 0;
-    for (int u = x - reach; u <= x + reach; ++u) changed += counts_[std::size_t(place(u))];
-    const int columns = std::min(mask_.cols - 1, x + reach) - std::max(0, x - reach) + 1;
-    return here ? changed < rows_ * columns : changed > 0;
+  /// The direction at pixel x of the row. here: whether it changed.
+  Across at(int x, bool here) const {
+    Across sum{0, 0};
+    const int first = std::max(0, x - reach), last = std::min(mask_.cols - 1, x + reach);
+    for (int u = first; u <= last; ++u) {
+      const Column& column = columns_[std::size_t(place(u))];
+      sum.x += (here ? rows_.count - column.count : column.count) * (u - x);
+      sum.y += here ? rows_.offsets - column.offsets : column.offsets;
+    }
+    return sum;
   }
 
  private:
   static constexpr int reach = StructureJob::outline;
+  struct Column {
+    std::int8_t count, offsets;  ///< of its changed pixels: their number, and the sum of their offsets down
+  };
   int place(int x) const { return x - across_.first + reach; }
 
   const cv::Mat& mask_;
   const CellSpan across_;
-  int rows_ = 0;
-  std::array<std::uint8_t, max_cell + 2 * reach> counts_;
+  struct {
+    int count, offsets;
+  } rows_{};  ///< of a column whose pixels all changed
+  std::array<Column, max_cell + 2 * reach> columns_;
 };
 
 Structure structure_of_cell(const StructureJob& job, const cv::Mat& mask, CellSpan across, CellSpan down) {
@@ -49,7 +63,7 @@ Structure structure_of_cell(const StructureJob& job, const cv::Mat& mask, CellSp
     const unsigned char* const row = mask.ptr(y);
     outline.begin_row(y);
     for (int x = across.first; x <= across.last; ++x)
-      job.vote(x, y, outline.near(x, row[x] != 0), row[x] != 0, structure);
+      job.vote(x, y, outline.at(x, row[x] != 0), row[x] != 0, structure);
   }
   return structure;
 }

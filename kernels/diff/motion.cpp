@@ -79,17 +79,27 @@ class Parts {
   /// The regions that count. No more parts may be added afterwards.
   MotionRegions regions(const RegionRules& rules) {
     std::vector<std::uint32_t> roots;  // in the order of their first cells
-    for (std::uint32_t i = 0; i < parts_.size(); ++i)
-      if (parts_[i].parent == i && parts_[i].area >= rules.min_area && parts_[i].area <= rules.max_area &&
-          !is_light(parts_[i].structure))
-        roots.push_back(i);
     MotionRegions result;
+    constexpr std::uint32_t none = ~0u;
+    std::vector<std::uint32_t> places(parts_.size(), none);  // in the lists of the result
+    for (std::uint32_t i = 0; i < parts_.size(); ++i) {
+      const Part& part = parts_[i];
+      if (part.parent != i) continue;
+      if (part.area >= rules.min_area && part.area <= rules.max_area && !is_light(part.structure))
+        roots.push_back(i);
+      else if (is_clearly_light(part.structure))
+        places[i] = std::uint32_t(result.light.size()), result.light.emplace_back();
+    }
+    for (std::uint32_t i = 0; i < runs_.size(); ++i)
+      if (const std::uint32_t place = places[root(i)]; place != none) {
+        Rect& box = result.light[place];
+        box = around(box, around(grid_.box(runs_[i].first, runs_[i].y), grid_.box(runs_[i].last, runs_[i].y)));
+      }
+    std::fill(places.begin(), places.end(), none);
     result.left_out = roots.size() - std::min(roots.size(), rules.most);
     keep_largest(roots, rules.most);
     for (std::uint32_t root : roots) result.kept.push_back(region(parts_[root]));
 
-    constexpr std::uint32_t none = ~0u;
-    std::vector<std::uint32_t> places(parts_.size(), none);
     for (std::uint32_t place = 0; place < roots.size(); ++place) places[roots[place]] = place;
     for (std::uint32_t i = 0; i < runs_.size(); ++i) {
       CellRun& run = runs_[i];
@@ -112,6 +122,11 @@ class Parts {
   static bool is_light(const Structure& structure) {
     constexpr std::uint32_t least = 10;  // pixels
     return structure.same >= least && 2 * structure.same >= 3 * structure.other;
+  }
+  /// The same beyond doubt; fewer pixels are enough.
+  static bool is_clearly_light(const Structure& structure) {
+    constexpr std::uint32_t least = 4;  // pixels
+    return structure.same >= least && structure.same >= 4 * structure.other;
   }
   std::uint32_t root(std::uint32_t part) {
     while (parts_[part].parent != part) part = parts_[part].parent = parts_[parts_[part].parent].parent;

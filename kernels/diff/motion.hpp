@@ -67,6 +67,8 @@ struct MotionRegions {
   std::vector<Rect> boxes;
   std::vector<CellLooks> looks;  ///< of these cells, without those beside them; empty if the grid has none
   std::size_t left_out = 0;      ///< number of regions that are not in `kept`
+  /// The boxes of the cells of regions that do not count, and where clearly only the light changed.
+  std::vector<Rect> light;
 };
 
 /// The rules for which cells move, which of them form a region, and which regions count.

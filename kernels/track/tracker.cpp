@@ -82,21 +82,20 @@ std::vector<diff::Learning> Tracker::learning(const diff::Cells& cells) const {
   std::vector<diff::Learning> map = lanes_.steady();
   const int size = cells.cell_size, width = divide_up(cells.frame_width, size),
             height = divide_up(cells.frame_height, size);
+  const auto decide = [&](const Rect& box, diff::Learning decision) {
+    map.resize(std::size_t(width) * height, diff::Learning::usual);
+    // And a cell around it, for its shadow and its parts below the threshold.
+    const int left = std::max(0, box.x / size - 1), right = std::min(width - 1, (box.x + box.width - 1) / size + 1);
+    const int top = std::max(0, box.y / size - 1), bottom = std::min(height - 1, (box.y + box.height - 1) / size + 1);
+    for (int y = top; y <= bottom; ++y)
+      std::fill_n(map.begin() + std::ptrdiff_t(y) * width + left, right - left + 1, decision);
+  };
   // If both are present, an object stands before a ghost.
-  for (const diff::Learning decision : {diff::Learning::take, diff::Learning::hold}) {
-    for (const Track& track : tracks_) {
-      const bool decides = decision == diff::Learning::take
-                               ? track.is_background && track.seen
-                               : !track.is_background && track.id > 0 && track.presence.certain();
-      if (!decides) continue;
-      map.resize(std::size_t(width) * height, diff::Learning::usual);
-      const Rect& box = track.box;  // and a cell around it, for its shadow and its parts below the threshold
-      const int left = std::max(0, box.x / size - 1), right = std::min(width - 1, (box.x + box.width - 1) / size + 1);
-      const int top = std::max(0, box.y / size - 1), bottom = std::min(height - 1, (box.y + box.height - 1) / size + 1);
-      for (int y = top; y <= bottom; ++y)
-        std::fill_n(map.begin() + std::ptrdiff_t(y) * width + left, right - left + 1, decision);
-    }
-  }
+  for (const Rect& box : light_.lasting()) decide(box, diff::Learning::take);
+  for (const Track& track : tracks_)
+    if (track.is_background && track.seen) decide(track.box, diff::Learning::take);
+  for (const Track& track : tracks_)
+    if (!track.is_background && track.id > 0 && track.presence.certain()) decide(track.box, diff::Learning::hold);
   return map;
 }
 
@@ -132,6 +131,7 @@ void Tracker::advance(const diff::MotionRegions& found, const diff::Cells& cells
     judge(track, seen.structure, cells, moment);
     tracks_.push_back(std::move(track));
   }
+  light_.advance(found.light, cells.cell_size, now_);
   lanes_.begin_frame(cells, seconds);
   for (const Track& track : tracks_)
     if (track.seen && track.id > 0 && !track.is_background && track.presence.away() && !track.presence.stopped())
@@ -160,7 +160,7 @@ void Tracker::report(Track& track, const diff::Cells& cells, const VisitRules& r
     const bool inside = track.x >= 0 && track.y >= 0 && track.x < cells.frame_width && track.y < cells.frame_height;
     track.gone = track.id == 0 || !inside || box.empty() || moment.now - track.last.now >= rules_.hold;
   }
-  const Visitor visitor{track.id, track.box, track.path, track.best};
+  const Visitor visitor{track.id, track.box, track.path, track.best, track.speed_x, track.speed_y};
   if (track.seen && !track.gone)
     track.visits.seen(visitor, rules, moment, events_);
   else
@@ -174,7 +174,7 @@ void Tracker::passed(std::uint64_t now) {
   const VisitRules rules{rules_.places, rules_.hold};
   for (Track& track : tracks_) {
     if (track.is_background) continue;
-    const Visitor visitor{track.id, track.box, track.path, track.best};
+    const Visitor visitor{track.id, track.box, track.path, track.best, track.speed_x, track.speed_y};
     track.visits.passed(visitor, rules, now_, now, events_);
     track.gone = !track.seen && now - track.last.now >= rules_.hold;
     if (track.gone) track.visits.end(visitor, events_);
@@ -188,6 +188,7 @@ void Tracker::finish() {
   tracks_.clear();
   objects_.clear();
   lanes_ = {};
+  light_ = {};
 }
 
 void Tracker::continue_from(Tracker& previous) {
@@ -195,6 +196,7 @@ void Tracker::continue_from(Tracker& previous) {
   previous.tracks_.clear();
   objects_ = std::move(previous.objects_);
   lanes_ = std::move(previous.lanes_);
+  light_ = std::move(previous.light_);
   now_ = previous.now_;
   last_id_ = std::max(last_id_, previous.last_id_);
   if (rules_.places == previous.rules_.places) return;

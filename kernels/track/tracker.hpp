@@ -16,6 +16,7 @@
 #include "kernels/track/lanes.hpp"
 #include "kernels/track/matching.hpp"
 #include "kernels/track/presence.hpp"
+#include "kernels/track/still_light.hpp"
 #include "kernels/track/visits.hpp"
 
 namespace cudavision::track {
@@ -66,7 +67,8 @@ class Tracker {
   /// The objects in the last frame, in the order in which they came: seen objects, and confirmed objects that are held.
   const std::vector<TrackedObject>& objects() const { return objects_; }
   /// What the background may learn after the last frame: a Learning for each cell of `cells`; empty: usual in all. The
-  /// background learns nothing from certain objects. Ghosts, and objects that stood still for long, become background.
+  /// background learns nothing from certain objects. Ghosts, light that stays, and objects that stood still for long
+  /// become background.
   /// Variances stay small where objects cross the frame again and again, see lanes.hpp.
   std::vector<diff::Learning> learning(const diff::Cells& cells) const;
   /// The events since the last call.
@@ -107,6 +109,7 @@ class Tracker {
   std::uint64_t now_ = 0;
   std::vector<Track> tracks_;
   Lanes lanes_;
+  StillLight light_;
   std::vector<TrackedObject> objects_;
   std::vector<ObjectEvent> events_;
 };

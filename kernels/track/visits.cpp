@@ -13,6 +13,12 @@ struct Foot {
 };
 Foot foot_of(const Rect& box) { return {box.x + box.width / 2, box.y + box.height - 1}; }
 
+/// Whether an object moves to this side of a line, or does not move. side: as side_of().
+bool moves_to(int side, const Line& line, const Visitor& visitor) {
+  const double along_x = line.to.x - line.from.x, along_y = line.to.y - line.from.y;
+  return side * (along_x * visitor.speed_y - along_y * visitor.speed_x) >= 0;
+}
+
 /// The distance of the centre of a pixel from the line through two points, in pixels.
 double distance(const Line& line, const Foot& foot) {
   const double along_x = line.to.x - line.from.x, along_y = line.to.y - line.from.y;
@@ -72,9 +78,13 @@ void Visits::look_at_lines(const Visitor& visitor, const VisitRules& rules, std:
     if (side == 0 || distance(line, foot) <= rules.slack) continue;
     if (visitor.id == 0 && last.side != 0)
       continue;  // its path counts from the first place, but only once it is confirmed
-    if (last.side == -side && meets(line.from, line.to, last.x, last.y, foot.x, foot.y))
+    if (last.side == -side && meets(line.from, line.to, last.x, last.y, foot.x, foot.y)) {
+      if (last.crossed == -side && (!moves_to(side, line, visitor) || distance(line, foot) <= visitor.box.width / 2.0))
+        continue;
       events.push_back({ObjectEvent::Kind::cross, visitor.id, int(i), visitor.box, {}, {}, 0, {}, {}, side > 0});
-    last = {side, foot.x, foot.y};
+      last.crossed = side;
+    }
+    last.side = side, last.x = foot.x, last.y = foot.y;
   }
 }
 

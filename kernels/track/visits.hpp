@@ -9,6 +9,10 @@
 // Boxes are as exact as the pixels of the analysis, but feet and their shadows come and go in the mask. So the side of
 // a line counts only if the foot is further from the line than a slack. A person who stands on the line does not cross
 // it repeatedly.
+//
+// Where objects touch, a box can grow over its neighbours or pass to one of them, and its foot jumps over the line and
+// back. So an object crosses back only when it moves in this direction, and its foot is further from the line than half
+// of the width of its box.
 #pragma once
 
 #include <cstdint>
@@ -66,10 +70,11 @@ struct ObjectEvent {
 
 /// The data of an object that its visits use.
 struct Visitor {
-  std::uint64_t id = 0;  ///< 0: not confirmed; there are no events yet
-  Rect box;              ///< in pixels
-  double path = 0;       ///< the length of its path so far, in pixels
-  View best{};           ///< its best view so far
+  std::uint64_t id = 0;             ///< 0: not confirmed; there are no events yet
+  Rect box;                         ///< in pixels
+  double path = 0;                  ///< the length of its path so far, in pixels
+  View best{};                      ///< its best view so far
+  double speed_x = 0, speed_y = 0;  ///< pixels a second
 };
 
 struct VisitRules {
@@ -105,6 +110,7 @@ class Visits {
   struct Side {
     int side = 0;  ///< as side_of(); 0: not known yet
     int x = 0, y = 0;
+    int crossed = 0;  ///< the side to which it crossed last; 0: it did not
   };
 
   void visit(int zone, const Visitor& visitor, const Moment& moment);

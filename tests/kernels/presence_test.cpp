@@ -213,6 +213,35 @@ TEST(TrackerPresence, TakesLightWithoutAWordOfThings) {
   EXPECT_FALSE(f.cells(Learning::take).empty());
 }
 
+/// Where most of the structure is that of the background there is no object, but the mask has to forget the light.
+TEST(TrackerPresence, TakesLightThatStays) {
+  constexpr Structure light{0, 0, 30, 2}, doubtful{0, 0, 30, 15};
+  Followed f({20 * second, 0});
+  EXPECT_EQ(f.go({40, 50, 20, 40}, light, 0.9), Kinds());
+  EXPECT_TRUE(f.tracker.learning(f.grid).empty()) << "it may pass";
+  EXPECT_EQ(f.go({40, 50, 20, 40}, light, 0.3), Kinds());
+  std::set<std::pair<int, int>> around;  // the cells 2–3 × 3–5, and one beside them
+  for (int y = 2; y <= 6; ++y)
+    for (int x = 1; x <= 4; ++x) around.emplace(x, y);
+  EXPECT_EQ(f.cells(Learning::take), around);
+  f.go({}, {}, 0.1);
+  EXPECT_TRUE(f.tracker.learning(f.grid).empty());
+  f.go({40, 50, 20, 40}, light, 0.1);
+  EXPECT_EQ(f.cells(Learning::take), around) << "it flickers";
+  f.tracker.finish();
+  f.go({40, 50, 20, 40}, light, 0.1);
+  EXPECT_TRUE(f.tracker.learning(f.grid).empty()) << "the next run of frames has its own background";
+
+  Followed passes({20 * second, 0});
+  for (int x = 0; x < 280; x += 10) {
+    passes.go({x, 50, 20, 40}, light, 0.1);
+    EXPECT_TRUE(passes.tracker.learning(passes.grid).empty()) << "of lamps that pass, at " << x;
+  }
+  Followed unclear({20 * second, 0});
+  unclear.go({40, 50, 20, 40}, doubtful, 5);
+  EXPECT_TRUE(unclear.tracker.learning(unclear.grid).empty()) << "somebody in the colours of the wall";
+}
+
 TEST(TrackerPresence, GivesANewIdIfTheMaskDoesNotForget) {
   Followed f({2 * second, 0});
   f.go({40, 50, 20, 40}, ghost, 1);

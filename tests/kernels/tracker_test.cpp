@@ -124,13 +124,47 @@ TEST(Visits, CountCrossingsOfLines) {
   };
   EXPECT_EQ(crossings({{50, 40}, {50, 60}}, 0), "cross 0 right; ");
   EXPECT_EQ(crossings({{50, 60}, {50, 40}}, 0), "cross 0 left; ");
-  EXPECT_EQ(crossings({{50, 49}, {50, 50}, {50, 49}}, 0), "cross 0 right; cross 0 left; ");
+  EXPECT_EQ(crossings({{50, 49}, {50, 50}, {50, 49}}, 0), "cross 0 right; ");  // not yet back
+  EXPECT_EQ(crossings({{50, 49}, {50, 50}, {50, 49}, {50, 48}, {50, 47}}, 0), "cross 0 right; cross 0 left; ");
+  EXPECT_EQ(crossings({{50, 49}, {50, 50}, {50, 49}, {50, 60}, {50, 40}}, 0), "cross 0 right; cross 0 left; ");
   EXPECT_EQ(crossings({{50, 30}, {50, 49}, {50, 55}, {50, 45}, {50, 55}, {50, 30}}, 8), "");  // within the slack
   EXPECT_EQ(crossings({{50, 30}, {50, 55}, {50, 45}, {50, 60}, {50, 45}}, 8), "cross 0 right; ");
   EXPECT_EQ(crossings({{10, 40}, {10, 60}, {90, 60}, {90, 40}}, 0), "");  // around its ends
   EXPECT_EQ(crossings({{10, 40}, {10, 60}, {50, 60}, {50, 40}}, 0), "cross 0 left; ");
   EXPECT_EQ(crossings({{50, 30}, {50, 60}, {50, 90}}, 0, 2), "cross 0 right; ");  // told when the object is confirmed
   EXPECT_EQ(crossings({{50, 30}, {50, 60}, {50, 30}}, 0, 2), "");
+}
+
+/// Cars in a queue go to the right over a line from the top to the bottom. A box grows over the cars behind it, or goes
+/// to one of them for a frame: nobody crosses back.
+TEST(Visits, CrossBackOnlyByMovingBack) {
+  const Places places{{}, {{{160, 100}, {160, 200}}}};
+  struct Step {
+    int left, width;
+    double speed;
+  };
+  const auto crossings = [&](const std::vector<Step>& steps, int flip) {  // flip: −1: the same to the left
+    Visits visits;
+    std::vector<ObjectEvent> events;
+    for (const Step& step : steps) {
+      const int left = flip > 0 ? step.left : 320 - step.left - step.width;
+      visits.seen({1, {left, 114, step.width, 38}, 0, {}, flip * step.speed, 0}, {places, 0, 4}, {}, events);
+    }
+    std::string text;
+    for (const ObjectEvent& event : events)
+      if (event.kind == ObjectEvent::Kind::cross) text += (flip > 0) == event.to_right ? "back " : "forth ";
+    return text;
+  };
+  for (const int flip : {1, -1}) {
+    EXPECT_EQ(crossings({{110, 76, 73}, {128, 76, 60}, {114, 104, 43}, {36, 186, -9}, {158, 76, 31}}, flip), "forth ")
+        << "over the cars behind it";
+    EXPECT_EQ(crossings({{130, 18, 80}, {156, 18, 81}, {122, 18, 66}, {160, 20, 60}}, flip), "forth ")
+        << "to one of them";
+    EXPECT_EQ(crossings({{130, 18, 80}, {158, 18, 80}, {158, 18, 0}, {140, 18, -60}, {120, 18, -70}}, flip),
+              "forth back ");
+    EXPECT_EQ(crossings({{130, 18, 80}, {158, 18, 80}, {140, 18, -60}, {120, 18, -70}, {165, 18, 80}}, flip),
+              "forth back forth ");
+  }
 }
 
 // Tracker

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Regions where only the light changed (diff::MotionRegions::light), and stays changed: the beam of a lamp, what the
+// camera's exposure did to a coloured wall. They are no objects, so nothing follows them. The background takes them
+// once they have stood still for a second.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/core/image.hpp"
+
+namespace cudavision::track {
+
+class StillLight {
+ public:
+  /// Updates with the light of a frame. slack: the least distance that is movement, in pixels. now: ns, see Moment.
+  void advance(const std::vector<Rect>& boxes, double slack, std::uint64_t now);
+
+  /// The boxes of light that has stayed, as they are in the last frame.
+  const std::vector<Rect>& lasting() const { return lasting_; }
+
+ private:
+  struct Place {
+    Rect first, box;            // its box when it came, and in the last frame
+    std::uint64_t since, last;  // when it was first and last seen
+  };
+
+  std::vector<Place> places_;
+  std::vector<Rect> lasting_;
+};
+
+}  // namespace cudavision::track
