@@ -28,18 +28,17 @@ __device__ __forceinline__ void store(const Job& job, std::size_t at, const Pixe
 /// As mean_of_samples(). Reads the samples of whole pixels of the analysis as words of four bytes if they are aligned.
 /// The result is the same, because the number of samples is a power of two.
 template <typename T, int scale>
-__device__ __forceinline__ float mean_of_pixel(const Job& job, const mog2::Channel& channel, int x, int y) {
+__device__ __forceinline__ float mean_of_pixel(const Job& job, const ChannelView& channel, int x, int y) {
   if constexpr (sizeof(T) == 1 && scale >= 4) {
     // The bytes of the channel in a word. Pixels of three bytes have other bytes in each word.
-    const unsigned first = unsigned(reinterpret_cast<std::uintptr_t>(channel.src) & 3);
+    const int first = int(reinterpret_cast<std::uintptr_t>(channel.data) & 3);
     const unsigned bytes = (channel.step == 1 ? 0x01010101u : channel.step == 2 ? 0x00010001u : 1u) << 8 * first;
-    const int row_bytes = (scale >> channel.shift_x) * channel.step;
-    const bool aligned = int(first) < channel.step && row_bytes % 4 == 0 && channel.src_pitch % 4 == 0;
+    const int across = scale >> channel.shift_x, down = scale >> channel.shift_y, row_bytes = across * channel.step;
+    const bool aligned = first < channel.step && row_bytes % 4 == 0 && channel.pitch % 4 == 0;
     if (aligned && channel.step != 3 && (x + 1) * scale <= job.whole_width && (y + 1) * scale <= job.whole_height) {
-      const int rows = scale >> channel.shift_y;
-      const unsigned char* row = channel.src - first + y * rows * channel.src_pitch + x * row_bytes;
+      const unsigned char* row = channel.at(x * across, y * down) - first;
       unsigned sum = 0;
-      for (int dy = 0; dy < rows; ++dy, row += channel.src_pitch)
+      for (int dy = 0; dy < down; ++dy, row += channel.pitch)
         for (int dx = 0; dx < row_bytes; dx += 4)
           sum = __dp4a(*reinterpret_cast<const unsigned*>(row + dx), bytes, sum);
       return mul(float(sum), float(1 << channel.shift_x << channel.shift_y) / float(scale * scale));

@@ -34,7 +34,7 @@ struct Background {
     set_state(job, state.data(), cpu_places);
     for (int c = 0; c < channels; ++c) {
       planes[c].resize(std::size_t(width) * height);
-      job.inputs[c].src = planes[c].data(), job.inputs[c].src_pitch = width;
+      job.inputs[c].data = planes[c].data(), job.inputs[c].pitch = width;
     }
   }
   template <typename T>
