@@ -54,6 +54,7 @@ Bytes bytes_below(const ChannelSet& set, const FormatInfo& format, const Interle
                   const Rect& part) {
   if (!base) return {dst.at(part.x, part.y), dst.all.pitch};
   const Interleaved plane(format, set, base->channels);
+  // cppcheck-suppress returnDanglingLifetime ; the samples belong to the layer
   return {plane.at(part.x - base->place.x + base->crop.x, part.y - base->place.y + base->crop.y), plane.all.pitch};
 }
 
