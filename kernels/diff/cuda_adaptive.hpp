@@ -27,6 +27,7 @@ struct AdaptiveChange {
 };
 /// Takes AdaptiveChange: finds the changed pixels, decides why many of them changed (camera.hpp), and learns.
 const void* adaptive_change_kernel(int channels);
+/// Launches this kernel, with smaller blocks if the frame has more of them than run at once.
 cudaError_t launch_adaptive_change(const void* kernel, AdaptiveChange& change, int multiprocessors,
                                    cudaStream_t stream);
 
