@@ -48,12 +48,7 @@ class CudaDiff final : public Sequence {
         open_(schedule_.opens ? open_kernel(schedule_.layout,
                                             this->plan().completes() ? Writes::nothing : schedule_.open, schedule_.wide)
                               : nullptr),
-        show_(this->plan().completes() ? open_kernel(schedule_.layout, schedule_.open, schedule_.wide) : nullptr),
-        light_(this->plan().has_adaptive()
-                   ? adaptive_light_kernel(schedule_.layout.sample_bytes, compared_channels(this->plan()),
-                                           this->plan().log2_scale())
-                   : nullptr),
-        change_(this->plan().has_adaptive() ? adaptive_change_kernel(compared_channels(this->plan())) : nullptr) {}
+        show_(this->plan().completes() ? open_kernel(schedule_.layout, schedule_.open, schedule_.wide) : nullptr) {}
 
   /// Allocates the memory and loads the kernels. The context must be current.
   Status prepare() {
@@ -70,7 +65,12 @@ class CudaDiff final : public Sequence {
     if (Status status = records_.allocate(record_bytes); !status.ok()) return status;
     std::memset(records_.data(), 0, record_bytes);  // memory of an earlier plan still has that plan's stamps
     stamps_.resize(frames);
-    for (const void* kernel : {light_, change_, compare_, open_, show_}) {
+    if (plan().has_adaptive()) {
+      const int channels = compared_channels(plan()), width = plan().analysis.width, height = plan().analysis.height;
+      light_ = adaptive_light_kernel(schedule_.layout.sample_bytes, channels, plan().log2_scale(), width, height);
+      change_ = adaptive_change_kernel(channels, width, height, device_.multiprocessors);
+    }
+    for (const void* kernel : {light_.function, change_.function, compare_, open_, show_}) {
       if (!kernel) continue;
       if (Status status = cuda::load_kernel(kernel, "cannot load the difference kernel"); !status.ok()) return status;
     }
@@ -312,11 +312,12 @@ class CudaDiff final : public Sequence {
     }
     AdaptiveChange change{adaptive_work(frame),      p.state, p.verdict, p.unmasked, p.changed, p.bits_pitch,
                           camera_rule(plan(), frame)};
-    adaptive::Job& job = change.job;
-    void* light_arguments[] = {&job, &change.state};
-    cudaError_t error = cudaLaunchKernel(light_, dim3(unsigned(job.cells_x), unsigned(job.cells_y)),
-                                         dim3(unsigned(adaptive_light_threads)), light_arguments, 0, queue.stream);
-    if (error == cudaSuccess) error = launch_adaptive_change(change_, change, device_.multiprocessors, queue.stream);
+    void* arguments[] = {&change};
+    cudaError_t error = cudaSuccess;
+    for (const AdaptiveKernel& kernel : {light_, change_})
+      if (error == cudaSuccess)
+        error =
+            cudaLaunchKernel(kernel.function, kernel.grid, dim3(unsigned(kernel.threads)), arguments, 0, queue.stream);
     if (Status status = cuda::check(error, "cannot launch the background"); !status.ok() || !compare_) return status;
     KernelParams shown = p;
     shown.changed = nullptr;
@@ -346,6 +347,8 @@ class CudaDiff final : public Sequence {
   }
   Status launch(const void* kernel, const Tiles& tiles, KernelParams& p, Queue queue,
                 std::size_t shared_bytes = 0) const {
+    p.next_starts_early =
+        overlaps() && int(schedule_.analysis.count()) > tuning.waiting_blocks * device_.multiprocessors;
     return cuda::check(cuda::launch_overlapping(kernel, int(tiles.count()), schedule_.threads, shared_bytes, overlaps(),
                                                 &p, queue.stream),
                        "cannot launch the difference");
@@ -363,8 +366,7 @@ class CudaDiff final : public Sequence {
   const void* const compare_;
   const void* const open_;
   const void* const show_;  ///< shows the findings of open_, which then shows nothing itself; see Plan::completes()
-  const void* const light_;
-  const void* const change_;
+  AdaptiveKernel light_, change_;
   cuda::DeviceMemory kept_, bits_;
   cuda::HostMemory records_, looks_;
   KernelParams params_, open_params_;  ///< parameters for the analysis, and for open_

@@ -2,7 +2,9 @@
 // The pixels of Reference::adaptive on the device: each lane has one.
 #pragma once
 
+#include "kernels/cuda/warp.cuh"
 #include "kernels/diff/adaptive_learn.hpp"
+#include "kernels/diff/cuda_params.cuh"
 
 namespace cudavision::diff::adaptive {
 
@@ -25,48 +27,137 @@ __device__ __forceinline__ void store(const Job& job, std::size_t at, const Pixe
   }
 }
 
-/// As mean_of_samples(). Reads the samples of whole pixels of the analysis as words of four bytes if they are aligned.
-/// The result is the same, because the number of samples is a power of two.
+/// Reads the samples of a channel that lie in a pixel of the analysis, as words of 1, 2 or 4 bytes.
 template <typename T, int scale>
-__device__ __forceinline__ float mean_of_pixel(const Job& job, const ChannelView& channel, int x, int y) {
-  if constexpr (sizeof(T) == 1 && scale >= 4) {
-    // The bytes of the channel in a word. Pixels of three bytes have other bytes in each word.
-    const int first = int(reinterpret_cast<std::uintptr_t>(channel.data) & 3);
-    const unsigned bytes = (channel.step == 1 ? 0x01010101u : channel.step == 2 ? 0x00010001u : 1u) << 8 * first;
-    const int across = scale >> channel.shift_x, down = scale >> channel.shift_y, row_bytes = across * channel.step;
-    const bool aligned = first < channel.step && row_bytes % 4 == 0 && channel.pitch % 4 == 0;
-    if (aligned && channel.step != 3 && (x + 1) * scale <= job.whole_width && (y + 1) * scale <= job.whole_height) {
-      const unsigned char* row = channel.at(x * across, y * down) - first;
-      unsigned sum = 0;
-      for (int dy = 0; dy < down; ++dy, row += channel.pitch)
-        for (int dx = 0; dx < row_bytes; dx += 4)
-          sum = __dp4a(*reinterpret_cast<const unsigned*>(row + dx), bytes, sum);
-      return mul(float(sum), float(1 << channel.shift_x << channel.shift_y) / float(scale * scale));
+struct WordBlock {
+  const unsigned char* row;  ///< the first word
+  std::ptrdiff_t pitch;
+  int row_bytes, down;  ///< bytes of a row, and rows
+  float share;          ///< 1 ÷ number of samples, a power of two
+  unsigned own;         ///< byte i is 1 if sample i of a word belongs to the channel
+
+  /// Returns whether the samples can be read so: words are aligned and alike, and the pixel lies in the frame.
+  __device__ __forceinline__ bool set(const Job& job, const ChannelView& channel, int x, int y) {
+    constexpr int bytes = sizeof(T);
+    const int across = max(scale >> channel.shift_x, 1), step = channel.step;
+    down = max(scale >> channel.shift_y, 1), row_bytes = across * step, pitch = channel.pitch;
+    share = __int_as_float((127 - 31 + __clz(across * down)) << 23);
+    const int last = min(row_bytes, 4) - 1;  // of the bytes of a word; words have 1, 2 or 4 if pixels have
+    const int first = int(reinterpret_cast<std::uintptr_t>(channel.data)) & last;
+    row = channel.at(x * scale >> channel.shift_x, y * scale >> channel.shift_y) - first;
+    own = (step == bytes ? 0x01010101u : step == 2 * bytes ? 0x00010001u : 1u) << 8 * (first / bytes);
+    const bool alike = first < step && step <= 4 && step != 3 && ((row_bytes | int(channel.pitch)) & last) == 0;
+    return alike && (x + 1) * scale <= job.whole_width && (y + 1) * scale <= job.whole_height;
+  }
+  /// The words at byte `at` of each row.
+  __device__ __forceinline__ void load(int at, unsigned (&words)[scale]) const {
+#pragma unroll
+    for (int dy = 0; dy < scale; ++dy) {
+      words[dy] = 0;
+      if (dy >= down) continue;
+      const unsigned char* const from = row + dy * pitch + at;
+      if (row_bytes >= 4)
+        words[dy] = *reinterpret_cast<const std::uint32_t*>(from);
+      else if (row_bytes == 2)
+        words[dy] = *reinterpret_cast<const std::uint16_t*>(from);
+      else
+        words[dy] = *from;
     }
   }
-  return mean_of_samples<T, scale>(job, channel, x, y);
+  __device__ __forceinline__ unsigned add(const Job& job, unsigned sum, const unsigned (&words)[scale]) const {
+#pragma unroll
+    for (int dy = 0; dy < scale; ++dy) {
+      if constexpr (sizeof(T) == 1) {
+        sum = __dp4a(words[dy], own, sum);
+      } else {
+        const unsigned samples = words[dy] >> job.shift & (0xffffu >> job.shift) * 0x10001u;
+        sum = __dp2a_lo(__vminu2(samples, unsigned(job.max_value) * 0x10001u), own, sum);
+      }
+    }
+    return sum;
+  }
+};
+
+/// Sets the means of the samples of the first `count` channels that lie in a pixel of the analysis, as
+/// mean_of_samples(). The first words of all channels are loaded before one is used: the lane waits for memory once.
+template <typename T, int scale>
+__device__ __forceinline__ void load_means(const Job& job, int count, int x, int y, float (&mean)[3]) {
+  WordBlock<T, scale> blocks[3];
+  bool alike = true;
+#pragma unroll
+  for (int c = 0; c < 3; ++c)
+    if (c < count) alike = blocks[c].set(job, job.inputs[c], x, y) && alike;
+  if (!alike) {
+#pragma unroll 1
+    for (int c = 0; c < count; ++c) {
+      const float found = mean_of_samples<T, scale>(job, job.inputs[c], x, y);
+      mean[0] = c == 0 ? found : mean[0], mean[1] = c == 1 ? found : mean[1], mean[2] = found;
+    }
+    return;
+  }
+  unsigned words[3][scale];
+#pragma unroll
+  for (int c = 0; c < 3; ++c)
+    if (c < count) blocks[c].load(0, words[c]);
+  cuda::opaque_register(x);  // the blocks are found again: to keep them would take a third of the registers
+#pragma unroll
+  for (int c = 0; c < 3; ++c) {
+    if (c >= count) continue;
+    WordBlock<T, scale> block;
+    block.set(job, job.inputs[c], x, y);
+    unsigned sum = block.add(job, 0, words[c]);
+#pragma unroll 1
+    for (int at = 4; at < block.row_bytes; at += 4) {
+      block.load(at, words[c]);
+      sum = block.add(job, sum, words[c]);
+    }
+    mean[c] = mul(float(sum), block.share);  // exact as a division
+  }
 }
 
-/// Sets the samples of the frame, and shows the mean if requested. In the sectors of `sectors` (one bit each, see
-/// camera.hpp), the means restart with the previous frame.
+/// A pixel as the light is measured.
+template <int channels>
+struct Sampled {
+  float value[channels], mean[channels];  ///< of the frame, and of the background before it
+  int recent;                             ///< see Job::recent
+};
+
+/// Sets the samples of the frame, and shows the mean if requested. In the sectors that `state` names, the means restart
+/// with the previous frame.
 template <typename T, int channels, int scale>
-__device__ void prepare(const Job& job, int x, int y, std::uint64_t sectors) {
+__device__ __forceinline__ Sampled<channels> prepare(const Job& job, const State& state, int x, int y) {
   const std::size_t n = job.pixels(), at = job.at(x, y);
-  const bool anew = sectors != 0 && (sectors >> camera::sector_of(x, y, job.width, job.height) & 1) != 0;
-  float value[3] = {}, mean[3] = {};
-  for (int c = 0; c < 3; ++c)
-    if (c < channels || job.rgb) value[c] = mul(mean_of_pixel<T, scale>(job, job.inputs[c], x, y), sample_step(job));
+  Sampled<channels> sampled{};
+  const std::uint64_t sectors = state.anew ? ~state.kept : 0;
+  if (!job.begin) {
+    sampled.recent = job.recent[at];
+#pragma unroll
+    for (int c = 0; c < channels; ++c) sampled.mean[c] = job.mean[c * n + at];
+  }
+  float value[3] = {};
+  load_means<T, scale>(job, channels == 3 || job.rgb ? 3 : 1, x, y, value);
+#pragma unroll
+  for (float& one : value) one = mul(one, sample_step(job));
   to_background(job, value);
+  bool anew = false;
+  if (__builtin_expect(sectors != 0, 0)) anew = sectors >> camera::sector_of(x, y, job.width, job.height) & 1;
+  if (job.begin || anew) job.recent[at] = 0, sampled.recent = 0;
+#pragma unroll
   for (int c = 0; c < channels; ++c) {
     const std::size_t i = c * n + at;
     const int fixed = to_fixed(value[c]);
-    if (anew) job.mean[i] = from_fixed(int(job.frame[i]));
-    if (job.begin) job.next_mean[i] = from_fixed(fixed), job.next_variance[i] = first_variance(c);
-    mean[c] = job.begin ? from_fixed(fixed) : job.mean[i];
+    sampled.value[c] = from_fixed(fixed);
+    if (anew) job.mean[i] = sampled.mean[c] = from_fixed(int(job.frame[i]));
+    if (job.begin) job.next_mean[i] = sampled.mean[c] = sampled.value[c], job.next_variance[i] = first_variance(c);
     job.frame[i] = std::int16_t(fixed);
   }
-  if (job.begin || anew) job.recent[at] = 0;
-  if (job.shows_mean) show_mean<T>(job, x, y, mean);
+  if (job.shows_mean) {
+    float mean[3] = {};
+#pragma unroll
+    for (int c = 0; c < channels; ++c) mean[c] = sampled.mean[c];
+    show_mean<T>(job, x, y, mean);
+  }
+  return sampled;
 }
 
 }  // namespace cudavision::diff::adaptive

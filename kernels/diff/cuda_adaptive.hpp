@@ -10,12 +10,7 @@
 
 namespace cudavision::diff {
 
-/// Takes adaptive::Job and State*: prepares the frame, measures the light. Grid: the cells;
-/// a lane for each pixel of a cell.
-const void* adaptive_light_kernel(int sample_bytes, int channels, int log2_scale);
-inline constexpr int adaptive_light_threads = adaptive::cell * adaptive::cell;
-
-/// The parameters of the second kernel.
+/// The parameters of both kernels. The first uses the job and the state.
 struct AdaptiveChange {
   adaptive::Job job;
   State* state;
@@ -25,10 +20,16 @@ struct AdaptiveChange {
   std::ptrdiff_t bits_pitch;
   camera::Rule rule;  ///< decides why many pixels changed
 };
-/// Takes AdaptiveChange: finds the changed pixels, decides why many of them changed (camera.hpp), and learns.
-const void* adaptive_change_kernel(int channels);
-/// Launches this kernel, with smaller blocks if the frame has more of them than run at once.
-cudaError_t launch_adaptive_change(const void* kernel, AdaptiveChange& change, int multiprocessors,
-                                   cudaStream_t stream);
+/// A kernel, and how it is launched with an AdaptiveChange.
+struct AdaptiveKernel {
+  const void* function = nullptr;
+  dim3 grid;
+  int threads = 0;
+};
+/// Prepares the frame, measures the light. Width and height: of the analysis.
+AdaptiveKernel adaptive_light_kernel(int sample_bytes, int channels, int log2_scale, int width, int height);
+/// Finds the changed pixels, decides why many of them changed (camera.hpp), and learns. The blocks are smaller if the
+/// frame has more of them than run at once.
+AdaptiveKernel adaptive_change_kernel(int channels, int width, int height, int multiprocessors);
 
 }  // namespace cudavision::diff

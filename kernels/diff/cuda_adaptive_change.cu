@@ -60,6 +60,8 @@ struct Shared {
   bool last;                            // whether the block ends last
 };
 
+/// The tile of a block of so many threads.
+template <int threads>
 struct Tile {
   int x0, y0, cell_x, cell_y;  // the first pixel, and the first column and row of cells that are used
 
@@ -71,9 +73,9 @@ struct Tile {
 };
 
 /// Calls work(i, at_x, at_y, x, y) for the pixels of Area<m>, with their place in the area and in the frame.
-template <int m, typename Work>
-__device__ __forceinline__ void each_pixel(const Tile& tile, Work work) {
-  for (int i = int(threadIdx.x); i < Area<m>::size; i += int(blockDim.x)) {
+template <int m, int threads, typename Work>
+__device__ __forceinline__ void each_pixel(const Tile<threads>& tile, Work work) {
+  for (int i = int(threadIdx.x); i < Area<m>::size; i += threads) {
     const int y = i / Area<m>::width, x = i - y * Area<m>::width;
     work(i, x, y, tile.x0 - m + x, tile.y0 - m + y);
   }
@@ -85,15 +87,16 @@ __device__ __forceinline__ int index_in_area(int x, int y) {
 }
 
 /// Sets the light of the cells, and of each row between two rows of cells.
-__device__ __forceinline__ void mix_light(const Job& job, const Tile& tile, Shared& shared) {
+template <int threads>
+__device__ __forceinline__ void mix_light(const Job& job, const Tile<threads>& tile, Shared& shared) {
   constexpr int cells = cells_down * cells_across, lights = Whole::rows * cells_across;
-  for (int i = int(threadIdx.x); i < job.channels * cells; i += int(blockDim.x)) {
+  for (int i = int(threadIdx.x); i < job.channels * cells; i += threads) {
     const int c = i / cells, row = i / cells_across % cells_down, column = i % cells_across;
     shared.cells[c][row][column] =
         adaptive::smooth(job, c, min(tile.cell_x + column, job.cells_x - 1), min(tile.cell_y + row, job.cells_y - 1));
   }
   __syncthreads();
-  for (int i = int(threadIdx.x); i < job.channels * lights; i += int(blockDim.x)) {
+  for (int i = int(threadIdx.x); i < job.channels * lights; i += threads) {
     const int c = i / lights, row = i / cells_across % Whole::rows, column = i % cells_across;
     const Between down = adaptive::between(max(0, min(tile.y0 - margin + row, job.height - 1)), job.cells_y);
     const auto of = [&](int cell_y) { return shared.cells[c][cell_y - tile.cell_y][column]; };
@@ -102,8 +105,9 @@ __device__ __forceinline__ void mix_light(const Job& job, const Tile& tile, Shar
 }
 
 /// The light at a pixel of a row of Area<margin>.
-template <int channels>
-__device__ __forceinline__ Light light_at(const Job& job, const Tile& tile, const Shared& shared, int x, int row) {
+template <int channels, int threads>
+__device__ __forceinline__ Light light_at(const Job& job, const Tile<threads>& tile, const Shared& shared, int x,
+                                          int row) {
   Light light;
   if (!job.compensates) return light;
   const Between across = adaptive::between(x, job.cells_x);
@@ -116,8 +120,8 @@ __device__ __forceinline__ Light light_at(const Job& job, const Tile& tile, cons
   return light;
 }
 
-template <int channels>
-__device__ __forceinline__ void expect_all(const Job& job, const Tile& tile, Shared& shared) {
+template <int channels, int threads>
+__device__ __forceinline__ void expect_all(const Job& job, const Tile<threads>& tile, Shared& shared) {
   each_pixel<margin>(tile, [&](int i, int, int row, int x, int y) {
     Expected<channels> expected{};
     int luma = 0, evidence = 0;
@@ -140,9 +144,10 @@ __device__ __forceinline__ Expected<channels> expected_at(const Shared& shared, 
   return expected;
 }
 
-__device__ __forceinline__ void add_evidence_across(Shared& shared) {
+template <int threads>
+__device__ __forceinline__ void add_evidence_across(const Tile<threads>&, Shared& shared) {
   constexpr int width = tile_width + 2;
-  for (int i = int(threadIdx.x); i < Whole::rows * width; i += int(blockDim.x)) {
+  for (int i = int(threadIdx.x); i < Whole::rows * width; i += threads) {
     const int y = i / width, x = i - y * width;
     unsigned sum = 0;
 #pragma unroll
@@ -152,7 +157,8 @@ __device__ __forceinline__ void add_evidence_across(Shared& shared) {
 }
 
 /// Sets level and above; returns whether any pixel of this lane is above.
-__device__ __forceinline__ bool find_above(const Job& job, const Tile& tile, Shared& shared,
+template <int threads>
+__device__ __forceinline__ bool find_above(const Job& job, const Tile<threads>& tile, Shared& shared,
                                            const adaptive::Rates& rates) {
   bool any = false;
   each_pixel<1>(tile, [&](int i, int at_x, int at_y, int x, int y) {
@@ -182,8 +188,8 @@ __device__ __forceinline__ bool any_around(const bool (&set)[Area<1>::size], int
   return any;
 }
 
-template <int channels>
-__device__ __forceinline__ void compare_with_shadow(const Job& job, const Tile& tile, Shared& shared) {
+template <int channels, int threads>
+__device__ __forceinline__ void compare_with_shadow(const Job& job, const Tile<threads>& tile, Shared& shared) {
   each_pixel<2>(tile, [&](int i, int at_x, int at_y, int x, int y) {
     shared.unlike[i] = 0;
     if (!job.contains(x, y) || !any_around<2>(shared.above, at_x, at_y)) return;
@@ -203,7 +209,8 @@ __device__ __forceinline__ void compare_with_shadow(const Job& job, const Tile& 
   });
 }
 
-__device__ __forceinline__ void clear_shadows(const Job& job, const Tile& tile, Shared& shared) {
+template <int threads>
+__device__ __forceinline__ void clear_shadows(const Job& job, const Tile<threads>& tile, Shared& shared) {
   each_pixel<1>(tile, [&](int i, int at_x, int at_y, int x, int y) {
     if (!shared.above[i]) return;
     int unlike = 0;
@@ -216,8 +223,8 @@ __device__ __forceinline__ void clear_shadows(const Job& job, const Tile& tile, 
 }
 
 /// Stores the changed pixels, and learns. Adds to the counts of the tile.
-template <int channels>
-__device__ __forceinline__ void finish(const AdaptiveChange& p, const Tile& tile, Shared& shared,
+template <int channels, int threads>
+__device__ __forceinline__ void finish(const AdaptiveChange& p, const Tile<threads>& tile, Shared& shared,
                                        const adaptive::Rates& rates) {
   const Job& job = p.job;
   unsigned changed_pixels = 0, difference = 0;
@@ -280,23 +287,26 @@ __device__ __noinline__ void decide(const AdaptiveChange& p) {
   state.above = 0, state.difference = 0;
 }
 
-template <int channels>
-__global__ void __launch_bounds__(tuning.adaptive_threads, tuning.adaptive_blocks)
+constexpr int threads_of(bool small_blocks) { return tuning.adaptive_threads / (small_blocks ? 2 : 1); }
+
+template <int channels, bool small_blocks>
+__global__ void __launch_bounds__(threads_of(small_blocks), tuning.adaptive_blocks*(small_blocks ? 2 : 1))
     change(const __grid_constant__ AdaptiveChange p) {
   __shared__ Shared shared;
   const Job& job = p.job;
-  const Tile tile;
+  constexpr int threads = threads_of(small_blocks);
+  const Tile<threads> tile;
   State& state = *p.state;
   const adaptive::Rates rates = adaptive::rates_of(job, job.number - state.began);
   if (threadIdx.x == 0) shared.changed_pixels = shared.difference = 0;
   if (job.begin) {
-    for (int i = int(threadIdx.x); i < Area<1>::size; i += int(blockDim.x)) shared.changed[i] = false;
+    for (int i = int(threadIdx.x); i < Area<1>::size; i += threads) shared.changed[i] = false;
   } else {
     if (job.compensates) mix_light(job, tile, shared);
     __syncthreads();
     expect_all<channels>(job, tile, shared);
     __syncthreads();
-    add_evidence_across(shared);
+    add_evidence_across(tile, shared);
     __syncthreads();
     if (__syncthreads_or(find_above(job, tile, shared, rates)) && job.drops_shadows) {
       compare_with_shadow<channels>(job, tile, shared);
@@ -315,20 +325,18 @@ __global__ void __launch_bounds__(tuning.adaptive_threads, tuning.adaptive_block
   if (shared.last) decide(p);
 }
 
-}  // namespace
-
-const void* adaptive_change_kernel(int channels) {
-  return channels == 1 ? reinterpret_cast<const void*>(change<1>) : reinterpret_cast<const void*>(change<3>);
+template <int channels>
+const void* choose(bool small_blocks) {
+  return small_blocks ? reinterpret_cast<const void*>(change<channels, true>)
+                      : reinterpret_cast<const void*>(change<channels, false>);
 }
 
-cudaError_t launch_adaptive_change(const void* kernel, AdaptiveChange& change, int multiprocessors,
-                                   cudaStream_t stream) {
-  const int across = divide_up(change.job.width, tile_width), down = divide_up(change.job.height, tile_rows);
-  const bool many = across * down > tuning.adaptive_blocks * multiprocessors;
-  void* arguments[] = {&change};
-  return cudaLaunchKernel(kernel, dim3(unsigned(across), unsigned(down)),
-                          dim3(unsigned(many ? tuning.adaptive_threads / 2 : tuning.adaptive_threads)), arguments, 0,
-                          stream);
+}  // namespace
+
+AdaptiveKernel adaptive_change_kernel(int channels, int width, int height, int multiprocessors) {
+  const dim3 grid(unsigned(divide_up(width, tile_width)), unsigned(divide_up(height, tile_rows)));
+  const bool small_blocks = int(grid.x * grid.y) > tuning.adaptive_blocks * multiprocessors;
+  return {channels == 1 ? choose<1>(small_blocks) : choose<3>(small_blocks), grid, threads_of(small_blocks)};
 }
 
 }  // namespace cudavision::diff

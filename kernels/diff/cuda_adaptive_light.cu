@@ -18,13 +18,14 @@
 #include "kernels/cuda/warp.cuh"
 #include "kernels/diff/cuda_adaptive.cuh"
 #include "kernels/diff/cuda_adaptive.hpp"
+#include "kernels/diff/cuda_tuning.hpp"
 
 namespace cudavision::diff {
 namespace {
 
 using adaptive::bins, adaptive::empty, adaptive::Job;
 
-constexpr int threads = adaptive_light_threads;
+constexpr int threads = adaptive::cell * adaptive::cell;
 constexpr std::uint16_t no_bin = 0xffff;  // of a pixel that does not count
 
 struct Shared {
@@ -57,11 +58,10 @@ __device__ __forceinline__ float median(const std::uint16_t (&all)[threads], uns
 
 /// Measures the light of the cell of the block.
 template <int channels>
-__device__ __forceinline__ void measure(const Job& job, Shared& shared, bool inside, std::size_t at) {
+__device__ __forceinline__ void measure(Shared& shared, bool inside, const adaptive::Sampled<channels>& sampled) {
   const int warp = threadIdx.x / 32;
-  const bool counts = inside && adaptive::shows_light(int(job.recent[at]));
-  shared.bins[0][threadIdx.x] =
-      counts ? std::uint16_t(adaptive::gain_bin(adaptive::value_of(job, 0, at), job.mean[at])) : no_bin;
+  const bool counts = inside && adaptive::shows_light(sampled.recent);
+  shared.bins[0][threadIdx.x] = counts ? std::uint16_t(adaptive::gain_bin(sampled.value[0], sampled.mean[0])) : no_bin;
   if (threadIdx.x < 3) shared.light[threadIdx.x] = empty;
   const unsigned area = unsigned(__syncthreads_count(inside)), total = unsigned(__syncthreads_count(counts));
   if (!adaptive::enough_in_cell(total, area)) return;
@@ -71,11 +71,10 @@ __device__ __forceinline__ void measure(const Job& job, Shared& shared, bool ins
   }
   __syncthreads();
   if constexpr (channels > 1) {
+#pragma unroll
     for (int c = 1; c < channels; ++c)
       shared.bins[c][threadIdx.x] =
-          counts ? std::uint16_t(adaptive::offset_bin(adaptive::value_of(job, c, at), job.mean[c * job.pixels() + at],
-                                                      shared.light[0]))
-                 : no_bin;
+          counts ? std::uint16_t(adaptive::offset_bin(sampled.value[c], sampled.mean[c], shared.light[0])) : no_bin;
     __syncthreads();
     if (warp == 1 || warp == 2) {
       const float offset = adaptive::offset_of(median(shared.bins[warp], total));
@@ -148,29 +147,34 @@ __device__ void fill(const Job& job, bool all) {
 }
 
 template <typename T, int channels, int scale>
-__global__ void __launch_bounds__(threads) measure_light(const __grid_constant__ Job job, State* state) {
+__global__ void __launch_bounds__(threads, tuning.light_blocks)
+    measure_light(const __grid_constant__ AdaptiveChange p) {
   __shared__ Shared shared;
+  const Job& job = p.job;
+  State& state = *p.state;
   const int x = blockIdx.x * adaptive::cell + threadIdx.x % adaptive::cell,
             y = blockIdx.y * adaptive::cell + threadIdx.x / adaptive::cell;
   const bool inside = job.contains(x, y);
-  if (inside) adaptive::prepare<T, channels, scale>(job, x, y, state->anew ? ~state->kept : 0);
-  if (job.compensates && !job.begin) measure<channels>(job, shared, inside, job.at(x, y));
-  if (!store(job, shared, *state)) return;
-  const unsigned empty_cells = state->empty_cells;
+  adaptive::Sampled<channels> sampled{};
+  if (inside) sampled = adaptive::prepare<T, channels, scale>(job, state, x, y);
+  if (job.compensates && !job.begin) measure(shared, inside, sampled);
+  if (!store(job, shared, state)) return;
+  const unsigned empty_cells = state.empty_cells;
   if (empty_cells) fill(job, empty_cells == unsigned(job.cells_x * job.cells_y));
   __syncthreads();
-  if (threadIdx.x == 0) state->empty_cells = state->anew = 0;
+  if (threadIdx.x == 0) state.empty_cells = state.anew = 0;
 }
 
 }  // namespace
 
-const void* adaptive_light_kernel(int sample_bytes, int channels, int log2_scale) {
-  return adaptive::with_channels(channels, [=](auto c) {
+AdaptiveKernel adaptive_light_kernel(int sample_bytes, int channels, int log2_scale, int width, int height) {
+  const void* const function = adaptive::with_channels(channels, [=](auto c) {
     return adaptive::with_scale(log2_scale, [=](auto scale) {
       return sample_bytes == 1 ? reinterpret_cast<const void*>(measure_light<std::uint8_t, c, scale>)
                                : reinterpret_cast<const void*>(measure_light<std::uint16_t, c, scale>);
     });
   });
+  return {function, dim3(unsigned(adaptive::cells_along(width)), unsigned(adaptive::cells_along(height))), threads};
 }
 
 }  // namespace cudavision::diff

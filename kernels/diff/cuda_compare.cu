@@ -34,6 +34,7 @@ namespace {
 template <class S, bool background, Writes writes>
 __global__ void __launch_bounds__(S::threads) compare(const __grid_constant__ KernelParams p) {
   __shared__ CompareShared shared;
+  if (p.next_starts_early) cuda::let_next_start();
   cuda::wait_for_previous();
   const int tile_y = int(blockIdx.x) / p.tiles_x;
   compare_tile<S, background, writes>(p, int(blockIdx.x) - tile_y * p.tiles_x, tile_y, shared);

@@ -40,6 +40,7 @@ __global__ void __launch_bounds__(S::threads) open_mask(const __grid_constant__ 
   extern __shared__ std::uint32_t slots[];
   clear_slots(p, slots);
   const int tile_y = int(blockIdx.x) / p.tiles_x;
+  if (p.next_starts_early) cuda::let_next_start();
   cuda::wait_for_previous();
   open_tile<S, writes, wide>(p, int(blockIdx.x) - tile_y * p.tiles_x, tile_y, slots);
 }

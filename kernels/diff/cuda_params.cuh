@@ -78,10 +78,11 @@ struct KernelParams {
   bool detects_light = false;
   bool begin = false;  ///< whether a background begins
   bool luma_of_rgb = false, reference_is_luma = false;
-  bool show_mask = false;    ///< Writes::changed: a mask; false: an overlay
-  bool corrects = false;     ///< for the opening kernel: Schedule::corrects
-  bool luma_second = false;  ///< packed 4:2:2 begins with chroma
-  std::uint8_t shift = 0;    ///< unused low bits of stored words
+  bool show_mask = false;          ///< Writes::changed: a mask; false: an overlay
+  bool corrects = false;           ///< for the opening kernel: Schedule::corrects
+  bool luma_second = false;        ///< packed 4:2:2 begins with chroma
+  bool next_starts_early = false;  ///< the next launch may start when all blocks of this one have started
+  std::uint8_t shift = 0;          ///< unused low bits of stored words
   std::uint8_t open_radius = 0;
   std::uint8_t log2_scale = 0;  ///< for the opening kernel: a pixel of the analysis is 2^log2_scale pixels a side
   std::uint32_t cell_size = 16, cell_reciprocal = 0;  ///< see cell_of

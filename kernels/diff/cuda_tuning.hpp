@@ -22,6 +22,12 @@ struct Tuning {
   /// 1080: 9.9 µs wide, 7.4 with 480 × 2.
   int wide_pixels = 3000 * 2000;  // sweep: 1000000 6000000 20000000
 
+  /// From more than so many blocks for each multiprocessor on, a launch lets the next one start when its last block has
+  /// started, and not when all blocks have ended. H200, mask of RGBA: 14.3 µs instead of 15.7 at 1920 × 1080 (8
+  /// blocks), of GRAY8 at 3840 × 2160 14.8 instead of 15.6 (8). But passthrough of NV12 at 1920 × 1080 8.5 instead
+  /// of 7.6 (2).
+  int waiting_blocks = 4;  // sweep: 0 4 1000
+
   // ---- The mixture (cuda_mog2.cu)
 
   /// Threads of a block, one pixel each. H200, GRAY8 at 7680 × 4320: 944 µs with 64, 950 with 128, 954 with 256.
@@ -33,7 +39,11 @@ struct Tuning {
   /// Rows of blocks that restart the mixtures. Not measured: nearly all launches end at once.
   int mixture_restart_rows = 128;
 
-  // ---- The adaptive background (cuda_adaptive_change.cu)
+  // ---- The adaptive background (cuda_adaptive_light.cu, cuda_adaptive_change.cu)
+
+  /// Blocks of 256 threads on a multiprocessor that the registers of the first kernel must allow. H200, preset=outdoor
+  /// of NV12: 7680 × 4320 192 µs with 5, 182 with 6; 1920 × 1080 22.6 and 23.0.
+  int light_blocks = 6;  // sweep: 1 5 6
 
   /// The most threads of a block, which has 32 × 16 pixels and a margin of 4. A block has half of them if the frame has
   /// more blocks than run at once. H200, preset=outdoor of NV12, compared at a quarter of its size: 7680 × 4320 193 µs
