@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The looks of the changed pixels of a cell: their positions and their appearance. The tracker computes tight boxes
+// The looks of the changed pixels of a cell: their positions, luma and chroma. The tracker computes tight boxes
 // from them, and uses them to tell objects apart.
 //
 // The changed pixels are the pixels of the final mask: pixels of the analysis that are counted, changed, and remain
