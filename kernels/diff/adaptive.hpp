@@ -33,11 +33,11 @@
 #include <type_traits>
 
 #include "kernels/core/luma.hpp"
+#include "kernels/core/rounded.hpp"
 #include "kernels/core/sample.hpp"
 #include "kernels/diff/camera.hpp"
 #include "kernels/diff/learning.hpp"
 #include "kernels/diff/mog2.hpp"
-#include "kernels/diff/rounded.hpp"
 
 namespace cudavision::diff::adaptive {
 

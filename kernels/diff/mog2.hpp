@@ -10,8 +10,8 @@
 #include <cstdint>
 
 #include "kernels/core/luma.hpp"
+#include "kernels/core/rounded.hpp"
 #include "kernels/core/sample.hpp"
-#include "kernels/diff/rounded.hpp"
 
 namespace cudavision::diff::mog2 {
 
