@@ -37,7 +37,7 @@ void Lanes::add(const Rect& box) {
   const int top = box.y / cell_size_, bottom = (box.y + box.height - 1) / cell_size_;
   for (int y = top; y <= bottom; ++y)
     for (int x = left; x <= right; ++x) {
-      Covered& cell = covered_[std::size_t(y) * std::size_t(width_) + std::size_t(x)];
+      Covered& cell = covered(x, y);
       if (cell.frame != frame_) cell.seconds += float(seconds_), cell.frame = frame_;
     }
 }
@@ -48,7 +48,7 @@ void Lanes::find_lanes() {
   steady_.clear();
   for (int y = 0; y < height_; ++y)
     for (int x = 0; x < width_; ++x) {
-      Covered& cell = covered_[std::size_t(y) * std::size_t(width_) + std::size_t(x)];
+      Covered& cell = covered(x, y);
       cell.seconds *= kept;
       if (cell.seconds < least) continue;
       steady_.resize(covered_.size(), diff::Learning::usual);
