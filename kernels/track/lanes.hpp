@@ -13,7 +13,7 @@
 
 namespace cudavision::track {
 
-class Lanes {
+class LaneMap {
  public:
   /// Begins a frame, `seconds` after the last one, with these cells.
   void begin_frame(const diff::Cells& cells, double seconds);
