@@ -124,9 +124,9 @@ __global__ void __launch_bounds__(32 * warps, tuning.direct_blocks)
     compose_direct_tiles(const __grid_constant__ DirectParams<N> p) {
   cuda::let_next_start();
   Rect tile;
-  const Part& part = find_part(p, blockIdx.x, tile);
+  const OutputPart& part = find_part(p, blockIdx.x, tile);
   Shown shown{part.layers, part.whole, part.covered};
-  if (part.kind == Part::Kind::searched) {
+  if (part.kind == OutputPart::Kind::searched) {
     shown = find_shown(p, tile);
     if (!is_direct(p, shown)) return;
   }

@@ -256,17 +256,17 @@ struct DirectParams : ComposeParams<N, LayerPicture> {
   int scaled;            ///< see Parts
   std::uint32_t mixing;  ///< see Parts
   static constexpr int most = N <= tuning.few_layers ? tuning.few_parts : most_parts;
-  /// Part::begin of each part, and Part::column: close together, so that a search finds them in the cache.
+  /// OutputPart::begin of each part, and OutputPart::column: close together, so that a search finds them in the cache.
   int begins[most];
   std::int16_t columns[most];
-  Part parts[most];
+  OutputPart parts[most];
 };
 static_assert(sizeof(DirectParams<tuning.few_layers>) <= 4096 && sizeof(DirectParams<max_pads>) <= 32764,
               "kernel arguments");
 
 /// The part and the tile of a block.
 template <int N>
-__device__ __forceinline__ const Part& find_part(const DirectParams<N>& p, int block, Rect& tile) {
+__device__ __forceinline__ const OutputPart& find_part(const DirectParams<N>& p, int block, Rect& tile) {
   int last = 0;  // last part of the band
   for (int count = p.part_count; count > 1;) {
     const int half = count / 2;
@@ -278,7 +278,7 @@ __device__ __forceinline__ const Part& find_part(const DirectParams<N>& p, int b
   const int index = block - p.begins[last], across = p.parts[last].across, row = index / across,
             column = index - row * across;
   while (p.columns[last] > column) --last;
-  const Part& part = p.parts[last];
+  const OutputPart& part = p.parts[last];
   const Rect& r = part.rect;
   const int begin = first_tile(part) + (column - p.columns[last]) * part.tile_width, left = max(begin, r.x),
             top = r.y + row * part.tile_height;
@@ -308,7 +308,7 @@ cudaError_t launch_parts(void (*kernel)(DirectParams<N>), const Target& target, 
   p.groups = copy_groups(target);
   p.part_count = end - first, p.scaled = parts.scaled, p.mixing = parts.mixing;
   for (int i = 0; i < p.part_count; ++i) {
-    const Part& part = p.parts[i] = parts.part[first + i];
+    const OutputPart& part = p.parts[i] = parts.part[first + i];
     p.begins[i] = part.begin, p.columns[i] = part.column;
   }
   return cuda::launch_overlapping(reinterpret_cast<const void*>(kernel), blocks, 32 * warps, 0, overlaps, &p,
