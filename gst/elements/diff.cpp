@@ -141,7 +141,7 @@ struct DiffElement {
                    "0 follows the size. Outputs and boxes stay in pixels of the frame"),
         Row::count("threshold", "Threshold", &Settings::threshold, 0, 255,
                    "A pixel has changed if its difference is greater, {} in 8-bit steps; 0 with reference=background "
-                   "is automatic, from the noise of each pixel; not used if reference=mog2"),
+                   "is adaptive: it follows the noise of each pixel; not used if reference=mog2"),
         Row::flag("light-compensation", "Light compensation", &Settings::light_compensation,
                   "Take changes of the light, such as clouds and flicker, out of the difference, if "
                   "reference=background and threshold=0"),

@@ -23,7 +23,7 @@
 #else
 #define CUDAVISION_WIDEST(wide, narrow) narrow
 #endif
-// Whether instructions are named where GCC 12 does not find them from vectors.
+// Whether builtins name the instructions that GCC 12 does not make of vectors.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #include <immintrin.h>
 #define CUDAVISION_NAMED 1

@@ -9,7 +9,7 @@
 // A changed pixel has the looks of the pixel of the frame in its middle, with any reference and at any scale of the
 // analysis: the pixel at (x·s + s/2, y·s + s/2), with s/2 rounded down, or the nearest pixel inside the frame. Its
 // samples are cut to their 8 highest bits:
-//   YUV   the luma sample, and the chroma samples that cover the pixel, about 128
+//   YUV   the luma sample, and the chroma samples that cover the pixel, relative to 128
 //   RGB   luma Y = luma_of(R, G, B) with the weights of BT.601, Cb = 144·(B − Y) ÷ 256, Cr = 183·(R − Y) ÷ 256, both
 //         rounded down
 //   gray  the sample, and chroma 0
