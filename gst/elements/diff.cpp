@@ -109,9 +109,8 @@ struct DiffElement {
 
   static std::vector<Row> reference_properties() {
     return {
-        Row::choice(
-            "preset", "Preset", &Settings::preset, enum_from_table("GstCudaDiffPreset", presets),
-            "Values for the properties of motion detection with a fixed camera; those that are set by hand stay")
+        Row::choice("preset", "Preset", &Settings::preset, enum_from_table("GstCudaDiffPreset", presets),
+                    "Values for the properties of motion detection with a fixed camera; properties that are set stay")
             .with_preset(preset_values),
         Row::choice("reference", "Reference", &Settings::reference, enum_from_table("GstCudaDiffReference", references),
                     "The picture that frames are compared with"),
@@ -137,7 +136,7 @@ struct DiffElement {
         Row::choice("mode", "Mode", &Settings::mode, enum_from_table("GstCudaDiffMode", modes),
                     "How the difference is displayed"),
         Row::count("analysis-scale", "Analysis scale", &Settings::analysis_scale, 0, 8,
-                   "Compare frames at 1/2, 1/4 or 1/8 of their size: 1, 2, 4 or 8, others count as the next lower; "
+                   "Compare frames at 1/2, 1/4 or 1/8 of their size: 1, 2, 4 or 8, others count as the next lower one; "
                    "0 follows the size. Outputs and boxes stay in pixels of the frame"),
         Row::count("threshold", "Threshold", &Settings::threshold, 0, 255,
                    "A pixel has changed if its difference is greater, {} in 8-bit steps; 0 with reference=background "
