@@ -18,7 +18,7 @@ trap 'rm -rf "$work"' EXIT
 # The pages lie as in the tree, with the files that they show or link to; nothing that would hide an index.html.
 mkdir "$work/pages"
 mapfile -t copied < <(grep -E -e '\.md$|^docs/.*\.(png|svg|css)$|^LICENSE$|^gst/packaging/' \
-  -e '^(examples|gst/meta)/.*\.(py|sh|cpp|hpp|h|toml|service|yaml|txt)$' <<<"$files" |
+  -e '^(examples|gst/meta)/.*\.(py|sh|c|cpp|hpp|h|toml|service|yaml|txt)$' <<<"$files" |
   grep -v '^\.github/')
 (cd "$root" && cp --parents -- "${copied[@]}" "$work/pages")
 cp "$root/docs/mkdocs.yml" "$work/mkdocs.yml"

@@ -13,7 +13,7 @@
 namespace cudavision {
 
 /// Reads caps of raw video, and replaces meaningless numbers.
-/// Returns false if the caps are not of raw video, or of no pixel.
+/// Returns false if the caps are not of raw video, or describe a picture without pixels.
 bool video_from_caps(GstVideoInfo& video, const GstCaps* caps);
 /// Replaces numbers without a meaning, which gst_video_info_from_caps() accepts: in a colorimetry ("9:9:9:9") they
 /// become "unknown", and a pixel aspect ratio of 0 becomes 1/1.

@@ -18,7 +18,7 @@ struct Convolve {
   static constexpr const char* klass = "Filter/Effect/Video";
   static constexpr const char* description = "Filters video with any kernel of weights, on the GPU or the processor";
 
-  /// Beside the parameters of the kernels, where `list` stands for their weights and `border_color` for border_value.
+  /// The parameters of the kernels. `list` holds their weights, and `border_color` their border_value.
   struct Settings : convolve::Params {
     NumberList list;
     guint border_color = 0;

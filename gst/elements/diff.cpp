@@ -41,6 +41,19 @@ constexpr Choice presets[] = {
     {Preset::low_light, "low-light", "Dark scenes with faint objects and noise of the sensor"},
     {Preset::road, "road", "Lanes on which vehicles follow each other all the time"}};
 
+/// The settings in which presets differ; preset_values() has those that they share.
+struct PresetRow {
+  Preset preset;
+  double noise_limit, shadow_threshold, cell_threshold;
+  guint min_motion_frames;
+  double gap;
+};
+constexpr PresetRow preset_rows[] = {
+    {Preset::indoor, 0, 0.7, 0.5, 1, 2},  // lamps and walls light the shadows of a room
+    {Preset::outdoor, 0, 0.5, 0.5, 2, 5},
+    {Preset::low_light, 0, 0.5, 0.35, 1, 5},
+    {Preset::road, 17, 0.5, 0.5, 2, 1}};  // a pixel that vehicles cover in every second frame is no noise
+
 constexpr guint most_regions = 65536;  // the largest max-regions
 
 /// A sentence about the first rectangle that is outside of the frame; empty if there is none.
@@ -96,9 +109,8 @@ struct DiffElement {
 
   static std::vector<Row> reference_properties() {
     return {
-        Row::choice(
-            "preset", "Preset", &Settings::preset, enum_from_table("GstCudaDiffPreset", presets),
-            "Values for the properties of motion detection with a fixed camera; those that are set by hand stay")
+        Row::choice("preset", "Preset", &Settings::preset, enum_from_table("GstCudaDiffPreset", presets),
+                    "Values for the properties of motion detection with a fixed camera; properties that are set stay")
             .with_preset(preset_values),
         Row::choice("reference", "Reference", &Settings::reference, enum_from_table("GstCudaDiffReference", references),
                     "The picture that frames are compared with"),
@@ -124,11 +136,11 @@ struct DiffElement {
         Row::choice("mode", "Mode", &Settings::mode, enum_from_table("GstCudaDiffMode", modes),
                     "How the difference is displayed"),
         Row::count("analysis-scale", "Analysis scale", &Settings::analysis_scale, 0, 8,
-                   "Compare frames at 1/2, 1/4 or 1/8 of their size: 1, 2, 4 or 8, others count as the next lower; "
+                   "Compare frames at 1/2, 1/4 or 1/8 of their size: 1, 2, 4 or 8, others count as the next lower one; "
                    "0 follows the size. Outputs and boxes stay in pixels of the frame"),
         Row::count("threshold", "Threshold", &Settings::threshold, 0, 255,
                    "A pixel has changed if its difference is greater, {} in 8-bit steps; 0 with reference=background "
-                   "is automatic, from the noise of each pixel; not used if reference=mog2"),
+                   "is adaptive: it follows the noise of each pixel; not used if reference=mog2"),
         Row::flag("light-compensation", "Light compensation", &Settings::light_compensation,
                   "Take changes of the light, such as clouds and flicker, out of the difference, if "
                   "reference=background and threshold=0"),
@@ -304,19 +316,19 @@ struct DiffElement {
   static Settings preset_values(const Settings& settings) {
     Settings values;
     values.preset = settings.preset;
-    const Preset preset = settings.preset;
-    if (preset == Preset::custom) return values;
-    const bool indoor = preset == Preset::indoor, road = preset == Preset::road;
+    if (settings.preset == Preset::custom) return values;
     values.reference = diff::Reference::background;
     values.threshold = values.analysis_scale = values.cell_size = 0;
     values.drop_shadows = true;
-    values.cell_threshold = preset == Preset::low_light ? 0.35 : 0.5;
     values.min_area = 3;
-    values.min_motion_frames = preset == Preset::outdoor || road ? 2 : 1;
-    values.gap = indoor ? 2 : road ? 1 : values.gap;
-    // A pixel that vehicles cover in every second frame is no noise.
-    values.noise_limit = road ? 17 : values.noise_limit;
-    values.shadow_threshold = indoor ? 0.7 : values.shadow_threshold;  // lamps and walls light the shadows of a room
+    for (const PresetRow& row : preset_rows)
+      if (row.preset == settings.preset) {
+        values.noise_limit = row.noise_limit;
+        values.shadow_threshold = row.shadow_threshold;
+        values.cell_threshold = row.cell_threshold;
+        values.min_motion_frames = row.min_motion_frames;
+        values.gap = row.gap;
+      }
     return values;
   }
 

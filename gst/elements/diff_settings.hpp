@@ -14,7 +14,7 @@
 
 namespace cudavision {
 
-/// The settings of cudadiff that the processor reads, beside the parameters of the kernels as the properties say them.
+/// The settings of cudadiff that the processor reads. The parameters of the kernels have the values of the properties.
 struct MotionSettings : diff::Params {
   guint min_area = 1, max_area = G_MAXINT, region_distance = 1, max_regions = 256, min_motion_frames = 1,
         track_min_frames = 3;

@@ -45,18 +45,18 @@ struct Gaussian {
     };
     std::vector<Row> table{
         taps("kernel-size", "Kernel size", &Settings::kernel_size, "Number of taps in both directions",
-             "0 chooses it from sigma, or does not blur if sigma is 0 too; becomes 0 if sigma is set and it is not")
+             "0 chooses it from sigma, or does not blur if sigma is also 0; becomes 0 if sigma is set and this is not")
             .with_change([](Settings& settings) { settings.size_is_set = true; }),
-        taps("kernel-width", "Kernel width", &Settings::kernel_width, "Number of taps in horizontal direction",
+        taps("kernel-width", "Kernel width", &Settings::kernel_width, "Number of taps in the horizontal direction",
              "0 uses kernel-size"),
-        taps("kernel-height", "Kernel height", &Settings::kernel_height, "Number of taps in vertical direction",
+        taps("kernel-height", "Kernel height", &Settings::kernel_height, "Number of taps in the vertical direction",
              "0 uses kernel-size"),
         sigma("sigma", "Sigma", &Settings::sigma,
               "Standard deviation in pixels, {}; 0 chooses it from the kernel size"),
         sigma("sigma-x", "Sigma X", &Settings::sigma_x,
-              "Standard deviation in horizontal direction, in pixels, {}; 0 uses sigma"),
+              "Standard deviation in the horizontal direction, in pixels, {}; 0 uses sigma"),
         sigma("sigma-y", "Sigma Y", &Settings::sigma_y,
-              "Standard deviation in vertical direction, in pixels, {}; 0 uses sigma"),
+              "Standard deviation in the vertical direction, in pixels, {}; 0 uses sigma"),
     };
     append(table, edge_properties<Settings>("GstCudaGaussianBorder", extrapolating_borders));
     return table;

@@ -219,7 +219,7 @@ struct HistogramElement {
         Row::flag("sharpness", "Sharpness", &Settings::sharpness,
                   "Measure the sharpness of the luma, for messages and metas"),
         Row::flag("watch", "Watch", &Settings::watch,
-                  "Post when the picture becomes dark, bright, covered, defocused or frozen, and when it ends"),
+                  "Post when the picture becomes dark, bright, covered, defocused or frozen, and when this ends"),
         Row::number("watch-time", "Watch time", &Settings::watch_time, 0, 1e6,
                     "Time without a change before the picture is frozen, in seconds"),
     };

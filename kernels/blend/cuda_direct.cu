@@ -65,12 +65,12 @@ __device__ __forceinline__ void lay_chroma(const DirectParams<N>& p, std::uint64
 }
 
 /// Lays the layers of a tile over each other. Before each layer the threads wait for the writes of the other threads.
-template <int N, Shape S>
+template <int N, PlaneShape S>
 __device__ __forceinline__ void lay_layers(const DirectParams<N>& p, const Shown& shown, const Rect& tile) {
   const Target& target = p.target;
   const Below output{target.packed.data, uint32_t(target.channels[0].pitch)};
   Below below = output;
-  const std::uint64_t odd = S == Shape::pairs || S == Shape::planes ? odd_layers(p, shown) : 0;
+  const std::uint64_t odd = S == PlaneShape::pairs || S == PlaneShape::planes ? odd_layers(p, shown) : 0;
   std::uint64_t scaled = 0;
   bool wait = !shown.covered;
   for (std::uint64_t rest = shown.layers; rest; rest &= rest - 1) {
@@ -78,7 +78,7 @@ __device__ __forceinline__ void lay_layers(const DirectParams<N>& p, const Shown
     const std::uint64_t bit = rest & (~rest + 1), above = rest & (rest - 1), next = above & (~above + 1);
     const LayerPicture& layer = p.layers[l];
     const bool copies = p.copied & bit && !(odd && (scaled || odd & bit));
-    if (S == Shape::pixels && copies && layer.direct && !wait && next & shown.whole & ~p.hiding) {
+    if (S == PlaneShape::pixels && copies && layer.direct && !wait && next & shown.whole & ~p.hiding) {
       // The next layer covers the tile and reads this layer from the layer's own memory.
       below = below_of(layer);
       continue;
@@ -94,11 +94,11 @@ __device__ __forceinline__ void lay_layers(const DirectParams<N>& p, const Shown
     }
     below = output;
   }
-  if constexpr (S == Shape::pairs || S == Shape::planes)
+  if constexpr (S == PlaneShape::pairs || S == PlaneShape::planes)
     if (odd) {
       __shared__ __align__(2)
-          uint8_t pixels[tuning.direct_strips * strip_height * tuning.direct_width * (S == Shape::pairs ? 2 : 1)];
-      if constexpr (S == Shape::pairs)
+          uint8_t pixels[tuning.direct_strips * strip_height * tuning.direct_width * (S == PlaneShape::pairs ? 2 : 1)];
+      if constexpr (S == PlaneShape::pairs)
         lay_chroma<2>(p, scaled, tile, 1, pixels);
       else
 #pragma unroll 1
@@ -119,18 +119,18 @@ __device__ __forceinline__ void paint(const Target& target, const Rect& tile) {
 }
 
 /// Composes up to N layers.
-template <int N, Shape S>
+template <int N, PlaneShape S>
 __global__ void __launch_bounds__(32 * warps, tuning.direct_blocks)
     compose_direct_tiles(const __grid_constant__ DirectParams<N> p) {
   cuda::let_next_start();
   Rect tile;
-  const Part& part = find_part(p, blockIdx.x, tile);
+  const OutputPart& part = find_part(p, blockIdx.x, tile);
   Shown shown{part.layers, part.whole, part.covered};
-  if (part.kind == Part::Kind::searched) {
+  if (part.kind == OutputPart::Kind::searched) {
     shown = find_shown(p, tile);
     if (!is_direct(p, shown)) return;
   }
-  if (!shown.covered) p.target.alpha ? paint<4>(p.target, tile) : paint<S == Shape::gray ? 1 : 3>(p.target, tile);
+  if (!shown.covered) p.target.alpha ? paint<4>(p.target, tile) : paint<S == PlaneShape::gray ? 1 : 3>(p.target, tile);
   lay_layers<N, S>(p, shown, tile);
 }
 

@@ -94,18 +94,18 @@ bool find_parts(const Target& target, const std::vector<Layer>& layers, int step
     for (int i = 0; i < x.cells(); ++i) {
       Cell& cell = cells[j * x.cells() + i];
       hide(hiding, cell);
-      Part* const last = parts.count > begin ? &parts.part[parts.count - 1] : nullptr;
+      OutputPart* const last = parts.count > begin ? &parts.part[parts.count - 1] : nullptr;
       if (last && cell == Cell{last->layers, last->whole, last->covered}) {
         last->rect.width = x[i + 1] - last->rect.x;
         continue;
       }
       if (parts.count == most_parts) return false;
-      Part& part = parts.part[parts.count++];
+      OutputPart& part = parts.part[parts.count++];
       part = {};
       part.layers = cell.layers, part.whole = cell.whole, part.covered = cell.covered, part.planes = planes;
       part.rect = {x[i], y[j], x[i + 1] - x[i], y[j + 1] - y[j]};
     }
-    const auto continues = [&](const Part& a, const Part& b) {
+    const auto continues = [&](const OutputPart& a, const OutputPart& b) {
       return a.rect.x == b.rect.x && a.rect.width == b.rect.width && a.layers == b.layers && a.whole == b.whole &&
              a.covered == b.covered;
     };
@@ -127,23 +127,23 @@ bool find_all_parts(const Target& target, const std::vector<Layer>& layers, Part
   const int step_x = 1 << target.shift_x, step_y = 1 << target.shift_y;
   if (!find_parts(target, layers, step_x, step_y, Planes::all, parts)) return false;
   if (!target.shift_x) return true;
-  Part* const end = parts.part + parts.count;
-  if (!std::all_of(parts.part, end, [](const Part& part) { return part.covered; })) return true;
-  for (Part* part = parts.part; part < end; ++part) part->planes = Planes::chroma;
+  OutputPart* const end = parts.part + parts.count;
+  if (!std::all_of(parts.part, end, [](const OutputPart& part) { return part.covered; })) return true;
+  for (OutputPart* part = parts.part; part < end; ++part) part->planes = Planes::chroma;
   return find_parts(target, layers, 1, 1, Planes::luma, parts);
 }
 
-int tiles_across(const Part& part) {
+int tiles_across(const OutputPart& part) {
   return divide_up(part.rect.x + part.rect.width - first_tile(part), part.tile_width);
 }
-int tiles_down(const Part& part) { return divide_up(part.rect.height, part.tile_height); }
+int tiles_down(const OutputPart& part) { return divide_up(part.rect.height, part.tile_height); }
 
 /// Chooses the largest tiles that give enough blocks: width × `most` pixels, or lower by a power of two. `most` is a
 /// multiple of `least`. Tiles of chroma have 2^shift times as many rows.
-void set_tiles(Part* begin, Part* end, int width, int most, int least, int wanted, int shift = 0) {
+void set_tiles(OutputPart* begin, OutputPart* end, int width, int most, int least, int wanted, int shift = 0) {
   for (int height = most;; height /= 2) {
     int blocks = 0;
-    for (Part* part = begin; part < end; ++part) {
+    for (OutputPart* part = begin; part < end; ++part) {
       part->tile_width = std::int16_t(width);
       part->tile_height = std::int16_t(height << (part->planes == Planes::chroma ? shift : 0));
       blocks += tiles_across(*part) * tiles_down(*part);
@@ -153,9 +153,9 @@ void set_tiles(Part* begin, Part* end, int width, int most, int least, int wante
 }
 
 /// Numbers the blocks from `first` on. Returns the number after the last block.
-int number_blocks(Part* begin, Part* end, int first) {
+int number_blocks(OutputPart* begin, OutputPart* end, int first) {
   while (begin < end) {
-    Part* last = begin;  // the end of the band
+    OutputPart* last = begin;  // the end of the band
     int across = 0;
     for (; last < end && last->rect.y == begin->rect.y && last->rect.height == begin->rect.height &&
            last->planes == begin->planes;
@@ -163,7 +163,7 @@ int number_blocks(Part* begin, Part* end, int first) {
       last->begin = first, last->column = std::int16_t(across);
       across += tiles_across(*last);
     }
-    for (Part* part = begin; part < last; ++part) part->across = std::int16_t(across);
+    for (OutputPart* part = begin; part < last; ++part) part->across = std::int16_t(across);
     first += across * tiles_down(*begin);
     begin = last;
   }
@@ -171,13 +171,14 @@ int number_blocks(Part* begin, Part* end, int first) {
 }
 
 /// Sorts parts by kind, and keeps the order within a kind. Does not allocate. Returns the first part that is copied.
-Part* sort(Parts& parts) {
-  Part old[most_parts];
+OutputPart* sort(Parts& parts) {
+  OutputPart old[most_parts];
   std::copy_n(parts.part, parts.count, old);
-  Part *to = parts.part, *copied = to;
-  for (Part::Kind kind : {Part::Kind::scaled, Part::Kind::edges, Part::Kind::copied, Part::Kind::mixed}) {
-    if (kind == Part::Kind::copied) copied = to;
-    to = std::copy_if(old, old + parts.count, to, [kind](const Part& part) { return part.kind == kind; });
+  OutputPart *to = parts.part, *copied = to;
+  for (OutputPart::Kind kind :
+       {OutputPart::Kind::scaled, OutputPart::Kind::edges, OutputPart::Kind::copied, OutputPart::Kind::mixed}) {
+    if (kind == OutputPart::Kind::copied) copied = to;
+    to = std::copy_if(old, old + parts.count, to, [kind](const OutputPart& part) { return part.kind == kind; });
   }
   return copied;
 }
@@ -186,34 +187,35 @@ Part* sort(Parts& parts) {
 void search(const Target& target, const ComposeLaunch& launch, Parts& parts) {
   parts.simple = parts.blocks = parts.scaled = 0, parts.mixing = 0;
   parts.count = 1;
-  Part& part = parts.part[0] = {};
+  OutputPart& part = parts.part[0] = {};
   part.rect = {0, 0, target.width, target.height};
-  part.kind = Part::Kind::searched;
+  part.kind = OutputPart::Kind::searched;
   part.tile_width = std::int16_t(launch.direct.tile_width), part.tile_height = std::int16_t(launch.direct.tile_height);
   parts.other_blocks = number_blocks(&part, &part + 1, 0);
 }
 
-Part::Kind kind_of(const Target& target, const std::vector<Layer>& layers, const Part& part) {
+OutputPart::Kind kind_of(const Target& target, const std::vector<Layer>& layers, const OutputPart& part) {
   const std::uint64_t upper = part.layers & (part.layers - 1);
-  if (!part.covered) return Part::Kind::mixed;
+  if (!part.covered) return OutputPart::Kind::mixed;
   int lowest = 0;
   while (!(part.layers >> lowest & 1)) ++lowest;
   const Layer& layer = layers[std::size_t(lowest)];
-  if (!upper) return layer.copies ? Part::Kind::copied : Part::Kind::scaled;
-  if (part.planes == Planes::chroma) return Part::Kind::edges;
+  if (!upper) return layer.copies ? OutputPart::Kind::copied : OutputPart::Kind::scaled;
+  if (part.planes == Planes::chroma) return OutputPart::Kind::edges;
   const bool pixels = target.packed.data && target.sample_bytes == 1;
   const bool blends = pixels && layer.copies && layer.direct && part.whole == part.layers && !(upper & (upper - 1));
-  return blends ? Part::Kind::scaled : Part::Kind::mixed;
+  return blends ? OutputPart::Kind::scaled : OutputPart::Kind::mixed;
 }
 
 }  // namespace
 
 void schedule_parts(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& launch, Parts& parts) {
   if (launch.pixels.across || !find_all_parts(target, layers, parts)) return search(target, launch, parts);
-  Part* const end = parts.part + parts.count;
-  for (Part* part = parts.part; part < end; ++part) part->kind = kind_of(target, layers, *part);
-  Part* const copied = sort(parts);
-  Part* const others = std::find_if(copied, end, [](const Part& part) { return part.kind == Part::Kind::mixed; });
+  OutputPart* const end = parts.part + parts.count;
+  for (OutputPart* part = parts.part; part < end; ++part) part->kind = kind_of(target, layers, *part);
+  OutputPart* const copied = sort(parts);
+  OutputPart* const others =
+      std::find_if(copied, end, [](const OutputPart& part) { return part.kind == OutputPart::Kind::mixed; });
   const int wanted = target.packed.data ? tuning.wanted_pixel_blocks : tuning.wanted_direct_blocks;
   const int most = tuning.direct_strips * strip_height;
   set_tiles(parts.part, copied, tuning.direct_width, most, strip_height, wanted);

@@ -80,23 +80,23 @@ __device__ __forceinline__ void lay_edges(const DirectParams<N>& p, std::uint64_
 }
 
 /// Composes up to N layers.
-template <int N, Shape S>
+template <int N, PlaneShape S>
 __global__ void __launch_bounds__(32 * warps, tuning.direct_blocks)
     compose_simple_parts(const __grid_constant__ DirectParams<N> p) {
   Rect tile;
-  const Part& part = find_part(p, block_number(p, blockIdx.x), tile);
+  const OutputPart& part = find_part(p, block_number(p, blockIdx.x), tile);
   const int top = 63 - __clzll((long long)part.layers);
   const LayerPicture& layer = p.layers[top];
-  if (part.kind == Part::Kind::edges) {
-    if constexpr (S == Shape::pairs) lay_edges<2>(p, part.layers, tile, 1);
-    if constexpr (S == Shape::planes)
+  if (part.kind == OutputPart::Kind::edges) {
+    if constexpr (S == PlaneShape::pairs) lay_edges<2>(p, part.layers, tile, 1);
+    if constexpr (S == PlaneShape::planes)
 #pragma unroll 1
       for (int c = 1; c < 3; ++c) lay_edges<1>(p, part.layers, tile, c);
-  } else if (part.kind == Part::Kind::copied) {
+  } else if (part.kind == OutputPart::Kind::copied) {
     copy_layer(p.target, p.groups, layer, tile, part.planes);
   } else {
     Below below{};
-    if (S == Shape::pixels) below = below_of(p.layers[__ffsll((long long)part.layers) - 1]);
+    if (S == PlaneShape::pixels) below = below_of(p.layers[__ffsll((long long)part.layers) - 1]);
     scale_layer<S>(p.target, layer, tile, part.planes, false, below);
   }
   cuda::wait_for_previous();  // the launch of compose_direct_tiles

@@ -124,7 +124,7 @@ struct Channels {
   }
 };
 
-/// Reads pixels of four interleaved samples, each as one word. Padding is read too.
+/// Reads pixels of four interleaved samples, each as one word. This includes padding.
 template <typename Word>
 struct PackedPixels {
   static __device__ __forceinline__ void fetch(const Layer& layer, const uint8_t* row, int x, float (&s)[4]) {

@@ -213,7 +213,7 @@ __device__ __forceinline__ void scale(const Target& target, const LayerPicture& 
 }
 
 /// The layout of the output's planes. Each shape has its own kernel.
-enum class Shape {
+enum class PlaneShape {
   gray,     ///< one sample
   triples,  ///< RGB
   pixels,   ///< four bytes
@@ -222,27 +222,27 @@ enum class Shape {
 };
 
 /// Scales a layer. `odd`: does not scale subsampled chroma.
-template <Shape S>
+template <PlaneShape S>
 __device__ __forceinline__ void scale_layer(const Target& target, const LayerPicture& layer, const Rect& part,
                                             Planes planes, bool odd, const Below& below) {
   const auto plane = [&](int c) {
     return PlanePart{part, target.channels[c].data - bytes_before(target, c), uint32_t(target.channels[c].pitch)};
   };
-  if constexpr (S == Shape::pixels) {
+  if constexpr (S == PlaneShape::pixels) {
     if (layer.hides)
       scale<4, Use::store>(target, layer, 0, below, plane(0));
     else
       scale<4, Use::blend>(target, layer, 0, below, plane(0));
-  } else if constexpr (S == Shape::triples) {
+  } else if constexpr (S == PlaneShape::triples) {
     scale<3, Use::store>(target, layer, 0, below, plane(0));
   } else {
-    const int all = S == Shape::planes && !target.shift_x ? 3 : 1;
+    const int all = S == PlaneShape::planes && !target.shift_x ? 3 : 1;
     if (writes(planes, false))
 #pragma unroll 1
       for (int c = 0; c < all; ++c) scale<1, Use::store>(target, layer, c, below, plane(c));
-    if (S == Shape::gray || all == 3 || odd || !writes(planes, true)) return;
-    if constexpr (S == Shape::pairs) scale<2, Use::mean>(target, layer, 1, below, plane(1));
-    if constexpr (S == Shape::planes)
+    if (S == PlaneShape::gray || all == 3 || odd || !writes(planes, true)) return;
+    if constexpr (S == PlaneShape::pairs) scale<2, Use::mean>(target, layer, 1, below, plane(1));
+    if constexpr (S == PlaneShape::planes)
 #pragma unroll 1
       for (int c = 1; c < 3; ++c) scale<1, Use::mean>(target, layer, c, below, plane(c));
   }
@@ -256,17 +256,17 @@ struct DirectParams : ComposeParams<N, LayerPicture> {
   int scaled;            ///< see Parts
   std::uint32_t mixing;  ///< see Parts
   static constexpr int most = N <= tuning.few_layers ? tuning.few_parts : most_parts;
-  /// Part::begin of each part, and Part::column: close together, so that a search finds them in the cache.
+  /// OutputPart::begin of each part, and OutputPart::column: close together, so that a search finds them in the cache.
   int begins[most];
   std::int16_t columns[most];
-  Part parts[most];
+  OutputPart parts[most];
 };
 static_assert(sizeof(DirectParams<tuning.few_layers>) <= 4096 && sizeof(DirectParams<max_pads>) <= 32764,
               "kernel arguments");
 
 /// The part and the tile of a block.
 template <int N>
-__device__ __forceinline__ const Part& find_part(const DirectParams<N>& p, int block, Rect& tile) {
+__device__ __forceinline__ const OutputPart& find_part(const DirectParams<N>& p, int block, Rect& tile) {
   int last = 0;  // last part of the band
   for (int count = p.part_count; count > 1;) {
     const int half = count / 2;
@@ -278,7 +278,7 @@ __device__ __forceinline__ const Part& find_part(const DirectParams<N>& p, int b
   const int index = block - p.begins[last], across = p.parts[last].across, row = index / across,
             column = index - row * across;
   while (p.columns[last] > column) --last;
-  const Part& part = p.parts[last];
+  const OutputPart& part = p.parts[last];
   const Rect& r = part.rect;
   const int begin = first_tile(part) + (column - p.columns[last]) * part.tile_width, left = max(begin, r.x),
             top = r.y + row * part.tile_height;
@@ -287,15 +287,15 @@ __device__ __forceinline__ const Part& find_part(const DirectParams<N>& p, int b
   return part;
 }
 
-/// Calls f with the Shape of the output's planes as an integral constant.
+/// Calls f with the PlaneShape of the output's planes as an integral constant.
 template <typename F>
 void with_shape(const Target& target, F&& f) {
   const ChannelView(&channels)[4] = target.channels;
-  if (target.gray) return f(std::integral_constant<Shape, Shape::gray>());
-  if (channels[0].step >= 4) return f(std::integral_constant<Shape, Shape::pixels>());
-  if (channels[0].step == 3) return f(std::integral_constant<Shape, Shape::triples>());
-  if (channels[1].step == 2 && channels[0].step == 1) return f(std::integral_constant<Shape, Shape::pairs>());
-  f(std::integral_constant<Shape, Shape::planes>());
+  if (target.gray) return f(std::integral_constant<PlaneShape, PlaneShape::gray>());
+  if (channels[0].step >= 4) return f(std::integral_constant<PlaneShape, PlaneShape::pixels>());
+  if (channels[0].step == 3) return f(std::integral_constant<PlaneShape, PlaneShape::triples>());
+  if (channels[1].step == 2 && channels[0].step == 1) return f(std::integral_constant<PlaneShape, PlaneShape::pairs>());
+  f(std::integral_constant<PlaneShape, PlaneShape::planes>());
 }
 
 /// Launches a kernel for some of the parts.
@@ -308,7 +308,7 @@ cudaError_t launch_parts(void (*kernel)(DirectParams<N>), const Target& target, 
   p.groups = copy_groups(target);
   p.part_count = end - first, p.scaled = parts.scaled, p.mixing = parts.mixing;
   for (int i = 0; i < p.part_count; ++i) {
-    const Part& part = p.parts[i] = parts.part[first + i];
+    const OutputPart& part = p.parts[i] = parts.part[first + i];
     p.begins[i] = part.begin, p.columns[i] = part.column;
   }
   return cuda::launch_overlapping(reinterpret_cast<const void*>(kernel), blocks, 32 * warps, 0, overlaps, &p,

@@ -37,7 +37,7 @@ enum class Planes : std::uint8_t { all, luma, chroma };
 /// A rectangle of the output that shows the same layers everywhere. It is cut into tiles, one for each block. Parts
 /// side by side that have equal rows of tiles are a band. Blocks are numbered along a row of the whole band, so that
 /// pads that show the same picture share the cache.
-struct Part {
+struct OutputPart {
   std::uint64_t layers, whole;  ///< bit l: layer l shows, covers the part
   Rect rect;
   int begin;            ///< the first block of the band
@@ -52,23 +52,23 @@ struct Part {
   Planes planes;
 };
 /// Where the tiles of a part begin. Tiles that are copied begin where chunks of 16 bytes begin.
-CUDAVISION_HOST_DEVICE inline int first_tile(const Part& part) {
-  return part.kind == Part::Kind::copied ? part.rect.x / tuning.copy_step * tuning.copy_step : part.rect.x;
+CUDAVISION_HOST_DEVICE inline int first_tile(const OutputPart& part) {
+  return part.kind == OutputPart::Kind::copied ? part.rect.x / tuning.copy_step * tuning.copy_step : part.rect.x;
 }
-static_assert(sizeof(Part) == 48, "kernel arguments hold many of them");
+static_assert(sizeof(OutputPart) == 48, "kernel arguments hold many of them");
 inline constexpr int most_parts = 192;
-/// The parts of compose_simple_parts come first. They show one layer, or pixels blended over a copied layer.
-/// The parts of compose_direct_tiles follow.
+/// The parts of a frame. First come the parts that compose_simple_parts composes: they show one layer, or pixels
+/// blended over a copied layer. The parts that compose_direct_tiles composes follow.
 ///
-/// Blocks of compose_simple_parts are numbered through the parts in which a layer is scaled, then through the parts
-/// that are copied. They start in another order: blocks of the first kind, which wait for instructions, should run at
-/// the same time as blocks of the second kind, which wait for memory.
+/// Blocks of compose_simple_parts have numbers in this order: first the blocks that scale, then the blocks that copy.
+/// They start in another order: blocks that scale wait for instructions, and should run at the same time as blocks that
+/// copy, which wait for memory.
 struct Parts {
-  int simple, count;         ///< number of parts of compose_simple(), and of all parts
-  int blocks, other_blocks;  ///< blocks of compose_simple(), and of compose_direct()
-  int scaled;                ///< blocks of compose_simple() that scale
+  int simple, count;         ///< number of parts of compose_simple_parts, and of all parts
+  int blocks, other_blocks;  ///< blocks of compose_simple_parts, and of compose_direct_tiles
+  int scaled;                ///< blocks of compose_simple_parts that scale
   std::uint32_t mixing;      ///< while blocks that scale are left, this share of the starting blocks scales, in 2^−32
-  Part part[most_parts];
+  OutputPart part[most_parts];
 };
 
 /// Cuts the output of a direct launch into parts. If compose_tiles also has tiles, or if there are too many parts,

@@ -61,11 +61,11 @@ KernelSize kernel_size(const Params& params);
 
 /// Makes a filter that applies a kernel of up to 63 × 63 weights to every plane: out = saturate(round(v)), rounded half
 /// to even. Here v = Σ w·p / divisor + bias, or |v| if `absolute` is set, or √(Σx² + Σy²) / |divisor| + bias for
-/// Preset::gradient (Σx, Σy: the sums of its two kernels). Chroma has a sign, so it is filtered about its neutral value
-/// n, without bias and absolute value: out = n + Σ w·(p − n) / divisor. A gradient has no sign, so its chroma becomes
-/// n. Subsampled chroma uses the same kernel on its own samples. Integer weights are summed exactly. A gradient of
-/// 16-bit samples may differ from the rounded root by 1 on CUDA. Kernels of rank 1 run in two passes, unless one pass
-/// is faster.
+/// Preset::gradient (Σx, Σy: the sums of its two kernels). Chroma has a sign, so it is filtered relative to its neutral
+/// value n, without bias and absolute value: out = n + Σ w·(p − n) / divisor. A gradient has no sign, so its chroma
+/// becomes n. Subsampled chroma uses the same kernel on its own samples. Integer weights are summed exactly. A gradient
+/// of 16-bit samples may differ from the rounded root by 1 on CUDA. Kernels of rank 1 run in two passes, unless one
+/// pass is faster.
 /// Errors: settings (bad parameters, or a backend not built in), resource.
 Result<std::unique_ptr<Filter>> make(const Params& params, const Geometry& geometry, Backend backend);
 

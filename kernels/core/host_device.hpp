@@ -4,7 +4,7 @@
 
 #ifdef __CUDACC__
 #define CUDAVISION_HOST_DEVICE __host__ __device__
-#define CUDAVISION_FORMULA __host__ __device__ __forceinline__  // see rounded.hpp of diff
+#define CUDAVISION_FORMULA __host__ __device__ __forceinline__  // see rounded.hpp
 #else
 #define CUDAVISION_HOST_DEVICE
 #define CUDAVISION_FORMULA inline __attribute__((always_inline))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Several numbers at once, for the CPU backend: one operation on Lanes is the same operation on each lane, with the
-// same rounding. They have the functions of kernels/diff/rounded.hpp,
-// so that formulas written for float also work for Lanes<float, N>.
+// same rounding. They have the functions of kernels/core/rounded.hpp, so formulas written for float also work for
+// Lanes<float, N>.
 //
 // A function that uses them is compiled twice: by CUDAVISION_AVX2 with N = 8, and for any processor with N = 4 (SSE2,
 // NEON). All functions that take or return Lanes are CUDAVISION_INLINE.
@@ -23,7 +23,7 @@
 #else
 #define CUDAVISION_WIDEST(wide, narrow) narrow
 #endif
-// Whether instructions are named where GCC 12 does not find them from vectors.
+// Whether builtins name the instructions that GCC 12 does not make of vectors.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #include <immintrin.h>
 #define CUDAVISION_NAMED 1

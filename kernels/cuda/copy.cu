@@ -33,7 +33,7 @@ struct CopyJob {
 };
 
 /// A shape, and the samples that count.
-struct Shape {
+struct OutlineShape {
   PackedOutline outline;
   int width, height;  ///< size of the picture
   Coverage coverage;
@@ -52,7 +52,7 @@ struct CopyJobs {
   CopyJob sets[max_sets];
   Held held;
 };
-static_assert(sizeof(CopyJobs<Shape>) < 4096, "older drivers allow no more for the parameters of a kernel");
+static_assert(sizeof(CopyJobs<OutlineShape>) < 4096, "older drivers allow no more for the parameters of a kernel");
 
 template <typename T, typename Held>
 __global__ void __launch_bounds__(128) copy_held(const __grid_constant__ CopyJobs<Held> jobs) {
@@ -108,7 +108,7 @@ Status copy_sets(const FormatInfo& format, const Image& src, const Image& dst, c
 
 /// Loads the kernel, so that the first region with a shape does not wait. If that fails, the launch fails and says why.
 CudaFilter::CudaFilter(const Geometry& geometry, bool filter_alpha) : Filter(geometry, Backend::cuda, filter_alpha) {
-  (void)load_kernel(kernel_of<Shape>(info(geometry.format)), "cannot load the copy of a shape");
+  (void)load_kernel(kernel_of<OutlineShape>(info(geometry.format)), "cannot load the copy of a shape");
 }
 
 Status CudaFilter::copy_rects(const Image& src, const Image& dst, const SetRects& rects, Queue queue) {
@@ -118,7 +118,7 @@ Status CudaFilter::copy_rects(const Image& src, const Image& dst, const SetRects
 Status CudaFilter::copy_outline(const Image& src, const Image& dst, const SetRects& rects, const Outline& outline,
                                 Coverage coverage, Queue queue) {
   return copy_sets(info(geometry().format), src, dst, rects,
-                   Shape{pack(outline), geometry().width, geometry().height, coverage},
+                   OutlineShape{pack(outline), geometry().width, geometry().height, coverage},
                    "cannot launch the copy of a shape", queue);
 }
 

@@ -33,11 +33,11 @@
 #include <type_traits>
 
 #include "kernels/core/luma.hpp"
+#include "kernels/core/rounded.hpp"
 #include "kernels/core/sample.hpp"
 #include "kernels/diff/camera.hpp"
 #include "kernels/diff/learning.hpp"
 #include "kernels/diff/mog2.hpp"
-#include "kernels/diff/rounded.hpp"
 
 namespace cudavision::diff::adaptive {
 
@@ -126,7 +126,7 @@ CUDAVISION_FORMULA auto from_fixed(Int value) {
   const auto number = to_float(value);
   return mul(number, decltype(number)(fixed_step));
 }
-/// The sample of a channel of the frame, in 8-bit steps about black or neutral.
+/// The sample of a channel of the frame, in 8-bit steps, relative to black or neutral.
 CUDAVISION_HOST_DEVICE inline float value_of(const Job& job, int c, std::size_t at) {
   return from_fixed(int(job.frame[c * job.pixels() + at]));
 }
@@ -185,7 +185,7 @@ CUDAVISION_HOST_DEVICE float mean_of_samples(const Job& job, const ChannelView& 
   return over(float(sum), float((right - left + 1) * (bottom - top + 1)));
 }
 
-/// Makes luma above black, Cb and Cr about neutral of the means of samples, in 8-bit steps.
+/// Converts means of samples to luma above black, and to Cb and Cr relative to neutral, in 8-bit steps.
 template <typename F>
 CUDAVISION_FORMULA void to_background(const Job& job, F (&value)[3]) {
   if (job.rgb) {

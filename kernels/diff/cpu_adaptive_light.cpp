@@ -41,8 +41,8 @@ CUDAVISION_INLINE unsigned count_below(const std::int16_t* cell_bins, int pitch,
   return count[0];
 }
 
-/// By value(median) of the `total` bins of a cell that count. `guess`: a bin near the median. In nine of ten cells it
-/// is the bin of the last frame, which takes one count.
+/// Returns value(m) of the median m of the `total` bins of a cell that count. `guess`: a bin near the median. In nine
+/// of ten cells it is the bin of the last frame, which takes one count.
 template <int N, typename Value>
 CUDAVISION_INLINE float median(const std::int16_t* cell_bins, int pitch, unsigned total, int guess, Value value) {
   const auto below_middle = [&](unsigned count) { return 2 * count < total; };

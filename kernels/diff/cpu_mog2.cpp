@@ -228,7 +228,7 @@ CUDAVISION_WIDE void update_rows(const Job& job, const Rates& rates, int sample_
 
       for (int i = 0; i < count; i += lanes) {
         const std::size_t group = std::size_t(x + i) / lanes;
-        // The frame is shown against the mixture before its update.
+        // The shown difference uses the mixture before its update.
         for (int line = 0; line < 3; ++line) __builtin_prefetch(row.shape_of(0, group + ahead) + 2 * line - 1);
         __builtin_prefetch(&row.weight_of(1, group + ahead));
         Ints& modes_used = group_of(counts, i);

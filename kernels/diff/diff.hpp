@@ -33,7 +33,7 @@ enum class Reference : std::uint8_t {
 /// How the difference is shown.
 enum class Mode : std::uint8_t {
   absolute,  ///< |d|
-  signed_,   ///< d about mid-gray
+  signed_,   ///< d, relative to mid-gray
   squared,   ///< d² over the greatest sample, so that the greatest difference is unchanged
 };
 enum class Output : std::uint8_t {
@@ -131,8 +131,8 @@ struct FrameResult {
 ///
 /// Output::difference shows the difference d with the gain g and the greatest sample M as g·|d| (absolute), 2^(depth−1)
 /// + g·d (signed_) or g·d²/M (squared); the magnitude is rounded half up, the result saturates. Chroma is shown with
-/// its sign about its neutral value, in every mode. Alpha and padding are copied from the source. Samples that are
-/// masked or not compared are shown as equal. Output::overlay shows (sample + tint + 1) / 2 for changed pixels; a
+/// its sign, relative to its neutral value, in every mode. Alpha and padding are copied from the source. Samples that
+/// are masked or not compared are shown as equal. Output::overlay shows (sample + tint + 1) / 2 for changed pixels; a
 /// subsampled chroma sample is tinted if any of its pixels changed.
 ///
 /// With drop_shadows, a pixel has not changed if it is the background in shadow by OpenCV's rule: see Shadow in

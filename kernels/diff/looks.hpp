@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The looks of the changed pixels of a cell: their positions and their appearance. The tracker computes tight boxes
+// The looks of the changed pixels of a cell: their positions, luma and chroma. The tracker computes tight boxes
 // from them, and uses them to tell objects apart.
 //
 // The changed pixels are the pixels of the final mask: pixels of the analysis that are counted, changed, and remain
@@ -9,7 +9,7 @@
 // A changed pixel has the looks of the pixel of the frame in its middle, with any reference and at any scale of the
 // analysis: the pixel at (x·s + s/2, y·s + s/2), with s/2 rounded down, or the nearest pixel inside the frame. Its
 // samples are cut to their 8 highest bits:
-//   YUV   the luma sample, and the chroma samples that cover the pixel, about 128
+//   YUV   the luma sample, and the chroma samples that cover the pixel, relative to 128
 //   RGB   luma Y = luma_of(R, G, B) with the weights of BT.601, Cb = 144·(B − Y) ÷ 256, Cr = 183·(R − Y) ÷ 256, both
 //         rounded down
 //   gray  the sample, and chroma 0

@@ -10,8 +10,8 @@
 #include <cstdint>
 
 #include "kernels/core/luma.hpp"
+#include "kernels/core/rounded.hpp"
 #include "kernels/core/sample.hpp"
-#include "kernels/diff/rounded.hpp"
 
 namespace cudavision::diff::mog2 {
 
@@ -258,7 +258,7 @@ class Pixel {
   }
 
  private:
-  /// Writes a channel of the reference. The frame is shown against the mixture before its update.
+  /// Writes a channel of the reference. The shown difference uses the mixture before its update.
   CUDAVISION_HOST_DEVICE void show(const Job& job, int c, int x, int y) const {
     const ChannelView& reference = job.reference[c];
     if (!reference.is_first(x, y)) return;

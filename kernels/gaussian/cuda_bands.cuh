@@ -15,8 +15,8 @@
 
 namespace cudavision::gaussian {
 
-/// The bands in shared memory: one for each byte of a weight across and each Kind of samples,
-/// then one for each byte of a weight down.
+/// The bands in shared memory: one for each byte of a weight across and each SampleParity, then one for each byte of a
+/// weight down.
 template <typename T>
 struct Bands {
   static constexpr int weight_bytes = sizeof(T), kinds = band_kinds(sizeof(T));

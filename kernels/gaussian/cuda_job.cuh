@@ -10,8 +10,8 @@ namespace cudavision::gaussian {
 
 using cuda::SetView;
 
-/// The samples of a row that have even numbers, or odd numbers. The two kinds differ only in packed 4:2:2:
-/// one kind is luma, the other is chroma.
+/// The samples of a row that have even numbers, or odd numbers. The two differ only in packed 4:2:2, where one of them
+/// is luma and the other is chroma.
 struct SampleParity {
   int set;        ///< the channel set whose weights across apply to these samples
   int stride;     ///< bytes from a sample to the next one of its channel

@@ -36,7 +36,7 @@ __device__ __noinline__ uint32_t edge_word(const SetJob& job, int row, int x, co
   return word;
 }
 
-/// border_index(), not inlined: the loop seldom needs it, and inlining would cost registers there.
+/// border_index(), not inlined: the loop rarely needs it, and inlining would cost registers.
 __device__ __noinline__ int far_index(int i, int n, Border border) { return border_index(i, n, border); }
 
 /// The words at bytes x, x + 16, x + 32 … of row y. `inside`: no word leaves the row, and all are aligned to 4 bytes;

@@ -9,7 +9,7 @@
 //
 // Interleaved channels need no unpacking. A row is a string of samples in which the taps of a channel lie `channels`
 // samples apart, so the number of channels only changes the matrix A. In packed 4:2:2 the rows of A differ, because
-// luma and chroma have different radii and distances (see Kind).
+// luma and chroma have different radii and distances (see SampleParity).
 #pragma once
 
 #include "kernels/cuda/mma.cuh"

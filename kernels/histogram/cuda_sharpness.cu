@@ -73,15 +73,15 @@ __device__ __forceinline__ Luma<T> luma_of_quad(const LumaParams& params, const 
 
 /// The sums of a thread.
 template <typename T>
-struct Part {
+struct ThreadSums {
   std::uint32_t luma = 0, gradients = 0, differences = 0;
   Square<T> squares = 0;
 };
 
 /// Adds the pixels of a quad that the mask selects.
 template <typename T>
-__device__ __forceinline__ void add_quad(Part<T>& part, const Luma<T>& mask, const Luma<T>& here, const Luma<T>& right,
-                                         const Luma<T>& below) {
+__device__ __forceinline__ void add_quad(ThreadSums<T>& part, const Luma<T>& mask, const Luma<T>& here,
+                                         const Luma<T>& right, const Luma<T>& below) {
 #pragma unroll
   for (int k = 0; k < int(sizeof(T)); ++k) {
     const std::uint32_t m = mask.word[0][k], word = here.word[0][k] & m;
@@ -96,7 +96,7 @@ __device__ __forceinline__ void add_quad(Part<T>& part, const Luma<T>& mask, con
 template <typename T, int C>
 __device__ __forceinline__ void sum_row(const LumaParams& params, const Luma<T> (&mask)[sharpness_quads(C, sizeof(T))],
                                         int x, int y, const Luma<T> (&here)[sharpness_quads(C, sizeof(T))],
-                                        const Luma<T> (&below)[sharpness_quads(C, sizeof(T))], Part<T>& part) {
+                                        const Luma<T> (&below)[sharpness_quads(C, sizeof(T))], ThreadSums<T>& part) {
   constexpr int quads = sharpness_quads(C, sizeof(T)), words = int(sizeof(T));
 #pragma unroll
   for (int q = 0; q < quads; ++q) {
@@ -125,7 +125,8 @@ __device__ __forceinline__ void sum_row(const LumaParams& params, const Luma<T> 
 /// Sums up one tile of a rectangle. All lanes of the warp must call this. `x`: position of the lane's first quad; its
 /// other quads follow at distances of 128 pixels.
 template <typename T, int C, bool ThreePlanes>
-__device__ __forceinline__ void sum_tile(const LumaParams& params, const Rect& rect, int x, int y, Part<T>& part) {
+__device__ __forceinline__ void sum_tile(const LumaParams& params, const Rect& rect, int x, int y,
+                                         ThreadSums<T>& part) {
   constexpr int quads = sharpness_quads(C, sizeof(T));
   const int width = params.views[0].width, height = params.views[0].height, end = rect.x + rect.width, begin_y = y,
             end_y = min(y + params.rows, rect.y + rect.height), lane = threadIdx.x % 32;
@@ -165,7 +166,7 @@ __global__ void __launch_bounds__(tuning.sharpness_threads, tuning.sharpness_blo
     const int begin = rect.x & ~3, across = (rect.x + rect.width - begin + unit - 1) / unit,
               down = (rect.height + params.rows - 1) / params.rows;
     for (Walk walk(blockIdx.x * warps + warp, gridDim.x * warps, unsigned(across)); walk.y < down; walk.next()) {
-      Part<T> part;
+      ThreadSums<T> part;
       sum_tile<T, C, ThreePlanes>(params, rect, begin + walk.x * unit + lane * 4, rect.y + walk.y * params.rows, part);
       sums[sum_luma] += part.luma;
       sums[sum_squares] += part.squares;

@@ -46,7 +46,7 @@ namespace cudavision::integral {
 namespace {
 
 /// Sets the parts of a job that depend on the frame: its samples and its table.
-void set_frame(Job& job, const Image& src, const TableSource& source, const Plane& table) {
+void set_frame(SumJob& job, const Image& src, const TableSource& source, const Plane& table) {
   const FormatInfo& format = info(src.geometry.format);
   constexpr Role rgb[] = {Role::red, Role::green, Role::blue};
   job.luma = source.luma;

@@ -67,8 +67,8 @@ struct OtherSums {
   static_assert(line_chunks * LineChunk::count == R && beside * line_chunks == 32, "lanes share the rows evenly");
   static_assert(chunks * ColumnChunk::count * 32 == tile_width, "lanes share the columns evenly");
 
-  const Job& job;
-  const Tile& tile;
+  const SumJob& job;
+  const TableTile& tile;
   const std::uint32_t mark;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const LineSum* const rows_left = static_cast<const LineSum*>(job.rows) +
@@ -90,7 +90,7 @@ struct OtherSums {
     LineSum totals[tiles_above];
   };
 
-  __device__ __forceinline__ OtherSums(const Job& job, const Tile& tile, std::uint32_t mark)
+  __device__ __forceinline__ OtherSums(const SumJob& job, const TableTile& tile, std::uint32_t mark)
       : job(job), tile(tile), mark(mark) {}
 
   /// Sets the chunks that a lane does not need to zero. The others are set to missing.
@@ -199,7 +199,7 @@ struct OtherSums {
 /// Adds up the sums of other tiles: shared.left; shared.above and shared.corners, where warp w adds up the tiles w, w +
 /// warps, …; and shared.starts, the sum of each warp's part of shared.left.
 template <bool together, typename T, bool squared, typename Sum, int R>
-__device__ __forceinline__ void add_up(const Job& job, const Tile& tile, std::uint32_t mark,
+__device__ __forceinline__ void add_up(const SumJob& job, const TableTile& tile, std::uint32_t mark,
                                        Shared<T, squared, Sum, R>& shared) {
   using Others = OtherSums<together, T, squared, Sum, R>;
   Others others(job, tile, mark);

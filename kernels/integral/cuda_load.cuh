@@ -43,7 +43,7 @@ __device__ __forceinline__ void put_quad(const std::uint32_t (&samples)[4], int 
 
 /// Unpacks samples one by one, from any address. Not inlined: this path is long and rare.
 template <typename T, int R>
-__device__ __noinline__ void unpack_samples(const Job& job, int x, int y, int lane, RowWords<T>* rows) {
+__device__ __noinline__ void unpack_samples(const SumJob& job, int x, int y, int lane, RowWords<T>* rows) {
   const auto sample = [&](T word) { return sample_of(word, job.shift, job.max_value); };
 #pragma unroll 2
   for (int r = 0; r < R; ++r) {
@@ -91,7 +91,7 @@ __device__ __forceinline__ void load_triples(const unsigned char* from, std::uin
 
 /// Unpacks whole quads of aligned pixels of `channels` samples: three bytes, or four samples.
 template <int channels, bool luma, typename T, int R>
-__device__ __forceinline__ void unpack_pixels(const Job& job, int x, int y, int lane, RowWords<T> (&rows)[R]) {
+__device__ __forceinline__ void unpack_pixels(const SumJob& job, int x, int y, int lane, RowWords<T> (&rows)[R]) {
   constexpr int together = 4 / sizeof(T);  // rows that load at the same time
   const int channel[3] = {job.channel[0], job.channel[1], job.channel[2]};
   const bool inside[2] = {unsigned(x) < unsigned(job.width), unsigned(x + 128) < unsigned(job.width)};
@@ -137,7 +137,7 @@ __device__ __forceinline__ void unpack_pixels(const Job& job, int x, int y, int 
 /// Loads R rows of a tile for a warp, from column `x` (a multiple of 4) and row `y` on. `rows`: the warp's part of
 /// shared memory, for unpacked samples. `pixels`: include the code for aligned pixels.
 template <bool pixels, typename T, int R>
-__device__ __forceinline__ void load_rows(const Job& job, int x, int y, int lane, RowWords<T> (&rows)[R],
+__device__ __forceinline__ void load_rows(const SumJob& job, int x, int y, int lane, RowWords<T> (&rows)[R],
                                           LaneSamples<T, R>& into) {
   const int own_x = x + 4 * lane;
   const bool whole = job.whole_quads || x + tile_width <= job.width;

@@ -34,7 +34,7 @@ enum class RowAlignment : std::uint8_t {
 };
 
 /// One table: its source, its destination, and its scratch memory.
-struct Job {
+struct SumJob {
   const unsigned char* src[3];  ///< the first sample; for luma of RGB the first red, green and blue
   std::ptrdiff_t src_pitch[3];
   unsigned char* dst;
@@ -62,7 +62,7 @@ struct Job {
 };
 
 struct KernelParams {
-  Job jobs[max_jobs];
+  SumJob jobs[max_jobs];
   int count;  ///< number of jobs
   int tiles;  ///< tiles of all jobs
   /// Number of tiles that are summed before the first is written, at least a row of tiles; 0: a block sums and writes a
@@ -97,11 +97,11 @@ CUDAVISION_HOST_DEVICE inline Turn turn_of(const KernelParams& p, int block) {
                                : later / 2};
 }
 
-struct Tile {
+struct TableTile {
   int job, x, y;
 };
-CUDAVISION_HOST_DEVICE inline Tile tile_of(const KernelParams& p, int number) {
-  Tile tile{0, 0, 0};
+CUDAVISION_HOST_DEVICE inline TableTile tile_of(const KernelParams& p, int number) {
+  TableTile tile{0, 0, 0};
   if (p.jobs_in_turn) {
     tile.job = number % p.count;
     number /= p.count;

@@ -15,9 +15,9 @@ long count_tiles(const Plan& plan, const std::vector<int>& tables) {
 }
 
 /// The part of a job that does not depend on the frame or on memory.
-Job make_job(const Plan& plan, int index, int tile_height, int first_tile) {
+SumJob make_job(const Plan& plan, int index, int tile_height, int first_tile) {
   const TableInfo& table = plan.tables[index];
-  Job job{};
+  SumJob job{};
   job.zero_line = plan.padded;
   job.width = table.width - job.zero_line;
   job.height = table.height - job.zero_line;
@@ -69,7 +69,7 @@ Schedule make_schedule(const Plan& plan, bool squared) {
   schedule.rows = one_step ? std::min(warp_rows(frame), most_rows) : most_rows;
   params.jobs_in_turn = true;
   for (int i = 0; i < params.count; ++i) {
-    Job& job = params.jobs[i] = make_job(plan, schedule.tables[i], warps * schedule.rows, params.tiles);
+    SumJob& job = params.jobs[i] = make_job(plan, schedule.tables[i], warps * schedule.rows, params.tiles);
     params.tiles += job.tiles_x * job.tiles_y;
     params.tile_rows += job.tiles_y;
     params.jobs_in_turn =
@@ -81,7 +81,7 @@ Schedule make_schedule(const Plan& plan, bool squared) {
   return schedule;
 }
 
-ScratchParts scratch_parts(const Schedule& schedule, const Job& job) {
+ScratchParts scratch_parts(const Schedule& schedule, const SumJob& job) {
   const std::size_t line = schedule.squared && schedule.sample_bytes == 2 ? 8 : 4;  // bytes of SampleQuad::LineSum
   // Bytes of SampleQuad::ColumnSum.
   const std::size_t column = schedule.squared || schedule.sample_bytes == 2 ? line : 2;
@@ -96,7 +96,7 @@ ScratchParts scratch_parts(const Schedule& schedule, const Job& job) {
 void set_scratch(Schedule& schedule, unsigned char* scratch) {
   KernelParams& params = schedule.params;
   for (int i = 0; i < params.count; ++i) {
-    Job& job = params.jobs[i];
+    SumJob& job = params.jobs[i];
     const ScratchParts parts = scratch_parts(schedule, job);
     job.columns = scratch;
     job.rows = scratch + parts.rows;

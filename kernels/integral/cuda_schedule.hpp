@@ -30,6 +30,6 @@ void set_scratch(Schedule& schedule, unsigned char* scratch);
 struct ScratchParts {
   std::size_t rows, totals, end;
 };
-ScratchParts scratch_parts(const Schedule& schedule, const Job& job);
+ScratchParts scratch_parts(const Schedule& schedule, const SumJob& job);
 
 }  // namespace cudavision::integral

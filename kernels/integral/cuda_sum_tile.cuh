@@ -61,7 +61,7 @@ __device__ __forceinline__ void share_columns(const LaneSamples<T, R>& samples, 
 
 /// Sums a tile, and stores the sums for the tiles after it, with a mark.
 template <typename T, bool squared, typename Sum, int R>
-__device__ __forceinline__ void sum_tile(const Job& job, const Tile& tile, std::uint32_t mark,
+__device__ __forceinline__ void sum_tile(const SumJob& job, const TableTile& tile, std::uint32_t mark,
                                          const LaneSamples<T, R>& samples, Shared<T, squared, Sum, R>& shared) {
   using Samples = SampleQuad<T, squared>;
   using LineSum = typename Samples::LineSum;

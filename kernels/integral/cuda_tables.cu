@@ -19,7 +19,7 @@ namespace cudavision::integral {
 namespace {
 
 /// Waits until the rows of tiles 0 … last are summed.
-__device__ __forceinline__ void wait_for_rows(const Job& job, int last) {
+__device__ __forceinline__ void wait_for_rows(const SumJob& job, int last) {
   if (threadIdx.x < 32) {
     for (int row = threadIdx.x; row <= last; row += 32) {
       unsigned summed;
@@ -40,8 +40,8 @@ __global__ void __launch_bounds__(threads,
   extern __shared__ __align__(16) unsigned char memory[];
   auto& shared = *reinterpret_cast<Shared<T, squared, Sum, R>*>(memory);
   const Turn turn = together ? Turn{true, true, int(blockIdx.x)} : turn_of(p, int(blockIdx.x));
-  const Tile tile = tile_of(p, turn.tile);
-  const Job& job = p.jobs[tile.job];
+  const TableTile tile = tile_of(p, turn.tile);
+  const SumJob& job = p.jobs[tile.job];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int x = tile.x * job.tile_step - job.overlap, y = (tile.y * warps + warp) * R - job.zero_line;
   // Interleaved samples occur only if `together`. But the compiler allocates other registers without the code for them,

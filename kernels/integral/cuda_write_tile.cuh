@@ -17,7 +17,7 @@ namespace cudavision::integral {
 /// each. r counts from 0 to together − 1; `inside` is false below the table. During the call, `sums` holds the entries
 /// of the row, and `out` is its address.
 template <int together, typename T, bool squared, typename Sum, int R, typename Store>
-__device__ __forceinline__ void for_rows(const Job& job, int rows, int warp, int lane, Sum (&sums)[8],
+__device__ __forceinline__ void for_rows(const SumJob& job, int rows, int warp, int lane, Sum (&sums)[8],
                                          unsigned char*& out, Shared<T, squared, Sum, R>& shared, Store store) {
   using Samples = SampleQuad<T, squared>;
   using LineSum = typename Samples::LineSum;
@@ -67,7 +67,7 @@ __device__ __forceinline__ void sum_columns_above(Shared<T, squared, Sum, R>& sh
 
 /// The row of the table above the warp's first row, from the sums of the columns above it.
 template <typename T, bool squared, typename Sum, int R>
-__device__ __forceinline__ void load_row_above(const Job& job, int warp, int lane,
+__device__ __forceinline__ void load_row_above(const SumJob& job, int warp, int lane,
                                                const Shared<T, squared, Sum, R>& shared, Sum (&sums)[8]) {
 #pragma unroll
   for (int q = 0; q < 2; ++q) {
@@ -94,7 +94,7 @@ __device__ __forceinline__ void load_row_above(const Job& job, int warp, int lan
 /// Computes the rows of a warp downwards from the row above them (`sums`), and stores them, by the type and the
 /// alignment of the table. x, y: position of the warp's first entry.
 template <typename T, bool squared, typename Sum, int R>
-__device__ __forceinline__ void store_rows(const Job& job, int x, int y, int warp, int lane, Sum (&sums)[8],
+__device__ __forceinline__ void store_rows(const SumJob& job, int x, int y, int warp, int lane, Sum (&sums)[8],
                                            Shared<T, squared, Sum, R>& shared) {
   const int rows = min(R, job.height + job.zero_line - y);
   constexpr bool wide = sizeof(Sum) == 8;
@@ -161,8 +161,8 @@ __device__ __forceinline__ void store_rows(const Job& job, int x, int y, int war
 /// The samples of the tile, and the sums of its columns, are in shared memory. `together`:
 /// the block has also summed the tile.
 template <bool together, typename T, bool squared, typename Sum, int R>
-__device__ __forceinline__ void write_tile(const KernelParams& p, const Job& job, const Tile& tile, std::uint32_t mark,
-                                           Shared<T, squared, Sum, R>& shared) {
+__device__ __forceinline__ void write_tile(const KernelParams& p, const SumJob& job, const TableTile& tile,
+                                           std::uint32_t mark, Shared<T, squared, Sum, R>& shared) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int x = tile.x * job.tile_step - job.overlap, y = (tile.y * warps + warp) * R;
   // 2. Left, above, corner: the three parts of the drawing in cuda_add_up.cuh.

@@ -14,7 +14,7 @@ using u64 = std::uint64_t;
 /// The kernels for samples T of C channels. The channels in `mask` are filtered. Sum: type of a window's sum.
 template <Operation operation, typename T, int C, unsigned mask, typename Sum, bool planes = false>
 LineKernels kernels_for() {
-  using S = Shape<T, C, mask, operation, planes>;
+  using S = LineKernelShape<T, C, mask, operation, planes>;
   return {reinterpret_cast<const void*>(running_sums<S>), reinterpret_cast<const void*>(lines<S, Sum>)};
 }
 

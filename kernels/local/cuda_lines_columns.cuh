@@ -10,7 +10,7 @@ namespace cudavision::local {
 
 /// The compile-time parameters of a kernel. `mask`: LineShape::filtered.
 template <typename Sample, int channels, unsigned mask_, Operation operation_, bool planes_>
-struct Shape {
+struct LineKernelShape {
   using T = Sample;
   static constexpr int C = channels, P = LineShape::line_chunk(sizeof(T), C);
   static constexpr unsigned mask = mask_;

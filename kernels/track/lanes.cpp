@@ -18,7 +18,7 @@ constexpr int margin = 2;         ///< cells around an object that belong to its
 
 }  // namespace
 
-void Lanes::begin_frame(const diff::Cells& cells, double seconds) {
+void LaneMap::begin_frame(const diff::Cells& cells, double seconds) {
   const int size = cells.cell_size, width = divide_up(cells.frame_width, size),
             height = divide_up(cells.frame_height, size);
   if (size != cell_size_ || width != width_ || height != height_) {
@@ -32,23 +32,23 @@ void Lanes::begin_frame(const diff::Cells& cells, double seconds) {
   if (pending_ >= interval) find_lanes();
 }
 
-void Lanes::add(const Rect& box) {
+void LaneMap::add(const Rect& box) {
   const int left = box.x / cell_size_, right = (box.x + box.width - 1) / cell_size_;
   const int top = box.y / cell_size_, bottom = (box.y + box.height - 1) / cell_size_;
   for (int y = top; y <= bottom; ++y)
     for (int x = left; x <= right; ++x) {
-      Covered& cell = covered_[std::size_t(y) * std::size_t(width_) + std::size_t(x)];
+      Covered& cell = covered(x, y);
       if (cell.frame != frame_) cell.seconds += float(seconds_), cell.frame = frame_;
     }
 }
 
-void Lanes::find_lanes() {
+void LaneMap::find_lanes() {
   const float kept = float(std::exp(-pending_ / memory));
   pending_ = 0;
   steady_.clear();
   for (int y = 0; y < height_; ++y)
     for (int x = 0; x < width_; ++x) {
-      Covered& cell = covered_[std::size_t(y) * std::size_t(width_) + std::size_t(x)];
+      Covered& cell = covered(x, y);
       cell.seconds *= kept;
       if (cell.seconds < least) continue;
       steady_.resize(covered_.size(), diff::Learning::usual);

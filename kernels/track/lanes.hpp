@@ -4,6 +4,7 @@
 // (Learning::steady); it would soon find no object there.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -12,7 +13,7 @@
 
 namespace cudavision::track {
 
-class Lanes {
+class LaneMap {
  public:
   /// Begins a frame, `seconds` after the last one, with these cells.
   void begin_frame(const diff::Cells& cells, double seconds);
@@ -28,6 +29,7 @@ class Lanes {
     std::uint32_t frame = 0;  // the last frame that was added
   };
 
+  Covered& covered(int x, int y) { return covered_[std::size_t(y) * std::size_t(width_) + std::size_t(x)]; }
   void find_lanes();
 
   int cell_size_ = 1, width_ = 0, height_ = 0;  // cells in a row and in a column

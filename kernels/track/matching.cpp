@@ -59,7 +59,7 @@ class Matching {
       else
         divide(part);
     }
-    measure_appearances();
+    measure_looks();
     find_fragments();
     return std::move(result_);
   }
@@ -117,8 +117,8 @@ class Matching {
   /// Finds which objects and parts may be assigned to each other, the costs, and the part that each object overlaps
   /// best.
   void find_pairs() {
-    std::vector<Appearance> looks;
-    for (const Part& part : parts_) looks.push_back(appearance_of({&part}, part.box));
+    std::vector<ObjectLooks> looks;
+    for (const Part& part : parts_) looks.push_back(looks_of_object({&part}, part.box));
     for (std::uint32_t i = 0; i < objects_.size(); ++i) {
       const Expected& object = objects_[i];
       double best = 0, alone = alone_cost;
@@ -245,8 +245,8 @@ class Matching {
   }
 
   /// The looks of some parts together.
-  Appearance appearance_of(const std::vector<const Part*>& parts, const Rect& box) const {
-    AppearanceSums sums(box);
+  ObjectLooks looks_of_object(const std::vector<const Part*>& parts, const Rect& box) const {
+    ObjectLooksSums sums(box);
     for (const Part* part : parts)
       for (const PartCell& cell : part->cells)
         if (cell.looks) sums.add(*cell.looks, cells_.box(cell.x, cell.y, *cell.looks));
@@ -254,13 +254,13 @@ class Matching {
   }
 
   /// Measures the looks of the objects that share no part with others.
-  void measure_appearances() {
+  void measure_looks() {
     std::vector<std::vector<const Part*>> parts(objects_.size());
     for (std::uint32_t part = 0; part < parts_.size(); ++part)
       for (std::uint32_t i : owners_[part]) parts[i].push_back(&parts_[part]);
     for (std::size_t i = 0; i < objects_.size(); ++i) {
       Match& object = result_.objects[i];
-      if (object.found && !object.shared) object.appearance = appearance_of(parts[i], object.box);
+      if (object.found && !object.shared) object.looks = looks_of_object(parts[i], object.box);
     }
   }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernels/diff/motion.hpp"
-#include "kernels/track/appearance.hpp"
+#include "kernels/track/object_looks.hpp"
 
 namespace cudavision::track {
 
@@ -32,7 +32,7 @@ struct Match {
   int area = 0;                 ///< cells
   double score = 0;             ///< score of the part that has most of its cells
   diff::Structure structure{};  ///< the sum of its cells
-  Appearance appearance;        ///< looks of its parts, if it shares none
+  ObjectLooks looks;            ///< looks of its parts, if it shares none
 };
 
 struct Matches {
@@ -46,9 +46,9 @@ struct Matches {
 ///      object, a pair costs 1 − the intersection over union of the boxes. Otherwise it costs 1 + the distance of
 ///      the centres ÷ the reach. Such a pair must be within reach, and the areas of the boxes within a factor of
 ///      five. The reach is one and a half sides (the longest side of both boxes) and a cell. It is a side longer
-///      for an object without a speed yet, and two sides longer for each second unseen if the appearances are
-///      alike. An unlike appearance adds to the cost, more so if the object was unseen or shared a part shortly
-///      before. An object may stay alone at a cost, which is lower if a part of the same appearance covers its box.
+///      for an object without a speed yet, and two sides longer for each second unseen if the looks are
+///      alike. Unlike looks add to the cost, more so if the object was unseen or shared a part shortly
+///      before. An object may stay alone at a cost, which is lower if a part with the same looks covers its box.
 ///   2. An object that stays alone joins the part of the largest intersection over union. Objects also take their
 ///      fragments. A fragment is a part with at least half of its cells in the object's box. No confirmed object is
 ///      assigned to it, and no older one if the object is unconfirmed. It does not stand beside() the object's own

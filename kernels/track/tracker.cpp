@@ -52,7 +52,7 @@ void Tracker::apply_match(Track& track, const Match& match, const Moment& moment
   track.area = match.area;
   track.score = match.score;
   if (match.shared) track.apart = 0;
-  if (match.appearance.known) track.portrait.learn(match.appearance);
+  if (match.looks.known) track.portrait.learn(match.looks);
   track.last = moment;
   track.seen = true;
 }

@@ -108,7 +108,7 @@ class Tracker {
   std::uint64_t last_id_;
   std::uint64_t now_ = 0;
   std::vector<Track> tracks_;
-  Lanes lanes_;
+  LaneMap lanes_;
   StillLight light_;
   std::vector<TrackedObject> objects_;
   std::vector<ObjectEvent> events_;

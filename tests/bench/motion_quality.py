@@ -35,7 +35,9 @@ import motion_scenes
 import motion_world
 from motion_score import FLAGGED, Score, episodes, figures, judge_crossings, judge_visits
 
-# Visits of people in vtest.avi, counted by eye in stills of every second: docs/scoreboard.md lists them.
+# Visits of people in vtest.avi in seconds, counted by eye in stills of every second: 0–21, 0–52, 0–15,
+# 2–37 (two people), 4–39, 8–17, 11–22, 13–28, 22–79, 23–41, 42–58, 46–79, 50–62, 51–79 (two people), 57–79, 61–79,
+# 66–74, 69–79.
 PEOPLE = 20
 PROPERTIES = 'preset=outdoor'
 FIGURES = {'lab': (     # key, title, must, aim, whether more is better (None: 1 is best), whether it is a share

@@ -1016,13 +1016,13 @@ TEST(BlendSchedule, PartsAreTheOutput) {
     }
     std::vector<blend::Layer> layers;
     const blend::Parts parts = scene.schedule_parts(layers);
-    if (parts.part[0].kind == blend::Part::Kind::searched) continue;
+    if (parts.part[0].kind == blend::OutputPart::Kind::searched) continue;
     ++found;
     const bool subsampled = format == Format::NV12 || format == Format::I420;
     std::vector<int> luma(std::size_t(size.width) * size.height), chroma(luma.size());
     int blocks = 0;
     for (int i = 0; i < parts.count; ++i) {
-      const blend::Part& part = parts.part[i];
+      const blend::OutputPart& part = parts.part[i];
       const Rect& r = part.rect;
       const int tiles = (r.x + r.width - first_tile(part) + part.tile_width - 1) / part.tile_width,
                 rows = (r.height + part.tile_height - 1) / part.tile_height;
@@ -1072,14 +1072,14 @@ TEST(BlendSchedule, PartsOfInsetsAndWalls) {
   inset.pads[1].key.mode = blend::Key::Mode::first_pixel;
   parts = inset.schedule_parts(layers);
   EXPECT_EQ(parts.count, 1);
-  EXPECT_EQ(parts.part[0].kind, blend::Part::Kind::searched);
+  EXPECT_EQ(parts.part[0].kind, blend::OutputPart::Kind::searched);
 
   PairScene odd(Format::NV12, 1920, 1080);
   odd.pads[1].place = {641, 361, 640, 360};
   parts = odd.schedule_parts(layers);
   EXPECT_EQ(parts.other_blocks, 0);  // blocks of compose_simple_parts also compose chroma at the edges
   EXPECT_EQ(std::count_if(parts.part, parts.part + parts.count,
-                          [](auto& part) { return part.kind == blend::Part::Kind::edges; }),
+                          [](auto& part) { return part.kind == blend::OutputPart::Kind::edges; }),
             4);
   odd.pads[0].place.width = 1000;  // the background shows
   parts = odd.schedule_parts(layers);
@@ -1093,8 +1093,8 @@ TEST(BlendSchedule, PartsOfInsetsAndWalls) {
     return scene.schedule_parts(layers);
   };
   EXPECT_EQ(wall(1920, 1080, 9).count, 18);  // luma and chroma of nine pads
-  EXPECT_NE(wall(1920, 1080, 63).part[0].kind, blend::Part::Kind::searched);
-  EXPECT_EQ(wall(1912, 1080, 63).part[0].kind, blend::Part::Kind::searched);
+  EXPECT_NE(wall(1920, 1080, 63).part[0].kind, blend::OutputPart::Kind::searched);
+  EXPECT_EQ(wall(1912, 1080, 63).part[0].kind, blend::OutputPart::Kind::searched);
 }
 
 /// Which arithmetic the matrices of the formats allow.

@@ -325,7 +325,7 @@ TEST_F(IntegralSchedule, TilesCoverTheTables) {
     ASSERT_LE(p.count, integral::max_jobs);
     int tiles = 0;
     for (int i = 0; i < p.count; ++i) {
-      const integral::Job& job = p.jobs[i];
+      const integral::SumJob& job = p.jobs[i];
       const integral::TableInfo& table = plan.tables[schedule.tables[i]];
       ASSERT_EQ(table.squared, schedule.squared);
       ASSERT_EQ(job.width + job.zero_line, table.width);
@@ -354,9 +354,9 @@ TEST_F(IntegralSchedule, BlocksTakeEveryTileOnceAndWaitForEarlierBlocks) {
       ASSERT_TRUE(turn.sums || turn.writes);
       ASSERT_GE(turn.tile, 0);
       ASSERT_LT(turn.tile, p.tiles);
-      const integral::Tile tile = integral::tile_of(p, turn.tile);
+      const integral::TableTile tile = integral::tile_of(p, turn.tile);
       ASSERT_LT(tile.job, p.count);
-      const integral::Job& job = p.jobs[tile.job];
+      const integral::SumJob& job = p.jobs[tile.job];
       ASSERT_LT(tile.x, job.tiles_x);
       const int number = tile.y * job.tiles_x + tile.x;
       if (turn.sums) {
@@ -390,7 +390,7 @@ TEST_F(IntegralSchedule, ScratchMemoryIsLargeEnough) {
     const std::size_t line = schedule.squared && sample_bytes == 2 ? 8 : 4;
     const std::size_t column = schedule.squared || sample_bytes == 2 ? line : 2;
     for (int i = 0; i < p.count; ++i) {
-      const integral::Job& job = p.jobs[i];
+      const integral::SumJob& job = p.jobs[i];
       const std::size_t tiles = std::size_t(job.tiles_x) * job.tiles_y;
       add(job.columns, tiles * job.tile_step * column, 16);
       add(job.rows, tiles * integral::warps * schedule.rows * line, 16);

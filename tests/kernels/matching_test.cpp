@@ -92,7 +92,7 @@ struct Slow {
   const std::vector<Expected>& objects;
   const CellGrid& grid;
   const std::vector<Part> parts;
-  std::vector<std::vector<Appearance>> looks;
+  std::vector<std::vector<ObjectLooks>> looks;
   std::vector<std::map<std::size_t, std::vector<const PartCell*>>> got;  // of each object, by part
   std::vector<Rect> boxes;
   std::vector<bool> dropped, taken, shared;
@@ -127,10 +127,10 @@ struct Slow {
     return inside(o, p) > 0 ? w * h / (area(o) + double(b.width) * b.height - w * h) : 0;
   }
   double unlikeness(const Expected& o, std::size_t p, bool& known) const {
-    AppearanceSums sums(parts[p].box);
+    ObjectLooksSums sums(parts[p].box);
     for (const PartCell& cell : parts[p].cells)
       if (cell.looks) sums.add(*cell.looks, grid.box(cell.x, cell.y, *cell.looks));
-    const Appearance seen = sums.result();
+    const ObjectLooks seen = sums.result();
     known = o.portrait && o.portrait->known() && seen.known;
     return known ? o.portrait->unlikeness(seen) : 0;
   }
@@ -339,8 +339,8 @@ TEST(Matching, GivesRegionsToObjectsAsTheRulesSay) {
   std::array<Portrait, 2> portraits;  // of something dark, and of something bright
   const Rect some{100, 100, 40, 80};
   for (int i = 0; i < 5; ++i) {
-    portraits[0].learn(appearance_of(painted(300, 200, 10, {{some, {40 + i, 0, 0}}}), some));
-    portraits[1].learn(appearance_of(painted(300, 200, 10, {{some, {180 + i, 10, 0}}}), some));
+    portraits[0].learn(looks_of_object(painted(300, 200, 10, {{some, {40 + i, 0, 0}}}), some));
+    portraits[1].learn(looks_of_object(painted(300, 200, 10, {{some, {180 + i, 10, 0}}}), some));
   }
   Counts counts;
   for (int round = 0; round < 3000; ++round) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernels/diff/motion.hpp"
-#include "kernels/track/appearance.hpp"
+#include "kernels/track/object_looks.hpp"
 
 namespace cudavision::test {
 
@@ -80,8 +80,8 @@ inline diff::CellGrid painted(int width, int height, int cell, const std::vector
 }
 
 /// The looks of all changed pixels of a grid, as the looks of an object with this box.
-inline track::Appearance appearance_of(const diff::CellGrid& grid, const Rect& box) {
-  track::AppearanceSums sums(box);
+inline track::ObjectLooks looks_of_object(const diff::CellGrid& grid, const Rect& box) {
+  track::ObjectLooksSums sums(box);
   for (int y = 0; y < grid.height; ++y)
     for (int x = 0; x < grid.width; ++x)
       if (grid.changed[grid.at(x, y)]) sums.add(grid.looks[grid.at(x, y)], grid.box(x, y, grid.looks[grid.at(x, y)]));

@@ -113,27 +113,27 @@ TEST(Parts, HaveAllCells) {
   EXPECT_GT(divided, 20);
 }
 
-// Appearance
+// ObjectLooks
 // -------------------------------------------------------------------------------------------------------------------
 
-TEST(Appearances, AreMeansAndSpreadsOfTheHalves) {
+TEST(ObjectLooks, AreMeansAndSpreadsOfTheHalves) {
   // The upper half is 80 and 120 side by side, the lower half 60.
   const std::vector<Figure> figures{
       {{100, 100, 20, 40}, {80, 5, -9}}, {{120, 100, 20, 40}, {120, 5, -9}}, {{100, 140, 40, 40}, {60, -20, 30}}};
   const double expected[] = {100, 20, 5, -9, 60, 0, -20, 30};
   for (int cell : {4, 10, 20}) {
-    const Appearance seen = appearance_of(painted(300, 200, cell, figures), {100, 100, 40, 80});
+    const ObjectLooks seen = looks_of_object(painted(300, 200, cell, figures), {100, 100, 40, 80});
     ASSERT_TRUE(seen.known);
     for (std::size_t k = 0; k < 8; ++k) EXPECT_NEAR(seen.values[k], expected[k], 1e-9) << cell << " " << k;
   }
   // Nothing in the lower half.
-  EXPECT_FALSE(appearance_of(painted(300, 200, 10, {figures[0]}), {100, 100, 40, 80}).known);
-  EXPECT_FALSE(appearance_of(painted(300, 200, 10, {}), {100, 100, 40, 80}).known);
+  EXPECT_FALSE(looks_of_object(painted(300, 200, 10, {figures[0]}), {100, 100, 40, 80}).known);
+  EXPECT_FALSE(looks_of_object(painted(300, 200, 10, {}), {100, 100, 40, 80}).known);
 }
 
-TEST(Appearances, DifferInUnitsOfTheirSpread) {
+TEST(ObjectLooks, DifferInUnitsOfTheirSpread) {
   const auto looks = [](int luma, int cb, int cr = 0) {
-    return appearance_of(painted(300, 200, 10, {{{100, 100, 40, 80}, {luma, cb, cr}}}), {100, 100, 40, 80});
+    return looks_of_object(painted(300, 200, 10, {{{100, 100, 40, 80}, {luma, cb, cr}}}), {100, 100, 40, 80});
   };
   Portrait steady, restless;
   EXPECT_FALSE(steady.known());

@@ -42,7 +42,7 @@ const std::vector<Row>& properties() {
                   enum_from_table("GstCudaVisionRegionShape", shape_choices),
                   "The part of the box of a region of interest, with its margin, that counts"),
       Row::text("regions", "Regions", &FilterSettings::regions,
-                "Shapes that count beside the regions of interest: rectangles x,y,width,height and polygons "
+                "Shapes that count in addition to the regions of interest: rectangles x,y,width,height and polygons "
                 "x,y x,y x,y, with ; between them, in pixels of the frame or in shares of it (0.5)"),
   };
   return table;

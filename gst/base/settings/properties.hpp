@@ -245,7 +245,7 @@ std::vector<Property<S>> edge_properties(const char* type_name, std::size_t bord
           Row::color("border-value", "Border value", &S::border_color, G_MAXUINT32,
                      "Colour of the border as 0xAARRGGBB; a value up to 0xFF is a gray level for all channels"),
           Row::flag("filter-alpha", "Filter alpha", &S::filter_alpha,
-                    "Filter the alpha or padding channel too, instead of copying it")};
+                    "Also filter the alpha or padding channel, instead of copying it")};
 }
 
 /// Appends rows to a table.

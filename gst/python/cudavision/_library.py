@@ -133,7 +133,7 @@ ERRORS = {1: ValueError, 2: RuntimeError, 3: BufferError, 4: TimeoutError}
 
 
 def _path():
-    """The file of the plugin: CUDAVISION_LIBRARY, or the one that GStreamer uses."""
+    """The file of the plugin: CUDAVISION_LIBRARY, or the file that GStreamer uses."""
     if path := os.environ.get("CUDAVISION_LIBRARY"):
         return path
     gst = ctypes.CDLL("libgstreamer-1.0.so.0")

@@ -58,8 +58,8 @@ class _IntegralMeta(Structure):
 
 @dataclasses.dataclass
 class Channel:
-    """One channel of a histogram. `counts`: an Array of uint64, one entry for each bin; the figures are those
-    of the meta."""
+    """One channel of a histogram. `counts`: an Array of uint64, one entry for each bin. The
+    other numbers are as in the meta."""
 
     counts: Array
     count: int

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The self-test: what of GStreamer, the GPU and the plugin is found here, what is missing, and whether each element
-works on each backend. It calls GStreamer by ctypes, so that it also works, and says what is missing, where there is no
-PyGObject."""
+"""The self-test: which parts of GStreamer, the GPU and the plugin are found, what is missing, and whether each element
+works on each backend. It calls GStreamer by ctypes, so that it also works without PyGObject."""
 
 import ctypes
 import os

@@ -88,7 +88,7 @@ class Frame:
     def __init__(self, source, caps=None, *, writable: bool = False, device: Optional[str] = None):
         """`source`: a Gst.Sample or a Gst.Buffer. `caps`: the caps of the buffer, as Gst.Caps or a string; not needed
         for samples, and for buffers with a GstVideoMeta, which all buffers in CUDA memory have. `writable`: whether
-        arrays may be changed; release() tells then when that is done. `device`: where the frame must be ("cuda"),
+        arrays may be changed; then call release() after the changes. `device`: where the frame must be ("cuda");
         otherwise an error says how to get it there. Raises BufferError if the buffer holds no such frame or, with
         `writable`, if others use it too; RuntimeError if CUDA fails, or if the frame is in a CUDA context that other
         libraries cannot reach."""
@@ -190,8 +190,8 @@ class _Maker:
 
 class BufferMaker:
     """Makes buffers of arrays, for an appsrc. The array becomes the buffer, without a copy, where GStreamer can use it;
-    otherwise it is copied once on the device. The buffer keeps the array as long as it needs it; from then on nobody
-    else may change it.
+    otherwise it is copied once on the device. The buffer keeps the array as long as it needs it. Do
+    not change the array after the call.
 
     caps: what to set as the caps of the appsrc (str)
     shapes, dtype: of the arrays, one for each plane
@@ -199,7 +199,7 @@ class BufferMaker:
     """
 
     def __init__(self, format: str, width: int, height: int, *, device: str = "cuda", framerate: str = "30/1"):
-        """Raises ValueError for a format or size that there is not, in memory of this device; RuntimeError if
+        """Raises ValueError if there is no such format or size in memory of this device; RuntimeError if
         CUDA fails."""
         kind, number = device_of(device)
         self._layout = FrameData()

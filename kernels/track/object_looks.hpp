@@ -11,21 +11,21 @@ namespace cudavision::track {
 
 /// The looks of an object in a frame. For its upper half and its lower half: the mean of luma, its standard deviation,
 /// and the means of Cb and Cr; in 8-bit steps.
-struct Appearance {
+struct ObjectLooks {
   bool known = false;  ///< whether both halves have changed pixels
   std::array<double, 8> values{};
 };
 
 /// Adds up the cells of an object.
-class AppearanceSums {
+class ObjectLooksSums {
  public:
   /// `box`: the box of the object, in pixels of the frame.
-  explicit AppearanceSums(const Rect& box) : middle_(box.y + box.height / 2.0) {}
+  explicit ObjectLooksSums(const Rect& box) : middle_(box.y + box.height / 2.0) {}
 
   /// Adds a cell. A cell in the middle belongs to both halves, in proportion to the rows of its changed pixels (`box`)
   /// in each.
   void add(const diff::CellLooks& looks, const Rect& box);
-  Appearance result() const;
+  ObjectLooks result() const;
 
  private:
   const double middle_;
@@ -36,9 +36,9 @@ class AppearanceSums {
 class Portrait {
  public:
   bool known() const { return frames_ > 0; }
-  void learn(const Appearance& appearance);
+  void learn(const ObjectLooks& looks);
   /// The mean squared difference in units of the spread over time, 0–16. Both must be known.
-  double unlikeness(const Appearance& appearance) const;
+  double unlikeness(const ObjectLooks& looks) const;
 
  private:
   int frames_ = 0;

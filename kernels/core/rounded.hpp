@@ -5,7 +5,7 @@
 
 #include "kernels/core/host_device.hpp"
 
-namespace cudavision::diff {
+namespace cudavision {
 
 #ifdef __CUDA_ARCH__
 __device__ inline float mul(float a, float b) { return __fmul_rn(a, b); }
@@ -57,4 +57,4 @@ CUDAVISION_HOST_DEVICE inline bool no(bool a) { return !a; }
 /// Whether a mask holds for all pixels.
 CUDAVISION_HOST_DEVICE inline bool all(bool a) { return a; }
 
-}  // namespace cudavision::diff
+}  // namespace cudavision
