@@ -145,18 +145,11 @@ TEST(keeps_caps_that_are_queued_at_the_end, Each::run) {
   const GstVideoInfo first = mixer.video(0), second = video_info("NV12", {20, 20});
   GstPad* const pad = mixer.play_without_source(0);
   const auto send = [&](GstEvent* event) { gst_pad_send_event(pad, event); };
-  const auto send_segment = [&] {
-    GstSegment segment;
-    gst_segment_init(&segment, GST_FORMAT_TIME);
-    send(gst_event_new_segment(&segment));
-  };
   const auto push = [&](const GstVideoInfo& video, const std::vector<int>& values, int number) {
-    Buffer frame = flat(video, values);
-    GST_BUFFER_PTS(frame.get()) = guint64(number) * frame_time;
-    GST_BUFFER_DURATION(frame.get()) = frame_time;
+    const Buffer frame = timed(flat(video, values), guint64(number) * frame_time);
     return gst_pad_chain(pad, gst_buffer_ref(frame.get()));
   };
-  send_segment();
+  send(new_segment());
   EXPECT_EQ(push(first, {10, 20, 30}, 0), GST_FLOW_OK);
   for (GstClockTime waited = 0; !pushes && waited < patience; waited += GST_MSECOND) g_usleep(1000);
   EXPECT(pushes);
@@ -165,7 +158,7 @@ TEST(keeps_caps_that_are_queued_at_the_end, Each::run) {
   EXPECT(!mixer.pull());
   send(gst_event_new_flush_start());
   send(gst_event_new_flush_stop(TRUE));
-  send_segment();
+  send(new_segment());
   for (int n = 0; n < 3; ++n) EXPECT_EQ(push(second, {235, 128, 128}, n), GST_FLOW_OK);
   EXPECT_EQ(sample(mixer.next().shown(), 0, 5, 5), 255);
   gst_object_unref(src);

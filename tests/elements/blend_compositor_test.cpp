@@ -343,18 +343,12 @@ TEST(reports_a_segment_in_another_format_than_time, Each::run) {
 
 /// (compositor aborts.)
 TEST(reports_a_segment_without_running_time, Each::run) {
-  const auto with = [](auto&& change) {
-    GstSegment segment;
-    gst_segment_init(&segment, GST_FORMAT_TIME);
-    change(segment);
-    return segment;
-  };
-  for (const GstSegment& segment :
-       {with([](GstSegment& s) { s.rate = -1; }), with([](GstSegment& s) { s.base = G_MAXUINT64 - 2; }),
-        with([](GstSegment& s) { s.start = G_MAXUINT64 - 2; })}) {
+  for (GstEvent* segment :
+       {new_segment([](GstSegment& s) { s.rate = -1; }), new_segment([](GstSegment& s) { s.base = G_MAXUINT64 - 2; }),
+        new_segment([](GstSegment& s) { s.start = G_MAXUINT64 - 2; })}) {
     Mixer mixer(run);
     mixer.add(caps_text("RGB", {32, 24}));
-    EXPECT(gst_pad_send_event(mixer.play_without_source(0), gst_event_new_segment(&segment)));
+    EXPECT(gst_pad_send_event(mixer.play_without_source(0), segment));
     expect_format_error(mixer, "sink_0", "time");
   }
 }
@@ -397,22 +391,17 @@ TEST(honours_pad_offsets_in_segments, Each::run) {
     Mixer mixer(run, "background=black", caps_text("RGB", {32, 24}));
     mixer.add(caps_text("RGB", {32, 24}));
     GstPad* const pad = mixer.play_without_source(0);
-    GstSegment segment;
-    gst_segment_init(&segment, GST_FORMAT_TIME);
-    segment.rate = rate;
-    segment.start = segment.time = 2 * frame_time;
-    segment.stop = 10 * frame_time;
-    if (rate > 0)
-      gst_pad_set_offset(pad, -before * gint64(frame_time));  // in running time
-    else
-      segment.offset = guint64(before) * frame_time;  // GStreamer would make another one of a pad's offset
-    EXPECT(gst_pad_send_event(pad, gst_event_new_segment(&segment)));
+    if (rate > 0) gst_pad_set_offset(pad, -before * gint64(frame_time));  // in running time
+    EXPECT(gst_pad_send_event(pad, new_segment([&, rate = rate, before = before](GstSegment& segment) {
+                                segment.rate = rate;
+                                segment.start = segment.time = 2 * frame_time, segment.stop = 10 * frame_time;
+                                // GStreamer would make another one of a pad's offset.
+                                if (rate < 0) segment.offset = guint64(before) * frame_time;
+                              })));
     std::thread source([&, forwards = rate > 0] {  // pushing a frame waits for the one before it
       for (int i = 0; i < 12; ++i) {
         const int n = forwards ? i : 11 - i;
-        Buffer frame = flat(mixer.video(0), {100 + n});
-        GST_BUFFER_PTS(frame.get()) = guint64(n) * frame_time;
-        GST_BUFFER_DURATION(frame.get()) = frame_time;
+        const Buffer frame = timed(flat(mixer.video(0), {100 + n}), guint64(n) * frame_time);
         if (gst_pad_chain(pad, gst_buffer_ref(frame.get())) != GST_FLOW_OK) break;
       }
       gst_pad_send_event(pad, gst_event_new_eos());

@@ -199,13 +199,7 @@ TEST(embosses_with_the_light_that_it_names, Each::run) {
   EXPECT_CONTAINS(g_enum_get_value_by_nick(spec->enum_class, "emboss")->value_name, "lit from the top left");
   rig.caps(caps_text("GRAY8", {32, 32}));
   Buffer frame = flat(rig.video(), {100});
-  GstVideoFrame map;
-  EXPECT(gst_video_frame_map(&map, &rig.video(), frame.get(), GST_MAP_WRITE));
-  for (int y = 8; y < 24; ++y)
-    std::fill_n(
-        static_cast<guint8*>(GST_VIDEO_FRAME_PLANE_DATA(&map, 0)) + y * GST_VIDEO_FRAME_PLANE_STRIDE(&map, 0) + 8, 16,
-        110);
-  gst_video_frame_unmap(&map);
+  paint(rig.video(), frame, {8, 8, 16, 16}, 110);
   const cv::Mat relief = rig.filter(frame)[0];
   const auto at = [&](int x, int y) { return int(relief.at<guint16>(y, x)); };
   // Its edges at the top and the left.

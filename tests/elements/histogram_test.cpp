@@ -156,12 +156,6 @@ void expect_same(const Channels& actual, const Channels& wanted) {
 // Frames
 // ---------------------------------------------------------------------------------------------------------------------
 
-Buffer timed(Buffer frame, GstClockTime pts, GstClockTime duration = 40 * GST_MSECOND) {
-  GST_BUFFER_PTS(frame.get()) = pts;
-  GST_BUFFER_DURATION(frame.get()) = duration;
-  return frame;
-}
-
 /// Pushes frames of noise with these seeds, 40 ms each.
 void push(Rig& rig, const std::vector<unsigned>& seeds) {
   for (unsigned seed : seeds) rig.push(timed(noise(rig.video(), seed), seed * 40 * GST_MSECOND));
@@ -256,8 +250,7 @@ TEST(counts_only_the_cropped_part, Each::run) {
     at(setting);
     set(rig.element(), setting);
     Buffer frame = noise(whole);
-    gst_buffer_add_video_meta(frame.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_FORMAT_NV12, 64, 48);
-    add_crop(frame.get(), part);
+    add_crop(frame.get(), whole, part);
     // In coordinates of the uncropped frame.
     gst_buffer_add_video_region_of_interest_meta(frame.get(), "face", 16, 10, 8, 6);
     GstBuffer* in = frame.get();
@@ -273,12 +266,9 @@ TEST(counts_only_the_cropped_part, Each::run) {
 TEST(posts_times, Each::run) {
   Rig rig(run, "equalize=false");
   rig.caps(caps_text("GRAY8", size));
-  GstSegment segment;
-  gst_segment_init(&segment, GST_FORMAT_TIME);
-  segment.start = GST_SECOND;
-  segment.time = 5 * GST_SECOND;
-  segment.base = 7 * GST_SECOND;
-  gst_harness_push_event(rig.harness(), gst_event_new_segment(&segment));
+  gst_harness_push_event(rig.harness(), new_segment([](GstSegment& segment) {
+                           segment.start = GST_SECOND, segment.time = 5 * GST_SECOND, segment.base = 7 * GST_SECOND;
+                         }));
   rig.push(timed(noise(rig.video()), 1500 * GST_MSECOND));
   Posted posted = told(rig);
   EXPECT_EQ(posted.timestamp, 1500 * GST_MSECOND);
@@ -345,11 +335,9 @@ TEST(sums_up_intervals_at_any_rate, Each::run) {
     at("rate " + std::to_string(rate));
     Rig rig(run, "equalize=false interval=100000000");
     rig.caps(caps_text("GRAY8", size));
-    GstSegment segment;
-    gst_segment_init(&segment, GST_FORMAT_TIME);
-    segment.rate = rate;
-    segment.stop = 1000 * GST_MSECOND;
-    gst_harness_push_event(rig.harness(), gst_event_new_segment(&segment));
+    gst_harness_push_event(rig.harness(), new_segment([rate = rate](GstSegment& segment) {
+                             segment.rate = rate, segment.stop = 1000 * GST_MSECOND;
+                           }));
     std::vector<guint64> sums;
     for (guint64 i = 0; i < 25; ++i) {
       rig.push(timed(noise(rig.video(), unsigned(i)), (rate > 0 ? i : 24 - i) * 40 * GST_MSECOND));

@@ -81,9 +81,7 @@ class Camera {
   /// Plays a scene for so many seconds. `change`: changes each frame.
   void play(const Scene& scene, double seconds, const std::function<void(GstBuffer*)>& change = {}) {
     for (int i = 0; i < int(std::lround(seconds * 5)); ++i) {
-      Buffer frame = frame_of(rig.video(), scene(number_++));
-      GST_BUFFER_PTS(frame.get()) = time_;
-      GST_BUFFER_DURATION(frame.get()) = step;
+      Buffer frame = timed(frame_of(rig.video(), scene(number_++)), time_, step);
       time_ += step;
       if (change) change(frame.get());
       rig.push(std::move(frame));
@@ -409,8 +407,7 @@ TEST(watches_with_frames_that_wait, Each::run) {
     set(camera.rig.element(), settings);
     for (int i = 0; i < 30; ++i) {
       Buffer frame = frame_of(camera.rig.video(), i < 10 ? dark(unsigned(i)) : frozen(0));
-      GST_BUFFER_PTS(frame.get()) = guint64(i) * step;
-      GST_BUFFER_DURATION(frame.get()) = step;
+      frame = timed(std::move(frame), guint64(i) * step, step);
       EXPECT_EQ(gst_harness_push(harness, frame.release()), GST_FLOW_OK);
     }
     camera.end();

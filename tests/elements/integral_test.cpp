@@ -216,8 +216,7 @@ TEST(makes_tables_of_the_cropped_picture, Each::run) {
   const GstVideoInfo whole = video_info("RGB", {64, 48});
   Buffer frame = noise(whole);
   const Buffer cropped = cut(whole, frame.get(), {6, 4, 37, 29});
-  gst_buffer_add_video_meta(frame.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_FORMAT_RGB, 64, 48);
-  add_crop(frame.get(), {6, 4, 37, 29});
+  add_crop(frame.get(), whole, {6, 4, 37, 29});
   Rig rig(run, tables);
   rig.caps(caps_text("RGB", {37, 29}));
   expect_tables(rig.push(std::move(frame)), {}, rig.video(), cropped);

@@ -52,8 +52,7 @@ std::pair<Buffer, Buffer> cropped_frame() {
   const GstVideoInfo whole = video_info("I420", {64, 48});
   Buffer frame = noise(whole);
   Buffer cropped = cut(whole, frame.get(), {6, 4, size.width, size.height});
-  gst_buffer_add_video_meta(frame.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(&whole), 64, 48);
-  add_crop(frame.get(), {6, 4, size.width, size.height});
+  add_crop(frame.get(), whole, {6, 4, size.width, size.height});
   return {std::move(frame), std::move(cropped)};
 }
 
@@ -159,13 +158,8 @@ TEST(removes_boxes_that_the_crop_excludes, Each::run) {
   rig.caps(caps_of(video_info("I420", size)));
   const Buffer result = rig.push(std::move(frame));
   std::vector<cv::Rect> left;
-  gpointer cursor = nullptr;
-  while (GstMeta* meta =
-             gst_buffer_iterate_meta_filtered(result.get(), &cursor, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE)) {
-    const auto* roi = reinterpret_cast<GstVideoRegionOfInterestMeta*>(meta);
-    if (g_quark_from_string("face") == roi->roi_type)
-      left.emplace_back(int(roi->x), int(roi->y), int(roi->w), int(roi->h));
-  }
+  for (const auto* roi : rois_of(result.get()))
+    if (g_quark_from_string("face") == roi->roi_type) left.push_back(box_of(roi));
   if (gst_buffer_get_video_crop_meta(result.get())) return;  // the frame passed with its crop
   EXPECT_EQ(left.size(), 1u);
   EXPECT_EQ(left[0], cv::Rect(14, 16, 9, 9));
@@ -476,7 +470,7 @@ TEST(moves_detected_objects_with_the_crop, Each::run) {
 /// whether it passes them on or applies the crop.
 TEST(follows_motion_in_cropped_frames, Each::run) {
   if (profile(run.element).whole_frame) return;
-  const GstVideoInfo video = video_info("I420", size);
+  const GstVideoInfo video = video_info("I420", size), whole = video_info("I420", {64, 48});
   for (const char* output : {"passthrough", "overlay"}) {
     at(output);
     Rig motion({"cudadiff", run.backend},
@@ -484,25 +478,19 @@ TEST(follows_motion_in_cropped_frames, Each::run) {
     motion.caps_alone(caps_of(video));
     Buffer out;
     for (const cv::Rect& moved : {cv::Rect(), cv::Rect(6 + 16, 4 + 8, 12, 8)}) {
-      Buffer frame = cropped_frame().first;
-      const GstVideoInfo whole = video_info("I420", {64, 48});
-      GstMapInfo bytes;
-      EXPECT(gst_buffer_map(frame.get(), &bytes, GST_MAP_WRITE));
-      std::fill(bytes.data, bytes.data + bytes.size, guint8(128));
-      cv::Mat(48, 64, CV_8U, bytes.data, std::size_t(GST_VIDEO_INFO_PLANE_STRIDE(&whole, 0)))(moved).setTo(250);
-      gst_buffer_unmap(frame.get(), &bytes);
+      Buffer frame = flat(whole, {128});
+      paint(whole, frame, moved, 250);
+      add_crop(frame.get(), whole, {6, 4, size.width, size.height});
       out = motion.push(std::move(frame));
     }
     const bool passed = output == std::string("passthrough");
     EXPECT_EQ(text_of(out.get()), passed ? "motion 22,12 12×8 turned 0 1; " : "motion 16,8 12×8 turned 0 1; ");
-    gpointer cursor = nullptr;  // the detection alone: without the region of interest at the same place
-    GstMeta* roi = gst_buffer_iterate_meta_filtered(out.get(), &cursor, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE);
-    EXPECT(roi && gst_buffer_remove_meta(out.get(), roi));
+    const auto rois = rois_of(out.get());  // the detection alone: without the region of interest at the same place
+    EXPECT(!rois.empty() && gst_buffer_remove_meta(out.get(), GST_META_CAST(rois[0])));
     Rig second(run, "region=roi roi-type=motion");
     second.caps(caps_of(video));
     const Buffer result = second.push(Buffer(gst_buffer_copy(out.get())));
     EXPECT_EQ(text_of(result.get()), "motion 16,8 12×8 turned 0 1; ");
-    const GstVideoInfo whole = video_info("I420", {64, 48});
     const Buffer cropped = passed ? cut(whole, out.get(), {6, 4, size.width, size.height}) : std::move(out);
     expect_region(run, video, cropped, picture(result.get(), video), {box(16, 8, 12, 8)}, true);
   }
@@ -565,28 +553,20 @@ TEST(keeps_parameters_of_regions_as_videoconvert_does_not, Each::run) {
     gst_harness_set_src_caps_str(harness, caps_of(video).c_str());
     Buffer out;
     for (int i = 0; i < 2; ++i) {
-      Buffer frame = flat(video, {20, 128, 128});
-      GST_BUFFER_PTS(frame.get()) = guint64(i) * GST_SECOND / 25;
-      GstMapInfo bytes;
-      EXPECT(gst_buffer_map(frame.get(), &bytes, GST_MAP_WRITE));
-      cv::Mat luma(size.height, size.width, CV_8U, bytes.data, std::size_t(GST_VIDEO_INFO_PLANE_STRIDE(&video, 0)));
-      if (i) luma(cv::Rect(16, 8, 12, 8)).setTo(250);
-      gst_buffer_unmap(frame.get(), &bytes);
+      Buffer frame = timed(flat(video, {20, 128, 128}), guint64(i) * GST_SECOND / 25);
+      if (i) paint(video, frame, {16, 8, 12, 8}, 250);
       EXPECT_EQ(gst_harness_push(harness, frame.release()), GST_FLOW_OK);
       out.reset(gst_harness_pull(harness));
     }
     EXPECT(out != nullptr);
-    gpointer cursor = nullptr;
-    const auto* roi = reinterpret_cast<GstVideoRegionOfInterestMeta*>(
-        gst_buffer_iterate_meta_filtered(out.get(), &cursor, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE));
-    EXPECT(roi != nullptr);
+    const auto rois = rois_of(out.get());
+    EXPECT(!rois.empty());
+    GstVideoRegionOfInterestMeta* roi = rois[0];
     EXPECT_EQ(std::string(g_quark_to_string(roi->roi_type)), "motion");
     EXPECT_EQ(roi->id, 1);
     const int scale = row.behind.rfind("videoscale", 0) == 0 ? 2 : 1;
-    EXPECT(int(roi->x) == 16 * scale && int(roi->y) == 8 * scale && int(roi->w) == 12 * scale &&
-           int(roi->h) == 8 * scale);
-    auto* writable = const_cast<GstVideoRegionOfInterestMeta*>(roi);
-    EXPECT_EQ(gst_video_region_of_interest_meta_get_param(writable, "motion") != nullptr, row.kept);
+    EXPECT_EQ(box_of(roi), cv::Rect(16 * scale, 8 * scale, 12 * scale, 8 * scale));
+    EXPECT_EQ(gst_video_region_of_interest_meta_get_param(roi, "motion") != nullptr, row.kept);
 #if CUDAVISION_HAVE_ANALYTICS
     const std::string place = scale == 2 ? "32,16 24×16" : "16,8 12×8";
     // Moved, scaled, and still related.
