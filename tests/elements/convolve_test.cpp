@@ -117,8 +117,7 @@ TEST(accepts_weights_in_every_form, Each::run) {
 }
 
 TEST(refuses_weights_that_are_not_numbers, Each::run) {
-  Rig rig(run);
-  rig.caps(caps_text("GRAY8", size));
+  Rig rig(run, "", caps_text("GRAY8", size));
   const Buffer frame = noise(rig.video());
   const Picture good = rig.filter(frame);
   for (double bad : {std::nan(""), HUGE_VAL, -HUGE_VAL}) {
@@ -183,8 +182,7 @@ TEST(supports_every_border, Each::run) {
 }
 
 TEST(warns_of_kernels_larger_than_the_frame, Each::run) {
-  Rig rig(run, "preset=sharpen-5");
-  rig.caps(caps_text("GRAY8", {4, 3}));
+  Rig rig(run, "preset=sharpen-5", caps_text("GRAY8", {4, 3}));
   const Buffer frame = noise(rig.video());
   EXPECT_SAME(rig.filter(frame), planned(params_of(Preset::sharpen_5), rig.video(), frame));
   const Message warning = rig.warning();

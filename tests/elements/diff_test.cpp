@@ -570,8 +570,7 @@ TEST(survives_a_change_of_size_with_places_in_pixels, Each::run) {
            {"mask-regions=200,150,50,50", "mask-regions has 200,150,50,50" + end},
            {"zones=\"door: 1,1 160,1 160,120\" mask-regions=100,100,100,100", ""}}) {
     at(settings);
-    Rig rig(run, settings);
-    rig.caps(large);
+    Rig rig(run, settings, large);
     rig.push(noise(rig.video()));
     EXPECT_EQ(rig.warning().text, "");
     rig.caps(little);

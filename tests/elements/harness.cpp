@@ -489,7 +489,10 @@ GstElement* with_shared_context(GstElement* element, [[maybe_unused]] const Run&
   return element;
 }
 
-Rig::Rig(const Run& run, const std::string& settings) : Rig(with_shared_context(make_element(run, settings), run)) {}
+Rig::Rig(const Run& run, const std::string& settings, const std::string& caps)
+    : Rig(with_shared_context(make_element(run, settings), run)) {
+  if (!caps.empty()) this->caps(caps);
+}
 
 Rig::Rig(GstElement* element) : bus_(gst_bus_new()) {
   gst_object_ref_sink(element);

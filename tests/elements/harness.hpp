@@ -221,7 +221,8 @@ Message pop_message(GstBus* bus, GstMessageType type, GstClockTime wait = 0);
 /// One element in state PLAYING between the pads of a harness.
 class Rig {
  public:
-  explicit Rig(const Run& run, const std::string& settings = "");
+  /// Like caps(caps) afterwards, if there are caps.
+  explicit Rig(const Run& run, const std::string& settings = "", const std::string& caps = "");
   explicit Rig(GstElement* element);
   ~Rig();
   Rig(const Rig&) = delete;

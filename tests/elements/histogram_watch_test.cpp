@@ -166,8 +166,7 @@ TEST(measures_sharpness, Each::run) {
       for (const char* settings :
            {"sharpness=true", "watch=true", "sharpness=true watch=true overlay=true add-meta=true"}) {
         at(format + std::string(" ") + settings + " width " + show(size.width));
-        Rig rig(run, "equalize=false " + std::string(settings));
-        rig.caps(caps_text(format, size));
+        Rig rig(run, "equalize=false " + std::string(settings), caps_text(format, size));
         for (unsigned seed : {1u, 2u}) {
           Buffer frame = noise(rig.video(), seed);
           const double expected = planned_sharpness(rig.video(), frame);
@@ -180,8 +179,7 @@ TEST(measures_sharpness, Each::run) {
 }
 
 TEST(measures_sharpness_only_if_asked, Each::run) {
-  Rig rig(run, "equalize=false add-meta=true");
-  rig.caps(caps_text("NV12", size));
+  Rig rig(run, "equalize=false add-meta=true", caps_text("NV12", size));
   const auto sharpness = [&] {
     const Buffer out = rig.push(noise(rig.video()));
     const double told = told_sharpness(rig), in_meta = gst_buffer_get_cuda_vision_histogram_meta(out.get())->sharpness;
@@ -198,8 +196,7 @@ TEST(measures_sharpness_only_if_asked, Each::run) {
 }
 
 TEST(measures_sharpness_of_regions_and_intervals, Each::run) {
-  Rig rig(run, "equalize=false sharpness=true region=roi interval=10000000000");
-  rig.caps(caps_text("GRAY8", {40, 30}));
+  Rig rig(run, "equalize=false sharpness=true region=roi interval=10000000000", caps_text("GRAY8", {40, 30}));
   // Stripes of 10 steps on the left and 30 on the right; the region covers the left, then the right, then nothing.
   cv::Mat luma(30, 40, CV_32F);
   for (int y = 0; y < 30; ++y)

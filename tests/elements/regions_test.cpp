@@ -154,8 +154,7 @@ TEST(removes_boxes_that_the_crop_excludes, Each::run) {
   for (const cv::Rect& box : {cv::Rect(0, 0, 6, 40), {10, 0, 9, 4}, {51, 10, 9, 9}, {10, 41, 9, 6}, {20, 20, 9, 9}})
     gst_buffer_add_video_region_of_interest_meta(frame.get(), "face", guint(box.x), guint(box.y), guint(box.width),
                                                  guint(box.height));
-  Rig rig(run);
-  rig.caps(caps_of(video_info("I420", size)));
+  Rig rig(run, "", caps_of(video_info("I420", size)));
   const Buffer result = rig.push(std::move(frame));
   std::vector<cv::Rect> left;
   for (const auto* roi : rois_of(result.get()))
@@ -181,8 +180,7 @@ TEST(survives_a_change_of_size_with_shapes_in_pixels, Each::run) {
               {"1,1 40,3 20,30", "", true}};
   for (const auto& row : rows) {
     at(row.regions);
-    Rig rig(run, std::string("region=roi roi-type=none regions=\"") + row.regions + "\"");
-    rig.caps(caps_of(large));
+    Rig rig(run, std::string("region=roi roi-type=none regions=\"") + row.regions + "\"", caps_of(large));
     const Picture first = rig.filter(noise(large));
     if (row.fits || run.element == "cudahistogram") {  // which counts, and hides nothing
       rig.caps(caps_of(little));
@@ -213,8 +211,7 @@ TEST(survives_a_change_of_size_with_shapes_in_pixels, Each::run) {
 TEST(follows_boxes_and_properties_while_playing, Each::run) {
   if (profile(run.element).whole_frame) return;
   const GstVideoInfo video = video_info("I420", size);
-  Rig rig(run, "region=roi");
-  rig.caps(caps_of(video));
+  Rig rig(run, "region=roi", caps_of(video));
   const auto expect = [&](const char* settings, int x, const std::vector<Shape>& shapes) {
     at(std::string(settings) + " " + show(x));
     if (*settings) set(rig.element(), settings);
@@ -242,8 +239,7 @@ TEST(takes_the_crop_into_account, Each::run) {
     auto [frame, cropped] = cropped_frame();
     gst_buffer_add_video_region_of_interest_meta(frame.get(), "across", 2, 0, 12, 10);
     const std::string settings = std::string("region=roi region-margin=0.25 regions=30,20,9,9 region-shape=") + shape;
-    Rig rig(run, settings);
-    rig.caps(caps_of(video));
+    Rig rig(run, settings, caps_of(video));
     const Buffer result = rig.push(std::move(frame));
     const bool round = std::string(shape) == "ellipse";
     // 12×10 at (2, 0) grows by 3 and by round(2.5) = 3 on each side.
@@ -272,8 +268,7 @@ TEST(refuses_bad_regions_with_one_sentence, Each::run) {
   const Buffer frame = noise(video);
   for (const Row& row : rows) {
     at(row.regions.substr(0, 40));
-    Rig rig(run, "region=roi regions=1,1,9,9");
-    rig.caps(caps_of(video));
+    Rig rig(run, "region=roi regions=1,1,9,9", caps_of(video));
     const Picture before = rig.filter(frame);
     set(rig.element(), "regions=\"" + row.regions + "\"");
     EXPECT_SAME(rig.filter(frame), before);
@@ -311,8 +306,7 @@ TEST(says_once_what_has_no_effect, Each::run) {
   const Buffer frame = noise(video);
   for (const char* setting : {"regions=1,1,5,5", "region-margin=0.5", "region-shape=ellipse"}) {
     at(setting);
-    Rig rig(run, setting);
-    rig.caps(caps_of(video));
+    Rig rig(run, setting, caps_of(video));
     rig.filter(frame);
     const std::string name = std::string(setting).substr(0, std::string(setting).find('='));
     EXPECT_EQ(rig.warning().text, name + " has no effect with region=frame, where the whole frame is processed");
@@ -347,8 +341,7 @@ TEST(follows_detected_objects, Each::run) {
     EXPECT(gst_analytics_relation_meta_add_od_mtd(meta, g_quark_from_string("dog"), -6, 20, 16, 9, 0.5f, &object));
     GstAnalyticsTrackingMtd tracking;  // metadata of another type
     EXPECT(gst_analytics_relation_meta_add_tracking_mtd(meta, 7, GST_SECOND, &tracking));
-    Rig rig(run, mode.settings);
-    rig.caps(caps_of(video));
+    Rig rig(run, mode.settings, caps_of(video));
     const Buffer result = rig.push(Buffer(gst_buffer_copy(frame.get())));
     expect_region(run, video, frame, picture(result.get(), video), mode.shapes, true);
     EXPECT(gst_buffer_get_analytics_relation_meta(result.get()));
@@ -434,15 +427,13 @@ TEST(moves_detected_objects_with_the_crop, Each::run) {
   replace("face 20,14 12×8", "face 14,10 12×8");
   replace("dog 2,0 12×10", "dog -4,-4 12×10");
 
-  Rig first(run, roi);
-  first.caps(caps_of(video));
+  Rig first(run, roi, caps_of(video));
   const Buffer result = first.push(Buffer(gst_buffer_copy(frame.get())));
   EXPECT(!gst_buffer_get_video_crop_meta(result.get()));
   EXPECT_EQ(text_of(result.get()), expected);
   EXPECT_EQ(text_of(frame.get()), before);
   if (has_regions) {
-    Rig second(run, roi);
-    second.caps(caps_of(video));
+    Rig second(run, roi, caps_of(video));
     const Buffer again = second.push(Buffer(gst_buffer_copy(result.get())));
     expect_region(run, video, result, picture(again.get(), video), {box(14, 10, 12, 8)}, true);
     EXPECT_EQ(text_of(again.get()), expected);
@@ -452,15 +443,13 @@ TEST(moves_detected_objects_with_the_crop, Each::run) {
   const std::string passing = profile(run.element).passing;
   if (passing.empty()) return;
   at(passing);
-  Rig passes(run, passing);
-  passes.caps(caps_of(video));
+  Rig passes(run, passing, caps_of(video));
   const Buffer passed = passes.push(Buffer(gst_buffer_copy(frame.get())));
   EXPECT(gst_buffer_get_video_crop_meta(passed.get()));
   const std::string own = before.substr(0, before.rfind("; "));  // cudadiff adds its own
   EXPECT_EQ(text_of(passed.get()).substr(0, own.size()), own);
   if (!has_regions) return;
-  Rig next(run, roi);
-  next.caps(caps_of(video));
+  Rig next(run, roi, caps_of(video));
   const Buffer later = next.push(Buffer(gst_buffer_copy(passed.get())));
   expect_region(run, video, cropped, picture(later.get(), video), {box(14, 10, 12, 8)}, true);
   EXPECT_EQ(text_of(later.get()), expected);
@@ -487,8 +476,7 @@ TEST(follows_motion_in_cropped_frames, Each::run) {
     EXPECT_EQ(text_of(out.get()), passed ? "motion 22,12 12×8 turned 0 1; " : "motion 16,8 12×8 turned 0 1; ");
     const auto rois = rois_of(out.get());  // the detection alone: without the region of interest at the same place
     EXPECT(!rois.empty() && gst_buffer_remove_meta(out.get(), GST_META_CAST(rois[0])));
-    Rig second(run, "region=roi roi-type=motion");
-    second.caps(caps_of(video));
+    Rig second(run, "region=roi roi-type=motion", caps_of(video));
     const Buffer result = second.push(Buffer(gst_buffer_copy(out.get())));
     EXPECT_EQ(text_of(result.get()), "motion 16,8 12×8 turned 0 1; ");
     const Buffer cropped = passed ? cut(whole, out.get(), {6, 4, size.width, size.height}) : std::move(out);
@@ -516,8 +504,7 @@ TEST(drops_masks_that_it_cannot_move, Each::run) {
   EXPECT_EQ(text_of(frame.get()), "segmentation; face 20,14 12×8 turned 0 0.75; track 7 since 0; 1-" +
                                       show(int(GST_ANALYTICS_REL_TYPE_CONTAIN)) + "-0 1-" +
                                       show(int(GST_ANALYTICS_REL_TYPE_RELATE_TO)) + "-2 ");
-  Rig rig(run);
-  rig.caps(caps_of(video));
+  Rig rig(run, "", caps_of(video));
   const Buffer result = rig.push(std::move(frame));
   EXPECT_EQ(text_of(result.get()),
             "face 14,10 12×8 turned 0 0.75; track 7 since 0; 0-" + show(int(GST_ANALYTICS_REL_TYPE_RELATE_TO)) + "-1 ");

@@ -82,6 +82,7 @@ uri = "test"
         self.assertEqual((names.count("begin"), names.count("enter")), (names.count("end"), names.count("leave")))
         wait_for("no signal on the wall", lambda: wall.kind() == "no signal")
         last = next(number for number in range(wall.count() - 1, 0, -1) if wall.kind(number) == "camera")
+        self.assertGreater(last, 20)
         self.assertEqual(wall.picture(last)[0], wall.picture(last - 20)[0])  # its last picture stayed for two seconds
         yard = wall.picture()[1]
         wait_for("the other camera moves on the wall", lambda: wall.picture()[1] != yard)
