@@ -208,9 +208,7 @@ TEST(scales_the_cropped_part, Each::run) {
 /// A repeated frame counts once, however long it is shown.
 TEST(ends_a_stream_of_frames_that_do_not_fit, Each::run) {
   const std::string caps = caps_text("RGB", {32, 20});
-  Mixer mixer(run, "background=black", caps);
-  mixer.add(caps);
-  mixer.add(caps);
+  Mixer mixer(run, "background=black", caps, {caps, caps});
   mixer.play();
   for (int n = 0; n < 29; ++n) {
     mixer.push(0, flat(mixer.video(0), {90}));
@@ -253,9 +251,7 @@ TEST(drops_frames_that_do_not_fit_their_caps, Each::run) {
   const GstVideoInfo whole = video_info("RGB", {64, 48});
   // '+' a good frame, 'c' a crop beyond the frame, 's' a frame that is too small.
   const std::string shown = "+cs++s+ss+c";
-  Mixer mixer(run, "background=black", caps_text("RGB", size));
-  mixer.add(caps_text("RGB", size));
-  mixer.add(caps_text("RGB", size));
+  Mixer mixer(run, "background=black", caps_text("RGB", size), {caps_text("RGB", size), caps_text("RGB", size)});
   mixer.play();
   for (std::size_t n = 0; n < shown.size(); ++n) {
     at("frame " + std::to_string(n));
@@ -296,8 +292,7 @@ TEST(does_not_read_hidden_frames, Each::run) {
                             {"RGB", "width=31", false},
                             {"RGB", "ypos=1", false}}) {
     at(above.format + std::string(" ") + above.pad);
-    Mixer mixer(run, "background=black", caps_text("RGB", {32, 20}));
-    mixer.add(caps_text("RGB", {32, 20}));
+    Mixer mixer(run, "background=black", caps_text("RGB", {32, 20}), {caps_text("RGB", {32, 20})});
     mixer.add(caps_text(above.format, {32, 20}), above.pad);
     mixer.play();
     mixer.push(0, too_small_frame());
