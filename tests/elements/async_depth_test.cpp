@@ -53,8 +53,7 @@ struct Stream {
 
   GstFlowReturn send(bool discont = false, Buffer frame = nullptr) {
     if (!frame) frame = noise(rig.video(), sent / 2);
-    GST_BUFFER_PTS(frame.get()) = sent * duration;
-    GST_BUFFER_DURATION(frame.get()) = duration;
+    frame = timed(std::move(frame), sent * duration, duration);
     if (discont) GST_BUFFER_FLAG_SET(frame.get(), GST_BUFFER_FLAG_DISCONT);
     ++sent;
     return gst_harness_push(rig.harness(), frame.release());
@@ -136,14 +135,8 @@ TEST(holds_as_many_frames, Each::run) {
 }
 
 TEST(lets_all_frames_out_before_events, Each::run) {
-  const auto segment = [] {
-    GstSegment segment;
-    gst_segment_init(&segment, GST_FORMAT_TIME);
-    segment.base = GST_SECOND;
-    return gst_event_new_segment(&segment);
-  };
   const std::pair<const char*, std::function<GstEvent*()>> events[] = {
-      {"segment", segment},
+      {"segment", [] { return new_segment([](GstSegment& segment) { segment.base = GST_SECOND; }); }},
       {"gap", [] { return gst_event_new_gap(GST_SECOND, GST_SECOND); }},
       {"tag", [] { return gst_event_new_tag(gst_tag_list_new(GST_TAG_TITLE, "a", nullptr)); }},
       {"custom", [] { return gst_event_new_custom(GST_EVENT_CUSTOM_DOWNSTREAM, gst_structure_new_empty("a")); }},

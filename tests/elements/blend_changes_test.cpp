@@ -21,8 +21,7 @@ TEST(changes_properties_while_playing, Each::run) {
                                      {"layout=grid gap=2", ""},
                                      {"layout=manual", "operator=difference"},
                                      {"layout=manual", "key=color key-color=0x0a141e"}};
-  Mixer mixer(run, "", caps_text("RGB", size));
-  for (int i = 0; i < 2; ++i) mixer.add(caps_text("RGB", {20, 20}));
+  Mixer mixer(run, "", caps_text("RGB", size), {caps_text("RGB", {20, 20}), caps_text("RGB", {20, 20})});
   mixer.play();
   std::string element, pad;
   for (const auto& one : settings) {
@@ -39,8 +38,7 @@ TEST(changes_properties_while_playing, Each::run) {
 /// No frame shows the second change without the first.
 TEST(shows_settings_of_one_moment, Each::run) {
   constexpr int steps = 200, most_frames = 4000;
-  Mixer mixer(run, "background=color", caps_text("RGB", {256, 1}));
-  mixer.add(caps_text("RGB", {1, 1}));
+  Mixer mixer(run, "background=color", caps_text("RGB", {256, 1}), {caps_text("RGB", {1, 1})});
   // Reading their settings takes some time.
   for (int i = 1; i < 40; ++i) mixer.end(mixer.add(caps_text("RGB", {1, 1})));
   mixer.play();
@@ -80,8 +78,7 @@ TEST(shows_settings_of_one_moment, Each::run) {
 TEST(answers_the_first_allocation_query, Each::run) {
   for (int round = 0; round < 20; ++round) {
     at("round " + std::to_string(round));
-    Mixer mixer(run, "", caps_text("NV12", {64, 48}));
-    for (int i = 0; i < 2; ++i) mixer.add(caps_text("NV12", {64, 48}));
+    Mixer mixer(run, "", caps_text("NV12", {64, 48}), {caps_text("NV12", {64, 48}), caps_text("NV12", {64, 48})});
     GstPad* pads[] = {mixer.without_source(0), mixer.without_source(1)};
     mixer.play();
     const Caps caps(gst_caps_from_string(caps_text("NV12", {64, 48}).c_str()));
@@ -105,8 +102,7 @@ TEST(answers_the_first_allocation_query, Each::run) {
 }
 
 TEST(forgets_caps_without_a_frame_when_it_stops, Each::run) {
-  Mixer mixer(run, "background=black", caps_text("RGB", {20, 20}));
-  mixer.add(caps_text("RGB", {20, 20}));
+  Mixer mixer(run, "background=black", caps_text("RGB", {20, 20}), {caps_text("RGB", {20, 20})});
   mixer.add(caps_text("RGB", {20, 20}), "alpha=0");
   // The base class negotiates again at the first frame, and then waits for the second.
   const auto play_two_frames = [&] {
@@ -129,8 +125,7 @@ TEST(forgets_caps_without_a_frame_when_it_stops, Each::run) {
 
 /// The stream ends downstream while the caps of a pad are queued, and continues after a flush.
 TEST(keeps_caps_that_are_queued_at_the_end, Each::run) {
-  Mixer mixer(run, "background=black", caps_text("RGB", {20, 20}));
-  mixer.add(caps_text("RGB", {20, 20}));
+  Mixer mixer(run, "background=black", caps_text("RGB", {20, 20}), {caps_text("RGB", {20, 20})});
   static std::atomic<bool> pushes, ends;
   pushes = ends = false;
   GstPad* src = gst_element_get_static_pad(mixer.element(), "src");
@@ -145,18 +140,11 @@ TEST(keeps_caps_that_are_queued_at_the_end, Each::run) {
   const GstVideoInfo first = mixer.video(0), second = video_info("NV12", {20, 20});
   GstPad* const pad = mixer.play_without_source(0);
   const auto send = [&](GstEvent* event) { gst_pad_send_event(pad, event); };
-  const auto send_segment = [&] {
-    GstSegment segment;
-    gst_segment_init(&segment, GST_FORMAT_TIME);
-    send(gst_event_new_segment(&segment));
-  };
   const auto push = [&](const GstVideoInfo& video, const std::vector<int>& values, int number) {
-    Buffer frame = flat(video, values);
-    GST_BUFFER_PTS(frame.get()) = guint64(number) * frame_time;
-    GST_BUFFER_DURATION(frame.get()) = frame_time;
+    const Buffer frame = timed(flat(video, values), guint64(number) * frame_time);
     return gst_pad_chain(pad, gst_buffer_ref(frame.get()));
   };
-  send_segment();
+  send(new_segment());
   EXPECT_EQ(push(first, {10, 20, 30}, 0), GST_FLOW_OK);
   for (GstClockTime waited = 0; !pushes && waited < patience; waited += GST_MSECOND) g_usleep(1000);
   EXPECT(pushes);
@@ -165,7 +153,7 @@ TEST(keeps_caps_that_are_queued_at_the_end, Each::run) {
   EXPECT(!mixer.pull());
   send(gst_event_new_flush_start());
   send(gst_event_new_flush_stop(TRUE));
-  send_segment();
+  send(new_segment());
   for (int n = 0; n < 3; ++n) EXPECT_EQ(push(second, {235, 128, 128}, n), GST_FLOW_OK);
   EXPECT_EQ(sample(mixer.next().shown(), 0, 5, 5), 255);
   gst_object_unref(src);
@@ -284,8 +272,7 @@ TEST(survives_pads_released_by_other_threads, Each::run) {
 
 /// The element waits for a pad without frames until the pad is released. Pads with frames can be released too.
 TEST(continues_when_a_pad_is_released, Each::run) {
-  Mixer mixer(run, "background=black", caps_text("RGBA", {64, 48}));
-  mixer.add(caps_text("RGBA", {64, 48}));
+  Mixer mixer(run, "background=black", caps_text("RGBA", {64, 48}), {caps_text("RGBA", {64, 48})});
   mixer.play();
   for (int n = 0; n < 100; ++n) mixer.push(0, flat(mixer.video(0), {10, 20, 30, 255}));
   mixer.end(0);
@@ -335,9 +322,7 @@ TEST(follows_format_changes, Each::run) {
 TEST(offers_all_formats_on_its_pads, Each::run) {
   const std::vector<std::string> names = formats(run);
   EXPECT(names.size() >= 30);
-  Mixer mixer(run, "", caps_text("NV12", {40, 30}));
-  mixer.add(caps_text("RGB", {20, 14}));
-  mixer.add(caps_text("I420", {20, 14}));
+  Mixer mixer(run, "", caps_text("NV12", {40, 30}), {caps_text("RGB", {20, 14}), caps_text("I420", {20, 14})});
   for (GstState state : {GST_STATE_NULL, GST_STATE_READY, GST_STATE_PLAYING}) {
     at(gst_element_state_get_name(state));
     mixer.state(state);
@@ -361,8 +346,7 @@ TEST(offers_all_formats_on_its_pads, Each::run) {
 /// Downstream wants another format from the second caps query of a negotiation on,
 /// like a capsfilter that is changed during the negotiation.
 TEST(negotiates_while_downstream_changes, Each::run) {
-  Mixer mixer(run, "", caps_text("NV12", {40, 30}));
-  mixer.add(caps_text("RGB", {20, 14}));
+  Mixer mixer(run, "", caps_text("NV12", {40, 30}), {caps_text("RGB", {20, 14})});
   std::pair<Mixer*, bool> change{&mixer, false};
   GstPad* src = gst_element_get_static_pad(mixer.element(), "src");
   gst_pad_add_probe(
@@ -423,8 +407,7 @@ TEST(chooses_its_output_format, Each::run) {
 }
 
 TEST(follows_caps_changes_of_downstream, Each::run) {
-  Mixer mixer(run, "background=white", caps_text("RGB", {40, 30}));
-  mixer.add(caps_text("RGB", {20, 14}));
+  Mixer mixer(run, "background=white", caps_text("RGB", {40, 30}), {caps_text("RGB", {20, 14})});
   mixer.play();
   const auto shown = [&] {
     mixer.push(0, flat(mixer.video(0), {100, 50, 20}));
@@ -485,8 +468,7 @@ TEST(seeks_like_compositor, Each::run) {
 
 /// The base class would divide by the framerate of the output, which is not known yet.
 TEST(takes_lateness_before_its_caps_are_known, Each::run) {
-  Mixer mixer(run, "", "");
-  mixer.add(caps_text("RGB", {32, 24}));
+  Mixer mixer(run, "", "", {caps_text("RGB", {32, 24})});
   mixer.play();
   GstPad* src = gst_element_get_static_pad(mixer.element(), "src");
   EXPECT(gst_pad_send_event(src, gst_event_new_qos(GST_QOS_TYPE_UNDERFLOW, 0.5, GST_MSECOND, GST_SECOND)));
@@ -498,8 +480,7 @@ TEST(takes_lateness_before_its_caps_are_known, Each::run) {
 
 /// The base class would make a segment that ends before it begins, which GStreamer answers with an assertion.
 TEST(refuses_a_seek_past_its_stop, Each::run) {
-  Mixer mixer(run, "", caps_text("RGB", {32, 24}));
-  mixer.add(caps_text("RGB", {32, 24}));
+  Mixer mixer(run, "", caps_text("RGB", {32, 24}), {caps_text("RGB", {32, 24})});
   mixer.play();
   mixer.push(0, noise(mixer.video(0)));
   GstPad* src = gst_element_get_static_pad(mixer.element(), "src");
@@ -577,8 +558,7 @@ TEST(passes_no_navigation_to_an_empty_cell, Each::run) {
 }
 
 TEST(survives_settings_from_other_threads, Each::run) {
-  Mixer mixer(run, "", caps_text("NV12", {64, 48}));
-  for (int i = 0; i < 2; ++i) mixer.add(caps_text("NV12", {32, 24}));
+  Mixer mixer(run, "", caps_text("NV12", {64, 48}), {caps_text("NV12", {32, 24}), caps_text("NV12", {32, 24})});
   mixer.play();
   std::atomic<bool> done{false};
   std::thread setter([&] {
@@ -621,8 +601,7 @@ TEST(plays_several_times, Each::run) {
 }
 
 TEST(continues_after_a_flush, Each::run) {
-  Mixer mixer(run, "background=black", caps_text("RGB", {32, 24}));
-  mixer.add(caps_text("RGB", {32, 24}));
+  Mixer mixer(run, "background=black", caps_text("RGB", {32, 24}), {caps_text("RGB", {32, 24})});
   mixer.play();
   mixer.push(0, flat(mixer.video(0), {100}));
   EXPECT_EQ(mixer.next().pts, GstClockTime(0));
@@ -809,8 +788,7 @@ TEST(refuses_a_variable_framerate_downstream, Each::run) {
                     sentence = "the framerate downstream is 0/1";
   for (const std::string& second : {source, still}) {
     at("with " + second);
-    Mixer mixer(run, "", "video/x-raw,framerate=0/1");
-    mixer.add(source), mixer.add(second);
+    Mixer mixer(run, "", "video/x-raw,framerate=0/1", {source, second});
     mixer.play();
     for (int input : {0, 1}) mixer.push(input, noise(mixer.video(input))), mixer.end(input);
     EXPECT_CONTAINS(mixer.error(patience).text, sentence);

@@ -310,8 +310,7 @@ void expect_format_error(Mixer& mixer, const char* pad, const char* part) {
 TEST(reports_a_frame_without_timestamp, Each::run) {
   for (int good : {0, 2}) {
     at("after " + std::to_string(good) + " frames");
-    Mixer mixer(run);
-    for (int i = 0; i < 2; ++i) mixer.add(caps_text("RGB", {32, 24}));
+    Mixer mixer(run, "", "", {caps_text("RGB", {32, 24}), caps_text("RGB", {32, 24})});
     for (int round = 0; round < 2; ++round) {
       mixer.play();
       mixer.rewind();
@@ -333,8 +332,7 @@ TEST(reports_a_frame_without_timestamp, Each::run) {
 
 /// (compositor aborts.)
 TEST(reports_a_segment_in_another_format_than_time, Each::run) {
-  Mixer mixer(run);
-  for (int i = 0; i < 2; ++i) mixer.add(caps_text("RGB", {32, 24}));
+  Mixer mixer(run, "", "", {caps_text("RGB", {32, 24}), caps_text("RGB", {32, 24})});
   g_object_set(mixer.source(1), "format", GST_FORMAT_BYTES, nullptr);
   mixer.play();
   for (int i = 0; i < 2; ++i) mixer.push(i, noise(mixer.video(i)));
@@ -343,18 +341,11 @@ TEST(reports_a_segment_in_another_format_than_time, Each::run) {
 
 /// (compositor aborts.)
 TEST(reports_a_segment_without_running_time, Each::run) {
-  const auto with = [](auto&& change) {
-    GstSegment segment;
-    gst_segment_init(&segment, GST_FORMAT_TIME);
-    change(segment);
-    return segment;
-  };
-  for (const GstSegment& segment :
-       {with([](GstSegment& s) { s.rate = -1; }), with([](GstSegment& s) { s.base = G_MAXUINT64 - 2; }),
-        with([](GstSegment& s) { s.start = G_MAXUINT64 - 2; })}) {
-    Mixer mixer(run);
-    mixer.add(caps_text("RGB", {32, 24}));
-    EXPECT(gst_pad_send_event(mixer.play_without_source(0), gst_event_new_segment(&segment)));
+  for (GstEvent* segment :
+       {new_segment([](GstSegment& s) { s.rate = -1; }), new_segment([](GstSegment& s) { s.base = G_MAXUINT64 - 2; }),
+        new_segment([](GstSegment& s) { s.start = G_MAXUINT64 - 2; })}) {
+    Mixer mixer(run, "", "", {caps_text("RGB", {32, 24})});
+    EXPECT(gst_pad_send_event(mixer.play_without_source(0), segment));
     expect_format_error(mixer, "sink_0", "time");
   }
 }
@@ -394,25 +385,19 @@ TEST(honours_pad_offsets_in_segments, Each::run) {
   for (const auto& [rate, before, first, count] :
        {Case{1, 1, 3, 7}, {2, 1, 4, 3}, {-1, 1, 8, 7}, {-1, 7, 2, 1}, {-1, 8, 0, 0}, {-1, 20, 0, 0}}) {
     at("rate " + std::to_string(rate) + ", " + std::to_string(before) + " frames before");
-    Mixer mixer(run, "background=black", caps_text("RGB", {32, 24}));
-    mixer.add(caps_text("RGB", {32, 24}));
+    Mixer mixer(run, "background=black", caps_text("RGB", {32, 24}), {caps_text("RGB", {32, 24})});
     GstPad* const pad = mixer.play_without_source(0);
-    GstSegment segment;
-    gst_segment_init(&segment, GST_FORMAT_TIME);
-    segment.rate = rate;
-    segment.start = segment.time = 2 * frame_time;
-    segment.stop = 10 * frame_time;
-    if (rate > 0)
-      gst_pad_set_offset(pad, -before * gint64(frame_time));  // in running time
-    else
-      segment.offset = guint64(before) * frame_time;  // GStreamer would make another one of a pad's offset
-    EXPECT(gst_pad_send_event(pad, gst_event_new_segment(&segment)));
+    if (rate > 0) gst_pad_set_offset(pad, -before * gint64(frame_time));  // in running time
+    EXPECT(gst_pad_send_event(pad, new_segment([&, rate = rate, before = before](GstSegment& segment) {
+                                segment.rate = rate;
+                                segment.start = segment.time = 2 * frame_time, segment.stop = 10 * frame_time;
+                                // GStreamer would make another one of a pad's offset.
+                                if (rate < 0) segment.offset = guint64(before) * frame_time;
+                              })));
     std::thread source([&, forwards = rate > 0] {  // pushing a frame waits for the one before it
       for (int i = 0; i < 12; ++i) {
         const int n = forwards ? i : 11 - i;
-        Buffer frame = flat(mixer.video(0), {100 + n});
-        GST_BUFFER_PTS(frame.get()) = guint64(n) * frame_time;
-        GST_BUFFER_DURATION(frame.get()) = frame_time;
+        const Buffer frame = timed(flat(mixer.video(0), {100 + n}), guint64(n) * frame_time);
         if (gst_pad_chain(pad, gst_buffer_ref(frame.get())) != GST_FLOW_OK) break;
       }
       gst_pad_send_event(pad, gst_event_new_eos());
@@ -519,9 +504,8 @@ TEST(mixes_interlaced_and_progressive_pads, Each::run) {
 
 /// New caps have no effect on the output until their first frame is due.
 TEST(stays_progressive_while_interlaced_frames_wait, Each::run) {
-  Mixer mixer(run, "background=black", "video/x-raw,interlace-mode=progressive");
-  mixer.add(caps_text("RGB", {32, 24}, ",interlace-mode=interleaved"));
-  mixer.add(caps_text("RGB", {16, 12}));
+  Mixer mixer(run, "background=black", "video/x-raw,interlace-mode=progressive",
+              {caps_text("RGB", {32, 24}, ",interlace-mode=interleaved"), caps_text("RGB", {16, 12})});
   mixer.play();
   mixer.push(1, flat(mixer.video(1), {200}));
   mixer.caps_of(1, caps_text("RGB", {8, 6}, ",interlace-mode=interleaved"));

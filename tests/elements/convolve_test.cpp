@@ -117,8 +117,7 @@ TEST(accepts_weights_in_every_form, Each::run) {
 }
 
 TEST(refuses_weights_that_are_not_numbers, Each::run) {
-  Rig rig(run);
-  rig.caps(caps_text("GRAY8", size));
+  Rig rig(run, "", caps_text("GRAY8", size));
   const Buffer frame = noise(rig.video());
   const Picture good = rig.filter(frame);
   for (double bad : {std::nan(""), HUGE_VAL, -HUGE_VAL}) {
@@ -183,8 +182,7 @@ TEST(supports_every_border, Each::run) {
 }
 
 TEST(warns_of_kernels_larger_than_the_frame, Each::run) {
-  Rig rig(run, "preset=sharpen-5");
-  rig.caps(caps_text("GRAY8", {4, 3}));
+  Rig rig(run, "preset=sharpen-5", caps_text("GRAY8", {4, 3}));
   const Buffer frame = noise(rig.video());
   EXPECT_SAME(rig.filter(frame), planned(params_of(Preset::sharpen_5), rig.video(), frame));
   const Message warning = rig.warning();
@@ -199,13 +197,7 @@ TEST(embosses_with_the_light_that_it_names, Each::run) {
   EXPECT_CONTAINS(g_enum_get_value_by_nick(spec->enum_class, "emboss")->value_name, "lit from the top left");
   rig.caps(caps_text("GRAY8", {32, 32}));
   Buffer frame = flat(rig.video(), {100});
-  GstVideoFrame map;
-  EXPECT(gst_video_frame_map(&map, &rig.video(), frame.get(), GST_MAP_WRITE));
-  for (int y = 8; y < 24; ++y)
-    std::fill_n(
-        static_cast<guint8*>(GST_VIDEO_FRAME_PLANE_DATA(&map, 0)) + y * GST_VIDEO_FRAME_PLANE_STRIDE(&map, 0) + 8, 16,
-        110);
-  gst_video_frame_unmap(&map);
+  paint(rig.video(), frame, {8, 8, 16, 16}, 110);
   const cv::Mat relief = rig.filter(frame)[0];
   const auto at = [&](int x, int y) { return int(relief.at<guint16>(y, x)); };
   // Its edges at the top and the left.

@@ -703,8 +703,7 @@ TEST(passes_frames_in_any_memory, Each::run) {
 
 TEST(drops_device_frames_with_a_wrong_meta, Each::run) {
   GstCudaContext* context = new_context();
-  Rig rig(run);
-  rig.caps(caps_text("NV12", size, "", cuda_memory));
+  Rig rig(run, "", caps_text("NV12", size, "", cuda_memory));
   const Buffer frame = noise(rig.video());
   rig.push(uploaded(context, rig.video(), frame));
   for (void (*lie)(GstVideoMeta*) : {+[](GstVideoMeta* meta) { meta->stride[0] = 0; },

@@ -22,14 +22,7 @@ constexpr GstClockTime frame_time = 40 * GST_MSECOND;
 /// The adaptive background, which is told what to learn.
 const std::string automatic = "reference=background preset=indoor";
 
-struct Box {
-  int x = 0, y = 0, width = 0, height = 0;
-
-  bool operator==(const Box& o) const { return x == o.x && y == o.y && width == o.width && height == o.height; }
-};
-std::ostream& operator<<(std::ostream& out, const Box& b) {
-  return out << b.width << "×" << b.height << " at " << b.x << "," << b.y;
-}
+using Box = cv::Rect;
 
 /// A region of interest.
 struct Roi {
@@ -53,12 +46,9 @@ std::string names(const GValue* array) {
 
 std::vector<Roi> rois(GstBuffer* buffer) {
   std::vector<Roi> all;
-  gpointer cursor = nullptr;
-  while (GstMeta* meta =
-             gst_buffer_iterate_meta_filtered(buffer, &cursor, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE)) {
-    auto* roi = reinterpret_cast<GstVideoRegionOfInterestMeta*>(meta);
+  for (GstVideoRegionOfInterestMeta* roi : rois_of(buffer)) {
     Roi r;
-    r.box = {int(roi->x), int(roi->y), int(roi->w), int(roi->h)};
+    r.box = box_of(roi);
     r.meta_id = roi->id;
     const GstStructure* motion = gst_video_region_of_interest_meta_get_param(roi, "motion");
     EXPECT(motion && gst_structure_has_field(motion, "score") && gst_structure_has_field(motion, "area"));
@@ -129,17 +119,8 @@ struct Player : Rig {
 
   Buffer play(const std::vector<Box>& squares, bool discont = false) { return push(scene(squares, discont)); }
   Buffer scene(const std::vector<Box>& squares, bool discont = false) {
-    Buffer frame = flat(video(), {60});
-    GstVideoFrame map;
-    EXPECT(gst_video_frame_map(&map, &video(), frame.get(), GST_MAP_WRITE));
-    for (const Box& box : squares)
-      for (int y = std::max(0, box.y); y < std::min(box.y + box.height, GST_VIDEO_INFO_HEIGHT(&video())); ++y)
-        for (int x = std::max(0, box.x); x < std::min(box.x + box.width, GST_VIDEO_INFO_WIDTH(&video())); ++x)
-          static_cast<guint8*>(GST_VIDEO_FRAME_PLANE_DATA(&map, 0))[y * GST_VIDEO_FRAME_PLANE_STRIDE(&map, 0) + x] =
-              200;
-    gst_video_frame_unmap(&map);
-    GST_BUFFER_PTS(frame.get()) = now;
-    GST_BUFFER_DURATION(frame.get()) = frame_time;
+    Buffer frame = timed(flat(video(), {60}), now);
+    for (const Box& box : squares) paint(video(), frame, box, 200);
     now += frame_time;
     if (discont) GST_BUFFER_FLAG_SET(frame.get(), GST_BUFFER_FLAG_DISCONT);
     return frame;
@@ -229,12 +210,11 @@ TEST(tells_who_enters_and_leaves, Each::run) {
 
 /// Pushes a segment whose running time begins at `base`.
 void push_segment(const Player& player, double rate, GstClockTime start, GstClockTime stop, GstClockTime base) {
-  GstSegment segment;
-  gst_segment_init(&segment, GST_FORMAT_TIME);
-  segment.rate = rate;
-  segment.start = segment.time = start, segment.stop = stop, segment.base = base;
-  segment.position = rate > 0 ? start : stop;
-  EXPECT(gst_harness_push_event(player.harness(), gst_event_new_segment(&segment)));
+  EXPECT(gst_harness_push_event(player.harness(), new_segment([&](GstSegment& segment) {
+                                  segment.rate = rate;
+                                  segment.start = segment.time = start, segment.stop = stop, segment.base = base;
+                                  segment.position = rate > 0 ? start : stop;
+                                })));
 }
 
 /// All times in the messages and metas of an object are stream times, however fast frames are played.

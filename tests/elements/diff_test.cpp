@@ -97,10 +97,7 @@ Said read(const GstStructure* message) {
 
 std::vector<Found> rois(GstBuffer* buffer) {
   std::vector<Found> result;
-  gpointer cursor = nullptr;
-  while (GstMeta* meta =
-             gst_buffer_iterate_meta_filtered(buffer, &cursor, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE)) {
-    auto* roi = reinterpret_cast<GstVideoRegionOfInterestMeta*>(meta);
+  for (GstVideoRegionOfInterestMeta* roi : rois_of(buffer)) {
     EXPECT_EQ(std::string(g_quark_to_string(roi->roi_type)), "motion");
     Found f{int(roi->x), int(roi->y), int(roi->w), int(roi->h)};
     const GstStructure* param = gst_video_region_of_interest_meta_get_param(roi, "motion");
@@ -113,14 +110,7 @@ std::vector<Found> rois(GstBuffer* buffer) {
 /// A frame of `background` with rectangles of `value` in its first component.
 Buffer squares(const GstVideoInfo& video, const std::vector<cv::Rect>& rects, int value = 200, int background = 60) {
   Buffer frame = flat(video, {background, 100, 140, 255});
-  GstVideoFrame map;
-  EXPECT(gst_video_frame_map(&map, &video, frame.get(), GST_MAP_WRITE));
-  auto* data = static_cast<guint8*>(GST_VIDEO_FRAME_COMP_DATA(&map, 0));
-  for (const cv::Rect& rect : rects)
-    for (int y = rect.y; y < rect.y + rect.height; ++y)
-      for (int x = rect.x; x < rect.x + rect.width; ++x)
-        data[y * GST_VIDEO_FRAME_COMP_STRIDE(&map, 0) + x * GST_VIDEO_FRAME_COMP_PSTRIDE(&map, 0)] = guint8(value);
-  gst_video_frame_unmap(&map);
+  for (const cv::Rect& rect : rects) paint(video, frame, rect, value);
   return frame;
 }
 Buffer square(const GstVideoInfo& video, const cv::Rect& rect = {}, int value = 200, int background = 60) {
@@ -135,10 +125,8 @@ struct Player : Rig {
   }
 
   Buffer play(Buffer frame, GstClockTime time) {
-    GST_BUFFER_PTS(frame.get()) = time;
-    GST_BUFFER_DURATION(frame.get()) = frame_time;
     now = time + frame_time;
-    return push(std::move(frame));
+    return push(timed(std::move(frame), time));
   }
   Buffer play(Buffer frame) { return play(std::move(frame), now); }
   /// Plays five frames without motion, and one in which motion begins.
@@ -478,10 +466,10 @@ TEST(restarts_at_interruptions, Each::run) {
 TEST(posts_the_times_of_frames, Each::run) {
   Player player(run);
   const GstClockTime start = 3 * GST_SECOND;
-  GstSegment segment;
-  gst_segment_init(&segment, GST_FORMAT_TIME);
-  segment.start = 2 * GST_SECOND, segment.time = 10 * GST_SECOND, segment.base = 100 * GST_SECOND;
-  gst_harness_push_event(player.harness(), gst_event_new_segment(&segment));
+  gst_harness_push_event(player.harness(), new_segment([](GstSegment& segment) {
+                           segment.start = 2 * GST_SECOND, segment.time = 10 * GST_SECOND;
+                           segment.base = 100 * GST_SECOND;
+                         }));
   player.play(square(player.video()), start);
   player.play(square(player.video(), {37, 11, 30, 47}));
   const Said said = player.last();
@@ -582,8 +570,7 @@ TEST(survives_a_change_of_size_with_places_in_pixels, Each::run) {
            {"mask-regions=200,150,50,50", "mask-regions has 200,150,50,50" + end},
            {"zones=\"door: 1,1 160,1 160,120\" mask-regions=100,100,100,100", ""}}) {
     at(settings);
-    Rig rig(run, settings);
-    rig.caps(large);
+    Rig rig(run, settings, large);
     rig.push(noise(rig.video()));
     EXPECT_EQ(rig.warning().text, "");
     rig.caps(little);
@@ -736,20 +723,14 @@ Buffer wall(const GstVideoInfo& video, int x, int y, bool other = false, bool in
   };
   const int side = other ? 4 : 7;
   Buffer frame = square(video);
-  GstVideoFrame map;
-  EXPECT(gst_video_frame_map(&map, &video, frame.get(), GST_MAP_WRITE));
-  for (int row = 0; row < size.height; ++row)
-    for (int column = 0; column < size.width; ++column) {
-      const int at_x = column - x + 700, at_y = row - y + 700, u = at_x / side, v = at_y / side, a = at_x % side,
-                b = at_y % side;
-      int value = (side - b) * ((side - a) * corner(u, v) + a * corner(u + 1, v)) +
-                  b * ((side - a) * corner(u, v + 1) + a * corner(u + 1, v + 1));
-      value = 40 + value / (side * side);
-      if (infrared) value = 16 + value * value / 160;
-      static_cast<guint8*>(GST_VIDEO_FRAME_PLANE_DATA(&map, 0))[row * GST_VIDEO_FRAME_PLANE_STRIDE(&map, 0) + column] =
-          guint8(value);
-    }
-  gst_video_frame_unmap(&map);
+  paint(video, frame, {0, 0, size.width, size.height}, [&](int column, int row) {
+    const int at_x = column - x + 700, at_y = row - y + 700, u = at_x / side, v = at_y / side, a = at_x % side,
+              b = at_y % side;
+    int value = (side - b) * ((side - a) * corner(u, v) + a * corner(u + 1, v)) +
+                b * ((side - a) * corner(u, v + 1) + a * corner(u + 1, v + 1));
+    value = 40 + value / (side * side);
+    return infrared ? 16 + value * value / 160 : value;
+  });
   return frame;
 }
 
@@ -857,8 +838,10 @@ TEST(says_when_motion_was, Each::run) {
     at(std::string(c.settings) + " " + c.frames);
     Player player(run, c.settings);
     int x = 0;
-    for (const char* frame = c.frames; *frame; ++frame)
-      player.play(square(player.video(), {x += *frame == 'm' ? 40 : 0, 0, 24, 24}));
+    for (const char* frame = c.frames; *frame; ++frame) {
+      if (*frame == 'm') x = 40 - x;
+      player.play(square(player.video(), {x, 0, 24, 24}));
+    }
     if (c.eos) gst_harness_push_event(player.harness(), gst_event_new_eos());
     std::vector<Said> ends;
     for (const Said& one : player.said())
@@ -952,10 +935,7 @@ TEST(each_message_sums_up_frames_of_one_interval, Each::run) {
     Player player(run, "message-interval=200000000");
     const auto time = [&](guint64 i) { return first + i * 1000 / 30 * GST_MSECOND; };
     for (guint64 i = 0; i < 60; ++i) {
-      Buffer frame = square(player.video(), {0, 0, i % 2 ? 24 : 12, 24});
-      GST_BUFFER_PTS(frame.get()) = time(i);
-      GST_BUFFER_DURATION(frame.get()) = 33 * GST_MSECOND;
-      player.push(std::move(frame));
+      player.push(timed(square(player.video(), {0, 0, i % 2 ? 24 : 12, 24}), time(i), 33 * GST_MSECOND));
     }
     gst_harness_push_event(player.harness(), gst_event_new_eos());
     guint64 told = 0;
@@ -1095,9 +1075,7 @@ TEST(places_regions_in_cropped_frames, Each::run) {
     Buffer out;
     for (const cv::Rect& rect : {cv::Rect(), cv::Rect(16 + 32, 8 + 16, 16, 16)}) {
       Buffer frame = square(whole, rect);
-      gst_buffer_add_video_meta(frame.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(&whole),
-                                guint(size.width), guint(size.height));
-      add_crop(frame.get(), {16, 8, 64, 48});
+      add_crop(frame.get(), whole, {16, 8, 64, 48});
       out = rig.push(std::move(frame));
     }
     const bool passed = output == std::string("passthrough");

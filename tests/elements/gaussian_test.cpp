@@ -73,8 +73,7 @@ TEST(warns_of_kernels_that_cut_sigma_short, Each::run) {
   deep.caps(caps_text("GRAY16_LE", {320, 320}));
   EXPECT_EQ(deep.warning().text, "kernel-size=5 holds 13 % of the weight of sigma=15: 121 taps hold 100 %");
   at("a change");
-  Rig rig(run, "sigma=2");
-  rig.caps(caps_text("GRAY8", {320, 320}));
+  Rig rig(run, "sigma=2", caps_text("GRAY8", {320, 320}));
   rig.filter(noise(rig.video()));
   EXPECT_EQ(rig.warning().text, "");
   for (const char* value : {"70", "80"}) {  // as a controller may drive it
@@ -132,16 +131,14 @@ TEST(converts_the_border_colour, Each::run) {
         {"GBR", "", "border-value=0x44112233", {0x11, 0x22, 0x33}},
         {"RGBA64_LE", "", "border-value=0x44112233 filter-alpha=true", {0x1111, 0x2222, 0x3333, 0x4444}}}) {
     at(c.format + std::string(" ") + c.more + " " + c.settings);
-    Rig rig(run, "kernel-size=9 border=constant " + std::string(c.settings));
-    rig.caps(caps_text(c.format, size, c.more));
+    Rig rig(run, "kernel-size=9 border=constant " + std::string(c.settings), caps_text(c.format, size, c.more));
     const Buffer frame = flat(rig.video(), c.values);
     EXPECT_SAME(rig.filter(frame), picture(frame.get(), rig.video()));
   }
 }
 
 TEST(warns_of_kernels_larger_than_the_frame, Each::run) {
-  Rig rig(run, "kernel-size=31");
-  rig.caps(caps_text("GRAY8", {16, 8}));
+  Rig rig(run, "kernel-size=31", caps_text("GRAY8", {16, 8}));
   const Buffer frame = noise(rig.video());
   EXPECT_SAME(rig.filter(frame), planned(kernel(31, 31), rig.video(), frame));
   const Message warning = rig.warning();

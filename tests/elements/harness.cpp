@@ -321,6 +321,30 @@ void add_crop(GstBuffer* frame, const GstVideoRectangle& part) {
   crop->x = guint(part.x), crop->y = guint(part.y), crop->width = guint(part.w), crop->height = guint(part.h);
 }
 
+void add_crop(GstBuffer* frame, const GstVideoInfo& whole, const GstVideoRectangle& part) {
+  gst_buffer_add_video_meta(frame, GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(&whole),
+                            guint(GST_VIDEO_INFO_WIDTH(&whole)), guint(GST_VIDEO_INFO_HEIGHT(&whole)));
+  add_crop(frame, part);
+}
+
+Buffer timed(Buffer frame, GstClockTime pts, GstClockTime duration) {
+  GST_BUFFER_PTS(frame.get()) = pts;
+  GST_BUFFER_DURATION(frame.get()) = duration;
+  return frame;
+}
+
+std::vector<GstVideoRegionOfInterestMeta*> rois_of(GstBuffer* frame) {
+  std::vector<GstVideoRegionOfInterestMeta*> all;
+  gpointer cursor = nullptr;
+  while (GstMeta* meta = gst_buffer_iterate_meta_filtered(frame, &cursor, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE))
+    all.push_back(reinterpret_cast<GstVideoRegionOfInterestMeta*>(meta));
+  return all;
+}
+
+cv::Rect box_of(const GstVideoRegionOfInterestMeta* roi) {
+  return {int(roi->x), int(roi->y), int(roi->w), int(roi->h)};
+}
+
 Buffer spread(const GstVideoInfo& video, GstBuffer* frame, guint8 poison) {
   const int odd = bytes_of(video) == 1 ? 5 : 6;  // 16-bit samples stay aligned
   gsize offset[GST_VIDEO_MAX_PLANES] = {}, end = 0;
@@ -465,7 +489,10 @@ GstElement* with_shared_context(GstElement* element, [[maybe_unused]] const Run&
   return element;
 }
 
-Rig::Rig(const Run& run, const std::string& settings) : Rig(with_shared_context(make_element(run, settings), run)) {}
+Rig::Rig(const Run& run, const std::string& settings, const std::string& caps)
+    : Rig(with_shared_context(make_element(run, settings), run)) {
+  if (!caps.empty()) this->caps(caps);
+}
 
 Rig::Rig(GstElement* element) : bus_(gst_bus_new()) {
   gst_object_ref_sink(element);
@@ -512,9 +539,7 @@ Picture Rig::filter(const Buffer& frame) {
 void flush(const Rig& rig) {
   EXPECT(gst_harness_push_event(rig.harness(), gst_event_new_flush_start()));
   EXPECT(gst_harness_push_event(rig.harness(), gst_event_new_flush_stop(TRUE)));
-  GstSegment segment;
-  gst_segment_init(&segment, GST_FORMAT_TIME);
-  EXPECT(gst_harness_push_event(rig.harness(), gst_event_new_segment(&segment)));
+  EXPECT(gst_harness_push_event(rig.harness(), new_segment()));
 }
 
 std::vector<Picture> frames_of(const std::string& text, const GstVideoInfo& video) {

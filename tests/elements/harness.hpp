@@ -150,6 +150,30 @@ Buffer black(const GstVideoInfo& video);
 Buffer cut(const GstVideoInfo& video, GstBuffer* frame, const GstVideoRectangle& rectangle);
 /// Adds a GstVideoCropMeta.
 void add_crop(GstBuffer* frame, const GstVideoRectangle& part);
+/// Adds a GstVideoCropMeta, and before it a GstVideoMeta of the whole frame.
+void add_crop(GstBuffer* frame, const GstVideoInfo& whole, const GstVideoRectangle& part);
+/// Sets times of the frame.
+Buffer timed(Buffer frame, GstClockTime pts, GstClockTime duration = 40 * GST_MSECOND);
+/// Writes value(x, y) to the samples of the first component, of 8 bits, in a rectangle or in what of it is in the
+/// frame.
+template <typename F>
+void paint(const GstVideoInfo& video, const Buffer& frame, const cv::Rect& rect, F&& value) {
+  GstVideoFrame map;
+  EXPECT(gst_video_frame_map(&map, &video, frame.get(), GST_MAP_WRITE));
+  const cv::Rect all(0, 0, GST_VIDEO_INFO_WIDTH(&video), GST_VIDEO_INFO_HEIGHT(&video)), inside = rect & all;
+  for (int y = inside.y; y < inside.br().y; ++y)
+    for (int x = inside.x; x < inside.br().x; ++x)
+      static_cast<guint8*>(GST_VIDEO_FRAME_COMP_DATA(
+          &map, 0))[y * GST_VIDEO_FRAME_COMP_STRIDE(&map, 0) + x * GST_VIDEO_FRAME_COMP_PSTRIDE(&map, 0)] =
+          guint8(value(x, y));
+  gst_video_frame_unmap(&map);
+}
+inline void paint(const GstVideoInfo& video, const Buffer& frame, const cv::Rect& rect, int value) {
+  paint(video, frame, rect, [value](int, int) { return value; });
+}
+/// The regions of interest on a frame, in order.
+std::vector<GstVideoRegionOfInterestMeta*> rois_of(GstBuffer* frame);
+cv::Rect box_of(const GstVideoRegionOfInterestMeta* roi);
 /// Copies a frame with padding between rows and planes, filled with `poison`. The copy has a matching GstVideoMeta.
 Buffer spread(const GstVideoInfo& video, GstBuffer* frame, guint8 poison);
 
@@ -197,7 +221,8 @@ Message pop_message(GstBus* bus, GstMessageType type, GstClockTime wait = 0);
 /// One element in state PLAYING between the pads of a harness.
 class Rig {
  public:
-  explicit Rig(const Run& run, const std::string& settings = "");
+  /// Like caps(caps) afterwards, if there are caps.
+  explicit Rig(const Run& run, const std::string& settings = "", const std::string& caps = "");
   explicit Rig(GstElement* element);
   ~Rig();
   Rig(const Rig&) = delete;
@@ -226,6 +251,17 @@ class Rig {
 
 /// Flushes the element and begins a new segment.
 void flush(const Rig& rig);
+/// A segment of times from 0 on. `change` sets what is different.
+template <typename F>
+GstEvent* new_segment(F&& change) {
+  GstSegment segment;
+  gst_segment_init(&segment, GST_FORMAT_TIME);
+  change(segment);
+  return gst_event_new_segment(&segment);
+}
+inline GstEvent* new_segment() {
+  return new_segment([](GstSegment&) {});
+}
 
 /// All frames of a pipeline, which ends with an appsink named `out`. Fails the test without an end. The pipeline is
 /// taken.

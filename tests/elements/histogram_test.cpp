@@ -156,12 +156,6 @@ void expect_same(const Channels& actual, const Channels& wanted) {
 // Frames
 // ---------------------------------------------------------------------------------------------------------------------
 
-Buffer timed(Buffer frame, GstClockTime pts, GstClockTime duration = 40 * GST_MSECOND) {
-  GST_BUFFER_PTS(frame.get()) = pts;
-  GST_BUFFER_DURATION(frame.get()) = duration;
-  return frame;
-}
-
 /// Pushes frames of noise with these seeds, 40 ms each.
 void push(Rig& rig, const std::vector<unsigned>& seeds) {
   for (unsigned seed : seeds) rig.push(timed(noise(rig.video(), seed), seed * 40 * GST_MSECOND));
@@ -178,8 +172,7 @@ TEST(counts_like_its_plan, Each::run) {
   for (const std::string& format : formats(run))
     for (const Params& params : {Params{}, {2, components}, {1000, all}}) {
       at(format + " " + text(params));
-      Rig rig(run, "equalize=false " + text(params));
-      rig.caps(caps_text(format, size));
+      Rig rig(run, "equalize=false " + text(params), caps_text(format, size));
       Buffer frame = noise(rig.video());
       GstBuffer* const in = frame.get();
       const Buffer out = rig.push(std::move(frame));
@@ -215,8 +208,7 @@ TEST(computes_luma_with_the_matrix, Each::run) {
                         {",colorimetry=smpte240m", "luma=auto", smpte240m},
                         {",colorimetry=bt709", "luma=bt601", bt601}}) {
     at(std::string(c.more) + " " + c.setting);
-    Rig rig(run, std::string("equalize=false ") + c.setting);
-    rig.caps(caps_text("xBGR", size, c.more));
+    Rig rig(run, std::string("equalize=false ") + c.setting, caps_text("xBGR", size, c.more));
     push(rig, {1});
     expect_same(told(rig).channels, expected(rig.video(), {1}, {256, {}, c.matrix}));
   }
@@ -235,8 +227,7 @@ TEST(counts_only_in_regions, Each::run) {
                              {"region=outside-roi roi-type=face", {Region::Mode::outside, {face}}},
                              {"region=roi roi-type=tree", inside({})}}) {
       at(format + std::string(" ") + mode.settings);
-      Rig rig(run, "equalize=false channels=all " + std::string(mode.settings));
-      rig.caps(caps_text(format, size));
+      Rig rig(run, "equalize=false channels=all " + std::string(mode.settings), caps_text(format, size));
       Buffer frame = noise(rig.video());
       for (const auto& [type, rect] : {std::pair{"face", face}, {"car", car}})
         gst_buffer_add_video_region_of_interest_meta(frame.get(), type, guint(rect.x), guint(rect.y), guint(rect.width),
@@ -250,14 +241,12 @@ TEST(counts_only_in_regions, Each::run) {
 TEST(counts_only_the_cropped_part, Each::run) {
   const GstVideoInfo whole = video_info("NV12", {64, 48});
   const GstVideoRectangle part{6, 4, 37, 29};
-  Rig rig(run, "equalize=false channels=all");
-  rig.caps(caps_text("NV12", {part.w, part.h}));
+  Rig rig(run, "equalize=false channels=all", caps_text("NV12", {part.w, part.h}));
   for (const auto& [setting, region] : {std::pair{"region=frame", Region{}}, {"region=roi", inside({{10, 6, 8, 6}})}}) {
     at(setting);
     set(rig.element(), setting);
     Buffer frame = noise(whole);
-    gst_buffer_add_video_meta(frame.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_FORMAT_NV12, 64, 48);
-    add_crop(frame.get(), part);
+    add_crop(frame.get(), whole, part);
     // In coordinates of the uncropped frame.
     gst_buffer_add_video_region_of_interest_meta(frame.get(), "face", 16, 10, 8, 6);
     GstBuffer* in = frame.get();
@@ -271,14 +260,10 @@ TEST(counts_only_the_cropped_part, Each::run) {
 // ---------------------------------------------------------------------------------------------------------------------
 
 TEST(posts_times, Each::run) {
-  Rig rig(run, "equalize=false");
-  rig.caps(caps_text("GRAY8", size));
-  GstSegment segment;
-  gst_segment_init(&segment, GST_FORMAT_TIME);
-  segment.start = GST_SECOND;
-  segment.time = 5 * GST_SECOND;
-  segment.base = 7 * GST_SECOND;
-  gst_harness_push_event(rig.harness(), gst_event_new_segment(&segment));
+  Rig rig(run, "equalize=false", caps_text("GRAY8", size));
+  gst_harness_push_event(rig.harness(), new_segment([](GstSegment& segment) {
+                           segment.start = GST_SECOND, segment.time = 5 * GST_SECOND, segment.base = 7 * GST_SECOND;
+                         }));
   rig.push(timed(noise(rig.video()), 1500 * GST_MSECOND));
   Posted posted = told(rig);
   EXPECT_EQ(posted.timestamp, 1500 * GST_MSECOND);
@@ -292,8 +277,7 @@ TEST(posts_times, Each::run) {
 }
 
 TEST(posts_only_if_asked, Each::run) {
-  Rig rig(run, "equalize=false post-messages=false");
-  rig.caps(caps_text("NV12", size));
+  Rig rig(run, "equalize=false post-messages=false", caps_text("NV12", size));
   push(rig, {0, 1});
   EXPECT(!next(rig));
   set(rig.element(), "post-messages=true");
@@ -310,8 +294,7 @@ TEST(posts_only_if_asked, Each::run) {
 }
 
 TEST(sums_up_intervals, Each::run) {
-  Rig rig(run, "equalize=false channels=all bins=64 interval=100000000");
-  rig.caps(caps_text("NV12", size));
+  Rig rig(run, "equalize=false channels=all bins=64 interval=100000000", caps_text("NV12", size));
   const Params params{64, all};
   // Intervals begin at 0, 100, 200 ms …; frames come every 40 ms.
   const std::vector<unsigned> parts[] = {{0, 1, 2}, {3, 4}, {5, 6, 7}, {8, 9}};
@@ -343,13 +326,10 @@ TEST(sums_up_intervals_at_any_rate, Each::run) {
   // Intervals of 100 ms of running time, and frames of 40 ms.
   for (const auto& [rate, frames] : {std::pair{2.0, 5}, {0.5, 1}, {-2.0, 5}}) {
     at("rate " + std::to_string(rate));
-    Rig rig(run, "equalize=false interval=100000000");
-    rig.caps(caps_text("GRAY8", size));
-    GstSegment segment;
-    gst_segment_init(&segment, GST_FORMAT_TIME);
-    segment.rate = rate;
-    segment.stop = 1000 * GST_MSECOND;
-    gst_harness_push_event(rig.harness(), gst_event_new_segment(&segment));
+    Rig rig(run, "equalize=false interval=100000000", caps_text("GRAY8", size));
+    gst_harness_push_event(rig.harness(), new_segment([rate = rate](GstSegment& segment) {
+                             segment.rate = rate, segment.stop = 1000 * GST_MSECOND;
+                           }));
     std::vector<guint64> sums;
     for (guint64 i = 0; i < 25; ++i) {
       rig.push(timed(noise(rig.video(), unsigned(i)), (rate > 0 ? i : 24 - i) * 40 * GST_MSECOND));
@@ -365,8 +345,7 @@ TEST(sums_up_intervals_at_any_rate, Each::run) {
 }
 
 TEST(sums_up_frames_without_durations_or_times, Each::run) {
-  Rig rig(run, "equalize=false interval=100000000");
-  rig.caps(caps_text("GRAY8", size));
+  Rig rig(run, "equalize=false interval=100000000", caps_text("GRAY8", size));
   for (guint64 i = 0; i < 5; ++i)
     rig.push(timed(noise(rig.video(), unsigned(i)), i * 30 * GST_MSECOND, GST_CLOCK_TIME_NONE));
   Posted posted = told(rig);  // posted by the frame at 120 ms
@@ -379,8 +358,7 @@ TEST(sums_up_frames_without_durations_or_times, Each::run) {
 }
 
 TEST(ends_intervals_at_interruptions, Each::run) {
-  Rig rig(run, "equalize=false interval=10000000000");
-  rig.caps(caps_text("GRAY8", size));
+  Rig rig(run, "equalize=false interval=10000000000", caps_text("GRAY8", size));
   push(rig, {0, 1, 2});
   at("discont");
   Buffer frame = timed(noise(rig.video(), 9), GST_SECOND);
@@ -404,8 +382,7 @@ TEST(ends_intervals_at_interruptions, Each::run) {
   expect_same(told(rig).channels, expected(rig.video(), {3}));
   EXPECT(!next(rig));
   at("stop");
-  Rig stopped(run, "equalize=false interval=10000000000");
-  stopped.caps(caps_text("GRAY8", size));
+  Rig stopped(run, "equalize=false interval=10000000000", caps_text("GRAY8", size));
   push(stopped, {4, 5});
   gst_element_set_state(stopped.element(), GST_STATE_READY);
   expect_same(told(stopped).channels, expected(stopped.video(), {4, 5}));
@@ -413,8 +390,7 @@ TEST(ends_intervals_at_interruptions, Each::run) {
 }
 
 TEST(keeps_sums_when_properties_change, Each::run) {
-  Rig rig(run, "equalize=false interval=10000000000");
-  rig.caps(caps_text("RGB", size));
+  Rig rig(run, "equalize=false interval=10000000000", caps_text("RGB", size));
   std::vector<unsigned> seeds;  // of the frames that are counted together
   unsigned newest = 0;
   const auto more = [&] {
@@ -487,8 +463,7 @@ TEST(keeps_counts_until_they_are_posted, Each::run) {
 }
 
 TEST(keeps_intervals_when_properties_change, Each::run) {
-  Rig rig(run, "equalize=false interval=100000000");
-  rig.caps(caps_text("GRAY8", size));
+  Rig rig(run, "equalize=false interval=100000000", caps_text("GRAY8", size));
   push(rig, {0, 1});
   set(rig.element(), "overlay=true");
   push(rig, {2});
@@ -511,8 +486,7 @@ TEST(keeps_intervals_when_properties_change, Each::run) {
 TEST(returns_to_passthrough, Each::run) {
   for (const char* property : {"overlay", "equalize"}) {
     at(property);
-    Rig rig(run, "equalize=false");
-    rig.caps(caps_text("NV12", size));
+    Rig rig(run, "equalize=false", caps_text("NV12", size));
     for (bool filters : {true, false}) {
       set(rig.element(), std::string(property) + (filters ? "=true" : "=false"));
       Buffer frame = noise(rig.video());
@@ -525,8 +499,8 @@ TEST(returns_to_passthrough, Each::run) {
 TEST(adds_metas, Each::run) {
   for (const char* settings : {"", "equalize=true", "overlay=true", "post-messages=false", "interval=1000000000"}) {
     at(settings);
-    Rig rig(run, std::string("equalize=false add-meta=true channels=all bins=200 ") + settings);
-    rig.caps(caps_text("P010_10LE", size));
+    Rig rig(run, std::string("equalize=false add-meta=true channels=all bins=200 ") + settings,
+            caps_text("P010_10LE", size));
     for (unsigned seed : {1u, 2u}) {
       Buffer frame = noise(rig.video(), seed);
       GstMemory* memory = gst_buffer_peek_memory(frame.get(), 0);
@@ -612,8 +586,7 @@ TEST(draws_and_equalizes_like_its_plans, Each::run) {
         {"equalize=false overlay=true overlay-position=70,50,61,43", {}, OverlayParams{{70, 50, 61, 43}}}})
     for (const std::string& format : formats(run)) {
       at(format + " " + c.settings);
-      Rig rig(run, c.settings);
-      rig.caps(caps_text(format, size));
+      Rig rig(run, c.settings, caps_text(format, size));
       const Buffer frame = noise(rig.video());
       gst_buffer_add_video_region_of_interest_meta(frame.get(), "face", 7, 9, 30, 21);
       EXPECT_SAME(rig.filter(frame), expected_picture(rig.video(), frame, c.matrix, c.overlay, c.params, c.region));
@@ -623,8 +596,7 @@ TEST(draws_and_equalizes_like_its_plans, Each::run) {
 }
 
 TEST(changes_output_while_playing, Each::run) {
-  Rig rig(run, "equalize=false");
-  rig.caps(caps_text("GRAY8", size));
+  Rig rig(run, "equalize=false", caps_text("GRAY8", size));
   const Buffer frame = dim(rig.video());
   const OverlayParams usual, small{{1, 2, 30, 40}, 0.3};
   const auto expect = [&](const char* settings, std::optional<LumaMatrix> matrix,
@@ -646,8 +618,7 @@ TEST(changes_output_while_playing, Each::run) {
 }
 
 TEST(fades_with_a_control_source, Each::run) {
-  Rig rig(run, "equalize=false overlay=true overlay-position=2,3,40,30 interval=10000000000");
-  rig.caps(caps_text("GRAY8", size));
+  Rig rig(run, "equalize=false overlay=true overlay-position=2,3,40,30 interval=10000000000", caps_text("GRAY8", size));
   control(rig.element(), "overlay-opacity", 0, 1, GST_SECOND, true);
   const Buffer frame = dim(rig.video());
   for (int quarter = 0; quarter <= 4; ++quarter) {

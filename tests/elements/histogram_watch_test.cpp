@@ -81,9 +81,7 @@ class Camera {
   /// Plays a scene for so many seconds. `change`: changes each frame.
   void play(const Scene& scene, double seconds, const std::function<void(GstBuffer*)>& change = {}) {
     for (int i = 0; i < int(std::lround(seconds * 5)); ++i) {
-      Buffer frame = frame_of(rig.video(), scene(number_++));
-      GST_BUFFER_PTS(frame.get()) = time_;
-      GST_BUFFER_DURATION(frame.get()) = step;
+      Buffer frame = timed(frame_of(rig.video(), scene(number_++)), time_, step);
       time_ += step;
       if (change) change(frame.get());
       rig.push(std::move(frame));
@@ -168,8 +166,7 @@ TEST(measures_sharpness, Each::run) {
       for (const char* settings :
            {"sharpness=true", "watch=true", "sharpness=true watch=true overlay=true add-meta=true"}) {
         at(format + std::string(" ") + settings + " width " + show(size.width));
-        Rig rig(run, "equalize=false " + std::string(settings));
-        rig.caps(caps_text(format, size));
+        Rig rig(run, "equalize=false " + std::string(settings), caps_text(format, size));
         for (unsigned seed : {1u, 2u}) {
           Buffer frame = noise(rig.video(), seed);
           const double expected = planned_sharpness(rig.video(), frame);
@@ -182,8 +179,7 @@ TEST(measures_sharpness, Each::run) {
 }
 
 TEST(measures_sharpness_only_if_asked, Each::run) {
-  Rig rig(run, "equalize=false add-meta=true");
-  rig.caps(caps_text("NV12", size));
+  Rig rig(run, "equalize=false add-meta=true", caps_text("NV12", size));
   const auto sharpness = [&] {
     const Buffer out = rig.push(noise(rig.video()));
     const double told = told_sharpness(rig), in_meta = gst_buffer_get_cuda_vision_histogram_meta(out.get())->sharpness;
@@ -200,8 +196,7 @@ TEST(measures_sharpness_only_if_asked, Each::run) {
 }
 
 TEST(measures_sharpness_of_regions_and_intervals, Each::run) {
-  Rig rig(run, "equalize=false sharpness=true region=roi interval=10000000000");
-  rig.caps(caps_text("GRAY8", {40, 30}));
+  Rig rig(run, "equalize=false sharpness=true region=roi interval=10000000000", caps_text("GRAY8", {40, 30}));
   // Stripes of 10 steps on the left and 30 on the right; the region covers the left, then the right, then nothing.
   cv::Mat luma(30, 40, CV_32F);
   for (int y = 0; y < 30; ++y)
@@ -409,8 +404,7 @@ TEST(watches_with_frames_that_wait, Each::run) {
     set(camera.rig.element(), settings);
     for (int i = 0; i < 30; ++i) {
       Buffer frame = frame_of(camera.rig.video(), i < 10 ? dark(unsigned(i)) : frozen(0));
-      GST_BUFFER_PTS(frame.get()) = guint64(i) * step;
-      GST_BUFFER_DURATION(frame.get()) = step;
+      frame = timed(std::move(frame), guint64(i) * step, step);
       EXPECT_EQ(gst_harness_push(harness, frame.release()), GST_FLOW_OK);
     }
     camera.end();

@@ -114,8 +114,7 @@ TEST(supports_every_sum_type, Each::run) {
                                    {"f64", SumType::f64}})
     for (const char* format : {"GRAY8", "RGB", "GRAY16_LE"}) {
       at(std::string(format) + " " + name);
-      Rig rig(run, tables + "squared=true sum-type=" + name);
-      rig.caps(caps_text(format, {37, 29}));
+      Rig rig(run, tables + "squared=true sum-type=" + name, caps_text(format, {37, 29}));
       const Buffer frame = noise(rig.video());
       expect_tables(rig.push(copied(frame)), {TableLayout::inclusive, type, true}, rig.video(), frame);
     }
@@ -131,8 +130,7 @@ TEST(sums_every_channel, Each::run) {
        {Case{"GRAY8", {"Y"}}, Case{"NV12", yuv}, Case{"NV21", yuv}, Case{"YV12", yuv}, Case{"YUY2", yuv},
         Case{"P010_10LE", yuv}, Case{"BGR", rgb}, Case{"xRGB", rgb}, Case{"ABGR", rgba}, Case{"GBR", rgb}}) {
     at(format);
-    Rig rig(run, tables + "channel=all squared=true layout=padded");
-    rig.caps(caps_text(format, size));
+    Rig rig(run, tables + "channel=all squared=true layout=padded", caps_text(format, size));
     const Buffer frame = noise(rig.video());
     expect_tables(rig.push(copied(frame)), {TableLayout::padded, SumType::automatic, true, TableChannel::all},
                   rig.video(), frame, channels);
@@ -145,8 +143,7 @@ TEST(chooses_wider_sums_if_narrow_ones_overflow, Each::run) {
                                        {"sum-type=auto", GST_CUDA_VISION_ENTRY_TYPE_U64},
                                        {"sum-type=f32", GST_CUDA_VISION_ENTRY_TYPE_F32}}) {
     at(settings);
-    Rig rig(run, tables + settings);
-    rig.caps(caps_text("GRAY8", {4200, 4200}));
+    Rig rig(run, tables + settings, caps_text("GRAY8", {4200, 4200}));
     Buffer frame(gst_buffer_new_allocate(nullptr, 4200 * 4200, nullptr));
     gst_buffer_memset(frame.get(), 0, 255, 4200 * 4200);
     const Buffer result = rig.push(std::move(frame));
@@ -156,8 +153,7 @@ TEST(chooses_wider_sums_if_narrow_ones_overflow, Each::run) {
 }
 
 TEST(passes_the_same_buffer, Each::run) {
-  Rig rig(run, tables);
-  rig.caps(caps_text("NV12", size));
+  Rig rig(run, tables, caps_text("NV12", size));
   Buffer frame = noise(rig.video());
   GstBuffer* const before = frame.get();
   GstMemory* const memory = gst_buffer_peek_memory(before, 0);
@@ -176,8 +172,7 @@ TEST(passes_the_same_buffer, Each::run) {
 }
 
 TEST(reuses_memory, Each::run) {
-  Rig rig(run, tables);
-  rig.caps(caps_text("GRAY8", size));
+  Rig rig(run, tables, caps_text("GRAY8", size));
   const auto memory_of = [&] {
     const Buffer result = rig.push(noise(rig.video()));
     return gst_buffer_get_cuda_vision_integral_meta(result.get())->tables[0].memory;
@@ -187,8 +182,7 @@ TEST(reuses_memory, Each::run) {
 }
 
 TEST(follows_table_settings, Each::run) {
-  Rig rig(run, tables);
-  rig.caps(caps_text("NV12", size));
+  Rig rig(run, tables, caps_text("NV12", size));
   const Buffer frame = noise(rig.video());
   integral::Params params;
   const auto expect = [&](const char* settings, const std::vector<const char*>& channels) {
@@ -216,10 +210,8 @@ TEST(makes_tables_of_the_cropped_picture, Each::run) {
   const GstVideoInfo whole = video_info("RGB", {64, 48});
   Buffer frame = noise(whole);
   const Buffer cropped = cut(whole, frame.get(), {6, 4, 37, 29});
-  gst_buffer_add_video_meta(frame.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_FORMAT_RGB, 64, 48);
-  add_crop(frame.get(), {6, 4, 37, 29});
-  Rig rig(run, tables);
-  rig.caps(caps_text("RGB", {37, 29}));
+  add_crop(frame.get(), whole, {6, 4, 37, 29});
+  Rig rig(run, tables, caps_text("RGB", {37, 29}));
   expect_tables(rig.push(std::move(frame)), {}, rig.video(), cropped);
 }
 
@@ -234,8 +226,10 @@ std::string table_caps(const std::string& fields = "", const char* feature = nul
 
 /// A rig with a downstream peer that accepts only the caps `wanted`.
 struct TableRig : Rig {
-  TableRig(const Run& run, const std::string& settings, const std::string& wanted) : Rig(run, tables + settings) {
+  TableRig(const Run& run, const std::string& settings, const std::string& wanted, const std::string& caps = "")
+      : Rig(run, tables + settings) {
     want(wanted);
+    if (!caps.empty()) this->caps(caps);
   }
   void want(const std::string& wanted) { gst_harness_set_sink_caps_str(harness(), wanted.c_str()); }
   std::string field(const char* name) const {
@@ -289,8 +283,8 @@ TEST(sends_tables_as_plain_numbers, Each::run) {
           const bool padded = layout == TableLayout::padded;
           const std::string name = padded ? "padded" : "inclusive";
           at(std::string(format) + " " + entry + " " + name + (feature ? " on the device" : ""));
-          TableRig rig(run, "", table_caps("format=" + std::string(entry) + ",layout=" + name, feature));
-          rig.caps(caps_text(format, size));
+          TableRig rig(run, "", table_caps("format=" + std::string(entry) + ",layout=" + name, feature),
+                       caps_text(format, size));
           for (unsigned i = 0; i < 3; ++i) {
             const Buffer frame = noise(rig.video(), i);
             const Buffer result = rig.push(copied(frame));
@@ -315,8 +309,8 @@ TEST(sends_every_channel, Each::run) {
       at(format + std::string(" ") + wanted);
       if (count == 1 && std::strstr(wanted, "[2")) continue;
       // Caps take precedence over settings.
-      TableRig rig(run, *wanted ? "squared=true" : "squared=true channel=all", table_caps(wanted));
-      rig.caps(caps_text(format, size));
+      TableRig rig(run, *wanted ? "squared=true" : "squared=true channel=all", table_caps(wanted),
+                   caps_text(format, size));
       const Buffer frame = noise(rig.video());
       const Buffer result = rig.push(copied(frame));
       const bool one = count == 1 || std::strstr(wanted, "=1");
@@ -328,8 +322,7 @@ TEST(sends_every_channel, Each::run) {
 }
 
 TEST(follows_settings_if_caps_leave_a_choice, Each::run) {
-  TableRig rig(run, "layout=padded sum-type=f64", table_caps());
-  rig.caps(caps_text("RGBA", size));
+  TableRig rig(run, "layout=padded sum-type=f64", table_caps(), caps_text("RGBA", size));
   const Buffer frame = noise(rig.video());
   expect_numbers(rig.push(copied(frame)), params_of(TableLayout::padded, SumType::f64), rig.video(), frame);
   // Changed settings change the caps while playing.
@@ -387,8 +380,7 @@ TEST(wraps_numbers_only_if_asked, Each::run) {
     for (const char* part : {"U32LE", "640×480", "GRAY16_LE", "U64LE", "sum-type=u32"})
       EXPECT_CONTAINS(error.text, part);
   }
-  TableRig rig(run, "sum-type=u32", table_caps("format=U32LE"));
-  rig.caps(large);
+  TableRig rig(run, "sum-type=u32", table_caps("format=U32LE"), large);
   const Buffer frame = noise(rig.video());
   expect_numbers(rig.push(copied(frame)), params_of(TableLayout::inclusive, SumType::u32), rig.video(), frame);
 }
@@ -405,8 +397,7 @@ TEST(reports_why_tables_are_impossible, Each::run) {
     EXPECT_CONTAINS(error.text, value);
 
     at(settings + std::string(" while playing"));
-    TableRig playing(run, "", table_caps());
-    playing.caps(caps_text("NV12", size));
+    TableRig playing(run, "", table_caps(), caps_text("NV12", size));
     const Buffer frame = noise(playing.video());
     expect_numbers(playing.push(copied(frame)), {}, playing.video(), frame);
     set(playing.element(), settings);
@@ -445,8 +436,7 @@ TEST(reports_that_memory_is_exhausted, Each::run) {
 
 TEST(keeps_times_and_drops_video_metas, Each::run) {
   const Caps reference(gst_caps_new_empty_simple("timestamp/x-test"));
-  TableRig rig(run, "", table_caps());
-  rig.caps(caps_text("NV12", size));
+  TableRig rig(run, "", table_caps(), caps_text("NV12", size));
   Buffer frame = noise(rig.video());
   GST_BUFFER_PTS(frame.get()) = 40 * GST_MSECOND;
   GST_BUFFER_DURATION(frame.get()) = 20 * GST_MSECOND;
@@ -471,8 +461,7 @@ TEST(keeps_referenced_tables, Each::run) {
     std::vector<Buffer> frames, results;
     GstVideoInfo video;
     {
-      TableRig rig(run, "", sends ? table_caps() : "video/x-raw");
-      rig.caps(caps_text("GRAY8", size));
+      TableRig rig(run, "", sends ? table_caps() : "video/x-raw", caps_text("GRAY8", size));
       video = rig.video();
       for (unsigned i = 0; i < 6; ++i) {
         frames.push_back(noise(video, i));
@@ -538,8 +527,7 @@ TEST(keeps_its_memory_when_it_leaves_passthrough, Each::run) {
 }
 
 TEST(switches_between_video_and_tables, Each::run) {
-  TableRig rig(run, "", "video/x-raw");
-  rig.caps(caps_text("RGB", size));
+  TableRig rig(run, "", "video/x-raw", caps_text("RGB", size));
   const Buffer frame = noise(rig.video());
   for (int round = 0; round < 3; ++round) {
     rig.want("video/x-raw");

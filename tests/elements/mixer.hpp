@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdio>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <utility>
@@ -73,6 +74,11 @@ class Mixer {
   /// `out`: caps of the output. Empty: the element chooses them.
   explicit Mixer(const Run& run, const std::string& settings = "", const std::string& out = "")
       : Mixer(with_shared_context(make_element(run, settings), run), out) {}
+  /// With a pad for each of these caps, like add(caps).
+  Mixer(const Run& run, const std::string& settings, const std::string& out, std::initializer_list<std::string> inputs)
+      : Mixer(run, settings, out) {
+    for (const std::string& caps : inputs) add(caps);
+  }
   Mixer(GstElement* element, const std::string& out)
       : pipeline_(gst_pipeline_new(nullptr)),
         element_(element),

@@ -52,8 +52,7 @@ std::pair<Buffer, Buffer> cropped_frame() {
   const GstVideoInfo whole = video_info("I420", {64, 48});
   Buffer frame = noise(whole);
   Buffer cropped = cut(whole, frame.get(), {6, 4, size.width, size.height});
-  gst_buffer_add_video_meta(frame.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(&whole), 64, 48);
-  add_crop(frame.get(), {6, 4, size.width, size.height});
+  add_crop(frame.get(), whole, {6, 4, size.width, size.height});
   return {std::move(frame), std::move(cropped)};
 }
 
@@ -155,17 +154,11 @@ TEST(removes_boxes_that_the_crop_excludes, Each::run) {
   for (const cv::Rect& box : {cv::Rect(0, 0, 6, 40), {10, 0, 9, 4}, {51, 10, 9, 9}, {10, 41, 9, 6}, {20, 20, 9, 9}})
     gst_buffer_add_video_region_of_interest_meta(frame.get(), "face", guint(box.x), guint(box.y), guint(box.width),
                                                  guint(box.height));
-  Rig rig(run);
-  rig.caps(caps_of(video_info("I420", size)));
+  Rig rig(run, "", caps_of(video_info("I420", size)));
   const Buffer result = rig.push(std::move(frame));
   std::vector<cv::Rect> left;
-  gpointer cursor = nullptr;
-  while (GstMeta* meta =
-             gst_buffer_iterate_meta_filtered(result.get(), &cursor, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE)) {
-    const auto* roi = reinterpret_cast<GstVideoRegionOfInterestMeta*>(meta);
-    if (g_quark_from_string("face") == roi->roi_type)
-      left.emplace_back(int(roi->x), int(roi->y), int(roi->w), int(roi->h));
-  }
+  for (const auto* roi : rois_of(result.get()))
+    if (g_quark_from_string("face") == roi->roi_type) left.push_back(box_of(roi));
   if (gst_buffer_get_video_crop_meta(result.get())) return;  // the frame passed with its crop
   EXPECT_EQ(left.size(), 1u);
   EXPECT_EQ(left[0], cv::Rect(14, 16, 9, 9));
@@ -187,8 +180,7 @@ TEST(survives_a_change_of_size_with_shapes_in_pixels, Each::run) {
               {"1,1 40,3 20,30", "", true}};
   for (const auto& row : rows) {
     at(row.regions);
-    Rig rig(run, std::string("region=roi roi-type=none regions=\"") + row.regions + "\"");
-    rig.caps(caps_of(large));
+    Rig rig(run, std::string("region=roi roi-type=none regions=\"") + row.regions + "\"", caps_of(large));
     const Picture first = rig.filter(noise(large));
     if (row.fits || run.element == "cudahistogram") {  // which counts, and hides nothing
       rig.caps(caps_of(little));
@@ -219,8 +211,7 @@ TEST(survives_a_change_of_size_with_shapes_in_pixels, Each::run) {
 TEST(follows_boxes_and_properties_while_playing, Each::run) {
   if (profile(run.element).whole_frame) return;
   const GstVideoInfo video = video_info("I420", size);
-  Rig rig(run, "region=roi");
-  rig.caps(caps_of(video));
+  Rig rig(run, "region=roi", caps_of(video));
   const auto expect = [&](const char* settings, int x, const std::vector<Shape>& shapes) {
     at(std::string(settings) + " " + show(x));
     if (*settings) set(rig.element(), settings);
@@ -248,8 +239,7 @@ TEST(takes_the_crop_into_account, Each::run) {
     auto [frame, cropped] = cropped_frame();
     gst_buffer_add_video_region_of_interest_meta(frame.get(), "across", 2, 0, 12, 10);
     const std::string settings = std::string("region=roi region-margin=0.25 regions=30,20,9,9 region-shape=") + shape;
-    Rig rig(run, settings);
-    rig.caps(caps_of(video));
+    Rig rig(run, settings, caps_of(video));
     const Buffer result = rig.push(std::move(frame));
     const bool round = std::string(shape) == "ellipse";
     // 12×10 at (2, 0) grows by 3 and by round(2.5) = 3 on each side.
@@ -278,8 +268,7 @@ TEST(refuses_bad_regions_with_one_sentence, Each::run) {
   const Buffer frame = noise(video);
   for (const Row& row : rows) {
     at(row.regions.substr(0, 40));
-    Rig rig(run, "region=roi regions=1,1,9,9");
-    rig.caps(caps_of(video));
+    Rig rig(run, "region=roi regions=1,1,9,9", caps_of(video));
     const Picture before = rig.filter(frame);
     set(rig.element(), "regions=\"" + row.regions + "\"");
     EXPECT_SAME(rig.filter(frame), before);
@@ -317,8 +306,7 @@ TEST(says_once_what_has_no_effect, Each::run) {
   const Buffer frame = noise(video);
   for (const char* setting : {"regions=1,1,5,5", "region-margin=0.5", "region-shape=ellipse"}) {
     at(setting);
-    Rig rig(run, setting);
-    rig.caps(caps_of(video));
+    Rig rig(run, setting, caps_of(video));
     rig.filter(frame);
     const std::string name = std::string(setting).substr(0, std::string(setting).find('='));
     EXPECT_EQ(rig.warning().text, name + " has no effect with region=frame, where the whole frame is processed");
@@ -353,8 +341,7 @@ TEST(follows_detected_objects, Each::run) {
     EXPECT(gst_analytics_relation_meta_add_od_mtd(meta, g_quark_from_string("dog"), -6, 20, 16, 9, 0.5f, &object));
     GstAnalyticsTrackingMtd tracking;  // metadata of another type
     EXPECT(gst_analytics_relation_meta_add_tracking_mtd(meta, 7, GST_SECOND, &tracking));
-    Rig rig(run, mode.settings);
-    rig.caps(caps_of(video));
+    Rig rig(run, mode.settings, caps_of(video));
     const Buffer result = rig.push(Buffer(gst_buffer_copy(frame.get())));
     expect_region(run, video, frame, picture(result.get(), video), mode.shapes, true);
     EXPECT(gst_buffer_get_analytics_relation_meta(result.get()));
@@ -440,15 +427,13 @@ TEST(moves_detected_objects_with_the_crop, Each::run) {
   replace("face 20,14 12×8", "face 14,10 12×8");
   replace("dog 2,0 12×10", "dog -4,-4 12×10");
 
-  Rig first(run, roi);
-  first.caps(caps_of(video));
+  Rig first(run, roi, caps_of(video));
   const Buffer result = first.push(Buffer(gst_buffer_copy(frame.get())));
   EXPECT(!gst_buffer_get_video_crop_meta(result.get()));
   EXPECT_EQ(text_of(result.get()), expected);
   EXPECT_EQ(text_of(frame.get()), before);
   if (has_regions) {
-    Rig second(run, roi);
-    second.caps(caps_of(video));
+    Rig second(run, roi, caps_of(video));
     const Buffer again = second.push(Buffer(gst_buffer_copy(result.get())));
     expect_region(run, video, result, picture(again.get(), video), {box(14, 10, 12, 8)}, true);
     EXPECT_EQ(text_of(again.get()), expected);
@@ -458,15 +443,13 @@ TEST(moves_detected_objects_with_the_crop, Each::run) {
   const std::string passing = profile(run.element).passing;
   if (passing.empty()) return;
   at(passing);
-  Rig passes(run, passing);
-  passes.caps(caps_of(video));
+  Rig passes(run, passing, caps_of(video));
   const Buffer passed = passes.push(Buffer(gst_buffer_copy(frame.get())));
   EXPECT(gst_buffer_get_video_crop_meta(passed.get()));
   const std::string own = before.substr(0, before.rfind("; "));  // cudadiff adds its own
   EXPECT_EQ(text_of(passed.get()).substr(0, own.size()), own);
   if (!has_regions) return;
-  Rig next(run, roi);
-  next.caps(caps_of(video));
+  Rig next(run, roi, caps_of(video));
   const Buffer later = next.push(Buffer(gst_buffer_copy(passed.get())));
   expect_region(run, video, cropped, picture(later.get(), video), {box(14, 10, 12, 8)}, true);
   EXPECT_EQ(text_of(later.get()), expected);
@@ -476,7 +459,7 @@ TEST(moves_detected_objects_with_the_crop, Each::run) {
 /// whether it passes them on or applies the crop.
 TEST(follows_motion_in_cropped_frames, Each::run) {
   if (profile(run.element).whole_frame) return;
-  const GstVideoInfo video = video_info("I420", size);
+  const GstVideoInfo video = video_info("I420", size), whole = video_info("I420", {64, 48});
   for (const char* output : {"passthrough", "overlay"}) {
     at(output);
     Rig motion({"cudadiff", run.backend},
@@ -484,25 +467,18 @@ TEST(follows_motion_in_cropped_frames, Each::run) {
     motion.caps_alone(caps_of(video));
     Buffer out;
     for (const cv::Rect& moved : {cv::Rect(), cv::Rect(6 + 16, 4 + 8, 12, 8)}) {
-      Buffer frame = cropped_frame().first;
-      const GstVideoInfo whole = video_info("I420", {64, 48});
-      GstMapInfo bytes;
-      EXPECT(gst_buffer_map(frame.get(), &bytes, GST_MAP_WRITE));
-      std::fill(bytes.data, bytes.data + bytes.size, guint8(128));
-      cv::Mat(48, 64, CV_8U, bytes.data, std::size_t(GST_VIDEO_INFO_PLANE_STRIDE(&whole, 0)))(moved).setTo(250);
-      gst_buffer_unmap(frame.get(), &bytes);
+      Buffer frame = flat(whole, {128});
+      paint(whole, frame, moved, 250);
+      add_crop(frame.get(), whole, {6, 4, size.width, size.height});
       out = motion.push(std::move(frame));
     }
     const bool passed = output == std::string("passthrough");
     EXPECT_EQ(text_of(out.get()), passed ? "motion 22,12 12×8 turned 0 1; " : "motion 16,8 12×8 turned 0 1; ");
-    gpointer cursor = nullptr;  // the detection alone: without the region of interest at the same place
-    GstMeta* roi = gst_buffer_iterate_meta_filtered(out.get(), &cursor, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE);
-    EXPECT(roi && gst_buffer_remove_meta(out.get(), roi));
-    Rig second(run, "region=roi roi-type=motion");
-    second.caps(caps_of(video));
+    const auto rois = rois_of(out.get());  // the detection alone: without the region of interest at the same place
+    EXPECT(!rois.empty() && gst_buffer_remove_meta(out.get(), GST_META_CAST(rois[0])));
+    Rig second(run, "region=roi roi-type=motion", caps_of(video));
     const Buffer result = second.push(Buffer(gst_buffer_copy(out.get())));
     EXPECT_EQ(text_of(result.get()), "motion 16,8 12×8 turned 0 1; ");
-    const GstVideoInfo whole = video_info("I420", {64, 48});
     const Buffer cropped = passed ? cut(whole, out.get(), {6, 4, size.width, size.height}) : std::move(out);
     expect_region(run, video, cropped, picture(result.get(), video), {box(16, 8, 12, 8)}, true);
   }
@@ -528,8 +504,7 @@ TEST(drops_masks_that_it_cannot_move, Each::run) {
   EXPECT_EQ(text_of(frame.get()), "segmentation; face 20,14 12×8 turned 0 0.75; track 7 since 0; 1-" +
                                       show(int(GST_ANALYTICS_REL_TYPE_CONTAIN)) + "-0 1-" +
                                       show(int(GST_ANALYTICS_REL_TYPE_RELATE_TO)) + "-2 ");
-  Rig rig(run);
-  rig.caps(caps_of(video));
+  Rig rig(run, "", caps_of(video));
   const Buffer result = rig.push(std::move(frame));
   EXPECT_EQ(text_of(result.get()),
             "face 14,10 12×8 turned 0 0.75; track 7 since 0; 0-" + show(int(GST_ANALYTICS_REL_TYPE_RELATE_TO)) + "-1 ");
@@ -565,28 +540,20 @@ TEST(keeps_parameters_of_regions_as_videoconvert_does_not, Each::run) {
     gst_harness_set_src_caps_str(harness, caps_of(video).c_str());
     Buffer out;
     for (int i = 0; i < 2; ++i) {
-      Buffer frame = flat(video, {20, 128, 128});
-      GST_BUFFER_PTS(frame.get()) = guint64(i) * GST_SECOND / 25;
-      GstMapInfo bytes;
-      EXPECT(gst_buffer_map(frame.get(), &bytes, GST_MAP_WRITE));
-      cv::Mat luma(size.height, size.width, CV_8U, bytes.data, std::size_t(GST_VIDEO_INFO_PLANE_STRIDE(&video, 0)));
-      if (i) luma(cv::Rect(16, 8, 12, 8)).setTo(250);
-      gst_buffer_unmap(frame.get(), &bytes);
+      Buffer frame = timed(flat(video, {20, 128, 128}), guint64(i) * GST_SECOND / 25);
+      if (i) paint(video, frame, {16, 8, 12, 8}, 250);
       EXPECT_EQ(gst_harness_push(harness, frame.release()), GST_FLOW_OK);
       out.reset(gst_harness_pull(harness));
     }
     EXPECT(out != nullptr);
-    gpointer cursor = nullptr;
-    const auto* roi = reinterpret_cast<GstVideoRegionOfInterestMeta*>(
-        gst_buffer_iterate_meta_filtered(out.get(), &cursor, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE));
-    EXPECT(roi != nullptr);
+    const auto rois = rois_of(out.get());
+    EXPECT(!rois.empty());
+    GstVideoRegionOfInterestMeta* roi = rois[0];
     EXPECT_EQ(std::string(g_quark_to_string(roi->roi_type)), "motion");
     EXPECT_EQ(roi->id, 1);
     const int scale = row.behind.rfind("videoscale", 0) == 0 ? 2 : 1;
-    EXPECT(int(roi->x) == 16 * scale && int(roi->y) == 8 * scale && int(roi->w) == 12 * scale &&
-           int(roi->h) == 8 * scale);
-    auto* writable = const_cast<GstVideoRegionOfInterestMeta*>(roi);
-    EXPECT_EQ(gst_video_region_of_interest_meta_get_param(writable, "motion") != nullptr, row.kept);
+    EXPECT_EQ(box_of(roi), cv::Rect(16 * scale, 8 * scale, 12 * scale, 8 * scale));
+    EXPECT_EQ(gst_video_region_of_interest_meta_get_param(roi, "motion") != nullptr, row.kept);
 #if CUDAVISION_HAVE_ANALYTICS
     const std::string place = scale == 2 ? "32,16 24×16" : "16,8 12×8";
     // Moved, scaled, and still related.

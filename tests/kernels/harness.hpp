@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <random>
 #include <string>
+#include <type_traits>
 
 #include "kernels/core/filter.hpp"
 #include "kernels/core/queue.hpp"
@@ -137,6 +139,30 @@ void expect_reference(Backend backend, const Params& params, const Case& c, unsi
   const std::string wrong = check(backend, params, src, apply(params, src, c.region, c.dst), c.region);
   EXPECT_EQ(wrong, "") << describe(c.geometry, c.src, c.dst, c.region, c.data) << "\n" << describe(params);
 }
+
+/// Fails unless validate() and make() of both backends refuse `good` with each of the values in the property, and name
+/// the property. `part` is the member, or makes one of the parameters and a value.
+template <typename Params, typename Part>
+void expect_refused(const Params& good, const std::string& property, const std::vector<double>& values, Part part) {
+  for (double value : values) {
+    SCOPED_TRACE(property + " = " + std::to_string(value));
+    Params params = good;
+    if constexpr (std::is_member_object_pointer_v<Part>)
+      params.*part = std::decay_t<decltype(params.*part)>(value);
+    else
+      part(params, value);
+    const Status status = validate(params);
+    EXPECT_EQ(status.code(), Status::Code::settings);
+    EXPECT_NE(status.message().find(property), std::string::npos) << status.message();
+    for (Backend backend : {Backend::cpu, Backend::cuda}) {
+      const auto made = make(params, {Format::NV12, 64, 48}, backend);
+      ASSERT_FALSE(made.ok());
+      EXPECT_EQ(made.error().code(), Status::Code::settings);
+    }
+  }
+}
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN(),
+                 infinite = std::numeric_limits<double>::infinity();
 
 std::vector<Format> all_formats();
 /// Those that the kernels of operations see: without those that are unpacked.

@@ -11,6 +11,7 @@
 #include "kernels/histogram/cuda_schedule.hpp"
 #include "kernels/histogram/cuda_walk.hpp"
 #include "tests/kernels/harness.hpp"
+#include "tests/kernels/opencv.hpp"
 
 namespace cudavision::test {
 namespace {
@@ -266,12 +267,8 @@ TEST_P(EqualizeOpenCV, IsEqual) {
       const Geometry geometry{Format::GRAY8, width, height};
       const Picture src = make_picture(geometry, unsigned(width), data);
       Picture expected(geometry);
-      const auto mat = [&](const Picture& picture) {
-        const Plane plane = picture.at(const_cast<std::uint8_t*>(picture.bytes().data())).planes[0];
-        return cv::Mat(height, width, CV_8UC1, plane.data, std::size_t(plane.pitch));
-      };
-      cv::Mat out = mat(expected);
-      cv::equalizeHist(mat(src), out);
+      cv::Mat out = mat_of(expected);
+      cv::equalizeHist(mat_of(src), out);
       EXPECT_EQ(runner.backend ? check_equalize(*runner.backend, LumaMatrix::bt601, src, expected)
                                : expected.sample_difference(reference::equalize(LumaMatrix::bt601, src), 0),
                 "")
@@ -569,21 +566,10 @@ TEST(HistogramStatistics, DeviationOfANearlyFlatPicture) {
 }
 
 TEST(HistogramErrors, NameThePropertyAndItsRange) {
-  for (int bins : {-1, 0, 1, 65537}) {
-    histogram::Params params;
-    params.bins = bins;
-    const Status status = validate(params);
-    EXPECT_EQ(status.code(), Status::Code::settings);
-    EXPECT_NE(status.message().find("bins"), std::string::npos);
-    for (Backend backend : {Backend::cpu, Backend::cuda})
-      EXPECT_FALSE(histogram::make(params, {Format::NV12, 64, 48}, backend).ok());
-  }
-  histogram::Params params;
-  for (int history : {0, 65}) {
-    params.history = history;
-    EXPECT_EQ(validate(params).code(), Status::Code::settings);
-  }
-  for (double opacity : {-0.1, 1.1, std::nan("")}) {
+  using Params = histogram::Params;
+  expect_refused(Params(), "bins", {-1, 0, 1, 65537}, &Params::bins);
+  expect_refused(Params(), "history", {0, 65}, &Params::history);
+  for (double opacity : {-0.1, 1.1, not_a_number}) {
     histogram::OverlayParams overlay;
     overlay.opacity = opacity;
     EXPECT_NE(validate(overlay).message().find("overlay-opacity"), std::string::npos);

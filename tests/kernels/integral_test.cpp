@@ -11,6 +11,7 @@
 
 #include "kernels/integral/cuda_schedule.hpp"
 #include "tests/kernels/harness.hpp"
+#include "tests/kernels/opencv.hpp"
 #include "tests/kernels/reference/integral.hpp"
 
 namespace cudavision::test {
@@ -206,10 +207,8 @@ TEST_P(IntegralPlans, LongestSides) {
 TEST_P(IntegralPlans, EqualOpenCV) {
   const Geometry geometry{Format::GRAY8, 641, 363};
   const Picture src = make_picture(geometry, 9);
-  const Plane plane = src.at(const_cast<std::uint8_t*>(src.bytes().data())).planes[0];
   cv::Mat sums, squares;
-  cv::integral(cv::Mat(geometry.height, geometry.width, CV_8U, plane.data, std::size_t(plane.pitch)), sums, squares,
-               CV_32S, CV_64F);
+  cv::integral(mat_of(src), sums, squares, CV_32S, CV_64F);
   integral::Params params;
   params.layout = integral::TableLayout::padded;
   params.squared = true;

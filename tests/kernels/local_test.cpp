@@ -27,6 +27,7 @@ inline std::string describe(const local::Params& p) {
 }  // namespace cudavision::test
 
 #include "tests/kernels/harness.hpp"
+#include "tests/kernels/opencv.hpp"
 
 namespace cudavision::test {
 namespace {
@@ -335,20 +336,16 @@ TEST_P(LocalPlans, BoxMeanEqualsOpenCV) {
   const Geometry geometry{Format::GRAY8, 333, 222};
   const Picture src = make_picture(geometry, 5);
   Picture expected(geometry);
-  const auto mat = [&](const Picture& picture) {
-    const Plane plane = picture.at(const_cast<std::uint8_t*>(picture.bytes().data())).planes[0];
-    return cv::Mat(geometry.height, geometry.width, CV_8U, plane.data, std::size_t(plane.pitch));
-  };
   for (int radius : {1, 4, 30}) {
     // The sum of the samples inside the frame, divided by their number.
     cv::Mat sums, counts, mean;
     const cv::Size window(2 * radius + 1, 2 * radius + 1);
-    cv::boxFilter(mat(src), sums, CV_64F, window, {-1, -1}, false, cv::BORDER_CONSTANT);
+    cv::boxFilter(mat_of(src), sums, CV_64F, window, {-1, -1}, false, cv::BORDER_CONSTANT);
     cv::boxFilter(cv::Mat::ones(sums.size(), CV_64F), counts, CV_64F, window, {-1, -1}, false, cv::BORDER_CONSTANT);
     cv::divide(sums, counts, mean);
     // OpenCV before 4.9 rounds ties away from zero on arm64 if it converts doubles to bytes.
     mean.forEach<double>([](double& value, const int*) { value = std::nearbyint(value); });
-    mean.convertTo(mat(expected), CV_8U);
+    mean.convertTo(mat_of(expected), CV_8U);
     local::Params params;
     params.radius = radius;
     EXPECT_EQ(check(backend, params, src, expected), "") << radius;
@@ -361,15 +358,11 @@ TEST_P(LocalPlans, PixelateEqualsOpenCV) {
     const Geometry geometry{Format::GRAY8, 15 * 21, 15 * 13};
     const Picture src = make_picture(geometry, 7);
     Picture expected(geometry);
-    const auto mat = [&](const Picture& picture) {
-      const Plane plane = picture.at(const_cast<std::uint8_t*>(picture.bytes().data())).planes[0];
-      return cv::Mat(geometry.height, geometry.width, CV_8U, plane.data, std::size_t(plane.pitch));
-    };
     cv::Mat exact, means;
-    mat(src).convertTo(exact, CV_64F);
+    mat_of(src).convertTo(exact, CV_64F);
     cv::resize(exact, means, {geometry.width / side, geometry.height / side}, 0, 0, cv::INTER_AREA);
     means.convertTo(means, CV_8U);
-    cv::Mat blocks = mat(expected);
+    cv::Mat blocks = mat_of(expected);
     cv::resize(means, blocks, blocks.size(), 0, 0, cv::INTER_NEAREST);
     local::Params params;
     params.operation = local::Operation::pixelate;
@@ -464,20 +457,14 @@ TEST(LocalSchedule, SpansAreAboutEqual) {
 }
 
 TEST(LocalErrors, NameThePropertyAndItsRange) {
-  const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
-  const auto expect = [](const char* property, auto spoil) {
-    local::Params params;
-    spoil(params);
-    const auto made = local::make(params, {Format::NV12, 64, 48}, Backend::cpu);
-    ASSERT_FALSE(made.ok()) << property;
-    EXPECT_EQ(made.error().code(), Status::Code::settings);
-    EXPECT_NE(made.error().message().find(property), std::string::npos) << made.error().message();
-  };
-  for (int radius : {-1, 16385}) expect("radius", [&](local::Params& p) { p.radius = radius; });
-  expect("radius", [](local::Params& p) { p.operation = local::Operation::nlm, p.radius = 17; });
-  for (double value : {-0.1, 1.1, nan}) expect("sensitivity", [&](local::Params& p) { p.sensitivity = value; });
-  for (int value : {0, 33, -5}) expect("search-radius", [&](local::Params& p) { p.search_radius = value; });
-  for (double value : {0.0, -1.0, nan, infinity}) expect("strength", [&](local::Params& p) { p.strength = value; });
+  using Params = local::Params;
+  expect_refused(Params(), "radius", {-1, 16385}, &Params::radius);
+  expect_refused(Params(), "sensitivity", {-0.1, 1.1, not_a_number}, &Params::sensitivity);
+  expect_refused(Params(), "search-radius", {0, 33, -5}, &Params::search_radius);
+  expect_refused(Params(), "strength", {0, -1, not_a_number, infinite}, &Params::strength);
+  Params nlm;
+  nlm.operation = local::Operation::nlm;
+  expect_refused(nlm, "radius", {17}, &Params::radius);
 }
 
 }  // namespace

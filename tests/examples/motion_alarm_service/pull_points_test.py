@@ -13,6 +13,9 @@ import pull_points
 class PullPoints(unittest.TestCase):
     def setUp(self):
         self.points = pull_points.PullPoints()
+        longest = mock.patch("pull_points.LONGEST", HANGS)
+        longest.start()
+        self.addCleanup(longest.stop)
 
     def pull(self, key, limit=1000, wait=0):
         return [(each.operation, each.motion) for each in self.points.pull(key, wait, limit)[0]]
@@ -34,77 +37,52 @@ class PullPoints(unittest.TestCase):
     def pulls(self):
         """A point, the list to which a pull of it that waits adds what it gets, and the thread of the pull."""
         key, _ = self.points.create(60)
-        self.pull(key)
+        self.assertEqual([("Initialized", False)], self.pull(key))
         found = []
-        thread = threading.Thread(target=lambda: found.append(self.pull(key, wait=HANGS)))
+
+        def pull():
+            try:
+                found.append(self.pull(key, wait=HANGS))
+            except pull_points.Gone:
+                found.append("gone")
+
+        thread = threading.Thread(target=pull)
         thread.start()
         wait_for("it pulls", lambda: self.points.points[key].turn == 2)
         return key, found, thread
 
-    def test_a_pull_waits(self):
-        with mock.patch("pull_points.LONGEST", HANGS):
-            key, found, thread = self.pulls()
-            self.points.set(True)
+    def test_pulls_wait(self):
+        """Those of many clients, who get the same."""
+        pulls = [self.pulls() for _ in range(pull_points.MOST)]
+        self.points.set(True)
+        for _, found, thread in pulls:
             thread.join(HANGS)
             self.assertEqual([[("Changed", True)]], found)
 
-    def test_many_clients(self):
-        """All of them wait, and get the same."""
-        with mock.patch("pull_points.LONGEST", HANGS):
-            keys = [self.points.create(60)[0] for _ in range(pull_points.MOST)]
-            found = []
-
-            def pull(key):
-                found.append(self.pull(key) + self.pull(key, wait=HANGS))
-
-            threads = [threading.Thread(target=pull, args=(key,)) for key in keys]
-            for thread in threads:
-                thread.start()
-            wait_for("they pull", lambda: all(self.points.points[key].turn == 2 for key in keys))
-            self.points.set(True)
-            for thread in threads:
-                thread.join(HANGS)
-            self.assertEqual([[("Initialized", False), ("Changed", True)]] * pull_points.MOST, found)
-
     def test_a_pull_ends_the_one_before(self):
         """A client whose connection broke loses no message to the pull that it no longer hears."""
-        with mock.patch("pull_points.LONGEST", HANGS):
-            key, found, thread = self.pulls()
-            self.assertEqual([], self.pull(key))
-            thread.join(HANGS)
-            self.assertEqual([[]], found)
-            self.points.set(True)
-            self.assertEqual([("Changed", True)], self.pull(key))
+        key, found, thread = self.pulls()
+        self.assertEqual([], self.pull(key))
+        thread.join(HANGS)
+        self.assertEqual([[]], found)
+        self.points.set(True)
+        self.assertEqual([("Changed", True)], self.pull(key))
 
     def test_a_pull_that_ends_takes_nothing(self):
         """Also if a message comes before it has noticed that it ends."""
-        with mock.patch("pull_points.LONGEST", HANGS):
-            key, found, thread = self.pulls()
-            with self.points.changed:
-                self.points.points[key].turn += 1
-                self.points.set(True)
-            thread.join(HANGS)
-            self.assertEqual([[]], found)
-            self.assertEqual([("Changed", True)], self.pull(key))
+        key, found, thread = self.pulls()
+        with self.points.changed:
+            self.points.points[key].turn += 1
+            self.points.set(True)
+        thread.join(HANGS)
+        self.assertEqual([[]], found)
+        self.assertEqual([("Changed", True)], self.pull(key))
 
     def test_what_is_removed_ends_a_pull(self):
-        with mock.patch("pull_points.LONGEST", HANGS):
-            key, _ = self.points.create(60)
-            self.pull(key)
-            gone = threading.Event()
-
-            def pull():
-                try:
-                    self.pull(key, wait=HANGS)
-                except pull_points.Gone:
-                    gone.set()
-
-            thread = threading.Thread(target=pull)
-            thread.start()
-            wait_for("it pulls", lambda: self.points.points[key].turn == 2)
-            self.points.remove(key)
-            thread.join(HANGS)
-            self.assertTrue(gone.is_set())
+        key, found, thread = self.pulls()
+        self.points.remove(key)
+        thread.join(HANGS)
+        self.assertEqual(["gone"], found)
         for act in (self.pull, self.points.synchronize, self.points.remove, lambda key: self.points.renew(key, 60)):
             self.assertRaises(pull_points.Gone, act, key)
 
