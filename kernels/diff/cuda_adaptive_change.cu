@@ -75,7 +75,10 @@ struct Tile {
 /// Calls work(i, at_x, at_y, x, y) for the pixels of Area<m>, with their place in the area and in the frame.
 template <int m, int threads, typename Work>
 __device__ __forceinline__ void each_pixel(const Tile<threads>& tile, Work work) {
-  for (int i = int(threadIdx.x); i < Area<m>::size; i += threads) {
+#pragma unroll
+  for (int n = 0; n < (Area<m>::size + threads - 1) / threads; ++n) {
+    const int i = int(threadIdx.x) + n * threads;
+    if (i >= Area<m>::size) break;
     const int y = i / Area<m>::width, x = i - y * Area<m>::width;
     work(i, x, y, tile.x0 - m + x, tile.y0 - m + y);
   }
@@ -290,7 +293,8 @@ __device__ __noinline__ void decide(const AdaptiveChange& p) {
 constexpr int threads_of(bool small_blocks) { return tuning.adaptive_threads / (small_blocks ? 2 : 1); }
 
 template <int channels, bool small_blocks>
-__global__ void __launch_bounds__(threads_of(small_blocks), tuning.adaptive_blocks*(small_blocks ? 2 : 1))
+__global__ void __launch_bounds__(threads_of(small_blocks),
+                                  small_blocks ? tuning.small_adaptive_blocks : tuning.adaptive_blocks)
     change(const __grid_constant__ AdaptiveChange p) {
   __shared__ Shared shared;
   const Job& job = p.job;

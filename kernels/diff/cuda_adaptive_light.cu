@@ -15,6 +15,7 @@
 //
 // Where to change what:
 //   the arithmetic         adaptive.hpp and adaptive_light.hpp, for both backends
+#include "kernels/cuda/ordered.cuh"
 #include "kernels/cuda/warp.cuh"
 #include "kernels/diff/cuda_adaptive.cuh"
 #include "kernels/diff/cuda_adaptive.hpp"
@@ -91,10 +92,8 @@ __device__ __forceinline__ bool store(const Job& job, Shared& shared, State& sta
       for (int c = 0; c < job.channels; ++c) job.light[c][blockIdx.y * job.cells_x + blockIdx.x] = shared.light[c];
       if (shared.light[0] == empty) atomicAdd(&state.empty_cells, 1u);
     }
-    __threadfence();
-    const unsigned most = gridDim.x * gridDim.y - 1;
-    shared.last = atomicInc(&state.cells, most) == most;  // which sets it to 0 again
-    __threadfence();
+    const unsigned last = gridDim.x * gridDim.y - 1;
+    shared.last = cuda::ordered_increment(state.cells, last) == last;  // which sets it to 0 again
   }
   __syncthreads();
   return shared.last;

@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "kernels/core/sample.hpp"
+#include "kernels/cuda/ordered.cuh"
 #include "kernels/diff/arithmetic.hpp"
 #include "kernels/diff/cuda_params.cuh"
 
@@ -27,11 +28,8 @@ __device__ __forceinline__ bool waits_for_reference(const KernelParams& p) {
 /// others. Called by one thread of each block.
 __device__ __forceinline__ bool is_last_block(State& state, unsigned above) {
   if (above) atomicAdd(&state.above, above);
-  __threadfence();
   const unsigned last = gridDim.x * gridDim.y - 1;
-  const bool is_last = atomicInc(&state.blocks, last) == last;  // which sets it to 0 again
-  __threadfence();
-  return is_last;
+  return cuda::ordered_increment(state.blocks, last) == last;  // which sets it to 0 again
 }
 
 /// Adds the sum of the differences of a block, and the number of its changed pixels, which may be 0. The last block of

@@ -49,11 +49,12 @@ struct Tuning {
   /// more blocks than run at once. H200, preset=outdoor of NV12, compared at a quarter of its size: 7680 × 4320 193 µs
   /// with 512, 177 with 256; 3840 × 2160 56 and 53; 1920 × 1080 23.3 and 24.6.
   int adaptive_threads = 512;  // sweep: 256 512
-  /// Blocks of so many threads on a multiprocessor that the registers must allow: threads wait for memory and for each
-  /// other. The decision about the camera, which only the last block makes, would take 100 registers, and so allow one
-  /// block. The same, 512 threads: 7680 × 4320 298 µs with 1, 219 with 2, 198 with 3, 194 with 4; 1920 × 1080 27.1,
-  /// 23.5, 23.9, 24.5.
-  int adaptive_blocks = 3;  // sweep: 1 2 3 4
+  /// Blocks of so many threads, and of half of them, on a multiprocessor that the registers must allow: threads wait
+  /// for memory and for each other. The decision about the camera, which only the last block makes, would take 100
+  /// registers, and so allow one block. The same, 512 threads: 7680 × 4320 298 µs with 1, 219 with 2, 198 with 3, 194
+  /// with 4. 1920 × 1080, loops unrolled: 21.6 µs with 2, 22.0 with 3.
+  int adaptive_blocks = 2;        // sweep: 1 2 3 4
+  int small_adaptive_blocks = 6;  // sweep: 4 6 8
 
   // ---- Shrinking and enlarging (cuda_scale.cu)
 
