@@ -14,6 +14,7 @@
 
 #include "kernels/blend/cpu_in_place.hpp"
 #include "kernels/blend/cpu_rows.hpp"
+#include "kernels/cpu/threads.hpp"
 
 namespace cudavision::blend {
 namespace {
@@ -33,23 +34,26 @@ class CpuComposer final : public Composer {
     }
     if (general)
       for (std::size_t l = 0; l < layers.size(); ++l) find_column_taps(layers[l], taps_[l]);
-    const int groups = subsampled(target.height, target.shift_y), jobs = std::min(groups, int(scratch_.size()));
-    cv::parallel_for_(
-        {0, jobs},
-        [&](const cv::Range& range) {
-          for (int job = range.start; job < range.end; ++job) {
-            const int end = std::min(target.height, int(long(groups) * (job + 1) / jobs) << target.shift_y);
-            for (int y = int(long(groups) * job / jobs) << target.shift_y; y < end; y += tile_rows)
-              for (int x = 0; x < target.width; x += tile_columns)
-                compose(target, layers, {x, y, std::min(tile_columns, target.width - x), std::min(tile_rows, end - y)},
-                        scratch_[job]);
-          }
-        },
-        jobs);
+    const int groups = subsampled(target.height, target.shift_y);
+    const int jobs = cpu::parts_of(work_of(target, layers, general), std::min(groups, int(scratch_.size())));
+    cpu::for_parts(jobs, [&](int job) {
+      const int end = std::min(target.height, cpu::begin_of_part(job + 1, jobs, groups) << target.shift_y);
+      for (int y = cpu::begin_of_part(job, jobs, groups) << target.shift_y; y < end; y += tile_rows)
+        for (int x = 0; x < target.width; x += tile_columns)
+          compose(target, layers, {x, y, std::min(tile_columns, target.width - x), std::min(tile_rows, end - y)},
+                  scratch_[std::size_t(job)]);
+    });
     return {};
   }
 
  private:
+  /// general: whether tiles are composed in rows of float32.
+  cpu::Work work_of(const Target& target, const std::vector<Layer>& layers, bool general) const {
+    double pixels = double(target.width) * target.height;
+    for (const Layer& layer : layers) pixels += double(layer.visible.width) * layer.visible.height;
+    return cpu::picture_work(pixels, general ? 10 : 0.15 * format_.sets[0].channels);
+  }
+
   /// The last word of such a row has a byte that belongs to no pixel and must not be written.
   bool packed_422_of_odd(int width) const { return format_.sets[0].shares_plane() && width % 2; }
 

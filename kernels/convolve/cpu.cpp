@@ -66,7 +66,9 @@ class CpuConvolve final : public cpu::CpuFilter {
   }
 
   void filter_set(int index, const cv::Mat& frame, cv::Mat& out, const Rect& rect) override {
-    for_strips(rect, access(index).channels(), plan_.height - 1,
+    const double nanoseconds =
+        0.5 + (plan_.separable() ? 0.1 * (plan_.width + plan_.height) : 0.05 * plan_.width * plan_.height);
+    for_strips(rect, access(index).channels(), plan_.height - 1, nanoseconds,
                [&](const Rect& strip, cpu::Scratch& scratch) { filter_strip(index, frame, out, strip, scratch); });
   }
 

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "kernels/core/luma.hpp"
 #include "kernels/core/outline.hpp"
 #include "kernels/core/packing.hpp"
 #include "kernels/core/sample.hpp"
+#include "kernels/cpu/threads.hpp"
 
 namespace cudavision::cpu {
 namespace {
@@ -220,22 +222,18 @@ Status CpuFilter::copy_outline(const Image& src, const Image& dst, const SetRect
   return {};
 }
 
-void CpuFilter::for_strips(const Rect& rect, int channels, int overlap,
+void CpuFilter::for_strips(const Rect& rect, int channels, int overlap, double nanoseconds,
                            const std::function<void(const Rect&, Scratch&)>& work) {
   const int rows = std::clamp(std::max(strip_samples / (rect.width * channels), 2 * overlap), 1, rect.height);
   const int strips = (rect.height + rows - 1) / rows;
-  const int jobs = std::min(strips, int(scratch_.size()));
-  cv::parallel_for_(
-      {0, jobs},
-      [&](const cv::Range& range) {
-        for (int job = range.start; job < range.end; ++job)
-          for (int strip = strips * job / jobs; strip < strips * (job + 1) / jobs; ++strip) {
-            const int begin = int(std::int64_t(rect.height) * strip / strips);
-            const int end = int(std::int64_t(rect.height) * (strip + 1) / strips);
-            work({rect.x, rect.y + begin, rect.width, end - begin}, scratch_[job]);
-          }
-      },
-      jobs);
+  const int jobs = parts_of(picture_work(double(rect.width) * rect.height * channels, nanoseconds),
+                            std::min(strips, int(scratch_.size())));
+  for_parts(jobs, [&](int job) {
+    for (int strip = begin_of_part(job, jobs, strips); strip < begin_of_part(job + 1, jobs, strips); ++strip) {
+      const int begin = begin_of_part(strip, strips, rect.height), end = begin_of_part(strip + 1, strips, rect.height);
+      work({rect.x, rect.y + begin, rect.width, end - begin}, scratch_[std::size_t(job)]);
+    }
+  });
 }
 
 }  // namespace cudavision::cpu
@@ -254,13 +252,19 @@ Status copy_picture_cpu(const Image& from, const Image& to, int first_plane) {
   return {};
 }
 
+namespace {
+cpu::Work work_of(const PackedRows& rows) {
+  return cpu::picture_work(double(rows.rows) * std::accumulate(rows.width, rows.width + max_planes, 0), 0.5);
+}
+}  // namespace
+
 Status unpack_cpu(const PackedRows& rows) {
-  cv::parallel_for_({0, rows.rows}, [&](const cv::Range& range) { unpack_rows(rows, range.start, range.end); });
+  cpu::for_ranges(rows.rows, work_of(rows), [&](int begin, int end) { unpack_rows(rows, begin, end); });
   return {};
 }
 
 Status pack_cpu(const PackedRows& rows) {
-  cv::parallel_for_({0, rows.rows}, [&](const cv::Range& range) { pack_rows(rows, range.start, range.end); });
+  cpu::for_ranges(rows.rows, work_of(rows), [&](int begin, int end) { pack_rows(rows, begin, end); });
   return {};
 }
 

@@ -90,8 +90,10 @@ class CpuFilter : public Filter {
   const SetAccess& access(int index) const { return access_[std::size_t(index)]; }
 
   /// Cuts a rectangle of a picture of `channels` channels into strips of rows that fit the cache, and calls `work` for
-  /// each on OpenCV's threads. `overlap`: rows that a strip reads beyond its own.
-  void for_strips(const Rect& rect, int channels, int overlap, const std::function<void(const Rect&, Scratch&)>& work);
+  /// each on OpenCV's threads (threads.hpp). `overlap`: rows that a strip reads beyond its own. `nanoseconds`: the time
+  /// of a sample, roughly.
+  void for_strips(const Rect& rect, int channels, int overlap, double nanoseconds,
+                  const std::function<void(const Rect&, Scratch&)>& work);
 
  private:
   std::array<SetAccess, max_sets> access_;

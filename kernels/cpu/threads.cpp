@@ -1,12 +1,24 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "kernels/cpu/threads.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
-#include <opencv2/core/utility.hpp>
 
 namespace cudavision::cpu {
+namespace {
+
+#ifdef __SANITIZE_THREAD__
+constexpr bool sanitized = true;
+#else
+constexpr bool sanitized = false;
+#endif
+
+std::atomic<bool> splits_all{sanitized};
+
+}  // namespace
 
 void use_threads_of_environment() {
   const char* const text = std::getenv("OPENCV_FOR_THREADS_NUM");
@@ -17,5 +29,12 @@ void use_threads_of_environment() {
       error == std::errc() && rest == end && threads > 0)
     cv::setNumThreads(threads);
 }
+
+int parts_of(const Work& work, int most) {
+  const int threads = std::clamp(cv::getNumThreads(), 1, std::max(1, most));
+  return splits_all ? threads : int(std::clamp(work.nanoseconds / work.grain, 1.0, double(threads)));
+}
+
+void split_all_loops(bool split) { splits_all = split || sanitized; }
 
 }  // namespace cudavision::cpu

@@ -3,6 +3,7 @@
 #include <numeric>
 #include <opencv2/imgproc.hpp>
 
+#include "kernels/cpu/threads.hpp"
 #include "kernels/diff/cpu_adaptive.hpp"
 #include "kernels/diff/cpu_adaptive_outline.hpp"
 #include "kernels/diff/cpu_stages.hpp"
@@ -61,11 +62,15 @@ class CpuDiff final : public Sequence {
 
   const Geometry& analysis() const { return plan().analysis; }
 
+  /// nanoseconds: of a pixel, roughly.
   template <typename Work>
-  static void for_strips(const Geometry& picture, Work work) {
+  void for_strips(const Geometry& picture, double nanoseconds, Work work) const {
     const int strips = (picture.height + strip_rows - 1) / strip_rows;
-    cv::parallel_for_({0, strips}, [&](const cv::Range& range) {
-      for (int strip = range.start; strip < range.end; ++strip)
+    const double pixels = double(picture.width) * picture.height;
+    const bool shows = plan().shows_mask() || plan().params.output == Output::difference;
+    const cpu::Work size = shows ? cpu::picture_work(pixels, nanoseconds) : cpu::analysis_work(pixels, nanoseconds);
+    cpu::for_ranges(strips, size, [&](int begin, int end) {
+      for (int strip = begin; strip < end; ++strip)
         work(strip * strip_rows, std::min((strip + 1) * strip_rows, picture.height));
     });
   }
@@ -100,7 +105,8 @@ class CpuDiff final : public Sequence {
       update_mixture(frame, !frame.compared,
                      [&](int begin, int end) { sum += sets_.compare(frame, begin, end, changed_); });
     else if (plan().compares_samples())
-      for_strips(analysis(), [&](int begin, int end) { sum += sets_.compare(frame, begin, end, changed_); });
+      for_strips(analysis(), sets_.time_of_pixel(),
+                 [&](int begin, int end) { sum += sets_.compare(frame, begin, end, changed_); });
     if (is_adaptive) sum = of_adaptive;
     Slot& slot = results_[std::size_t(frame.slot)];
     slot.found.compared = frame.compared;
@@ -122,7 +128,7 @@ class CpuDiff final : public Sequence {
                  : count(mask_, 1, plan().cells, slot.cells);
     if (plan().completes()) complete_mask(frame);
     if (plan().shows_mask())
-      for_strips(geometry(), [&](int begin, int end) { sets_.show_changed(given, mask_, begin, end); });
+      for_strips(geometry(), 0.5, [&](int begin, int end) { sets_.show_changed(given, mask_, begin, end); });
     if (plan().measures_looks()) {
       LooksJob looks = looks_job(plan(), given);
       if (is_adaptive && frame.compared) looks.structure = structure_job(adaptive_work(frame));
@@ -191,7 +197,7 @@ class CpuDiff final : public Sequence {
     mog2::Job job = mixture_job(plan(), frame);
     job.begin = begin;
     const mog2::Rates rates = mog2::rates_of(job, began_);
-    for_strips(analysis(), [&](int from, int to) {
+    for_strips(analysis(), 10 + sets_.time_of_pixel(), [&](int from, int to) {
       mog2::update_rows(job, rates, bytes(), compared_channels(plan()), model_.data(), from, to, changed_);
       then(from, to);
     });

@@ -4,32 +4,31 @@
 #include <algorithm>
 #include <numeric>
 
+#include "kernels/cpu/threads.hpp"
+
 namespace cudavision::diff::adaptive {
 namespace {
 
-/// The first row of a part of `size` rows.
-int row_of_part(int part, int parts, int size) { return int(std::int64_t(size) * part / parts); }
+using cpu::begin_of_part;
 
-/// Calls work(i, begin, end) for each of `parts` parts of `size` rows, on OpenCV's threads.
-template <typename Work>
-void for_parts(int parts, int size, Work work) {
-  if (parts == 1) return work(0, 0, size);
-  cv::parallel_for_({0, parts}, [&](const cv::Range& range) {
-    for (int part = range.start; part < range.end; ++part)
-      work(part, row_of_part(part, parts, size), row_of_part(part + 1, parts, size));
-  });
+/// The work of a frame: its samples are read, and the pixels of the analysis compared and learned.
+cpu::Work work_of(const Job& job) {
+  const double samples = double(job.whole_width) * job.whole_height * job.channels,
+               pixels = double(job.width) * job.height * job.channels;
+  return cpu::analysis_work(1, 0.1 * samples + 3 * pixels);
 }
 
 }  // namespace
 
 void CpuSteps::prepare(const Job& job, bool bytes) {
   const int parts = int(threads_.size());
-  for_parts(parts, job.cells_y, [&](int part, int begin, int end) {
+  cpu::for_parts(parts, [&](int part) {
     Thread& thread = threads_[std::size_t(part)];
     // New means overwrite the old ones, so each part saves the rows that it shares with others before any part learns.
     if (!job.begin)
-      thread.strip.prepare(job, row_of_part(part, parts, job.height), row_of_part(part + 1, parts, job.height));
-    for (int cell_y = begin; cell_y < end; ++cell_y) {
+      thread.strip.prepare(job, begin_of_part(part, parts, job.height), begin_of_part(part + 1, parts, job.height));
+    for (int cell_y = begin_of_part(part, parts, job.cells_y); cell_y < begin_of_part(part + 1, parts, job.cells_y);
+         ++cell_y) {
       for (int y = cell_y * cell; y < std::min((cell_y + 1) * cell, job.height); ++y)
         prepare_row(job, bytes, y, thread.samples);
       if (job.compensates && !job.begin) measure_cells(job, cell_y, thread.light);
@@ -39,7 +38,7 @@ void CpuSteps::prepare(const Job& job, bool bytes) {
 
 std::uint64_t CpuSteps::update(Job job, bool bytes, std::uint64_t began, const cv::Mat& unmasked, cv::Mat& changed) {
   constexpr int least_rows = 4 * Strip::reach;  // least rows of a part
-  threads_.resize(std::size_t(std::clamp(job.height / least_rows, 1, std::max(1, cv::getNumThreads()))));
+  threads_.resize(std::size_t(cpu::parts_of(work_of(job), job.height / least_rows)));
   prepare(job, bytes);
   if (job.begin) {
     changed.setTo(0);
@@ -49,7 +48,7 @@ std::uint64_t CpuSteps::update(Job job, bool bytes, std::uint64_t began, const c
   const Rates rates = rates_of(job, job.number - began);
   const int parts = int(threads_.size());
   std::vector<std::uint64_t> sums(threads_.size());
-  for_parts(parts, job.height, [&](int part, int, int) {
+  cpu::for_parts(parts, [&](int part) {
     sums[std::size_t(part)] = threads_[std::size_t(part)].strip.update(job, light_, rates, unmasked, changed);
   });
   return std::accumulate(sums.begin(), sums.end(), std::uint64_t(0));

@@ -5,6 +5,7 @@
 #include <opencv2/imgproc.hpp>
 
 #include "kernels/cpu/lanes.hpp"
+#include "kernels/cpu/threads.hpp"
 #include "kernels/diff/adaptive_outline.hpp"
 
 namespace cudavision::diff::adaptive {
@@ -109,7 +110,9 @@ void refine_outline(const Job& job, bool bytes, const cv::Mat& mask, const cv::M
   Refining refining{job, mask, outline, unmasked, whole, {}};
   set_nearness(refining);
   const auto refine = CUDAVISION_WIDEST(refine_wide, refine_narrow);
-  cv::parallel_for_({0, job.height}, [&](const cv::Range& rows) { refine(refining, bytes, rows.start, rows.end); });
+  const double samples = double(cv::countNonZero(outline)) * refining.pixels();
+  cpu::for_ranges(job.height, cpu::analysis_work(samples, 10),
+                  [&](int begin, int end) { refine(refining, bytes, begin, end); });
 }
 
 }  // namespace cudavision::diff::adaptive

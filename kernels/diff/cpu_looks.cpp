@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "kernels/cpu/lanes.hpp"
 #include "kernels/diff/cpu_stages.hpp"
 #include "kernels/diff/diff.hpp"
 
@@ -70,7 +71,9 @@ Structure structure_of_cell(const StructureJob& job, const cv::Mat& mask, CellSp
 
 /// Adds the changed pixels first … last of a row.
 template <typename T>
-void add_row(const LooksJob& job, const unsigned char* row, int y, CellSpan pixels, CellSpan across, CellLooks& looks) {
+CUDAVISION_INLINE void add_row(const LooksJob& given, const unsigned char* row, int y, CellSpan pixels, CellSpan across,
+                               CellLooks& looks) {
+  const LooksJob job = given;
   const int log2 = log2_columns(across);
   for (int x = pixels.first; x <= pixels.last; ++x) {
     if (row[x] == 0) continue;
@@ -86,7 +89,8 @@ void add_row(const LooksJob& job, const unsigned char* row, int y, CellSpan pixe
 
 /// sums: whether more than the extent is measured.
 template <typename T>
-CellLooks looks_of_cell(const LooksJob& job, const cv::Mat& mask, CellSpan across, CellSpan down, bool sums) {
+CUDAVISION_FLAT CellLooks looks_of_cell(const LooksJob& job, const cv::Mat& mask, CellSpan across, CellSpan down,
+                                        bool sums) {
   CellLooks looks{};
   bool any = false;
   for (int y = down.first; y <= down.last; ++y) {

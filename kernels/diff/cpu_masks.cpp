@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "kernels/cpu/lanes.hpp"
+#include "kernels/cpu/threads.hpp"
 #include "kernels/diff/cpu_stages.hpp"
 
 namespace cudavision::diff {
@@ -121,9 +122,9 @@ void count_columns(const cv::Mat& mask, int begin, int end, std::vector<std::uin
 
 void count(const cv::Mat& mask, int scale, const CellGrid& grid, std::vector<std::uint32_t>& cells) {
   cells.assign(grid.changed.size(), 0);
-  const auto count_rows = [&](const cv::Range& range) {
+  cpu::for_ranges(grid.height, cpu::analysis_work(double(mask.total()), 0.3), [&](int first, int last) {
     std::vector<std::uint8_t> columns;
-    for (int cell_y = range.start; cell_y < range.end; ++cell_y) {
+    for (int cell_y = first; cell_y < last; ++cell_y) {
       std::uint32_t* const row = &cells[std::size_t(cell_y) * grid.width];
       const int begin = cell_y * grid.cell_size, end = std::min(begin + grid.cell_size, grid.frame_height);
       // The last row and column of the mask may stand for fewer pixels.
@@ -137,9 +138,7 @@ void count(const cv::Mat& mask, int scale, const CellGrid& grid, std::vector<std
       count_columns(mask, begin / scale, whole, columns, add(scale));
       if (whole * scale < end) count_columns(mask, whole, whole + 1, columns, add(end - whole * scale));
     }
-  };
-  const bool worth_threads = mask.total() > 1 << 20;
-  worth_threads ? cv::parallel_for_({0, grid.height}, count_rows) : count_rows({0, grid.height});
+  });
 }
 
 }  // namespace cudavision::diff

@@ -5,6 +5,7 @@
 #include <opencv2/imgproc.hpp>
 #include <vector>
 
+#include "kernels/cpu/threads.hpp"
 #include "kernels/diff/cpu_stages.hpp"
 
 namespace cudavision::diff {
@@ -46,8 +47,8 @@ void enlarge_bytes(const cv::Mat& small, int scale, cv::Mat& all) {
   const auto repeat = scale == 2   ? repeat_bytes<std::uint16_t>
                       : scale == 4 ? repeat_bytes<std::uint32_t>
                                    : repeat_bytes<std::uint64_t>;
-  cv::parallel_for_({0, small.rows}, [&](const cv::Range& range) {
-    for (int y = range.start; y < range.end; ++y) {
+  cpu::for_ranges(small.rows, cpu::analysis_work(double(all.total()), 0.1), [&](int begin, int end) {
+    for (int y = begin; y < end; ++y) {
       repeat(small.ptr(y), small.cols, all.ptr(y * scale));
       for (int i = 1; i < scale; ++i) std::memcpy(all.ptr(y * scale + i), all.ptr(y * scale), std::size_t(all.cols));
     }
@@ -58,9 +59,10 @@ void enlarge_bytes(const cv::Mat& small, int scale, cv::Mat& all) {
 
 void shrink(const cv::Mat& values, int scale, cv::Mat& small) {
   small.create((values.rows + scale - 1) / scale, (values.cols + scale - 1) / scale, values.type());
-  cv::parallel_for_({0, small.rows}, [&](const cv::Range& range) {
-    values.depth() == CV_8U ? shrink_rows<std::uint8_t>(values, scale, small, range.start, range.end)
-                            : shrink_rows<std::uint16_t>(values, scale, small, range.start, range.end);
+  const double samples = double(values.total()) * values.channels();
+  cpu::for_ranges(small.rows, cpu::analysis_work(samples, 1), [&](int begin, int end) {
+    values.depth() == CV_8U ? shrink_rows<std::uint8_t>(values, scale, small, begin, end)
+                            : shrink_rows<std::uint16_t>(values, scale, small, begin, end);
   });
 }
 

@@ -5,6 +5,7 @@
 
 #include "kernels/core/sample.hpp"
 #include "kernels/cpu/filter.hpp"
+#include "kernels/cpu/threads.hpp"
 #include "kernels/gaussian/plan.hpp"
 
 namespace cudavision::gaussian {
@@ -53,15 +54,15 @@ class CpuGaussian final : public cpu::CpuFilter {
     const bool border_in_opencv =
         plan_.border == Border::constant ? set.border_value() == cv::Scalar() : plan_.border != Border::wrap;
     if (whole && border_in_opencv && in_opencv(index) && holds_values(index, frame)) {
-      blur(index, frame, out, cv::BorderTypes(plan_.border));
-      for_strips(rect, set.channels(), 0, [&](const Rect& strip, cpu::Scratch&) {
+      blur_frame(index, frame, out);
+      for_strips(rect, set.channels(), 0, 0.1, [&](const Rect& strip, cpu::Scratch&) {
         const cv::Rect at = cpu::cv_rect(strip);
         set.write(out(at), frame(at), out(at));
       });
       return;
     }
     const int rx = plan_.sets[index].x.radius(), ry = plan_.sets[index].y.radius();
-    for_strips(rect, set.channels(), 2 * ry, [&](const Rect& strip, cpu::Scratch& scratch) {
+    for_strips(rect, set.channels(), 2 * ry, time_of_sample(index), [&](const Rect& strip, cpu::Scratch& scratch) {
       const cv::Rect at = cpu::cv_rect(strip), inner(rx, ry, strip.width, strip.height);
       const Rect window{strip.x - rx, strip.y - ry, strip.width + 2 * rx, strip.height + 2 * ry};
       const cv::Mat values = set.read(frame, window, scratch);
@@ -84,12 +85,24 @@ class CpuGaussian final : public cpu::CpuFilter {
     const cpu::SetAccess& set = access(index);
     if (!set.plain() || !can_exceed_depth(info(geometry().format))) return set.plain();
     std::atomic<bool> all{true};
-    for_strips({0, 0, frame.cols, frame.rows}, set.channels(), 0, [&](const Rect& strip, cpu::Scratch&) {
+    for_strips({0, 0, frame.cols, frame.rows}, set.channels(), 0, 0.1, [&](const Rect& strip, cpu::Scratch&) {
       if (!set.holds_values(frame(cpu::cv_rect(strip)))) all = false;
     });
     return all;
   }
 
+  /// In nanoseconds, roughly.
+  double time_of_sample(int index) const { return 0.2 + 0.05 * (plan_.sets[index].x.taps + plan_.sets[index].y.taps); }
+
+  /// Blurs the whole frame with OpenCV's own weights, and its own loop in threads if that is worth it.
+  void blur_frame(int index, const cv::Mat& frame, cv::Mat& out) const {
+    const auto blur_all = [&] { blur(index, frame, out, cv::BorderTypes(plan_.border)); };
+    const double samples = double(frame.total()) * frame.channels();
+    if (cpu::parts_of(cpu::picture_work(samples, time_of_sample(index)), frame.rows) > 1)
+      blur_all();
+    else
+      cpu::in_one_thread(blur_all);
+  }
   /// Blurs with OpenCV's own weights.
   void blur(int index, const cv::Mat& values, cv::Mat& blurred, int border) const {
     const Plan::Axes& axes = plan_.sets[index];

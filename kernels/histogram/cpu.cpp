@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "kernels/cpu/rows.hpp"
+#include "kernels/cpu/threads.hpp"
 #include "kernels/histogram/counting.hpp"
 
 namespace cudavision::histogram {
@@ -52,19 +53,16 @@ class CpuHistogram final : public Counting {
   void for_rows(const std::vector<Rect>& pieces, int tables, std::uint32_t* sums, CountRow count_row) {
     const std::size_t fine = std::size_t(plan().fine);
     for (const Rect& rect : pieces) {
-      const int strips = (rect.height + rows_at_once - 1) / rows_at_once,
-                jobs = std::clamp(strips, 1, std::max(1, cv::getNumThreads()));
-      cv::parallel_for_(
-          {0, jobs},
-          [&](const cv::Range& range) {
-            std::vector<std::uint32_t> counters(tables * fine);
-            for (int y = int(std::int64_t(rect.height) * range.start / jobs);
-                 y < int(std::int64_t(rect.height) * range.end / jobs); ++y)
-              count_row(rect.y + y, rect.x, rect.x + rect.width, counters.data());
-            const std::lock_guard<std::mutex> lock(mutex_);
-            for (std::size_t i = 0; i < counters.size(); ++i) sums[i % fine] += counters[i];
-          },
-          jobs);
+      const int strips = std::max(1, (rect.height + rows_at_once - 1) / rows_at_once),
+                jobs = cpu::parts_of(cpu::picture_work(double(rect.width) * rect.height, 0.3), strips);
+      cpu::for_parts(jobs, [&](int job) {
+        std::vector<std::uint32_t> counters(tables * fine);
+        for (int y = cpu::begin_of_part(job, jobs, rect.height); y < cpu::begin_of_part(job + 1, jobs, rect.height);
+             ++y)
+          count_row(rect.y + y, rect.x, rect.x + rect.width, counters.data());
+        const std::lock_guard<std::mutex> lock(mutex_);
+        for (std::size_t i = 0; i < counters.size(); ++i) sums[i % fine] += counters[i];
+      });
     }
   }
 

@@ -44,7 +44,7 @@ class CpuEqualize final : public cpu::CpuFilter {
     const ChannelSet& set = info(geometry().format).sets[index];
     const auto changes = [](Role role) { return is_color(role) && !is_chroma(role); };
     const bool copied = std::none_of(set.roles.begin(), set.roles.begin() + set.channels, changes);
-    for_strips(rect, set.channels, 0, [&](const Rect& strip, cpu::Scratch&) {
+    for_strips(rect, set.channels, 0, 0.5, [&](const Rect& strip, cpu::Scratch&) {
       const cv::Rect at = cpu::cv_rect(strip);
       if (copied)
         access(index).copy(frame(at), out(at));

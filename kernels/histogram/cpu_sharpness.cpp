@@ -8,6 +8,7 @@
 #include <opencv2/core.hpp>
 
 #include "kernels/cpu/rows.hpp"
+#include "kernels/cpu/threads.hpp"
 #include "kernels/histogram/measuring.hpp"
 
 namespace cudavision::histogram {
@@ -45,8 +46,8 @@ class CpuSharpness final : public MeasuringPlan {
   template <typename Work>
   static void for_strips(const Rect& rect, Work work) {
     const int strips = (rect.height + strip_rows - 1) / strip_rows;
-    cv::parallel_for_({0, strips}, [&](const cv::Range& range) {
-      for (int strip = range.start; strip < range.end; ++strip) {
+    cpu::for_ranges(strips, cpu::picture_work(double(rect.width) * rect.height, 0.3), [&](int begin, int end) {
+      for (int strip = begin; strip < end; ++strip) {
         const int y = strip * strip_rows;
         work(Rect{rect.x, rect.y + y, rect.width, std::min(strip_rows, rect.height - y)});
       }

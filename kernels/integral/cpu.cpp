@@ -3,6 +3,7 @@
 #include <opencv2/imgproc.hpp>
 
 #include "kernels/cpu/filter.hpp"
+#include "kernels/cpu/threads.hpp"
 #include "kernels/integral/plan.hpp"
 
 namespace cudavision::integral {
@@ -32,8 +33,10 @@ class CpuIntegral final : public Integral {
   };
 
   Status compute(const Image& src, const std::vector<Plane>& tables, Queue) override {
-    cv::parallel_for_({0, int(tables.size())}, [&](const cv::Range& range) {
-      for (int i = range.start; i < range.end; ++i) fill(src, i, tables[i]);
+    double samples = 0;
+    for (const TableInfo& table : plan_.tables) samples += double(table.width) * table.height;
+    cpu::for_ranges(int(tables.size()), cpu::picture_work(samples, 0.7), [&](int begin, int end) {
+      for (int i = begin; i < end; ++i) fill(src, i, tables[std::size_t(i)]);
     });
     return {};
   }

@@ -41,7 +41,7 @@ class CpuBox final : public CpuLocal {
   void filter_set(int index, const cv::Mat& frame, cv::Mat& out, const Rect& rect) override {
     const cpu::SetAccess& set = access(index);
     const Window window = window_of(plan_, index, box());
-    for_strips(rect, set.channels(), 0, [&](const Rect& strip, cpu::Scratch& scratch) {
+    for_strips(rect, set.channels(), 0, 3, [&](const Rect& strip, cpu::Scratch& scratch) {
       const cv::Rect at = cpu::cv_rect(strip);
       cv::Mat result = set.target(out(at), scratch);
       for (int y = 0; y < strip.height; ++y)
@@ -129,7 +129,8 @@ class CpuNlm final : public CpuLocal {
   void filter_set(int index, const cv::Mat& frame, cv::Mat& out, const Rect& rect) override {
     const cpu::SetAccess& set = access(index);
     const Plan::Radius radius = plan_.radius[index], search = plan_.search[index];
-    for_strips(rect, set.channels(), 2 * radius.y, [&](const Rect& strip, cpu::Scratch& scratch) {
+    const double nanoseconds = 3.0 * (2 * search.x + 1) * (2 * search.y + 1);
+    for_strips(rect, set.channels(), 2 * radius.y, nanoseconds, [&](const Rect& strip, cpu::Scratch& scratch) {
       const cv::Rect at = cpu::cv_rect(strip), whole(0, 0, frame.cols, frame.rows);
       const cv::Rect window = cv::Rect(at.x - radius.x - search.x, at.y - radius.y - search.y,
                                        at.width + 2 * (radius.x + search.x), at.height + 2 * (radius.y + search.y)) &

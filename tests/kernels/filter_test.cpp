@@ -27,6 +27,45 @@ TEST(Threads, AreAsManyAsTheEnvironmentSays) {
   unsetenv("OPENCV_FOR_THREADS_NUM");
   cv::setNumThreads(threads);
 }
+
+TEST(Threads, AreAsManyAsTheWorkIsWorth) {
+  const int threads = cv::getNumThreads();
+  cv::setNumThreads(8);
+  cpu::split_all_loops(false);
+  constexpr int rows = 100;
+#ifndef __SANITIZE_THREAD__
+  EXPECT_EQ(cpu::parts_of(cpu::picture_work(640 * 480, 0.3), rows), 1);
+  EXPECT_EQ(cpu::parts_of(cpu::picture_work(1920 * 1080, 0.15), rows), 3);
+  EXPECT_EQ(cpu::parts_of(cpu::picture_work(7680 * 4320, 0.3), rows), 8);
+  EXPECT_EQ(cpu::parts_of(cpu::analysis_work(384 * 288, 9), rows), 1);
+  EXPECT_EQ(cpu::parts_of(cpu::analysis_work(384 * 288, 27), rows), 2);
+  EXPECT_EQ(cpu::parts_of(cpu::analysis_work(1920 * 1080, 9), rows), 8);
+  EXPECT_EQ(cpu::parts_of(cpu::analysis_work(0, 9), rows), 1);
+#endif
+  EXPECT_EQ(cpu::parts_of(cpu::analysis_work(1920 * 1080, 9), 3), 3);  // no more than there are rows
+  EXPECT_EQ(cpu::parts_of(cpu::analysis_work(1920 * 1080, 9), 0), 1);
+  cv::setNumThreads(1);
+  EXPECT_EQ(cpu::parts_of(cpu::analysis_work(1920 * 1080, 9), rows), 1);
+
+  cv::setNumThreads(8);
+  for (const double work : {0.0, 1e7}) {  // each row once, and a small loop in this thread
+    std::vector<int> seen(rows);
+    std::vector<std::thread::id> where(rows);
+    cpu::for_ranges(rows, {work, 1e6}, [&](int begin, int end) {
+      for (int y = begin; y < end; ++y) ++seen[std::size_t(y)], where[std::size_t(y)] = std::this_thread::get_id();
+    });
+    EXPECT_EQ(seen, std::vector<int>(rows, 1)) << work;
+#ifndef __SANITIZE_THREAD__
+    if (work == 0) {
+      EXPECT_EQ(where, std::vector<std::thread::id>(rows, std::this_thread::get_id()));
+    }
+#endif
+  }
+  cpu::for_ranges(0, {1e7, 1e6}, [](int, int) { FAIL() << "there are no rows"; });
+  cpu::split_all_loops(true);
+  EXPECT_EQ(cpu::parts_of(cpu::analysis_work(0, 9), rows), 8);
+  cv::setNumThreads(threads);
+}
 #endif
 
 TEST(Border, IndexEqualsOpenCV) {

@@ -11,6 +11,9 @@
 #include <stdexcept>
 
 #include "kernels/core/backend.hpp"
+#if CUDAVISION_CPU
+#include "kernels/cpu/threads.hpp"
+#endif
 #include "tests/sanitizers/thread.hpp"
 #if CUDAVISION_CUDA
 #include "tests/kernels/guarded_memory.hpp"
@@ -333,6 +336,9 @@ std::string describe(const Geometry& geometry, const Layout& src, const Layout& 
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
+#if CUDAVISION_CPU
+  cudavision::cpu::split_all_loops(true);  // the pictures of tests are small
+#endif
   const int failed = RUN_ALL_TESTS();
   const testing::UnitTest& tests = *testing::UnitTest::GetInstance();
   std::printf("%d passed, %d failed, %d skipped\n", tests.successful_test_count(), tests.failed_test_count(),

@@ -12,6 +12,7 @@
 #include <set>
 
 #include "kernels/convolve/convolve.hpp"
+#include "kernels/core/backend.hpp"
 #include "kernels/diff/diff.hpp"
 #include "kernels/gaussian/gaussian.hpp"
 #include "kernels/histogram/histogram.hpp"
@@ -324,6 +325,24 @@ TEST_P(AnyMemory, PaddingFollowsFromThePicture) {
     }
 }
 INSTANTIATE_FOR_FORMATS(AnyMemory, all_formats());
+
+#if CUDAVISION_CPU
+/// The rows of a picture are shared out to threads. This picture has several strips.
+TEST(CpuThreads, MakeNoDifference) {
+  const int threads = cv::getNumThreads();
+  for (Format format : {Format::NV12, Format::RGBA}) {
+    const Picture src = make_picture({format, 331, 1021}, 9);
+    for (const Operation& operation : operations()) {
+      cv::setNumThreads(1);
+      const Picture one = result_of(operation, Backend::cpu, src);
+      cv::setNumThreads(5);
+      EXPECT_EQ(one.sample_difference(result_of(operation, Backend::cpu, src), 0), "")
+          << operation.name << ", format " << int(format);
+    }
+  }
+  cv::setNumThreads(threads);
+}
+#endif
 
 /// Memory of a plane with an inaccessible page directly after its last byte (`at_end`) or before its first byte.
 class FencedPlane {
