@@ -323,16 +323,18 @@ template <int C0, int C1, int K, Matrix kind>
 const void* kernel() {
   return reinterpret_cast<const void*>(convolve_strips<C0, C1, K, kind>);
 }
-template <int C0, int C1>
-const void* choose(int side, bool pair) {
-  if (side == 3) return pair ? kernel<C0, C1, 3, Matrix::pair>() : kernel<C0, C1, 3, Matrix::single>();
-  if (side == 5) return pair ? kernel<C0, C1, 5, Matrix::pair>() : kernel<C0, C1, 5, Matrix::single>();
-  return pair ? kernel<C0, C1, 7, Matrix::pair>() : kernel<C0, C1, 7, Matrix::single>();
-}
 /// A kernel of 3 × 3; the side is 5 if the anchor is not in the middle.
 template <int C0, int C1>
 const void* choose_gradient(int side) {
   return side == 3 ? kernel<C0, C1, 3, Matrix::gradient>() : kernel<C0, C1, 5, Matrix::gradient>();
+}
+template <int C0, int C1>
+const void* choose(int side, Matrix kind) {
+  if (kind == Matrix::gradient) return choose_gradient<C0, C1>(side);
+  const bool pair = kind == Matrix::pair;
+  if (side == 3) return pair ? kernel<C0, C1, 3, Matrix::pair>() : kernel<C0, C1, 3, Matrix::single>();
+  if (side == 5) return pair ? kernel<C0, C1, 5, Matrix::pair>() : kernel<C0, C1, 5, Matrix::single>();
+  return pair ? kernel<C0, C1, 7, Matrix::pair>() : kernel<C0, C1, 7, Matrix::single>();
 }
 
 }  // namespace
@@ -341,14 +343,8 @@ const void* matrix_strip_kernel(const FormatInfo& format, int side, Matrix kind)
   // Sets of one channel have the kernels of NV12, and sets of four those of packed 4:2:2: they need as many registers.
   // But gradients of four channels have their own: with the others they took 1.22 times as long (H200, RGBA).
   const int channels = format.sets[0].channels;
-  if (kind == Matrix::gradient) {
-    if (channels == 4) return choose_gradient<4, 4>(side);
-    return channels == 1   ? choose_gradient<1, 2>(side)
-           : channels == 3 ? choose_gradient<3, 3>(side)
-                           : choose_gradient<2, 4>(side);
-  }
-  const bool pair = kind == Matrix::pair;
-  return channels == 1 ? choose<1, 2>(side, pair) : channels == 3 ? choose<3, 3>(side, pair) : choose<2, 4>(side, pair);
+  if (kind == Matrix::gradient && channels == 4) return choose_gradient<4, 4>(side);
+  return channels == 1 ? choose<1, 2>(side, kind) : channels == 3 ? choose<3, 3>(side, kind) : choose<2, 4>(side, kind);
 }
 
 }  // namespace cudavision::convolve

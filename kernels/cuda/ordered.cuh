@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Atomic additions that also order other accesses, by which the block that ends last sees the results of all others:
+// How the block that ends last sees the results of all others:
 //
-//   each block       writes results ; __syncthreads() ; one thread: ordered_increment() or ordered_add()
-//   the last block   (it gets the largest count) reads the results of all blocks
+//   each block       writes results; __syncthreads(); one thread calls ordered_increment()
+//   the last block   gets the largest number, and reads the results of all blocks
 //
-// The additions are one instruction with acquire and release semantics. With __threadfence() on both sides, which
-// orders more than is needed, preset=outdoor of NV12 took 3 % longer (H200).
+// The increment is one instruction with acquire and release semantics. With __threadfence() on both sides of
+// atomicInc(), which orders more than is needed, preset=outdoor of NV12 took 3 % longer (H200).
 #pragma once
 
 namespace cudavision::cuda {
