@@ -96,7 +96,7 @@ class Convolve : public cuda::CudaFilter {
 
   /// Fills in the fields of a job that all kernels use.
   template <typename Acc>
-  void set_common(Job<Acc>& job, const ChannelSet& set) const {
+  void set_common(SetJob<Acc>& job, const ChannelSet& set) const {
     constexpr int far = 1 << 28;
     job.whole = {-far, -far, 2 * far, 2 * far};
     if (plan_.skips_edges())

@@ -27,7 +27,7 @@
 // Where to change what:
 //   another border         kernels/core/border.hpp; one whose pixels are not computed:
 //                          edges_of() and replace_edges() in cuda_units.cuh
-//   another sample type    cuda_matrix.cuh (halves_of), Strip::step and Strip::store; 16-bit samples run in
+//   another sample type    cuda_matrix.cuh (halves_of), StripSums::step and StripSums::store; 16-bit samples run in
 //                          cuda_small.cu and cuda_tile.cu
 //   another block shape    cuda_tuning.hpp (strip_…), StripLayout and strip_place in cuda_schedule.hpp
 //   which groups are plain find_plain_groups(), RowRing::plain, Units::plain
@@ -69,7 +69,7 @@ __device__ __forceinline__ std::uint32_t to_bytes(float a, float b, float c, flo
 
 /// The weights and sums of a warp, in registers: C channels of a set, K × K weights.
 template <int C, int K, Matrix kind>
-struct Strip {
+struct StripSums {
   static constexpr int sets = kind == Matrix::gradient ? 2 : 1, parts = kind == Matrix::single ? 1 : 2;
 
   std::uint32_t weights[parts][K][2];
@@ -82,7 +82,7 @@ struct Strip {
   std::uint32_t merge;        ///< __byte_perm selector of three results and a pixel of the input, see Units
 
   /// `skips_first`: plain steps of four channels compute the last three, otherwise the first three.
-  __device__ __forceinline__ Strip(const MatrixStripParams& p, const MatrixJob& job, bool skips_first) : sums{} {
+  __device__ __forceinline__ StripSums(const MatrixStripParams& p, const MatrixJob& job, bool skips_first) : sums{} {
     // opaque_register() turns this into a load from memory. Constant memory serves parameters indexed by lane
     // one lane at a time.
     const uint2* fragments = &p.fragments[0][0][threadIdx.x % 32];
@@ -263,7 +263,7 @@ __device__ __forceinline__ void convolve_strip(const MatrixStripParams& p, const
   PlainGroups plain{};
   if constexpr (has_plain) plain = find_plain_groups<C>(job, ring, units, active, groups);
   if (has_sides) ring.make_map();
-  Strip<C, K, kind> strip(p, job, plain.skips_first);
+  StripSums<C, K, kind> strip(p, job, plain.skips_first);
   cuda::wait_for_previous();
 #pragma unroll
   for (int i = 0; i < Layout::ahead; ++i) {

@@ -92,7 +92,7 @@ struct Weights {
 #pragma unroll
       for (int part = 0; part < parts; ++part) {
         const std::uint16_t* from = &p.weights[part][k * p.width];
-        opaque_register(from);  // see Strip in cuda_matrix_strip.cu
+        opaque_register(from);  // see StripSums in cuda_matrix_strip.cu
         std::uint32_t w[3];
 #pragma unroll
         for (int j = 0; j < 3; ++j) w[j] = unsigned(first + j) < unsigned(p.width) ? from[first + j] : 0;

@@ -16,7 +16,7 @@ using cuda::SetView;
 
 /// One channel set; `first_block` is the first block of the grid that works on it.
 template <typename Acc>
-struct Job {
+struct SetJob {
   SetView view;
   int first_block = 0;
   Rect whole;          ///< pixels outside become the border value or keep the input (Border::fill, Border::copy)
@@ -27,17 +27,17 @@ struct Job {
 };
 
 /// Parameters of Family::small.
-struct SmallJob : Job<float> {
+struct SmallJob : SetJob<float> {
   int tiles_x = 1;
   std::uint32_t border_words[8] = {};  ///< a quad of border values as it is stored
 };
 /// Parameters of Family::two_pass and Family::direct.
 template <typename Acc>
-struct TileJob : Job<Acc> {
+struct TileJob : SetJob<Acc> {
   int tiles_x = 1;
 };
 /// Parameters of Family::matrix_strip and Family::matrix_tile.
-struct MatrixJob : Job<float> {
+struct MatrixJob : SetJob<float> {
   Cut cut;
   // Units are 16 bytes of a row.
   int unit = 0;       ///< alignment of source rows in bytes: 16, 8 or 4; 0: less than 4

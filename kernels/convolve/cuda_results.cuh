@@ -28,7 +28,8 @@ __device__ __forceinline__ std::uint32_t to_sample(double value, int max_value) 
 
 /// The samples for N sums of channel c. Without `absolute`, `before` already includes `after`.
 template <typename T, int N, typename Acc>
-__device__ __forceinline__ void finish(const Job<Acc>& job, int c, const Acc (&sums)[N], std::uint32_t (&samples)[N]) {
+__device__ __forceinline__ void finish(const SetJob<Acc>& job, int c, const Acc (&sums)[N],
+                                       std::uint32_t (&samples)[N]) {
   Acc values[N];
 #pragma unroll
   for (int j = 0; j < N; ++j) values[j] = multiply_add(sums[j], job.scale, job.before[c]);
@@ -42,7 +43,7 @@ __device__ __forceinline__ void finish(const Job<Acc>& job, int c, const Acc (&s
 
 /// Writes the quad at (x, y). Border::fill and Border::copy: replaces the pixels whose window leaves the frame.
 template <typename T, int C, typename Acc>
-__device__ __forceinline__ void store_result(const Job<Acc>& job, int x, int y, Quad<T, C> quad) {
+__device__ __forceinline__ void store_result(const SetJob<Acc>& job, int x, int y, Quad<T, C> quad) {
   const SetView& view = job.view;
   const Rect& whole = job.whole;
   if (x < whole.x || x + 4 > whole.x + whole.width || y < whole.y || y >= whole.y + whole.height) {

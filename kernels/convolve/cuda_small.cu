@@ -76,7 +76,7 @@ __device__ __forceinline__ void load_strip(const unsigned char* at, std::uint32_
 
 /// The shape of the kernels for C channels and a side of K.
 template <int C, int K>
-struct Shape {
+struct SmallShape {
   static constexpr int R = small_rows(C, K), radius = K / 2, rows = R + K - 1;  ///< rows: rows of samples
 };
 
@@ -176,9 +176,9 @@ __device__ __forceinline__ void add_row_in_two_passes(const SmallParams& p, int 
 /// Convolves channel c of a lane's samples, and inserts the results into `out`.
 template <int C, int K, Small kind>
 __device__ __forceinline__ void convolve_channel(const SmallParams& p, const SmallJob& job, int c,
-                                                 const std::uint32_t (&raw)[Shape<C, K>::rows][row_words<C>],
-                                                 std::uint32_t (&out)[Shape<C, K>::R][quad_words<C>]) {
-  constexpr int R = Shape<C, K>::R, radius = Shape<C, K>::radius, rows = Shape<C, K>::rows;
+                                                 const std::uint32_t (&raw)[SmallShape<C, K>::rows][row_words<C>],
+                                                 std::uint32_t (&out)[SmallShape<C, K>::R][quad_words<C>]) {
+  constexpr int R = SmallShape<C, K>::R, radius = SmallShape<C, K>::radius, rows = SmallShape<C, K>::rows;
   float sums[R][pixels], others[R][pixels];
 #pragma unroll
   for (int i = 0; i < rows; ++i) {
@@ -237,7 +237,8 @@ __device__ __forceinline__ void store_partly(const SmallJob& job, int x, int y,
 /// The strip of a warp. row_index: the row of the frame for each row of samples; −1: the border value.
 template <int C, int K, Small kind>
 __device__ __forceinline__ void convolve_strip(const SmallParams& p, const SmallJob& job) {
-  constexpr int R = Shape<C, K>::R, warps = tuning.small_warps, radius = Shape<C, K>::radius, rows = Shape<C, K>::rows;
+  constexpr int R = SmallShape<C, K>::R, warps = tuning.small_warps, radius = SmallShape<C, K>::radius,
+                rows = SmallShape<C, K>::rows;
   const SetView& view = job.view;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const Place tile = tile_place(blockIdx.x - job.first_block, job.tiles_x);

@@ -13,11 +13,11 @@ namespace cudavision::diff {
 
 /// The words of the background: of twice the bytes of a sample.
 template <class S, bool background>
-using BackgroundStrip = Strip<S, background ? 2 : 1>;
+using BackgroundStrip = LaneWords<S, background ? 2 : 1>;
 
 /// Loads the references at (x, y), as stored: r, or the background into `state`.
 template <class S, bool background, bool whole>
-__device__ __forceinline__ void load_references(const KernelParams& p, bool across, int x, int y, Strip<S>& r,
+__device__ __forceinline__ void load_references(const KernelParams& p, bool across, int x, int y, LaneWords<S>& r,
                                                 BackgroundStrip<S, background>& state) {
   each_piece<S>([&](auto piece, int plane, int row, auto of) {
     using P = decltype(piece);
@@ -42,7 +42,8 @@ __device__ __forceinline__ void load_references(const KernelParams& p, bool acro
 /// here.
 template <class S, bool background, bool whole>
 __device__ __forceinline__ void prepare_values(const KernelParams& p, bool has_reference, bool own, int x, int y,
-                                               Strip<S>& v, Strip<S>& r, BackgroundStrip<S, background>& state) {
+                                               LaneWords<S>& v, LaneWords<S>& r,
+                                               BackgroundStrip<S, background>& state) {
   using T = typename S::T;
   each_piece<S>([&](auto piece, int plane, int row, auto of) {
     using P = decltype(piece);
@@ -72,7 +73,7 @@ __device__ __forceinline__ void prepare_values(const KernelParams& p, bool has_r
 /// Pixels that are not counted become equal.
 template <class S>
 __device__ __forceinline__ void equal_where_not_counted(const KernelParams& p, const unsigned (&unmasked)[S::rows],
-                                                        const Strip<S>& v, Strip<S>& r, Strip<S>& d) {
+                                                        const LaneWords<S>& v, LaneWords<S>& r, LaneWords<S>& d) {
   each_piece<S>([&](auto piece, int, int row, auto of) {
     using P = decltype(piece);
     auto& words = of(v);
@@ -133,13 +134,13 @@ struct CompareShared {
 /// not. Adds the differences to `sum`.
 template <class S, bool background, Writes writes, bool whole>
 __device__ __forceinline__ void find_changed(const KernelParams& p, bool has_reference, bool own, int x, int y,
-                                             const unsigned (&unmasked)[S::rows], bool partly, Strip<S>& v, Strip<S>& r,
-                                             BackgroundStrip<S, background>& state, Strip<S>& d,
+                                             const unsigned (&unmasked)[S::rows], bool partly, LaneWords<S>& v,
+                                             LaneWords<S>& r, BackgroundStrip<S, background>& state, LaneWords<S>& d,
                                              unsigned (&changed)[S::rows], std::uint32_t& sum) {
   using T = typename S::T;
   constexpr int W = S::words_a_quad;
   prepare_values<S, background, whole>(p, has_reference, own, x, y, v, r, state);
-  const auto set_difference = [&](const Strip<S>& frame) {
+  const auto set_difference = [&](const LaneWords<S>& frame) {
     each_piece<S>([&](auto, int, int, auto of) {
       auto& size = of(d);
       constexpr int N = sizeof(size) / 4;
@@ -148,7 +149,7 @@ __device__ __forceinline__ void find_changed(const KernelParams& p, bool has_ref
     });
   };
   if (S::maybe_rgb && p.luma_of_rgb) {
-    Strip<S> luma = v, reference = r;
+    LaneWords<S> luma = v, reference = r;
     to_luma<S>(p, false, luma);
     to_luma<S>(p, p.reference_is_luma && p.planes[0].reference.data, reference);
     r = reference;
@@ -176,7 +177,7 @@ __device__ __forceinline__ void find_changed(const KernelParams& p, bool has_ref
     if (p.foreground && unmasked[row]) bits = load_bits<S>(p.foreground + (y + row) * p.bits_pitch, x) & unmasked[row];
     if constexpr (background) {
       if (p.drops_shadows && bits) {
-        Strip<S> compared = v, lit = r;  // copies, so that v and r stay in registers
+        LaneWords<S> compared = v, lit = r;  // copies, so that v and r stay in registers
         if (S::maybe_rgb && p.luma_of_rgb && writes != Writes::difference) to_luma<S>(p, false, compared);
         bits = clear_shadows<S>(p, compared, lit, row, bits);
       }
@@ -188,12 +189,12 @@ __device__ __forceinline__ void find_changed(const KernelParams& p, bool has_ref
 template <class S, bool background, Writes writes, bool whole>
 __device__ __forceinline__ void compare_pixels(const KernelParams& p, int tile_x, int tile_y, CompareShared& shared) {
   constexpr unsigned all = (1u << S::pixels) - 1;
-  const Tile<S> tile(tile_x, tile_y);
+  const TilePlace<S> tile(tile_x, tile_y);
   const int x = tile.x, y = tile.y;
   const bool has_reference = !waits_for_reference(p);
   const bool across = x < (whole ? p.whole_width : p.width);
 
-  Strip<S> v, r;  // the frame and the reference
+  LaneWords<S> v, r;  // the frame and the reference
   BackgroundStrip<S, background> state;
   load_source<S, whole>(p, across, x, y, v);
   load_references<S, background, whole>(p, across, x, y, r, state);
@@ -208,7 +209,7 @@ __device__ __forceinline__ void compare_pixels(const KernelParams& p, int tile_x
   }
   __syncthreads();
 
-  Strip<S> d;
+  LaneWords<S> d;
   unsigned changed[S::rows], bits_set = 0;
   std::uint32_t sum = 0;
   find_changed<S, background, writes, whole>(p, has_reference, across, x, y, unmasked, partly, v, r, state, d, changed,

@@ -194,7 +194,7 @@ __device__ __forceinline__ void show_part(const KernelParams& p, const Part& par
       if (x + S::pixels > whole_width) {
         if (x < p.width) show_changed_partly<S>(p, x, y, bits);
       } else if constexpr (writes == Writes::changed) {
-        Strip<S> v;
+        LaneWords<S> v;
         load_picture<S, true>(p, x, y, v);
         write_changed<S, true>(p, x, y, v, bits.of);
       } else {

@@ -149,7 +149,7 @@ __device__ __forceinline__ void clear_words(std::uint32_t (&words)[N]) {
 /// Loads the strip of the source at (x, y), as stored. It is zero if not `across`, which means beyond the end of the
 /// row.
 template <class S, bool whole>
-__device__ __forceinline__ void load_source(const KernelParams& p, bool across, int x, int y, Strip<S>& strip) {
+__device__ __forceinline__ void load_source(const KernelParams& p, bool across, int x, int y, LaneWords<S>& strip) {
   each_piece<S>([&](auto piece, int plane, int row, auto of) {
     using P = decltype(piece);
     const PlaneJob& job = p.planes[plane];

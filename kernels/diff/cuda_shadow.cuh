@@ -17,7 +17,7 @@ __device__ __forceinline__ int sample_in(const std::uint32_t* words, int index) 
 
 /// The compared samples of pixel i of a row of the strip: red, green and blue or luma, Cb and Cr, or luma alone.
 template <class S>
-__device__ __forceinline__ void pixel_samples(const KernelParams& p, const Strip<S>& strip, int row, int i,
+__device__ __forceinline__ void pixel_samples(const KernelParams& p, const LaneWords<S>& strip, int row, int i,
                                               int (&samples)[3]) {
   using T = typename S::T;
   const std::uint32_t* const first = strip.first[row];
@@ -40,8 +40,8 @@ __device__ __forceinline__ void pixel_samples(const KernelParams& p, const Strip
 
 /// Clears the bits of the pixels in shadow. Not inlined, because most pixels did not change.
 template <class S>
-__device__ __noinline__ unsigned clear_shadows(const KernelParams& p, const Strip<S>& v, const Strip<S>& background,
-                                               int row, unsigned bits) {
+__device__ __noinline__ unsigned clear_shadows(const KernelParams& p, const LaneWords<S>& v,
+                                               const LaneWords<S>& background, int row, unsigned bits) {
   for (unsigned left = bits; left; left &= left - 1) {
     const int i = __ffs(int(left)) - 1;
     int samples[3] = {}, lit[3] = {};

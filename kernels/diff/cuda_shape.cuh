@@ -12,10 +12,10 @@ using cuda::Quad;
 
 /// The place of a tile of the comparison and of a lane in it, in pixels. A warp is one row of lanes.
 template <class S>
-struct Tile {
+struct TilePlace {
   int x0, y0, x, y;
 
-  __device__ __forceinline__ Tile(int tile_x, int tile_y) {
+  __device__ __forceinline__ TilePlace(int tile_x, int tile_y) {
     x0 = tile_x * S::tile_width;
     y0 = tile_y * S::tile_rows;
     x = x0 + threadIdx.x % 32 * S::pixels;
@@ -26,7 +26,7 @@ struct Tile {
 /// The words of a lane: rows of plane 0, and one row of each other plane;
 /// `scale` times as many words for wider samples.
 template <class S, int scale = 1>
-struct Strip {
+struct LaneWords {
   std::uint32_t first[S::rows][scale * S::words0];
   std::uint32_t rest[S::planes > 1 ? S::planes - 1 : 1][scale * S::words1];
 };

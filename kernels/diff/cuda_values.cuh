@@ -29,7 +29,7 @@ __device__ __forceinline__ int pick(const Quad<T, C>& quad, int channel, int pix
 
 /// Replaces red, green and blue by their luma. `already`: red holds the luma.
 template <class S>
-__device__ __noinline__ void to_luma(const KernelParams& p, bool already, Strip<S>& strip) {
+__device__ __noinline__ void to_luma(const KernelParams& p, bool already, LaneWords<S>& strip) {
   using T = typename S::T;
   constexpr bool packed = S::packed_rgb;
   if constexpr (S::maybe_rgb) {
@@ -94,7 +94,7 @@ __device__ __forceinline__ std::uint32_t greatest_of_four(const std::uint32_t (&
 
 /// The greatest difference of the channels of each pixel: one value for each pixel.
 template <class S>
-__device__ __forceinline__ void greatest(const KernelParams& p, const Strip<S>& d,
+__device__ __forceinline__ void greatest(const KernelParams& p, const LaneWords<S>& d,
                                          std::uint32_t (&most)[S::rows][S::quads * S::words_a_quad]) {
   using T = typename S::T;
   constexpr int W = S::words_a_quad, C = S::channels0;

@@ -55,7 +55,7 @@ __device__ __forceinline__ void paint_piece(const KernelParams& p, const PlaneJo
 
 /// Writes the mask or the overlay.
 template <class S, bool whole>
-__device__ __forceinline__ void write_changed(const KernelParams& p, int x, int y, const Strip<S>& v,
+__device__ __forceinline__ void write_changed(const KernelParams& p, int x, int y, const LaneWords<S>& v,
                                               const unsigned (&bits)[S::rows]) {
   each_piece<S>([&](auto piece, int plane, int row, auto of) {
     using P = decltype(piece);
@@ -72,7 +72,7 @@ __device__ __forceinline__ void write_plain_mask(const KernelParams& p, int x, i
   each_piece<S>([&](auto piece, int plane, int row, auto of) {
     using P = decltype(piece);
     const PlaneJob& job = p.planes[plane];
-    std::uint32_t out[sizeof(of(std::declval<Strip<S>&>())) / 4];
+    std::uint32_t out[sizeof(of(std::declval<LaneWords<S>&>())) / 4];
     constexpr int N = sizeof(out) / 4;
     expand_piece<S, P>(p, bits, row, out);
 #pragma unroll
@@ -87,7 +87,7 @@ __device__ __forceinline__ void write_plain_mask(const KernelParams& p, int x, i
 
 /// Loads the picture in sample values.
 template <class S, bool whole>
-__device__ __forceinline__ void load_picture(const KernelParams& p, int x, int y, Strip<S>& v) {
+__device__ __forceinline__ void load_picture(const KernelParams& p, int x, int y, LaneWords<S>& v) {
   load_source<S, whole>(p, true, x, y, v);
   each_piece<S>([&](auto, int, int, auto of) { to_values<S>(p, of(v)); });
 }
@@ -95,7 +95,7 @@ __device__ __forceinline__ void load_picture(const KernelParams& p, int x, int y
 /// Shows the mask or the overlay of a strip that may not be whole. Not inlined, because it is rare.
 template <class S>
 __device__ __noinline__ void show_changed_partly(const KernelParams& p, int x, int y, Words<S::rows> bits) {
-  Strip<S> v;
+  LaneWords<S> v;
   load_picture<S, false>(p, x, y, v);
   write_changed<S, false>(p, x, y, v, bits.of);
 }
@@ -115,8 +115,8 @@ __device__ __noinline__ std::uint32_t show_word(const KernelParams& p, std::uint
 
 /// Writes the difference of v and r; d = |v − r|.
 template <class S, bool whole>
-__device__ __forceinline__ void write_difference(const KernelParams& p, int x, int y, const Strip<S>& v,
-                                                 const Strip<S>& r, const Strip<S>& d) {
+__device__ __forceinline__ void write_difference(const KernelParams& p, int x, int y, const LaneWords<S>& v,
+                                                 const LaneWords<S>& r, const LaneWords<S>& d) {
   using T = typename S::T;
   each_piece<S>([&](auto piece, int plane, int row, auto of) {
     using P = decltype(piece);

@@ -37,8 +37,8 @@ bool moves(std::uint32_t changed, std::uint32_t unmasked, const RegionRules& rul
   return cell_moves(changed, unmasked, rules.cell_threshold);
 }
 
-/// The cells of some linked runs. In the tree of linked parts, the root is the earliest part and has the sums of all.
-struct Part {
+/// A run in a tree of linked runs. The root is the earliest of them, and has the sums of all their cells.
+struct LinkedRun {
   std::uint32_t parent;
   int area;
   std::uint64_t changed, unmasked;
@@ -46,20 +46,20 @@ struct Part {
 };
 
 /// The runs of moving cells, row by row, and their links.
-class Parts {
+class LinkedRuns {
  public:
-  explicit Parts(const CellGrid& grid) : grid_(grid), begins_(std::size_t(grid.height)), nexts_(begins_.size()) {}
+  explicit LinkedRuns(const CellGrid& grid) : grid_(grid), begins_(std::size_t(grid.height)), nexts_(begins_.size()) {}
 
   /// Adds a run, and links it with the earlier runs that are near enough: at most `distance` rows up, or on the left.
   void add(int y, int first, int last, int distance) {
     const auto index = std::uint32_t(runs_.size());
-    Part part{index, last - first + 1, 0, 0, {}};
-    for (std::size_t at = grid_.at(first, y), end = at + part.area; at < end; ++at) {
-      part.changed += grid_.changed[at];
-      part.unmasked += grid_.unmasked[at];
-      if (!grid_.looks.empty()) part.structure.add(grid_.looks[at].structure);
+    LinkedRun link{index, last - first + 1, 0, 0, {}};
+    for (std::size_t at = grid_.at(first, y), end = at + link.area; at < end; ++at) {
+      link.changed += grid_.changed[at];
+      link.unmasked += grid_.unmasked[at];
+      if (!grid_.looks.empty()) link.structure.add(grid_.looks[at].structure);
     }
-    parts_.push_back(part);
+    links_.push_back(link);
     for (std::size_t row = std::size_t(std::max(0, y - distance)); row <= std::size_t(y); ++row) {
       const std::uint32_t end = row < std::size_t(y) ? begins_[row + 1] : index;
       std::uint32_t& next = nexts_[row];
@@ -76,18 +76,18 @@ class Parts {
     std::copy(begins_.begin() + top, begins_.begin() + y + 1, nexts_.begin() + top);
   }
 
-  /// The regions that count. No more parts may be added afterwards.
+  /// The regions that count. No more runs may be added afterwards.
   MotionRegions regions(const RegionRules& rules) {
     std::vector<std::uint32_t> roots;  // in the order of their first cells
     MotionRegions result;
     constexpr std::uint32_t none = ~0u;
-    std::vector<std::uint32_t> places(parts_.size(), none);  // in the lists of the result
-    for (std::uint32_t i = 0; i < parts_.size(); ++i) {
-      const Part& part = parts_[i];
-      if (part.parent != i) continue;
-      if (part.area >= rules.min_area && part.area <= rules.max_area && !is_light(part.structure))
+    std::vector<std::uint32_t> places(links_.size(), none);  // in the lists of the result
+    for (std::uint32_t i = 0; i < links_.size(); ++i) {
+      const LinkedRun& link = links_[i];
+      if (link.parent != i) continue;
+      if (link.area >= rules.min_area && link.area <= rules.max_area && !is_light(link.structure))
         roots.push_back(i);
-      else if (is_clearly_light(part.structure))
+      else if (is_clearly_light(link.structure))
         places[i] = std::uint32_t(result.light.size()), result.light.emplace_back();
     }
     for (std::uint32_t i = 0; i < runs_.size(); ++i)
@@ -98,7 +98,7 @@ class Parts {
     std::fill(places.begin(), places.end(), none);
     result.left_out = roots.size() - std::min(roots.size(), rules.most);
     keep_largest(roots, rules.most);
-    for (std::uint32_t root : roots) result.kept.push_back(region(parts_[root]));
+    for (std::uint32_t root : roots) result.kept.push_back(region(links_[root]));
 
     for (std::uint32_t place = 0; place < roots.size(); ++place) places[roots[place]] = place;
     for (std::uint32_t i = 0; i < runs_.size(); ++i) {
@@ -128,15 +128,15 @@ class Parts {
     constexpr std::uint32_t least = 4;  // pixels
     return structure.same >= least && structure.same >= 4 * structure.other;
   }
-  std::uint32_t root(std::uint32_t part) {
-    while (parts_[part].parent != part) part = parts_[part].parent = parts_[parts_[part].parent].parent;
-    return part;
+  std::uint32_t root(std::uint32_t link) {
+    while (links_[link].parent != link) link = links_[link].parent = links_[links_[link].parent].parent;
+    return link;
   }
 
   void join(std::uint32_t a, std::uint32_t b) {
     a = root(a), b = root(b);
     if (a == b) return;
-    Part &to = parts_[std::min(a, b)], &from = parts_[std::max(a, b)];
+    LinkedRun &to = links_[std::min(a, b)], &from = links_[std::max(a, b)];
     from.parent = to.parent;
     to.area += from.area;
     to.changed += from.changed;
@@ -162,11 +162,11 @@ class Parts {
 
   /// Keeps the largest regions. `roots` are in the order of their first cells.
   void keep_largest(std::vector<std::uint32_t>& roots, std::size_t most) const {
-    const auto score = [](const Part& part) { return double(part.changed) / double(part.unmasked); };
+    const auto score = [](const LinkedRun& link) { return double(link.changed) / double(link.unmasked); };
     if (roots.size() > most) {
       std::nth_element(roots.begin(), roots.begin() + std::ptrdiff_t(most), roots.end(),
                        [&](std::uint32_t a, std::uint32_t b) {
-                         const Part &one = parts_[a], &other = parts_[b];
+                         const LinkedRun &one = links_[a], &other = links_[b];
                          if (one.area != other.area) return one.area > other.area;
                          if (score(one) != score(other)) return score(one) > score(other);
                          return a < b;
@@ -174,17 +174,17 @@ class Parts {
       roots.resize(most);
     }
     std::sort(roots.begin(), roots.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return parts_[a].area != parts_[b].area ? parts_[a].area > parts_[b].area : a < b;
+      return links_[a].area != links_[b].area ? links_[a].area > links_[b].area : a < b;
     });
   }
 
-  static MotionRegion region(const Part& part) {
-    return {{}, part.area, double(part.changed) / double(part.unmasked), part.structure};
+  static MotionRegion region(const LinkedRun& link) {
+    return {{}, link.area, double(link.changed) / double(link.unmasked), link.structure};
   }
 
   const CellGrid& grid_;
   std::vector<CellRun> runs_;
-  std::vector<Part> parts_;            ///< of each run
+  std::vector<LinkedRun> links_;       ///< of each run
   std::vector<std::uint32_t> begins_;  ///< of each row, the first run
   std::vector<std::uint32_t> nexts_;   ///< of each row, the first run that may be near the next run
 };
@@ -192,11 +192,11 @@ class Parts {
 }  // namespace
 
 MotionRegions find_regions(const CellGrid& grid, const RegionRules& rules) {
-  Parts parts(grid);
+  LinkedRuns runs(grid);
   for (int y = 0; y < grid.height; ++y) {
     const std::uint32_t* const changed = grid.changed.data() + std::size_t(y) * grid.width;
     const std::uint32_t* const unmasked = grid.unmasked.data() + std::size_t(y) * grid.width;
-    parts.begin_row(y, rules.distance);
+    runs.begin_row(y, rules.distance);
     for (int x = 0; x < grid.width; ++x) {
       // Most cells of most frames did not change: eight of them at a time.
       while (x + 8 <= grid.width &&
@@ -206,10 +206,10 @@ MotionRegions find_regions(const CellGrid& grid, const RegionRules& rules) {
       if (!moves(changed[x], unmasked[x], rules)) continue;
       const int first = x;
       while (x + 1 < grid.width && moves(changed[x + 1], unmasked[x + 1], rules)) ++x;
-      parts.add(y, first, x, rules.distance);
+      runs.add(y, first, x, rules.distance);
     }
   }
-  return parts.regions(rules);
+  return runs.regions(rules);
 }
 
 }  // namespace cudavision::diff
