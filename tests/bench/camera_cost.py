@@ -18,7 +18,6 @@ status 77 without."""
 import argparse
 import contextlib
 import dataclasses
-import functools
 import itertools
 import json
 import os
@@ -125,23 +124,22 @@ STREAM = ("appsrc name=source is-live=true format=time do-timestamp=true block=t
 PAY = "rtph264pay config-interval=-1 name=pay0"
 
 
-@functools.lru_cache(maxsize=None)  # several cameras send one file
 def frames_of(file):
-    """The encoded frames of a stream of H.264: bytes, and whether it is a key frame."""
+    """The encoded frames of a stream of H.264, as bytes."""
     pipeline = Gst.parse_launch(f"filesrc location={file} ! h264parse ! "
                                 "video/x-h264,stream-format=byte-stream,alignment=au ! appsink name=sink sync=false")
     pipeline.set_state(Gst.State.PLAYING)
     frames = []
     while sample := pipeline.get_by_name("sink").emit("pull-sample"):
         buffer = sample.get_buffer()
-        frames.append((buffer.extract_dup(0, buffer.get_size()), not buffer.has_flags(Gst.BufferFlags.DELTA_UNIT)))
+        frames.append(buffer.extract_dup(0, buffer.get_size()))
     pipeline.set_state(Gst.State.NULL)
     return frames
 
 
-def feed(media, frames, sent=lambda number: None, held=lambda key: False):
+def feed(media, frames, sent):
     """Pushes frames into the STREAM of a media, 25 a second, again and again until it ends. sent(number) is called for
-    each one; held(key), for a key frame or another one, says that it is left out."""
+    each one."""
     source = media.get_element().get_by_name("source")
 
     def push():
@@ -149,19 +147,16 @@ def feed(media, frames, sent=lambda number: None, held=lambda key: False):
         for number in itertools.cycle(range(len(frames))):
             time.sleep(max(0, due - time.monotonic()))
             due += 1 / 25
-            data, key = frames[number]
-            if held(key):
-                continue
             sent(number)
-            if source.emit("push-buffer", Gst.Buffer.new_wrapped(data)) != Gst.FlowReturn.OK:
+            if source.emit("push-buffer", Gst.Buffer.new_wrapped(frames[number])) != Gst.FlowReturn.OK:
                 return
 
     threading.Thread(target=push, daemon=True).start()
 
 
-def serve(file, port, new, more=lambda server: None):
+def serve(file, port, new):
     """Sends the clip to all who ask, and prints when each frame with one of the numbers `new` is handed over to the
-    payloader. more(server) adds other cameras."""
+    payloader."""
     frames, wanted = frames_of(file), set(new)
     server = GstRtspServer.RTSPServer(address="127.0.0.1", service=port)
     factory = GstRtspServer.RTSPMediaFactory(shared=True)
@@ -173,7 +168,6 @@ def serve(file, port, new, more=lambda server: None):
 
     factory.connect("media-configure", lambda _, media: feed(media, frames, sent))
     server.get_mount_points().add_factory("/camera", factory)
-    more(server)
     server.attach(None)
     print("ready", flush=True)
     GLib.io_add_watch(0, GLib.PRIORITY_DEFAULT, GLib.IOCondition.HUP, lambda *_: os._exit(0))

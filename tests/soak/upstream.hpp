@@ -83,7 +83,6 @@ class Player {
     g_autoptr(GstBus) bus = gst_element_get_bus(pipeline_);
     gst_bus_set_sync_handler(bus, handler, data, nullptr);
   }
-  long frames() const { return frames_; }
   void await_frames(long more) const {
     for (const long begin = frames_; frames_ < begin + more;) g_usleep(1000);
   }
