@@ -17,7 +17,6 @@ class MemoryUse : public CudaUse {
   MemoryUse(GstCudaMemory* memory, Primary* primary) : memory_(memory), primary_(*primary) {}
 
   int device_id() const override { return device_of(memory_->context); }
-  bool has_stream() const override { return users_follow_stream(memory_); }
   Result<void*> address(void* mapped) const override;
   void mark_written() override { mark_unfinished(memory_); }
   Status wait_for_writer(std::intptr_t stream) override;

@@ -39,8 +39,6 @@ class CudaUse {
   static Result<std::unique_ptr<CudaUse>> make(GstMemory* memory);
 
   virtual int device_id() const = 0;
-  /// Whether users of the memory follow its stream.
-  virtual bool has_stream() const = 0;
   /// The address for kernels of the primary context. Errors: resource, if they cannot use this memory.
   virtual Result<void*> address(void* mapped) const = 0;
   /// To be called before consumers write the memory.

@@ -182,10 +182,7 @@ Result<Owner*> open_frame(GstBuffer* buffer, const GstCaps* caps, int most_refs,
   }
   auto use = open_cuda_use(memory, frame.planes, frame.n_planes);
   if (!use.ok()) return use.error();
-  if (use.value()) {
-    frame.handed_over = use.value()->has_stream();
-    if (most_refs) use.value()->mark_written();
-  }
+  if (use.value() && most_refs) use.value()->mark_written();
   return new Owner(buffer, std::move(mapping), std::move(use.value()));
 }
 

@@ -18,7 +18,7 @@
 #include <cstdint>
 
 #define CUDAVISION_FRAMES_API extern "C" __attribute__((visibility("default")))
-#define CUDAVISION_FRAMES_ABI 3
+#define CUDAVISION_FRAMES_ABI 4
 
 /// An array: where it is, and its layout. A row has no gaps; rows are `strides[0]` bytes apart.
 struct CudavisionArray {
@@ -37,8 +37,6 @@ struct CudavisionFrame {
   char format[16];  ///< its GStreamer name
   std::int32_t width, height;
   std::int32_t n_planes;
-  /// Whether users of the memory follow its stream (GStreamer 1.24 and later), so that nobody needs to wait.
-  std::int32_t handed_over;
   CudavisionArray planes[4];
 };
 

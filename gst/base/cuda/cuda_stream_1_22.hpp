@@ -95,7 +95,6 @@ inline bool follow_writer(GstCudaMemory* memory, GstCudaContext* context, CUstre
   const CurrentContext reading(context);
   return !written || (reading && written->hold_up(stream));
 }
-inline bool users_follow_stream(GstCudaMemory*) { return false; }
 inline bool hold_up_users(GstCudaMemory*, cudaEvent_t) { return false; }
 inline bool can_wrap() { return false; }
 

@@ -117,8 +117,6 @@ inline bool follow_writer(GstCudaMemory* memory, GstCudaContext* context, CUstre
   const CurrentContext reading(context);
   return reading && written.hold_up(stream);
 }
-/// Whether users of the memory follow its stream. Otherwise it must be finished when they get it.
-inline bool users_follow_stream(GstCudaMemory* memory) { return gst_cuda_memory_get_stream(memory) != nullptr; }
 /// Makes later users of the memory wait on the device for an event. Returns false if that is not possible.
 inline bool hold_up_users(GstCudaMemory* memory, cudaEvent_t event) {
   GstCudaStream* stream = gst_cuda_memory_get_stream(memory);

@@ -24,7 +24,7 @@ from ctypes import (
     c_void_p,
 )
 
-ABI = 3  # CUDAVISION_FRAMES_ABI
+ABI = 4  # CUDAVISION_FRAMES_ABI
 NONE = 2**64 - 1  # GST_CLOCK_TIME_NONE
 PTS = 72  # where GstBuffer has its pts; then come dts and duration
 DURATION = 88
@@ -54,7 +54,6 @@ class FrameData(Structure):
         ("width", c_int32),
         ("height", c_int32),
         ("n_planes", c_int32),
-        ("handed_over", c_int32),
         ("planes", ArrayData * 4),
     ]
 

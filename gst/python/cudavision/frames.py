@@ -101,7 +101,7 @@ class Frame:
         call("cudavision_frame_open", buffer, caps, wrappers if writable else 0, byref(data), byref(address))
         owner = Owner(address.value)
         first = data.planes[0]
-        self._owner, self._writable, self._data = owner, writable, data
+        self._owner, self._writable = owner, writable
         self.format, self.width, self.height = data.format.decode(), data.width, data.height
         self.device = device_name(first.device_type, first.device_id)
         if device is not None and device_of(device)[0] != first.device_type:
