@@ -44,7 +44,7 @@ class CudaMaker : public Maker {
  private:
   GstBuffer* wrap(const Image& arrays, Sources* sources) const;
   Result<Made> copy(const Image& arrays, Sources* sources, int milliseconds);
-  Result<Outcome> finish(GstBuffer* buffer, int milliseconds);
+  Status finish(GstBuffer* buffer, int milliseconds);
 
   const Geometry geometry_;
   Primary& primary_;
@@ -95,17 +95,18 @@ Status CudaMaker::wait_for(std::intptr_t stream) {
       "the work on an array cannot be waited for: its stream is not one of the device, or CUDA failed");
 }
 
-/// Lets users of a buffer follow this stream, or waits.
-Result<Outcome> CudaMaker::finish(GstBuffer* buffer, int milliseconds) {
-  if (stream_.hand_over(GST_CUDA_MEMORY_CAST(gst_buffer_peek_memory(buffer, 0)), false)) return Outcome::done;
+/// Lets users of a buffer follow this stream, or waits. Errors: resource, late.
+Status CudaMaker::finish(GstBuffer* buffer, int milliseconds) {
+  if (stream_.hand_over(GST_CUDA_MEMORY_CAST(gst_buffer_peek_memory(buffer, 0)), false)) return {};
   cudaEvent_t event = nullptr;
   if (Status status = check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cannot create an event");
       !status.ok())
     return status;
-  const Status recorded = check(cudaEventRecord(event, stream_.handle()), "cannot record an event");
-  const Result<Outcome> outcome = recorded.ok() ? wait_for_event(event, milliseconds) : Result<Outcome>(recorded);
+  Status status = check(cudaEventRecord(event, stream_.handle()), "cannot record an event");
+  if (status.ok())
+    status = wait_for_event(event, milliseconds, "the GPU has not finished the work on the arrays in the given time");
   cudaEventDestroy(event);
-  return outcome;
+  return status;
 }
 
 /// nullptr if that is not possible.
@@ -155,20 +156,20 @@ Result<Maker::Made> CudaMaker::copy(const Image& arrays, Sources* sources, int m
   }
   // Also after an error: copies of the first planes may be on their way.
   primary_.after_work_of(stream_.handle(), unref_sources, sources->ref());
-  Result<Outcome> outcome = status.ok() ? finish(buffer, milliseconds) : Result<Outcome>(status);
-  if (outcome.ok()) return Made{buffer, true, outcome.value()};
+  if (status.ok()) status = finish(buffer, milliseconds);
+  if (status.ok()) return Made{buffer, true};
   gst_buffer_unref(buffer);
-  return outcome.error();
+  return status;
 }
 
 Result<Maker::Made> CudaMaker::buffer_of(const Image& arrays, Sources* sources, Copy copy, int milliseconds) {
   const CurrentContext current(primary_.context());
   if (!current) return Status::resource("the primary CUDA context cannot be made current");
   if (GstBuffer* buffer = copy == Copy::always ? nullptr : wrap(arrays, sources)) {
-    const auto outcome = finish(buffer, milliseconds);
-    if (outcome.ok()) return Made{buffer, false, outcome.value()};
+    const Status status = finish(buffer, milliseconds);
+    if (status.ok()) return Made{buffer, false};
     gst_buffer_unref(buffer);
-    return outcome.error();
+    return status;
   }
   if (copy == Copy::never)
     return Status::frame(

@@ -20,7 +20,7 @@ class MemoryUse : public CudaUse {
   Result<void*> address(void* mapped) const override;
   void mark_written() override { mark_unfinished(memory_); }
   Status wait_for_writer(std::intptr_t stream) override;
-  Result<Outcome> hand_back(std::intptr_t stream, int milliseconds) override;
+  Status hand_back(std::intptr_t stream, int milliseconds) override;
   void end(void (*end)(void*), void* data) override {
     if (used_)
       primary_.after_all_work(end, data);
@@ -70,24 +70,25 @@ Status MemoryUse::wait_for_writer(std::intptr_t stream) {
   return error_of("the consumer's stream cannot be made to wait for the frame");
 }
 
-Result<Outcome> MemoryUse::hand_back(std::intptr_t stream, int milliseconds) {
+Status MemoryUse::hand_back(std::intptr_t stream, int milliseconds) {
+  constexpr const char* late = "the GPU has not finished the work on the frame in the given time";
   const CurrentContext current(primary_.context());
   if (!current) return error_of("the primary CUDA context cannot be made current");
   cudaEvent_t event = nullptr;
   if (cudaEventCreateWithFlags(&event, cudaEventDisableTiming) != cudaSuccess)
     return error_of("cannot create an event");
-  Result<Outcome> outcome = Outcome::done;
+  Status status;
   const bool recorded =
       stream == -1 ? primary_.record_all_work(event) : cudaEventRecord(event, stream_of(stream)) == cudaSuccess;
   if (!recorded && stream == -1) {  // a driver before CUDA 12.5
-    outcome = primary_.wait_for_all_work(milliseconds);
+    if (!primary_.wait_for_all_work(milliseconds)) status = Status::late(late);
   } else if (!recorded) {
-    outcome = error_of("the consumer's stream cannot be waited for");
+    status = error_of("the consumer's stream cannot be waited for");
   } else if (!hold_up_users(memory_, event)) {
-    outcome = wait_for_event(event, milliseconds);
+    status = wait_for_event(event, milliseconds, late);
   }
   cudaEventDestroy(event);
-  return outcome;
+  return status;
 }
 
 }  // namespace cudavision::frames

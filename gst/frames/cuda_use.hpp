@@ -23,9 +23,6 @@
 
 namespace cudavision::frames {
 
-/// Whether the awaited event happened in time.
-enum class Outcome { done, late };
-
 bool is_cuda_memory(GstMemory* memory);
 /// The flag that maps CUDA memory as a device pointer; 0 without CUDA.
 GstMapFlags cuda_map_flag();
@@ -44,9 +41,9 @@ class CudaUse {
   /// To be called before consumers write the memory.
   virtual void mark_written() = 0;
 
-  /// See cudavision_owner_wait() and cudavision_owner_hand_back(). Errors: resource.
+  /// See cudavision_owner_wait() and cudavision_owner_hand_back(). Errors: resource, late.
   virtual Status wait_for_writer(std::intptr_t stream) = 0;
-  virtual Result<Outcome> hand_back(std::intptr_t stream, int milliseconds) = 0;
+  virtual Status hand_back(std::intptr_t stream, int milliseconds) = 0;
   /// Calls end(data), which deletes this, when the work of the primary context so far is done;
   /// at once if nobody used the memory.
   virtual void end(void (*end)(void*), void* data) = 0;

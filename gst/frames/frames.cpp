@@ -44,16 +44,8 @@ CudavisionArray plane_array(const Geometry& geometry, int plane, std::ptrdiff_t 
 }
 
 int report(const Status& status, char* error, std::size_t room) {
-  if (status.ok()) return 0;
-  g_strlcpy(error, status.message().c_str(), room);
-  return status.code() == Status::Code::settings ? 1 : status.code() == Status::Code::resource ? 2 : 3;
-}
-
-int report(const Result<Outcome>& outcome, const char* what, char* error, std::size_t room) {
-  if (!outcome.ok()) return report(outcome.error(), error, room);
-  if (outcome.value() == Outcome::done) return 0;
-  g_strlcpy(error, what, room);
-  return 4;
+  if (!status.ok()) g_strlcpy(error, status.message().c_str(), room);
+  return int(status.code());  // the numbers of frames.h
 }
 
 namespace {
@@ -236,8 +228,7 @@ int cudavision_owner_wait(CudavisionOwner* owner, std::intptr_t stream, char* er
 int cudavision_owner_hand_back(CudavisionOwner* owner, std::intptr_t stream, int milliseconds, char* error,
                                std::size_t room) {
   if (!owner->cuda()) return 0;
-  const auto outcome = guarded([&] { return owner->cuda()->hand_back(stream, milliseconds); });
-  return report(outcome, "the GPU has not finished the work on the frame in the given time", error, room);
+  return report(guarded([&] { return owner->cuda()->hand_back(stream, milliseconds); }), error, room);
 }
 
 int cudavision_frames_drain(int milliseconds) { return drain(milliseconds); }

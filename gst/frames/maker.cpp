@@ -77,7 +77,7 @@ Result<Maker::Made> make_buffer(Maker* maker, const CudavisionFrame& frame, Sour
   auto arrays = image_of(frame);
   if (!arrays.ok()) return arrays.error();
   if (maker) return maker->buffer_of(arrays.value(), sources, copy, milliseconds);
-  return Maker::Made{system_buffer_of(arrays.value(), sources), false, Outcome::done};
+  return Maker::Made{system_buffer_of(arrays.value(), sources), false};
 }
 
 }  // namespace
@@ -126,11 +126,6 @@ int cudavision_maker_make(CudavisionMaker* maker, const CudavisionFrame* frame, 
   auto made = guarded([&] { return make_buffer(maker, *frame, held_sources, Copy(copy), milliseconds); });
   held_sources->unref();
   if (!made.ok()) return report(made.error(), error, room);
-  if (made.value().outcome == Outcome::late) {
-    gst_buffer_unref(made.value().buffer);
-    return report(Result<Outcome>(Outcome::late), "the GPU has not finished the work on the arrays in the given time",
-                  error, room);
-  }
   *buffer = made.value().buffer;
   *copied = made.value().copied;
   return 0;

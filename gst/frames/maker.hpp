@@ -53,10 +53,9 @@ class Maker {
   struct Made {
     GstBuffer* buffer;  ///< transfer full
     bool copied;
-    Outcome outcome;
   };
   /// Makes a buffer of arrays of the device, and keeps references to the sources as long as they are needed. Errors:
-  /// frame, if arrays would have to be copied and must not; resource.
+  /// frame, if arrays would have to be copied and must not; resource; late.
   virtual Result<Made> buffer_of(const Image& arrays, Sources* sources, Copy copy, int milliseconds) = 0;
 };
 

@@ -59,7 +59,5 @@ CudavisionArray plane_array(const Geometry& geometry, int plane, std::ptrdiff_t 
 
 /// Writes the message to `error`, and returns the number for it (see frames.h).
 int report(const Status& status, char* error, std::size_t room);
-/// Reports the outcome of a wait on the host in the same way; `what` did not happen in time.
-int report(const Result<Outcome>& outcome, const char* what, char* error, std::size_t room);
 
 }  // namespace cudavision::frames

@@ -114,7 +114,7 @@ void Primary::after_work_of(CUstream stream, void (*action)(void*), void* data) 
   push(pending);
 }
 
-Outcome Primary::wait_for_all_work(int milliseconds) {
+bool Primary::wait_for_all_work(int milliseconds) {
   const auto done = std::make_shared<std::atomic<bool>>(false);
   using Shared = std::remove_const_t<decltype(done)>;
   after_all_work(
@@ -125,7 +125,7 @@ Outcome Primary::wait_for_all_work(int milliseconds) {
       new Shared(done));
   const gint64 end = g_get_monotonic_time() + gint64(milliseconds) * 1000;
   while (!*done && g_get_monotonic_time() < end) g_usleep(100);
-  return *done ? Outcome::done : Outcome::late;
+  return *done;
 }
 
 void Primary::push(Pending* pending) {
@@ -160,13 +160,12 @@ int drain(int milliseconds) {
   return waiting;
 }
 
-Result<Outcome> wait_for_event(cudaEvent_t event, int milliseconds) {
+Status wait_for_event(cudaEvent_t event, int milliseconds, const char* late) {
   const gint64 end = g_get_monotonic_time() + gint64(milliseconds) * 1000;
   for (;;) {
     const cudaError_t result = cudaEventQuery(event);
-    if (result == cudaSuccess) return Outcome::done;
     if (result != cudaErrorNotReady) return cuda::check(result, "CUDA failed while it worked on a frame");
-    if (g_get_monotonic_time() >= end) return Outcome::late;
+    if (g_get_monotonic_time() >= end) return Status::late(late);
     g_usleep(100);
   }
 }

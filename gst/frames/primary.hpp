@@ -30,7 +30,8 @@ class Primary {
   /// and all earlier actions are done.
   void after_work_of(CUstream stream, void (*action)(void*), void* data);
   /// Waits on the host for all work that was submitted to this context so far, but no longer than the given time.
-  Outcome wait_for_all_work(int milliseconds);
+  /// Returns whether it is done.
+  bool wait_for_all_work(int milliseconds);
   /// Records an event of this context after all its work so far. Returns false if the driver cannot (before CUDA 12.5).
   bool record_all_work(cudaEvent_t event) const;
 
@@ -49,7 +50,8 @@ class Primary {
 /// A stream as Python names it: 1 and 2 are the default streams of the current context, other numbers are handles.
 inline CUstream stream_of(std::intptr_t number) { return reinterpret_cast<CUstream>(number); }
 
-/// Waits on the host for an event, but no longer than the given time. The context of the event must be current.
-Result<Outcome> wait_for_event(cudaEvent_t event, int milliseconds);
+/// Waits on the host for an event, but no longer than the given time. The context of the event must be current. Errors:
+/// resource; late, with this text.
+Status wait_for_event(cudaEvent_t event, int milliseconds, const char* late);
 
 }  // namespace cudavision::frames

@@ -11,17 +11,19 @@ namespace cudavision {
 /// The outcome of an operation. Errors are values; they are passed up to the element, which posts one message.
 class [[nodiscard]] Status {
  public:
-  enum class Code {
+  enum class Code {  // gst/frames/frames.h has the same numbers
     ok,
     settings,  ///< a parameter is out of range; the message names it and its range
     resource,  ///< the device or its memory failed; the message contains CUDA's own text
     frame,     ///< a frame does not fit its caps; the next frame may be good
+    late,      ///< the GPU did not finish in the given time
   };
 
   Status() = default;
   static Status settings(std::string message) { return {Code::settings, std::move(message)}; }
   static Status resource(std::string message) { return {Code::resource, std::move(message)}; }
   static Status frame(std::string message) { return {Code::frame, std::move(message)}; }
+  static Status late(std::string message) { return {Code::late, std::move(message)}; }
 
   bool ok() const { return code_ == Code::ok; }
   Code code() const { return code_; }
