@@ -45,7 +45,6 @@ Status error_of(const char* what) {
 }  // namespace
 
 bool is_cuda_memory(GstMemory* memory) { return gst_is_cuda_memory(memory); }
-GstMapFlags cuda_map_flag() { return GstMapFlags(GST_MAP_CUDA); }
 
 Result<std::unique_ptr<CudaUse>> CudaUse::make(GstMemory* memory) {
   GstCudaMemory* cuda_memory = GST_CUDA_MEMORY_CAST(memory);

@@ -24,8 +24,6 @@
 namespace cudavision::frames {
 
 bool is_cuda_memory(GstMemory* memory);
-/// The flag that maps CUDA memory as a device pointer; 0 without CUDA.
-GstMapFlags cuda_map_flag();
 
 /// The use of one CUDA memory by consumers.
 class CudaUse {

@@ -11,7 +11,6 @@ Status none() { return Status::resource("this build of cudavision has no CUDA");
 }  // namespace
 
 bool is_cuda_memory(GstMemory*) { return false; }
-GstMapFlags cuda_map_flag() { return GstMapFlags(0); }
 Result<std::unique_ptr<CudaUse>> CudaUse::make(GstMemory*) { return none(); }
 Result<GstContext*> primary_context(int) { return none(); }
 int drain(int) { return 0; }

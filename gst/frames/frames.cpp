@@ -9,6 +9,7 @@
 #include <iterator>
 #include <string>
 
+#include "gst/base/cuda/gpu.hpp"
 #include "gst/base/frame.hpp"
 #include "gst/frames/maker.hpp"
 #include "gst/frames/owner.hpp"
@@ -54,23 +55,21 @@ namespace {
 /// still drop their references.
 constexpr int writable_wait_ms = 1000;
 
-struct FrameMapping : Owner::Mapping {
-  FrameMapping(GstBuffer* buffer, const GstVideoInfo& video, GstMapFlags flags) : mapped(buffer, video, flags) {}
-  MappedFrame mapped;
+struct MappedMemory {
+  MappedMemory(GstMemory* mapped, GstMapFlags flags)
+      : memory(gst_memory_ref(mapped)), ok(gst_memory_map(mapped, &map, flags)) {}
+  ~MappedMemory() {
+    if (ok) gst_memory_unmap(memory.get(), &map);
+  }
+  const Owned<GstMemory> memory;
+  GstMapInfo map;
+  const bool ok;
 };
 
-struct MemoryMapping : Owner::Mapping {
-  MemoryMapping(GstMemory* memory, GstMapFlags flags) : memory_(gst_memory_ref(memory)) {
-    ok = gst_memory_map(memory, &map, flags);
-  }
-  ~MemoryMapping() override {
-    if (ok) gst_memory_unmap(memory_, &map);
-    gst_memory_unref(memory_);
-  }
-  GstMemory* const memory_;
-  GstMapInfo map;
-  bool ok;
-};
+/// The flags that map a memory for reading, in the form that CUDA consumers need.
+GstMapFlags read_flags(GstMemory* memory) {
+  return GstMapFlags(GST_MAP_READ | (is_cuda_memory(memory) ? Gpu::map_flag() : GstMapFlags(0)));
+}
 
 /// Reads the format and size of a frame from its caps, or from its GstVideoMeta and GstVideoCropMeta. Errors: frame.
 Status describe(GstBuffer* buffer, const GstCaps* caps, GstVideoInfo& video) {
@@ -148,18 +147,17 @@ Result<Owner*> open_frame(GstBuffer* buffer, const GstCaps* caps, int most_refs,
     if (Status status = check_alone(buffer, most_refs); !status.ok()) return status;
   GstMemory* memory = gst_buffer_peek_memory(buffer, 0);
   // Always mapped for reading: bindings hold references, so the buffer cannot be mapped for writing.
-  auto mapping = std::make_unique<FrameMapping>(
-      buffer, video, GstMapFlags(GST_MAP_READ | (is_cuda_memory(memory) ? cuda_map_flag() : GstMapFlags(0))));
-  if (!mapping->mapped.status().ok()) return mapping->mapped.status();
-  if (most_refs && mapping->mapped.has_copies())
+  auto mapped = std::make_shared<MappedFrame>(buffer, video, read_flags(memory));
+  if (!mapped->status().ok()) return mapped->status();
+  if (most_refs && mapped->has_copies())
     return Status::frame(
         "the frame cannot be written, because its rows overlap or run backwards, or its crop begins "
         "inside a pair of pixels: write to a copy");
-  if (mapping->mapped.shifted())
+  if (mapped->shifted())
     return Status::frame(
         "the crop of the frame in CUDA memory begins inside a pair of pixels: convert the frame first");
 
-  const Image& image = mapping->mapped.image();
+  const Image& image = mapped->image();
   const FormatInfo& format = info(image.geometry.format);
   frame = {};
   g_strlcpy(frame.format, format.name, sizeof frame.format);
@@ -175,19 +173,18 @@ Result<Owner*> open_frame(GstBuffer* buffer, const GstCaps* caps, int most_refs,
   auto use = open_cuda_use(memory, frame.planes, frame.n_planes);
   if (!use.ok()) return use.error();
   if (use.value() && most_refs) use.value()->mark_written();
-  return new Owner(buffer, std::move(mapping), std::move(use.value()));
+  return new Owner(buffer, std::move(mapped), std::move(use.value()));
 }
 
 Result<Owner*> open_memory(GstBuffer* buffer, GstMemory* memory, std::size_t bytes, CudavisionArray& array) {
-  auto mapping = std::make_unique<MemoryMapping>(
-      memory, GstMapFlags(GST_MAP_READ | (is_cuda_memory(memory) ? cuda_map_flag() : GstMapFlags(0))));
-  if (!mapping->ok) return Status::frame("the memory cannot be mapped");
-  if (mapping->map.size < bytes) return Status::frame("the memory is smaller than its data");
-  array.data = mapping->map.data;
+  auto mapped = std::make_shared<MappedMemory>(memory, read_flags(memory));
+  if (!mapped->ok) return Status::frame("the memory cannot be mapped");
+  if (mapped->map.size < bytes) return Status::frame("the memory is smaller than its data");
+  array.data = mapped->map.data;
   array.writable = 0;
   auto use = open_cuda_use(memory, &array, 1);
   if (!use.ok()) return use.error();
-  return new Owner(buffer, std::move(mapping), std::move(use.value()));
+  return new Owner(buffer, std::move(mapped), std::move(use.value()));
 }
 
 /// Stores an owner, or reports the error.

@@ -17,12 +17,8 @@ namespace cudavision::frames {
 /// uses the memory.
 class Owner {
  public:
-  /// Data that is freed together with the owner.
-  struct Mapping {
-    virtual ~Mapping() = default;
-  };
-
-  Owner(GstBuffer* buffer, std::unique_ptr<Mapping> mapping, std::unique_ptr<CudaUse> cuda)
+  /// `mapping` is freed together with the owner.
+  Owner(GstBuffer* buffer, std::shared_ptr<const void> mapping, std::unique_ptr<CudaUse> cuda)
       : buffer_(gst_buffer_ref(buffer)), mapping_(std::move(mapping)), cuda_(std::move(cuda)) {}
   ~Owner() {
     mapping_.reset();
@@ -49,7 +45,7 @@ class Owner {
  private:
   std::atomic<int> references_{1};
   GstBuffer* const buffer_;
-  std::unique_ptr<Mapping> mapping_;
+  std::shared_ptr<const void> mapping_;
   const std::unique_ptr<CudaUse> cuda_;
 };
 

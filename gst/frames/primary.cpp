@@ -1,27 +1,20 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "gst/frames/primary.hpp"
 
-#include <dlfcn.h>
-
 #include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "gst/base/cuda/current_context.hpp"
+#include "gst/base/cuda/peer_copy.hpp"
 #include "kernels/cuda/device.hpp"
 
 namespace cudavision::frames {
 namespace {
-
-/// A function of the driver that libgstcuda does not offer; nullptr if the driver is too old for it.
-template <typename F>
-F driver_function(const char* name) {
-  static void* const driver = dlopen("libcuda.so.1", RTLD_NOW);  // stays loaded, as libgstcuda's reference does
-  return driver ? reinterpret_cast<F>(dlsym(driver, name)) : nullptr;
-}
 
 /// How many actions wait.
 std::atomic<int> waiting{0};
@@ -60,7 +53,7 @@ Result<Primary*> Primary::of(int device_id) {
   if (CuDeviceGetCount(&count) != CUDA_SUCCESS || device_id < 0 || device_id >= count)
     return no_device(device_id, count);
   if (CuDeviceGet(&device, device_id) != CUDA_SUCCESS) return no_device(device_id, count);
-  const auto retain = driver_function<CUresult (*)(CUcontext*, CUdevice)>("cuDevicePrimaryCtxRetain");
+  const auto retain = reinterpret_cast<CUresult (*)(CUcontext*, CUdevice)>(driver_function("cuDevicePrimaryCtxRetain"));
   CUcontext handle = nullptr;
   if (!retain || retain(&handle, device) != CUDA_SUCCESS)
     return Status::resource("the primary CUDA context of device " + std::to_string(device_id) + " cannot be made");
@@ -73,7 +66,7 @@ Result<Primary*> Primary::of(int device_id) {
 
 void* Primary::reach(void* pointer) const {
   static const auto attribute =
-      driver_function<CUresult (*)(void*, CUpointer_attribute, CUdeviceptr)>("cuPointerGetAttribute");
+      reinterpret_cast<CUresult (*)(void*, CUpointer_attribute, CUdeviceptr)>(driver_function("cuPointerGetAttribute"));
   const CurrentContext current(context_);
   CUdeviceptr reached = 0;
   if (!current || !attribute) return nullptr;
@@ -82,36 +75,30 @@ void* Primary::reach(void* pointer) const {
 }
 
 bool Primary::record_all_work(cudaEvent_t event) const {
-  static const auto record = driver_function<CUresult (*)(CUcontext, CUevent)>("cuCtxRecordEvent");
+  static const auto record = reinterpret_cast<CUresult (*)(CUcontext, CUevent)>(driver_function("cuCtxRecordEvent"));
   return record && record(handle_, event) == CUDA_SUCCESS;
 }
 
 void Primary::after_all_work(void (*action)(void*), void* data) {
-  auto* pending = g_new(Pending, 1);
-  *pending = {nullptr, action, data};
-  if (const CurrentContext current(context_); current) {
-    if (cudaEventCreateWithFlags(&pending->event, cudaEventDisableTiming | cudaEventBlockingSync) != cudaSuccess)
-      pending->event = nullptr;
-    else if (!record_all_work(pending->event)) {
-      cudaEventDestroy(pending->event);
-      pending->event = nullptr;
-    }
-  }
-  push(pending);
+  after([this](cudaEvent_t event) { return record_all_work(event); }, action, data);
 }
 
 void Primary::after_work_of(CUstream stream, void (*action)(void*), void* data) {
-  auto* pending = g_new(Pending, 1);
-  *pending = {nullptr, action, data};
+  after([stream](cudaEvent_t event) { return cudaEventRecord(event, stream) == cudaSuccess; }, action, data);
+}
+
+/// Calls action(data) on the thread when the event that record(event) records is reached.
+template <typename Record>
+void Primary::after(Record&& record, void (*action)(void*), void* data) {
+  cudaEvent_t event = nullptr;
   if (const CurrentContext current(context_); current) {
-    if (cudaEventCreateWithFlags(&pending->event, cudaEventDisableTiming | cudaEventBlockingSync) != cudaSuccess)
-      pending->event = nullptr;
-    else if (cudaEventRecord(pending->event, stream) != cudaSuccess) {
-      cudaEventDestroy(pending->event);
-      pending->event = nullptr;
-    }
+    if (cudaEventCreateWithFlags(&event, cudaEventDisableTiming | cudaEventBlockingSync) != cudaSuccess)
+      event = nullptr;
+    else if (!record(event))
+      cudaEventDestroy(std::exchange(event, nullptr));
   }
-  push(pending);
+  ++waiting;
+  g_async_queue_push(queue_, new Pending{event, action, data});
 }
 
 bool Primary::wait_for_all_work(int milliseconds) {
@@ -126,11 +113,6 @@ bool Primary::wait_for_all_work(int milliseconds) {
   const gint64 end = g_get_monotonic_time() + gint64(milliseconds) * 1000;
   while (!*done && g_get_monotonic_time() < end) g_usleep(100);
   return *done;
-}
-
-void Primary::push(Pending* pending) {
-  ++waiting;
-  g_async_queue_push(queue_, pending);
 }
 
 /// The thread: waits for each event in turn, and calls its action. If the device failed, it does not wait, because
@@ -148,7 +130,7 @@ void* Primary::run(void* self) {
       }
     }
     pending->action(pending->data);
-    g_free(pending);
+    delete pending;
     --waiting;
   }
   return nullptr;

@@ -39,7 +39,8 @@ class Primary {
   struct Pending;
 
   Primary(GstCudaContext* context, CUcontext handle);
-  void push(Pending* pending);
+  template <typename Record>
+  void after(Record&& record, void (*action)(void*), void* data);
   static void* run(void* self);
 
   GstCudaContext* const context_;

@@ -6,23 +6,18 @@
 namespace cudavision {
 namespace {
 
-using Copy = decltype(&cuMemcpy3DPeerAsync);
-
-/// The driver's function, which libgstcuda does not offer. (CUDA's runtime has one for devices, but not for contexts.)
-Copy driver_copy() {
-  static const Copy copy = [] {
-    void* driver = dlopen("libcuda.so.1", RTLD_NOW);  // stays loaded, as libgstcuda's reference does
-    return driver ? reinterpret_cast<Copy>(dlsym(driver, "cuMemcpy3DPeerAsync")) : nullptr;
-  }();
-  return copy;
-}
-
 CUcontext handle_of(GstCudaContext* context) { return static_cast<CUcontext>(gst_cuda_context_get_handle(context)); }
 
 }  // namespace
 
+void* driver_function(const char* name) {
+  static void* const driver = dlopen("libcuda.so.1", RTLD_NOW);  // stays loaded, as libgstcuda's reference does
+  return driver ? dlsym(driver, name) : nullptr;
+}
+
 Status copy_from_peer(GstCudaContext* peer, const Image& from, GstCudaContext* own, const Image& to, CUstream stream) {
-  const Copy copy = driver_copy();
+  // CUDA's runtime has such a function for devices, but not for contexts.
+  static const auto copy = reinterpret_cast<decltype(&cuMemcpy3DPeerAsync)>(driver_function("cuMemcpy3DPeerAsync"));
   if (!copy) return Status::resource("the CUDA driver cannot copy between devices: it has no cuMemcpy3DPeerAsync");
   for (int i = 0; i < info(from.geometry.format).planes; ++i) {
     const PlaneExtent bytes = extent(from.geometry, i);

@@ -7,6 +7,9 @@
 
 namespace cudavision {
 
+/// A function of the driver that libgstcuda does not offer; nullptr if the driver is too old for it.
+void* driver_function(const char* name);
+
 /// Copies all planes from one CUDA context to another, which may be of another device. The GPUs exchange them directly
 /// if the hardware can and peer access is enabled (libgstcuda enables it).
 /// Otherwise the driver copies through system memory.
