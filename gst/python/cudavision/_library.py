@@ -95,7 +95,6 @@ FALLIBLE = {
     ],
 }
 OTHERS = {
-    "cudavision_frames_cuda": (c_int, []),
     "cudavision_frames_python": (None, [c_void_p]),
     "cudavision_buffer_keep": (c_void_p, [c_void_p]),
     "cudavision_owner_unref": (None, [c_void_p]),
@@ -128,7 +127,32 @@ OTHERS = {
     "gst_mini_object_unref": (None, [c_void_p]),
     "g_value_take_boxed": (None, [c_void_p, c_void_p]),
 }
+# Of GStreamer's library, to find the plugin.
+FINDERS = {
+    "gst_registry_get": (c_void_p, []),
+    "gst_registry_find_plugin": (c_void_p, [c_void_p, c_char_p]),
+    "gst_plugin_get_filename": (c_char_p, [c_void_p]),
+    "gst_plugin_get_version": (c_char_p, [c_void_p]),
+    "gst_object_unref": (None, [c_void_p]),
+}
 ERRORS = {1: ValueError, 2: RuntimeError, 3: BufferError, 4: TimeoutError}
+
+
+def declare(loaded, functions):
+    """Sets the results and arguments of functions of a loaded library. Raises AttributeError if it has not all."""
+    for name, (result, arguments) in functions.items():
+        function = getattr(loaded, name)
+        function.restype, function.argtypes = result, arguments
+
+
+def find_plugin(gst):
+    """The file and the version of the plugin that GStreamer uses, or None. `gst`: with the FINDERS."""
+    plugin = gst.gst_registry_find_plugin(gst.gst_registry_get(), b"cudavision")
+    if not plugin:
+        return None
+    found = os.fsdecode(gst.gst_plugin_get_filename(plugin)), gst.gst_plugin_get_version(plugin).decode()
+    gst.gst_object_unref(plugin)
+    return found
 
 
 def _path():
@@ -138,19 +162,13 @@ def _path():
     gst = ctypes.CDLL("libgstreamer-1.0.so.0")
     if not gst.gst_is_initialized():
         raise RuntimeError("GStreamer is not initialised: call Gst.init(None) first")
-    for function in (gst.gst_registry_get, gst.gst_registry_find_plugin):
-        function.restype = c_void_p
-    gst.gst_registry_find_plugin.argtypes = [c_void_p, c_char_p]
-    gst.gst_plugin_get_filename.restype, gst.gst_plugin_get_filename.argtypes = c_char_p, [c_void_p]
-    gst.gst_object_unref.argtypes = [c_void_p]
-    plugin = gst.gst_registry_find_plugin(gst.gst_registry_get(), b"cudavision")
-    if not plugin:
+    declare(gst, FINDERS)
+    found = find_plugin(gst)
+    if not found:
         raise RuntimeError(
             "GStreamer does not find the plugin cudavision: set GST_PLUGIN_PATH to the folder of libgstcudavision.so"
         )
-    path = os.fsdecode(gst.gst_plugin_get_filename(plugin))
-    gst.gst_object_unref(plugin)
-    return path
+    return found[0]
 
 
 @functools.lru_cache(maxsize=None)
@@ -167,12 +185,8 @@ def library():
         raise RuntimeError(
             f"{path} and this module are of different versions ({abi} and {ABI}): install both from the same package"
         )
-    for name, arguments in FALLIBLE.items():
-        function = getattr(plugin, name)
-        function.restype, function.argtypes = c_int, arguments + [c_char_p, c_size_t]
-    for name, (result, arguments) in OTHERS.items():
-        function = getattr(plugin, name)
-        function.restype, function.argtypes = result, arguments
+    declare(plugin, {name: (c_int, arguments + [c_char_p, c_size_t]) for name, arguments in FALLIBLE.items()})
+    declare(plugin, OTHERS)
     api = ctypes.pythonapi
     interpreter = Interpreter(
         *(

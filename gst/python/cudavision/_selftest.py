@@ -13,6 +13,7 @@ from ctypes import POINTER, byref, c_char_p, c_int, c_uint, c_uint64, c_void_p
 from pathlib import Path
 
 from . import PLUGIN_FOLDER
+from ._library import FINDERS, declare, find_plugin
 
 ELEMENTS = {
     "cudagaussian": "kernel-size=9",
@@ -51,13 +52,10 @@ class GError(ctypes.Structure):
 
 
 FUNCTIONS = {
+    **FINDERS,
     "gst_init": (None, [c_void_p, c_void_p]),
     "gst_version": (None, [POINTER(c_uint)] * 4),
-    "gst_registry_get": (c_void_p, []),
     "gst_plugin_load_file": (c_void_p, [c_char_p, c_void_p]),
-    "gst_registry_find_plugin": (c_void_p, [c_void_p, c_char_p]),
-    "gst_plugin_get_filename": (c_char_p, [c_void_p]),
-    "gst_plugin_get_version": (c_char_p, [c_void_p]),
     "gst_element_factory_find": (c_void_p, [c_char_p]),
     "gst_parse_launch": (c_void_p, [c_char_p, POINTER(POINTER(GError))]),
     "gst_bin_get_by_name": (c_void_p, [c_void_p, c_char_p]),
@@ -67,7 +65,6 @@ FUNCTIONS = {
     "gst_bus_timed_pop_filtered": (POINTER(Message), [c_void_p, c_uint64, c_int]),
     "gst_message_parse_error": (None, [POINTER(Message), POINTER(POINTER(GError)), c_void_p]),
     "gst_mini_object_unref": (None, [c_void_p]),
-    "gst_object_unref": (None, [c_void_p]),
     "g_error_free": (None, [POINTER(GError)]),
 }
 
@@ -75,21 +72,9 @@ FUNCTIONS = {
 def load_gstreamer():
     """GStreamer, initialised. Raises OSError if it is not installed."""
     gst = ctypes.CDLL("libgstreamer-1.0.so.0")
-    for name, (result, arguments) in FUNCTIONS.items():
-        function = getattr(gst, name)
-        function.restype, function.argtypes = result, arguments
+    declare(gst, FUNCTIONS)
     gst.gst_init(None, None)
     return gst
-
-
-def find_plugin(gst):
-    """The file and the version of the plugin that GStreamer uses, or None."""
-    plugin = gst.gst_registry_find_plugin(gst.gst_registry_get(), b"cudavision")
-    if not plugin:
-        return None
-    found = os.fsdecode(gst.gst_plugin_get_filename(plugin)), gst.gst_plugin_get_version(plugin).decode()
-    gst.gst_object_unref(plugin)
-    return found
 
 
 def plugin_folder():

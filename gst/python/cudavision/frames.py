@@ -155,23 +155,21 @@ class Frame:
     def __dlpack_device__(self):
         return self._plane().__dlpack_device__()
 
-    @property
-    def __cuda_array_interface__(self):
+    def _interface(self, name):
         try:
-            interface = self._plane().__cuda_array_interface__
-            self._kept = self._owner  # the consumer keeps this object, also beyond release()
-            return interface
+            interface = getattr(self._plane(), name)
         except (BufferError, ValueError) as error:
             raise AttributeError(str(error)) from error
+        self._kept = self._owner  # the consumer keeps this object, also beyond release()
+        return interface
+
+    @property
+    def __cuda_array_interface__(self):
+        return self._interface("__cuda_array_interface__")
 
     @property
     def __array_interface__(self):
-        try:
-            interface = self._plane().__array_interface__
-            self._kept = self._owner
-            return interface
-        except (BufferError, ValueError) as error:
-            raise AttributeError(str(error)) from error
+        return self._interface("__array_interface__")
 
 
 class _Maker:
