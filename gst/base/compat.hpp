@@ -7,6 +7,7 @@
 
 #include "kernels/core/backend.hpp"
 #include "kernels/core/format.hpp"
+#include "kernels/core/status.hpp"
 
 #if CUDAVISION_CUDA
 #ifndef GST_USE_UNSTABLE_API
@@ -50,9 +51,13 @@ inline bool cuda_fails_size(const FormatInfo& format, int width, int height) {
 
 #if CUDAVISION_CUDA
 
-/// Whether this build works with the installed library. A build without streams would not wait for the
-/// work of elements of 1.24.
-inline bool fits_running_library() { return CUDAVISION_CUDA_STREAMS || running_minor() < 24; }
+/// Errors: resource, if this build does not work with the installed library. A build without streams would not wait for
+/// the work of elements of 1.24.
+inline Status check_running_library() {
+  if (CUDAVISION_CUDA_STREAMS || running_minor() < 24) return {};
+  return Status::resource(
+      "this plugin was built for the CUDA library of GStreamer 1.22, and must be rebuilt for the installed one");
+}
 
 #endif  // CUDAVISION_CUDA
 

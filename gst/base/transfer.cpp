@@ -7,17 +7,17 @@ namespace cudavision {
 
 Result<const Image*> Staging::next(const Gpu& gpu, const Geometry& geometry) {
   current_ = 1 - current_;
-  std::unique_ptr<DeviceImage>& image = images_[current_];
+  std::shared_ptr<const Image>& image = images_[current_];
   const auto fits = [&](const Geometry& g) {
     return g.format == geometry.format && g.width == geometry.width && g.height == geometry.height;
   };
-  if (!image || !fits(image->image().geometry)) {
+  if (!image || !fits(image->geometry)) {
     image.reset();  // first, so that not both have to fit into device memory
     auto made = gpu.allocate(geometry);
     if (!made.ok()) return made.error();
     image = std::move(made.value());
   }
-  return &image->image();
+  return image.get();
 }
 
 void Staging::reset() {
@@ -102,7 +102,7 @@ Result<Transfer::State> Transfer::finish(const Frame& frame, Status submitted) {
       }
   }
   const Status finished = wait();
-  if (output_ && output_->on_device_) gpu_->release(output_->buffer_);
+  if (output_ && output_->on_device_) gpu_->release(gst_buffer_peek_memory(output_->buffer_, 0));
   if (!submitted.ok()) return submitted;
   if (!finished.ok()) return finished;
   return State::finished;

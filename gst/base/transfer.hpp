@@ -18,11 +18,11 @@ class Staging {
   /// The picture for the next frame, which is allocated if there is none of this geometry. Errors: resource.
   Result<const Image*> next(const Gpu& gpu, const Geometry& geometry);
   /// The picture of the last next(), which must have succeeded.
-  const Image& image() const { return images_[current_]->image(); }
+  const Image& image() const { return *images_[current_]; }
   void reset();
 
  private:
-  std::unique_ptr<DeviceImage> images_[2];
+  std::shared_ptr<const Image> images_[2];
   int current_ = 0;
 };
 

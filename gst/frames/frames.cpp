@@ -201,7 +201,6 @@ using namespace cudavision;
 using namespace cudavision::frames;
 
 int cudavision_frames_abi() { return CUDAVISION_FRAMES_ABI; }
-int cudavision_frames_cuda() { return CUDAVISION_CUDA; }
 
 int cudavision_frame_open(GstBuffer* buffer, const GstCaps* caps, int most_refs, CudavisionFrame* frame,
                           CudavisionOwner** owner, char* error, std::size_t room) {

@@ -65,8 +65,6 @@ using CudavisionOwner = cudavision::frames::Owner;
 using CudavisionMaker = cudavision::frames::Maker;
 
 CUDAVISION_FRAMES_API int cudavision_frames_abi();
-/// Whether this build can use CUDA memory.
-CUDAVISION_FRAMES_API int cudavision_frames_cuda();
 /// To be called once, before anything else; with nullptr when the interpreter ends.
 /// From then on references to objects are not dropped.
 CUDAVISION_FRAMES_API void cudavision_frames_python(const CudavisionPython* functions);

@@ -43,9 +43,7 @@ Result<Primary*> Primary::of(int device_id) {
   std::lock_guard lock(mutex);
   if (const auto found = primaries.find(device_id); found != primaries.end()) return found->second;
 
-  if (!compat::fits_running_library())
-    return Status::resource(
-        "this plugin was built for the CUDA library of GStreamer 1.22, and must be rebuilt for the installed one");
+  if (Status status = compat::check_running_library(); !status.ok()) return status;
   if (!gst_cuda_load_library() || CuInit(0) != CUDA_SUCCESS)
     return Status::resource("the CUDA driver (libcuda.so.1) cannot be loaded, or finds no device");
   int count = 0;

@@ -28,29 +28,9 @@ using cuda::check;
 
 void free_plane(void* plane) { (void)check(cudaFree(plane), ""); }  // fails if the context is dead: nothing to report
 
-class PitchedImage : public DeviceImage {
- public:
-  /// The context must be current. Errors: resource.
-  Status allocate(GstCudaContext* context, const Geometry& geometry) {
-    image_.geometry = geometry;
-    for (int i = 0; i < info(geometry.format).planes; ++i) {
-      const PlaneExtent bytes = extent(geometry, i);
-      void* plane = nullptr;
-      std::size_t pitch = 0;
-      if (Status status = check(cudaMallocPitch(&plane, &pitch, bytes.row_bytes, bytes.rows),
-                                "cannot allocate a frame on the device");
-          !status.ok())
-        return status;
-      planes_.push_back(in_context<free_plane>(context, plane));
-      image_.planes[i] = {plane, std::ptrdiff_t(pitch)};
-    }
-    return {};
-  }
-  const Image& image() const override { return image_; }
-
- private:
-  Image image_;
-  std::vector<InContext<void*, free_plane>> planes_;
+struct DevicePicture {
+  Image image;
+  std::vector<InContext<void*, free_plane>> planes;
 };
 
 constexpr const char* failed_text = "CUDA failed while a frame was being processed";
@@ -65,9 +45,7 @@ int wanted_pause() {
 
 /// Checks that there are a driver and a device. Errors: resource.
 Status probe(int device_id) {
-  if (!compat::fits_running_library())
-    return Status::resource(
-        "this plugin was built for the CUDA library of GStreamer 1.22, and must be rebuilt for the installed one");
+  if (Status status = compat::check_running_library(); !status.ok()) return status;
   if (!gst_cuda_load_library()) return Status::resource("the CUDA driver (libcuda.so.1) cannot be loaded");
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);
@@ -235,10 +213,21 @@ Status Gpu::finish() {
 
 bool Gpu::has_unfinished_work() const { return state_->unfinished; }
 
-Result<std::unique_ptr<DeviceImage>> Gpu::allocate(const Geometry& geometry) const {
-  auto image = std::make_unique<PitchedImage>();
-  if (Status status = image->allocate(state_->context, geometry); !status.ok()) return status;
-  return std::unique_ptr<DeviceImage>(std::move(image));
+Result<std::shared_ptr<const Image>> Gpu::allocate(const Geometry& geometry) const {
+  const auto picture = std::make_shared<DevicePicture>();
+  picture->image.geometry = geometry;
+  for (int i = 0; i < info(geometry.format).planes; ++i) {
+    const PlaneExtent bytes = extent(geometry, i);
+    void* plane = nullptr;
+    std::size_t pitch = 0;
+    if (Status status = check(cudaMallocPitch(&plane, &pitch, bytes.row_bytes, bytes.rows),
+                              "cannot allocate a frame on the device");
+        !status.ok())
+      return status;
+    picture->planes.push_back(in_context<free_plane>(state_->context, plane));
+    picture->image.planes[i] = {plane, std::ptrdiff_t(pitch)};
+  }
+  return std::shared_ptr<const Image>(picture, &picture->image);
 }
 
 void Gpu::page_lock_recurring(GstBuffer* buffer, GstMapFlags access) const {
@@ -337,8 +326,6 @@ Status Gpu::wait_for(std::uint64_t ticket) const {
   GST_LOG("waits for the GPU");
   return check(state_->in_flight->wait(ticket), failed_text);
 }
-
-void Gpu::release(GstBuffer* buffer) const { mark_finished(cuda_memory(buffer)); }
 
 void Gpu::release(GstMemory* memory) const { mark_finished(GST_CUDA_MEMORY_CAST(memory)); }
 

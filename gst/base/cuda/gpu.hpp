@@ -15,13 +15,6 @@
 
 namespace cudavision {
 
-/// A picture in device memory that the element allocated.
-class DeviceImage {
- public:
-  virtual ~DeviceImage() = default;
-  virtual const Image& image() const = 0;
-};
-
 /// The CUDA device of an element: the shared GstCudaContext, its own stream, pools and copies. Only this class and
 /// pinned.hpp use libgstcuda. In a build without CUDA open() fails (gpu_none.cpp). All functions need open() to have
 /// succeeded, except the static ones, offer_context() and answer_context_query().
@@ -70,7 +63,8 @@ class Gpu {
   /// Whether work was handed over that finish() has not waited for.
   bool has_unfinished_work() const;
 
-  Result<std::unique_ptr<DeviceImage>> allocate(const Geometry& geometry) const;
+  /// A picture in device memory. Errors: resource.
+  Result<std::shared_ptr<const Image>> allocate(const Geometry& geometry) const;
   /// Page-locks the memory of a buffer in place if it has come several times.
   /// Before the buffer is mapped with `access`.
   void page_lock_recurring(GstBuffer* buffer, GstMapFlags access) const;
@@ -125,8 +119,7 @@ class Gpu {
   Progress progress(std::uint64_t ticket) const;
   /// Waits until the work with this ticket is done. Errors: resource, with CUDA's text, if it failed.
   Status wait_for(std::uint64_t ticket) const;
-  /// Marks a device buffer or memory as completely written. To be called after finish().
-  void release(GstBuffer* buffer) const;
+  /// Marks device memory as completely written. To be called after finish().
   void release(GstMemory* memory) const;
   /// Whether a device buffer is in another CUDA context.
   bool is_foreign(GstBuffer* buffer) const;

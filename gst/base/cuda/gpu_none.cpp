@@ -20,7 +20,7 @@ void Gpu::begin_frame() {}
 void Gpu::end_frame() {}
 Status Gpu::finish() { return {}; }
 bool Gpu::has_unfinished_work() const { return false; }
-Result<std::unique_ptr<DeviceImage>> Gpu::allocate(const Geometry&) const {
+Result<std::shared_ptr<const Image>> Gpu::allocate(const Geometry&) const {
   return Status::resource("this build has no CUDA backend");
 }
 void Gpu::page_lock_recurring(GstBuffer*, GstMapFlags) const {}
@@ -44,7 +44,6 @@ void Gpu::keep_for_download(GstBuffer*) {}
 std::optional<std::uint64_t> Gpu::keep_inputs(bool) { return {}; }
 Gpu::Progress Gpu::progress(std::uint64_t) const { return Progress::done; }
 Status Gpu::wait_for(std::uint64_t) const { return {}; }
-void Gpu::release(GstBuffer*) const {}
 void Gpu::release(GstMemory*) const {}
 bool Gpu::is_foreign(GstBuffer*) const { return false; }
 bool Gpu::is_on_other_device(GstBuffer*) const { return false; }
