@@ -79,6 +79,16 @@ bool in_cuda(const GstCaps* caps, guint index) {
   return names_feature(gst_caps_get_features(caps, index), cuda_memory_feature);
 }
 
+/// The structures that name CUDA memory, or the others.
+Owned<GstCaps> memory_part(GstCaps* caps, bool cuda) {
+  auto part = owned(gst_caps_new_empty());
+  for (guint i = 0; i < gst_caps_get_size(caps); ++i)
+    if (in_cuda(caps, i) == cuda)
+      gst_caps_append_structure_full(part.get(), gst_structure_copy(gst_caps_get_structure(caps, i)),
+                                     gst_caps_features_copy(gst_caps_get_features(caps, i)));
+  return part;
+}
+
 /// Removes the structures whose unwanted(index) is true, unless it is true for all.
 template <typename F>
 void thin_out(GstCaps* caps, F&& unwanted) {
@@ -134,18 +144,9 @@ GstCaps* filter_caps(GstCaps* caps, GstCaps* filter) {
 }
 
 GstCaps* cuda_memory_first(GstCaps* caps) {
-  const guint size = gst_caps_get_size(caps);
-  guint cuda = 0;
-  while (cuda < size && in_cuda(caps, cuda)) ++cuda;
-  bool in_order = true;
-  for (guint i = cuda; i < size; ++i) in_order = in_order && !in_cuda(caps, i);
-  if (in_order) return caps;
-  GstCaps* sorted = gst_caps_new_empty();
-  for (bool wanted : {true, false})
-    for (guint i = 0; i < size; ++i)
-      if (in_cuda(caps, i) == wanted)
-        gst_caps_append_structure_full(sorted, gst_structure_copy(gst_caps_get_structure(caps, i)),
-                                       gst_caps_features_copy(gst_caps_get_features(caps, i)));
+  if (gst_caps_is_any(caps)) return caps;
+  GstCaps* sorted = memory_part(caps, true).release();
+  gst_caps_append(sorted, memory_part(caps, false).release());
   gst_caps_unref(caps);
   return sorted;
 }
@@ -177,16 +178,6 @@ GstCaps* choose_memory(GstCaps* choices, GstCaps* input, GstPad* peer) {
 // The way from upstream -----------------------------------------------------------------------------------------------
 
 namespace {
-
-/// The structures that name CUDA memory.
-Owned<GstCaps> cuda_part(GstCaps* caps) {
-  GstCaps* part = gst_caps_new_empty();
-  for (guint i = 0; i < gst_caps_get_size(caps); ++i)
-    if (in_cuda(caps, i))
-      gst_caps_append_structure_full(part, gst_structure_copy(gst_caps_get_structure(caps, i)),
-                                     gst_caps_features_copy(gst_caps_get_features(caps, i)));
-  return Owned<GstCaps>(part);
-}
 
 /// The pads that a pad is linked with inside of its element.
 std::vector<Owned<GstPad>> linked_inside(GstPad* pad) {
@@ -268,7 +259,7 @@ GstCaps* insist_on_cuda(GstCaps* caps, GstPad* sink) {
   std::vector<guint> twins;
   for (guint i = 0; i < gst_caps_get_size(caps); ++i)
     if (has_twin(i)) twins.push_back(i);
-  if (twins.empty() || !way_takes_cuda(sink, cuda_part(caps))) return caps;
+  if (twins.empty() || !way_takes_cuda(sink, memory_part(caps, true))) return caps;
   caps = gst_caps_make_writable(caps);
   for (auto twin = twins.rbegin(); twin != twins.rend(); ++twin) gst_caps_remove_structure(caps, *twin);
   return caps;
@@ -280,7 +271,7 @@ bool could_be_in_cuda(GstPad* pad, GstCaps* frames) {
   gst_caps_set_features_simple(wanted.get(), gst_caps_features_new(cuda_memory_feature, nullptr));
   const Owned<GstCaps> of_pad(gst_pad_get_pad_template_caps(pad)), of_peer(gst_pad_peer_query_caps(pad, nullptr));
   return gst_caps_can_intersect(wanted.get(), of_pad.get()) &&
-         gst_caps_can_intersect(wanted.get(), cuda_part(of_peer.get()).get()) &&
+         gst_caps_can_intersect(wanted.get(), memory_part(of_peer.get(), true).get()) &&
          (GST_PAD_IS_SRC(pad) || way_takes_cuda(pad, std::move(wanted)));
 }
 
