@@ -28,18 +28,6 @@ GstStructure* new_message(const char* name, const FrameTimes& times) {
                            G_TYPE_UINT64, times.duration, nullptr);
 }
 
-void take_structures(GstStructure* message, const char* field, const std::vector<GstStructure*>& structures) {
-  GValue list = G_VALUE_INIT;
-  gst_value_array_init(&list, guint(structures.size()));
-  for (GstStructure* structure : structures) {
-    GValue entry = G_VALUE_INIT;
-    g_value_init(&entry, GST_TYPE_STRUCTURE);
-    g_value_take_boxed(&entry, structure);
-    gst_value_array_append_and_take_value(&list, &entry);
-  }
-  gst_structure_take_value(message, field, &list);
-}
-
 void post_message(GstElement* element, GstStructure* structure) {
   gst_element_post_message(element, gst_message_new_element(GST_OBJECT(element), structure));
 }

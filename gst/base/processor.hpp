@@ -88,8 +88,19 @@ std::unique_ptr<Processor> filter_processor(std::unique_ptr<Filter> filter);
 /// (transfer full) The structure of an element message, with the times as guint64: timestamp, stream-time,
 /// running-time, duration.
 GstStructure* new_message(const char* name, const FrameTimes& times);
-/// Sets a field of a message to a GstValueArray of `structures`, which are taken.
-void take_structures(GstStructure* message, const char* field, const std::vector<GstStructure*>& structures);
+/// Sets a field of a message to a GstValueArray of `type`. set(value, item) sets the value of each item.
+template <typename Items, typename Set>
+void set_array(GstStructure* message, const char* field, GType type, const Items& items, Set&& set) {
+  GValue array = G_VALUE_INIT;
+  gst_value_array_init(&array, guint(items.size()));
+  for (const auto& item : items) {
+    GValue value = G_VALUE_INIT;
+    g_value_init(&value, type);
+    set(&value, item);
+    gst_value_array_append_and_take_value(&array, &value);
+  }
+  gst_structure_take_value(message, field, &array);
+}
 /// Posts an element message. `structure` is taken.
 void post_message(GstElement* element, GstStructure* structure);
 

@@ -12,7 +12,7 @@ void set_regions(GstStructure* message, const diff::MotionRegions& regions) {
     list.push_back(gst_structure_new("region", "x", G_TYPE_INT, box.x, "y", G_TYPE_INT, box.y, "width", G_TYPE_INT,
                                      box.width, "height", G_TYPE_INT, box.height, "area", G_TYPE_UINT, guint(area),
                                      "score", G_TYPE_DOUBLE, score, nullptr));
-  take_structures(message, "regions", list);
+  set_array(message, "regions", GST_TYPE_STRUCTURE, list, g_value_take_boxed);
   gst_structure_set(message, "regions-left-out", G_TYPE_UINT, guint(regions.left_out), nullptr);
 }
 
@@ -53,15 +53,8 @@ std::vector<std::string> names_of(const std::vector<int>& places, const std::vec
 }
 
 void set_names(GstStructure* structure, const char* field, const std::vector<std::string>& names) {
-  GValue list = G_VALUE_INIT;
-  gst_value_array_init(&list, guint(names.size()));
-  for (const std::string& text : names) {
-    GValue name = G_VALUE_INIT;
-    g_value_init(&name, G_TYPE_STRING);
-    g_value_set_string(&name, text.c_str());
-    gst_value_array_append_and_take_value(&list, &name);
-  }
-  gst_structure_take_value(structure, field, &list);
+  const auto set = [](GValue* value, const std::string& name) { g_value_set_string(value, name.c_str()); };
+  set_array(structure, field, G_TYPE_STRING, names, set);
 }
 
 }  // namespace cudavision

@@ -61,18 +61,10 @@ GstStructure* HistogramSum::message() const {
         channel.deviation, "median", G_TYPE_DOUBLE, channel.median, "p01", G_TYPE_DOUBLE, channel.p01, "p99",
         G_TYPE_DOUBLE, channel.p99, "entropy", G_TYPE_DOUBLE, channel.entropy, "saturated", G_TYPE_DOUBLE,
         channel.saturated, nullptr);
-    GValue array = G_VALUE_INIT;
-    gst_value_array_init(&array, guint(counts_[0].counts.size()));
-    for (std::size_t bin = 0; bin < counts_[0].counts.size(); ++bin) {
-      GValue count = G_VALUE_INIT;
-      g_value_init(&count, G_TYPE_UINT64);
-      g_value_set_uint64(&count, channel.counts[bin]);
-      gst_value_array_append_and_take_value(&array, &count);
-    }
-    gst_structure_take_value(fields, "counts", &array);
+    set_array(fields, "counts", G_TYPE_UINT64, counts_[channels.size()].counts, g_value_set_uint64);
     channels.push_back(fields);
   }
-  take_structures(structure, "channels", channels);
+  set_array(structure, "channels", GST_TYPE_STRUCTURE, channels, g_value_take_boxed);
   if (luma_) gst_structure_set(structure, "sharpness", G_TYPE_DOUBLE, histogram::sharpness_of(*luma_, depth_), nullptr);
   return structure;
 }
