@@ -156,9 +156,11 @@ Result<std::vector<Shape>> parse_shapes(const char* property, ShapeKind kind, co
   }
 }
 
-Result<std::vector<Shape>> ShapeFitting::accept(const char* property, const std::vector<Shape>& shapes) {
+Result<std::vector<Shape>> ShapeFitting::accept(const char* property, ShapeKind kind, const std::string& text) {
+  const auto written = parse_shapes(property, kind, text);
+  if (!written.ok()) return written.error();
   std::vector<Shape> accepted;
-  for (const Shape& shape : shapes) {
+  for (const Shape& shape : written.value()) {
     const std::string key = std::string(property) + " " + shape.text;
     bool fits;
     if (shape.rectangle) {

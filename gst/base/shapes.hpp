@@ -46,9 +46,9 @@ class ShapeFitting {
   ShapeFitting(std::set<std::string>& fitted, int frame_width, int frame_height)
       : fitted_(fitted), width_(frame_width), height_(frame_height) {}
 
-  /// The shapes that have an effect. Errors: settings, if one does not fit and did not fit earlier (a rectangle is
-  /// accepted anywhere).
-  Result<std::vector<Shape>> accept(const char* property, const std::vector<Shape>& shapes);
+  /// The shapes in the text of a property that have an effect. Errors: as parse_shapes(); settings, if one does not fit
+  /// and did not fit earlier (a rectangle is accepted anywhere).
+  Result<std::vector<Shape>> accept(const char* property, ShapeKind kind, const std::string& text);
   /// A sentence about the shapes that were left out and the consequence; empty if there are none.
   std::string left_out(const char* consequence = "it has no effect until it fits") const;
 

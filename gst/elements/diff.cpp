@@ -72,9 +72,7 @@ Result<NamedPlaces> places_in(const std::string& zones, const std::string& lines
   NamedPlaces result;
   for (const auto& [property, kind, text] :
        {std::tuple("zones", ShapeKind::zones, &zones), {"lines", ShapeKind::lines, &lines}}) {
-    const auto written = parse_shapes(property, kind, *text);
-    if (!written.ok()) return written.error();
-    const auto shapes = fitting.accept(property, written.value());
+    const auto shapes = fitting.accept(property, kind, *text);
     if (!shapes.ok()) return shapes.error();
     for (const Shape& shape : shapes.value()) {
       auto points = points_in(property, shape, frame.width, frame.height);
@@ -370,9 +368,7 @@ Result<FilterPlan> DiffElement::make_plan(const Settings& settings, const PlanCo
   const Geometry geometry = geometry_of(context.video);
   diff::Params params = params_of(settings, geometry.width);
   ShapeFitting fitting(context.fitted, geometry.width, geometry.height);
-  const auto written = parse_shapes("mask-regions", ShapeKind::areas, settings.masks);
-  if (!written.ok()) return written.error();
-  const auto masked = fitting.accept("mask-regions", written.value());
+  const auto masked = fitting.accept("mask-regions", ShapeKind::areas, settings.masks);
   if (!masked.ok()) return masked.error();
   auto pixels = pixels_in("mask-regions", masked.value(), geometry.width, geometry.height);
   if (!pixels.ok()) return pixels.error();

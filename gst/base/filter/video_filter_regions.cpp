@@ -196,11 +196,9 @@ Result<Region> own_shapes(const FilterSettings& settings, const GstVideoInfo& vi
   Region result;
   left_out.clear();
   if (settings.region == Region::Mode::frame) return result;
-  const auto written = parse_shapes("regions", ShapeKind::areas, settings.regions);
-  if (!written.ok()) return written.error();
   const int width = GST_VIDEO_INFO_WIDTH(&video), height = GST_VIDEO_INFO_HEIGHT(&video);
   ShapeFitting fitting(fitted, width, height);
-  const auto shapes = fitting.accept("regions", written.value());
+  const auto shapes = fitting.accept("regions", ShapeKind::areas, settings.regions);
   if (!shapes.ok()) return shapes.error();
   left_out = fitting.left_out();
   if (!left_out.empty() && closed)
