@@ -6,8 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "gst/base/processor.hpp"
-#include "gst/elements/diff_settings.hpp"
+#include "gst/elements/diff_processor.hpp"
 #include "kernels/track/tracker.hpp"
 
 namespace cudavision {
