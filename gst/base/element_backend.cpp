@@ -12,7 +12,6 @@
 #include "gst/base/processor.hpp"
 #include "gst/base/settings/properties.hpp"
 #include "kernels/core/backend.hpp"
-#include "kernels/core/guard.hpp"
 
 GST_DEBUG_CATEGORY(cudavision_debug);
 
@@ -62,12 +61,10 @@ std::string message_text(const Status& status) {
 ElementBackend::ElementBackend(GstElement* element) : element_(element) {
   const auto notified = +[](GObject*, GParamSpec* changed, gpointer self) {
     auto* host = static_cast<ElementBackend*>(self);
-    const Status status = guarded([&] {
+    host->guard([&] {
       for (const auto& property : properties())
         if (g_str_equal(property.spec->name, changed->name)) host->changed(property);
-      return Status();
     });
-    if (!status.ok()) host->post_error(status);
   };
   for (const auto& property : properties())
     g_signal_connect(element, (std::string("notify::") + property.spec->name).c_str(), G_CALLBACK(notified), this);

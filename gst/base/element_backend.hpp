@@ -12,6 +12,7 @@
 #include "gst/base/cuda/gpu.hpp"
 #include "gst/base/owned.hpp"
 #include "gst/base/settings/properties.hpp"
+#include "kernels/core/guard.hpp"
 #include "kernels/core/queue.hpp"
 #include "kernels/core/status.hpp"
 
@@ -80,6 +81,11 @@ class ElementBackend {
   bool may_use_cuda() const;
 
   void post_error(const Status& status) const { cudavision::post_error(element_, status); }
+  /// Calls f, which returns nothing. Posts an error if it throws.
+  template <typename F>
+  void guard(F&& f) const {
+    if (const Status status = guarded(f); !status.ok()) post_error(status);
+  }
   /// Posts an error, and returns GST_FLOW_ERROR.
   GstFlowReturn failed(const Status& status) const;
   /// To be called if no caps can be negotiated. Posts an error, once between READY and NULL, if the reason is that the

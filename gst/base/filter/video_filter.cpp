@@ -183,12 +183,10 @@ gboolean stop(GstBaseTransform* trans) {
   FilterState& state = state_of(trans);
   state.reporter.reset();
   state.deadline.reset();
-  const Status status = guarded([&] {
+  state.host.guard([&] {
     interrupt(as_filter(trans), Interruption::eos);  // for streams that end without EOS
     finish_work(as_filter(trans));
-    return Status();
   });
-  if (!status.ok()) state.host.post_error(status);
   Gpu::Scope scope(state.host.gpu);
   state.pending.clear();
   state.held.clear();

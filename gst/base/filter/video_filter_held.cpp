@@ -8,7 +8,6 @@
 #include <chrono>
 
 #include "gst/base/filter/video_filter_private.hpp"
-#include "kernels/core/guard.hpp"
 
 namespace cudavision::video_filter {
 namespace {
@@ -86,7 +85,6 @@ Deadline::Time push_due(GstCudaVisionFilter* self) {
     push_frames(self, false);
     const std::lock_guard lock(self->state->processing);
     next = next_deadline(*self->state);
-    return Status();
   });
   GST_PAD_STREAM_UNLOCK(sink);
   if (!status.ok()) self->state->host.post_error(status);

@@ -5,7 +5,6 @@
 //   GPU                      1 ............... 2 ............... 3
 //   reported                                   1                 2               3 by the poller, if no frame follows
 #include "gst/base/filter/video_filter_private.hpp"
-#include "kernels/core/guard.hpp"
 
 namespace cudavision::video_filter {
 namespace {
@@ -45,8 +44,7 @@ bool poll(GstCudaVisionFilter* self) {
   if (state.pending.empty() || state.pending.front().held) return false;
   const Gpu::Scope scope(state.host.gpu);
   if (!scope.status().ok()) fail_pending(state);
-  const Status status = guarded([&] { return report_done(self), Status(); });
-  if (!status.ok()) state.host.post_error(status);
+  state.host.guard([&] { report_done(self); });
   return !state.pending.empty() && !state.pending.front().held;
 }
 

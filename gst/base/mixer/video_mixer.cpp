@@ -64,11 +64,10 @@ void set_context(GstElement* element, GstContext* context) {
 
 gboolean stop(GstAggregator* agg) {
   state_of(agg).advice.clear();
-  const Status status = guarded([&] {
+  state_of(agg).host.guard([&] {
     drop_device_state(as_mixer(agg));
     state_of(agg).held.clear();
   });
-  if (!status.ok()) state_of(agg).host.post_error(status);
   return base_class()->stop(agg);
 }
 

@@ -213,8 +213,7 @@ void choose_src_caps(GstCudaVisionMixer* self, GstCaps*& caps) {
 }  // namespace
 
 GstCaps* fixate_src_caps(GstAggregator* agg, GstCaps* caps) {
-  const Status status = guarded([&] { choose_src_caps(as_mixer(agg), caps); });
-  if (!status.ok()) state_of(agg).host.post_error(status);
+  state_of(agg).host.guard([&] { choose_src_caps(as_mixer(agg), caps); });
   return gst_caps_fixate(caps);
 }
 

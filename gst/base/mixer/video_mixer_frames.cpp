@@ -155,10 +155,6 @@ class Composition {
   std::vector<blend::Pad> pads_;  // that show
 };
 
-}  // namespace
-
-namespace {
-
 /// Whether a pad has no frame yet although one will come. The base class waits until all pads have frames. Then it does
 /// not notice that a pad was added or flushed in the meantime.
 bool lacks_frame(const MixerInput& input) {
@@ -210,10 +206,6 @@ void flush_pads(GstAggregator* agg) {
   for (const MixerInput& input : inputs.list())
     if (input.pad->state->flushed.exchange(false)) base_pad_class()->flush(GST_AGGREGATOR_PAD(input.pad), agg);
 }
-
-}  // namespace
-
-namespace {
 
 /// Posts an error after the base class failed while it collected frames: it fails at a frame without a timestamp, and
 /// posts no message. The pad of that frame may have been released since.
