@@ -48,28 +48,17 @@ struct NumberList {
 
 namespace detail {
 
-/// Reads a value of the property's type: a number, an enumerator or a truth value.
+/// The type of GValue that holds a T, which is a number, an enumerator or a truth value. GLib converts it from and to
+/// the type of the property.
+template <typename T>
+constexpr GType number_type = std::is_floating_point_v<T> ? G_TYPE_DOUBLE : G_TYPE_INT64;
+
 template <typename T>
 void from_value(const GValue* value, T& member) {
-  switch (G_TYPE_FUNDAMENTAL(G_VALUE_TYPE(value))) {
-    case G_TYPE_UINT:
-      member = T(g_value_get_uint(value));
-      break;
-    case G_TYPE_INT:
-      member = T(g_value_get_int(value));
-      break;
-    case G_TYPE_UINT64:
-      member = T(g_value_get_uint64(value));
-      break;
-    case G_TYPE_DOUBLE:
-      member = T(g_value_get_double(value));
-      break;
-    case G_TYPE_BOOLEAN:
-      member = T(g_value_get_boolean(value));
-      break;
-    default:
-      member = T(g_value_get_enum(value));
-  }
+  GValue number = G_VALUE_INIT;
+  g_value_init(&number, number_type<T>);
+  g_value_transform(value, &number);
+  member = std::is_floating_point_v<T> ? T(g_value_get_double(&number)) : T(g_value_get_int64(&number));
 }
 void from_value(const GValue* value, std::string& member);
 /// `value` holds a GstValueArray of numbers of any type.
@@ -77,20 +66,13 @@ void from_value(const GValue* value, NumberList& member);
 
 template <typename T>
 void to_value(const T& member, GValue* value) {
-  switch (G_TYPE_FUNDAMENTAL(G_VALUE_TYPE(value))) {
-    case G_TYPE_UINT:
-      return g_value_set_uint(value, guint(member));
-    case G_TYPE_INT:
-      return g_value_set_int(value, gint(member));
-    case G_TYPE_UINT64:
-      return g_value_set_uint64(value, guint64(member));
-    case G_TYPE_DOUBLE:
-      return g_value_set_double(value, double(member));
-    case G_TYPE_BOOLEAN:
-      return g_value_set_boolean(value, gboolean(member));
-    default:
-      return g_value_set_enum(value, gint(member));
-  }
+  GValue number = G_VALUE_INIT;
+  g_value_init(&number, number_type<T>);
+  if constexpr (std::is_floating_point_v<T>)
+    g_value_set_double(&number, member);
+  else
+    g_value_set_int64(&number, gint64(member));
+  g_value_transform(&number, value);
 }
 void to_value(const std::string& member, GValue* value);
 void to_value(const NumberList& member, GValue* value);
