@@ -86,11 +86,4 @@ inline GstCudaVisionMixerPad* as_mixer_pad(gpointer object) {
   return G_TYPE_CHECK_INSTANCE_CAST(object, cudavision_mixer_pad_get_type(), GstCudaVisionMixerPad);
 }
 
-/// Calls f(pad) with each sink pad, the lowest first, under the object lock.
-template <typename F>
-void for_each_sink_pad(GstCudaVisionMixer* self, F&& f) {
-  ObjectLock lock(self);
-  for (GList* item = GST_ELEMENT(self)->sinkpads; item; item = item->next) f(as_mixer_pad(item->data));
-}
-
 }  // namespace cudavision

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // GstCudaVisionMixer: caps events, segments, seeks and navigation.
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -16,12 +17,10 @@ namespace {
 bool is_taken(GstCudaVisionMixer* self, GstVideoInterlaceMode mode) {
   const GstVideoInfo& output = GST_VIDEO_AGGREGATOR(self)->info;
   if (is_set(output)) return GST_VIDEO_INFO_INTERLACE_MODE(&output) == mode;
-  bool taken = true;
-  for_each_sink_pad(self, [&](GstCudaVisionMixerPad* other) {
-    const GstVideoInfo& video = GST_VIDEO_AGGREGATOR_PAD(other)->info;
-    taken = taken && (!is_set(video) || GST_VIDEO_INFO_INTERLACE_MODE(&video) == mode);
+  const Inputs inputs(self);
+  return std::all_of(inputs.list().begin(), inputs.list().end(), [mode](const MixerInput& other) {
+    return !other.has_caps || GST_VIDEO_INFO_INTERLACE_MODE(&other.video) == mode;
   });
-  return taken;
 }
 
 /// Hands a caps event to the base class. It applies the first caps of a pad at once, and later ones with the next
@@ -183,20 +182,18 @@ gboolean src_event(GstAggregator* agg, GstEvent* event) {
   double x, y;
   if (GST_EVENT_TYPE(event) != GST_EVENT_NAVIGATION || !gst_navigation_event_get_coordinates(event, &x, &y))
     return base_class()->src_event(agg, event);
-  std::vector<std::pair<Owned<GstPad>, GstEvent*>> events;
-  for_each_sink_pad(as_mixer(agg), [&](GstCudaVisionMixerPad* pad) {
-    ObjectLock lock(pad);
-    const Rect &place = pad->state->place, &crop = pad->state->crop;
+  bool handled = false;
+  const Inputs inputs(as_mixer(agg));
+  for (const MixerInput& input : inputs.list()) {
+    const auto [place, crop] = input.pad->state->shown(input.pad);
     if (place.empty() || x < place.x || y < place.y || x >= place.x + place.width || y >= place.y + place.height)
-      return;
+      continue;
     GstEvent* moved = gst_event_new_navigation(gst_structure_copy(gst_event_get_structure(event)));
     gst_navigation_event_set_coordinates(moved, crop.x + (x - place.x) * crop.width / place.width,
                                          crop.y + (y - place.y) * crop.height / place.height);
-    events.emplace_back(new_reference(GST_PAD(pad)), moved);
-  });
+    handled |= bool(gst_pad_push_event(GST_PAD(input.pad), moved));
+  }
   gst_event_unref(event);
-  bool handled = false;
-  for (const auto& [pad, moved] : events) handled |= bool(gst_pad_push_event(pad.get(), moved));
   return handled;
 }
 

@@ -63,6 +63,10 @@ struct MixerPadState {
     place = where;
     crop = what;
   }
+  std::pair<Rect, Rect> shown(GstCudaVisionMixerPad* pad) const {
+    ObjectLock lock(pad);
+    return {place, crop};
+  }
 };
 
 namespace video_mixer {
@@ -73,7 +77,7 @@ inline GstCudaVisionMixerClass* class_of(gpointer object) { return as_mixer_clas
 GstAggregatorClass* base_class();
 GstAggregatorPadClass* base_pad_class();
 
-/// The sink pads, the lowest first. They stay alive as long as this object. For the streaming thread.
+/// The sink pads, the lowest first. They stay alive as long as this object.
 class Inputs {
  public:
   explicit Inputs(GstCudaVisionMixer* self) : Inputs(self, ObjectLock(self)) {}
