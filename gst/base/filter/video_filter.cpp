@@ -99,24 +99,24 @@ Status make_plan(GstCudaVisionFilter* self) {
   if (Status status = take_settings(self); !status.ok()) return status;
   const FilterSettings& settings = state.settings.taken();
   std::string left_out;
-  auto shapes = own_shapes(settings, state.video, !class_of(self)->examines, state.fitted, left_out);
+  auto shapes = own_shapes(settings, state.video, !class_of(self)->examines, state.run.fitted, left_out);
   if (!shapes.ok()) return shapes.error();
   auto plan =
       class_of(self)->make_plan(self, {state.video, state.host.backend(), settings.region, state.processor.get(),
-                                       state.host.gpu, state.data.get(), state.kept, state.fitted});
+                                       state.host.gpu, state.data.get(), state.kept, state.run.fitted});
   if (!plan.ok()) return plan.error();
   if (Status status = state.host.finish_work(); !status.ok()) return status;  // before the former plan ends
   state.processor = std::move(plan.value().processor);
   state.in_use = settings;
   state.own_shapes = std::move(shapes.value());
-  state.has_worked = true;
+  state.run.has_worked = true;
   {
     const ObjectLock lock(self);
     for_each_settings(self, [](SettingsMachine& machine) { machine.accept(); });
   }
-  post_advice(GST_ELEMENT(self), std::move(plan.value().advice), state.advice);
-  post_advice(GST_ELEMENT(self), unused_shapes(state.in_use), state.unused);
-  post_advice(GST_ELEMENT(self), std::move(left_out), state.left_out);
+  post_advice(GST_ELEMENT(self), std::move(plan.value().advice), state.run.advice);
+  post_advice(GST_ELEMENT(self), unused_shapes(state.in_use), state.run.unused);
+  post_advice(GST_ELEMENT(self), std::move(left_out), state.run.left_out);
   update_passthrough(self);
   return {};
 }
@@ -129,7 +129,7 @@ Status renew_plan(GstCudaVisionFilter* self) {
   do {  // again if other settings were committed meanwhile
     const bool changed = state.changed.exchange(false);
     status = make_plan(self);
-    if (status.code() != Status::Code::settings || !state.has_worked) return status;
+    if (status.code() != Status::Code::settings || !state.run.has_worked) return status;
     if (!changed) return status;  // the frame changed, and these are the last good settings
     GST_ELEMENT_WARNING(self, LIBRARY, SETTINGS, ("%s", message_text(status).c_str()),
                         ("the last good settings stay in use"));
@@ -165,14 +165,7 @@ namespace {
 gboolean start(GstBaseTransform* trans) {
   GstCudaVisionFilter* self = as_filter(trans);
   FilterState& state = *self->state;
-  state.has_worked = false;
-  state.advice.clear();
-  state.unused.clear();
-  state.left_out.clear();
-  state.fitted.clear();
-  state.renewed = Status();
-  state.dropped = 0;
-  state.fitted_one = false;
+  state.run = {};
   const Status status = take_settings(self);
   if (status.ok()) return TRUE;
   state.host.post_error(status);

@@ -96,14 +96,14 @@ void before_transform(GstBaseTransform* trans, GstBuffer* buffer) {
   GstCudaVisionFilter* self = as_filter(trans);
   FilterState& state = *self->state;
   // The frames that wait come before one that is marked as a discontinuity.
-  state.at_discont = std::exchange(state.skipped, true) || state.dropped > 0 || GST_BUFFER_IS_DISCONT(buffer);
+  state.at_discont = std::exchange(state.skipped, true) || state.run.dropped > 0 || GST_BUFFER_IS_DISCONT(buffer);
   if (state.at_discont) push_held(self);
   const std::lock_guard lock(state.processing);
   const GstClockTime time = times_of(trans, buffer).stream_time;
   if (GST_CLOCK_TIME_IS_VALID(time)) gst_object_sync_values(GST_OBJECT(trans), time);
   if (!state.processor) return;
   if (GST_BUFFER_IS_DISCONT(buffer)) interrupt(self, Interruption::discont);
-  if (state.changed) state.renewed = renew_plan(self);
+  if (state.changed) state.run.renewed = renew_plan(self);
 }
 
 namespace {
@@ -111,11 +111,11 @@ namespace {
 /// Drops a frame that does not fit its caps. Warns at the first one in a row; a stream of such frames is an error.
 GstFlowReturn drop(GstCudaVisionFilter* self, const Status& status) {
   FilterState& state = *self->state;
-  state.misfit = status.message();
-  if (++state.dropped == 1)
+  state.run.misfit = status.message();
+  if (++state.run.dropped == 1)
     GST_ELEMENT_WARNING(self, STREAM, FORMAT, ("%s", status.message().c_str()), ("frames are dropped until one fits"));
-  if (state.dropped < most_misfits) return GST_BASE_TRANSFORM_FLOW_DROPPED;
-  return state.host.failed(too_many_misfits(state.dropped, state.misfit));
+  if (state.run.dropped < most_misfits) return GST_BASE_TRANSFORM_FLOW_DROPPED;
+  return state.host.failed(too_many_misfits(state.run.dropped, state.run.misfit));
 }
 
 }  // namespace
@@ -124,7 +124,7 @@ GstFlowReturn transform(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* ou
   GstCudaVisionFilter* self = as_filter(trans);
   FilterState& state = *self->state;
   const std::lock_guard lock(state.processing);
-  Status status = std::exchange(state.renewed, Status());
+  Status status = std::exchange(state.run.renewed, Status());
   if (status.ok()) {
     Gpu::Scope scope(state.host.gpu);
     status = scope.status();
@@ -135,8 +135,8 @@ GstFlowReturn transform(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* ou
     }
   }
   if (status.code() == Status::Code::frame) return drop(self, status);
-  state.dropped = 0;
-  state.fitted_one = true;
+  state.run.dropped = 0;
+  state.run.fitted_one = true;
   return status.ok() ? GST_FLOW_OK : state.host.failed(status);
 }
 
@@ -174,8 +174,8 @@ gboolean sink_event(GstBaseTransform* trans, GstEvent* event) {
     interrupt(as_filter(trans), Interruption::eos);
     finish_work(as_filter(trans));
     FilterState& state = state_of(trans);
-    if (state.dropped > 0 && !state.fitted_one)  // else a short stream ends in silence
-      state.host.post_error(too_many_misfits(state.dropped, state.misfit));
+    if (state.run.dropped > 0 && !state.run.fitted_one)  // else a short stream ends in silence
+      state.host.post_error(too_many_misfits(state.run.dropped, state.run.misfit));
   }
   return base_class()->sink_event(trans, event);
 }

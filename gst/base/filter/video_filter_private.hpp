@@ -60,24 +60,26 @@ struct FilterState {
   Owned<GstCaps> data;       // caps of the output, if it is not video
   bool same_memory = false;  // both sides use the same kind of memory
   bool to_device = false;    // output frames are in CUDA memory
-  bool has_worked = false;   // a plan was made since start
   std::unique_ptr<Processor> processor;
   std::shared_ptr<void> kept;  // data that processors share until the element stops
   FilterSettings in_use;       // the settings of the base class when `processor` was made
-  std::string advice;          // the advice of the plan in use
-  Status renewed;              // the result of making a plan for the frame that is being processed
-  guint dropped = 0;           // the last frames that were dropped, because they did not fit their caps
-  bool fitted_one = false;     // a frame fitted its caps since the start
-  std::string misfit;          // why the last one was dropped
+  Region own_shapes;           // of the property regions; without a mode
   Staging input_staging, output_staging;
   std::uint64_t frames = 0;  // that were submitted
   std::deque<PendingFrame> pending;
   std::optional<Polled> reporter;  // reports frames if no frame follows; made when the first frame goes on early
 
-  // The region (video_filter_regions.cpp):
-  Region own_shapes;             // of the property regions; without a mode
-  std::string unused, left_out;  // the warnings about settings of the region that have no effect, and about shapes
-  std::set<std::string> fitted;  // see ShapeFitting
+  // From the start to the next one:
+  struct Run {
+    bool has_worked = false;       // a plan was made
+    std::string advice;            // the advice of the plan in use
+    std::string unused, left_out;  // the warnings about settings of the region that have no effect, and about shapes
+    std::set<std::string> fitted;  // see ShapeFitting
+    Status renewed;                // the result of making a plan for the frame that is being processed
+    guint dropped = 0;             // the last frames that were dropped, because they did not fit their caps
+    std::string misfit;            // why the last one was dropped
+    bool fitted_one = false;       // a frame fitted its caps
+  } run;
 
   // Frames that wait in this element (async-depth):
   std::deque<HeldFrame> held;            // the oldest first
