@@ -98,15 +98,10 @@ Status CudaMaker::wait_for(std::intptr_t stream) {
 /// Lets users of a buffer follow this stream, or waits. Errors: resource, late.
 Status CudaMaker::finish(GstBuffer* buffer, int milliseconds) {
   if (stream_.hand_over(GST_CUDA_MEMORY_CAST(gst_buffer_peek_memory(buffer, 0)), false)) return {};
-  cudaEvent_t event = nullptr;
-  if (Status status = check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cannot create an event");
-      !status.ok())
-    return status;
-  Status status = check(cudaEventRecord(event, stream_.handle()), "cannot record an event");
-  if (status.ok())
-    status = wait_for_event(event, milliseconds, "the GPU has not finished the work on the arrays in the given time");
-  cudaEventDestroy(event);
-  return status;
+  const CudaEvent event(primary_.context());
+  if (!event.handle()) return check(cudaGetLastError(), "cannot create an event");
+  if (!event.record(stream_.handle())) return check(cudaGetLastError(), "cannot record an event");
+  return wait_for_event(event, milliseconds, "the GPU has not finished the work on the arrays in the given time");
 }
 
 /// nullptr if that is not possible.

@@ -73,21 +73,14 @@ Status MemoryUse::hand_back(std::intptr_t stream, int milliseconds) {
   constexpr const char* late = "the GPU has not finished the work on the frame in the given time";
   const CurrentContext current(primary_.context());
   if (!current) return error_of("the primary CUDA context cannot be made current");
-  cudaEvent_t event = nullptr;
-  if (cudaEventCreateWithFlags(&event, cudaEventDisableTiming) != cudaSuccess)
-    return error_of("cannot create an event");
-  Status status;
-  const bool recorded =
-      stream == -1 ? primary_.record_all_work(event) : cudaEventRecord(event, stream_of(stream)) == cudaSuccess;
-  if (!recorded && stream == -1) {  // a driver before CUDA 12.5
-    if (!primary_.wait_for_all_work(milliseconds)) status = Status::late(late);
-  } else if (!recorded) {
-    status = error_of("the consumer's stream cannot be waited for");
-  } else if (!hold_up_users(memory_, event)) {
-    status = wait_for_event(event, milliseconds, late);
+  const CudaEvent event(primary_.context());
+  if (!event.handle()) return error_of("cannot create an event");
+  if (stream != -1) {
+    if (!event.record(stream_of(stream))) return error_of("the consumer's stream cannot be waited for");
+  } else if (!primary_.record_all_work(event.handle())) {  // a driver before CUDA 12.5
+    return primary_.wait_for_all_work(milliseconds) ? Status() : Status::late(late);
   }
-  cudaEventDestroy(event);
-  return status;
+  return hold_up_users(memory_, event.handle()) ? Status() : wait_for_event(event, milliseconds, late);
 }
 
 }  // namespace cudavision::frames

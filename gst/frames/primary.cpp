@@ -9,7 +9,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "gst/base/cuda/current_context.hpp"
 #include "gst/base/cuda/peer_copy.hpp"
 #include "kernels/cuda/device.hpp"
 
@@ -140,10 +139,10 @@ int drain(int milliseconds) {
   return waiting;
 }
 
-Status wait_for_event(cudaEvent_t event, int milliseconds, const char* late) {
+Status wait_for_event(const CudaEvent& event, int milliseconds, const char* late) {
   const gint64 end = g_get_monotonic_time() + gint64(milliseconds) * 1000;
   for (;;) {
-    const cudaError_t result = cudaEventQuery(event);
+    const cudaError_t result = event.query();
     if (result != cudaErrorNotReady) return cuda::check(result, "CUDA failed while it worked on a frame");
     if (g_get_monotonic_time() >= end) return Status::late(late);
     g_usleep(100);

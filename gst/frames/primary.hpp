@@ -2,11 +2,9 @@
 // Only for files that are built with CUDA.
 #pragma once
 
-#include <cuda_runtime_api.h>
-
 #include <cstdint>
 
-#include "gst/base/compat.hpp"
+#include "gst/base/cuda/cuda_event.hpp"
 #include "gst/frames/cuda_use.hpp"
 
 namespace cudavision::frames {
@@ -53,6 +51,6 @@ inline CUstream stream_of(std::intptr_t number) { return reinterpret_cast<CUstre
 
 /// Waits on the host for an event, but no longer than the given time. The context of the event must be current. Errors:
 /// resource; late, with this text.
-Status wait_for_event(cudaEvent_t event, int milliseconds, const char* late);
+Status wait_for_event(const CudaEvent& event, int milliseconds, const char* late);
 
 }  // namespace cudavision::frames

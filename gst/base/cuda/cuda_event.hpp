@@ -14,6 +14,8 @@ class CudaEvent {
   /// The context must be current.
   explicit CudaEvent(GstCudaContext* context) : event_(in_context<cudaEventDestroy>(context, create())) {}
 
+  /// nullptr if no event could be made.
+  cudaEvent_t handle() const { return event_.get(); }
   /// Marks the end of the work that was submitted to `stream` so far. Returns false if that fails.
   bool record(CUstream stream) const { return event_ && cudaEventRecord(event_.get(), stream) == cudaSuccess; }
   /// Makes later work of `stream` wait on the device until the mark is reached. Returns false if that fails.
