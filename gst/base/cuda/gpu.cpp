@@ -8,7 +8,6 @@
 #include <string>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "gst/base/cuda/bus_copies.hpp"
 #include "gst/base/cuda/cuda_stream.hpp"
@@ -25,13 +24,6 @@ namespace cudavision {
 namespace {
 
 using cuda::check;
-
-void free_plane(void* plane) { (void)check(cudaFree(plane), ""); }  // fails if the context is dead: nothing to report
-
-struct DevicePicture {
-  Image image;
-  std::vector<InContext<void*, free_plane>> planes;
-};
 
 constexpr const char* failed_text = "CUDA failed while a frame was being processed";
 
@@ -175,26 +167,13 @@ Gpu::Scope::~Scope() {
 
 Queue Gpu::queue() const { return {state_->stream->handle()}; }
 
-namespace {
-
-/// Lets the GPU pause in a stream for a random time, or not.
-void pause(CUstream stream, int longest) {
-  const gint ms = g_random_int_range(-longest, longest + 1);  // every second frame is not delayed
-  if (ms > 0)
-    (void)cudaLaunchHostFunc(
-        stream, [](void* pause) { g_usleep(1000 * GPOINTER_TO_UINT(pause)); }, GUINT_TO_POINTER(guint(ms)));
-}
-
-}  // namespace
-
 void Gpu::begin_frame() {
   state_->downloads = false;
-  if (const int longest = state_->longest_pause; longest > 0) {
-    pause(state_->stream->handle(), longest);
-    if (state_->copies)
-      for (CUstream stream : {state_->copies->upload_stream(), state_->copies->download_stream()})
-        pause(stream, longest);
-  }
+  if (state_->longest_pause == 0) return;
+  pause_randomly(state_->stream->handle(), state_->longest_pause);
+  if (!state_->copies) return;
+  pause_randomly(state_->copies->upload_stream(), state_->longest_pause);
+  pause_randomly(state_->copies->download_stream(), state_->longest_pause);
 }
 
 void Gpu::end_frame() {
@@ -214,20 +193,7 @@ Status Gpu::finish() {
 bool Gpu::has_unfinished_work() const { return state_->unfinished; }
 
 Result<std::shared_ptr<const Image>> Gpu::allocate(const Geometry& geometry) const {
-  const auto picture = std::make_shared<DevicePicture>();
-  picture->image.geometry = geometry;
-  for (int i = 0; i < info(geometry.format).planes; ++i) {
-    const PlaneExtent bytes = extent(geometry, i);
-    void* plane = nullptr;
-    std::size_t pitch = 0;
-    if (Status status = check(cudaMallocPitch(&plane, &pitch, bytes.row_bytes, bytes.rows),
-                              "cannot allocate a frame on the device");
-        !status.ok())
-      return status;
-    picture->planes.push_back(in_context<free_plane>(state_->context, plane));
-    picture->image.planes[i] = {plane, std::ptrdiff_t(pitch)};
-  }
-  return std::shared_ptr<const Image>(picture, &picture->image);
+  return new_device_picture(state_->context, geometry);
 }
 
 void Gpu::page_lock_recurring(GstBuffer* buffer, GstMapFlags access) const {
