@@ -50,10 +50,8 @@ Status too_many_misfits(guint count, const std::string& why) {
 }
 
 std::string message_text(const Status& status) {
-  gchar* valid = g_utf8_make_valid(status.message().c_str(), -1);
-  const std::string text = valid;
-  g_free(valid);
-  return text;
+  g_autofree gchar* valid = g_utf8_make_valid(status.message().c_str(), -1);
+  return valid;
 }
 
 // Properties ----------------------------------------------------------------------------------------------------------

@@ -133,7 +133,7 @@ void choose_format(GstCaps*& caps, const std::vector<MixerInput>& inputs) {
   if (wanted.empty()) return;
 
   // If downstream accepts none of these formats, its first one is used.
-  GstStructure* first = gst_structure_copy(gst_caps_get_structure(caps, 0));
+  g_autoptr(GstStructure) first = gst_structure_copy(gst_caps_get_structure(caps, 0));
   gst_structure_fixate_field(first, "format");
   const char* name = gst_structure_get_string(first, "format");
   prefer_text(caps, "format", name);
@@ -142,15 +142,12 @@ void choose_format(GstCaps*& caps, const std::vector<MixerInput>& inputs) {
     return GST_VIDEO_FORMAT_INFO_IS_YUV(format) == GST_VIDEO_INFO_IS_YUV(&video) &&
            GST_VIDEO_FORMAT_INFO_IS_RGB(format) == GST_VIDEO_INFO_IS_RGB(&video);
   });
-  gst_structure_free(first);
   if (alike != wanted.end()) {
-    gchar* colorimetry = gst_video_colorimetry_to_string(&alike->colorimetry);
+    g_autofree gchar* colorimetry = gst_video_colorimetry_to_string(&alike->colorimetry);
     prefer_text(caps, "colorimetry", colorimetry);
-    g_free(colorimetry);
     if (alike->finfo == format) {
-      gchar* site = gst_video_chroma_site_to_string(alike->chroma_site);
+      g_autofree gchar* site = gst_video_chroma_site_to_string(alike->chroma_site);
       prefer_text(caps, "chroma-site", site);
-      g_free(site);
     }
   }
   // Interlacing comes from the lowest pad: its frames also tell which field comes first.
@@ -178,10 +175,9 @@ void choose_src_caps(GstCudaVisionMixer* self, GstCaps*& caps) {
   const Snapshot inputs(self);
   int par_n = 1, par_d = 1;
   if (!prefer(caps, "pixel-aspect-ratio", GST_TYPE_FRACTION, 1, 1)) {
-    GstStructure* first = gst_structure_copy(gst_caps_get_structure(caps, 0));
+    g_autoptr(GstStructure) first = gst_structure_copy(gst_caps_get_structure(caps, 0));
     gst_structure_fixate_field_nearest_fraction(first, "pixel-aspect-ratio", 1, 1);
     gst_structure_get_fraction(first, "pixel-aspect-ratio", &par_n, &par_d);
-    gst_structure_free(first);
     prefer(caps, "pixel-aspect-ratio", GST_TYPE_FRACTION, par_n, par_d);
     if (par_n <= 0 || par_d <= 0) par_n = par_d = 1;
   }
