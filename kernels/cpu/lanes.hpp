@@ -160,6 +160,17 @@ struct Lanes {
 #endif
     return Lanes(Vector(a.v < b.v ? b.v : a.v));
   }
+  /// The numbers in these lanes, 0 to N − 1, of 32-bit numbers.
+  CUDAVISION_INLINE Lanes at(Int lanes) const {
+    static_assert(sizeof(T) == 4);
+#if CUDAVISION_NAMED
+    return Lanes(__builtin_shuffle(v, lanes.v));
+#else
+    Lanes result;
+    for (int i = 0; i < N; ++i) result.v[i] = v[lanes.v[i]];
+    return result;
+#endif
+  }
   /// Of float.
   friend CUDAVISION_INLINE Lanes size(Lanes a) { return of_bits((Int::of_bits(a.v) & Int(0x7fffffff)).v); }
   friend CUDAVISION_INLINE Int to_int(Lanes a) { return a.template as<std::int32_t>(); }

@@ -55,6 +55,12 @@ CUDAVISION_INLINE int differences(Random& random) {
   for (int i = 0; i < N; ++i) different += result[i] != std::min(a[i], b[i]);
   most(x, y).store(result);
   for (int i = 0; i < N; ++i) different += result[i] != std::max(a[i], b[i]);
+  if constexpr (sizeof(T) == 4) {
+    std::int32_t lanes[N];
+    for (std::int32_t& lane : lanes) lane = random.below(N);
+    x.at(L::Int::load(lanes)).store(result);
+    for (int i = 0; i < N; ++i) different += result[i] != a[lanes[i]];
+  }
   return different;
 }
 /// As in the adaptive background: N numbers of 32 bits, N or 2 N numbers of 16 bits.
