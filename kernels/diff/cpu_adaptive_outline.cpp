@@ -204,7 +204,7 @@ void refine_outline(const Job& job, bool bytes, const cv::Mat& mask, const cv::M
   set_nearness(refining);
   const auto refine = CUDAVISION_WIDEST_OF(refine_widest, refine_wide, refine_narrow);
   const double samples = double(cv::countNonZero(outline)) * refining.pixels();
-  cpu::for_ranges(job.height, cpu::analysis_work(samples, 10),
+  cpu::for_ranges(job.height, cpu::analysis_work(samples, 4),
                   [&](int begin, int end) { refine(refining, bytes, begin, end); });
 }
 
