@@ -15,8 +15,8 @@ SCALE = (f"videoconvertscale ! video/x-raw,width=(int)[2,{LARGEST},2],height=(in
 ENCODERS = (
     ("nvh264enc", "gop-size=60", "h264parse ! mp4mux name=file", "mp4"),
     ("x264enc", "speed-preset=ultrafast key-int-max=60 pass=qual quantizer=23", "h264parse ! mp4mux name=file", "mp4"),
-    ("openh264enc", "complexity=low usage-type=camera rate-control=bitrate bitrate=1500000 gop-size=60 multi-thread=2",
-     "h264parse ! mp4mux name=file", "mp4"),
+    ("openh264enc", "complexity=low usage-type=camera rate-control=quality bitrate=1500000 qp-min=22 qp-max=26 "
+     "gop-size=60 multi-thread=2", "h264parse ! mp4mux name=file", "mp4"),
     ("vp9enc", "deadline=1 cpu-used=8 row-mt=true threads=4 end-usage=cq cq-level=32 target-bitrate=4000000 "
      "keyframe-max-dist=60", "webmmux name=file", "webm"),
 )
@@ -109,6 +109,5 @@ class Camera:
 
 
 def mask_camera(largest):
-    """A camera for masks: its pictures are GRAY8. It takes one pixel of many, so a cell is as the mask is in
-    its middle."""
+    """A camera for masks: its pictures are GRAY8, and take one pixel of many."""
     return Camera(largest, "method=nearest-neighbour", "video/x-raw,format=GRAY8", "")

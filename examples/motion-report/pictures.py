@@ -74,6 +74,22 @@ def cut(buffer, caps, box):
         return frame.format, right - left, bottom - top, planes
 
 
+def middles(length, count):
+    """The pixels in the middle of `count` equal parts of `length` pixels."""
+    return (2 * numpy.arange(count) + 1) * length // (2 * count)
+
+
+def mask_of(source, caps=None):
+    """The mask in a frame, in at most GRID × GRID cells: whether the pixel in the middle of each cell moves. Returns
+    None if the first plane does not have one byte for each pixel. `source`, `caps`: as for frames.Frame."""
+    with frames.Frame(source, caps) as frame:
+        plane, size = numpy.asarray(frame.planes[0]), (frame.height, frame.width)
+        if plane.dtype != numpy.uint8 or plane.size != frame.height * frame.width:
+            return None
+        rows, columns = (middles(length, max(1, round(length * min(1, GRID / max(size))))) for length in size)
+        return plane.reshape(size)[rows][:, columns] > 127
+
+
 class Tracker:
     """Watches a cudadiff with output=mask. Records the places of its objects and the masks; `pictures` are the pictures
     of the objects, untinted. `poster()` is a JPEG of the frame in which objects fill most; `size` is the width and
@@ -137,10 +153,17 @@ class Tracker:
         time = self.time_of(pad, buffer)
         if time is not None and (self.masked is None or not 0 <= time - self.masked < recording.STEP * 0.9):
             self.masked = time
-            if sample := self.small.sample(buffer, pad.get_current_caps()):
-                with frames.Frame(sample) as frame:
-                    self.recorder.mask(time, numpy.asarray(frame.planes[0]).reshape(frame.height, frame.width) > 127)
+            moving = self.mask(buffer, pad.get_current_caps())
+            if moving is not None:
+                self.recorder.mask(time, moving)
         return Gst.PadProbeReturn.OK
+
+    def mask(self, buffer, caps):
+        """As mask_of(); None if it cannot be made."""
+        moving = mask_of(buffer, caps)
+        if moving is None and (sample := self.small.sample(buffer, caps)):
+            moving = mask_of(sample)
+        return moving
 
     def input_at(self, pts):
         return next((one for one in self.inputs if one[0].pts == pts), None)
@@ -153,8 +176,7 @@ class Tracker:
         best = self.best.get(number)
         if best:
             best.seen = pts
-        frame = self.input_at(pts)
-        if not frame or w < 1 or h < 1 or (best and score <= best.score * BETTER):
+        if w < 1 or h < 1 or (best and score <= best.score * BETTER) or not (frame := self.input_at(pts)):
             return
         across, down = round(w * MARGIN), round(h * MARGIN)
         left, top = max(0, x - across), max(0, y - down)

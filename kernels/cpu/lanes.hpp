@@ -3,8 +3,8 @@
 // same rounding. They have the functions of kernels/core/rounded.hpp, so formulas written for float also work for
 // Lanes<float, N>.
 //
-// A function that uses them is compiled twice: by CUDAVISION_AVX2 with N = 8, and for any processor with N = 4 (SSE2,
-// NEON). All functions that take or return Lanes are CUDAVISION_INLINE.
+// A function that uses them is compiled twice or three times: by CUDAVISION_AVX512 with N = 16, by CUDAVISION_AVX2 with
+// N = 8, and for any processor with N = 4 (SSE2, NEON). All functions that take or return Lanes are CUDAVISION_INLINE.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,16 @@
 #define CUDAVISION_FLAT __attribute__((flatten))
 #define CUDAVISION_INLINED __attribute__((always_inline))  // of a lambda
 #define CUDAVISION_INLINE inline CUDAVISION_INLINED
-// One of two functions: the first needs AVX2, and is not compiled elsewhere.
+// One of two or three functions, by most_lanes(). Only the last one is compiled for every processor.
 #if defined(__x86_64__) && defined(__GNUC__)
 #define CUDAVISION_AVX2 __attribute__((flatten, target("avx2")))
-#define CUDAVISION_WIDEST(wide, narrow) (__builtin_cpu_supports("avx2") ? wide : narrow)
+#define CUDAVISION_AVX512 __attribute__((flatten, target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi2")))
+#define CUDAVISION_WIDEST(wide, narrow) (::cudavision::cpu::most_lanes() >= 8 ? wide : narrow)
+#define CUDAVISION_WIDEST_OF(widest, wide, narrow) \
+  (::cudavision::cpu::most_lanes() >= 16 ? widest : CUDAVISION_WIDEST(wide, narrow))
 #else
 #define CUDAVISION_WIDEST(wide, narrow) narrow
+#define CUDAVISION_WIDEST_OF(widest, wide, narrow) narrow
 #endif
 // Whether builtins name the instructions that GCC 12 does not make of vectors.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
@@ -32,6 +36,12 @@
 #endif
 
 namespace cudavision::cpu {
+
+/// The most lanes of float for which this processor has functions: 16 with AVX-512 as of Ice Lake and Zen 4 (earlier
+/// processors lower their clock for it), 8 with AVX2, otherwise 4.
+int most_lanes();
+/// For tests: most_lanes() is at most `most`.
+void limit_lanes(int most);
 
 template <typename T, int N>
 struct Lanes {
@@ -97,11 +107,36 @@ struct Lanes {
   friend CUDAVISION_INLINE Lanes operator|(Lanes a, Lanes b) { return Lanes(Vector(a.v | b.v)); }
   friend CUDAVISION_INLINE Lanes operator>>(Lanes a, int bits) { return Lanes(Vector(a.v >> bits)); }
   friend CUDAVISION_INLINE Lanes operator<<(Lanes a, int bits) { return Lanes(Vector(a.v << bits)); }
-  friend CUDAVISION_INLINE Mask operator<(Lanes a, Lanes b) { return mask(a.v < b.v); }
-  friend CUDAVISION_INLINE Mask operator>(Lanes a, Lanes b) { return mask(a.v > b.v); }
-  friend CUDAVISION_INLINE Mask operator<=(Lanes a, Lanes b) { return mask(a.v <= b.v); }
-  friend CUDAVISION_INLINE Mask operator>=(Lanes a, Lanes b) { return mask(a.v >= b.v); }
-  friend CUDAVISION_INLINE Mask operator==(Lanes a, Lanes b) { return mask(a.v == b.v); }
+  friend CUDAVISION_INLINE Mask operator<(Lanes a, Lanes b) {
+#if CUDAVISION_NAMED
+    if constexpr (N * sizeof(T) == 64) return compare<1, 1>(a, b);
+#endif
+    return mask(a.v < b.v);
+  }
+  friend CUDAVISION_INLINE Mask operator>(Lanes a, Lanes b) {
+#if CUDAVISION_NAMED
+    if constexpr (N * sizeof(T) == 64) return compare<14, 6>(a, b);
+#endif
+    return mask(a.v > b.v);
+  }
+  friend CUDAVISION_INLINE Mask operator<=(Lanes a, Lanes b) {
+#if CUDAVISION_NAMED
+    if constexpr (N * sizeof(T) == 64) return compare<2, 2>(a, b);
+#endif
+    return mask(a.v <= b.v);
+  }
+  friend CUDAVISION_INLINE Mask operator>=(Lanes a, Lanes b) {
+#if CUDAVISION_NAMED
+    if constexpr (N * sizeof(T) == 64) return compare<13, 5>(a, b);
+#endif
+    return mask(a.v >= b.v);
+  }
+  friend CUDAVISION_INLINE Mask operator==(Lanes a, Lanes b) {
+#if CUDAVISION_NAMED
+    if constexpr (N * sizeof(T) == 64) return compare<0, 0>(a, b);
+#endif
+    return mask(a.v == b.v);
+  }
 
   friend CUDAVISION_INLINE Lanes add(Lanes a, Lanes b) { return a + b; }
   friend CUDAVISION_INLINE Lanes sub(Lanes a, Lanes b) { return a - b; }
@@ -109,6 +144,8 @@ struct Lanes {
   friend CUDAVISION_INLINE Lanes over(Lanes a, Lanes b) { return Lanes(Vector(a.v / b.v)); }
   friend CUDAVISION_INLINE Lanes least(Lanes a, Lanes b) {
 #if CUDAVISION_NAMED
+    if constexpr (std::is_same_v<T, float> && N == 16)
+      return Lanes(__builtin_ia32_minps512_mask(b.v, a.v, a.v, std::uint16_t(-1), 4));
     if constexpr (std::is_same_v<T, float> && N == 8) return Lanes(__builtin_ia32_minps256(b.v, a.v));
     if constexpr (std::is_same_v<T, float> && N == 4) return Lanes(__builtin_ia32_minps(b.v, a.v));
 #endif
@@ -116,10 +153,23 @@ struct Lanes {
   }
   friend CUDAVISION_INLINE Lanes most(Lanes a, Lanes b) {
 #if CUDAVISION_NAMED
+    if constexpr (std::is_same_v<T, float> && N == 16)
+      return Lanes(__builtin_ia32_maxps512_mask(b.v, a.v, a.v, std::uint16_t(-1), 4));
     if constexpr (std::is_same_v<T, float> && N == 8) return Lanes(__builtin_ia32_maxps256(b.v, a.v));
     if constexpr (std::is_same_v<T, float> && N == 4) return Lanes(__builtin_ia32_maxps(b.v, a.v));
 #endif
     return Lanes(Vector(a.v < b.v ? b.v : a.v));
+  }
+  /// The numbers in these lanes, 0 to N − 1, of 32-bit numbers.
+  CUDAVISION_INLINE Lanes at(Int lanes) const {
+    static_assert(sizeof(T) == 4);
+#if CUDAVISION_NAMED
+    return Lanes(__builtin_shuffle(v, lanes.v));
+#else
+    Lanes result;
+    for (int i = 0; i < N; ++i) result.v[i] = v[lanes.v[i]];
+    return result;
+#endif
   }
   /// Of float.
   friend CUDAVISION_INLINE Lanes size(Lanes a) { return of_bits((Int::of_bits(a.v) & Int(0x7fffffff)).v); }
@@ -127,6 +177,28 @@ struct Lanes {
   friend CUDAVISION_INLINE Lanes pick(Mask first, Lanes a, Lanes b) { return Lanes(Vector(first.v ? a.v : b.v)); }
 
  private:
+#if CUDAVISION_NAMED
+  /// Compares with AVX-512, because GCC 12 compares such vectors one number at a time. The numbers name the comparison
+  /// to the instructions: of floats and of integers.
+  template <int of_floats, int of_integers>
+  static CUDAVISION_INLINE Mask compare(Lanes a, Lanes b) {
+    if constexpr (std::is_same_v<T, float>) {
+      return Mask::of_bits(
+          __builtin_ia32_cvtmask2d512(__builtin_ia32_cmpps512_mask(a.v, b.v, of_floats, std::uint16_t(-1), 4)));
+    } else if constexpr (sizeof(T) == 4) {
+      return Mask::of_bits(__builtin_ia32_cvtmask2d512(
+          __builtin_ia32_cmpd512_mask(reinterpret_cast<typename Int::Vector>(a.v),
+                                      reinterpret_cast<typename Int::Vector>(b.v), of_integers, std::uint16_t(-1))));
+    } else {
+      static_assert(sizeof(T) == 2);
+      using Words = typename Lanes<std::int16_t, N>::Vector;
+      const auto x = reinterpret_cast<Words>(a.v), y = reinterpret_cast<Words>(b.v);
+      return Mask::of_bits(__builtin_ia32_cvtmask2w512(
+          std::is_signed_v<T> ? __builtin_ia32_cmpw512_mask(x, y, of_integers, std::uint32_t(-1))
+                              : __builtin_ia32_ucmpw512_mask(x, y, of_integers, std::uint32_t(-1))));
+    }
+  }
+#endif
   template <typename Compared>
   static CUDAVISION_INLINE Mask mask(Compared compared) {
     return Mask(typename Mask::Vector(compared));
@@ -153,7 +225,7 @@ CUDAVISION_INLINE Lanes<T, N> no(Lanes<T, N> a) {
 template <typename T, int N>
 CUDAVISION_INLINE bool any(Lanes<T, N> mask) {
 #if CUDAVISION_NAMED
-  if constexpr (N * sizeof(T) == 32) {
+  if constexpr (N * sizeof(T) == 32 || N * sizeof(T) == 64) {
     using Half = Lanes<T, N / 2>;
     Half halves[2];
     std::memcpy(halves, &mask.v, sizeof halves);

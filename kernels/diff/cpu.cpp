@@ -67,7 +67,8 @@ class CpuDiff final : public Sequence {
   void for_strips(const Geometry& picture, double nanoseconds, Work work) const {
     const int strips = (picture.height + strip_rows - 1) / strip_rows;
     const double pixels = double(picture.width) * picture.height;
-    const bool shows = plan().shows_mask() || plan().params.output == Output::difference;
+    // Showing the mask of an adaptive background takes a small part of the time of finding it.
+    const bool shows = !plan().has_adaptive() && (plan().shows_mask() || plan().params.output == Output::difference);
     const cpu::Work size = shows ? cpu::picture_work(pixels, nanoseconds) : cpu::analysis_work(pixels, nanoseconds);
     cpu::for_ranges(strips, size, [&](int begin, int end) {
       for (int strip = begin; strip < end; ++strip)

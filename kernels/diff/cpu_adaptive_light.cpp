@@ -16,8 +16,9 @@ using cpu::Lanes;
 constexpr std::int16_t no_bin = 0x7fff;  ///< of a pixel that does not count
 
 /// Adds to `counts` the numbers of the bins of a cell that are below `first`, `first` + 1, …; rows are `pitch` apart.
-template <int N, int limits>
+template <int most, int limits>
 CUDAVISION_INLINE void count_below(const std::int16_t* cell_bins, int pitch, int first, unsigned (&counts)[limits]) {
+  constexpr int N = most < cell / 2 ? most : cell / 2;
   using Bins = Lanes<std::int16_t, 2 * N>;
   Bins count[limits];
   for (Bins& one : count) one = 0;
@@ -148,6 +149,9 @@ CUDAVISION_INLINE void measure(const Job& job, int cell_y, LightRow& memory) {
 }
 
 #ifdef CUDAVISION_AVX2
+CUDAVISION_AVX512 void measure_widest(const Job& job, int cell_y, LightRow& memory) {
+  measure<16>(job, cell_y, memory);
+}
 CUDAVISION_AVX2 void measure_wide(const Job& job, int cell_y, LightRow& memory) { measure<8>(job, cell_y, memory); }
 #endif
 CUDAVISION_FLAT void measure_narrow(const Job& job, int cell_y, LightRow& memory) { measure<4>(job, cell_y, memory); }
@@ -198,7 +202,7 @@ void smooth_gains(const Job& job, int y, float* gains) {
 void measure_cells(const Job& job, int cell_y, LightRow& memory) {
   const std::size_t cells = std::size_t(job.cells_x);
   memory.gains.resize(cells * cell * cell), memory.offsets.resize(cells * cell * cell), memory.totals.resize(cells);
-  CUDAVISION_WIDEST(measure_wide, measure_narrow)(job, cell_y, memory);
+  CUDAVISION_WIDEST_OF(measure_widest, measure_wide, measure_narrow)(job, cell_y, memory);
 }
 
 void settle_light(const Job& job, std::vector<float> (&light)[3]) {

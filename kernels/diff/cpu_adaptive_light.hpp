@@ -9,7 +9,7 @@
 
 namespace cudavision::diff::adaptive {
 
-inline constexpr int unused = 8;  ///< numbers behind arrays of cells, which are read and written with the last ones
+inline constexpr int unused = 16;  ///< numbers behind arrays of cells, which are read and written with the last ones
 
 /// The memory of one thread for a row of cells, kept between frames.
 struct LightRow {

@@ -226,6 +226,9 @@ CUDAVISION_INLINE void prepare(const Job& job, int y, SampleRows& rows) {
 }
 
 #ifdef CUDAVISION_AVX2
+CUDAVISION_AVX512 void prepare_widest(const Job& job, bool bytes, int y, SampleRows& rows) {
+  bytes ? prepare<16, std::uint8_t>(job, y, rows) : prepare<16, std::uint16_t>(job, y, rows);
+}
 CUDAVISION_AVX2 void prepare_wide(const Job& job, bool bytes, int y, SampleRows& rows) {
   bytes ? prepare<8, std::uint8_t>(job, y, rows) : prepare<8, std::uint16_t>(job, y, rows);
 }
@@ -239,7 +242,7 @@ CUDAVISION_FLAT void prepare_narrow(const Job& job, bool bytes, int y, SampleRow
 void prepare_row(const Job& job, bool bytes, int y, SampleRows& rows) {
   rows.sums.resize(std::size_t(job.whole_width) + 1);
   for (std::vector<float>& values : rows.values) values.resize(std::size_t(job.pitch));
-  CUDAVISION_WIDEST(prepare_wide, prepare_narrow)(job, bytes, y, rows);
+  CUDAVISION_WIDEST_OF(prepare_widest, prepare_wide, prepare_narrow)(job, bytes, y, rows);
 }
 
 }  // namespace cudavision::diff::adaptive

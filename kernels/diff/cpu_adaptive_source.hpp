@@ -31,7 +31,7 @@ struct StripSource {
   struct Source {
     const std::int16_t* value[channels];
     const float *mean[channels], *variance[channels];
-    const float *light[channels], *rise[channels];  // from the middle of a cell on; first before the first middle
+    const float* light[channels];
   };
   /// Means, or from channel 3 on variances.
   const float* model(int c, int y) const {
@@ -44,8 +44,7 @@ struct StripSource {
     for (int c = 0; c < channels; ++c) {
       row.value[c] = job.frame + c * job.pixels() + job.at(0, y);
       row.mean[c] = model(c, y), row.variance[c] = model(3 + c, y);
-      row.light[c] = &strip.light_[ring_index(y)][std::size_t(2 * c * (job.cells_x + 1))],
-      row.rise[c] = row.light[c] + job.cells_x + 1;
+      row.light[c] = &strip.light_[ring_index(y)][std::size_t(c) * job.pitch];
     }
     return row;
   }
@@ -59,13 +58,13 @@ struct StripSource {
     return pixels;
   }
 
-  /// Sets the light of row y.
+  /// Sets the light of row y: between rows of cells, then between the middles of cells.
   CUDAVISION_INLINE void mix_light(int y) const {
     const Between down = between(y, job.cells_y);
     const int across = job.cells_x;
+    // From the middle of a cell on; first before the first middle.
+    float *const light = strip.rises_.data(), *const rise = light + across + 1 + unused;
     for (int c = 0; c < channels; ++c) {
-      float *const light = &strip.light_[ring_index(y)][std::size_t(2 * c * (across + 1))], *const rise =
-                                                                                                light + across + 1;
       if (job.compensates) {
         const float *const first = &cells[c][std::size_t(down.first * across)],
                            *const second = &cells[c][std::size_t(down.second * across)];
@@ -77,19 +76,31 @@ struct StripSource {
       light[0] = light[1];
       for (int x = 0; x < across; x += N) (F::load(light + 1 + x) - F::load(light + x)).store(rise + x);
       rise[across] = 0;
+      float* const pixels = &strip.light_[ring_index(y)][std::size_t(c) * job.pitch];
+      for (int i = 0, x = -half; x < job.width; ++i, x += cell) {
+        if (x >= 0) along_half(light[i], rise[i], 0, pixels + x);
+        if (x + half < job.width) along_half(light[i], rise[i], half, pixels + x + half);
+      }
     }
   }
-  /// The light of the pixels from x on, which lie between the middles of the same cells.
-  static CUDAVISION_INLINE Light<F> light_at(const Source& row, int x) {
+  static constexpr int half = cell / 2;
+  /// The light of half a cell: of the pixels from `first` after its middle on.
+  static CUDAVISION_INLINE void along_half(float light, float rise, int first, float* pixels) {
     alignas(32) static constexpr float weights[cell] = {
         0.5f / 16, 1.5f / 16, 2.5f / 16,  3.5f / 16,  4.5f / 16,  5.5f / 16,  6.5f / 16,  7.5f / 16,
         8.5f / 16, 9.5f / 16, 10.5f / 16, 11.5f / 16, 12.5f / 16, 13.5f / 16, 14.5f / 16, 15.5f / 16};
-    const unsigned place = unsigned(x) + cell / 2, at = place / cell;
-    const F weight = F::load(weights + place % cell);
+    constexpr int some = N < half ? N : half;
+    using Some = Lanes<float, some>;
+    CUDAVISION_UNROLLED(2)
+    for (int i = 0; i < half; i += some)
+      along(Some(light), Some(rise), Some::load(weights + first + i)).store(pixels + i);
+  }
+  /// The light of the pixels from x on.
+  static CUDAVISION_INLINE Light<F> light_at(const Source& row, int x) {
     Light<F> light;
-    light.gain = along(F(row.light[0][at]), F(row.rise[0][at]), weight);
+    light.gain = F::load(row.light[0] + x);
     CUDAVISION_CHANNELS
-    for (int c = 1; c < channels; ++c) light.offset[c] = along(F(row.light[c][at]), F(row.rise[c][at]), weight);
+    for (int c = 1; c < channels; ++c) light.offset[c] = F::load(row.light[c] + x);
     return light;
   }
 };

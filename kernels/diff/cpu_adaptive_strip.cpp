@@ -334,7 +334,8 @@ void Strip::prepare(const Job& job, int begin, int end) {
         counts_[radius - 1][std::size_t(x)] = std::uint16_t(count_along(radius, x, width_));
     }
     for (std::vector<std::uint8_t>* row : {&learning_, &usual_}) row->assign(std::size_t(job.pitch), 0);
-    for (std::vector<float>& light : light_) light.resize(std::size_t(6) * (job.cells_x + 1) + unused);
+    for (std::vector<float>& light : light_) light.resize(std::size_t(3) * job.pitch);
+    rises_.resize(std::size_t(2) * (job.cells_x + 1) + 2 * unused);
   }
   evidence_sums_.assign(std::size_t(job.pitch) + 2 * Rows::margin, 0);
   beyond_.resize(std::size_t(12) * reach * job.pitch);
@@ -357,6 +358,10 @@ CUDAVISION_INLINE std::uint64_t update_lanes(Strip& strip, const Job& job, const
                            : StripWork<3, N>{{strip, job, light}, rates, unmasked, changed}();
 }
 #ifdef CUDAVISION_AVX2
+CUDAVISION_AVX512 std::uint64_t update_widest(Strip& strip, const Job& job, const std::vector<float> (&light)[3],
+                                              const Rates& rates, const cv::Mat& unmasked, cv::Mat& changed) {
+  return update_lanes<16>(strip, job, light, rates, unmasked, changed);
+}
 CUDAVISION_AVX2 std::uint64_t update_wide(Strip& strip, const Job& job, const std::vector<float> (&light)[3],
                                           const Rates& rates, const cv::Mat& unmasked, cv::Mat& changed) {
   return update_lanes<8>(strip, job, light, rates, unmasked, changed);
@@ -371,7 +376,7 @@ CUDAVISION_FLAT std::uint64_t update_narrow(Strip& strip, const Job& job, const 
 
 std::uint64_t Strip::update(const Job& job, const std::vector<float> (&light)[3], const Rates& rates,
                             const cv::Mat& unmasked, cv::Mat& changed) {
-  return CUDAVISION_WIDEST(update_wide, update_narrow)(*this, job, light, rates, unmasked, changed);
+  return CUDAVISION_WIDEST_OF(update_widest, update_wide, update_narrow)(*this, job, light, rates, unmasked, changed);
 }
 
 }  // namespace cudavision::diff::adaptive

@@ -55,7 +55,8 @@ class Strip {
   Rows evidence_, luma_, level_, above_, near_above_, unlike_, changed_;
   std::vector<std::int16_t> evidence_sums_;  ///< sums of 5 rows
   std::vector<std::uint16_t> counts_[2];     ///< pixels along 3 and 5 pixels of a row
-  std::vector<float> light_[Rows::kept];     ///< light of the last rows, see StripSource::Source
+  std::vector<float> light_[Rows::kept];     ///< light of the pixels of the last rows, channel by channel
+  std::vector<float> rises_;                 ///< light of the cells along a row, and its rise to the next cell
   std::vector<std::uint8_t> learning_;       ///< decisions for a row
   std::vector<std::uint8_t> usual_;          ///< Learning::usual for all pixels of a row
   bool any_above_[Rows::kept] = {}, any_changed_[Rows::kept] = {};

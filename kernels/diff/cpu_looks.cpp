@@ -14,25 +14,31 @@ class Outline {
  public:
   Outline(const cv::Mat& mask, CellSpan across) : mask_(mask), across_(across) {}
 
-  /// Goes to a row: sums the changed pixels of each column in the rows around it, and their offsets from it.
-  void begin_row(int y) {
+  /// Goes to a row, the first one or the next: sums the changed pixels of each column in the rows around it, and their
+  /// offsets from it.
+  void begin_row(int y, bool is_first) {
     const int top = std::max(0, y - reach), bottom = std::min(mask_.rows - 1, y + reach);
     rows_ = {bottom - top + 1, (top + bottom - 2 * y) * (bottom - top + 1) / 2};
     const int first = std::max(0, across_.first - reach), last = std::min(mask_.cols - 1, across_.last + reach);
-    std::fill_n(columns_.begin(), across_.last - across_.first + 1 + 2 * reach, Column{0, 0});
-    for (int v = top; v <= bottom; ++v) {
-      const unsigned char* const row = mask_.ptr(v);
-      for (int x = first; x <= last; ++x) {
-        Column& column = columns_[std::size_t(place(x))];
-        const int changed = row[x] != 0;
-        column.count = std::int8_t(column.count + changed),
-        column.offsets = std::int8_t(column.offsets + changed * (v - y));
-      }
+    if (is_first) {
+      std::fill_n(columns_.begin(), across_.last - across_.first + 1 + 2 * reach, Column{0, 0});
+      for (int v = top; v <= bottom; ++v) add(v, v - y, first, last);
+      return;
     }
+    const int out = y - 1 - reach;  // all rows come one nearer to the row
+    if (out >= 0) remove(out, first, last);
+    for (int x = first; x <= last; ++x) columns_[std::size_t(place(x))].come_nearer();
+    if (y + reach < mask_.rows) add(y + reach, reach, first, last);
   }
   /// The direction at pixel x of the row. here: whether it changed.
   Across at(int x, bool here) const {
     Across sum{0, 0};
+    if (x >= reach && x + reach < mask_.cols) {
+      const Column* const from = &columns_[std::size_t(place(x - reach))];
+      sum.x = 2 * (from[4].count - from[0].count) + from[3].count - from[1].count;
+      for (int i = 0; i < 5; ++i) sum.y += from[i].offsets;
+      return here ? Across{-sum.x, 5 * rows_.offsets - sum.y} : sum;
+    }
     const int first = std::max(0, x - reach), last = std::min(mask_.cols - 1, x + reach);
     for (int u = first; u <= last; ++u) {
       const Column& column = columns_[std::size_t(place(u))];
@@ -44,9 +50,32 @@ class Outline {
 
  private:
   static constexpr int reach = StructureJob::outline;
+  static_assert(reach == 2);
   struct Column {
     std::int8_t count, offsets;  ///< of its changed pixels: their number, and the sum of their offsets down
+
+    void come_nearer() { offsets = std::int8_t(offsets - count); }
   };
+  /// Adds the changed pixels of row v, which is `offset` below the row.
+  void add(int v, int offset, int first, int last) {
+    const unsigned char* const row = mask_.ptr(v);
+    for (int x = first; x <= last; ++x) {
+      Column& column = columns_[std::size_t(place(x))];
+      const int changed = row[x] != 0;
+      column.count = std::int8_t(column.count + changed);
+      column.offsets = std::int8_t(column.offsets + changed * offset);
+    }
+  }
+  /// Removes the changed pixels of row v, the first one of the rows.
+  void remove(int v, int first, int last) {
+    const unsigned char* const row = mask_.ptr(v);
+    for (int x = first; x <= last; ++x) {
+      Column& column = columns_[std::size_t(place(x))];
+      const int changed = row[x] != 0;
+      column.count = std::int8_t(column.count - changed);
+      column.offsets = std::int8_t(column.offsets + changed * reach);
+    }
+  }
   int place(int x) const { return x - across_.first + reach; }
 
   const cv::Mat& mask_;
@@ -62,7 +91,7 @@ Structure structure_of_cell(const StructureJob& job, const cv::Mat& mask, CellSp
   Outline outline(mask, across);
   for (int y = down.first; y <= down.last; ++y) {
     const unsigned char* const row = mask.ptr(y);
-    outline.begin_row(y);
+    outline.begin_row(y, y == down.first);
     for (int x = across.first; x <= across.last; ++x)
       job.vote(x, y, outline.at(x, row[x] != 0), row[x] != 0, structure);
   }

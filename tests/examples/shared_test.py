@@ -336,6 +336,30 @@ class Pictures(programs.InFolder):
             self.assertGreater(brightness(inside), 40, name)
             self.assertLess(brightness(outside), 10, name)
 
+    def test_masks_of_all_formats(self):
+        """A mask has the same cells in each format that cudadiff takes."""
+        formats, = common.fields_of(Gst.ElementFactory.find("cudadiff").get_static_pad_templates()[0].get_caps(),
+                                    "format")
+        pads = [Gst.ElementFactory.make("identity").get_static_pad("src") for _ in range(2)]
+        tracker = pictures.Tracker(pads[0], Gst.ElementFactory.make("identity"), pads[1], None, self.folder)
+        with tracker:
+            # What does not reach the middle of a cell is not in it.
+            for name, width, height, less in [*((name, 128, 96, 0) for name in formats), ("GRAY8", 1280, 960, 4),
+                                              ("NV12", 64, 48, 0)]:
+                left, top = width // 2 + less, height // 3 + less
+                right, bottom = width * 3 // 4 - less, height * 2 // 3 - less
+                pipeline = common.parse(
+                    f"videotestsrc pattern=white num-buffers=1 ! video/x-raw,width={right - left},"
+                    f"height={bottom - top} ! compositor name=mix background=black sink_0::xpos={left} "
+                    f"sink_0::ypos={top} ! video/x-raw,width={width},height={height} ! videoconvert ! "
+                    f"video/x-raw,format={name} ! appsink name=sink")
+                sample = next(common.samples(pipeline))
+                mask = tracker.mask(sample.get_buffer(), sample.get_caps())
+                rows, columns = min(72, height), min(96, width)
+                expected = numpy.zeros((rows, columns), bool)
+                expected[rows // 3:rows * 2 // 3, columns // 2:columns * 3 // 4] = True
+                self.assertEqual(mask.tolist(), expected.tolist(), f"{name}, {width}x{height}")
+
 
 def brightness(jpeg):
     """The mean luma of the middle of a JPEG, in percent."""

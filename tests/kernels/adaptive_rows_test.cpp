@@ -7,7 +7,9 @@
 #include <cstring>
 #include <vector>
 
+#include "kernels/diff/adaptive_outline.hpp"
 #include "kernels/diff/cpu_adaptive.hpp"
+#include "kernels/diff/cpu_adaptive_outline.hpp"
 #include "tests/kernels/harness.hpp"
 
 namespace cudavision::test {
@@ -249,6 +251,54 @@ TEST(AdaptiveRows, EqualPixels) {
     }
     EXPECT_GT(found, 0u) << width;
   }
+}
+
+/// The outline of a mask of `blocks`, refined as cpu_adaptive_outline.cpp does, and pixel by pixel.
+void expect_equal_outlines(Background& background, bool masked, Random& random) {
+  Job& job = background.job;
+  const int scale = 1 << job.log2_scale, width = job.width, height = job.height;
+  // The last blocks lie partly outside of the frame.
+  job.whole_width = width * scale - random.below(scale), job.whole_height = height * scale - random.below(scale);
+  for (int c = 0; c < job.channels; ++c) {
+    background.planes[c].resize(std::size_t(job.whole_width) * job.whole_height);
+    for (unsigned char& sample : background.planes[c])
+      sample = static_cast<unsigned char>(random.between(100, random.below(3) ? 110 : 255));
+    job.inputs[c].data = background.planes[c].data(), job.inputs[c].pitch = job.whole_width;
+    for (std::size_t i = 0; i < job.pixels(); ++i)
+      job.frame[c * job.pixels() + i] = std::int16_t(random.between(c ? -3000 : 9000, 14000));
+  }
+  cv::Mat mask(height, width, CV_8U), unmasked, whole(job.whole_height, job.whole_width, CV_8U);
+  const int often = 2 + random.below(12);
+  for (int y = 0; y < height; ++y)
+    for (int x = 0; x < width; ++x) mask.ptr(y)[x] = random.below(often) ? 0 : 255;
+  if (masked) {
+    unmasked.create(height, width, CV_8U);
+    for (int y = 0; y < height; ++y)
+      for (int x = 0; x < width; ++x) unmasked.ptr(y)[x] = random.below(3) ? 255 : 0;
+  }
+  for (int y = 0; y < whole.rows; ++y)
+    for (int x = 0; x < whole.cols; ++x) whole.ptr(y)[x] = mask.ptr(y / scale)[x / scale];
+  cv::Mat expected = whole.clone();
+  const auto changed = [&](int x, int y) { return mask.ptr(y)[x] != 0; };
+  for (int y = 0; y < whole.rows; ++y)
+    for (int x = 0; x < whole.cols; ++x)
+      if (at_outline(job, x / scale, y / scale, changed) && (!masked || unmasked.ptr(y / scale)[x / scale]))
+        expected.ptr(y)[x] = pixel_changed<std::uint8_t>(job, x, y, changed) ? 255 : 0;
+  refine_outline(job, true, mask, unmasked, whole);
+  ASSERT_EQ(cv::countNonZero(whole != expected), 0) << width << " × " << height << ", scale " << scale;
+}
+
+TEST(AdaptiveRows, EqualOutlines) {
+  Random random{5};
+  for (int round = 0; round < 40; ++round)
+    for (const int channels : {1, 3})
+      for (const int log2_scale : {1, 2, 3}) {
+        const bool narrow = round % 4 == 0;  // fewer blocks than a vector has lanes
+        Background background(1 + random.below(narrow ? 18 : 70), 1 + random.below(12), channels);
+        background.job.log2_scale = log2_scale;
+        expect_equal_outlines(background, round % 2 == 1, random);
+        if (HasFatalFailure()) return;
+      }
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 
 #include "kernels/core/backend.hpp"
 #if CUDAVISION_CPU
+#include "kernels/cpu/lanes.hpp"
 #include "kernels/cpu/threads.hpp"
 #endif
 #include "tests/sanitizers/thread.hpp"
@@ -338,6 +339,15 @@ int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
 #if CUDAVISION_CPU
   cudavision::cpu::split_all_loops(true);  // the pictures of tests are small
+  // --lanes=N: with functions for fewer lanes than this processor has.
+  if (argc > 1 && std::strncmp(argv[1], "--lanes=", 8) == 0) {
+    const int most = std::atoi(argv[1] + 8);
+    if (most >= cudavision::cpu::most_lanes()) {
+      std::printf("this processor has no functions for more than %d lanes\n", most);
+      return 77;
+    }
+    cudavision::cpu::limit_lanes(most);
+  }
 #endif
   const int failed = RUN_ALL_TESTS();
   const testing::UnitTest& tests = *testing::UnitTest::GetInstance();
