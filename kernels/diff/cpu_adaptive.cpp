@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "kernels/diff/adaptive_settle.hpp"
+
 namespace cudavision::diff::adaptive {
 namespace {
 
@@ -64,6 +66,7 @@ void begin_anew(const Job& job, std::uint64_t kept) {
         job.next_mean[i] = from_fixed(int(job.frame[i]));
       }
       job.recent[job.at(x, y)] = 0;
+      job.stays[job.at(x, y)] = 0, job.stays[job.pixels() + job.at(x, y)] = counted;
     }
 }
 

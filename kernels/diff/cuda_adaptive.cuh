@@ -25,6 +25,21 @@ __device__ __forceinline__ void store(const Job& job, std::size_t at, const Pixe
   }
 }
 
+/// settles: whether it is needed.
+template <int channels>
+__device__ __forceinline__ Rival<channels, float> load_rival(const Job& job, std::size_t at, bool settles) {
+  Rival<channels, float> rival{};
+  if (!settles) return rival;
+  for (int c = 0; c < channels; ++c) rival.value[c] = from_fixed(int(job.rival[c * job.pixels() + at]));
+  rival.stays = job.stays[at], rival.own_stays = job.stays[job.pixels() + at];
+  return rival;
+}
+template <int channels>
+__device__ __forceinline__ void store(const Job& job, std::size_t at, const Rival<channels, float>& rival) {
+  for (int c = 0; c < channels; ++c) job.rival[c * job.pixels() + at] = std::int16_t(to_fixed(rival.value[c]));
+  job.stays[at] = std::int16_t(rival.stays), job.stays[job.pixels() + at] = std::int16_t(rival.own_stays);
+}
+
 /// As mean_of_samples(). Reads the samples of whole pixels of the analysis as words of four bytes if they are aligned.
 /// The result is the same, because the number of samples is a power of two.
 template <typename T, int scale>
@@ -65,7 +80,7 @@ __device__ void prepare(const Job& job, int x, int y, std::uint64_t sectors) {
     mean[c] = job.begin ? from_fixed(fixed) : job.mean[i];
     job.frame[i] = std::int16_t(fixed);
   }
-  if (job.begin || anew) job.recent[at] = 0;
+  if (job.begin || anew) job.recent[at] = 0, job.stays[at] = 0, job.stays[n + at] = counted;
   if (job.shows_mean) show_mean<T>(job, x, y, mean);
 }
 
