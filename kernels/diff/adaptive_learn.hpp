@@ -113,7 +113,7 @@ CUDAVISION_FORMULA void learn(Pixel<channels, F>& pixel, Rival<channels, F>& riv
       either(both(seen.near_changed, MaskOf<F>(rates.learnt ? ~0 : 0)), both(seen.steady, no(shown)));
   const MaskOf<F> takes = both(seen.taken, seen.near_above);
   F share_of_mean = mul(times, F(rates.mean));
-  if (rates.settles) share_of_mean = most(pick(shown, rival.share_of_frame(), F(0.0f)), share_of_mean);
+  if (rates.settles) share_of_mean = rival.share_of_mean(shown, share_of_mean);
   const F usual = pick(slowly, F(slow), share_of_mean), of_mean = pick(seen.held, F(0.0f), pick(takes, F(1.0f), usual));
   const F step = over(of_mean, most(gain, F(0.25f)));
   const F of_variance =
@@ -130,8 +130,7 @@ CUDAVISION_FORMULA void learn(Pixel<channels, F>& pixel, Rival<channels, F>& riv
   CUDAVISION_CHANNELS
   for (int c = 0; c < channels; ++c) {
     const F away = sub(pixel.value[c], expected.value[c]), variance = pixel.variance[c], spread = pixel.spread(c);
-    F square = mul(away, away);
-    if (rates.learnt) square = least(square, mul(F(16), spread));
+    const F square = least(mul(away, away), mul(F(16), spread));  // an object is no noise
     const F mean = add(pixel.mean[c], mul(step, away));
     pixel.mean[c] = pick(keeps, pixel.mean[c], c == 0 ? most(mean, F(-3)) : mean);
     const F share = pick(both(grows, square > variance), most(F(fast), of_variance), of_variance);
@@ -143,7 +142,9 @@ CUDAVISION_FORMULA void learn(Pixel<channels, F>& pixel, Rival<channels, F>& riv
   CUDAVISION_CHANNELS
   for (int c = 0; c < channels; ++c)
     value[c] = add(before.mean[c], over(sub(before.value[c], expected.value[c]), most(gain, F(0.25f))));
-  settle(pixel, rival, value, shown, pick(by_turn, Int(turns), Int(1)), no(keeps), seen.steady);
+  // An object that is held does not become the background, except in a lane: there, many follow each other.
+  const MaskOf<F> counts = no(either(keeps, both(seen.held, no(seen.steady))));
+  settle(pixel, rival, value, shown, pick(by_turn, Int(turns), Int(1)), counts, seen.steady);
   rival.own_stays = pick(takes, Int(counted), rival.own_stays), rival.stays = pick(takes, Int(0), rival.stays);
 }
 

@@ -20,7 +20,7 @@ class World(unittest.TestCase):
     def setUpClass(cls):
         with tempfile.TemporaryDirectory() as top:
             out, page = os.path.join(top, 'out.json'), os.path.join(top, 'out.md')
-            options = ['--group=world', '--only=removed,lane', '--size=240x180', '--no-peers', f'--json={out}',
+            options = ['--group=world', '--only=removed,lane', '--size=160x120', '--no-peers', f'--json={out}',
                        f'--markdown={page}']
             options += [f'--properties={setting}' for setting in (FIRST, PREVIOUS, ROAD)]
             cls.done = subprocess.run([sys.executable, SCRIPT, *options], capture_output=True, text=True, check=False)

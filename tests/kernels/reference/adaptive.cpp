@@ -375,12 +375,15 @@ void Adaptive::learn(const std::vector<Values>& frame, const Expected& expected,
       shown &= away * away <= std::max(k ? 16.0 : 64.0, std::min(144.0, variance_[k][i]));
     }
     const double of_variance = slow ? 0.0001 : times * (frame_ >= 50 ? usual : std::max(usual, 0.05));
-    const double by_count = frame_ <= 600 && shown ? 8.0 / (stays_[i] + 8) : 0;
-    const double rate = slow ? 0.001 : std::max(by_count, times * usual);
+    const bool settles = frame_ <= 600;
+    double rate = times * usual;
+    if (settles && shown) rate = std::max(rate, 8.0 / (stays_[i] + 8));
+    if (settles && !shown && stays_[i] < 400) rate = 0;
+    if (slow) rate = 0.001;
     for (std::size_t k = 0; k < frame.size(); ++k) {
       double& variance = variance_[k][i];
       const double away = frame[k][i] - expected.values[k][i];
-      const double square = frame_ >= 50 ? std::min(away * away, 16 * spread(int(k), i)) : away * away;
+      const double square = std::min(away * away, 16 * spread(int(k), i));
       mean_[k][i] += rate * away / std::max(expected.gain[i], 0.25);
       const bool grows = marks.raised[i] && !near_above && square > variance;
       if (blinked)
@@ -390,7 +393,7 @@ void Adaptive::learn(const std::vector<Values>& frame, const Expected& expected,
       if (params_.noise_limit > 0) variance = std::min(variance, params_.noise_limit * params_.noise_limit);
     }
     mean_[0][i] = std::max(mean_[0][i], -3.0);
-    if (frame_ <= 600) settle(i, value, shown, int(times));
+    if (settles) settle(i, value, shown, int(times));
   }
 }
 
