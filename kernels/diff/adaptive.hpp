@@ -16,6 +16,7 @@
 //   learn         means and variances approach the frame, slowly where it changed; variances grow fast where evidence
 //                 is raised though nothing changed, and where it was above the threshold in a single
 //                 frame (adaptive_learn.hpp)
+//   settle        in the first 600 frames, what stays longest becomes the mean (adaptive_settle.hpp)
 // After the opening, and only if the mask is shown:
 //
 //   enclose       fill pixels between changed pixels on all four sides (enclosed.hpp)
@@ -72,6 +73,7 @@ struct Job {
   float *mean = nullptr, *variance = nullptr;               ///< values of each channel before the frame
   float *next_mean = nullptr, *next_variance = nullptr;     ///< values after the frame; may be the same memory
   float *light[3] = {}, *spare[3] = {};                     ///< light of the cells: gain, and offset of Cb and Cr
+  std::int16_t *rival = nullptr, *stays = nullptr;          ///< see Rival: three channels, and two counts
   std::uint8_t* recent = nullptr;                           ///< recent findings at the pixel, see Recent
   std::uint8_t* expected = nullptr;                         ///< expected luma, in 8-bit steps, see StructureJob
   std::uint32_t* profiles = nullptr;                        ///< see camera::profile_numbers()
@@ -95,7 +97,7 @@ inline constexpr int device_places = 2, cpu_places = 1;
 inline std::size_t state_bytes(int width, int height, int places) {
   const std::size_t pixels = std::size_t(pitch_of(width)) * height,
                     cells = std::size_t(cells_along(width)) * cells_along(height);
-  return sizeof(float) * (std::size_t(places) * 6 * pixels + 6 * cells) + (3 * sizeof(std::int16_t) + 2) * pixels +
+  return sizeof(float) * (std::size_t(places) * 6 * pixels + 6 * cells) + (8 * sizeof(std::int16_t) + 2) * pixels +
          sizeof(std::uint32_t) * camera::profile_numbers(width, height);
 }
 /// Places the arrays in the state.
@@ -111,7 +113,8 @@ inline void set_state(Job& job, void* state, int places) {
   for (float*& spare : job.spare) spare = allocate(cells);
   job.profiles = reinterpret_cast<std::uint32_t*>(allocate(camera::profile_numbers(job.width, job.height)));
   job.frame = static_cast<std::int16_t*>(static_cast<void*>(next));
-  job.recent = reinterpret_cast<std::uint8_t*>(job.frame + 3 * n);
+  job.rival = job.frame + 3 * n, job.stays = job.rival + 3 * n;
+  job.recent = reinterpret_cast<std::uint8_t*>(job.stays + 2 * n);
   job.expected = job.recent + n;
 }
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/diff/adaptive_expect.hpp"
+#include "kernels/diff/adaptive_settle.hpp"
 
 namespace cudavision::diff::adaptive {
 
@@ -22,6 +22,7 @@ inline constexpr int turns = 4;
 /// The values that depend on the age of the means.
 struct Rates {
   bool learnt;                ///< whether enough frames have been seen
+  bool settles;               ///< whether the background settles, see adaptive_settle.hpp
   bool in_turns;              ///< whether pixels without findings learn in turns
   float mean, variance;       ///< the shares with which means and variances approach a frame
   float most_variance;        ///< upper limit of variances
@@ -37,6 +38,7 @@ CUDAVISION_HOST_DEVICE inline Rates rates_of(const Job& job, std::uint64_t age) 
   const float more = add(1, over(1, most(1, float(age))));
   const auto scaled = [more](int evidence) { return int(mul(float(evidence), more)); };
   return {learnt,
+          age <= settling_frames,
           learnt && usual <= 0.25f / float(turns),
           usual,
           learnt ? usual : most(usual, 0.05f),
@@ -93,20 +95,26 @@ template <typename F>
 CUDAVISION_FORMULA MaskOf<F> rests(const Seen<F>& seen, const Rates& rates, bool turn) {
   return both(seen.nothing(), MaskOf<F>(rates.in_turns && !turn ? ~0 : 0));
 }
-/// Updates the mean and the variance of `pixel` with the frame. gain: gain of the light. turn: has_turn() of its row.
+/// Updates the mean and the variance of `pixel`, and its rival, with the frame. gain: gain of the light. turn:
+/// has_turn() of its row.
 template <int channels, typename F>
-CUDAVISION_FORMULA void learn(Pixel<channels, F>& pixel, const Expected<channels, F>& expected, F gain,
-                              const Seen<F>& seen, const Rates& rates, bool turn) {
+CUDAVISION_FORMULA void learn(Pixel<channels, F>& pixel, Rival<channels, F>& rival,
+                              const Expected<channels, F>& expected, F gain, const Seen<F>& seen, const Rates& rates,
+                              bool turn) {
   using Int = IntOf<F>;
+  const Pixel<channels, F> before = pixel;
   const MaskOf<F> by_turn = both(seen.nothing(), MaskOf<F>(rates.in_turns ? ~0 : 0));
   const MaskOf<F> keeps = rests(seen, rates, turn);
   const F times = pick(by_turn, F(float(turns)), F(1.0f));
   // Where the frame changed, a lasting change becomes background in about 1000 frames.
   constexpr float slow = 0.001f, slow_variance = 0.0001f;
-  const MaskOf<F> slowly = both(seen.near_changed, MaskOf<F>(rates.learnt ? ~0 : 0));
+  const MaskOf<F> shown = shows_background(pixel, expected);
+  const MaskOf<F> slowly =
+      either(both(seen.near_changed, MaskOf<F>(rates.learnt ? ~0 : 0)), both(seen.steady, no(shown)));
   const MaskOf<F> takes = both(seen.taken, seen.near_above);
-  const F usual = pick(slowly, F(slow), mul(times, F(rates.mean))),
-          of_mean = pick(seen.held, F(0.0f), pick(takes, F(1.0f), usual));
+  F share_of_mean = mul(times, F(rates.mean));
+  if (rates.settles) share_of_mean = rival.share_of_mean(shown, share_of_mean);
+  const F usual = pick(slowly, F(slow), share_of_mean), of_mean = pick(seen.held, F(0.0f), pick(takes, F(1.0f), usual));
   const F step = over(of_mean, most(gain, F(0.25f)));
   const F of_variance =
       pick(either(seen.held, takes), F(0.0f), pick(slowly, F(slow_variance), mul(times, F(rates.variance))));
@@ -122,14 +130,22 @@ CUDAVISION_FORMULA void learn(Pixel<channels, F>& pixel, const Expected<channels
   CUDAVISION_CHANNELS
   for (int c = 0; c < channels; ++c) {
     const F away = sub(pixel.value[c], expected.value[c]), variance = pixel.variance[c], spread = pixel.spread(c);
-    F square = mul(away, away);
-    if (rates.learnt) square = least(square, mul(F(16), spread));
+    const F square = least(mul(away, away), mul(F(16), spread));  // an object is no noise
     const F mean = add(pixel.mean[c], mul(step, away));
     pixel.mean[c] = pick(keeps, pixel.mean[c], c == 0 ? most(mean, F(-3)) : mean);
     const F share = pick(both(grows, square > variance), most(F(fast), of_variance), of_variance);
     const F next = pick(blinked, mul(F(growth), spread), add(variance, mul(share, sub(square, variance))));
     pixel.variance[c] = pick(keeps, variance, least(most_variance, next));
   }
+  if (!rates.settles) return;
+  F value[channels];
+  CUDAVISION_CHANNELS
+  for (int c = 0; c < channels; ++c)
+    value[c] = add(before.mean[c], over(sub(before.value[c], expected.value[c]), most(gain, F(0.25f))));
+  // An object that is held does not become the background, except in a lane: there, many follow each other.
+  const MaskOf<F> counts = no(either(keeps, both(seen.held, no(seen.steady))));
+  settle(pixel, rival, value, shown, pick(by_turn, Int(turns), Int(1)), counts, seen.steady);
+  rival.own_stays = pick(takes, Int(counted), rival.own_stays), rival.stays = pick(takes, Int(0), rival.stays);
 }
 
 }  // namespace cudavision::diff::adaptive

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "kernels/cpu/threads.hpp"
+#include "kernels/diff/adaptive_settle.hpp"
 
 namespace cudavision::diff::adaptive {
 namespace {
@@ -63,6 +64,7 @@ void begin_anew(const Job& job, std::uint64_t kept) {
         job.next_mean[i] = from_fixed(int(job.frame[i]));
       }
       job.recent[job.at(x, y)] = 0;
+      job.stays[job.at(x, y)] = 0, job.stays[job.pixels() + job.at(x, y)] = counted;
     }
 }
 

@@ -12,7 +12,7 @@
 #include <type_traits>
 
 #include "kernels/cpu/lanes.hpp"
-#include "kernels/diff/adaptive_expect.hpp"
+#include "kernels/diff/adaptive_settle.hpp"
 
 namespace cudavision::diff::adaptive {
 namespace {
@@ -183,6 +183,8 @@ CUDAVISION_INLINE void begin_row(const Job& job, int y) {
       Lanes<float, N>(first_variance(c)).store(job.next_variance + i);
     }
   std::fill_n(job.recent + job.at(0, y), job.pitch, std::uint8_t(0));
+  std::fill_n(job.stays + job.at(0, y), job.pitch, std::int16_t(0));
+  std::fill_n(job.stays + job.pixels() + job.at(0, y), job.pitch, std::int16_t(counted));
 }
 
 template <typename T>

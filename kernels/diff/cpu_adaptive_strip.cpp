@@ -223,13 +223,25 @@ struct StripWork : StripSource<channels, N> {
   }
 
   CUDAVISION_INLINE void learn_pixels(const Source& row, float* const (&mean)[channels],
-                                      float* const (&variance)[channels], int x, const Seen<F>& seen,
+                                      float* const (&variance)[channels], int x, std::size_t at, const Seen<F>& seen,
                                       const Rates& shares, bool turn) const {
     Pixels pixels = load(row, x);
     const Light<F> light = light_at(row, x);
-    learn(pixels, adaptive::expect(pixels, light), light.gain, seen, shares, turn);
+    Rival<channels, F> rival;
+    std::int16_t *const values = job.rival + at, *const stays = job.stays + at;
+    const std::size_t n = job.pixels();
+    const bool settles = shares.settles;
+    CUDAVISION_CHANNELS
+    for (int c = 0; c < channels; ++c) rival.value[c] = settles ? from_fixed(From::as_ints(values + c * n)) : F(0.0f);
+    rival.stays = settles ? From::as_ints(stays) : Int(0);
+    rival.own_stays = settles ? From::as_ints(stays + n) : Int(0);
+    learn(pixels, rival, adaptive::expect(pixels, light), light.gain, seen, shares, turn);
     CUDAVISION_CHANNELS
     for (int c = 0; c < channels; ++c) pixels.mean[c].store(mean[c] + x), pixels.variance[c].store(variance[c] + x);
+    if (!shares.settles) return;
+    CUDAVISION_CHANNELS
+    for (int c = 0; c < channels; ++c) to_fixed(rival.value[c]).template as<std::int16_t>().store(values + c * n);
+    rival.stays.template as<std::int16_t>().store(stays), rival.own_stays.template as<std::int16_t>().store(stays + n);
   }
   /// The decisions of Job::learning for the pixels of a row.
   const std::uint8_t* learning_of_row(int y) const {
@@ -274,11 +286,11 @@ struct StripWork : StripSource<channels, N> {
         continue;
       }
       const Int learning_here = Bytes::load(learning + x).template as<std::int32_t>();
-      const auto by = [&](Learning one) CUDAVISION_INLINED { return learning_here == Int(int(one)); };
+      const auto by = [&](Learning one) CUDAVISION_INLINED { return no((learning_here & Int(int(one))) == Int(0)); };
       if (nothing_found(Words(), Bytes(), x)) {
         if (!learns) continue;
         const Seen<F> nothing{Int(0), Int(0), Int(0), Int(0), Int(0), Int(0), by(Learning::steady)};
-        learn_pixels(row, mean, variance, x, nothing, shares, turn);
+        learn_pixels(row, mean, variance, x, job.at(x, y), nothing, shares, turn);
         continue;
       }
       const Words level = Words::load(levels + x), is_near_above = Words::load(near_above + x);
@@ -291,7 +303,7 @@ struct StripWork : StripSource<channels, N> {
                          by(Learning::take),
                          by(Learning::steady)};
       recent_after(seen).template as<std::uint8_t>().store(recent_row + x);
-      learn_pixels(row, mean, variance, x, seen, shares, turn);
+      learn_pixels(row, mean, variance, x, job.at(x, y), seen, shares, turn);
     }
     std::uint8_t* const to = changed.ptr(y);
     if (!flag(strip.any_changed_, y)) {

@@ -27,6 +27,21 @@ __device__ __forceinline__ void store(const Job& job, std::size_t at, const Pixe
   }
 }
 
+/// settles: whether it is needed.
+template <int channels>
+__device__ __forceinline__ Rival<channels, float> load_rival(const Job& job, std::size_t at, bool settles) {
+  Rival<channels, float> rival{};
+  if (!settles) return rival;
+  for (int c = 0; c < channels; ++c) rival.value[c] = from_fixed(int(job.rival[c * job.pixels() + at]));
+  rival.stays = job.stays[at], rival.own_stays = job.stays[job.pixels() + at];
+  return rival;
+}
+template <int channels>
+__device__ __forceinline__ void store(const Job& job, std::size_t at, const Rival<channels, float>& rival) {
+  for (int c = 0; c < channels; ++c) job.rival[c * job.pixels() + at] = std::int16_t(to_fixed(rival.value[c]));
+  job.stays[at] = std::int16_t(rival.stays), job.stays[job.pixels() + at] = std::int16_t(rival.own_stays);
+}
+
 /// Reads the samples of a channel that lie in a pixel of the analysis, as words of 1, 2 or 4 bytes.
 template <typename T, int scale>
 struct WordBlock {
@@ -141,7 +156,10 @@ __device__ __forceinline__ Sampled<channels> prepare(const Job& job, const State
   to_background(job, value);
   bool anew = false;
   if (__builtin_expect(sectors != 0, 0)) anew = sectors >> camera::sector_of(x, y, job.width, job.height) & 1;
-  if (job.begin || anew) job.recent[at] = 0, sampled.recent = 0;
+  if (job.begin || anew) {
+    job.recent[at] = 0, sampled.recent = 0;
+    job.stays[at] = 0, job.stays[n + at] = counted;
+  }
 #pragma unroll
   for (int c = 0; c < channels; ++c) {
     const std::size_t i = c * n + at;

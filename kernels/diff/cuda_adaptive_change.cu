@@ -251,14 +251,18 @@ __device__ __forceinline__ void finish(const AdaptiveChange& p, const Tile<threa
                                      job.recent[at],
                                      any_around<0>(shared.above, at_x, at_y),
                                      any_around<0>(shared.changed, at_x, at_y),
-                                     learning == Learning::hold,
-                                     learning == Learning::take,
-                                     learning == Learning::steady};
+                                     applies(Learning::hold, learning),
+                                     applies(Learning::take, learning),
+                                     applies(Learning::steady, learning)};
     job.recent[at] = std::uint8_t(adaptive::recent_after(seen));
     const auto expected = expected_at<channels>(shared, index_in_area<0, margin>(at_x, at_y));
     job.expected[at] = std::uint8_t(adaptive::expected_byte(adaptive::coarse_luma(expected.value[0])));
     const bool turn = adaptive::has_turn(job, y);
-    if (!adaptive::rests(seen, rates, turn)) adaptive::learn(pixel, expected, gain, seen, rates, turn);
+    if (!adaptive::rests(seen, rates, turn)) {
+      auto rival = adaptive::load_rival<channels>(job, at, rates.settles);
+      adaptive::learn(pixel, rival, expected, gain, seen, rates, turn);
+      if (rates.settles) adaptive::store(job, at, rival);
+    }
     adaptive::store(job, at, pixel);
   });
   difference = cuda::warp_sum(difference);

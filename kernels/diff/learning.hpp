@@ -8,13 +8,16 @@
 
 namespace cudavision::diff {
 
-/// Each decision is a bit, so that several can be tested together.
+/// Each decision is a bit: `steady` can apply together with `hold` or `take`.
 enum class Learning : std::uint8_t {
   usual = 0,   ///< learns slowly where pixels changed
   hold = 1,    ///< learns nothing: an object is there
   take = 2,    ///< learns the change at once: it is the background
-  steady = 4,  ///< as usual, but variances stay small: objects cross the cell again and again
+  steady = 4,  ///< learns slowly what is not the background, and variances stay small: objects cross the cell again
+               ///< and again
 };
+
+CUDAVISION_HOST_DEVICE constexpr bool applies(Learning one, Learning to) { return (int(to) & int(one)) != 0; }
 
 /// The decisions for a frame.
 struct LearningMap {

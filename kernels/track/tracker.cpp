@@ -88,7 +88,10 @@ std::vector<diff::Learning> Tracker::learning(const diff::Cells& cells) const {
     const int left = std::max(0, box.x / size - 1), right = std::min(width - 1, (box.x + box.width - 1) / size + 1);
     const int top = std::max(0, box.y / size - 1), bottom = std::min(height - 1, (box.y + box.height - 1) / size + 1);
     for (int y = top; y <= bottom; ++y)
-      std::fill_n(map.begin() + std::ptrdiff_t(y) * width + left, right - left + 1, decision);
+      for (int x = left; x <= right; ++x) {
+        diff::Learning& cell = map[std::size_t(y) * width + x];
+        cell = diff::Learning(int(decision) | (int(cell) & int(diff::Learning::steady)));  // a lane stays a lane
+      }
   };
   // If both are present, an object stands before a ghost.
   for (const Rect& box : light_.lasting()) decide(box, diff::Learning::take);

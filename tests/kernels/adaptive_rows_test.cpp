@@ -101,7 +101,8 @@ std::uint64_t update(Background& background) {
         job.frame[at] = std::int16_t(to_fixed(value[c]));
         if (job.begin) job.next_mean[at] = value_of(job, c, job.at(x, y)), job.next_variance[at] = first_variance(c);
       }
-      if (job.begin) job.recent[job.at(x, y)] = 0;
+      const std::size_t at = job.at(x, y);
+      if (job.begin) job.recent[at] = 0, job.stays[at] = 0, job.stays[job.pixels() + at] = counted;
     }
   if (job.begin) return 0;
   std::vector<float> light[3];
@@ -175,11 +176,20 @@ std::uint64_t update(Background& background) {
                            recent,
                            near(levels, above, x, y),
                            near(changed, 1, x, y),
-                           decision == Learning::hold,
-                           decision == Learning::take,
-                           decision == Learning::steady};
+                           applies(Learning::hold, decision),
+                           applies(Learning::take, decision),
+                           applies(Learning::steady, decision)};
     recent = std::uint8_t(recent_after(seen));
-    learn(pixels[i], expected[i], light_at(x, y).gain, seen, rates, has_turn(job, y));
+    const bool turn = has_turn(job, y);
+    Rival<channels, float> rival{};
+    const std::size_t own = job.at(x, y), n = job.pixels();
+    for (int c = 0; c < channels && rates.settles; ++c) rival.value[c] = from_fixed(int(job.rival[c * n + own]));
+    if (rates.settles) rival.stays = job.stays[own], rival.own_stays = job.stays[n + own];
+    learn(pixels[i], rival, expected[i], light_at(x, y).gain, seen, rates, turn);
+    for (int c = 0; c < channels && rates.settles && !rests(seen, rates, turn); ++c)
+      job.rival[c * n + own] = std::int16_t(to_fixed(rival.value[c]));
+    if (rates.settles && !rests(seen, rates, turn))
+      job.stays[own] = std::int16_t(rival.stays), job.stays[n + own] = std::int16_t(rival.own_stays);
     for (int c = 0; c < channels; ++c) {
       const std::size_t at = c * job.pixels() + job.at(x, y);
       job.next_mean[at] = pixels[i].mean[c], job.next_variance[at] = pixels[i].variance[c];
@@ -232,7 +242,8 @@ TEST(AdaptiveRows, EqualPixels) {
         std::copy(ours.planes[c].begin(), ours.planes[c].end(), theirs.planes[c].begin());
       ours.learning.assign(std::size_t(divide_up(width, 16)) * divide_up(height, 16), Learning::usual);
       for (Learning& decision : ours.learning)
-        if (frame % 5 == 0 && random.below(4) == 0) decision = Learning(1 << random.below(3));
+        if (frame % 5 == 0 && random.below(4) == 0)
+          decision = Learning(1 + random.below(5));  // also together with steady
       for (Background* one : {&ours, &theirs}) one->job.learning = {ours.learning.data(), divide_up(width, 16), 16, 0};
       const std::uint64_t sum = steps.update(ours.job, true, 0, cv::Mat(), ours.changed);
       ASSERT_EQ(sum, channels == 1 ? update<1>(theirs) : update<3>(theirs)) << width << " " << frame;
@@ -244,6 +255,7 @@ TEST(AdaptiveRows, EqualPixels) {
       ASSERT_TRUE(ours.equal(a.mean, b.mean, channels)) << where;
       ASSERT_TRUE(ours.equal(a.variance, b.variance, channels)) << where;
       ASSERT_TRUE(ours.equal(a.recent, b.recent, 1)) << where;
+      ASSERT_TRUE(ours.equal(a.stays, b.stays, 2)) << where;
       if (frame == 0) continue;
       ASSERT_TRUE(ours.equal(a.expected, b.expected, 1)) << where;
       ASSERT_EQ(cv::countNonZero(ours.changed != theirs.changed), 0) << where;

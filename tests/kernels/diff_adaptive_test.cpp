@@ -256,6 +256,79 @@ TEST_P(DiffAdaptive, LearnsWhatItMay) {
   }
 }
 
+/// Covers a part of a picture with a colour.
+void cover(Picture& src, int colour) {
+  for (const reference::Component& c : src.format().components) {
+    reference::Grid grid = src.read(c);
+    for (int y = grid.height / 4; y < grid.height * 3 / 4; ++y)
+      for (int x = grid.width / 3; x < grid.width / 2; ++x)
+        grid.at(x, y) = 40 + (colour + (c.role == Role::cb ? 90 : 0)) % 170;
+    src.write(c, grid);
+  }
+}
+
+/// The background is what stays longest at a pixel: not what stood there in the first frames, and not the mean of all
+/// that passes. A place that is seen in two fifths of the frames, between ever other things, is background.
+TEST_P(DiffAdaptive, LearnsWhatStaysLongest) {
+  const Geometry geometry{Format::NV12, 160, 96};
+  const auto busy = [&](int frame) {
+    Picture src = standing(geometry, false);
+    if (frame % 10 < 6) cover(src, frame / 10 * 61);
+    return src;
+  };
+  const auto leaves = [&](int frame) { return standing(geometry, frame < 20); };
+  const auto changed_after = [&](int frames, const auto& picture) {
+    const auto plan = plan_for(backend, automatic(), geometry);
+    for (int frame = 0; frame < frames; ++frame) run(backend, *plan, picture(frame));
+    return plan->result().changed;
+  };
+  EXPECT_GT(changed_after(22, leaves), 500u) << "a ghost";
+  EXPECT_EQ(changed_after(70, leaves), 0u);
+  EXPECT_GT(changed_after(115, busy), 500u);
+  EXPECT_LT(changed_after(120, busy), 20u);
+}
+
+/// An object that is held is not the background, though it may be there for longer than the background was.
+TEST_P(DiffAdaptive, KeepsTheBackgroundBehindWhatIsHeld) {
+  const Geometry geometry{Format::NV12, 160, 96};
+  for (const diff::Learning decision : {diff::Learning::hold, diff::Learning::usual}) {
+    const auto plan = plan_for(backend, automatic(), geometry);
+    for (int frame = 0; frame < 20; ++frame) run(backend, *plan, standing(geometry, false));
+    plan->steer(std::vector<diff::Learning>(plan->result().cells.changed.size(), decision));
+    for (int frame = 0; frame < 60; ++frame) run(backend, *plan, standing(geometry, true));
+    const std::uint64_t there = plan->result().changed;
+    run(backend, *plan, standing(geometry, false));
+    if (decision == diff::Learning::hold) {
+      EXPECT_GT(there, 500u);
+      EXPECT_EQ(plan->result().changed, 0u);
+    } else {
+      EXPECT_EQ(there, 0u) << "it stayed longer than the background";
+      EXPECT_GT(plan->result().changed, 500u);
+    }
+  }
+}
+
+/// What passes in the first frames is neither the background nor its noise: something faint is seen there soon after.
+TEST_P(DiffAdaptive, LearnsNoNoiseFromWhatPassesFirst) {
+  const Geometry geometry{Format::GRAY8, 160, 96};
+  const auto plan = plan_for(backend, automatic(), geometry);
+  const auto submit = [&](int colour) {
+    Picture src(geometry);
+    for (const reference::Component& c : src.format().components) {
+      reference::Grid grid = src.read(c);
+      std::fill(grid.values.begin(), grid.values.end(), 100);
+      src.write(c, grid);
+    }
+    if (colour >= 0) cover(src, colour);
+    run(backend, *plan, src);
+    return plan->result().changed;
+  };
+  for (int frame = 0; frame < 20; ++frame) submit(-1);
+  for (int frame = 0; frame < 4; ++frame) submit(150);
+  for (int frame = 0; frame < 9; ++frame) submit(-1);
+  EXPECT_GT(submit(85), 26u * 48 * 9 / 10);
+}
+
 /// What passes a place in every third frame of the first is taken for its noise, so that later ones are not seen there.
 /// With a limit of the noise they are, and so they are in a lane.
 TEST_P(DiffAdaptive, LimitsTheNoise) {
@@ -272,7 +345,8 @@ TEST_P(DiffAdaptive, LimitsTheNoise) {
   EXPECT_LT(changed(255), 50u);
   EXPECT_GT(changed(17), 500u);
   EXPECT_GT(changed(0, diff::Learning::steady), 500u);
-  EXPECT_EQ(changed(9, diff::Learning::steady), changed(9)) << "a limit that is set holds everywhere";
+  EXPECT_GT(changed(9), 500u);
+  EXPECT_GT(changed(9, diff::Learning::steady), 500u) << "a limit that is set holds everywhere";
 }
 
 /// Bars over more than half of each cell, and then more light. No cell has enough pixels to measure it, but the frame

@@ -157,7 +157,7 @@ struct Followed {
     std::set<std::pair<int, int>> result;
     const auto map = tracker.learning(grid);
     for (std::size_t i = 0; i < map.size(); ++i)
-      if (map[i] == decision) result.emplace(int(i) % grid.width, int(i) / grid.width);
+      if (applies(decision, map[i])) result.emplace(int(i) % grid.width, int(i) / grid.width);
     return result;
   }
 
@@ -268,6 +268,7 @@ TEST(TrackerPresence, KeepsVariancesSmallWhereObjectsCross) {
   // An object in the lane is held. When nothing else passes, the lane is forgotten.
   for (int x = 0; x < 150; x += 10) f.go({x, 112, 20, 16}, {}, 0.1);
   EXPECT_EQ(f.cells(Learning::hold).count({9, 7}), 1u);
+  EXPECT_EQ(f.cells(Learning::steady).count({9, 7}), 1u) << "and it stays a lane";
   f.go({}, {}, 150);
   EXPECT_TRUE(f.tracker.learning(f.grid).empty());
   cross(8);

@@ -248,6 +248,8 @@ void Adaptive::start(const std::vector<Values>& frame) {
   for (std::size_t k = 0; k < frame.size(); ++k) variance_.emplace_back(pixels, k ? 4 : 9);
   above_.assign(pixels, 0);
   above_before_ = strong_ = above_;
+  rival_.assign(frame.size(), Values(pixels));
+  stays_.assign(pixels, 8), rival_stays_.assign(pixels, 0);
 }
 
 /// What the background looks like in the light of this frame.
@@ -326,6 +328,30 @@ bool Adaptive::turn(int y) const {
   return (std::min(y, height_ - 1 - y) + place + group + group / 4) % 4 == 0;
 }
 
+/// In the first 600 frames, the mean of a pixel has a rival. Each frame adds to the one that it shows and takes an
+/// eighth of it from the other. A rival that was seen longer, and before the mean was seen for 50 frames, takes its
+/// place. shown: whether the frame shows the mean. times: the frames for which this one counts.
+void Adaptive::settle(std::size_t i, const Values& value, bool shown, int times) {
+  int &own = stays_[i], &other = rival_stays_[i];
+  bool rival = !shown && other > 0;
+  for (std::size_t k = 0; k < value.size(); ++k) rival &= std::abs(value[k] - rival_[k][i]) <= (k ? 4 : 8);
+  if (own < 400) own = std::clamp(own + (shown ? 8 : -1) * times, 0, 16000);
+  other = std::clamp(other + (rival ? 8 : -1) * times, 0, 16000);
+  const bool fresh = !shown && !rival && other == 0;
+  if (fresh) other = 8 * times;
+  for (std::size_t k = 0; k < value.size(); ++k)
+    if (fresh)
+      rival_[k][i] = value[k];
+    else if (rival)
+      rival_[k][i] += (value[k] - rival_[k][i]) / 4;
+  if (other <= own || own >= 400) return;
+  std::swap(own, other);
+  for (std::size_t k = 0; k < value.size(); ++k) {
+    std::swap(mean_[k][i], rival_[k][i]);
+    variance_[k][i] = std::max(k ? 4.0 : 9.0, std::min(100.0, variance_[k][i]));
+  }
+}
+
 /// Lets the means and variances follow the frame.
 void Adaptive::learn(const std::vector<Values>& frame, const Expected& expected, const Marks& marks) {
   const auto any_near = [&](const Mask& mask, std::size_t i) {
@@ -341,12 +367,23 @@ void Adaptive::learn(const std::vector<Values>& frame, const Expected& expected,
     const bool by_turn = nothing && frame_ >= 50 && usual <= 1.0 / 16;
     if (by_turn && !turn(int(i) / width_)) continue;
     const double times = by_turn ? 4 : 1;
-    const double rate = slow ? 0.001 : times * usual;
+    Values value(frame.size());
+    bool shown = true;
+    for (std::size_t k = 0; k < frame.size(); ++k) {
+      const double away = frame[k][i] - expected.values[k][i];
+      value[k] = mean_[k][i] + away / std::max(expected.gain[i], 0.25);
+      shown &= away * away <= std::max(k ? 16.0 : 64.0, std::min(144.0, variance_[k][i]));
+    }
     const double of_variance = slow ? 0.0001 : times * (frame_ >= 50 ? usual : std::max(usual, 0.05));
+    const bool settles = frame_ <= 600;
+    double rate = times * usual;
+    if (settles && shown) rate = std::max(rate, 8.0 / (stays_[i] + 8));
+    if (settles && !shown && stays_[i] < 400) rate = 0;
+    if (slow) rate = 0.001;
     for (std::size_t k = 0; k < frame.size(); ++k) {
       double& variance = variance_[k][i];
       const double away = frame[k][i] - expected.values[k][i];
-      const double square = frame_ >= 50 ? std::min(away * away, 16 * spread(int(k), i)) : away * away;
+      const double square = std::min(away * away, 16 * spread(int(k), i));
       mean_[k][i] += rate * away / std::max(expected.gain[i], 0.25);
       const bool grows = marks.raised[i] && !near_above && square > variance;
       if (blinked)
@@ -356,6 +393,7 @@ void Adaptive::learn(const std::vector<Values>& frame, const Expected& expected,
       if (params_.noise_limit > 0) variance = std::min(variance, params_.noise_limit * params_.noise_limit);
     }
     mean_[0][i] = std::max(mean_[0][i], -3.0);
+    if (settles) settle(i, value, shown, int(times));
   }
 }
 

@@ -48,12 +48,15 @@ class Adaptive {
   Marks mark(const std::vector<Values>& frame, const Expected& expected);
   bool turn(int y) const;
   void learn(const std::vector<Values>& frame, const Expected& expected, const Marks& marks);
+  void settle(std::size_t i, const Values& value, bool shown, int times);
   Mask with_enclosed(const Mask& changed) const;
 
   const diff::Params params_;
   const int width_, height_, across_, down_;
   int frame_ = 0;
   std::vector<Values> mean_, variance_;
+  std::vector<Values> rival_;             ///< another value of the pixel, see settle()
+  std::vector<int> stays_, rival_stays_;  ///< for how many eighths of a frame the mean and the rival were seen
   /// The pixel or one beside it, in the last frame and in the frame before.
   Mask above_, above_before_;
   Mask strong_;  ///< in the last frame
