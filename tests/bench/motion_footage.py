@@ -4,6 +4,7 @@ the readers say what they expect. Numbers of frames count from 0, times are seco
 import configparser
 import csv
 import dataclasses
+import itertools
 import os
 import re
 
@@ -21,7 +22,7 @@ class Footage:
     source: a clip, or the sorted paths of pictures. rate: frames a second. masks: number of a frame → Labels, of those
     that are labelled. boxes: number of a frame → list of (id, left, top, width, height). visits: intervals (from, to)
     in which somebody is in the picture. What the footage has no truth of is None. last: number of the last frame that
-    is needed, or None.
+    is needed, or None. first: frames of the source before this one are left out, and not counted.
     """
     name: str
     source: object
@@ -30,6 +31,7 @@ class Footage:
     boxes: dict = None
     visits: list = None
     last: int = None
+    first: int = 0
 
     def frames(self):
         """Generates the pictures: uint8, height × width × 3, blue, green, red."""
@@ -38,7 +40,7 @@ class Footage:
         else:
             pictures = (read_picture(path) for path in self.source)
         size = None
-        for number, picture in enumerate(pictures):
+        for number, picture in enumerate(itertools.islice(pictures, self.first, None)):
             if size and picture.shape != size:
                 raise Failure(
                     f'{self.name}: frame {number + 1} is {sides(picture)}, and the first one {size[1]}×{size[0]}')
@@ -46,6 +48,11 @@ class Footage:
             yield picture
             if number == self.last:
                 return
+
+    def piece(self, first, frames):
+        """The footage of boxes from frame `first` on, of at most `frames` frames."""
+        boxes = {number - first: boxes for number, boxes in self.boxes.items() if first <= number < first + frames}
+        return dataclasses.replace(self, boxes=boxes, first=first, last=frames - 1)
 
 
 @dataclasses.dataclass

@@ -3,7 +3,7 @@
 """Judges motion detection on real footage with truth, beside OpenCV's background subtractors.
 
   motion_real.py FOLDER… [--preset=outdoor,indoor,…] [--properties="…"]… [--backend=cpu|cuda] [--only=NAME,…]
-                 [--peers=NAME,…] [--rate=25] [--markdown=FILE] [--json=FILE]
+                 [--peers=NAME,…] [--rate=25] [--starts=FRAME,… --frames=250] [--markdown=FILE] [--json=FILE]
 
 Footage is found in the folders and below them:
   CDnet       input/, groundtruth/, ROI.bmp or ROI.jpg, temporalROI.txt
@@ -14,8 +14,9 @@ Footage is found in the folders and below them:
 
 Each preset, and each `--properties`, is a column; `gap=1` where it is not given. Peers are OpenCV's subtractors with
 their defaults, without shadows in the foreground; peers of contrib need PyPI's opencv-contrib-python-headless.
-`--only` takes names of footage, `--rate` applies to pictures in folders. Pixels outside the region of interest or of
-unknown label are not judged.
+`--starts` judges the footage that has boxes once from each of these frames on, `--frames` each, and shows the means:
+chance changes a single run in a crowd. `--only` takes names of footage, `--rate` applies to pictures in folders. Pixels
+outside the region of interest or of unknown label are not judged.
 
 F, precision and recall are of all judged pixels. False in shadow: false pixels that are labelled shadow; missed at
 outlines: missed pixels within 2 of one. Flagged: frames without people with more than 0.2 % white. Found:
@@ -121,6 +122,13 @@ def judge(footage, settings, peers, backend):
     return {name: method.figures(footage, frames) for name, method in methods.items()}
 
 
+def means(results):
+    """The means of numbers, of what judge() returned for several pieces."""
+    return {name: {key: sum(result[name][key] for result in results) / len(results)
+                   for key, value in figures.items() if not isinstance(value, str)}
+            for name, figures in results[0].items()}
+
+
 def make_methods(footage, size, settings, peers, backend):
     """Name → Method."""
     step, tracks = int(Gst.SECOND / footage.rate), bool(footage.boxes) or footage.visits is not None
@@ -162,6 +170,8 @@ def main():
     parser.add_argument('--only', type=lambda text: text.split(','))
     parser.add_argument('--peers', default=list(PEERS), type=lambda text: [name for name in text.split(',') if name])
     parser.add_argument('--rate', default=25, type=float)
+    parser.add_argument('--starts', type=lambda text: [int(start) for start in text.split(',')])
+    parser.add_argument('--frames', default=250, type=int)
     parser.add_argument('--markdown')
     parser.add_argument('--json')
     args = parser.parse_args()
@@ -179,6 +189,8 @@ def main():
         if unknown := [name for name in args.only if name not in known]:
             raise Failure(f'{unknown[0]} is not there: there are {", ".join(known)}')
         found = [footage for footage in found if footage.name in args.only]
+    if args.starts:
+        found = [footage for footage in found if footage.boxes]
     peers = [name for name in args.peers if peer_maker(name)]
     for name in args.peers:
         if name not in peers:
@@ -192,7 +204,11 @@ def main():
         key = footage.name
         while key in results:
             key += '′'
-        results[key] = judge(footage, settings, peers, args.backend)
+        if args.starts:
+            results[key] = means([judge(footage.piece(start, args.frames), settings, peers, args.backend)
+                                  for start in args.starts])
+        else:
+            results[key] = judge(footage, settings, peers, args.backend)
         print(f'{key}: done', file=sys.stderr)
     write_results(table(results), args, {'settings': settings, 'backend': args.backend, 'results': results})
 

@@ -164,6 +164,30 @@ class Figures(unittest.TestCase):
             self.assertIn(f'PyPI: {name}', self.done.stderr)
 
 
+class Starts(unittest.TestCase):
+    def test_means_of_pieces(self):
+        """What stands in the first frame of a piece is no change to it: only the first of three pieces shows one."""
+        with tempfile.TemporaryDirectory() as top:
+            write_mot(os.path.join(top, 'crowd'))
+            write_visits(os.path.join(top, 'door'))
+            out = os.path.join(top, 'out.json')
+            options = f'--properties={EXACT}', '--peers=', '--starts=0,3,4', '--frames=5', f'--json={out}'
+            subprocess.run([sys.executable, SCRIPT, top, *options], capture_output=True, check=True)
+            with open(out, encoding='utf-8') as file:
+                results = {name: methods[EXACT] for name, methods in json.load(file)['results'].items()}
+        self.assertEqual(set(results), {'crowd', 'walk.avi'})
+        self.assertAlmostEqual(results['crowd']['ids'], 2 / 3)
+        if 'motmetrics' not in motion_tracks.missing:
+            self.assertAlmostEqual(results['crowd']['mota_0.3'], 1 / 3)
+
+    def test_piece(self):
+        with tempfile.TemporaryDirectory() as top:
+            write_mot(top)
+            piece = motion_footage.find([top], 25)[0].piece(8, 2)
+            self.assertEqual(len(list(piece.frames())), 2)
+            self.assertEqual(sorted(piece.boxes), [0, 1])
+
+
 def read_all(folder):
     """Reads all frames and labels of the footage in a folder."""
     for footage in motion_footage.find([folder], 25):
