@@ -73,38 +73,7 @@ cudaError_t copy_mixed_plane(const Plane& from, const Plane& to, const PlaneExte
   return result;
 }
 
-void free_plane(void* plane) { (void)cuda::check(cudaFree(plane), ""); }  // fails if the context is dead
-
-struct DevicePicture {
-  Image image;
-  std::vector<InContext<void*, free_plane>> planes;
-};
-
 }  // namespace
-
-Result<std::shared_ptr<const Image>> new_device_picture(GstCudaContext* context, const Geometry& geometry) {
-  const auto picture = std::make_shared<DevicePicture>();
-  picture->image.geometry = geometry;
-  for (int i = 0; i < info(geometry.format).planes; ++i) {
-    const PlaneExtent bytes = extent(geometry, i);
-    void* plane = nullptr;
-    std::size_t pitch = 0;
-    if (Status status = cuda::check(cudaMallocPitch(&plane, &pitch, bytes.row_bytes, bytes.rows),
-                                    "cannot allocate a frame on the device");
-        !status.ok())
-      return status;
-    picture->planes.push_back(in_context<free_plane>(context, plane));
-    picture->image.planes[i] = {plane, std::ptrdiff_t(pitch)};
-  }
-  return std::shared_ptr<const Image>(picture, &picture->image);
-}
-
-void pause_randomly(CUstream stream, int longest) {
-  const gint ms = g_random_int_range(-longest, longest + 1);  // every second frame is not delayed
-  if (ms > 0)
-    (void)cudaLaunchHostFunc(
-        stream, [](void* pause) { g_usleep(1000 * GPOINTER_TO_UINT(pause)); }, GUINT_TO_POINTER(guint(ms)));
-}
 
 Status copy_planes(const Image& from, const Image& to, cudaMemcpyKind kind, CUstream stream, const char* what) {
   const Image& host = kind == cudaMemcpyHostToDevice ? from : to;

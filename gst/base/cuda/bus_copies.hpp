@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
-#include <memory>
-
 #include "gst/base/cuda/cuda_event.hpp"
 #include "kernels/core/image.hpp"
 #include "kernels/core/status.hpp"
@@ -42,12 +40,6 @@ class BusCopies {
   int turn_ = 0;                       // the index into these for the current frame and for the frame two before it
   const InContext<CUstream, cudaStreamDestroy> up_, down_;
 };
-
-/// A picture in device memory. The context must be current. Errors: resource.
-Result<std::shared_ptr<const Image>> new_device_picture(GstCudaContext* context, const Geometry& geometry);
-
-/// For tests: lets the GPU pause in a stream for a random time of up to `longest` ms, or not.
-void pause_randomly(CUstream stream, int longest);
 
 /// Copies all planes of a picture to or from the device. Errors: resource, with `what` in front of CUDA's text.
 Status copy_planes(const Image& from, const Image& to, cudaMemcpyKind kind, CUstream stream, const char* what);

@@ -12,6 +12,7 @@
 #include "gst/base/cuda/bus_copies.hpp"
 #include "gst/base/cuda/cuda_stream.hpp"
 #include "gst/base/cuda/current_context.hpp"
+#include "gst/base/cuda/device_picture.hpp"
 #include "gst/base/cuda/in_flight.hpp"
 #include "gst/base/cuda/page_locks.hpp"
 #include "gst/base/cuda/peer_copy.hpp"
@@ -166,6 +167,18 @@ Gpu::Scope::~Scope() {
 }
 
 Queue Gpu::queue() const { return {state_->stream->handle()}; }
+
+namespace {
+
+/// Lets the GPU pause in a stream for a random time of up to `longest` ms, or not.
+void pause_randomly(CUstream stream, int longest) {
+  const gint ms = g_random_int_range(-longest, longest + 1);  // every second frame is not delayed
+  if (ms > 0)
+    (void)cudaLaunchHostFunc(
+        stream, [](void* pause) { g_usleep(1000 * GPOINTER_TO_UINT(pause)); }, GUINT_TO_POINTER(guint(ms)));
+}
+
+}  // namespace
 
 void Gpu::begin_frame() {
   state_->downloads = false;
