@@ -224,10 +224,11 @@ class Programs(programs.InFolder):
         self.assertTrue(events[-1]["complete"])
         result = self.scan(part={"start": "3.0", "end": "5.04"})
         self.assertEqual((result["frames"], result["complete"], result["error"]), (51, True, None))
-        visit, = result["objects"]
-        entered, = (event for event in events if event["event"] == "enter")
-        self.assertEqual(round(entered["entered"], 3), round(visit["entered"], 3))
-        self.assertGreater(visit["entered"], 3)
+        # The ball is there in the first frame. It has left its place, which may be an object until it is background.
+        visits = [round(visit["entered"], 3) for visit in result["objects"]]
+        self.assertEqual(visits, [round(event["entered"], 3) for event in events if event["event"] == "enter"])
+        self.assertIn(len(visits), (1, 2))
+        self.assertGreater(min(visits), 3)
         alarms = self.alarms("--start=3s", "--end-time=00:00:05.04")
         self.assertEqual(alarms, [(event["event"], round(event["time"], 3)) for event in events
                                   if event["event"] in ("begin", "end", "enter", "leave")])
