@@ -131,9 +131,11 @@ void Tracker::advance(const diff::MotionRegions& found, const diff::Cells& cells
     track.box = box, track.area = seen.area, track.score = seen.score;
     track.first = track.last = moment;
     track.frames = 1;
+    track.number = ++last_number_;
     judge(track, seen.structure, cells, moment);
     tracks_.push_back(std::move(track));
   }
+  join_pieces(cells);
   light_.advance(found.light, cells.cell_size, now_);
   lanes_.begin_frame(cells, seconds);
   for (const Track& track : tracks_)
@@ -144,6 +146,31 @@ void Tracker::advance(const diff::MotionRegions& found, const diff::Cells& cells
   for (Track& track : tracks_) report(track, cells, rules, moment);
   tracks_.erase(std::remove_if(tracks_.begin(), tracks_.end(), [](const Track& track) { return track.gone; }),
                 tracks_.end());
+}
+
+/// Joins objects with older ones whose pieces they are.
+void Tracker::join_pieces(const diff::Cells& cells) {
+  const auto counts = [](const Track& track) { return track.seen && !track.gone && !track.is_background; };
+  for (auto piece = tracks_.begin(); piece != tracks_.end(); ++piece) {
+    if (!counts(*piece)) continue;
+    const auto whole = std::find_if(tracks_.begin(), piece, [&](const Track& older) {
+      return counts(older) && are_stacked(older.box, piece->box, cells.cell_size);
+    });
+    if (whole == piece) continue;
+    const Rect both = diff::around(whole->box, piece->box);
+    if (!piece->companion.are_one(whole->number, {whole->x, whole->y, piece->x, piece->y}, both.width, now_,
+                                  piece->first.now))
+      continue;
+    const auto join = [](double& centre, double& side, double other_centre, double other_side) {
+      const double first = std::min(centre - side / 2, other_centre - other_side / 2);
+      const double last = std::max(centre + side / 2, other_centre + other_side / 2);
+      centre = (first + last) / 2, side = last - first;
+    };
+    join(whole->x, whole->width, piece->x, piece->width), join(whole->y, whole->height, piece->y, piece->height);
+    whole->seen_x = whole->x, whole->seen_y = whole->y;
+    whole->box = both, whole->area += piece->area;
+    piece->gone = true;
+  }
 }
 
 /// Finds out whether an object is still there, which places it visits, and its values in this frame.

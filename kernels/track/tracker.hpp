@@ -15,6 +15,7 @@
 #include "kernels/diff/motion.hpp"
 #include "kernels/track/lanes.hpp"
 #include "kernels/track/matching.hpp"
+#include "kernels/track/pieces.hpp"
 #include "kernels/track/presence.hpp"
 #include "kernels/track/still_light.hpp"
 #include "kernels/track/visits.hpp"
@@ -79,6 +80,7 @@ class Tracker {
  private:
   struct Track {
     std::uint64_t id = 0;
+    std::uint64_t number = 0;                    // counts all objects, unconfirmed ones too
     double x = 0, y = 0, width = 0, height = 0;  // the predicted box by its centre, in pixels
     double speed_x = 0, speed_y = 0;             // pixels a second
     double seen_x = 0, seen_y = 0, path = 0;  // its centre when it was last seen, and the length of its path until then
@@ -96,16 +98,18 @@ class Tracker {
     Portrait portrait;
     std::uint64_t taken = 0;     // when it became background
     bool is_background = false;  // it has no more visits, and stays until it is gone from the mask
+    Companion companion;         // the older object of which it may be a piece
     Presence presence;
     Visits visits;
   };
 
+  void join_pieces(const diff::Cells& cells);
   void judge(Track& track, const diff::Structure& structure, const diff::Cells& cells, const Moment& moment);
   static void apply_match(Track& track, const Match& match, const Moment& moment);
   void report(Track& track, const diff::Cells& cells, const VisitRules& rules, const Moment& moment);
 
   const TrackRules rules_;
-  std::uint64_t last_id_;
+  std::uint64_t last_id_, last_number_ = 0;
   std::uint64_t now_ = 0;
   std::vector<Track> tracks_;
   LaneMap lanes_;

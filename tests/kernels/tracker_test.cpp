@@ -360,6 +360,37 @@ TEST(Tracker, FollowsPeopleSideBySide) {
 }
 
 /// The body and the legs are two regions for longer than it takes to confirm an object, and then one again.
+/// A torso and legs that are two regions become one object if they go the same way across. Objects one above the other
+/// stay apart if they go opposite ways, if they go down the picture, or if they come from different places.
+TEST(Tracker, JoinsPiecesThatGoTheSameWayAcross) {
+  struct Case {
+    const char* name;
+    int across, across_of_legs, down;  // pixels a frame
+    int catches_up;                    // pixels a frame by which the torso is faster in the first frames
+    std::size_t objects;
+  };
+  for (const Case& c :
+       {Case{"right", 6, 6, 0, 0, 1}, Case{"left", -6, -6, 0, 0, 1}, Case{"aslant", 5, 5, 3, 0, 1},
+        Case{"opposite ways", 1, -1, 0, 0, 2}, Case{"down", 0, 0, 6, 0, 2}, Case{"still", 0, 0, 0, 0, 2},
+        Case{"one follows", 0, 6, 0, 0, 2}, Case{"from different places", 6, 6, 0, 10, 2}}) {
+    SCOPED_TRACE(c.name);
+    Clip clip;
+    Rect torso, legs;
+    for (int i = 0; i < 40; ++i) {
+      torso = {300 + c.across * (i - 20) - c.catches_up * std::max(0, 20 - i), 32 + c.down * i, 48, 64};
+      legs = {300 + c.across_of_legs * (i - 20), 128 + c.down * i, 64, 80};
+      clip.play({torso, legs});
+    }
+    const auto& objects = clip.tracker.objects();
+    ASSERT_EQ(objects.size(), c.objects);
+    EXPECT_LE(clip.tracker.last_id(), 2u);
+    if (c.objects > 1) continue;
+    EXPECT_EQ(objects[0].id, 1u);
+    EXPECT_NEAR(objects[0].box.y, torso.y, 16);
+    EXPECT_NEAR(objects[0].box.y + objects[0].box.height, legs.y + legs.height, 16);
+  }
+}
+
 TEST(Tracker, GivesNoIdToAPieceOfAnObject) {
   Clip clip;
   for (int i = 0; i < 60; ++i) {

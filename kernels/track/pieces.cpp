@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "kernels/track/pieces.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "kernels/diff/motion.hpp"
+#include "kernels/track/parts.hpp"
+
+namespace cudavision::track {
+namespace {
+
+// Chosen with people at eye level (TUD-Campus of MOT15) and the scene `lane` of tests/bench/motion_world.py.
+constexpr double stacked_share = 0.15;  ///< least overlap of their widths, as a share of the narrower one
+constexpr double largest_gap = 0.35;    ///< between the boxes, as a share of the height of both together
+constexpr double least_ratio = 1.3;     ///< height ÷ width of both together
+/// Time in ns for which they may be apart.
+constexpr std::uint64_t longest_break = 300'000'000;
+/// The younger object must be stacked from its first frames on. Longer, and it is an object that comes near.
+constexpr std::uint64_t longest_alone = 500'000'000;
+// In widths of both together:
+constexpr double least_way = 0.05;     ///< how far both go to the same side
+constexpr double largest_stray = 0.5;  ///< by how much the vector between their centres may change
+constexpr double steepest = 2;         ///< the largest way down or up, in ways across
+
+}  // namespace
+
+bool are_stacked(const Rect& a, const Rect& b, int cell) {
+  const int across = std::min(a.x + a.width, b.x + b.width) - std::max(a.x, b.x);
+  const int apart = std::max(a.y, b.y) - std::min(a.y + a.height, b.y + b.height);
+  const Rect both = diff::around(a, b);
+  return apart <= std::max<double>(cell, largest_gap * both.height) &&
+         across >= stacked_share * std::min(a.width, b.width) && both.height >= least_ratio * both.width &&
+         !(upright(a) && upright(b));
+}
+
+bool Companion::are_one(std::uint64_t whole, const Centres& centres, int width, std::uint64_t now, std::uint64_t born) {
+  const double whole_x = centres.whole_x - first_.whole_x, whole_y = centres.whole_y - first_.whole_y;
+  const double piece_x = centres.piece_x - first_.piece_x, piece_y = centres.piece_y - first_.piece_y;
+  const bool strays = std::hypot(whole_x - piece_x, whole_y - piece_y) > largest_stray * width;
+  if (now - std::exchange(last_, now) > longest_break || whole != whole_ || strays) {
+    whole_ = whole, since_ = now, first_ = centres;
+    return false;
+  }
+  const double way = whole_x > 0 ? std::min(whole_x, piece_x) : -std::max(whole_x, piece_x);
+  return since_ - born <= longest_alone && way >= least_way * width &&
+         std::abs(whole_y) <= steepest * std::abs(whole_x);
+}
+
+}  // namespace cudavision::track

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Private to the tracker: objects that are pieces of another one. The mask of a person who walks past a background of
+// his colours falls into pieces, such as the torso and the legs, and each is followed as an object. The pieces lie one
+// above the other, together they are upright, and they go the same way across.
+//
+//        ┌───┐ whole                       cars that follow each other towards the camera also lie one above the
+//        └───┘                             other, but they go down the picture; cars that pass each other are not
+//        ┌──┐  piece  ──▶ both go          upright together, and go opposite ways
+//        └──┘         ──▶ the same way
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/core/image.hpp"
+
+namespace cudavision::track {
+
+/// Whether two boxes may be pieces of one upright object: one is above the other or on it, the gap between them is
+/// small (cell: side of a cell; all in pixels), the box around both is upright, and one of them is not.
+bool are_stacked(const Rect& a, const Rect& b, int cell);
+
+/// An object and an older one that may be one object.
+class Companion {
+ public:
+  struct Centres {
+    double whole_x, whole_y, piece_x, piece_y;  ///< pixels
+  };
+  /// Updates with a frame in which both are stacked. whole: the number of the older object. width: of the box around
+  /// both, in pixels. now, born: the times of the frame, and of the first one that showed the younger object, in ns.
+  /// Returns whether both are one object.
+  bool are_one(std::uint64_t whole, const Centres& centres, int width, std::uint64_t now, std::uint64_t born);
+
+ private:
+  std::uint64_t whole_ = 0, since_ = 0, last_ = 0;
+  Centres first_{};
+};
+
+}  // namespace cudavision::track
