@@ -14,12 +14,14 @@ namespace {
 // Chosen with people at eye level (TUD-Campus of MOT15) and the scene `lane` of tests/bench/motion_world.py.
 constexpr double stacked_share = 0.15;  ///< least overlap of their widths, as a share of the narrower one
 constexpr double largest_gap = 0.35;    ///< between the boxes, as a share of the height of both together
+constexpr int least_cells = 4;          ///< height of both together: smaller objects have no pieces
 constexpr double least_ratio = 1.3;     ///< height ÷ width of both together
 /// Time in ns for which they may be apart.
 constexpr std::uint64_t longest_break = 300'000'000;
 /// The younger object must be stacked from its first frames on. Longer, and it is an object that comes near.
 constexpr std::uint64_t longest_alone = 500'000'000;
 // In widths of both together:
+constexpr double least_speed = 0.25;   ///< each second, for a speed that has a direction
 constexpr double least_way = 0.05;     ///< how far both go to the same side
 constexpr double largest_stray = 0.5;  ///< by how much the vector between their centres may change
 constexpr double steepest = 2;         ///< the largest way down or up, in ways across
@@ -31,8 +33,14 @@ bool are_stacked(const Rect& a, const Rect& b, int cell) {
   const int apart = std::max(a.y, b.y) - std::min(a.y + a.height, b.y + b.height);
   const Rect both = diff::around(a, b);
   return apart <= std::max<double>(cell, largest_gap * both.height) &&
-         across >= stacked_share * std::min(a.width, b.width) && both.height >= least_ratio * both.width &&
-         !(upright(a) && upright(b));
+         across >= stacked_share * std::min(a.width, b.width) && both.height >= least_cells * cell &&
+         both.height >= least_ratio * both.width && !(upright(a) && upright(b));
+}
+
+bool may_be_one(const Speed& whole, const Speed& piece, int width) {
+  const double least = least_speed * width, down = std::abs(piece.y);
+  const bool goes_down = down > least && down > steepest * std::abs(piece.x);
+  return whole.x * piece.x >= -least * least && !goes_down;
 }
 
 bool Companion::are_one(std::uint64_t whole, const Centres& centres, int width, std::uint64_t now, std::uint64_t born) {

@@ -19,6 +19,14 @@ namespace cudavision::track {
 /// small (cell: side of a cell; all in pixels), the box around both is upright, and one of them is not.
 bool are_stacked(const Rect& a, const Rect& b, int cell);
 
+/// Pixels a second.
+struct Speed {
+  double x, y;
+};
+/// Whether an object can be a piece of an older one by their speeds. It cannot if they go opposite ways across, or if
+/// it goes down or up. width: of the box around both, in pixels.
+bool may_be_one(const Speed& whole, const Speed& piece, int width);
+
 /// An object and an older one that may be one object.
 class Companion {
  public:

@@ -148,7 +148,7 @@ void Tracker::advance(const diff::MotionRegions& found, const diff::Cells& cells
                 tracks_.end());
 }
 
-/// Joins objects with older ones whose pieces they are.
+/// Joins objects with older ones whose pieces they are. While this is possible, an object is not confirmed.
 void Tracker::join_pieces(const diff::Cells& cells) {
   const auto counts = [](const Track& track) { return track.seen && !track.gone && !track.is_background; };
   for (auto piece = tracks_.begin(); piece != tracks_.end(); ++piece) {
@@ -158,6 +158,7 @@ void Tracker::join_pieces(const diff::Cells& cells) {
     });
     if (whole == piece) continue;
     const Rect both = diff::around(whole->box, piece->box);
+    piece->fragment |= may_be_one({whole->speed_x, whole->speed_y}, {piece->speed_x, piece->speed_y}, both.width);
     if (!piece->companion.are_one(whole->number, {whole->x, whole->y, piece->x, piece->y}, both.width, now_,
                                   piece->first.now))
       continue;
