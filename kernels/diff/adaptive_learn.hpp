@@ -95,27 +95,28 @@ template <typename F>
 CUDAVISION_FORMULA MaskOf<F> rests(const Seen<F>& seen, const Rates& rates, bool turn) {
   return both(seen.nothing(), MaskOf<F>(rates.in_turns && !turn ? ~0 : 0));
 }
-/// Updates the mean and the variance of `pixel`, and its rival, with the frame. gain: gain of the light. turn:
-/// has_turn() of its row.
-template <int channels, typename F>
+/// Updates the mean and the variance of `pixel` with the frame, and its rival if the background settles. settles:
+/// rates.settles, as a constant, so that the code for a settled background has nothing of it. gain: gain of the light.
+/// turn: has_turn() of its row.
+template <bool settles, int channels, typename F>
 CUDAVISION_FORMULA void learn(Pixel<channels, F>& pixel, Rival<channels, F>& rival,
                               const Expected<channels, F>& expected, F gain, const Seen<F>& seen, const Rates& rates,
                               bool turn) {
   using Int = IntOf<F>;
-  const Pixel<channels, F> before = pixel;
   const MaskOf<F> by_turn = both(seen.nothing(), MaskOf<F>(rates.in_turns ? ~0 : 0));
   const MaskOf<F> keeps = rests(seen, rates, turn);
   const F times = pick(by_turn, F(float(turns)), F(1.0f));
   // Where the frame changed, a lasting change becomes background in about 1000 frames.
   constexpr float slow = 0.001f, slow_variance = 0.0001f;
-  const MaskOf<F> shown = shows_background(pixel, expected);
+  MaskOf<F> shown(~0);  // needed only where the background settles, and in lanes
+  if (settles || !all(no(seen.steady))) shown = shows_background(pixel, expected);
   const MaskOf<F> slowly =
       either(both(seen.near_changed, MaskOf<F>(rates.learnt ? ~0 : 0)), both(seen.steady, no(shown)));
   const MaskOf<F> takes = both(seen.taken, seen.near_above);
   F share_of_mean = mul(times, F(rates.mean));
-  if (rates.settles) share_of_mean = rival.share_of_mean(shown, share_of_mean);
+  if constexpr (settles) share_of_mean = rival.share_of_mean(shown, share_of_mean);
   const F usual = pick(slowly, F(slow), share_of_mean), of_mean = pick(seen.held, F(0.0f), pick(takes, F(1.0f), usual));
-  const F step = over(of_mean, most(gain, F(0.25f)));
+  const F divisor = most(gain, F(0.25f)), step = over(of_mean, divisor);
   const F of_variance =
       pick(either(seen.held, takes), F(0.0f), pick(slowly, F(slow_variance), mul(times, F(rates.variance))));
   // Key frames, leaves and rain disturb a pixel now and then, and a mean of squares forgets them in between. So a
@@ -127,24 +128,22 @@ CUDAVISION_FORMULA void learn(Pixel<channels, F>& pixel, Rival<channels, F>& riv
   const MaskOf<F> single = both(was_above == Int(int(above_last)), no(seen.near_above));
   const MaskOf<F> blinked = both(both(single, no(seen.held)), MaskOf<F>(rates.learnt ? ~0 : 0));
   const F most_variance = pick(seen.steady, F(rates.most_steady), F(rates.most_variance));
+  F as_mean[channels];  // the frame as a mean
   CUDAVISION_CHANNELS
   for (int c = 0; c < channels; ++c) {
     const F away = sub(pixel.value[c], expected.value[c]), variance = pixel.variance[c], spread = pixel.spread(c);
     const F square = least(mul(away, away), mul(F(16), spread));  // an object is no noise
+    if constexpr (settles) as_mean[c] = add(pixel.mean[c], over(away, divisor));
     const F mean = add(pixel.mean[c], mul(step, away));
     pixel.mean[c] = pick(keeps, pixel.mean[c], c == 0 ? most(mean, F(-3)) : mean);
     const F share = pick(both(grows, square > variance), most(F(fast), of_variance), of_variance);
     const F next = pick(blinked, mul(F(growth), spread), add(variance, mul(share, sub(square, variance))));
     pixel.variance[c] = pick(keeps, variance, least(most_variance, next));
   }
-  if (!rates.settles) return;
-  F value[channels];
-  CUDAVISION_CHANNELS
-  for (int c = 0; c < channels; ++c)
-    value[c] = add(before.mean[c], over(sub(before.value[c], expected.value[c]), most(gain, F(0.25f))));
+  if constexpr (!settles) return;
   // An object that is held does not become the background, except in a lane: there, many follow each other.
   const MaskOf<F> counts = no(either(keeps, both(seen.held, no(seen.steady))));
-  settle(pixel, rival, value, shown, pick(by_turn, Int(turns), Int(1)), counts, seen.steady);
+  settle(pixel, rival, as_mean, shown, pick(by_turn, Int(turns), Int(1)), counts, seen.steady);
   rival.own_stays = pick(takes, Int(counted), rival.own_stays), rival.stays = pick(takes, Int(0), rival.stays);
 }
 

@@ -54,6 +54,11 @@ CUDAVISION_FORMULA MaskOf<F> shows_background(const Pixel<channels, F>& pixel, c
   return shows;
 }
 
+/// Restarts the counts of a pixel whose mean begins with a frame: see Job::stays.
+CUDAVISION_HOST_DEVICE inline void restart_counts(const Job& job, std::size_t at) {
+  job.stays[at] = 0, job.stays[job.pixels() + at] = counted;
+}
+
 /// A count after a frame.
 template <typename Int, typename Mask>
 CUDAVISION_FORMULA Int count_after(Int count, Mask seen, Int times) {

@@ -64,7 +64,7 @@ void begin_anew(const Job& job, std::uint64_t kept) {
         job.next_mean[i] = from_fixed(int(job.frame[i]));
       }
       job.recent[job.at(x, y)] = 0;
-      job.stays[job.at(x, y)] = 0, job.stays[job.pixels() + job.at(x, y)] = counted;
+      restart_counts(job, job.at(x, y));
     }
 }
 

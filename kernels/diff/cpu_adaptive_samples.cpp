@@ -183,8 +183,7 @@ CUDAVISION_INLINE void begin_row(const Job& job, int y) {
       Lanes<float, N>(first_variance(c)).store(job.next_variance + i);
     }
   std::fill_n(job.recent + job.at(0, y), job.pitch, std::uint8_t(0));
-  std::fill_n(job.stays + job.at(0, y), job.pitch, std::int16_t(0));
-  std::fill_n(job.stays + job.pixels() + job.at(0, y), job.pitch, std::int16_t(counted));
+  for (int x = 0; x < job.pitch; ++x) restart_counts(job, job.at(x, y));
 }
 
 template <typename T>

@@ -310,8 +310,9 @@ class CudaDiff final : public Sequence {
           cudaMemcpyAsync(device_learning_, learning_.data(), learning_.size(), cudaMemcpyHostToDevice, queue.stream);
       if (Status status = cuda::check(error, "cannot copy what may be learned"); !status.ok()) return status;
     }
-    AdaptiveChange change{adaptive_work(frame),      p.state, p.verdict, p.unmasked, p.changed, p.bits_pitch,
-                          camera_rule(plan(), frame)};
+    const adaptive::Job job = adaptive_work(frame);
+    AdaptiveChange change{
+        job, AdaptiveArrays(job), p.state, p.verdict, p.unmasked, p.changed, p.bits_pitch, camera_rule(plan(), frame)};
     void* arguments[] = {&change};
     cudaError_t error = cudaSuccess;
     for (const AdaptiveKernel& kernel : {light_, change_})

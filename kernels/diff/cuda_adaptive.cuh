@@ -4,34 +4,30 @@
 
 #include "kernels/cuda/warp.cuh"
 #include "kernels/diff/adaptive_learn.hpp"
+#include "kernels/diff/cuda_adaptive.hpp"
 #include "kernels/diff/cuda_params.cuh"
 
 namespace cudavision::diff::adaptive {
 
 /// A pixel of the frame, and its background before the frame.
 template <int channels>
-__device__ __forceinline__ Pixel<channels, float> load(const Job& job, std::size_t at) {
+__device__ __forceinline__ Pixel<channels, float> load(const AdaptiveArrays& of, int at) {
   Pixel<channels, float> pixel;
-  for (int c = 0; c < channels; ++c) {
-    const std::size_t i = c * job.pixels() + at;
-    pixel.value[c] = from_fixed(int(job.frame[i])), pixel.mean[c] = job.mean[i], pixel.variance[c] = job.variance[i];
-  }
+  for (int c = 0; c < channels; ++c)
+    pixel.value[c] = from_fixed(int(of.frame[c][at])), pixel.mean[c] = of.mean[c][at],
+    pixel.variance[c] = of.variance[c][at];
   return pixel;
 }
 /// Stores the new mean and variance.
 template <int channels>
-__device__ __forceinline__ void store(const Job& job, std::size_t at, const Pixel<channels, float>& pixel) {
-  for (int c = 0; c < channels; ++c) {
-    const std::size_t i = c * job.pixels() + at;
-    job.next_mean[i] = pixel.mean[c], job.next_variance[i] = pixel.variance[c];
-  }
+__device__ __forceinline__ void store(const AdaptiveArrays& of, int at, const Pixel<channels, float>& pixel) {
+  for (int c = 0; c < channels; ++c)
+    of.next_mean[c][at] = pixel.mean[c], of.next_variance[c][at] = pixel.variance[c];
 }
 
-/// settles: whether it is needed.
 template <int channels>
-__device__ __forceinline__ Rival<channels, float> load_rival(const Job& job, std::size_t at, bool settles) {
-  Rival<channels, float> rival{};
-  if (!settles) return rival;
+__device__ __forceinline__ Rival<channels, float> load_rival(const Job& job, std::size_t at) {
+  Rival<channels, float> rival;
   for (int c = 0; c < channels; ++c) rival.value[c] = from_fixed(int(job.rival[c * job.pixels() + at]));
   rival.stays = job.stays[at], rival.own_stays = job.stays[job.pixels() + at];
   return rival;
@@ -158,7 +154,7 @@ __device__ __forceinline__ Sampled<channels> prepare(const Job& job, const State
   if (__builtin_expect(sectors != 0, 0)) anew = sectors >> camera::sector_of(x, y, job.width, job.height) & 1;
   if (job.begin || anew) {
     job.recent[at] = 0, sampled.recent = 0;
-    job.stays[at] = 0, job.stays[n + at] = counted;
+    restart_counts(job, at);
   }
 #pragma unroll
   for (int c = 0; c < channels; ++c) {

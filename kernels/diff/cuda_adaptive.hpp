@@ -10,9 +10,25 @@
 
 namespace cudavision::diff {
 
+/// The arrays of the channels of a Job, each by its own pointer: a lane then finds the address of a number with one
+/// multiplication.
+struct AdaptiveArrays {
+  const std::int16_t* frame[3];
+  const float *mean[3], *variance[3];
+  float *next_mean[3], *next_variance[3];
+
+  explicit AdaptiveArrays(const adaptive::Job& job) {
+    for (int c = 0; c < 3; ++c) {
+      const std::size_t first = std::size_t(c) * job.pixels();
+      frame[c] = job.frame + first, mean[c] = job.mean + first, variance[c] = job.variance + first;
+      next_mean[c] = job.next_mean + first, next_variance[c] = job.next_variance + first;
+    }
+  }
+};
 /// The parameters of both kernels. The first uses the job and the state.
 struct AdaptiveChange {
   adaptive::Job job;
+  AdaptiveArrays arrays;
   State* state;
   Verdict* verdict;
   const unsigned char* unmasked;  ///< bits; null: all pixels are counted

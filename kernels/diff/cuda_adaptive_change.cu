@@ -56,6 +56,7 @@ struct Shared {
   std::uint16_t unlike[Area<2>::size];
   std::uint8_t level[Area<1>::size];  // an adaptive::Level
   bool above[Area<1>::size], changed[Area<1>::size];
+  adaptive::Rates rates;
   unsigned changed_pixels, difference;  // sums of the tile
   bool last;                            // whether the block ends last
 };
@@ -72,10 +73,11 @@ struct Tile {
         cell_y(max(0, (y0 - margin - adaptive::cell / 2) / adaptive::cell)) {}
 };
 
-/// Calls work(i, at_x, at_y, x, y) for the pixels of Area<m>, with their place in the area and in the frame.
-template <int m, int threads, typename Work>
+/// Calls work(i, at_x, at_y, x, y) for the pixels of Area<m>, with their place in the area and in the frame. times: how
+/// often the loop is unrolled.
+template <int m, int times = 16, int threads, typename Work>
 __device__ __forceinline__ void each_pixel(const Tile<threads>& tile, Work work) {
-#pragma unroll
+#pragma unroll times
   for (int n = 0; n < (Area<m>::size + threads - 1) / threads; ++n) {
     const int i = int(threadIdx.x) + n * threads;
     if (i >= Area<m>::size) break;
@@ -88,6 +90,9 @@ template <int from, int to>
 __device__ __forceinline__ int index_in_area(int x, int y) {
   return (y + to - from) * Area<to>::width + x + to - from;
 }
+
+/// The index of a pixel in the arrays of a channel. It fits 32 bits.
+__device__ __forceinline__ int index_of(const Job& job, int x, int y) { return y * job.pitch + x; }
 
 /// Sets the light of the cells, and of each row between two rows of cells.
 template <int threads>
@@ -124,16 +129,18 @@ __device__ __forceinline__ Light light_at(const Job& job, const Tile<threads>& t
 }
 
 template <int channels, int threads>
-__device__ __forceinline__ void expect_all(const Job& job, const Tile<threads>& tile, Shared& shared) {
+__device__ __forceinline__ void expect_all(const AdaptiveChange& p, const Tile<threads>& tile, Shared& shared) {
+  const Job& job = p.job;
   each_pixel<margin>(tile, [&](int i, int, int row, int x, int y) {
     Expected<channels> expected{};
     int luma = 0, evidence = 0;
     if (job.contains(x, y)) {
-      const std::size_t at = job.at(x, y);
-      const auto pixel = adaptive::load<channels>(job, at);
+      const auto pixel = adaptive::load<channels>(p.arrays, index_of(job, x, y));
       expected = adaptive::expect(pixel, light_at<channels>(job, tile, shared, x, row));
       evidence = adaptive::evidence_of(pixel, expected);
-      luma = adaptive::coarse_luma_of(int(job.frame[at])) | adaptive::coarse_luma(expected.value[0]) << 16;
+      // The sample again as an integer, exactly: from the memory, a lane would wait for it.
+      const int fixed = to_int(mul(pixel.value[0], 1 / adaptive::fixed_step));
+      luma = adaptive::coarse_luma_of(fixed) | adaptive::coarse_luma(expected.value[0]) << 16;
     }
     for (int c = 0; c < channels; ++c) shared.expected[c][i] = expected.value[c];
     shared.evidence[i] = std::uint16_t(evidence);
@@ -161,8 +168,8 @@ __device__ __forceinline__ void add_evidence_across(const Tile<threads>&, Shared
 
 /// Sets level and above; returns whether any pixel of this lane is above.
 template <int threads>
-__device__ __forceinline__ bool find_above(const Job& job, const Tile<threads>& tile, Shared& shared,
-                                           const adaptive::Rates& rates) {
+__device__ __forceinline__ bool find_above(const Job& job, const Tile<threads>& tile, Shared& shared) {
+  const adaptive::Rates& rates = shared.rates;
   bool any = false;
   each_pixel<1>(tile, [&](int i, int at_x, int at_y, int x, int y) {
     int sum = 0;
@@ -192,7 +199,8 @@ __device__ __forceinline__ bool any_around(const bool (&set)[Area<1>::size], int
 }
 
 template <int channels, int threads>
-__device__ __forceinline__ void compare_with_shadow(const Job& job, const Tile<threads>& tile, Shared& shared) {
+__device__ __forceinline__ void compare_with_shadow(const AdaptiveChange& p, const Tile<threads>& tile, Shared& shared) {
+  const Job& job = p.job;
   each_pixel<2>(tile, [&](int i, int at_x, int at_y, int x, int y) {
     shared.unlike[i] = 0;
     if (!job.contains(x, y) || !any_around<2>(shared.above, at_x, at_y)) return;
@@ -206,7 +214,7 @@ __device__ __forceinline__ void compare_with_shadow(const Job& job, const Tile<t
       frame += int(sums & 0xffff), luma += int(sums >> 16);
     }
     shared.unlike[i] =
-        std::uint16_t(adaptive::unlike_shadow(job, adaptive::load<channels>(job, job.at(x, y)),
+        std::uint16_t(adaptive::unlike_shadow(job, adaptive::load<channels>(p.arrays, index_of(job, x, y)),
                                               expected_at<channels>(shared, index_in_area<2, margin>(at_x, at_y)),
                                               frame, luma, adaptive::count_around(job, 2, x, y)));
   });
@@ -225,13 +233,29 @@ __device__ __forceinline__ void clear_shadows(const Job& job, const Tile<threads
   });
 }
 
+/// Learns at pixel (at_x, at_y) of the tile while the background settles. Not inlined, so that it takes no registers
+/// from a settled background.
+template <int channels, int threads>
+__device__ __noinline__ void learn_settling(const AdaptiveChange& p, const Tile<threads>& tile, const Shared& shared,
+                                            int at_x, int at_y, adaptive::Seen<float> seen) {
+  const Job& job = p.job;
+  const int x = tile.x0 + at_x, y = tile.y0 + at_y, at = index_of(job, x, y);
+  auto pixel = adaptive::load<channels>(p.arrays, at);
+  auto rival = adaptive::load_rival<channels>(job, std::size_t(at));
+  adaptive::learn<true>(pixel, rival, expected_at<channels>(shared, index_in_area<0, margin>(at_x, at_y)),
+                        light_at<1>(job, tile, shared, x, at_y + margin).gain, seen, shared.rates,
+                        adaptive::has_turn(job, y));
+  adaptive::store(p.arrays, at, pixel);
+  adaptive::store(job, std::size_t(at), rival);
+}
+
 /// Stores the changed pixels, and learns. Adds to the counts of the tile.
 template <int channels, int threads>
-__device__ __forceinline__ void finish(const AdaptiveChange& p, const Tile<threads>& tile, Shared& shared,
-                                       const adaptive::Rates& rates) {
+__device__ __forceinline__ void finish(const AdaptiveChange& p, const Tile<threads>& tile, Shared& shared) {
   const Job& job = p.job;
+  const adaptive::Rates& rates = shared.rates;
   unsigned changed_pixels = 0, difference = 0;
-  each_pixel<0>(tile, [&](int, int at_x, int at_y, int x, int y) {  // a warp is in one row
+  each_pixel<0, 1>(tile, [&](int, int at_x, int at_y, int x, int y) {  // a warp is in one row
     if (y >= job.height) return;
     const int word = tile.x0 / 32;
     const unsigned unmasked =
@@ -242,10 +266,9 @@ __device__ __forceinline__ void finish(const AdaptiveChange& p, const Tile<threa
       changed_pixels += __popc(bits);
     }
     if (x >= job.width || job.begin) return;
-    const std::size_t at = job.at(x, y);
-    auto pixel = adaptive::load<channels>(job, at);
+    const int at = index_of(job, x, y);
+    auto pixel = adaptive::load<channels>(p.arrays, at);
     if (unmasked >> at_x & 1) difference += unsigned(adaptive::largest_difference(pixel));
-    const float gain = light_at<1>(job, tile, shared, x, at_y + margin).gain;
     const Learning learning = job.learning.at(x, y);
     const adaptive::Seen<float> seen{shared.level[index_in_area<0, 1>(at_x, at_y)],
                                      job.recent[at],
@@ -259,11 +282,12 @@ __device__ __forceinline__ void finish(const AdaptiveChange& p, const Tile<threa
     job.expected[at] = std::uint8_t(adaptive::expected_byte(adaptive::coarse_luma(expected.value[0])));
     const bool turn = adaptive::has_turn(job, y);
     if (!adaptive::rests(seen, rates, turn)) {
-      auto rival = adaptive::load_rival<channels>(job, at, rates.settles);
-      adaptive::learn(pixel, rival, expected, gain, seen, rates, turn);
-      if (rates.settles) adaptive::store(job, at, rival);
+      if (rates.settles) return learn_settling<channels>(p, tile, shared, at_x, at_y, seen);
+      const float gain = light_at<1>(job, tile, shared, x, at_y + margin).gain;
+      adaptive::Rival<channels, float> none;
+      adaptive::learn<false>(pixel, none, expected, gain, seen, rates, turn);
     }
-    adaptive::store(job, at, pixel);
+    adaptive::store(p.arrays, at, pixel);
   });
   difference = cuda::warp_sum(difference);
   if (threadIdx.x % 32 == 0) {
@@ -305,25 +329,27 @@ __global__ void __launch_bounds__(threads_of(small_blocks),
   constexpr int threads = threads_of(small_blocks);
   const Tile<threads> tile;
   State& state = *p.state;
-  const adaptive::Rates rates = adaptive::rates_of(job, job.number - state.began);
-  if (threadIdx.x == 0) shared.changed_pixels = shared.difference = 0;
+  if (threadIdx.x == 0) {
+    shared.changed_pixels = shared.difference = 0;
+    shared.rates = adaptive::rates_of(job, job.number - state.began);
+  }
   if (job.begin) {
     for (int i = int(threadIdx.x); i < Area<1>::size; i += threads) shared.changed[i] = false;
   } else {
     if (job.compensates) mix_light(job, tile, shared);
     __syncthreads();
-    expect_all<channels>(job, tile, shared);
+    expect_all<channels>(p, tile, shared);
     __syncthreads();
     add_evidence_across(tile, shared);
     __syncthreads();
-    if (__syncthreads_or(find_above(job, tile, shared, rates)) && job.drops_shadows) {
-      compare_with_shadow<channels>(job, tile, shared);
+    if (__syncthreads_or(find_above(job, tile, shared)) && job.drops_shadows) {
+      compare_with_shadow<channels>(p, tile, shared);
       __syncthreads();
       clear_shadows(job, tile, shared);
     }
   }
   __syncthreads();
-  finish<channels>(p, tile, shared, rates);
+  finish<channels>(p, tile, shared);
   __syncthreads();
   if (threadIdx.x == 0) {
     if (shared.difference) atomicAdd(&state.difference, (unsigned long long)(shared.difference));

@@ -102,7 +102,7 @@ std::uint64_t update(Background& background) {
         if (job.begin) job.next_mean[at] = value_of(job, c, job.at(x, y)), job.next_variance[at] = first_variance(c);
       }
       const std::size_t at = job.at(x, y);
-      if (job.begin) job.recent[at] = 0, job.stays[at] = 0, job.stays[job.pixels() + at] = counted;
+      if (job.begin) job.recent[at] = 0, restart_counts(job, at);
     }
   if (job.begin) return 0;
   std::vector<float> light[3];
@@ -185,7 +185,9 @@ std::uint64_t update(Background& background) {
     const std::size_t own = job.at(x, y), n = job.pixels();
     for (int c = 0; c < channels && rates.settles; ++c) rival.value[c] = from_fixed(int(job.rival[c * n + own]));
     if (rates.settles) rival.stays = job.stays[own], rival.own_stays = job.stays[n + own];
-    learn(pixels[i], rival, expected[i], light_at(x, y).gain, seen, rates, turn);
+    const float gain = light_at(x, y).gain;
+    rates.settles ? learn<true>(pixels[i], rival, expected[i], gain, seen, rates, turn)
+                  : learn<false>(pixels[i], rival, expected[i], gain, seen, rates, turn);
     for (int c = 0; c < channels && rates.settles && !rests(seen, rates, turn); ++c)
       job.rival[c * n + own] = std::int16_t(to_fixed(rival.value[c]));
     if (rates.settles && !rests(seen, rates, turn))
