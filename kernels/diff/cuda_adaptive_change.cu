@@ -249,9 +249,10 @@ __device__ __noinline__ void learn_settling(const AdaptiveChange& p, const Tile<
   adaptive::store(job, std::size_t(at), rival);
 }
 
-/// Stores the changed pixels, and learns. Adds to the counts of the tile.
+/// Stores the changed pixels, and learns. Adds to the counts of the tile. any: whether a pixel of the tile or beside it
+/// is above the threshold.
 template <int channels, int threads>
-__device__ __forceinline__ void finish(const AdaptiveChange& p, const Tile<threads>& tile, Shared& shared) {
+__device__ __forceinline__ void finish(const AdaptiveChange& p, const Tile<threads>& tile, Shared& shared, bool any) {
   const Job& job = p.job;
   const adaptive::Rates& rates = shared.rates;
   unsigned changed_pixels = 0, difference = 0;
@@ -260,7 +261,7 @@ __device__ __forceinline__ void finish(const AdaptiveChange& p, const Tile<threa
     const int word = tile.x0 / 32;
     const unsigned unmasked =
         p.unmasked ? reinterpret_cast<const std::uint32_t*>(p.unmasked + y * p.bits_pitch)[word] : ~0u;
-    const unsigned bits = __ballot_sync(~0u, shared.changed[index_in_area<0, 1>(at_x, at_y)]) & unmasked;
+    const unsigned bits = any ? __ballot_sync(~0u, shared.changed[index_in_area<0, 1>(at_x, at_y)]) & unmasked : 0;
     if (at_x == 0) {
       reinterpret_cast<std::uint32_t*>(p.changed + y * p.bits_pitch)[word] = bits;
       changed_pixels += __popc(bits);
@@ -272,20 +273,20 @@ __device__ __forceinline__ void finish(const AdaptiveChange& p, const Tile<threa
     const Learning learning = job.learning.at(x, y);
     const adaptive::Seen<float> seen{shared.level[index_in_area<0, 1>(at_x, at_y)],
                                      job.recent[at],
-                                     any_around<0>(shared.above, at_x, at_y),
-                                     any_around<0>(shared.changed, at_x, at_y),
+                                     any && any_around<0>(shared.above, at_x, at_y),
+                                     any && any_around<0>(shared.changed, at_x, at_y),
                                      applies(Learning::hold, learning),
                                      applies(Learning::take, learning),
                                      applies(Learning::steady, learning)};
     job.recent[at] = std::uint8_t(adaptive::recent_after(seen));
-    const auto expected = expected_at<channels>(shared, index_in_area<0, margin>(at_x, at_y));
-    job.expected[at] = std::uint8_t(adaptive::expected_byte(adaptive::coarse_luma(expected.value[0])));
+    const int in_whole = index_in_area<0, margin>(at_x, at_y);
+    job.expected[at] = std::uint8_t(adaptive::expected_byte(int(shared.luma[in_whole] >> 16)));
     const bool turn = adaptive::has_turn(job, y);
     if (!adaptive::rests(seen, rates, turn)) {
       if (rates.settles) return learn_settling<channels>(p, tile, shared, at_x, at_y, seen);
       const float gain = light_at<1>(job, tile, shared, x, at_y + margin).gain;
       adaptive::Rival<channels, float> none;
-      adaptive::learn<false>(pixel, none, expected, gain, seen, rates, turn);
+      adaptive::learn<false>(pixel, none, expected_at<channels>(shared, in_whole), gain, seen, rates, turn);
     }
     adaptive::store(p.arrays, at, pixel);
   });
@@ -333,23 +334,23 @@ __global__ void __launch_bounds__(threads_of(small_blocks),
     shared.changed_pixels = shared.difference = 0;
     shared.rates = adaptive::rates_of(job, job.number - state.began);
   }
-  if (job.begin) {
-    for (int i = int(threadIdx.x); i < Area<1>::size; i += threads) shared.changed[i] = false;
-  } else {
+  bool any = false;
+  if (!job.begin) {
     if (job.compensates) mix_light(job, tile, shared);
     __syncthreads();
     expect_all<channels>(p, tile, shared);
     __syncthreads();
     add_evidence_across(tile, shared);
     __syncthreads();
-    if (__syncthreads_or(find_above(job, tile, shared)) && job.drops_shadows) {
+    any = __syncthreads_or(find_above(job, tile, shared));
+    if (any && job.drops_shadows) {
       compare_with_shadow<channels>(p, tile, shared);
       __syncthreads();
       clear_shadows(job, tile, shared);
     }
   }
   __syncthreads();
-  finish<channels>(p, tile, shared);
+  finish<channels>(p, tile, shared, any);
   __syncthreads();
   if (threadIdx.x == 0) {
     if (shared.difference) atomicAdd(&state.difference, (unsigned long long)(shared.difference));
