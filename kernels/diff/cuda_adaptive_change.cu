@@ -73,8 +73,8 @@ struct Tile {
         cell_y(max(0, (y0 - margin - adaptive::cell / 2) / adaptive::cell)) {}
 };
 
-/// Calls work(i, at_x, at_y, x, y) for the pixels of Area<m>, with their place in the area and in the frame. times: how
-/// often the loop is unrolled.
+/// Calls work(i, at_x, at_y, x, y, n) for the pixels of Area<m>, with their place in the area and in the frame. n: how
+/// many pixels of the lane came before. times: how often the loop is unrolled.
 template <int m, int times = 16, int threads, typename Work>
 __device__ __forceinline__ void each_pixel(const Tile<threads>& tile, Work work) {
 #pragma unroll times
@@ -82,7 +82,7 @@ __device__ __forceinline__ void each_pixel(const Tile<threads>& tile, Work work)
     const int i = int(threadIdx.x) + n * threads;
     if (i >= Area<m>::size) break;
     const int y = i / Area<m>::width, x = i - y * Area<m>::width;
-    work(i, x, y, tile.x0 - m + x, tile.y0 - m + y);
+    work(i, x, y, tile.x0 - m + x, tile.y0 - m + y, n);
   }
 }
 /// The index in Area<to> of pixel (x, y) of Area<from>.
@@ -128,14 +128,27 @@ __device__ __forceinline__ Light light_at(const Job& job, const Tile<threads>& t
   return light;
 }
 
+/// The pixels of a lane in Area<margin>.
 template <int channels, int threads>
-__device__ __forceinline__ void expect_all(const AdaptiveChange& p, const Tile<threads>& tile, Shared& shared) {
+using OwnPixels = adaptive::Pixel<channels, float>[(Whole::size + threads - 1) / threads];
+template <int channels, int threads>
+__device__ __forceinline__ void load_all(const AdaptiveChange& p, const Tile<threads>& tile,
+                                         OwnPixels<channels, threads>& own) {
+  each_pixel<margin>(tile, [&](int, int, int, int x, int y, int n) {
+    if (p.job.contains(x, y)) own[n] = adaptive::load<channels>(p.arrays, index_of(p.job, x, y));
+  });
+}
+
+/// own: the pixels, if `loaded`.
+template <int channels, bool loaded, int threads>
+__device__ __forceinline__ void expect_all(const AdaptiveChange& p, const Tile<threads>& tile, Shared& shared,
+                                           const OwnPixels<channels, threads>& own) {
   const Job& job = p.job;
-  each_pixel<margin>(tile, [&](int i, int, int row, int x, int y) {
+  each_pixel<margin>(tile, [&](int i, int, int row, int x, int y, int n) {
     Expected<channels> expected{};
     int luma = 0, evidence = 0;
     if (job.contains(x, y)) {
-      const auto pixel = adaptive::load<channels>(p.arrays, index_of(job, x, y));
+      const auto pixel = loaded ? own[n] : adaptive::load<channels>(p.arrays, index_of(job, x, y));
       expected = adaptive::expect(pixel, light_at<channels>(job, tile, shared, x, row));
       evidence = adaptive::evidence_of(pixel, expected);
       // The sample again as an integer, exactly: from the memory, a lane would wait for it.
@@ -171,7 +184,7 @@ template <int threads>
 __device__ __forceinline__ bool find_above(const Job& job, const Tile<threads>& tile, Shared& shared) {
   const adaptive::Rates& rates = shared.rates;
   bool any = false;
-  each_pixel<1>(tile, [&](int i, int at_x, int at_y, int x, int y) {
+  each_pixel<1>(tile, [&](int i, int at_x, int at_y, int x, int y, int) {
     int sum = 0;
 #pragma unroll
     for (int dy = 0; dy < 5; ++dy) sum += int(shared.evidence_sums[at_y + 1 + dy][at_x]);
@@ -201,7 +214,7 @@ __device__ __forceinline__ bool any_around(const bool (&set)[Area<1>::size], int
 template <int channels, int threads>
 __device__ __forceinline__ void compare_with_shadow(const AdaptiveChange& p, const Tile<threads>& tile, Shared& shared) {
   const Job& job = p.job;
-  each_pixel<2>(tile, [&](int i, int at_x, int at_y, int x, int y) {
+  each_pixel<2>(tile, [&](int i, int at_x, int at_y, int x, int y, int) {
     shared.unlike[i] = 0;
     if (!job.contains(x, y) || !any_around<2>(shared.above, at_x, at_y)) return;
     int frame = 0, luma = 0;
@@ -222,7 +235,7 @@ __device__ __forceinline__ void compare_with_shadow(const AdaptiveChange& p, con
 
 template <int threads>
 __device__ __forceinline__ void clear_shadows(const Job& job, const Tile<threads>& tile, Shared& shared) {
-  each_pixel<1>(tile, [&](int i, int at_x, int at_y, int x, int y) {
+  each_pixel<1>(tile, [&](int i, int at_x, int at_y, int x, int y, int) {
     if (!shared.above[i]) return;
     int unlike = 0;
 #pragma unroll
@@ -256,7 +269,7 @@ __device__ __forceinline__ void finish(const AdaptiveChange& p, const Tile<threa
   const Job& job = p.job;
   const adaptive::Rates& rates = shared.rates;
   unsigned changed_pixels = 0, difference = 0;
-  each_pixel<0, 1>(tile, [&](int, int at_x, int at_y, int x, int y) {  // a warp is in one row
+  each_pixel<0, 1>(tile, [&](int, int at_x, int at_y, int x, int y, int) {  // a warp is in one row
     if (y >= job.height) return;
     const int word = tile.x0 / 32;
     const unsigned unmasked =
@@ -330,15 +343,16 @@ __global__ void __launch_bounds__(threads_of(small_blocks),
   constexpr int threads = threads_of(small_blocks);
   const Tile<threads> tile;
   State& state = *p.state;
-  if (threadIdx.x == 0) {
-    shared.changed_pixels = shared.difference = 0;
-    shared.rates = adaptive::rates_of(job, job.number - state.began);
-  }
+  if (threadIdx.x == 0) shared.changed_pixels = shared.difference = 0;
   bool any = false;
   if (!job.begin) {
+    OwnPixels<channels, threads> own;
+    if (!small_blocks) load_all<channels>(p, tile, own);  // before the light, so that lanes wait for memory once
+    // By a warp that has no cell to smooth.
+    if (threadIdx.x == threads - 1) shared.rates = adaptive::rates_of(job, job.number - state.began);
     if (job.compensates) mix_light(job, tile, shared);
     __syncthreads();
-    expect_all<channels>(p, tile, shared);
+    expect_all<channels, !small_blocks>(p, tile, shared, own);
     __syncthreads();
     add_evidence_across(tile, shared);
     __syncthreads();
