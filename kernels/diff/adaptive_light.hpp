@@ -37,14 +37,14 @@ CUDAVISION_FORMULA IntOf<F> gain_bin(F value, F mean) {
   return clamped_bin(over(mul(F(128), add(value, F(4))), add(mean, F(4))));
 }
 CUDAVISION_HOST_DEVICE inline float gain_of(float median) { return over(median, 128); }
-inline int bin_of_gain(float gain) { return clamped_bin(128 * gain); }
+CUDAVISION_HOST_DEVICE inline int bin_of_gain(float gain) { return clamped_bin(128 * gain); }
 /// The bin of the offset of chroma under the gain, in steps of 1/4 from −64.
 template <typename F>
 CUDAVISION_FORMULA IntOf<F> offset_bin(F value, F mean, float gain) {
   return clamped_bin(add(mul(F(4), sub(value, mul(F(gain), mean))), F(256)));
 }
 CUDAVISION_HOST_DEVICE inline float offset_of(float median) { return sub(mul(median, 0.25f), 64); }
-inline int bin_of_offset(float offset) { return clamped_bin(4 * (offset + 64)); }
+CUDAVISION_HOST_DEVICE inline int bin_of_offset(float offset) { return clamped_bin(4 * (offset + 64)); }
 /// If no cell has a gain, the gain of the frame is measured at every fourth pixel of every fourth row.
 inline constexpr int sparse = 4;
 /// Whether `total` of `pixels` pixels are enough for a median.

@@ -311,8 +311,8 @@ class CudaDiff final : public Sequence {
       if (Status status = cuda::check(error, "cannot copy what may be learned"); !status.ok()) return status;
     }
     const adaptive::Job job = adaptive_work(frame);
-    AdaptiveChange change{
-        job, AdaptiveArrays(job), p.state, p.verdict, p.unmasked, p.changed, p.bits_pitch, camera_rule(plan(), frame)};
+    AdaptiveChange change{job,        AdaptiveArrays(job), p.state,      p.verdict,
+                          p.unmasked, p.changed,           p.bits_pitch, camera_rule(plan(), frame)};
     void* arguments[] = {&change};
     cudaError_t error = cudaSuccess;
     for (const AdaptiveKernel& kernel : {light_, change_})

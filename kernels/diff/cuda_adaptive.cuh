@@ -23,8 +23,7 @@ __device__ __forceinline__ Pixel<channels, float> load(const AdaptiveArrays& of,
 /// Stores the new mean and variance.
 template <int channels>
 __device__ __forceinline__ void store(const AdaptiveArrays& of, int at, const Pixel<channels, float>& pixel) {
-  for (int c = 0; c < channels; ++c)
-    of.next_mean[c][at] = pixel.mean[c], of.next_variance[c][at] = pixel.variance[c];
+  for (int c = 0; c < channels; ++c) of.next_mean[c][at] = pixel.mean[c], of.next_variance[c][at] = pixel.variance[c];
 }
 
 template <int channels>

@@ -212,7 +212,8 @@ __device__ __forceinline__ bool any_around(const bool (&set)[Area<1>::size], int
 }
 
 template <int channels, int threads>
-__device__ __forceinline__ void compare_with_shadow(const AdaptiveChange& p, const Tile<threads>& tile, Shared& shared) {
+__device__ __forceinline__ void compare_with_shadow(const AdaptiveChange& p, const Tile<threads>& tile,
+                                                    Shared& shared) {
   const Job& job = p.job;
   each_pixel<2>(tile, [&](int i, int at_x, int at_y, int x, int y, int) {
     shared.unlike[i] = 0;
