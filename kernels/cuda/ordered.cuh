@@ -17,4 +17,13 @@ __device__ __forceinline__ unsigned ordered_increment(unsigned& counter, unsigne
   return before;
 }
 
+/// Adds to a sum after all earlier accesses of this thread, as others see them. Returns the sum before it. A thread
+/// that reads the sum, also through later adds of any kind, and then calls ordered_from_here(), sees those accesses.
+__device__ __forceinline__ unsigned long long ordered_add(unsigned long long& sum, unsigned long long value) {
+  unsigned long long before;
+  asm volatile("atom.release.gpu.global.add.u64 %0, [%1], %2;" : "=l"(before) : "l"(&sum), "l"(value) : "memory");
+  return before;
+}
+__device__ __forceinline__ void ordered_from_here() { asm volatile("fence.acq_rel.gpu;" : : : "memory"); }
+
 }  // namespace cudavision::cuda

@@ -95,26 +95,27 @@ template <typename F>
 CUDAVISION_FORMULA MaskOf<F> rests(const Seen<F>& seen, const Rates& rates, bool turn) {
   return both(seen.nothing(), MaskOf<F>(rates.in_turns && !turn ? ~0 : 0));
 }
-/// Updates the mean and the variance of `pixel` with the frame, and its rival if the background settles. settles:
-/// rates.settles, as a constant, so that the code for a settled background has nothing of it. gain: gain of the light.
-/// turn: has_turn() of its row.
+/// Updates the mean and the variance of `pixel` with the frame. settles: rates.settles, as a constant, so that the code
+/// for a settled background has nothing of it. Then the counts of `rival` are used, and settle_after() follows with
+/// what this sets in `shown`. gain: gain of the light. turn: has_turn() of its row.
 template <bool settles, int channels, typename F>
-CUDAVISION_FORMULA void learn(Pixel<channels, F>& pixel, Rival<channels, F>& rival,
+CUDAVISION_FORMULA void learn(Pixel<channels, F>& pixel, const Rival<channels, F>& rival,
                               const Expected<channels, F>& expected, F gain, const Seen<F>& seen, const Rates& rates,
-                              bool turn) {
+                              bool turn, Shown<channels, F>& shown) {
   using Int = IntOf<F>;
   const MaskOf<F> by_turn = both(seen.nothing(), MaskOf<F>(rates.in_turns ? ~0 : 0));
   const MaskOf<F> keeps = rests(seen, rates, turn);
   const F times = pick(by_turn, F(float(turns)), F(1.0f));
   // Where the frame changed, a lasting change becomes background in about 1000 frames.
   constexpr float slow = 0.001f, slow_variance = 0.0001f;
-  MaskOf<F> shown(~0);  // needed only where the background settles, and in lanes
-  if (settles || !all(no(seen.steady))) shown = shows_background(pixel, expected);
+  MaskOf<F> background(~0);  // needed only where the background settles, and in lanes
+  if (settles || !all(no(seen.steady))) background = shows_background(pixel, expected);
+  if constexpr (settles) shown.background = background;
   const MaskOf<F> slowly =
-      either(both(seen.near_changed, MaskOf<F>(rates.learnt ? ~0 : 0)), both(seen.steady, no(shown)));
+      either(both(seen.near_changed, MaskOf<F>(rates.learnt ? ~0 : 0)), both(seen.steady, no(background)));
   const MaskOf<F> takes = both(seen.taken, seen.near_above);
   F share_of_mean = mul(times, F(rates.mean));
-  if constexpr (settles) share_of_mean = rival.share_of_mean(shown, share_of_mean);
+  if constexpr (settles) share_of_mean = rival.share_of_mean(background, share_of_mean);
   const F usual = pick(slowly, F(slow), share_of_mean), of_mean = pick(seen.held, F(0.0f), pick(takes, F(1.0f), usual));
   const F divisor = most(gain, F(0.25f)), step = over(of_mean, divisor);
   const F of_variance =
@@ -128,22 +129,38 @@ CUDAVISION_FORMULA void learn(Pixel<channels, F>& pixel, Rival<channels, F>& riv
   const MaskOf<F> single = both(was_above == Int(int(above_last)), no(seen.near_above));
   const MaskOf<F> blinked = both(both(single, no(seen.held)), MaskOf<F>(rates.learnt ? ~0 : 0));
   const F most_variance = pick(seen.steady, F(rates.most_steady), F(rates.most_variance));
-  F as_mean[channels];  // the frame as a mean
   CUDAVISION_CHANNELS
   for (int c = 0; c < channels; ++c) {
     const F away = sub(pixel.value[c], expected.value[c]), variance = pixel.variance[c], spread = pixel.spread(c);
     const F square = least(mul(away, away), mul(F(16), spread));  // an object is no noise
-    if constexpr (settles) as_mean[c] = add(pixel.mean[c], over(away, divisor));
+    if constexpr (settles) shown.value[c] = add(pixel.mean[c], over(away, divisor));
     const F mean = add(pixel.mean[c], mul(step, away));
     pixel.mean[c] = pick(keeps, pixel.mean[c], c == 0 ? most(mean, F(-3)) : mean);
     const F share = pick(both(grows, square > variance), most(F(fast), of_variance), of_variance);
     const F next = pick(blinked, mul(F(growth), spread), add(variance, mul(share, sub(square, variance))));
     pixel.variance[c] = pick(keeps, variance, least(most_variance, next));
   }
-  if constexpr (!settles) return;
+}
+
+/// Whether settle_after() would change nothing: the background is mature, has no rival, and was seen.
+template <int channels, typename F>
+CUDAVISION_FORMULA bool rests_settled(const Rival<channels, F>& rival, const Shown<channels, F>& shown,
+                                      const Seen<F>& seen) {
+  using Int = IntOf<F>;
+  const MaskOf<F> settled = both(rival.stays == Int(0), rival.own_stays >= Int(mature));
+  return all(both(both(settled, shown.background), no(seen.taken)));
+}
+/// Lets the rival of a pixel compete with its background, after learn(). For its parameters see there.
+template <int channels, typename F>
+CUDAVISION_FORMULA void settle_after(Pixel<channels, F>& pixel, Rival<channels, F>& rival,
+                                     const Shown<channels, F>& shown, const Seen<F>& seen, const Rates& rates,
+                                     bool turn) {
+  using Int = IntOf<F>;
+  const MaskOf<F> by_turn = both(seen.nothing(), MaskOf<F>(rates.in_turns ? ~0 : 0));
   // An object that is held does not become the background, except in a lane: there, many follow each other.
-  const MaskOf<F> counts = no(either(keeps, both(seen.held, no(seen.steady))));
-  settle(pixel, rival, as_mean, shown, pick(by_turn, Int(turns), Int(1)), counts, seen.steady);
+  const MaskOf<F> counts = no(either(rests(seen, rates, turn), both(seen.held, no(seen.steady))));
+  settle(pixel, rival, shown, pick(by_turn, Int(turns), Int(1)), counts, seen.steady);
+  const MaskOf<F> takes = both(seen.taken, seen.near_above);
   rival.own_stays = pick(takes, Int(counted), rival.own_stays), rival.stays = pick(takes, Int(0), rival.stays);
 }
 

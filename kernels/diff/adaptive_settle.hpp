@@ -35,6 +35,13 @@ struct Rival {
   }
 };
 
+/// What a frame shows at a pixel.
+template <int channels, typename F>
+struct Shown {
+  F value[channels];     ///< its value as a mean
+  MaskOf<F> background;  ///< shows_background()
+};
+
 /// Largest squares of differences between a value and a frame that shows it.
 CUDAVISION_HOST_DEVICE constexpr float alike_square(int channel) { return channel == 0 ? 8 * 8 : 4 * 4; }
 inline constexpr float most_alike_square = 12 * 12;
@@ -66,13 +73,14 @@ CUDAVISION_FORMULA Int count_after(Int count, Mask seen, Int times) {
   return pick(next < Int(0), Int(0), pick(next > Int(most_counted), Int(most_counted), next));
 }
 
-/// Counts what a frame shows, and makes the rival the background if it was seen longer. shown: shows_background().
-/// value: the frame as a mean. times: frames that this one stands for. counts: whether the pixel learns from the frame.
-/// steady: whether Learning::steady applies.
+/// Counts what a frame shows, and makes the rival the background if it was seen longer. times: frames that this one
+/// stands for. counts: whether the pixel learns from the frame. steady: whether Learning::steady applies.
 template <int channels, typename F>
-CUDAVISION_FORMULA void settle(Pixel<channels, F>& pixel, Rival<channels, F>& rival, const F (&value)[channels],
-                               MaskOf<F> shown, IntOf<F> times, MaskOf<F> counts, MaskOf<F> steady) {
+CUDAVISION_FORMULA void settle(Pixel<channels, F>& pixel, Rival<channels, F>& rival, const Shown<channels, F>& frame,
+                               IntOf<F> times, MaskOf<F> counts, MaskOf<F> steady) {
   using Int = IntOf<F>;
+  const MaskOf<F> shown = frame.background;
+  const auto& value = frame.value;
   MaskOf<F> is_rival = both(no(shown), rival.stays > Int(0));
   CUDAVISION_CHANNELS
   for (int c = 0; c < channels; ++c) {

@@ -222,26 +222,32 @@ struct StripWork : StripSource<channels, N> {
     strip.any_changed_[ring_index(y)] = cpu::any(any_found);
   }
 
+  /// settles: shares.settles, as a constant.
+  template <bool settles>
   CUDAVISION_INLINE void learn_pixels(const Source& row, float* const (&mean)[channels],
                                       float* const (&variance)[channels], int x, std::size_t at, const Seen<F>& seen,
                                       const Rates& shares, bool turn) const {
     Pixels pixels = load(row, x);
     const Light<F> light = light_at(row, x);
     Rival<channels, F> rival;
-    std::int16_t *const values = job.rival + at, *const stays = job.stays + at;
+    Shown<channels, F> shown;
+    std::int16_t* const stays = settles ? job.stays + at : nullptr;
     const std::size_t n = job.pixels();
-    const bool settles = shares.settles;
-    CUDAVISION_CHANNELS
-    for (int c = 0; c < channels; ++c) rival.value[c] = settles ? from_fixed(From::as_ints(values + c * n)) : F(0.0f);
-    rival.stays = settles ? From::as_ints(stays) : Int(0);
-    rival.own_stays = settles ? From::as_ints(stays + n) : Int(0);
-    learn(pixels, rival, adaptive::expect(pixels, light), light.gain, seen, shares, turn);
+    if constexpr (settles) rival.stays = From::as_ints(stays), rival.own_stays = From::as_ints(stays + n);
+    learn<settles>(pixels, rival, adaptive::expect(pixels, light), light.gain, seen, shares, turn, shown);
+    if constexpr (settles)
+      if (!rests_settled(rival, shown, seen)) {
+        std::int16_t* const values = job.rival + at;
+        CUDAVISION_CHANNELS
+        for (int c = 0; c < channels; ++c) rival.value[c] = from_fixed(From::as_ints(values + c * n));
+        settle_after(pixels, rival, shown, seen, shares, turn);
+        CUDAVISION_CHANNELS
+        for (int c = 0; c < channels; ++c) to_fixed(rival.value[c]).template as<std::int16_t>().store(values + c * n);
+        rival.stays.template as<std::int16_t>().store(stays);
+        rival.own_stays.template as<std::int16_t>().store(stays + n);
+      }
     CUDAVISION_CHANNELS
     for (int c = 0; c < channels; ++c) pixels.mean[c].store(mean[c] + x), pixels.variance[c].store(variance[c] + x);
-    if (!shares.settles) return;
-    CUDAVISION_CHANNELS
-    for (int c = 0; c < channels; ++c) to_fixed(rival.value[c]).template as<std::int16_t>().store(values + c * n);
-    rival.stays.template as<std::int16_t>().store(stays), rival.own_stays.template as<std::int16_t>().store(stays + n);
   }
   /// The decisions of Job::learning for the pixels of a row.
   const std::uint8_t* learning_of_row(int y) const {
@@ -257,6 +263,7 @@ struct StripWork : StripSource<channels, N> {
     return strip.learning_.data();
   }
   /// Learns, and stores the changed pixels.
+  template <bool settles>
   CUDAVISION_INLINE void learn_row(int y) const {
     using Bytes = Lanes<std::uint8_t, N>;
     const bool near_any = any_around(strip.any_changed_, y);
@@ -290,7 +297,7 @@ struct StripWork : StripSource<channels, N> {
       if (nothing_found(Words(), Bytes(), x)) {
         if (!learns) continue;
         const Seen<F> nothing{Int(0), Int(0), Int(0), Int(0), Int(0), Int(0), by(Learning::steady)};
-        learn_pixels(row, mean, variance, x, job.at(x, y), nothing, shares, turn);
+        learn_pixels<settles>(row, mean, variance, x, job.at(x, y), nothing, shares, turn);
         continue;
       }
       const Words level = Words::load(levels + x), is_near_above = Words::load(near_above + x);
@@ -303,7 +310,7 @@ struct StripWork : StripSource<channels, N> {
                          by(Learning::take),
                          by(Learning::steady)};
       recent_after(seen).template as<std::uint8_t>().store(recent_row + x);
-      learn_pixels(row, mean, variance, x, job.at(x, y), seen, shares, turn);
+      learn_pixels<settles>(row, mean, variance, x, job.at(x, y), seen, shares, turn);
     }
     std::uint8_t* const to = changed.ptr(y);
     if (!flag(strip.any_changed_, y)) {
@@ -329,7 +336,7 @@ struct StripWork : StripSource<channels, N> {
       if (in_frame(y - 2, 3)) find_above(y - 2);
       if (in_frame(y - 3, 2)) find_near_above(y - 3);
       if (in_frame(y - 4, 1)) find_changed(y - 4);
-      if (in_frame(y - 5, 0)) learn_row(y - 5);
+      if (in_frame(y - 5, 0)) rates.settles ? learn_row<true>(y - 5) : learn_row<false>(y - 5);
     }
     return sum;
   }

@@ -27,11 +27,12 @@ __device__ __forceinline__ void store(const AdaptiveArrays& of, int at, const Pi
 }
 
 template <int channels>
-__device__ __forceinline__ Rival<channels, float> load_rival(const Job& job, std::size_t at) {
-  Rival<channels, float> rival;
-  for (int c = 0; c < channels; ++c) rival.value[c] = from_fixed(int(job.rival[c * job.pixels() + at]));
+__device__ __forceinline__ void load_counts(const Job& job, std::size_t at, Rival<channels, float>& rival) {
   rival.stays = job.stays[at], rival.own_stays = job.stays[job.pixels() + at];
-  return rival;
+}
+template <int channels>
+__device__ __forceinline__ void load_values(const Job& job, std::size_t at, Rival<channels, float>& rival) {
+  for (int c = 0; c < channels; ++c) rival.value[c] = from_fixed(int(job.rival[c * job.pixels() + at]));
 }
 template <int channels>
 __device__ __forceinline__ void store(const Job& job, std::size_t at, const Rival<channels, float>& rival) {

@@ -255,12 +255,18 @@ __device__ __noinline__ void learn_settling(const AdaptiveChange& p, const Tile<
   const Job& job = p.job;
   const int x = tile.x0 + at_x, y = tile.y0 + at_y, at = index_of(job, x, y);
   auto pixel = adaptive::load<channels>(p.arrays, at);
-  auto rival = adaptive::load_rival<channels>(job, std::size_t(at));
+  const bool turn = adaptive::has_turn(job, y);
+  adaptive::Rival<channels, float> rival;
+  adaptive::Shown<channels, float> shown;
+  adaptive::load_counts(job, std::size_t(at), rival);
   adaptive::learn<true>(pixel, rival, expected_at<channels>(shared, index_in_area<0, margin>(at_x, at_y)),
-                        light_at<1>(job, tile, shared, x, at_y + margin).gain, seen, shared.rates,
-                        adaptive::has_turn(job, y));
+                        light_at<1>(job, tile, shared, x, at_y + margin).gain, seen, shared.rates, turn, shown);
+  if (!adaptive::rests_settled(rival, shown, seen)) {
+    adaptive::load_values(job, std::size_t(at), rival);
+    adaptive::settle_after(pixel, rival, shown, seen, shared.rates, turn);
+    adaptive::store(job, std::size_t(at), rival);
+  }
   adaptive::store(p.arrays, at, pixel);
-  adaptive::store(job, std::size_t(at), rival);
 }
 
 /// Stores the changed pixels, and learns. Adds to the counts of the tile. any: whether a pixel of the tile or beside it
@@ -300,7 +306,8 @@ __device__ __forceinline__ void finish(const AdaptiveChange& p, const Tile<threa
       if (rates.settles) return learn_settling<channels>(p, tile, shared, at_x, at_y, seen);
       const float gain = light_at<1>(job, tile, shared, x, at_y + margin).gain;
       adaptive::Rival<channels, float> none;
-      adaptive::learn<false>(pixel, none, expected_at<channels>(shared, in_whole), gain, seen, rates, turn);
+      adaptive::Shown<channels, float> shown;
+      adaptive::learn<false>(pixel, none, expected_at<channels>(shared, in_whole), gain, seen, rates, turn, shown);
     }
     adaptive::store(p.arrays, at, pixel);
   });

@@ -31,8 +31,16 @@
 namespace cudavision::diff {
 namespace {
 
+/// Blocks on a multiprocessor that the registers must allow.
 template <class S, bool background, Writes writes>
-__global__ void __launch_bounds__(S::threads) compare(const __grid_constant__ KernelParams p) {
+constexpr int least_blocks() {
+  const bool is_gray = S::planes == 1 && S::channels0 == 1, has_few = !background && writes != Writes::difference;
+  return is_gray && has_few && tuning.gray_threads > S::threads ? tuning.gray_threads / S::threads : 1;
+}
+
+template <class S, bool background, Writes writes>
+__global__ void __launch_bounds__(S::threads, least_blocks<S, background, writes>())
+    compare(const __grid_constant__ KernelParams p) {
   __shared__ CompareShared shared;
   if (p.next_starts_early) cuda::let_next_start();
   cuda::wait_for_previous();

@@ -40,16 +40,16 @@ __device__ __forceinline__ void finish_comparison(const KernelParams& p, bool co
   constexpr int sum_bits = 44;  // 2^14 × 2^14 pixels of 16 bits
   constexpr unsigned long long block = 1ull << sum_bits;
   State& state = *p.state;
-  if (above) {
-    atomicAdd(&state.above, above);
-    __threadfence();
-  }
-  const unsigned long long before = atomicAdd(&state.compared, block + sum);
+  // A block with changed pixels releases its count with its sum. The adds of other blocks pass it on, because each
+  // reads and writes the sum in one step, and the last block acquires it. Blocks without changed pixels need no order.
+  if (above) atomicAdd(&state.above, above);
+  const unsigned long long before =
+      above ? cuda::ordered_add(state.compared, block + sum) : atomicAdd(&state.compared, block + sum);
   if (before >> sum_bits != gridDim.x - 1) return;
   state.compared = 0;
   bool light = false;
   if (p.detects_light) {
-    __threadfence();
+    cuda::ordered_from_here();
     light = atomicExch(&state.above, 0) > p.light_limit && p.number >= state.began + p.light_age;
     state.light = light;
     if (light) state.began = p.number;

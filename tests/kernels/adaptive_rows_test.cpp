@@ -186,8 +186,10 @@ std::uint64_t update(Background& background) {
     for (int c = 0; c < channels && rates.settles; ++c) rival.value[c] = from_fixed(int(job.rival[c * n + own]));
     if (rates.settles) rival.stays = job.stays[own], rival.own_stays = job.stays[n + own];
     const float gain = light_at(x, y).gain;
-    rates.settles ? learn<true>(pixels[i], rival, expected[i], gain, seen, rates, turn)
-                  : learn<false>(pixels[i], rival, expected[i], gain, seen, rates, turn);
+    Shown<channels, float> shown{};
+    rates.settles ? learn<true>(pixels[i], rival, expected[i], gain, seen, rates, turn, shown)
+                  : learn<false>(pixels[i], rival, expected[i], gain, seen, rates, turn, shown);
+    if (rates.settles) settle_after(pixels[i], rival, shown, seen, rates, turn);
     for (int c = 0; c < channels && rates.settles && !rests(seen, rates, turn); ++c)
       job.rival[c * n + own] = std::int16_t(to_fixed(rival.value[c]));
     if (rates.settles && !rests(seen, rates, turn))
