@@ -60,11 +60,16 @@ __device__ __forceinline__ float median(const std::uint16_t (&all)[threads], uns
   return adaptive::median_in(low, below, count_below(low + 1) - below, total);
 }
 
-/// Measures the light of the cell of the block. before: the light of the last frame in the channel of this warp.
+/// The light of the last frame in the cell of the block and the channel of this warp.
+__device__ __forceinline__ const float* light_before(const Job& job) {
+  return job.light[threadIdx.x / 32] + blockIdx.y * job.cells_x + blockIdx.x;
+}
+/// Measures the light of the cell of the block.
 template <int channels>
-__device__ __forceinline__ void measure(Shared& shared, bool inside, const adaptive::Sampled<channels>& sampled,
-                                        float before) {
+__device__ __forceinline__ void measure(const Job& job, Shared& shared, bool inside,
+                                        const adaptive::Sampled<channels>& sampled) {
   const int warp = threadIdx.x / 32;
+  const float before = warp < channels ? *light_before(job) : 0;
   const bool counts = inside && adaptive::shows_light(sampled.recent);
   shared.bins[0][threadIdx.x] = counts ? std::uint16_t(adaptive::gain_bin(sampled.value[0], sampled.mean[0])) : no_bin;
   if (threadIdx.x < 3) shared.light[threadIdx.x] = empty;
@@ -92,9 +97,10 @@ __device__ __forceinline__ void measure(Shared& shared, bool inside, const adapt
 /// Stores the light of the cell. Returns whether all other blocks have stored theirs; all lanes get the same.
 __device__ __forceinline__ bool store(const Job& job, Shared& shared, State& state) {
   if (threadIdx.x == 0) {
-    if (job.compensates && !job.begin) {
-      for (int c = 0; c < job.channels; ++c) job.light[c][blockIdx.y * job.cells_x + blockIdx.x] = shared.light[c];
-      if (shared.light[0] == empty) atomicAdd(&state.empty_cells, 1u);
+    if (job.compensates) {
+      for (int c = 0; c < job.channels; ++c)
+        job.light[c][blockIdx.y * job.cells_x + blockIdx.x] = job.begin ? empty : shared.light[c];
+      if (!job.begin && shared.light[0] == empty) atomicAdd(&state.empty_cells, 1u);
     }
     const unsigned last = gridDim.x * gridDim.y - 1;
     shared.last = cuda::ordered_increment(state.cells, last) == last;  // which sets it to 0 again
@@ -158,12 +164,12 @@ __global__ void __launch_bounds__(threads, tuning.light_blocks)
   const int x = blockIdx.x * adaptive::cell + threadIdx.x % adaptive::cell,
             y = blockIdx.y * adaptive::cell + threadIdx.x / adaptive::cell;
   const bool inside = job.contains(x, y);
-  const int warp = threadIdx.x / 32;
-  float before = 0;  // loaded with the samples, so that the lane waits for memory once
-  if (warp < channels && !job.begin) before = job.light[warp][blockIdx.y * job.cells_x + blockIdx.x];
+  // The light is fetched while the lane waits for the samples, without a register for it.
+  if (threadIdx.x % 32 == 0 && threadIdx.x / 32 < channels)
+    asm volatile("prefetch.global.L2 [%0];" : : "l"(light_before(job)));
   adaptive::Sampled<channels> sampled{};
   if (inside) sampled = adaptive::prepare<T, channels, scale>(job, state, x, y);
-  if (job.compensates && !job.begin) measure(shared, inside, sampled, before);
+  if (job.compensates && !job.begin) measure(job, shared, inside, sampled);
   if (!store(job, shared, state)) return;
   const unsigned empty_cells = state.empty_cells;
   if (empty_cells) fill(job, empty_cells == unsigned(job.cells_x * job.cells_y));
