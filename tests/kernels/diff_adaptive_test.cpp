@@ -5,6 +5,7 @@
 #include <cstring>
 #include <opencv2/core/utility.hpp>
 
+#include "kernels/diff/adaptive_settle.hpp"
 #include "tests/kernels/diff_params.hpp"
 #include "tests/kernels/reference/adaptive.hpp"
 #include "tests/kernels/reference/diff.hpp"
@@ -208,6 +209,32 @@ TEST_P(DiffAdaptiveBackends, CudaEqualsCpu) {
 }
 
 INSTANTIATE_FOR_EACH_FORMAT(DiffAdaptiveBackends);
+
+/// The background settles in its first frames. Both backends agree also in the frames in which it has settled, and in
+/// those after the light changed, in which it settles again.
+TEST(DiffAdaptiveSettled, CudaEqualsCpu) {
+  SKIP_UNLESS_AVAILABLE(Backend::cpu);
+  SKIP_UNLESS_AVAILABLE(Backend::cuda);
+  for (const Format format : {Format::GRAY8, Format::NV12, Format::RGBA}) {
+    diff::Params params = automatic();
+    params.light_change_ratio = 0.6;
+    const Geometry geometry{format, 83, 53};
+    const auto cpu = plan_for(Backend::cpu, params, geometry), cuda = plan_for(Backend::cuda, params, geometry);
+    constexpr diff::Learning choices[] = {diff::Learning::usual, diff::Learning::hold, diff::Learning::take,
+                                          diff::Learning::steady};
+    std::vector<diff::Learning> decisions;
+    for (std::size_t i = 0; i < cpu->result().cells.changed.size(); ++i) decisions.push_back(choices[i % 4]);
+    const int settled = int(diff::adaptive::settling_frames);
+    for (int frame = 0; frame < settled + 60; ++frame) {
+      if (frame == settled + 20) cpu->steer(decisions), cuda->steer(decisions);
+      if (frame == settled + 40) cpu->steer({}), cuda->steer({});
+      const Picture src = frame == settled + 50 ? make_picture(geometry, 3) : picture_of(everything, geometry, frame);
+      ASSERT_EQ(run(Backend::cpu, *cpu, src).sample_difference(run(Backend::cuda, *cuda, src), 0), "")
+          << info(format).name << ", frame " << frame;
+      ASSERT_EQ(cpu->result().cells.changed, cuda->result().cells.changed) << info(format).name << ", frame " << frame;
+    }
+  }
+}
 
 /// A wall, before which something stands still.
 Picture standing(const Geometry& geometry, bool stands) {
