@@ -181,6 +181,7 @@ class CudaLines final : public cuda::CudaFilter {
       job.stored = stored_.data<std::uint32_t>();
       job.factor = plan_.factor;
       const LineShape& shape = shapes_[set];
+      job.set_rotation(shape);
       if (format_.is_rgb() && !planes) job.blue_first = find_channel(Role::blue) < find_channel(Role::red);
       const int pixel = shape.channels * shape.sample_bytes;
       const int chunk = shape.chunk() * pixel, results = line_results * pixel;

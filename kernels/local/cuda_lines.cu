@@ -21,49 +21,29 @@ LineKernels kernels_for() {
 /// The kernels that each operation has for interleaved bytes: colors, and one sample of two.
 template <Operation operation>
 LineKernels kernels_for_bytes(const LineShape& shape) {
-  switch (shape.channels * 16 + shape.filtered) {
-    case 0x21:
-      return kernels_for<operation, u8, 2, 1, u32>();
-    case 0x22:
-      return kernels_for<operation, u8, 2, 2, u32>();
-    case 0x37:
-      return kernels_for<operation, u8, 3, 7, u32>();
-    case 0x47:
-      return kernels_for<operation, u8, 4, 7, u32>();
-    default:
-      return kernels_for<operation, u8, 4, 14, u32>();
-  }
+  if (shape.channels == 2) return kernels_for<operation, u8, 2, 1, u32>();
+  return shape.channels == 3 ? kernels_for<operation, u8, 3, 7, u32>() : kernels_for<operation, u8, 4, 7, u32>();
 }
 
 LineKernels mean_kernels(const LineShape& shape) {
   constexpr Operation mean = Operation::box_mean;
   if (shape.sample_bytes == 2) {
-    if (shape.channels == 4)
-      return shape.filtered == 7 ? kernels_for<mean, u16, 4, 7, u64>() : kernels_for<mean, u16, 4, 14, u64>();
+    if (shape.channels == 4) return kernels_for<mean, u16, 4, 7, u64>();
     if (shape.channels == 2)
       return shape.wide ? kernels_for<mean, u16, 2, 3, u64>() : kernels_for<mean, u16, 2, 3, u32>();
     return shape.wide ? kernels_for<mean, u16, 1, 1, u64>() : kernels_for<mean, u16, 1, 1, u32>();
   }
   if (shape.channels == 1) return shape.wide ? kernels_for<mean, u8, 1, 1, u64>() : kernels_for<mean, u8, 1, 1, u32>();
   if (shape.wide) return {};
-  switch (shape.channels * 16 + shape.filtered) {
-    case 0x23:
-      return kernels_for<mean, u8, 2, 3, u32>();
-    case 0x45:
-      return kernels_for<mean, u8, 4, 5, u32>();
-    case 0x4a:
-      return kernels_for<mean, u8, 4, 10, u32>();
-    default:
-      return kernels_for_bytes<mean>(shape);
-  }
+  if (shape.channels == 2 && shape.filtered == 3) return kernels_for<mean, u8, 2, 3, u32>();
+  return shape.mask() == 10 ? kernels_for<mean, u8, 4, 10, u32>() : kernels_for_bytes<mean>(shape);
 }
 
 LineKernels threshold_kernels(const LineShape& shape) {
   constexpr Operation threshold = Operation::threshold;
   if (shape.sample_bytes == 2) {
     if (shape.planes) return {};  // uses tables
-    if (shape.channels == 4)
-      return shape.filtered == 7 ? kernels_for<threshold, u16, 4, 7, u64>() : kernels_for<threshold, u16, 4, 14, u64>();
+    if (shape.channels == 4) return kernels_for<threshold, u16, 4, 7, u64>();
     return kernels_for<threshold, u16, 1, 1, u64>();
   }
   if (shape.wide) return {};

@@ -18,6 +18,21 @@ struct LineJob {
   bool blue_first = false;          ///< order of the interleaved samples of luma: blue, green, red
   bool words = false;         ///< chunks of the source, and the pixels of a lane, begin at multiples of their alignment
   bool stores_words = false;  ///< pixels of a lane begin at multiples of their alignment in source and destination
+  /// The kernels take channel c of a pixel for channel c − 1, and channel 0 for the last one: LineShape::rotated().
+  bool rotated = false;
+  // For bytes of sets of two and four channels, as selectors of __byte_perm():
+  std::uint32_t selectors[4];  ///< [i]: the sample that is byte i of a word after the rotation
+  std::uint32_t merger = 0;    ///< from results and stored bytes, to bytes as they are stored
+
+  void set_rotation(const LineShape& shape) {
+    const int channels = shape.channels;
+    rotated = shape.rotated();
+    for (int i = 0; i < 4; ++i) {
+      const int c = i % channels, stored = (c + rotated) % channels, before = (c + channels - rotated) % channels;
+      selectors[i] = std::uint32_t(0x4440 + i - c + stored);
+      merger |= std::uint32_t(shape.filtered >> c & 1 ? i - c + before : 4 + i) << 4 * i;
+    }
+  }
 };
 
 inline constexpr int line_stored_threads = 128;  ///< threads of a block of running_sums

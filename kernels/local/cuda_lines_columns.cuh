@@ -8,7 +8,7 @@
 
 namespace cudavision::local {
 
-/// The compile-time parameters of a kernel. `mask`: LineShape::filtered.
+/// The compile-time parameters of a kernel. `mask`: LineShape::mask().
 template <typename Sample, int channels, unsigned mask_, Operation operation_, bool planes_>
 struct LineKernelShape {
   using T = Sample;
@@ -16,6 +16,8 @@ struct LineKernelShape {
   static constexpr unsigned mask = mask_;
   static constexpr Operation operation = operation_;
   static constexpr bool planes = planes_;
+  /// Whether the channels of a pixel may be rotated: see LineJob::rotated.
+  static constexpr bool rotates = C % 2 == 0 && mask != (1u << C) - 1;
   /// Lines of a channel; threshold: lines of all channels.
   static constexpr int group = operation == Operation::deviation ? 2 : 1;
   static constexpr int count_lines() {
@@ -42,7 +44,19 @@ struct LineKernelShape {
 /// The largest power of two, up to 16, that divides a number of bytes.
 constexpr int line_alignment(int bytes) { return (bytes & -bytes) < 16 ? bytes & -bytes : 16; }
 
-/// Neighbouring pixels of a row in the layout of memory, but with samples instead of stored words.
+/// Rotates the channels of pixels of four samples of 16 bits by one: down (channel 1 becomes channel 0), or up.
+template <bool down, int words>
+__device__ __forceinline__ void rotate_channels(std::uint32_t (&raw)[words]) {
+#pragma unroll
+  for (int i = 0; i + 1 < words; i += 2) {
+    const std::uint32_t a = raw[i], b = raw[i + 1];
+    raw[i] = down ? __funnelshift_r(a, b, 16) : __funnelshift_l(b, a, 16);
+    raw[i + 1] = down ? __funnelshift_r(b, a, 16) : __funnelshift_l(a, b, 16);
+  }
+}
+
+/// Neighbouring pixels of a row in the layout of memory, but with samples instead of stored words. Channels are rotated
+/// (LineJob::rotated): those of 16 bits in finish(), bytes where a sample is taken.
 template <typename S, int pixels>
 struct Pixels {
   using T = typename S::T;
@@ -75,22 +89,25 @@ struct Pixels {
     for (int s = 0; s < sources; ++s) {
 #pragma unroll
       for (int i = 0; i < bytes / 4; ++i) raw[s][i] = counts ? raw[s][i] : 0;
-      if constexpr (sizeof(T) == 2) cuda::to_samples(raw[s], job.views[0].shift, job.views[0].max_value);
+      if constexpr (sizeof(T) == 2) {
+        cuda::to_samples(raw[s], job.views[0].shift, job.views[0].max_value);
+        if (S::rotates && job.rotated) rotate_channels<true>(raw[s]);
+      }
     }
   }
 
-  __device__ __forceinline__ std::uint32_t sample(int source, int p, int c) const {
+  __device__ __forceinline__ std::uint32_t sample(const LineJob& job, int source, int p, int c) const {
     const int byte = (p * S::C + c) * int(sizeof(T));
-    if constexpr (sizeof(T) == 1) return __byte_perm(raw[source][byte / 4], 0, 0x4440 + byte % 4);
+    if constexpr (sizeof(T) == 1)
+      return __byte_perm(raw[source][byte / 4], 0, S::rotates ? job.selectors[byte % 4] : 0x4440 + byte % 4);
     return byte % 4 ? raw[source][byte / 4] >> 16 : raw[source][byte / 4] & 0xffff;
   }
   __device__ __forceinline__ std::uint32_t luma(const LineJob& job, int p) const {
     if constexpr (!S::planes && S::C < 3) {
-      return sample(0, p, S::mask == 2 ? 1 : 0);
+      return sample(job, 0, p, 0);
     } else {
-      constexpr int first = S::planes || S::mask & 1 ? 0 : 1;
       const auto one = [&](int i) {
-        return int(S::planes ? sample(i % sources, p, 0) : sample(0, p, (first + i) % S::C));
+        return int(S::planes ? sample(job, i % sources, p, 0) : sample(job, 0, p, i % S::C));
       };
       const int a = one(0), b = one(2);
       return luma_of(job.blue_first ? b : a, one(1), job.blue_first ? a : b, luma_weights(LumaMatrix::bt601),
@@ -102,7 +119,7 @@ struct Pixels {
     if constexpr (S::operation == Operation::threshold) {
       return luma(job, p);
     } else {
-      const std::uint32_t value = sample(0, p, c);
+      const std::uint32_t value = sample(job, 0, p, c);
       return k == 0 ? value : value * value;
     }
   }

@@ -194,7 +194,7 @@ struct Block {
     for (int s = 0; s < Pixels<S, N>::sources; ++s) store(job.views[s], x, row, out);
   }
 
-  /// The pixels of a lane as they lie in memory.
+  /// The pixels of a lane as they lie in memory, but for the rotation of channels.
   struct Results {
     static constexpr int bytes = N * S::C * int(sizeof(T));
     std::uint32_t raw[bytes / 4];
@@ -219,14 +219,19 @@ struct Block {
       if constexpr (S::mask != all) {
         std::uint32_t other[words];
         cuda::load_words<words, alignment, false>(view.own == all ? from : to, other);
+        if (sizeof(T) == 2 && job.rotated) rotate_channels<true>(other);
 #pragma unroll
         for (int i = 0; i < words; ++i) {
           std::uint32_t copied_bits = 0;
 #pragma unroll
           for (int k = 0; k < 4; ++k)
             if (!(S::mask >> (4 * i + k) / int(sizeof(T)) % S::C & 1)) copied_bits |= 0xffu << 8 * k;
-          out.raw[i] |= other[i] & copied_bits;
+          if constexpr (sizeof(T) == 1)
+            out.raw[i] = __byte_perm(out.raw[i], other[i], job.merger);
+          else
+            out.raw[i] |= other[i] & copied_bits;
         }
+        if (sizeof(T) == 2 && job.rotated) rotate_channels<false>(out.raw);
       }
       cuda::store_words<words, alignment>(to, out.raw);
       return;
@@ -236,10 +241,11 @@ struct Block {
       if (x + j < view.x0 || x + j >= view.x1) continue;
 #pragma unroll
       for (int c = 0; c < S::C; ++c) {
+        const int stored = S::rotates && job.rotated ? (c + 1) % S::C : c;
         if (S::mask >> c & 1)
-          reinterpret_cast<T*>(to)[j * S::C + c] = out.get(c, j);
-        else if (view.own >> c & 1)
-          reinterpret_cast<T*>(to)[j * S::C + c] = reinterpret_cast<const T*>(from)[j * S::C + c];
+          reinterpret_cast<T*>(to)[j * S::C + stored] = out.get(c, j);
+        else if (view.own >> stored & 1)
+          reinterpret_cast<T*>(to)[j * S::C + stored] = reinterpret_cast<const T*>(from)[j * S::C + stored];
       }
     }
   }

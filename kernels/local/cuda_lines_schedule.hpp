@@ -30,6 +30,16 @@ struct LineShape {
   bool planes = false;    ///< threshold: the luma of three planes
   bool wide = false;      ///< sums of windows need 64 bits
 
+  /// Whether the kernels rotate the channels of a pixel by one, so that sets that differ by this have one kernel:
+  /// ARGB and RGBA, UYVY and YUY2.
+  bool rotated() const {
+    return (channels == 2 && filtered == 2) || (channels == 4 && (filtered == 14 || filtered == 5));
+  }
+  /// `filtered` after the rotation.
+  unsigned mask() const {
+    return rotated() ? (filtered >> 1 | filtered << (channels - 1)) & ((1u << channels) - 1) : filtered;
+  }
+
   int lines() const {
     int count = 0;
     for (int c = 0; c < channels; ++c) count += filtered >> c & 1;
