@@ -90,10 +90,17 @@ WindowLaunch schedule_windows(Operation operation, const std::vector<WindowSet>&
   WindowLaunch launch;
   double least = 0;
   int most_height = 0;
-  for (const WindowSet& set : sets) most_height = std::max(most_height, set.rect.height);
+  bool wide = false;
+  for (const WindowSet& set : sets) {
+    most_height = std::max(most_height, set.rect.height);
+    const std::int64_t window =
+        std::int64_t(std::min(2 * set.radius_x + 1, set.grid.width)) * std::min(2 * set.radius_y + 1, set.grid.height);
+    wide = wide || window * 255 >= 1 << 23;
+  }
   for (const int batch : {8, 16})
     for (int rows = batch; rows < most_height + batch && rows <= most_rows; rows += batch) {
-      if (operation == Operation::deviation && batch == 16) continue;
+      // Deviations have batches of 8 rows. Wide sums have batches of 16: from 1080p on, these are faster.
+      if (operation == Operation::deviation ? batch == 16 : wide && batch == 8) continue;
       WindowLaunch tried;
       tried.rows = rows, tried.batch = batch;
       double work = 0, longest = 0;
@@ -110,12 +117,10 @@ WindowLaunch schedule_windows(Operation operation, const std::vector<WindowSet>&
       least = time;
       launch = tried;
     }
+  launch.wide = wide;
   for (std::size_t i = 0; i < sets.size(); ++i) {
     const WindowSet& set = sets[i];
     WindowSchedule& s = launch.sets[i];
-    const std::int64_t window =
-        std::int64_t(std::min(2 * set.radius_x + 1, set.grid.width)) * std::min(2 * set.radius_y + 1, set.grid.height);
-    launch.wide = launch.wide || window * 255 >= 1 << 23;
     s.interval = interval_rows(set.radius_y);
     if (s.interval == 0) continue;
     s.table_y = set.rect.y - set.radius_y - 1;

@@ -354,9 +354,8 @@ Status with_kernels(Operation operation, bool wide, int batch, F f) {
   if (operation == Operation::deviation) return f(column_sums<true>, windows<Operation::deviation, true, 8>);
   const auto choose = [&](auto of) {
     constexpr Operation o = decltype(of)::value;
-    if (batch == 8)
-      return wide ? f(column_sums<false>, windows<o, true, 8>) : f(column_sums<false>, windows<o, false, 8>);
-    return wide ? f(column_sums<false>, windows<o, true, 16>) : f(column_sums<false>, windows<o, false, 16>);
+    if (wide) return f(column_sums<false>, windows<o, true, 16>);  // schedule_windows() gives no other batch
+    return batch == 8 ? f(column_sums<false>, windows<o, false, 8>) : f(column_sums<false>, windows<o, false, 16>);
   };
   if (operation == Operation::threshold) return choose(std::integral_constant<Operation, Operation::threshold>());
   return choose(std::integral_constant<Operation, Operation::box_mean>());
