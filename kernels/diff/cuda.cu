@@ -153,6 +153,7 @@ class CudaDiff final : public Sequence {
   void set_open_params() {
     KernelParams& p = open_params_ = params_;
     p.tiles_x = schedule_.frame.x;
+    p.writes = schedule_.open;
     if (!schedule_.scales) return;
     p.width = geometry().width;
     p.height = geometry().height;

@@ -78,6 +78,7 @@ KernelParams params_of(const Plan& plan, const Schedule& schedule) {
   p.width = plan.analysis.width;
   p.height = plan.analysis.height;
   p.tiles_x = p.compared_x = schedule.analysis.x;
+  p.writes = schedule.compare;
   p.corrects = schedule.corrects;
   p.slots_x = schedule.frame.slots_x;
   p.slots = schedule.frame.slots;

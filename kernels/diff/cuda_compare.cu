@@ -50,9 +50,14 @@ __global__ void __launch_bounds__(S::threads, least_blocks<S, background, writes
 
 template <class S, bool background>
 const void* choose(Writes writes) {
-  if (writes == Writes::nothing) return reinterpret_cast<const void*>(compare<S, background, Writes::nothing>);
-  if (writes == Writes::difference) return reinterpret_cast<const void*>(compare<S, background, Writes::difference>);
-  return reinterpret_cast<const void*>(compare<S, background, Writes::changed>);
+  const auto kernel = [](auto function) { return reinterpret_cast<const void*>(function); };
+  if constexpr (S::common) {
+    if (writes == Writes::nothing) return kernel(compare<S, background, Writes::nothing>);
+    if (writes == Writes::difference) return kernel(compare<S, background, Writes::difference>);
+    return kernel(compare<S, background, Writes::changed>);
+  } else {
+    return kernel(compare<S, background, Writes::chosen>);
+  }
 }
 
 }  // namespace

@@ -11,6 +11,12 @@
 
 namespace cudavision::diff {
 
+/// Whether a kernel for `writes` writes the difference.
+template <Writes writes>
+__device__ __forceinline__ bool writes_difference(const KernelParams& p) {
+  return writes == Writes::difference || (writes == Writes::chosen && p.writes == Writes::difference);
+}
+
 /// The words of the background: of twice the bytes of a sample.
 template <class S, bool background>
 using BackgroundStrip = LaneWords<S, background ? 2 : 1>;
@@ -154,7 +160,7 @@ __device__ __forceinline__ void find_changed(const KernelParams& p, bool has_ref
     to_luma<S>(p, p.reference_is_luma && p.planes[0].reference.data, reference);
     r = reference;
     set_difference(luma);
-    if (writes == Writes::difference) v = luma;  // the overlay shows the picture itself
+    if (writes_difference<writes>(p)) v = luma;  // the overlay shows the picture itself
   } else {
     set_difference(v);
   }
@@ -178,7 +184,7 @@ __device__ __forceinline__ void find_changed(const KernelParams& p, bool has_ref
     if constexpr (background) {
       if (p.drops_shadows && bits) {
         LaneWords<S> compared = v, lit = r;  // copies, so that v and r stay in registers
-        if (S::maybe_rgb && p.luma_of_rgb && writes != Writes::difference) to_luma<S>(p, false, compared);
+        if (S::maybe_rgb && p.luma_of_rgb && !writes_difference<writes>(p)) to_luma<S>(p, false, compared);
         bits = clear_shadows<S>(p, compared, lit, row, bits);
       }
     }
@@ -222,8 +228,10 @@ __device__ __forceinline__ void compare_pixels(const KernelParams& p, int tile_x
   }
   if (p.count) count_bits<S::pixels>(p, tile.x0, tile.y0, x, y, changed, shared.slots);
   if (across) {
-    if constexpr (writes == Writes::difference) write_difference<S, whole>(p, x, y, v, r, d);
-    if constexpr (writes == Writes::changed) write_changed<S, whole>(p, x, y, v, changed);
+    if constexpr (may_write(writes, Writes::difference))
+      if (writes_difference<writes>(p)) write_difference<S, whole>(p, x, y, v, r, d);
+    if constexpr (may_write(writes, Writes::changed))
+      if (writes == Writes::changed || p.writes == Writes::changed) write_changed<S, whole>(p, x, y, v, changed);
   }
 
   const int warp = threadIdx.x / 32;

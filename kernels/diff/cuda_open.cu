@@ -45,11 +45,24 @@ __global__ void __launch_bounds__(S::threads) open_mask(const __grid_constant__ 
   open_tile<S, writes, wide>(p, int(blockIdx.x) - tile_y * p.tiles_x, tile_y, slots);
 }
 
+/// What is left of a Shape where nothing is shown.
+template <typename T_, int pixels_, int rows_>
+struct Unshown {
+  using T = T_;
+  static constexpr int pixels = pixels_, rows = rows_;
+  static constexpr int tile_width = 32 * pixels, tile_rows = tuning.tile_rows, threads = 32 * tile_rows / rows;
+};
+
 template <class S, bool wide>
 const void* choose(Writes writes) {
-  if (writes == Writes::nothing) return reinterpret_cast<const void*>(open_mask<S, Writes::nothing, wide>);
-  if (writes == Writes::mask) return reinterpret_cast<const void*>(open_mask<S, Writes::mask, wide>);
-  return reinterpret_cast<const void*>(open_mask<S, Writes::changed, wide>);
+  const auto kernel = [](auto function) { return reinterpret_cast<const void*>(function); };
+  if (writes == Writes::nothing)
+    return kernel(open_mask<Unshown<typename S::T, S::pixels, S::rows>, Writes::nothing, wide>);
+  if constexpr (S::common)
+    return writes == Writes::mask ? kernel(open_mask<S, Writes::mask, wide>)
+                                  : kernel(open_mask<S, Writes::changed, wide>);
+  else
+    return kernel(open_mask<S, Writes::chosen, wide>);
 }
 
 }  // namespace

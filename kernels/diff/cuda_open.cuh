@@ -193,9 +193,12 @@ __device__ __forceinline__ void show_part(const KernelParams& p, const Part& par
       for (int row = 0; row < S::rows; ++row) bits.of[row] = strip_of(shared, row);
       if (x + S::pixels > whole_width) {
         if (x < p.width) show_changed_partly<S>(p, x, y, bits);
-      } else if constexpr (writes == Writes::changed) {
+      } else if constexpr (may_write(writes, Writes::changed)) {
         LaneWords<S> v;
-        load_picture<S, true>(p, x, y, v);
+        if (writes == Writes::changed || p.writes == Writes::changed)
+          load_picture<S, true>(p, x, y, v);
+        else  // Writes::mask does not need it
+          each_piece<S>([&](auto, int, int, auto of) { clear_words(of(v)); });
         write_changed<S, true>(p, x, y, v, bits.of);
       } else {
         write_plain_mask<S>(p, x, y, bits.of);

@@ -123,7 +123,8 @@ struct KernelParams {
   /// none.
   unsigned char* final_mask = nullptr;
   int final_pitch = 0;
-  int rgb[3] = {};  ///< channels of plane 0, or planes, of red, green and blue
+  int rgb[3] = {};                  ///< channels of plane 0, or planes, of red, green and blue
+  Writes writes = Writes::nothing;  ///< for kernels of Writes::chosen
 };
 
 /// These kernels take KernelParams, and run a row of blocks, one for each tile.

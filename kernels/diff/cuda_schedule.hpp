@@ -50,7 +50,10 @@ enum class Writes {
   difference,
   changed,  ///< writes the mask or the overlay
   mask,     ///< in an opening: writes the mask of a format without copied channels
+  chosen,   ///< kernels of rare formats: KernelParams::writes
 };
+/// Whether a kernel for `writes` can write `what`.
+constexpr bool may_write(Writes writes, Writes what) { return writes == what || writes == Writes::chosen; }
 
 /// The tiles of a picture. A tile is the work of a block.
 struct Tiles {

@@ -17,6 +17,8 @@ struct Shape {
   /// Or Y'CbCr 4:4:4.
   static constexpr bool packed_422 = C0 == 2, packed_rgb = C0 >= 3, planar_rgb = planes_ == 3 && SX == 0;
   static constexpr bool maybe_rgb = packed_rgb || planar_rgb;
+  /// NV12, I420, GRAY8, RGBA and P010 have a kernel for each use. Other shapes choose what they write at run time.
+  static constexpr bool common = sizeof(T) == 1 ? SY == 1 || C0 == 4 || (C0 == 1 && planes == 1) : SY == 1 && C1 == 2;
   static constexpr int rows = strip_rows(C0, sizeof(T), planes_, SY);  ///< of plane 0, of a lane
   static constexpr int pixels = strip_pixels(C0, sizeof(T));           ///< of a row, of a lane
   static constexpr int quads = pixels / 4;
