@@ -44,22 +44,22 @@ struct SampleAt {
       : word((pixel * C + c) * int(sizeof(T)) / 4), byte((pixel * C + c) * int(sizeof(T)) % 4) {}
 };
 
-/// The stored word of a sample in float32: its bytes become the mantissa of 2^23 + word.
+/// The stored word of a sample in float32: its bytes become the mantissa of 2^23 + word. odd: see convolve_channel().
 template <int C, int N>
-__device__ __forceinline__ float sample(const std::uint32_t (&row)[N], int pixel, int c) {
+__device__ __forceinline__ float sample(const std::uint32_t (&row)[N], int pixel, int c, int odd) {
   const SampleAt<C> at(pixel + 4, c);  // after the left quad
-  const int selector = 0x7400 | (at.byte + 1) << 4 | at.byte;
+  const int byte = at.byte + 2 * odd, selector = 0x7400 | (byte + 1) << 4 | byte;
   return __uint_as_float(__byte_perm(row[at.word], 0x4b000000, selector)) - 8388608.0f;
 }
 
 /// Writes a sample into the words of a row of results.
 template <int C, int N>
-__device__ __forceinline__ void insert(std::uint32_t (&words)[N], int pixel, int c, std::uint32_t value) {
+__device__ __forceinline__ void insert(std::uint32_t (&words)[N], int pixel, int c, int odd, std::uint32_t value) {
   const SampleAt<C> at(pixel, c);
   if (C == 1 && at.byte == 0)
     words[at.word] = value;  // the first sample of a word without other sets
   else
-    words[at.word] = __byte_perm(words[at.word], value, at.byte ? 0x5410 : 0x3254);
+    words[at.word] = __byte_perm(words[at.word], value, at.byte + odd ? 0x5410 : 0x3254);
 }
 
 template <int C, int N>
@@ -173,9 +173,10 @@ __device__ __forceinline__ void add_row_in_two_passes(const SmallParams& p, int 
   }
 }
 
-/// Convolves channel c of a lane's samples, and inserts the results into `out`.
+/// Convolves channel c + odd of a lane's samples, and inserts the results into `out`. odd: 0, or 1 if c is even, so
+/// that one code serves both samples of a word.
 template <int C, int K, Small kind>
-__device__ __forceinline__ void convolve_channel(const SmallParams& p, const SmallJob& job, int c,
+__device__ __forceinline__ void convolve_channel(const SmallParams& p, const SmallJob& job, int c, int odd,
                                                  const std::uint32_t (&raw)[SmallShape<C, K>::rows][row_words<C>],
                                                  std::uint32_t (&out)[SmallShape<C, K>::R][quad_words<C>]) {
   constexpr int R = SmallShape<C, K>::R, radius = SmallShape<C, K>::radius, rows = SmallShape<C, K>::rows;
@@ -184,7 +185,7 @@ __device__ __forceinline__ void convolve_channel(const SmallParams& p, const Sma
   for (int i = 0; i < rows; ++i) {
     float window[pixels + K - 1];
 #pragma unroll
-    for (int j = 0; j < pixels + K - 1; ++j) window[j] = sample<C>(raw[i], j - radius, c);
+    for (int j = 0; j < pixels + K - 1; ++j) window[j] = sample<C>(raw[i], j - radius, c, odd);
     if constexpr (kind == Small::rows_then_columns)
       add_row_in_two_passes<K, R>(p, i, window, sums);
     else
@@ -202,9 +203,9 @@ __device__ __forceinline__ void convolve_channel(const SmallParams& p, const Sma
       }
     }
     std::uint32_t samples[pixels];
-    finish<T>(job, c, sums[r], samples);
+    finish<T>(job, c + odd, sums[r], samples);
 #pragma unroll
-    for (int j = 0; j < pixels; ++j) insert<C>(out[r], j, c, samples[j]);
+    for (int j = 0; j < pixels; ++j) insert<C>(out[r], j, c, odd, samples[j]);
   }
 }
 
@@ -263,10 +264,14 @@ __device__ __forceinline__ void convolve_strip(const SmallParams& p, const Small
 #pragma unroll
       for (int w = 0; w < quad_words<C>; ++w) out[r][w] = raw[r + radius][quad_words<C> + w];
   }
+  constexpr int together = C == 4 ? 2 : 1;  // channels that share code: it is long
 #pragma unroll
-  for (int c = 0; c < C; ++c) {
-    if (C > 1 && !(view.filtered >> c & 1)) continue;
-    convolve_channel<C, K, kind>(p, job, c, raw, out);
+  for (int c = 0; c < C; c += together) {
+#pragma unroll 1
+    for (int odd = 0; odd < together; ++odd) {
+      if (C > 1 && !(view.filtered >> (c + odd) & 1)) continue;
+      convolve_channel<C, K, kind>(p, job, c, odd, raw, out);
+    }
   }
 
   const Rect& whole = job.whole;
@@ -279,7 +284,7 @@ __device__ __forceinline__ void convolve_strip(const SmallParams& p, const Small
 
 template <int C0, int C1, int K, Small kind>
 __global__ void __launch_bounds__(32 * tuning.small_warps) convolve_small(const __grid_constant__ SmallParams p) {
-  if (blockIdx.x < p.jobs[1].first_block) {
+  if (C0 == 4 || blockIdx.x < p.jobs[1].first_block) {  // pixels of four samples are the only set
     convolve_strip<C0, K, kind>(p, p.jobs[0]);
   } else {
     const SmallJob& job = p.jobs[blockIdx.x >= p.jobs[2].first_block ? 2 : 1];
