@@ -19,7 +19,7 @@ OPERATIONS = "kernels/meson.build"  # lists the operations; tests/kernels/meson.
 # What an operation has beside its element's name in LISTS: a file, and what the file must match. {0}: the operation.
 PLACES = [
     ("kernels/{0}/meson.build", r"kernel_sources"), ("kernels/{0}/{0}.hpp", ""), ("kernels/{0}/{0}.cpp", ""),
-    ("kernels/{0}/plan.hpp", ""), ("kernels/{0}/cpu.cpp", ""), ("kernels/{0}/cuda.cu", ""),
+    ("kernels/{0}/plan.hpp", ""), ("kernels/{0}/cpu.cpp", ""), ("kernels/{0}/cuda.cpp", ""),
     ("gst/elements/{0}.cpp", r"register_{0}\b"),
     ("tests/kernels/reference/{0}.hpp", ""), ("tests/kernels/reference/{0}.cpp", ""),
     ("tests/kernels/{0}_test.cpp", ""), ("tests/elements/{0}_test.cpp", ""),

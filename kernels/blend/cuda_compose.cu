@@ -20,7 +20,7 @@
 //        lay_pixels()     lay_pixel() with the operator                           arithmetic.hpp
 //   4. write()        rounds and stores the strip                                 cuda_write.cuh
 //
-// cuda.cu lists where to change what.
+// cuda.cpp lists where to change what.
 #include "kernels/blend/cuda_launch.hpp"
 #include "kernels/blend/cuda_lay.cuh"
 #include "kernels/blend/cuda_visible.cuh"

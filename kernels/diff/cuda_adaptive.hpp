@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The background of Reference::adaptive on the device, for the plan in cuda.cu.
+// The background of Reference::adaptive on the device, for the plan in cuda.cpp.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The outline of the mask (adaptive_outline.hpp) on the device, for the plan in cuda.cu.
+// The outline of the mask (adaptive_outline.hpp) on the device, for the plan in cuda.cpp.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -10,7 +10,7 @@
 //             |s s s s|s s s s|…
 //
 // Where to change what:
-//   which pictures          cuda.cu
+//   which pictures          cuda.cpp
 //   another block shape     cuda_tuning.hpp (scale_threads)
 #include "kernels/core/sample.hpp"
 #include "kernels/diff/cuda_stages.hpp"

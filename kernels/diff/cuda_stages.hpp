@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The stages of a frame on the device, for the plan in cuda.cu: what loads and launches their kernels. All errors are
+// The stages of a frame on the device, for the plan in cuda.cpp: what loads and launches their kernels. All errors are
 // of kind resource. Comparing and opening: cuda_params.cuh. The stages of Reference::adaptive have their own headers.
 #pragma once
 

@@ -12,7 +12,7 @@
 // 8, 2t) and (g + 8, 2t + 1). In the product across, rows are samples and columns are rows of the
 // picture. In the product down, rows are rows of the picture and columns are samples.
 //
-// Samples are bytes or 16-bit words. cuda.cu lists what another type would need.
+// Samples are bytes or 16-bit words. cuda.cpp lists what another type would need.
 //
 // The identity is an axis that is not blurred. It would need the weight 1 (8 bit: 2⁸, 16 bit: 2¹⁶), which has one bit
 // more than a weight. It gets a smaller weight, so its sums are smaller, and the selectors take other bytes of them:
@@ -73,6 +73,8 @@ inline SampleRules sample_rules(const FormatInfo& format, const Axis& across, co
   rules.rounding = 1u << ((bytes ? 0 : format.shift) + (copies_y ? 7 : 15));
   return rules;
 }
+
+#ifdef __CUDACC__
 
 /// For each sample type:
 ///   bytes:   bytes of a sample and of a weight;
@@ -165,5 +167,7 @@ struct Arithmetic<uint16_t> {
     lower = __byte_perm(value[2], value[3], rules.out) & rules.mask;
   }
 };
+
+#endif
 
 }  // namespace cudavision::gaussian

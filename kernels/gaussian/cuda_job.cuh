@@ -54,6 +54,8 @@ Kernel strip_kernel(int element_bytes, int channels, int shape);
 /// The kernel for any window, which is kept in shared memory (cuda_large.cu).
 Kernel large_kernel(int sample_bytes);
 
+#ifdef __CUDACC__
+
 /// The byte of the row that stands for a sample, or the complement of its border value.
 __device__ __forceinline__ int source_byte(const SetJob& job, int sample, int sample_bytes) {
   const SampleParity& kind = job.kinds[sample & 1];
@@ -75,5 +77,7 @@ __device__ __forceinline__ Segment find_segment(const SetJob& job) {
   segment.set_position(job.origin, job.view.y0, job.view.y1, strip_bytes);
   return segment;
 }
+
+#endif
 
 }  // namespace cudavision::gaussian

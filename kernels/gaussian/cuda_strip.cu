@@ -18,7 +18,7 @@
 //   elements: samples of any format (cuda_samples.cuh), or pixels of four bytes,
 //             which need fewer products (cuda_pixels.cuh)
 //
-// cuda.cu lists where to change what.
+// cuda.cpp lists where to change what.
 //
 // No data crosses lanes between the passes. The first product leaves fragments in a lane; packed into bytes, they are
 // the fragments that the second product needs in this lane,

@@ -3,7 +3,7 @@
 // Times were measured on an H200. Unless a comment names another case, the case is GRAY8, 7680 × 4320, 7 taps; a copy
 // of this frame takes 18.0 µs.
 // All GPUs have the same numbers. Only those below "Segments of strips" can differ between GPUs without new kernels:
-// cuda.cu passes them in Workers, except start_steps, which make_schedule() reads itself. The other numbers shape the
+// cuda.cpp passes them in Workers, except start_steps, which make_schedule() reads itself. The other numbers shape the
 // kernels at compile time.
 #pragma once
 

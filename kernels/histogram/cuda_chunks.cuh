@@ -75,11 +75,6 @@ struct PlaneChunks {
   __device__ __forceinline__ std::uint32_t sample(int pixel, int c) const { return plane[c].sample(pixel, 0); }
 };
 
-/// The number of bytes of a plane that can be accessed at once: 16, 4 or 1.
-inline int access_bytes(const void* data, std::ptrdiff_t pitch) {
-  return aligned_to(data, pitch, 16) ? 16 : aligned_to(data, pitch, 4) ? 4 : 1;
-}
-
 #ifdef __CUDACC__
 
 /// Volatile, because the compiler would otherwise move a load in advance behind the work on earlier chunks.

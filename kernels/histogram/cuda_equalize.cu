@@ -2,7 +2,7 @@
 // Histogram equalisation. After the counting a grid of threads maps the picture: one channel set after the other, chunk
 // by chunk (cuda_chunks.cuh). cuda_equalize_table.cuh describes how the table is made, and where to change its rule.
 //
-//   count (cuda.cu) -> counts of values -+-> 8 bits: each block makes the table -+-> equalize: loads its first chunks
+//   count (cuda.cpp) -> counts of values -+-> 8 bits: each block makes the table -+-> equalize: loads its first chunks
 //                                        +-> deeper: equalizing_table           -+   before the counting ends, makes or
 //                                                                                    reads the table, maps the samples
 //
@@ -18,6 +18,7 @@
 #include "kernels/histogram/cuda_chunks.cuh"
 #include "kernels/histogram/cuda_equalize_table.cuh"
 #include "kernels/histogram/cuda_luma.cuh"
+#include "kernels/histogram/cuda_params.cuh"
 
 namespace cudavision::histogram {
 namespace {

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The kernels that cuda.cu launches, and their parameters.
+// The kernels that cuda.cpp launches, and their parameters.
 #pragma once
 
 #include "kernels/cuda/rows.cuh"
 #include "kernels/histogram/cuda_schedule.hpp"
 
 namespace cudavision::histogram {
+
+/// The number of bytes of a plane that can be accessed at once: 16, 4 or 1.
+inline int access_bytes(const void* data, std::ptrdiff_t pitch) {
+  return aligned_to(data, pitch, 16) ? 16 : aligned_to(data, pitch, 4) ? 4 : 1;
+}
 
 /// How the sums of a frame become results.
 struct Gather {
@@ -50,5 +55,7 @@ struct PixelParams {
 const void* pixel_kernel(const FormatInfo& format, bool three_planes);
 /// Kernel with WordParams, blocks of tuning.pixel_threads and word_counter_bytes of dynamic shared memory.
 const void* word_kernel();
+/// Kernel with a Gather and blocks of tuning.gather_threads.
+const void* gather_kernel();
 
 }  // namespace cudavision::histogram

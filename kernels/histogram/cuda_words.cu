@@ -112,8 +112,15 @@ __global__ void __launch_bounds__(tuning.pixel_threads, 1) count_words(const __g
   block_done(params.gather);
 }
 
+/// Gathers many entries: a grid of threads, one bin each. Few entries are gathered by the last block that counts.
+__global__ void __launch_bounds__(tuning.gather_threads) gather_all(const __grid_constant__ Gather gather) {
+  cuda::wait_for_previous();
+  gather_entries_of(gather, blockIdx.x * blockDim.x + threadIdx.x, gridDim.x * blockDim.x);
+}
+
 }  // namespace
 
 const void* word_kernel() { return reinterpret_cast<const void*>(&count_words); }
+const void* gather_kernel() { return reinterpret_cast<const void*>(&gather_all); }
 
 }  // namespace cudavision::histogram

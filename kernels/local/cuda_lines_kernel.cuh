@@ -17,7 +17,7 @@
 //
 // Where to change what: the values that a line sums up: Pixels::value in cuda_lines_columns.cuh; results: Block::write;
 // strips, rows, batches: cuda_lines_schedule.cpp; which kernels are compiled: cuda_lines.cu; which channel sets come
-// here: cuda_box.cu.
+// here: cuda_box.cpp.
 #pragma once
 
 #include "kernels/cuda/warp.cuh"

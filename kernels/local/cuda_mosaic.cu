@@ -18,7 +18,7 @@
 //   the grid: x: the blocks of a shape's channel set, y: the shapes, z: the channel sets
 //
 // Where to change what: spans, pieces and launches: cuda_mosaic_schedule.cpp;
-// which shapes come together: cuda_pixelate.cu.
+// which shapes come together: cuda_pixelate.cpp.
 #include "kernels/core/sample.hpp"
 #include "kernels/cuda/device.hpp"
 #include "kernels/cuda/rows.cuh"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Box mean, threshold and deviation on CUDA, from padded summed-area tables, which the plan computes first
-// (kernels/integral). These kernels handle windows that neither cuda_windows.cu nor cuda_lines.cu can (cuda_box.cu).
+// (kernels/integral). These kernels handle windows that neither cuda_windows.cu nor cuda_lines.cu can (cuda_box.cpp).
 //
 //   a table, of the sums left of x and above y:     the sum of a window = D − C − B + A
 //        x0        x1

@@ -26,17 +26,10 @@
 #include "kernels/cuda/memory.hpp"
 #include "kernels/cuda/overlap.hpp"
 #include "kernels/histogram/counting.hpp"
-#include "kernels/histogram/cuda_chunks.cuh"
-#include "kernels/histogram/cuda_gather.cuh"
+#include "kernels/histogram/cuda_params.cuh"
 
 namespace cudavision::histogram {
 namespace {
-
-/// Gathers many entries: a grid of threads, one bin each. Few entries are gathered by the last block that counts.
-__global__ void __launch_bounds__(tuning.gather_threads) gather_all(const __grid_constant__ Gather gather) {
-  cuda::wait_for_previous();
-  gather_entries_of(gather, blockIdx.x * blockDim.x + threadIdx.x, gridDim.x * blockDim.x);
-}
 
 class CudaHistogram final : public Counting {
  public:
@@ -53,7 +46,7 @@ class CudaHistogram final : public Counting {
     pixel_kernel_ = pixel_kernel(format, plan().three_planes);
     const char* what = "cannot load the histogram kernel";
     if (Status status = cuda::load_kernel(pixel_kernel_, what, limits_.shared_bytes); !status.ok()) return status;
-    if (Status status = cuda::load_kernel(gather_all, what); !status.ok()) return status;
+    if (Status status = cuda::load_kernel(gather_kernel(), what); !status.ok()) return status;
     if (Status status = cuda::load_kernel(word_kernel(), what, limits_.shared_bytes); !status.ok()) return status;
     params_.bins = plan().by_value() ? 1 : plan().bins;
     params_.bin_shift = plan().by_value() ? 0 : format.depth;
@@ -113,10 +106,9 @@ class CudaHistogram final : public Counting {
     const int entries = plan().tables * plan().bins;
     const int blocks =
         std::min((entries + tuning.gather_threads - 1) / tuning.gather_threads, limits_.multiprocessors * 8);
-    return cuda::check(
-        cuda::launch_overlapping(reinterpret_cast<const void*>(gather_all), blocks, tuning.gather_threads, 0,
-                                 overlap_ && rects > 0, &gather_, queue.stream),
-        "cannot launch the histogram");
+    return cuda::check(cuda::launch_overlapping(gather_kernel(), blocks, tuning.gather_threads, 0,
+                                                overlap_ && rects > 0, &gather_, queue.stream),
+                       "cannot launch the histogram");
   }
 
   cuda::SetView view(const Image& src, int set) const {
