@@ -15,15 +15,15 @@
 namespace cudavision::diff {
 namespace {
 
-constexpr int rows_of_block = 8;
+constexpr int outline_rows = 8;
 
 __device__ __forceinline__ bool bit_at(const unsigned char* mask, std::ptrdiff_t pitch, int x, int y) {
   return mask[y * pitch + x / 8] >> x % 8 & 1;
 }
 
 template <typename T>
-__global__ void __launch_bounds__(32 * rows_of_block) refine(const __grid_constant__ Outlining p) {
-  const int x = int(blockIdx.x) * 32 + int(threadIdx.x), y = int(blockIdx.y) * rows_of_block + int(threadIdx.y);
+__global__ void __launch_bounds__(32 * outline_rows) refine(const __grid_constant__ Outlining p) {
+  const int x = int(blockIdx.x) * 32 + int(threadIdx.x), y = int(blockIdx.y) * outline_rows + int(threadIdx.y);
   if (y >= p.job.whole_height) return;  // the whole warp
   const int log2_scale = p.job.log2_scale, block_x = x >> log2_scale, block_y = y >> log2_scale;
   const auto changed = [&](int u, int v) { return bit_at(p.mask, p.pitch, u, v); };
@@ -52,8 +52,8 @@ Status load_outlining(bool bytes) {
 Status launch_outlining(const Outlining& outlining, bool bytes, cudaStream_t stream) {
   Outlining p = outlining;
   void* arguments[] = {&p};
-  const dim3 grid(unsigned(divide_up(p.job.whole_width, 32)), unsigned(divide_up(p.job.whole_height, rows_of_block)));
-  return cuda::check(cudaLaunchKernel(kernel_for(bytes), grid, dim3(32, rows_of_block), arguments, 0, stream),
+  const dim3 grid(unsigned(divide_up(p.job.whole_width, 32)), unsigned(divide_up(p.job.whole_height, outline_rows)));
+  return cuda::check(cudaLaunchKernel(kernel_for(bytes), grid, dim3(32, outline_rows), arguments, 0, stream),
                      "cannot launch the kernel of the outline");
 }
 
