@@ -232,43 +232,6 @@ TEST_P(ConvolveOracle, OpenCVFilter2D) {
     }
   }
 }
-
-/// The textbook sharpening filters: pixels whose window leaves the frame become 140.
-TEST_P(ConvolveOracle, SharpenWithBorder140) {
-  if (GetParam().backend) SKIP_UNLESS_AVAILABLE(*GetParam().backend);
-  const int sharpen[3][3] = {{-5, 3, -5}, {3, 9, 3}, {-5, 3, -5}};
-  const int sharpen_5[5][5] = {
-      {0, -1, 1, -1, 0}, {-1, 1, -1, 1, -1}, {0, -1, 8, -1, 0}, {-1, 1, -1, 1, -1}, {0, -1, 1, -1, 0}};
-  for (Format format : {Format::GRAY8, Format::RGB}) {
-    for (int size : {3, 5}) {
-      const Geometry geometry{format, 100, 60};
-      const Picture src = make_picture(geometry, 21);
-      Picture expected(geometry);
-      for (const reference::Component& c : expected.format().components) {
-        const reference::Grid in = src.read(c);
-        reference::Grid out(in.width, in.height);
-        const int r = size / 2;
-        for (int y = 0; y < in.height; ++y) {
-          for (int x = 0; x < in.width; ++x) {
-            int sum = 0;
-            const bool inside = x >= r && y >= r && x < in.width - r && y < in.height - r;
-            for (int j = -r; inside && j <= r; ++j)
-              for (int i = -r; i <= r; ++i)
-                sum += in.at(x + i, y + j) * (size == 3 ? sharpen[j + 1][i + 1] : sharpen_5[j + 2][i + 2]);
-            out.at(x, y) = inside ? std::min(255, std::max(0, sum)) : 140;
-          }
-        }
-        expected.write(c, out);
-      }
-      convolve::Params params;
-      params.preset = size == 3 ? convolve::Preset::sharpen : convolve::Preset::sharpen_5;
-      params.border = Border::fill;
-      params.border_value.fill(140);
-      EXPECT_EQ(GetParam().check(params, src, expected), "")
-          << describe(geometry, {}, {}, {}, Data::random) << describe(params);
-    }
-  }
-}
 INSTANTIATE_FOR_RUNNERS(ConvolveOracle);
 
 TEST(ConvolvePresets, TableIsAsSpecified) {
