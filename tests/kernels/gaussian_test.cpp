@@ -138,28 +138,6 @@ TEST(GaussianSchedule, CoversEveryRowOfEveryStripOnce) {
   }
 }
 
-/// Every format, with alpha and without: all sets that the kernels compute are covered, also a plane of alpha.
-TEST(GaussianSchedule, CoversTheSetsOfEveryFormat) {
-  for (Format format : all_formats())
-    for (bool filter_alpha : {false, true})
-      for (const auto& [width, height] : {std::pair{1, 1}, {2, 3}, {33, 21}, {641, 480}}) {
-        const FormatInfo& row = info(format);
-        const int sets = row.sets[0].shares_plane() ? 1 : filter_alpha ? row.set_count : row.color_sets();
-        std::array<SetWork, max_sets> work;
-        for (int s = 0; s < sets; ++s) {
-          const Rect grid = Geometry{format, width, height}.grid(row.sets[s]);
-          const int bytes = grid.width * row.sets[s].channels * row.sample_bytes();
-          work[std::size_t(s)] = {bytes, 0, bytes, 0, grid.height, 16, false};
-        }
-        const Workers workers{4, 320, 2, 20, 132, 64};
-        const Schedule schedule = gaussian::make_schedule(work, sets, workers);
-        EXPECT_GT(schedule.blocks, 0);
-        SCOPED_TRACE(std::string(row.name) + " " + std::to_string(width) + "x" + std::to_string(height));
-        for (int s = 0; s < sets; ++s) expect_complete(schedule, s, sets, work[std::size_t(s)], workers);
-        if (HasFatalFailure()) return;
-      }
-}
-
 TEST(GaussianSchedule, HasNoBlocksForNothing) { EXPECT_EQ(gaussian::make_schedule({}, 3, Workers{}).blocks, 0); }
 
 /// More slots than short segments need: the schedule takes the shortest segments. One slot: it takes the longest ones.
