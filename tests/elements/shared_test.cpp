@@ -719,18 +719,6 @@ TEST(keeps_metas, Each::run) {
   EXPECT_EQ(answer, 42);
 }
 
-TEST(honours_strides_and_offsets, Each::run) {
-  for (const std::string& format : formats(run)) {
-    at(format);
-    const GstVideoInfo video = video_info(format, small);
-    const Buffer tight = noise(video);
-    Rig rig(run, "", caps_of(video));
-    const Picture expected = rig.filter(tight);
-    for (guint8 poison : {0x00, 0xff})
-      EXPECT_SAME(picture(rig.push(spread(video, tight.get(), poison)).get(), video), expected);
-  }
-}
-
 /// Crops of each parity on each side, which begin and end inside of groups of subsampled pixels, up to the last pixel
 /// of the frame. They move from frame to frame. Regions of interest move and shrink with the picture.
 TEST(honours_crops_of_each_parity, Each::run) {
