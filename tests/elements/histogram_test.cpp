@@ -483,19 +483,6 @@ TEST(keeps_intervals_when_properties_change, Each::run) {
 // Passthrough
 // ------------------------------------------------------------------------------------------------------------------
 
-TEST(returns_to_passthrough, Each::run) {
-  for (const char* property : {"overlay", "equalize"}) {
-    at(property);
-    Rig rig(run, "equalize=false", caps_text("NV12", size));
-    for (bool filters : {true, false}) {
-      set(rig.element(), std::string(property) + (filters ? "=true" : "=false"));
-      Buffer frame = noise(rig.video());
-      GstBuffer* in = frame.get();
-      EXPECT_EQ(rig.push(std::move(frame)).get() != in, filters);
-    }
-  }
-}
-
 TEST(adds_metas, Each::run) {
   for (const char* settings : {"", "equalize=true", "overlay=true", "post-messages=false", "interval=1000000000"}) {
     at(settings);
