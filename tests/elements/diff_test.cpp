@@ -852,15 +852,6 @@ TEST(says_when_motion_was, Each::run) {
   }
 }
 
-TEST(ends_motion_after_the_gap, Each::run) {
-  Player player(run);  // gap=5
-  player.play(square(player.video()), 0);
-  player.play(square(player.video(), {0, 0, 30, 30}), GST_SECOND);
-  player.play(square(player.video(), {0, 0, 30, 30}), 6 * GST_SECOND - 1);
-  player.play(square(player.video(), {0, 0, 30, 30}), 6 * GST_SECOND);
-  EXPECT_EQ(player.events(), "none begin motion end");
-}
-
 /// As if the frames that are missing had been there, if what is before them had no motion.
 TEST(ends_motion_where_frames_are_missing, Each::run) {
   for (const auto& [x, away, expected] : {std::tuple{40, 4 * GST_SECOND, "none begin motion motion"},
