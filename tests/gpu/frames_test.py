@@ -408,18 +408,6 @@ class Writing(Case):
                         frame.release(timeout=0)
                     frame.release(timeout=60)
 
-    def test_shared(self):
-        with Pictures(
-            1,
-            elements="cudagaussian backend=cuda ! tee name=t ! queue",
-            sink=f"{CUDA} ! {SINK} t. ! queue ! appsink name=other sync=false enable-last-sample=false",
-        ) as pictures:
-            for _, sample in pictures:
-                other = pictures.pipeline.sample("other")
-                with self.assertRaisesRegex(BufferError, "others use its buffer"):
-                    frames.Frame(sample.buffer, sample.caps, writable=True)
-                other.close()
-
 
 class Making(Case):
     def test_wrapped_or_copied(self):
