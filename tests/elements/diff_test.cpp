@@ -95,6 +95,22 @@ Said read(const GstStructure* message) {
   return said;
 }
 
+/// The messages about frames since the last call. (Messages about objects have their own tests: diff_objects_test.cpp.)
+std::vector<Said> said_by(const Rig& rig) {
+  std::vector<Said> all;
+  while (g_autoptr(GstMessage) message = gst_bus_pop_filtered(GST_ELEMENT_BUS(rig.element()), GST_MESSAGE_ELEMENT)) {
+    const GstStructure* structure = gst_message_get_structure(message);
+    if (!gst_structure_has_field(structure, "id")) all.push_back(read(structure));
+  }
+  return all;
+}
+
+std::string events_of(const std::vector<Said>& said) {
+  std::string text;
+  for (const Said& one : said) text += (text.empty() ? "" : " ") + one.event;
+  return text;
+}
+
 std::vector<Found> rois(GstBuffer* buffer) {
   std::vector<Found> result;
   for (GstVideoRegionOfInterestMeta* roi : rois_of(buffer)) {
@@ -138,23 +154,9 @@ struct Player : Rig {
   }
   Picture show(Buffer frame) { return picture(play(std::move(frame)).get(), video()); }
 
-  /// The messages about frames since the last call. (Messages about objects have their own tests:
-  /// diff_objects_test.cpp.)
-  std::vector<Said> said() {
-    std::vector<Said> all;
-    while (GstMessage* message = gst_bus_pop_filtered(GST_ELEMENT_BUS(element()), GST_MESSAGE_ELEMENT)) {
-      const GstStructure* structure = gst_message_get_structure(message);
-      if (!gst_structure_has_field(structure, "id")) all.push_back(read(structure));
-      gst_message_unref(message);
-    }
-    return all;
-  }
+  std::vector<Said> said() { return said_by(*this); }
   Said last() { return said().back(); }
-  std::string events() {
-    std::string text;
-    for (const Said& one : said()) text += (text.empty() ? "" : " ") + one.event;
-    return text;
-  }
+  std::string events() { return events_of(said()); }
   bool motion() {
     gboolean value;
     g_object_get(element(), "motion", &value, nullptr);
@@ -379,9 +381,7 @@ TEST(restarts_when_the_stream_was_away, Each::run) {
       player.now += away;
       player.play(square(player.video(), {80, 0, 24, 24}));
       const std::vector<Said> said = player.said();
-      std::string events;
-      for (const Said& one : said) events += (events.empty() ? "" : " ") + one.event;
-      EXPECT_EQ(events, expected);
+      EXPECT_EQ(events_of(said), expected);
       if (said[0].event != "end") continue;
       EXPECT_EQ(said[0].timestamp, begin.timestamp);  // the end has the times and results of the last frame before
       EXPECT_EQ(said[0].changed_ratio, begin.changed_ratio);
@@ -664,11 +664,7 @@ TEST(follows_the_size_of_the_frame, Each::run) {
       rig.caps_alone(caps_text("GRAY8", c.size));
       rig.push(square(rig.video()));
       rig.push(square(rig.video(), {37, 21, 13, 9}));
-      while (GstMessage* message = gst_bus_pop_filtered(GST_ELEMENT_BUS(rig.element()), GST_MESSAGE_ELEMENT)) {
-        const GstStructure* structure = gst_message_get_structure(message);
-        if (!gst_structure_has_field(structure, "id")) regions[automatic] = read(structure).regions;
-        gst_message_unref(message);
-      }
+      regions[automatic] = said_by(rig).back().regions;
     }
     EXPECT(!regions[0].empty());
     EXPECT_EQ(regions[1], regions[0]);
@@ -864,9 +860,7 @@ TEST(ends_motion_where_frames_are_missing, Each::run) {
       player.now += away;
       player.play(square(player.video(), {70, 0, 24, 24}));
       const std::vector<Said> said = player.said();
-      std::string events;
-      for (const Said& one : said) events += (events.empty() ? "" : " ") + one.event;
-      EXPECT_EQ(events, expected);
+      EXPECT_EQ(events_of(said), expected);
       EXPECT(player.motion());
       if (said.size() != 5) continue;
       EXPECT_EQ(said[3].last_motion, frame_time);
@@ -895,8 +889,7 @@ TEST(ends_motion_in_a_gap, Each::run) {
       if (!strstr(output, "interval")) {
         EXPECT_EQ(player.events(), now);
       } else {
-        const std::string events = player.events();
-        EXPECT_EQ(events, strstr(now, "end") ? "none begin end" : "none begin");
+        EXPECT_EQ(player.events(), strstr(now, "end") ? "none begin end" : "none begin");
       }
       player.now += away;
       player.play(square(player.video(), {70, 0, 24, 24}));
