@@ -53,24 +53,20 @@ Picture picture_of(const Scene& scene, const Geometry& geometry, int frame) {
   for (const reference::Component& c : components) {
     const bool luma = c.role == Role::luma, chroma = c.role == Role::cb || c.role == Role::cr;
     const double zero = chroma ? 128 : luma && components.size() > 1 ? 16 : 0;
-    reference::Grid grid = out.read(c);
-    for (int y = 0; y < grid.height; ++y) {
-      for (int x = 0; x < grid.width; ++x) {
-        const int px = x << c.shift_x, py = y << c.shift_y, brick = (px / 12 * 7 + py / 8 * 3) % 5;
-        double value = chroma ? (c.role == Role::cb ? 20 : -25) + 2 * brick
-                       : rgb  ? 70 + 12 * brick + 30 * int(c.role == Role::red)
-                              : 80 + 15 * brick;
-        if (inside(scene.object, px, py))
-          value = chroma ? -value : (px + py) % 6 * 8 + (c.role == Role::blue ? 170 : 20);
-        else if (inside(scene.shadow, px, py))
-          value = 0.65 * value + (c.role == Role::cb ? scene.sky : c.role == Role::cr ? -scene.sky : 0);
-        value *= scene.light(frame, px, geometry.width);
-        const double grain =
-            scene.noise * (random.between(-100, 100) + random.between(-100, 100) + random.between(-100, 100)) / 100.0;
-        grid.at(x, y) = std::clamp(int(std::lround((zero + value + grain) * (1 << shift))), 0, max);
-      }
-    }
-    out.write(c, grid);
+    out.change(c, [&](int x, int y, int) {
+      const int px = x << c.shift_x, py = y << c.shift_y, brick = (px / 12 * 7 + py / 8 * 3) % 5;
+      double value = chroma ? (c.role == Role::cb ? 20 : -25) + 2 * brick
+                     : rgb  ? 70 + 12 * brick + 30 * int(c.role == Role::red)
+                            : 80 + 15 * brick;
+      if (inside(scene.object, px, py))
+        value = chroma ? -value : (px + py) % 6 * 8 + (c.role == Role::blue ? 170 : 20);
+      else if (inside(scene.shadow, px, py))
+        value = 0.65 * value + (c.role == Role::cb ? scene.sky : c.role == Role::cr ? -scene.sky : 0);
+      value *= scene.light(frame, px, geometry.width);
+      const double grain =
+          scene.noise * (random.between(-100, 100) + random.between(-100, 100) + random.between(-100, 100)) / 100.0;
+      return std::clamp(int(std::lround((zero + value + grain) * (1 << shift))), 0, max);
+    });
   }
   return out;
 }
@@ -283,14 +279,23 @@ TEST_P(DiffAdaptive, LearnsWhatItMay) {
   }
 }
 
+/// A gray picture of the values value(x, y), in 8-bit steps.
+template <typename Value>
+Picture gray_of(const Geometry& geometry, Value value) {
+  Picture src(geometry);
+  src.change(src.format().components[0],
+             [&](int x, int y, int) { return int(std::lround(value(x, y) * (1 << (src.format().depth - 8)))); });
+  return src;
+}
+
 /// Covers a part of a picture with a colour.
 void cover(Picture& src, int colour) {
   for (const reference::Component& c : src.format().components) {
-    reference::Grid grid = src.read(c);
-    for (int y = grid.height / 4; y < grid.height * 3 / 4; ++y)
-      for (int x = grid.width / 3; x < grid.width / 2; ++x)
-        grid.at(x, y) = 40 + (colour + (c.role == Role::cb ? 90 : 0)) % 170;
-    src.write(c, grid);
+    const reference::Grid grid = src.read(c);
+    src.change(c, [&](int x, int y, int value) {
+      const bool inside = y >= grid.height / 4 && y < grid.height * 3 / 4 && x >= grid.width / 3 && x < grid.width / 2;
+      return inside ? 40 + (colour + (c.role == Role::cb ? 90 : 0)) % 170 : value;
+    });
   }
 }
 
@@ -340,12 +345,7 @@ TEST_P(DiffAdaptive, LearnsNoNoiseFromWhatPassesFirst) {
   const Geometry geometry{Format::GRAY8, 160, 96};
   const auto plan = plan_for(backend, automatic(), geometry);
   const auto submit = [&](int colour) {
-    Picture src(geometry);
-    for (const reference::Component& c : src.format().components) {
-      reference::Grid grid = src.read(c);
-      std::fill(grid.values.begin(), grid.values.end(), 100);
-      src.write(c, grid);
-    }
+    Picture src = gray_of(geometry, [](int, int) { return 100; });
     if (colour >= 0) cover(src, colour);
     run(backend, *plan, src);
     return plan->result().changed;
@@ -387,12 +387,10 @@ TEST_P(DiffAdaptive, TakesTheGainOfTheFrameWhereNoCellHasOne) {
   const Scene scene{[](int frame, int, int) { return frame < 62 ? 1.0 : 1.3; }, 1, {}, {}};
   for (int frame = 30; frame < 64; ++frame) {
     Picture src = picture_of(scene, geometry, frame);
-    const reference::Component& gray = src.format().components[0];
-    reference::Grid grid = src.read(gray);
-    for (int y = 0; y < geometry.height; ++y)
-      for (int x = 0; x < geometry.width && frame >= 60; ++x)
-        if (bar(x)) grid.at(x, y) = (x + y) % 2 ? 20 : 230;
-    src.write(gray, grid);
+    src.change(src.format().components[0], [&](int x, int y, int value) {
+      if (frame < 60 || !bar(x)) return value;
+      return (x + y) % 2 ? 20 : 230;
+    });
     const std::vector<std::uint8_t> mask = expected.submit(src), got = mask_in(run(backend, *plan, src));
     std::size_t changed = 0, unlike = 0;
     for (std::size_t i = 0; i < mask.size(); ++i) changed += got[i], unlike += mask[i] != got[i];
@@ -410,15 +408,11 @@ TEST_P(DiffAdaptive, TakesNoOffsetsWhereNoCellHasAGain) {
     Picture src(geometry);
     for (const reference::Component& c : src.format().components) {
       const bool luma = c.role == Role::luma;
-      reference::Grid grid = src.read(c);
-      for (int y = 0; y < geometry.height; ++y)
-        for (int x = 0; x < geometry.width; ++x) {
-          const bool bar = frame >= 60 && x % 16 >= 5;
-          // At last there is much more light, which is a little greener.
-          grid.at(x, y) = frame == 62 ? (luma ? 196 : 126) : (luma ? 76 : 128);
-          if (bar && luma) grid.at(x, y) = (x + y) % 2 ? 20 : 230;
-        }
-      src.write(c, grid);
+      src.change(c, [&](int x, int y, int) {
+        if (luma && frame >= 60 && x % 16 >= 5) return (x + y) % 2 ? 20 : 230;  // a bar
+        // At last there is much more light, which is a little greener.
+        return frame == 62 ? (luma ? 196 : 126) : (luma ? 76 : 128);
+      });
     }
     const std::vector<std::uint8_t> mask = mask_in(run(backend, *plan, src));
     std::size_t between = 0, bars = 0;  // in the middle of both
@@ -426,19 +420,6 @@ TEST_P(DiffAdaptive, TakesNoOffsetsWhereNoCellHasAGain) {
     EXPECT_EQ(between, 0u) << frame;
     EXPECT_EQ(bars, frame < 60 ? 0 : mask.size() / 16) << frame;
   }
-}
-
-/// A gray picture of the values value(x, y), in 8-bit steps.
-template <typename Value>
-Picture gray_of(const Geometry& geometry, Value value) {
-  Picture src(geometry);
-  const reference::Component& gray = src.format().components[0];
-  reference::Grid grid = src.read(gray);
-  for (int y = 0; y < geometry.height; ++y)
-    for (int x = 0; x < geometry.width; ++x)
-      grid.at(x, y) = int(std::lround(value(x, y) * (1 << (src.format().depth - 8))));
-  src.write(gray, grid);
-  return src;
 }
 
 /// Light that grows evenly across the frame. The light of a pixel lies evenly between that of the middles of cells:
@@ -484,10 +465,7 @@ TEST_P(DiffAdaptive, KnowsNeitherUpNorDown) {
     Picture out(picture.geometry());
     for (const reference::Component& c : picture.format().components) {
       const reference::Grid from = picture.read(c);
-      reference::Grid to = from;
-      for (int y = 0; y < from.height; ++y)
-        for (int x = 0; x < from.width; ++x) to.at(x, y) = from.at(x, from.height - 1 - y);
-      out.write(c, to);
+      out.change(c, [&](int x, int y, int) { return from.at(x, from.height - 1 - y); });
     }
     return out;
   };
@@ -604,16 +582,12 @@ Picture ring_of(const Geometry& geometry, int frame, int hole, bool open) {
   Random random(unsigned(frame) + 1);
   Picture out(geometry);
   for (const reference::Component& c : out.format().components) {
-    reference::Grid grid = out.read(c);
-    for (int y = 0; y < grid.height; ++y) {
-      for (int x = 0; x < grid.width; ++x) {
-        const int left = (x << c.shift_x) - 20, top = (y << c.shift_y) - 10, outer = hole + 20;
-        const bool inside = left >= 10 && top >= 10 && left < hole + 10 && top < hole + (open ? 20 : 10);
-        const bool ring = left >= 0 && top >= 0 && left < outer && top < outer && !inside && frame >= 60;
-        grid.at(x, y) = (ring ? 180 : 100) + random.between(-2, 2);
-      }
-    }
-    out.write(c, grid);
+    out.change(c, [&](int x, int y, int) {
+      const int left = (x << c.shift_x) - 20, top = (y << c.shift_y) - 10, outer = hole + 20;
+      const bool inside = left >= 10 && top >= 10 && left < hole + 10 && top < hole + (open ? 20 : 10);
+      const bool ring = left >= 0 && top >= 0 && left < outer && top < outer && !inside && frame >= 60;
+      return (ring ? 180 : 100) + random.between(-2, 2);
+    });
   }
   return out;
 }
@@ -713,13 +687,8 @@ std::vector<std::uint64_t> changed_by_disturbances(Backend backend, Frames distu
   std::vector<std::uint64_t> changed;
   for (int frame = 0; frame < frames; ++frame) {
     Picture src = picture_of(still, geometry, frame);
-    if (disturbed(frame)) {
-      const reference::Component& luma = src.format().components[0];
-      reference::Grid grid = src.read(luma);
-      for (int y = 0; y < grid.height; ++y)
-        for (int x = 0; x < grid.width; ++x) grid.at(x, y) += x / 3 % 2 ? 9 : -9;
-      src.write(luma, grid);
-    }
+    if (disturbed(frame))
+      src.change(src.format().components[0], [](int x, int, int luma) { return luma + (x / 3 % 2 ? 9 : -9); });
     run(backend, *plan, src);
     changed.push_back(plan->result().changed);
   }
@@ -772,10 +741,7 @@ TEST_P(DiffAdaptive, ComparesMeansAtAPartOfTheSize) {
       for (const reference::Component& from : src.format().components) {
         if (from.role != c.role) continue;
         const reference::Grid values = src.read(from);
-        reference::Grid grid = twice.read(c);
-        for (int y = 0; y < grid.height; ++y)
-          for (int x = 0; x < grid.width; ++x) grid.at(x, y) = values.at(x >> (1 - c.shift_x), y >> (1 - c.shift_y));
-        twice.write(c, grid);
+        twice.change(c, [&](int x, int y, int) { return values.at(x >> (1 - c.shift_x), y >> (1 - c.shift_y)); });
       }
     }
     run(backend, *whole, src), run(backend, *scaled, twice);
@@ -841,11 +807,9 @@ TEST_P(DiffAdaptive, FindsFaintThingsAfterASwitchOfTheLight) {
   const Scene switched{[](int frame, int, int) { return frame < 60 ? 0.6 : 1.0; }, 2, {}, {}};
   for (int frame = 0; frame < 63; ++frame) {
     Picture src = picture_of(switched, geometry, frame);
-    const reference::Component& luma = src.format().components[0];
-    reference::Grid grid = src.read(luma);
-    for (int y = 30; y < 60 && frame == 62; ++y)
-      for (int x = 50; x < 90; ++x) grid.at(x, y) += 12;
-    src.write(luma, grid);
+    src.change(src.format().components[0], [&](int x, int y, int luma) {
+      return luma + (frame == 62 && x >= 50 && x < 90 && y >= 30 && y < 60 ? 12 : 0);
+    });
     run(backend, *plan, src);
     EXPECT_EQ(plan->result().cause, frame == 60 ? diff::Cause::light : diff::Cause::none) << frame;
     if (frame < 62) {

@@ -43,22 +43,19 @@ Picture picture_of(const View& view, const Geometry& geometry, int frame) {
   Picture out(geometry);
   for (const reference::Component& c : out.format().components) {
     const bool chroma = c.role == Role::cb || c.role == Role::cr;
-    reference::Grid grid = out.read(c);
-    for (int v = 0; v < grid.height; ++v)
-      for (int u = 0; u < grid.width; ++u) {
-        const int x = u << c.shift_x, y = v << c.shift_y;
-        const double from_x = x - view.x - 80, from_y = y - view.y - 48;
-        const double at_x = 580 + from_x * std::cos(view.turn) - from_y * std::sin(view.turn),
-                     at_y = 548 + from_x * std::sin(view.turn) + from_y * std::cos(view.turn);
-        double value =
-            chroma ? 128 + 60 * (wall(view.scene + 7, at_x, at_y) - 0.5) : 20 + 210 * wall(view.scene, at_x, at_y);
-        const Rect& object = view.object;
-        if (x >= object.x && y >= object.y && x < object.x + object.width && y < object.y + object.height)
-          value = chroma ? 160 : 60 + (x + y) / 4 % 2 * 60;
-        if (view.infrared) value = chroma ? 128 : 235 * std::pow(std::max(0.0, value) / 255, 0.6);
-        grid.at(u, v) = std::clamp(int(std::lround(value + random.between(-2, 2))), 0, 255);
-      }
-    out.write(c, grid);
+    out.change(c, [&](int u, int v, int) {
+      const int x = u << c.shift_x, y = v << c.shift_y;
+      const double from_x = x - view.x - 80, from_y = y - view.y - 48;
+      const double at_x = 580 + from_x * std::cos(view.turn) - from_y * std::sin(view.turn),
+                   at_y = 548 + from_x * std::sin(view.turn) + from_y * std::cos(view.turn);
+      double value =
+          chroma ? 128 + 60 * (wall(view.scene + 7, at_x, at_y) - 0.5) : 20 + 210 * wall(view.scene, at_x, at_y);
+      const Rect& object = view.object;
+      if (x >= object.x && y >= object.y && x < object.x + object.width && y < object.y + object.height)
+        value = chroma ? 160 : 60 + (x + y) / 4 % 2 * 60;
+      if (view.infrared) value = chroma ? 128 : 235 * std::pow(std::max(0.0, value) / 255, 0.6);
+      return std::clamp(int(std::lround(value + random.between(-2, 2))), 0, 255);
+    });
   }
   return out;
 }
@@ -217,15 +214,11 @@ TEST_P(DiffCamera, MayHaveAllTheEdges) {
   std::uint64_t changed = 0;
   for (int frame = 0; frame < event + 20; ++frame) {
     Picture src(geometry);
-    const reference::Component& gray = src.format().components[0];
-    reference::Grid grid = src.read(gray);
     const int at = 30 + 3 * std::max(0, frame - event);
-    for (int y = 0; y < 120; ++y)
-      for (int x = 0; x < 160; ++x) {
-        const double away = std::hypot(x - at, y - 60);
-        grid.at(x, y) = away < 25 ? int(220 - 4 * away) : 20;
-      }
-    src.write(gray, grid);
+    src.change(src.format().components[0], [&](int x, int y, int) {
+      const double away = std::hypot(x - at, y - 60);
+      return away < 25 ? int(220 - 4 * away) : 20;
+    });
     Job job(backend, src, Picture(geometry));
     ASSERT_TRUE(
         job.submit([&](const Image& from, const Image&, Queue queue) { return made.value()->submit(from, {}, queue); })

@@ -29,15 +29,14 @@ Picture frame_of(const Geometry& geometry, int number, int most) {
   Picture out = make_picture(geometry, unsigned(number));  // fills the bytes between samples
   const int max = out.format().max_value(), step = std::max(1, max / 255);
   for (const reference::Component& c : out.format().components) {
-    reference::Grid grid = out.read(c);
-    for (int i = 0; i < int(grid.values.size()); ++i) {
-      const int kind = random.below(16), place = (i * 37 + 50) % 140;
+    int i = 0;
+    out.change(c, [&](int, int, int) {
+      const int kind = random.below(16), place = (i++ * 37 + 50) % 140;
       int value = kind == 0 ? random.below(256) : place + (kind < 3 ? 40 : kind < 5 ? 90 : 0) + random.between(-4, 4);
       if (number % 7 == 5) value = value * 7 / 10;
       if (most < 255) value = random.below(most + 1);
-      grid.values[std::size_t(i)] = std::clamp(value * step + random.below(step), 0, max);
-    }
-    out.write(c, grid);
+      return std::clamp(value * step + random.below(step), 0, max);
+    });
   }
   return out;
 }

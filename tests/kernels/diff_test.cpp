@@ -45,11 +45,11 @@ void shade(Picture& picture, const Rect& part, double factor) {
     if (c.role == Role::alpha || c.role == Role::padding) continue;
     const bool yuv = !rgb && components.size() > 1;
     const int black = !yuv ? 0 : c.role == Role::luma ? (max + 1) / 16 : (max + 1) / 2;
-    reference::Grid grid = picture.read(c);
-    for (int y = part.y >> c.shift_y; y < std::min(grid.height, (part.y + part.height) >> c.shift_y); ++y)
-      for (int x = part.x >> c.shift_x; x < std::min(grid.width, (part.x + part.width) >> c.shift_x); ++x)
-        grid.at(x, y) = std::clamp(black + int(std::lround((grid.at(x, y) - black) * factor)), 0, max);
-    picture.write(c, grid);
+    picture.change(c, [&](int x, int y, int value) {
+      const bool inside = x >= part.x >> c.shift_x && x < (part.x + part.width) >> c.shift_x &&
+                          y >= part.y >> c.shift_y && y < (part.y + part.height) >> c.shift_y;
+      return inside ? std::clamp(black + int(std::lround((value - black) * factor)), 0, max) : value;
+    });
   }
 }
 
@@ -330,10 +330,8 @@ TEST_P(DiffPlans, ContinuesAtAnotherRate) {
 Picture plain(const Geometry& geometry, int value) {
   Picture picture(geometry);
   for (const reference::Component& c : picture.format().components) {
-    reference::Grid grid = picture.read(c);
     const bool chroma = c.role == Role::cb || c.role == Role::cr;
-    std::fill(grid.values.begin(), grid.values.end(), (chroma ? 128 : value) << (picture.format().depth - 8));
-    picture.write(c, grid);
+    picture.change(c, [&](int, int, int) { return (chroma ? 128 : value) << (picture.format().depth - 8); });
   }
   return picture;
 }
@@ -389,17 +387,14 @@ TEST_P(DiffPlans, AMedianMovesAtAnyRateAboveZero) {
 
 /// A still picture with noise, which becomes brighter with frame `cut`.
 Picture before_and_after(const Geometry& geometry, int frame, int cut) {
-  const Picture still = make_picture(geometry, 5, Data::checkerboard);
+  Picture picture = make_picture(geometry, 5, Data::checkerboard);
   Random random(unsigned(frame) + 1);
-  Picture out(geometry);
-  for (const reference::Component& c : still.format().components) {
-    reference::Grid grid = still.read(c);
-    const int max = still.format().max_value(), step = std::max(1, max / 128);
-    for (int& value : grid.values)
-      value = std::clamp(value / 2 + (frame < cut ? 0 : max / 2) + random.between(-1, 1) * step, 0, max);
-    out.write(c, grid);
-  }
-  return out;
+  const int max = picture.format().max_value(), step = std::max(1, max / 128);
+  for (const reference::Component& c : picture.format().components)
+    picture.change(c, [&](int, int, int value) {
+      return std::clamp(value / 2 + (frame < cut ? 0 : max / 2) + random.between(-1, 1) * step, 0, max);
+    });
+  return picture;
 }
 
 /// After a switch of the light, a plan is as one that begins with that frame.
@@ -688,15 +683,10 @@ TEST_P(DiffPlans, DropsShadows) {
         Picture wall(geometry), object(geometry);
         for (const reference::Component& c : wall.format().components) {
           const int max = wall.format().max_value(), part = (max + 1) / 32;
-          const bool first = &c == &wall.format().components[0];
-          reference::Grid grid = wall.read(c);
-          for (int y = 0; y < grid.height; ++y)
-            for (int x = 0; x < grid.width; ++x) grid.at(x, y) = (first ? 24 + (x / 8 + y / 8) % 2 * 4 : 20) * part;
-          wall.write(c, grid);
-          const bool last = &c == &wall.format().components[2];
+          const bool first = &c == &wall.format().components[0], last = &c == &wall.format().components[2];
+          wall.change(c, [&](int x, int y, int) { return (first ? 24 + (x / 8 + y / 8) % 2 * 4 : 20) * part; });
           // Less light, and another colour.
-          for (int& value : grid.values) value = (first ? 16 : last ? 24 : 12) * part;
-          object.write(c, grid);
+          object.change(c, [&](int, int, int) { return (first ? 16 : last ? 24 : 12) * part; });
         }
         const auto changed = [&](diff::Diff& plan, const Picture& src) {
           run(backend, plan, src);
@@ -709,10 +699,12 @@ TEST_P(DiffPlans, DropsShadows) {
             return frame;
           }
           for (const reference::Component& c : wall.format().components) {
-            reference::Grid grid = wall.read(c), from = object.read(c);
-            for (int y = 16 >> c.shift_y; y < 64 >> c.shift_y; ++y)
-              for (int x = 32 >> c.shift_x; x < 96 >> c.shift_x; ++x) grid.at(x, y) = from.at(x, y);
-            frame.write(c, grid);
+            const reference::Grid from = object.read(c);
+            frame.change(c, [&](int x, int y, int value) {
+              const bool inside =
+                  x >= 32 >> c.shift_x && x < 96 >> c.shift_x && y >= 16 >> c.shift_y && y < 64 >> c.shift_y;
+              return inside ? from.at(x, y) : value;
+            });
           }
           return frame;
         };
@@ -732,19 +724,18 @@ TEST_P(DiffPlans, DropsShadows) {
 INSTANTIATE_FOR_BACKENDS(DiffPlans);
 
 /// A scene for the mixture: noise about a picture, and a block that walks through it.
-Picture scene(const Geometry& geometry, const Picture& still, int frame) {
+Picture scene(Picture picture, int frame) {
   Random random(unsigned(frame) + 1);
-  Picture out(geometry);
-  for (const reference::Component& c : still.format().components) {
-    reference::Grid grid = still.read(c);
-    const int max = still.format().max_value(), step = std::max(1, max / 128);
-    for (int& value : grid.values) value = std::clamp(value + random.between(-2, 2) * step, 0, max);
-    const int side = grid.height / 3, x0 = frame * 3 % grid.width;
-    for (int y = side; y < 2 * side; ++y)
-      for (int x = x0; x < std::min(grid.width, x0 + side); ++x) grid.at(x, y) = max - grid.at(x, y);
-    out.write(c, grid);
+  const int max = picture.format().max_value(), step = std::max(1, max / 128);
+  for (const reference::Component& c : picture.format().components) {
+    const reference::Grid grid = picture.read(c);
+    const int side = grid.height / 3, left = frame * 3 % grid.width;
+    picture.change(c, [&](int x, int y, int still) {
+      const int value = std::clamp(still + random.between(-2, 2) * step, 0, max);
+      return x >= left && x < left + side && y >= side && y < 2 * side ? max - value : value;
+    });
   }
-  return out;
+  return picture;
 }
 
 /// The same masks, differences and counts on both backends.
@@ -767,7 +758,7 @@ TEST_P(MixtureBackends, CudaEqualsCpu) {
       const auto cpu = plan_for(Backend::cpu, params, geometry), cuda = plan_for(Backend::cuda, params, geometry);
       const Picture still = make_picture(geometry, 5);
       for (int i = 0; i < 25; ++i) {
-        Picture src = scene(geometry, still, i);
+        Picture src = scene(still, i);
         if (i >= 15) shade(src, {30, 20, 60, 40}, 0.6);
         Job a(Backend::cpu, src, src.inverted()), b(Backend::cuda, src, src.inverted());
         ASSERT_TRUE(a.submit(work_of(*cpu)).ok());
@@ -796,7 +787,7 @@ TEST_P(Mixture, FindsWhatMoves) {
     const Picture still = make_picture(geometry, 5, Data::checkerboard);
     diff::FrameResult result;
     for (int i = 0; i < 40; ++i) {
-      run(backend, *plan, scene(geometry, still, i));
+      run(backend, *plan, scene(still, i));
       result = plan->result();
     }
     EXPECT_GT(result.changed, 32u * 32u / 2) << info(format).name;
@@ -839,7 +830,7 @@ TEST_P(Mixture, EqualsOpenCV) {
     const Picture still = make_picture(geometry, 5);
     std::int64_t foreground = 0, unlike = 0;
     for (int i = 0; i < 120; ++i) {
-      Picture src = scene(geometry, still, i);
+      Picture src = scene(still, i);
       if (i >= 60) shade(src, {i, 66, 40, 30}, 0.6), shade(src, {i + 50, 66, 30, 30}, 0.9);
       Picture out = run(backend, *plan, src);
       cv::Mat mask, got;

@@ -329,20 +329,15 @@ Picture blend(const Geometry& geometry, const blend::Color& color, const blend::
     }
   }
 
-  for (const Component& c : format.components) {
-    Grid grid = result.read(c);
-    for (int y = 0; y < grid.height; ++y) {
-      for (int x = 0; x < grid.width; ++x) {
-        double sum = 0;
-        int count = 0;
-        for (int py = y << c.shift_y; py < std::min((y + 1) << c.shift_y, geometry.height); ++py)
-          for (int px = x << c.shift_x; px < std::min((x + 1) << c.shift_x, geometry.width); ++px, ++count)
-            sum += sample_of(pixel_at(px, py), c.role, out.scale.max);
-        grid.at(x, y) = int(std::nearbyint(sum / count));
-      }
-    }
-    result.write(c, grid);
-  }
+  for (const Component& c : format.components)
+    result.change(c, [&](int x, int y, int) {
+      double sum = 0;
+      int count = 0;
+      for (int py = y << c.shift_y; py < std::min((y + 1) << c.shift_y, geometry.height); ++py)
+        for (int px = x << c.shift_x; px < std::min((x + 1) << c.shift_x, geometry.width); ++px, ++count)
+          sum += sample_of(pixel_at(px, py), c.role, out.scale.max);
+      return int(std::nearbyint(sum / count));
+    });
   return result;
 }
 

@@ -98,16 +98,12 @@ Diff::Step Diff::submit_shrunk(const Picture& src, Layout layout) {
   Picture means(small);
   for (const Component& c : src.format().components) {
     const Grid& from = now.at(c.role);
-    Grid to = means.read(c);
-    for (int y = 0; y < to.height; ++y) {
-      for (int x = 0; x < to.width; ++x) {
-        double sum = 0, count = 0;
-        for (int py = y * s; py < std::min((y + 1) * s, from.height); ++py)
-          for (int px = x * s; px < std::min((x + 1) * s, from.width); ++px) sum += from.at(px, py), ++count;
-        to.at(x, y) = int(std::floor(sum / count + 0.5));
-      }
-    }
-    means.write(c, to);
+    means.change(c, [&](int x, int y, int) {
+      double sum = 0, count = 0;
+      for (int py = y * s; py < std::min((y + 1) * s, from.height); ++py)
+        for (int px = x * s; px < std::min((x + 1) * s, from.width); ++px) sum += from.at(px, py), ++count;
+      return int(std::floor(sum / count + 0.5));
+    });
   }
   const Step inner = shrunk_->submit(means);
   Step step{Picture(geometry_, layout), inner.compared, inner.light, {}, {}, {}, {}, inner.sum, inner.analysed};

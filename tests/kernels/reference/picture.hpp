@@ -72,6 +72,14 @@ class Picture {
   Grid read(const Component& component) const;
   void write(const Component& component, const Grid& grid);
   void write(const Component& component, int x, int y, int sample);
+  /// Sets each sample, row by row, to value(x, y, its value until now).
+  template <typename F>
+  void change(const Component& component, F&& value) {
+    Grid grid = read(component);
+    for (int y = 0; y < grid.height; ++y)
+      for (int x = 0; x < grid.width; ++x) grid.at(x, y) = value(x, y, grid.at(x, y));
+    write(component, grid);
+  }
   /// Sets all 16 bits of a stored word (8 in an 8-bit format), for any depth.
   void write_word(const Component& component, int x, int y, int word);
   /// Copies a sample's stored word from another picture of the same geometry, bit for bit, or the sample if the format
