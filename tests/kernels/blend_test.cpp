@@ -33,7 +33,26 @@ struct Scene {
   std::vector<Pad> pads;
   Layout layout = {};
   blend::Division division = blend::Division::nearest;
+
+  /// Adds a pad that covers the output and has its colours.
+  blend::Pad& add(Picture picture) {
+    pads.push_back({std::move(picture), {}});
+    blend::Pad& pad = pads.back().params;
+    pad.color = color;
+    pad.place = {0, 0, geometry.width, geometry.height};
+    return pad;
+  }
 };
+
+/// Two random pictures of the output's format and size: one replaces the background, and `op` puts one above.
+Scene two_pictures(const Geometry& geometry, blend::Operator op, double alpha) {
+  Scene scene{geometry, {}, {}, {}, {}};
+  scene.add(make_picture(geometry, 1)).op = blend::Operator::source;
+  blend::Pad& above = scene.add(make_picture(geometry, 2));
+  above.op = op;
+  above.alpha = alpha;
+  return scene;
+}
 
 std::string describe(const Scene& scene) {
   std::ostringstream text;
@@ -194,18 +213,16 @@ TEST_P(BlendFormats, SameColoursAreExact) {
     const Picture src = make_picture(geometry, 5, Data::random, {1, 3, 1});
     Scene scene{geometry, {LumaMatrix::bt709, true}, {}, {}, {3, 13, 4}};
     for (blend::Operator op : {blend::Operator::source, blend::Operator::average, blend::Operator::over}) {
-      scene.pads = {{src, {}}};
-      scene.pads[0].params.place = {0, 0, width, height};
-      scene.pads[0].params.color = scene.color;
-      scene.pads[0].params.op = op;
+      scene.pads.clear();
+      scene.add(src).op = op;
       Picture expected = op == blend::Operator::over
                              ? reference::blend(geometry, scene.color, {}, scene.pads, scene.layout)
                              : Picture(geometry, scene.layout);
       if (op != blend::Operator::over)
         for (const reference::Component& c : src.format().components) {
-          reference::Grid grid = src.read(c);
-          if (c.role == Role::padding) std::fill(grid.values.begin(), grid.values.end(), src.format().max_value());
-          expected.write(c, grid);
+          const reference::Grid from = src.read(c);
+          expected.change(
+              c, [&](int x, int y, int) { return c.role == Role::padding ? src.format().max_value() : from.at(x, y); });
         }
       const bool own_alpha = op == blend::Operator::over;  // then the background shows through
       EXPECT_EQ(expected.difference(compose(backend, scene), own_alpha), "") << describe(scene);
@@ -220,11 +237,10 @@ TEST_P(BlendFormats, NearestIsExact) {
   for (int round = 0; round < 10; ++round) {
     const Geometry geometry{format, random.between(1, 90), random.between(1, 90)};
     Scene scene{geometry, {}, {}, {}, {}};
-    Pad pad{make_picture({format, random.between(1, 60), random.between(1, 60)}, unsigned(round)), {}};
-    pad.params.place = {random.between(-9, 9), random.between(-9, 9), random.between(1, 100), random.between(1, 100)};
-    pad.params.op = blend::Operator::source;
-    pad.params.interpolation = blend::Interpolation::nearest;
-    scene.pads.push_back(std::move(pad));
+    blend::Pad& pad = scene.add(make_picture({format, random.between(1, 60), random.between(1, 60)}, unsigned(round)));
+    pad.place = {random.between(-9, 9), random.between(-9, 9), random.between(1, 100), random.between(1, 100)};
+    pad.op = blend::Operator::source;
+    pad.interpolation = blend::Interpolation::nearest;
     expect_reference(backend, scene, subsampled ? 1 : 0);  // the mean of chroma samples may be rounded either way
   }
 }
@@ -248,12 +264,9 @@ TEST_P(BlendFormats, StacksAreExact) {
         const bool covers = random.below(4) == 0;
         const Geometry geometry{format, covers ? width : random.between(1, 2 * width),
                                 covers ? height : random.between(1, 2 * height)};
-        Pad pad{make_picture(geometry, unsigned(random.below(1 << 30)),
-                             random.pick<Data>({Data::random, Data::random, Data::max}), random.pick(layouts)),
-                {}};
-        blend::Pad& p = pad.params;
-        p.color = scene.color;
-        p.place = {0, 0, geometry.width, geometry.height};
+        blend::Pad& p =
+            scene.add(make_picture(geometry, unsigned(random.below(1 << 30)),
+                                   random.pick<Data>({Data::random, Data::random, Data::max}), random.pick(layouts)));
         if (!covers) {
           p.crop.x = random.below(geometry.width) / grid * grid, p.crop.y = random.below(geometry.height) / grid * grid;
           p.crop.width = random.between(1, geometry.width - p.crop.x),
@@ -265,7 +278,6 @@ TEST_P(BlendFormats, StacksAreExact) {
         p.op = random.pick<blend::Operator>(
             {blend::Operator::over, blend::Operator::over, blend::Operator::add, blend::Operator::source});
         if (left == 1 && random.below(4) == 0) p.op = blend::Operator::average;
-        scene.pads.push_back(std::move(pad));
       }
       expect_reference(backend, scene, !exact || divides || scene.pads.back().params.op == blend::Operator::average);
     }
@@ -287,13 +299,9 @@ TEST_P(BlendFormats, OddPlacesAreExact) {
       Scene scene{geometry, random_color(random), random_background(random),
                   {},       random.pick(layouts), divisions[odd % 2]};
       const auto add = [&](const Geometry& size) -> blend::Pad& {
-        scene.pads.push_back(
-            {make_picture(size, unsigned(random.below(1 << 30)), Data::random, random.pick(layouts)), {}});
-        scene.pads.back().params.color = scene.color;
-        scene.pads.back().params.op = blend::Operator::over;
-        return scene.pads.back().params;
+        return scene.add(make_picture(size, unsigned(random.below(1 << 30)), Data::random, random.pick(layouts)));
       };
-      if (random.below(4)) add(geometry).place = {0, 0, width, height};
+      if (random.below(4)) add(geometry);
       blend::Pad& pad = add({format, width + 4, height + 4});
       const int length_x = std::max(1, width / 2 * 2 - (odd & 1)),
                 length_y = std::max(1, height / 2 * 2 - (odd >> 1 & 1));
@@ -325,15 +333,12 @@ TEST_P(BlendFormats, WholeRatiosEqualTheReference) {
       const int across = random.between(2, 5), down = random.below(3) ? across : random.between(2, 5);
       const Rect place{random.between(-3, geometry.width / 2), random.between(-3, geometry.height / 2),
                        random.between(1, geometry.width), random.between(1, geometry.height)};
-      Pad pad{make_picture({format, place.width * across, place.height * down}, unsigned(random.below(1 << 30)),
-                           Data::random, random.pick(layouts)),
-              {}};
-      pad.params.color = scene.color;
-      pad.params.place = place;
-      pad.params.op = random.below(2) ? blend::Operator::over : blend::Operator::source;
-      pad.params.interpolation = interpolations[random.below(3)];
-      if (random.below(3) == 0) pad.params.alpha = 0.5;
-      scene.pads.push_back(std::move(pad));
+      blend::Pad& pad = scene.add(make_picture({format, place.width * across, place.height * down},
+                                               unsigned(random.below(1 << 30)), Data::random, random.pick(layouts)));
+      pad.place = place;
+      pad.op = random.below(2) ? blend::Operator::over : blend::Operator::source;
+      pad.interpolation = interpolations[random.below(3)];
+      if (random.below(3) == 0) pad.alpha = 0.5;
     }
     expect_reference(backend, scene);
   }
@@ -372,14 +377,11 @@ TEST_P(BlendPlans, EveryMixEqualsThePixels) {
   const Geometry geometry{Format::GRAY8, 256, 256};
   Picture below(geometry), above(geometry), expected(geometry);
   const reference::Component& luma = below.format().components[0];
-  reference::Grid s = above.read(luma), d = below.read(luma), mixed = d;
-  for (int y = 0; y < 256; ++y)
-    for (int x = 0; x < 256; ++x) d.at(x, y) = y, s.at(x, y) = x;
-  below.write(luma, d), above.write(luma, s);
-  Scene scene{geometry, {}, {}, {{below, {}}, {above, {}}}, {}};
-  for (Pad& pad : scene.pads) pad.params.place = {0, 0, 256, 256};
-  scene.pads[0].params.op = blend::Operator::source;
-  scene.pads[1].params.op = blend::Operator::over;
+  below.change(luma, [](int, int y, int) { return y; });
+  above.change(luma, [](int x, int, int) { return x; });
+  Scene scene{geometry, {}, {}, {}, {}};
+  scene.add(below).op = blend::Operator::source;
+  scene.add(above).op = blend::Operator::over;
   blend::Target target{};
   target.max = 255, target.per_max = 1 / target.max;
   blend::Layer layer{};
@@ -387,13 +389,11 @@ TEST_P(BlendPlans, EveryMixEqualsThePixels) {
   for (int steps = 0; steps < 255; ++steps) {
     scene.pads[1].params.alpha = (steps + 0.5) / 255;
     layer.opacity = float(steps) / 256;
-    for (int y = 0; y < 256; ++y)
-      for (int x = 0; x < 256; ++x) {
-        float pixel[4] = {float(y), 0, 0, 255};
-        blend::lay_pixel<blend::Operator::over, 1>(target, layer, 1, {float(x), 0, 0, 255}, pixel);
-        mixed.at(x, y) = int(pixel[0]);
-      }
-    expected.write(luma, mixed);
+    expected.change(luma, [&](int x, int y, int) {
+      float pixel[4] = {float(y), 0, 0, 255};
+      blend::lay_pixel<blend::Operator::over, 1>(target, layer, 1, {float(x), 0, 0, 255}, pixel);
+      return int(pixel[0]);
+    });
     ASSERT_EQ(expected.difference(compose(backend, scene), 0), "") << describe(scene);
   }
 }
@@ -409,22 +409,18 @@ TEST_P(BlendPlans, EqualSizes) {
       const auto layout = [&] { return aligned ? Layout{0, 0, 64} : random.pick(layouts); };
       Scene scene{geometry, random_color(random), random_background(random), {}, layout()};
       for (int i = random.below(4) == 0; i < 2; ++i) {
-        Pad pad{
-            make_picture(geometry, unsigned(round * 2 + i), random.pick<Data>({Data::random, Data::faint}), layout()),
-            {}};
-        pad.params.color = scene.color;
-        pad.params.place = {0, 0, width, height};
-        pad.params.op = random.pick<blend::Operator>(
+        blend::Pad& pad = scene.add(
+            make_picture(geometry, unsigned(round * 2 + i), random.pick<Data>({Data::random, Data::faint}), layout()));
+        pad.op = random.pick<blend::Operator>(
             {blend::Operator::over, blend::Operator::average, blend::Operator::source, blend::Operator::add});
-        pad.params.alpha = random.pick<double>({1, 0.65, 0.25});
-        if (i == 0 && random.below(4)) pad.params.op = blend::Operator::source, pad.params.alpha = 1;
+        pad.alpha = random.pick<double>({1, 0.65, 0.25});
+        if (i == 0 && random.below(4)) pad.op = blend::Operator::source, pad.alpha = 1;
         if (i == 1 && random.below(2)) {
-          pad.params.key.mode = random.below(2) ? blend::Key::Mode::first_pixel : blend::Key::Mode::color;
-          pad.params.key.color = {0.5, 0.49, 0.51};
-          pad.params.key.tolerance = random.pick<double>({0, 1.5, 40});
-          pad.params.key.softness = random.pick<double>({0, 0, 20});
+          pad.key.mode = random.below(2) ? blend::Key::Mode::first_pixel : blend::Key::Mode::color;
+          pad.key.color = {0.5, 0.49, 0.51};
+          pad.key.tolerance = random.pick<double>({0, 1.5, 40});
+          pad.key.softness = random.pick<double>({0, 0, 20});
         }
-        scene.pads.push_back(std::move(pad));
       }
       expect_reference(backend, scene);
     }
@@ -447,10 +443,9 @@ TEST_P(BlendPlans, OverIsTheCompositors) {
             const bool has_alpha = format == Format::RGBA || format == Format::BGRA || format == Format::ARGB;
             const bool opaque = background != Kind::transparent;
             const Picture below = make_picture(geometry, 11), above = make_picture(geometry, 12);
-            Scene scene{geometry, {}, {background}, {{below, {}}, {above, {}}}, {}, division};
-            for (Pad& pad : scene.pads) pad.params.place = {0, 0, 256, 64};
-            scene.pads[0].params.op = blend::Operator::source;
-            scene.pads[1].params.op = op;
+            Scene scene{geometry, {}, {background}, {}, {}, division};
+            scene.add(below).op = blend::Operator::source;
+            scene.add(above).op = op;
             scene.pads[1].params.alpha = alpha;
             Picture expected(geometry);
             const int steps = int(alpha * 255);
@@ -460,27 +455,18 @@ TEST_P(BlendPlans, OverIsTheCompositors) {
                               [&](const reference::Component& c) { return !has_alpha || c.role == Role::alpha; });
             const reference::Grid own = above.read(own_alpha), under = below.read(own_alpha);
             for (const reference::Component& c : components) {
-              const reference::Grid s = above.read(c), d = below.read(c);
-              reference::Grid grid = s;
-              for (std::size_t i = 0; i < grid.values.size(); ++i) {
-                int& result = grid.values[i];
-                if (!has_alpha) {
-                  if (steps < 255 && op != blend::Operator::source)
-                    result = (d.values[i] * 256 + (s.values[i] - d.values[i]) * steps) >> 8;
-                  continue;
-                }
-                const int a = div255(own.values[i] * steps), b = div255(under.values[i] * (255 - a));
-                const bool of_alpha = c.role == Role::alpha;
-                if (op == blend::Operator::source)
-                  result = of_alpha ? a : s.values[i];
-                else if (opaque)
-                  result = of_alpha ? 255 : div255(s.values[i] * a + d.values[i] * (255 - a));
-                else if (of_alpha)
-                  result = op == blend::Operator::add ? std::min(255, under.values[i] + a) : a + b;
-                else
-                  result = a + b == 0 ? 255 : std::min(255, (s.values[i] * a + d.values[i] * b) / (a + b));
-              }
-              expected.write(c, grid);
+              const reference::Grid upper = above.read(c), lower = below.read(c);
+              const bool of_alpha = c.role == Role::alpha;
+              expected.change(c, [&](int x, int y, int) {
+                const int s = upper.at(x, y), d = lower.at(x, y);
+                if (!has_alpha)
+                  return steps < 255 && op != blend::Operator::source ? (d * 256 + (s - d) * steps) >> 8 : s;
+                const int a = div255(own.at(x, y) * steps), b = div255(under.at(x, y) * (255 - a));
+                if (op == blend::Operator::source) return of_alpha ? a : s;
+                if (opaque) return of_alpha ? 255 : div255(s * a + d * (255 - a));
+                if (of_alpha) return op == blend::Operator::add ? std::min(255, under.at(x, y) + a) : a + b;
+                return a + b == 0 ? 255 : std::min(255, (s * a + d * b) / (a + b));
+              });
             }
             const bool exact = backend == Backend::cpu || opaque || !has_alpha;  // CUDA's division is not exact
             EXPECT_EQ(expected.sample_difference(compose(backend, scene), exact ? 0 : 1), "") << describe(scene);
@@ -497,13 +483,11 @@ TEST_P(BlendPlans, SixtyFourPads) {
       Scene scene{geometry, {}, {}, {}, {1, 3, 4}};
       const auto cells = blend::grid_layout(count, 0, 0, 3, geometry.width, geometry.height);
       for (int i = 0; i < count; ++i) {
-        Pad pad{
-            make_picture({Format((i * 7) % format_count), random.between(1, 60), random.between(1, 60)}, unsigned(i)),
-            {}};
-        pad.params.place = {cells[i].x - 2, cells[i].y - 1, cells[i].width + 7, cells[i].height + 5};
-        pad.params.alpha = i % 3 ? 1 : 0.6;
-        pad.params.interpolation = interpolations[i % 3];
-        scene.pads.push_back(std::move(pad));
+        blend::Pad& pad = scene.add(
+            make_picture({Format((i * 7) % format_count), random.between(1, 60), random.between(1, 60)}, unsigned(i)));
+        pad.place = {cells[i].x - 2, cells[i].y - 1, cells[i].width + 7, cells[i].height + 5};
+        pad.alpha = i % 3 ? 1 : 0.6;
+        pad.interpolation = interpolations[i % 3];
       }
       EXPECT_EQ(difference(scene, compose(*plan, backend, scene), 1), "") << count << " pads, " << describe(scene);
     }
@@ -517,8 +501,8 @@ TEST_P(BlendPlans, PadAtOddAddressesGrows) {
   const auto plan = plan_for(backend, geometry, {});
   for (const Geometry& size :
        {Geometry{Format::GRAY16_LE, 5, 3}, {Format::RGBA64_LE, 300, 200}, {Format::P010_10LE, 40, 30}}) {
-    Scene scene{geometry, {}, {}, {{make_picture(size, 6, Data::random, odd), {}}}, {}};
-    scene.pads[0].params.place = {0, 0, size.width, size.height};
+    Scene scene{geometry, {}, {}, {}, {}};
+    scene.add(make_picture(size, 6, Data::random, odd)).place = {0, 0, size.width, size.height};
     const Picture expected = reference::blend(scene.geometry, scene.color, scene.background, scene.pads, scene.layout);
     EXPECT_EQ(expected.difference(compose(*plan, backend, scene), 1), "") << describe(scene);
   }
@@ -544,12 +528,13 @@ TEST_P(BlendPlans, FarOutsideAndVeryLarge) {
 TEST_P(BlendPlans, ManyTiles) {
   for (Format format : {Format::NV12, Format::RGBA}) {
     const Geometry geometry{format, 131, 16379};
-    Scene scene{
-        geometry, {}, {}, {{make_picture({format, 131, 9000}, 1), {}}, {make_picture({format, 90, 70}, 2), {}}}, {}};
-    scene.pads[0].params.place = {0, 1, 131, 9000};
-    scene.pads[0].params.op = blend::Operator::source;
-    scene.pads[1].params.place = {30, 8000, 99, 8370};
-    scene.pads[1].params.alpha = 0.6;
+    Scene scene{geometry, {}, {}, {}, {}};
+    blend::Pad& high = scene.add(make_picture({format, 131, 9000}, 1));
+    high.place = {0, 1, 131, 9000};
+    high.op = blend::Operator::source;
+    blend::Pad& above = scene.add(make_picture({format, 90, 70}, 2));
+    above.place = {30, 8000, 99, 8370};
+    above.alpha = 0.6;
     expect_reference(backend, scene);
   }
 }
@@ -580,13 +565,11 @@ TEST_P(BlendPlans, KeyOfNoToleranceIsEquality) {
     const Picture wall = make_picture(geometry, 1);
     Picture picture = make_picture(geometry, 2, Data::flat);
     const reference::Component& c = picture.format().components[0];
-    reference::Grid grid = picture.read(c);
-    const int value = grid.at(0, 0), step = value == picture.format().max_value() ? -1 : 1;
+    const int value = picture.read(c).at(0, 0), step = value == picture.format().max_value() ? -1 : 1;
     const bool keys = c.role != Role::alpha && c.role != Role::padding;
-    for (int x = 16; x < 32; ++x) grid.at(x, 1) = value + step;
-    picture.write(c, grid);
-    Scene scene{geometry, {}, {}, {{wall, {}}, {picture, {}}}, {}};
-    for (Pad& pad : scene.pads) pad.params.place = {0, 0, 32, 4}, pad.params.op = blend::Operator::source;
+    picture.change(c, [&](int x, int y, int) { return x >= 16 && y == 1 ? value + step : value; });
+    Scene scene{geometry, {}, {}, {}, {}};
+    for (const Picture& each : {wall, picture}) scene.add(each).op = blend::Operator::source;
     scene.pads[1].params.key.mode = blend::Key::Mode::first_pixel;
     const reference::Grid got = compose(backend, scene).read(c), below = wall.read(c);
     for (int y = 0; y < 4; ++y)
@@ -646,9 +629,7 @@ TEST_P(BlendPlans, WholeAveragesRoundAlphaToNearest) {
     const auto& components = pad.picture.format().components;
     const auto& alpha = *std::find_if(components.begin(), components.end(),
                                       [](const reference::Component& c) { return c.role == Role::alpha; });
-    reference::Grid grid = pad.picture.read(alpha);
-    grid.values = {100, 101};
-    pad.picture.write(alpha, grid);
+    pad.picture.change(alpha, [](int x, int, int) { return 100 + x; });
     pad.params.place = {0, 0, 8, 1};
     pad.params.op = blend::Operator::average;
     const Scene scene{{Format::RGBA, 8, 1}, {}, {}, {pad}, {}, division};
@@ -661,9 +642,7 @@ TEST_P(BlendPlans, WholeAveragesRoundAlphaToNearest) {
 /// were, to the bit.
 void expect_same_rows_beside(Backend backend, Scene scene, int y) {
   const Picture alone = compose(backend, scene);
-  Pad small{make_picture({scene.geometry.format, 3, 5}, 3), {}};
-  small.params.place = {20, y, 8, 2};
-  scene.pads.push_back(small);
+  scene.add(make_picture({scene.geometry.format, 3, 5}, 3)).place = {20, y, 8, 2};
   const Picture beside = compose(backend, scene);
   for (const reference::Component& c : alone.format().components) {
     reference::Grid before = alone.read(c), after = beside.read(c);
@@ -679,13 +658,9 @@ TEST_P(BlendPlans, OthersChangeNothingBeside) {
   for (Format format : all_formats()) {
     const Geometry geometry{format, 200, 100};
     for (blend::Operator op : {blend::Operator::average, blend::Operator::over}) {
-      Scene scene{geometry, {}, {}, {{make_picture(geometry, 1), {}}, {make_picture(geometry, 2), {}}}, {}};
-      for (Pad& pad : scene.pads) pad.params.place = {0, 0, 200, 100};
+      Scene scene = two_pictures(geometry, op, random.unit());
       scene.pads[0].params.place.height = 99;  // so that the pair kernels are not used
       scene.pads[0].params.crop = {0, 0, 200, 99};
-      scene.pads[0].params.op = blend::Operator::source;
-      scene.pads[1].params.op = op;
-      scene.pads[1].params.alpha = random.unit();
       expect_same_rows_beside(backend, scene, 90);
     }
   }
@@ -701,13 +676,10 @@ TEST_P(BlendPlans, WallsGiveTheSameBits) {
       Scene scene{geometry, random_color(random), random_background(random),
                   {},       random.pick(layouts), divisions[round % 2]};
       const auto add = [&](int width, int height) -> blend::Pad& {
-        scene.pads.push_back(
-            {make_picture({format, width, height}, unsigned(random.below(1 << 30)), Data::random, random.pick(layouts)),
-             {}});
-        scene.pads.back().params.color = scene.color;
-        return scene.pads.back().params;
+        return scene.add(
+            make_picture({format, width, height}, unsigned(random.below(1 << 30)), Data::random, random.pick(layouts)));
       };
-      if (random.below(2)) add(geometry.width, geometry.height).place = {0, 0, geometry.width, geometry.height};
+      if (random.below(2)) add(geometry.width, geometry.height);
       const blend::Operator op = random.below(2) ? blend::Operator::source : blend::Operator::over;
       const blend::Interpolation interpolation = interpolations[round % 3];
       const auto cells =
@@ -728,9 +700,7 @@ TEST_P(BlendPlans, WallsGiveTheSameBits) {
       }
       expect_reference(backend, scene);
       const Picture direct = compose(backend, scene);
-      scene.pads.push_back({make_picture({format, 4, 4}, 1, Data::flat), {}});
-      blend::Pad& none = scene.pads.back().params;
-      none.place = {0, 0, geometry.width, geometry.height};
+      blend::Pad& none = scene.add(make_picture({format, 4, 4}, 1, Data::flat));
       none.op = blend::Operator::average;
       none.key.mode = blend::Key::Mode::first_pixel;
       EXPECT_EQ(direct.sample_difference(compose(backend, scene), 0), "") << describe(scene);
@@ -745,12 +715,7 @@ TEST_P(BlendPlans, OperatorsOnTwoPicturesGiveTheSameBits) {
                                      blend::Operator::difference, blend::Operator::min, blend::Operator::max})
       for (const double alpha : {1.0, 0.6}) {
         const Geometry geometry{format, int(op) % 2 ? 218 : 64, 100};
-        Scene scene{geometry, {}, {}, {{make_picture(geometry, 1), {}}, {make_picture(geometry, 2), {}}}, {}};
-        for (Pad& pad : scene.pads) pad.params.place = {0, 0, geometry.width, geometry.height};
-        scene.pads[0].params.op = blend::Operator::source;
-        scene.pads[1].params.op = op;
-        scene.pads[1].params.alpha = alpha;
-        expect_same_rows_beside(backend, scene, 96);
+        expect_same_rows_beside(backend, two_pictures(geometry, op, alpha), 96);
       }
 }
 
