@@ -25,8 +25,7 @@ Row local(std::string name, local::Operation operation, int radius, Format forma
 
 /// Twenty regions of 40×50 to 97×107 pixels, in a frame of 1280×720 or larger.
 Region faces(bool ellipses) {
-  Region region;
-  region.mode = Region::Mode::inside;
+  Region region{Region::Mode::inside};
   for (int i = 0; i < 20; ++i)
     (ellipses ? region.ellipses : region.rects).push_back({20 + i % 5 * 240, 15 + i / 5 * 170, 40 + 3 * i, 50 + 3 * i});
   return region;

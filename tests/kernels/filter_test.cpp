@@ -240,8 +240,7 @@ TEST_P(Plans, LongestSides) {
 }
 
 TEST_P(Plans, RegionWithoutRectanglesIsACopy) {
-  Region region;
-  region.mode = Region::Mode::inside;
+  Region region{Region::Mode::inside};
   for (Format format : all_formats()) {
     const Picture src = make_picture({format, 37, 21}, 6, Data::random, {1, 3, 1});
     EXPECT_EQ(check(backend, wide_gaussian(), src, src, region), "") << info(format).name;

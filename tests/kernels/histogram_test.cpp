@@ -19,6 +19,8 @@ namespace {
 const std::vector<int> bin_numbers = {2,   3,    7,    16,   100,  255,   256,   257,
                                       300, 1000, 1023, 1024, 4096, 10000, 65535, 65536};
 
+const histogram::Params of_all_channels{256, histogram::Channels::all};
+
 std::string describe(const histogram::Params& params) {
   std::ostringstream text;
   text << "bins=" << params.bins << " channels=" << int(params.channels) << " luma=" << int(params.luma);
@@ -85,8 +87,7 @@ TEST_P(HistogramSweep, EqualsReference) {
 
 /// Every number of bins with all channels, and every matrix with values at the ends of the range.
 TEST_P(HistogramSweep, BinsAndExtremes) {
-  histogram::Params params;
-  params.channels = histogram::Channels::all;
+  histogram::Params params = of_all_channels;
   for (int bins : bin_numbers) {
     params.bins = bins;
     expect_counts(backend, params, {{format, 67, 45}, {}, {}, {}, Data::random}, 3);
@@ -107,12 +108,10 @@ class HistogramLarge : public OnBackendWithFormat {};
 TEST_P(HistogramLarge, EqualsReference) {
   Random random(unsigned(format) + 300);
   const bool rotated = int(format) % 2;
-  histogram::Params params;
-  params.channels = histogram::Channels::all;
-  params.bins = rotated ? 256 : 100;
-  Region parts;
-  parts.mode = rotated ? Region::Mode::outside : Region::Mode::inside;
-  parts.rects = {{3, 5, 2490, 1600}, {1, 1, 700, 1700}, {100, 1, 17, 9}};
+  histogram::Params params = of_all_channels;
+  if (!rotated) params.bins = 100;
+  const Region parts{rotated ? Region::Mode::outside : Region::Mode::inside,
+                     {{3, 5, 2490, 1600}, {1, 1, 700, 1700}, {100, 1, 17, 9}}};
   expect_counts(backend, params, {{format, 2501, 1703}, {0, 0, 256}, {}, {}, Data::random}, 1);
   expect_counts(backend, params, {{format, 2501, 1703}, {0, 0, 256}, {}, {}, Data::flat}, 2);
   expect_counts(backend, params, {{format, 2501, 1703}, {0, 0, 16}, {}, parts, Data::random}, 3);
@@ -136,36 +135,27 @@ TEST_P(HistogramPlans, ManyOverlappingRectangles) {
   Random random(9);
   for (Format format : {Format::GRAY8, Format::NV12, Format::RGBA, Format::I420, Format::GBR, Format::UYVY}) {
     for (const auto mode : {Region::Mode::inside, Region::Mode::outside}) {
-      Region region;
-      region.mode = mode;
+      Region region{mode};
       for (int i = 0; i < 60; ++i)
         region.rects.push_back(
             {random.between(-20, 620), random.between(-20, 460), random.between(0, 130), random.between(0, 90)});
-      histogram::Params params;
-      params.channels = histogram::Channels::all;
-      expect_counts(backend, params, {{format, 640, 481}, {0, 0, 16}, {}, region, Data::random}, 1);
+      expect_counts(backend, of_all_channels, {{format, 640, 481}, {0, 0, 16}, {}, region, Data::random}, 1);
     }
   }
   // A frame so large that all kernels count its pieces.
-  Region region;
-  region.mode = Region::Mode::outside;
+  Region region{Region::Mode::outside};
   for (int i = 0; i < 50; ++i)
     region.rects.push_back(
         {random.between(0, 2400), random.between(0, 2100), random.between(1, 60), random.between(1, 60)});
-  histogram::Params params;
-  params.channels = histogram::Channels::all;
   for (Format format : {Format::NV12, Format::Y444})
-    expect_counts(backend, params, {{format, 2500, 2200}, {0, 0, 16}, {}, region, Data::random}, 2);
+    expect_counts(backend, of_all_channels, {{format, 2500, 2200}, {0, 0, 16}, {}, region, Data::random}, 2);
 }
 
 TEST_P(HistogramPlans, EmptyRegionsCountNothing) {
-  Region none;
-  none.mode = Region::Mode::inside;
+  const Region none{Region::Mode::inside};
   for (Format format : all_formats()) {
-    histogram::Params params;
-    params.channels = histogram::Channels::all;
     const Picture src = make_picture({format, 640, 480}, 1);
-    const auto histogram = counter(params, src.geometry(), backend);
+    const auto histogram = counter(of_all_channels, src.geometry(), backend);
     run(*histogram, src);
     for (const histogram::ChannelCounts& channel : run(*histogram, src, none))
       EXPECT_EQ(std::accumulate(channel.counts.begin(), channel.counts.end(), std::uint64_t(0)), 0u)
@@ -176,11 +166,8 @@ TEST_P(HistogramPlans, EmptyRegionsCountNothing) {
 /// The longest allowed sides, and the largest frame.
 TEST_P(HistogramPlans, LongestSides) {
   for (Format format : {Format::GRAY8, Format::RGB, Format::NV12, Format::UYVY, Format::RGBA64_LE}) {
-    for (const auto& [width, height] : {std::pair{16384, 3}, std::pair{3, 16384}}) {
-      histogram::Params params;
-      params.channels = histogram::Channels::all;
-      expect_counts(backend, params, {{format, width, height}, {}, {}, {}, Data::random}, 1);
-    }
+    for (const auto& [width, height] : {std::pair{16384, 3}, std::pair{3, 16384}})
+      expect_counts(backend, of_all_channels, {{format, width, height}, {}, {}, {}, Data::random}, 1);
   }
   const Picture src = make_picture({Format::GRAY8, 16384, 16384}, 1, Data::max);
   EXPECT_EQ(run(*counter({}, src.geometry(), backend), src)[0].counts[255], std::uint64_t(1) << 28);
@@ -188,8 +175,7 @@ TEST_P(HistogramPlans, LongestSides) {
 
 /// Several frames in flight, each with its own result, and the sum of their results.
 TEST_P(HistogramPlans, KeepResultsOfSeveralFrames) {
-  histogram::Params params;
-  params.channels = histogram::Channels::all;
+  histogram::Params params = of_all_channels;
   params.history = 3;
   const Geometry geometry{Format::RGB, 333, 222};
   const auto histogram = counter(params, geometry, backend);
@@ -243,9 +229,7 @@ class EqualizeLarge : public OnBackendWithFormat {};
 
 /// Frames so large that each thread takes several chunks.
 TEST_P(EqualizeLarge, EqualsReference) {
-  Region parts;
-  parts.mode = Region::Mode::inside;
-  parts.rects = {{3, 5, 2490, 1600}};
+  const Region parts{Region::Mode::inside, {{3, 5, 2490, 1600}}};
   for (const Region& region : {Region(), parts}) {
     const Layout layout{0, 0, 16};
     const Picture src = make_picture({format, 2501, 1703}, 1, Data::faint, layout);

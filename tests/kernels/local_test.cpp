@@ -123,11 +123,9 @@ TEST_P(LocalPlans, NonLocalMeansOfARegionEqualTheFrame) {
 TEST_P(LocalPlans, LargeWindows) {
   for (int radius : {120, 200, 800}) {
     for (Data data : {Data::max, Data::random}) {
-      local::Params params;
-      params.radius = radius;
       for (local::Operation operation : {local::Operation::box_mean, local::Operation::threshold,
                                          local::Operation::deviation, local::Operation::pixelate}) {
-        params.operation = operation;
+        const local::Params params{operation, radius};
         expect_reference(backend, params, {{Format::GRAY16_LE, 700, 500}, {}, {}, {}, data}, 3);
         expect_reference(backend, params, {{Format::NV12, 1920, 1080}, {}, {}, {}, data}, 3);
       }
@@ -137,29 +135,25 @@ TEST_P(LocalPlans, LargeWindows) {
 
 /// High windows in pictures that are large enough for stored sums of columns.
 TEST_P(LocalPlans, HighWindowsOfLargePictures) {
-  local::Params params;
   for (const auto& [format, operation, radius] : {std::tuple{Format::GRAY8, local::Operation::box_mean, 200},
                                                   {Format::NV12, local::Operation::box_mean, 150},
                                                   {Format::RGBA, local::Operation::box_mean, 40},
                                                   {Format::RGB, local::Operation::threshold, 30},
                                                   {Format::GRAY16_LE, local::Operation::threshold, 140},
                                                   {Format::YUY2, local::Operation::deviation, 33}}) {
-    params.operation = operation;
-    params.radius = radius;
     const Region region{Region::Mode::inside, {{101, 333, 2400, 1200}}};
-    expect_reference(backend, params, {{format, 2567, 1660}, {}, {}, region, Data::random}, 4);
+    expect_reference(backend, local::Params{operation, radius}, {{format, 2567, 1660}, {}, {}, region, Data::random},
+                     4);
   }
 }
 
 /// Windows that slide in several strips and blocks: each place of their ends within eight samples,
 /// and sums below and above 2^23.
 TEST_P(LocalPlans, WindowsOfSeveralStrips) {
-  local::Params params;
   for (int radius : {0, 1, 2, 3, 4, 5, 6, 7, 24, 60, 91, 128}) {
-    params.radius = radius;
     for (local::Operation operation :
          {local::Operation::box_mean, local::Operation::threshold, local::Operation::deviation}) {
-      params.operation = operation;
+      const local::Params params{operation, radius};
       const Region region{Region::Mode::inside, {{37, 11, 2203, 131}}};
       expect_reference(backend, params, {{Format::GRAY8, 2307, 150}, {}, {}, {}, Data::random}, 5);
       expect_reference(backend, params, {{Format::NV12, 2306, 150}, {}, {}, region, Data::random}, 6);
@@ -170,16 +164,12 @@ TEST_P(LocalPlans, WindowsOfSeveralStrips) {
 
 /// A white picture of 20 Mpx: its table wraps in 32 bits.
 TEST_P(LocalPlans, TablesThatWrap) {
-  local::Params params;
   const Picture white = make_picture({Format::GRAY8, 5000, 4000}, 0, Data::max);
-  EXPECT_EQ(check(backend, params, white, white), "");
+  EXPECT_EQ(check(backend, local::Params(), white, white), "");
 }
 
 local::Plan plan_of(local::Operation operation, int radius, const Geometry& geometry) {
-  local::Params params;
-  params.operation = operation;
-  params.radius = radius;
-  return local::resolve(params, geometry);
+  return local::resolve({operation, radius}, geometry);
 }
 
 /// Windows slide where sums of columns fit 16 bits, sums of squares 32 bits, and strips have room for them.
@@ -347,9 +337,7 @@ TEST_P(LocalPlans, BoxMeanEqualsOpenCV) {
     // OpenCV before 4.9 rounds ties away from zero on arm64 if it converts doubles to bytes.
     mean.forEach<double>([](double& value, const int*) { value = std::nearbyint(value); });
     mean.convertTo(mat_of(expected), CV_8U);
-    local::Params params;
-    params.radius = radius;
-    EXPECT_EQ(check(backend, params, src, expected), "") << radius;
+    EXPECT_EQ(check(backend, local::Params{local::Operation::box_mean, radius}, src, expected), "") << radius;
   }
 }
 
@@ -365,10 +353,7 @@ TEST_P(LocalPlans, PixelateEqualsOpenCV) {
     means.convertTo(means, CV_8U);
     cv::Mat blocks = mat_of(expected);
     cv::resize(means, blocks, blocks.size(), 0, 0, cv::INTER_NEAREST);
-    local::Params params;
-    params.operation = local::Operation::pixelate;
-    params.radius = side / 2;
-    EXPECT_EQ(check(backend, params, src, expected), "") << side;
+    EXPECT_EQ(check(backend, local::Params{local::Operation::pixelate, side / 2}, src, expected), "") << side;
   }
 }
 

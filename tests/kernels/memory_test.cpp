@@ -108,9 +108,7 @@ Make filter(std::function<Result<std::unique_ptr<Filter>>(const Geometry&, Backe
 /// Draws the histogram into a copy of the picture, so that the result depends on its counts.
 Make overlay(histogram::Channels channels, int bins) {
   return [=](const Geometry& geometry, Backend backend) -> Result<Work> {
-    histogram::Params params;
-    params.channels = channels;
-    params.bins = bins;
+    const histogram::Params params{bins, channels};
     histogram::OverlayParams place;
     place.position = {-3, 2, geometry.width, geometry.height};
     auto histogram = kernel([&] { return histogram::make(params, geometry, backend); });
@@ -177,13 +175,9 @@ Make difference(diff::Reference reference, diff::Output output, int threshold = 
 
 /// The work that the tests below repeat. Each name begins with the name of its operation.
 std::vector<Operation> operations() {
-  Region inside, outside;
-  inside.mode = Region::Mode::inside;
-  outside.mode = Region::Mode::outside;
-  inside.rects = outside.rects = {{3, 2, 11, 9}, {8, 5, 40, 7}};
-  Region to_edges;  // its window ends with the picture
-  to_edges.mode = Region::Mode::inside;
-  to_edges.rects = {{20, 10, 16, 10}};
+  const std::vector<Rect> rects{{3, 2, 11, 9}, {8, 5, 40, 7}};
+  const Region inside{Region::Mode::inside, rects}, outside{Region::Mode::outside, rects};
+  const Region to_edges{Region::Mode::inside, {{20, 10, 16, 10}}};  // its window ends with the picture
   Region shapes = inside, no_shapes = outside;
   shapes.ellipses = no_shapes.ellipses = {{-4, 1, 21, 12}, {9, 9, 30, 20}};
   shapes.polygons = no_shapes.polygons = {{{0, 0}, {30, 3}, {12, 25}}};

@@ -168,15 +168,20 @@ struct Followed {
 };
 using Kinds = std::vector<Kind>;
 
+/// The cells 2–3 × 3–5 of a box at (40, 50) of 20 × 40 pixels, and one beside them.
+std::set<std::pair<int, int>> around() {
+  std::set<std::pair<int, int>> cells;
+  for (int y = 2; y <= 6; ++y)
+    for (int x = 1; x <= 4; ++x) cells.emplace(x, y);
+  return cells;
+}
+
 TEST(TrackerPresence, HoldsTheBackgroundBehindObjects) {
   Followed f({2 * second, 0});
   EXPECT_EQ(f.go({40, 50, 20, 40}, object, 0.2), Kinds());
   EXPECT_TRUE(f.tracker.learning(f.grid).empty()) << "nothing is certain yet";
   EXPECT_EQ(f.go({40, 50, 20, 40}, object, 1), Kinds({Kind::enter}));
-  std::set<std::pair<int, int>> around;  // the cells 2–3 × 3–5, and one beside them
-  for (int y = 2; y <= 6; ++y)
-    for (int x = 1; x <= 4; ++x) around.emplace(x, y);
-  EXPECT_EQ(f.cells(Learning::hold), around);
+  EXPECT_EQ(f.cells(Learning::hold), around());
   EXPECT_TRUE(f.cells(Learning::take).empty());
   EXPECT_EQ(f.go({40, 50, 20, 40}, object, 2), Kinds({Kind::stopped}));
   EXPECT_TRUE(f.tracker.objects().at(0).stopped);
@@ -220,14 +225,11 @@ TEST(TrackerPresence, TakesLightThatStays) {
   EXPECT_EQ(f.go({40, 50, 20, 40}, light, 0.9), Kinds());
   EXPECT_TRUE(f.tracker.learning(f.grid).empty()) << "it may pass";
   EXPECT_EQ(f.go({40, 50, 20, 40}, light, 0.3), Kinds());
-  std::set<std::pair<int, int>> around;  // the cells 2–3 × 3–5, and one beside them
-  for (int y = 2; y <= 6; ++y)
-    for (int x = 1; x <= 4; ++x) around.emplace(x, y);
-  EXPECT_EQ(f.cells(Learning::take), around);
+  EXPECT_EQ(f.cells(Learning::take), around());
   f.go({}, {}, 0.1);
   EXPECT_TRUE(f.tracker.learning(f.grid).empty());
   f.go({40, 50, 20, 40}, light, 0.1);
-  EXPECT_EQ(f.cells(Learning::take), around) << "it flickers";
+  EXPECT_EQ(f.cells(Learning::take), around()) << "it flickers";
   f.tracker.finish();
   f.go({40, 50, 20, 40}, light, 0.1);
   EXPECT_TRUE(f.tracker.learning(f.grid).empty()) << "the next run of frames has its own background";

@@ -91,9 +91,7 @@ class SharpnessPlans : public OnBackend {};
 /// Frames of many tiles and blocks, whose sums exceed 32 bits.
 TEST_P(SharpnessPlans, LargeFrames) {
   Random random(5);
-  Region parts;
-  parts.mode = Region::Mode::outside;
-  parts.rects = {{3, 5, 1490, 300}, {1, 1, 700, 450}, {100, 1, 17, 9}};
+  const Region parts{Region::Mode::outside, {{3, 5, 1490, 300}, {1, 1, 700, 450}, {100, 1, 17, 9}}};
   for (Format format :
        {Format::GRAY8, Format::RGB, Format::RGBA, Format::UYVY, Format::GBR, Format::P010_10LE, Format::ARGB64_LE}) {
     expect_sums(backend, {}, {{format, 1501, 503}, {0, 0, 256}, {}, {}, Data::checkerboard}, random, 1);
