@@ -57,12 +57,11 @@ GstPadProbeReturn leaves(GstPad*, GstPadProbeInfo* info, gpointer data) {
 
 bool probe(GstElement* pipeline, const char* element, const char* pad_name, GstPadProbeCallback callback,
            Times& times) {
-  GstElement* found = gst_bin_get_by_name(GST_BIN(pipeline), element);
+  g_autoptr(GstElement) found = gst_bin_get_by_name(GST_BIN(pipeline), element);
   if (!found) return false;
   GstPad* pad = gst_element_get_static_pad(found, pad_name);
   if (pad) gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, callback, &times, nullptr);
   g_clear_object(&pad);
-  gst_object_unref(found);
   return true;
 }
 
@@ -70,32 +69,27 @@ bool probe(GstElement* pipeline, const char* element, const char* pad_name, GstP
 bool play(GstElement* pipeline, Times& times, int limit) {
   times.start = g_get_monotonic_time();
   gst_element_set_state(pipeline, GST_STATE_PLAYING);
-  GstBus* bus = gst_element_get_bus(pipeline);
-  GstMessage* message = gst_bus_timed_pop_filtered(bus, GstClockTime(limit) * GST_SECOND,
-                                                   GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR));
+  g_autoptr(GstBus) bus = gst_element_get_bus(pipeline);
+  g_autoptr(GstMessage) message = gst_bus_timed_pop_filtered(bus, GstClockTime(limit) * GST_SECOND,
+                                                             GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR));
   const bool ended = message && GST_MESSAGE_TYPE(message) == GST_MESSAGE_EOS;
   if (message && !ended) {
-    GError* error = nullptr;
+    g_autoptr(GError) error = nullptr;
     gst_message_parse_error(message, &error, nullptr);
     std::fprintf(stderr, "ERROR: %s: %s\n", GST_MESSAGE_SRC_NAME(message), error->message);
-    g_error_free(error);
   } else if (!ended) {
     std::fprintf(stderr, "ERROR: no end of stream in %d s\n", limit);
   }
-  if (message) gst_message_unref(message);
-  gst_object_unref(bus);
   return ended;
 }
 
 /// Reads how many frames the sink has rendered and dropped.
 void read_stats(GstElement* pipeline, guint64& rendered, guint64& dropped) {
-  GstElement* sink = gst_bin_get_by_name(GST_BIN(pipeline), "last");
-  GstStructure* stats = nullptr;
+  g_autoptr(GstElement) sink = gst_bin_get_by_name(GST_BIN(pipeline), "last");
+  g_autoptr(GstStructure) stats = nullptr;
   g_object_get(sink, "stats", &stats, nullptr);
   gst_structure_get_uint64(stats, "rendered", &rendered);
   gst_structure_get_uint64(stats, "dropped", &dropped);
-  gst_structure_free(stats);
-  gst_object_unref(sink);
 }
 
 }  // namespace
@@ -120,7 +114,7 @@ int main(int argc, char** argv) {
   guint64 rendered = 0, dropped = 0;
   for (int run = 0; run < runs; ++run) {
     GError* error = nullptr;
-    GstElement* pipeline = gst_parse_launch(description.c_str(), &error);
+    g_autoptr(GstElement) pipeline = gst_parse_launch(description.c_str(), &error);
     if (error) {
       std::fprintf(stderr, "ERROR: %s\n", error->message);
       return 1;
@@ -135,7 +129,6 @@ int main(int argc, char** argv) {
     const bool ended = play(pipeline, times, limit);
     read_stats(pipeline, rendered, dropped);
     gst_element_set_state(pipeline, GST_STATE_NULL);
-    gst_object_unref(pipeline);
     if (!ended || !times.first) return 1;
     starts += (run ? ", " : "") + std::to_string(double(times.first - times.start) / 1000);
     latencies = std::move(times.latencies);

@@ -188,15 +188,13 @@ TEST(reports_its_latency, Each::run) {
   stream.rig.caps_alone(caps_of("NV12"));
   EXPECT_EQ(stream.send(), GST_FLOW_OK);
   EXPECT_EQ(gst_harness_query_latency(harness), 10 * GST_MSECOND + (waits(run) ? 3 * duration : 0));
-  GstBus* bus = gst_element_get_bus(stream.rig.element());
+  g_autoptr(GstBus) bus = gst_element_get_bus(stream.rig.element());
   while (GstMessage* message = gst_bus_pop_filtered(bus, GST_MESSAGE_LATENCY)) gst_message_unref(message);
   set(stream.rig.element(), "async-depth=0");
   EXPECT_EQ(stream.send(), GST_FLOW_OK);
   EXPECT_EQ(gst_harness_query_latency(harness), 10 * GST_MSECOND);
-  GstMessage* message = gst_bus_pop_filtered(bus, GST_MESSAGE_LATENCY);
+  g_autoptr(GstMessage) message = gst_bus_pop_filtered(bus, GST_MESSAGE_LATENCY);
   EXPECT_EQ(bool(message), waits(run));
-  if (message) gst_message_unref(message);
-  gst_object_unref(bus);
 }
 
 /// Nobody knows when the next frame of a live stream without a framerate arrives.
@@ -246,12 +244,11 @@ TEST(can_be_stopped_by_the_thread_that_drains_it, Each::run) {
     gst_element_set_state(GST_ELEMENT(element), GST_STATE_NULL);
     return GST_PAD_PROBE_DROP;
   };
-  GstPad* src = gst_element_get_static_pad(stream.rig.element(), "src");
+  g_autoptr(GstPad) src = gst_element_get_static_pad(stream.rig.element(), "src");
   gst_pad_add_probe(src, GstPadProbeType(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM), passes,
                     stream.rig.element(), nullptr);
   gst_harness_push_event(stream.rig.harness(), gst_event_new_eos());
   EXPECT_EQ(stream.take(), 2);
-  gst_object_unref(src);
 }
 
 /// Frames that wait are frames of downstream's pool.
@@ -292,7 +289,7 @@ TEST(takes_frames_of_pageable_pools, Each::run) {
     Stream stream(run, "", depth), plain(run, "", 0);
     for (Stream* one : {&stream, &plain}) one->rig.caps_alone(caps_of("RGBA"));
     for (int pools = 0; pools < 3; ++pools) {
-      GstBufferPool* pool = gst_video_buffer_pool_new();
+      g_autoptr(GstBufferPool) pool = gst_video_buffer_pool_new();
       GstStructure* config = gst_buffer_pool_get_config(pool);
       const Caps caps(gst_caps_from_string(caps_of("RGBA").c_str()));
       gst_buffer_pool_config_set_params(config, caps.get(), guint(GST_VIDEO_INFO_SIZE(&stream.rig.video())), 0, 3);
@@ -311,7 +308,6 @@ TEST(takes_frames_of_pageable_pools, Each::run) {
         plain.take();
       }
       gst_buffer_pool_set_active(pool, FALSE);
-      gst_object_unref(pool);
     }
     for (Stream* one : {&stream, &plain}) one->event(gst_event_new_eos());
     stream.take();

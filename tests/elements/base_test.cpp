@@ -106,31 +106,28 @@ void leaves_out_memory_that_it_cannot_use() {
 
 /// Whether the element `last` of a pipeline would answer a caps query with CUDA memory alone.
 bool insists(GstElement* pipeline) {
-  GstElement* last = gst_bin_get_by_name(GST_BIN(pipeline), "last");
-  GstPad* sink = gst_element_get_static_pad(last, "sink");
+  g_autoptr(GstElement) last = gst_bin_get_by_name(GST_BIN(pipeline), "last");
+  g_autoptr(GstPad) sink = gst_element_get_static_pad(last, "sink");
   const Caps answer(
       insist_on_cuda(gst_caps_from_string("video/x-raw(memory:CUDAMemory),format=NV12;video/x-raw,format=NV12"), sink));
-  gst_object_unref(sink);
-  gst_object_unref(last);
   return gst_caps_get_size(answer.get()) == 1 && is_cuda_caps(answer.get());
 }
 
 void asks_other_branches_each_time() {
   for (const auto& [branch, takes_cuda] :
        {std::pair{"fakesink", true}, {"video/x-raw ! fakesink", false}, {"fakesink", true}}) {
-    GstElement* pipeline =
+    g_autoptr(GstElement) pipeline =
         gst_parse_launch((std::string("tee name=t ! fakesink name=last  t. ! ") + branch).c_str(), nullptr);
     expect(insists(pipeline) == takes_cuda, std::string("beside ") + branch);
-    gst_object_unref(pipeline);
   }
 }
 
 /// An element with several inputs may mix memories, also if another input comes while its pads are looked at.
 void notices_an_input_that_comes_meanwhile() {
   for (bool comes : {false, true}) {
-    GstElement* pipeline = gst_parse_launch("identity ! funnel name=f ! fakesink name=last", nullptr);
-    GstElement* funnel = gst_bin_get_by_name(GST_BIN(pipeline), "f");
-    GstPad* src = gst_element_get_static_pad(funnel, "src");
+    g_autoptr(GstElement) pipeline = gst_parse_launch("identity ! funnel name=f ! fakesink name=last", nullptr);
+    g_autoptr(GstElement) funnel = gst_bin_get_by_name(GST_BIN(pipeline), "f");
+    g_autoptr(GstPad) src = gst_element_get_static_pad(funnel, "src");
     if (comes)
       gst_pad_set_iterate_internal_links_function(
           src, +[](GstPad* pad, GstObject* parent) {
@@ -139,9 +136,6 @@ void notices_an_input_that_comes_meanwhile() {
             return links;
           });
     expect(insists(pipeline) != comes, comes ? "another input comes" : "there is one input");
-    gst_object_unref(src);
-    gst_object_unref(funnel);
-    gst_object_unref(pipeline);
   }
 }
 

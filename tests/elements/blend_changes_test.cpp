@@ -90,11 +90,10 @@ TEST(answers_the_first_allocation_query, Each::run) {
       EXPECT(gst_query_find_allocation_meta(query.get(), GST_VIDEO_META_API_TYPE, nullptr));
       EXPECT(gst_query_find_allocation_meta(query.get(), GST_VIDEO_CROP_META_API_TYPE, nullptr));
       EXPECT_EQ(gst_query_get_n_allocation_pools(query.get()), 1);
-      GstBufferPool* pool = nullptr;
+      g_autoptr(GstBufferPool) pool = nullptr;
       guint bytes = 0;
       gst_query_parse_nth_allocation_pool(query.get(), 0, &pool, &bytes, nullptr, nullptr);
       EXPECT(pool && bytes >= 64 * 48 * 3 / 2);
-      gst_object_unref(pool);
       const Query without_caps(gst_query_new_allocation(nullptr, TRUE));
       EXPECT(!gst_pad_query(pad, without_caps.get()));
     }
@@ -128,7 +127,7 @@ TEST(keeps_caps_that_are_queued_at_the_end, Each::run) {
   Mixer mixer(run, "background=black", caps_text("RGB", {20, 20}), {caps_text("RGB", {20, 20})});
   static std::atomic<bool> pushes, ends;
   pushes = ends = false;
-  GstPad* src = gst_element_get_static_pad(mixer.element(), "src");
+  g_autoptr(GstPad) src = gst_element_get_static_pad(mixer.element(), "src");
   const auto block = [](GstPad*, GstPadProbeInfo* info, gpointer) {
     if (pushes.exchange(true)) return GST_PAD_PROBE_OK;
     while (!ends) g_usleep(1000);
@@ -156,7 +155,6 @@ TEST(keeps_caps_that_are_queued_at_the_end, Each::run) {
   send(new_segment());
   for (int n = 0; n < 3; ++n) EXPECT_EQ(push(second, {235, 128, 128}, n), GST_FLOW_OK);
   EXPECT_EQ(sample(mixer.next().shown(), 0, 5, 5), 255);
-  gst_object_unref(src);
 }
 
 TEST(waits_for_a_pad_that_comes_while_a_frame_is_composed, Each::run) {
@@ -193,7 +191,7 @@ TEST(waits_for_a_pad_that_comes_while_a_frame_is_composed, Each::run) {
 TEST(survives_pads_released_by_other_threads, Each::run) {
   for (bool ignore : {false, true}) {
     at(ignore ? "ignore-inactive-pads=true" : "");
-    GstElement* const pipeline = gst_pipeline_new(nullptr);
+    g_autoptr(GstElement) pipeline = gst_pipeline_new(nullptr);
     GstElement* const element = with_shared_context(make_element(run, ignore ? "ignore-inactive-pads=true" : ""), run);
     GstElement* const sink = gst_element_factory_make("fakesink", nullptr);
     g_object_set(sink, "sync", FALSE, "signal-handoffs", TRUE, nullptr);
@@ -215,9 +213,8 @@ TEST(survives_pads_released_by_other_threads, Each::run) {
                     gst_element_request_pad_simple(element, "sink_%u")};
       EXPECT(source.bin && source.pad);
       gst_bin_add(GST_BIN(pipeline), source.bin);
-      GstPad* const src = gst_element_get_static_pad(source.bin, "src");
+      g_autoptr(GstPad) src = gst_element_get_static_pad(source.bin, "src");
       EXPECT_EQ(gst_pad_link(src, source.pad), GST_PAD_LINK_OK);
-      gst_object_unref(src);
       gst_element_sync_state_with_parent(source.bin);
       return source;
     };
@@ -253,20 +250,17 @@ TEST(survives_pads_released_by_other_threads, Each::run) {
     EXPECT_EQ(GST_ELEMENT(element)->numsinkpads, guint16(1));
     wait_for_frames(10);
     gst_element_send_event(pipeline, gst_event_new_eos());
-    GstBus* const bus = gst_element_get_bus(pipeline);
+    g_autoptr(GstBus) bus = gst_element_get_bus(pipeline);
     bool ended = false;
     while (!ended) {
-      GstMessage* const message =
+      g_autoptr(GstMessage) message =
           gst_bus_timed_pop_filtered(bus, patience, GstMessageType(GST_MESSAGE_ERROR | GST_MESSAGE_EOS));
       EXPECT(message);
       EXPECT(GST_MESSAGE_SRC(message) != GST_OBJECT(element));  // (a source posts that it is no longer linked)
       ended = GST_MESSAGE_TYPE(message) == GST_MESSAGE_EOS;
-      gst_message_unref(message);
     }
-    gst_object_unref(bus);
     gst_element_set_state(pipeline, GST_STATE_NULL);
     gst_object_unref(stays.pad);
-    gst_object_unref(pipeline);
   }
 }
 
@@ -348,7 +342,7 @@ TEST(offers_all_formats_on_its_pads, Each::run) {
 TEST(negotiates_while_downstream_changes, Each::run) {
   Mixer mixer(run, "", caps_text("NV12", {40, 30}), {caps_text("RGB", {20, 14})});
   std::pair<Mixer*, bool> change{&mixer, false};
-  GstPad* src = gst_element_get_static_pad(mixer.element(), "src");
+  g_autoptr(GstPad) src = gst_element_get_static_pad(mixer.element(), "src");
   gst_pad_add_probe(
       src, GstPadProbeType(GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM | GST_PAD_PROBE_TYPE_PULL),
       [](GstPad*, GstPadProbeInfo* info, gpointer data) {
@@ -358,7 +352,6 @@ TEST(negotiates_while_downstream_changes, Each::run) {
         return GST_PAD_PROBE_OK;
       },
       &change, nullptr);
-  gst_object_unref(src);
   mixer.play();
   for (int n = 0; n < 2; ++n) mixer.push(0, noise(mixer.video(0)));
   const Output output = mixer.next();
@@ -440,10 +433,9 @@ TEST(seeks_like_compositor, Each::run) {
             .c_str(),
         &error);
     FAIL_UNLESS(!error, "%s", error ? error->message : "");
-    GstElement* mix = gst_bin_get_by_name(GST_BIN(pipeline), "mix");
+    g_autoptr(GstElement) mix = gst_bin_get_by_name(GST_BIN(pipeline), "mix");
     if (!of.backend.empty()) set(mix, "backend=" + of.backend);
     with_shared_context(mix, of);
-    gst_object_unref(mix);
     gst_element_set_state(pipeline, GST_STATE_PAUSED);
     EXPECT_EQ(gst_element_get_state(pipeline, nullptr, nullptr, patience), GST_STATE_CHANGE_SUCCESS);
     EXPECT(gst_element_seek(pipeline, rate, GST_FORMAT_TIME, GstSeekFlags(GST_SEEK_FLAG_FLUSH | GST_SEEK_FLAG_ACCURATE),
@@ -470,9 +462,8 @@ TEST(seeks_like_compositor, Each::run) {
 TEST(takes_lateness_before_its_caps_are_known, Each::run) {
   Mixer mixer(run, "", "", {caps_text("RGB", {32, 24})});
   mixer.play();
-  GstPad* src = gst_element_get_static_pad(mixer.element(), "src");
+  g_autoptr(GstPad) src = gst_element_get_static_pad(mixer.element(), "src");
   EXPECT(gst_pad_send_event(src, gst_event_new_qos(GST_QOS_TYPE_UNDERFLOW, 0.5, GST_MSECOND, GST_SECOND)));
-  gst_object_unref(src);
   mixer.push(0, noise(mixer.video(0)));
   mixer.end(0);
   EXPECT_EQ(mixer.rest().size(), 1u);
@@ -483,10 +474,9 @@ TEST(refuses_a_seek_past_its_stop, Each::run) {
   Mixer mixer(run, "", caps_text("RGB", {32, 24}), {caps_text("RGB", {32, 24})});
   mixer.play();
   mixer.push(0, noise(mixer.video(0)));
-  GstPad* src = gst_element_get_static_pad(mixer.element(), "src");
+  g_autoptr(GstPad) src = gst_element_get_static_pad(mixer.element(), "src");
   EXPECT(!gst_pad_send_event(src, gst_event_new_seek(1, GST_FORMAT_TIME, GST_SEEK_FLAG_NONE, GST_SEEK_TYPE_SET,
                                                      5 * GST_SECOND, GST_SEEK_TYPE_SET, 2 * GST_SECOND)));
-  gst_object_unref(src);
   mixer.end(0);
   EXPECT_EQ(mixer.rest().size(), 1u);
 }
@@ -749,10 +739,9 @@ TEST(refuses_the_name_of_a_pad_that_exists, Each::run) {
   g_object_unref(child);
   EXPECT_EQ(gst_child_proxy_get_children_count(GST_CHILD_PROXY(mixer.element())), 8u);
   at("a pad of another element");
-  GstPad* same = request(other, "sink_3");
+  g_autoptr(GstPad) same = request(other, "sink_3");
   EXPECT(same);
   gst_element_release_request_pad(other.element(), same);
-  gst_object_unref(same);
   at("a name that was released");
   gst_element_release_request_pad(mixer.element(), pads[0]);
   gst_object_unref(pads[0]);
@@ -823,10 +812,9 @@ TEST(accepts_live_and_other_sources, Each::run) {
       "videotestsrc num-buffers=15 ! video/x-raw,format=RGBA,width=32,height=24,framerate=30/1 ! mix.sink_1",
       &error);
   FAIL_UNLESS(!error, "%s", error ? error->message : "");
-  GstElement* mix = gst_bin_get_by_name(GST_BIN(pipeline), "mix");
+  g_autoptr(GstElement) mix = gst_bin_get_by_name(GST_BIN(pipeline), "mix");
   set(mix, "backend=" + run.backend);
   with_shared_context(mix, run);
-  gst_object_unref(mix);
   GstClockTime last = GST_CLOCK_TIME_NONE;
   const std::vector<Sample> samples = samples_of(pipeline);
   for (const Sample& sample : samples) {

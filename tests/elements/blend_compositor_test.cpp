@@ -120,10 +120,9 @@ void expect_compositor_that_scales(const Run& run, const char* interpolation, Gs
     if (of.element == run.element) {
       set(mixer.element(), std::string("interpolation=") + interpolation);
     } else {
-      GstStructure* config = gst_structure_new("GstVideoConverter", GST_VIDEO_CONVERTER_OPT_RESAMPLER_METHOD,
-                                               GST_TYPE_VIDEO_RESAMPLER_METHOD, method, nullptr);
+      g_autoptr(GstStructure) config = gst_structure_new("GstVideoConverter", GST_VIDEO_CONVERTER_OPT_RESAMPLER_METHOD,
+                                                         GST_TYPE_VIDEO_RESAMPLER_METHOD, method, nullptr);
       g_object_set(mixer.pad(1), "converter-config", config, nullptr);
-      gst_structure_free(config);
     }
     mixer.play();
     feed(mixer, layers);

@@ -35,17 +35,15 @@ GstCaps* upload_transform_caps(GstBaseTransform*, GstPadDirection direction, Gst
     gst_caps_set_features(
         other, i,
         gst_caps_features_new(direction == GST_PAD_SINK ? cuda_memory_feature : "memory:SystemMemory", nullptr));
-  GstCaps* result = gst_caps_merge(gst_caps_copy(caps), other);
+  g_autoptr(GstCaps) result = gst_caps_merge(gst_caps_copy(caps), other);
   if (!filter) return result;
   GstCaps* both = gst_caps_intersect_full(filter, result, GST_CAPS_INTERSECT_FIRST);
-  gst_caps_unref(result);
   return both;
 }
 
 void add_template(GstElementClass* klass, const char* name, GstPadDirection direction) {
-  GstCaps* caps = video_template_caps();
+  g_autoptr(GstCaps) caps = video_template_caps();
   gst_element_class_add_pad_template(klass, gst_pad_template_new(name, direction, GST_PAD_ALWAYS, caps));
-  gst_caps_unref(caps);
 }
 
 void test_upload_init(Upload*) {}
@@ -79,9 +77,8 @@ gboolean filter_query(GstBaseTransform* trans, GstPadDirection direction, GstQue
 }
 
 GstCaps* filter_fixate_caps(GstBaseTransform* trans, GstPadDirection direction, GstCaps* caps, GstCaps* other) {
-  GstPad* peer = gst_pad_get_peer(direction == GST_PAD_SINK ? trans->srcpad : trans->sinkpad);
+  g_autoptr(GstPad) peer = gst_pad_get_peer(direction == GST_PAD_SINK ? trans->srcpad : trans->sinkpad);
   other = choose_memory(other, caps, peer);
-  gst_object_unref(peer);
   return gst_caps_fixate(other);
 }
 
@@ -106,9 +103,8 @@ using TakerClass = GstBaseSinkClass;
 G_DEFINE_TYPE(Taker, test_taker, GST_TYPE_BASE_SINK)
 
 GstCaps* taker_get_caps(GstBaseSink* sink, GstCaps* filter) {
-  GstCaps* all = video_template_caps();
+  g_autoptr(GstCaps) all = video_template_caps();
   GstCaps* caps = filter_caps(any_memory_caps(all, true), filter);
-  gst_caps_unref(all);
   return filter ? insist_on_cuda(caps, sink->sinkpad) : caps;
 }
 
@@ -125,9 +121,8 @@ void test_taker_class_init(TakerClass* klass) {
 constexpr char source[] = "videotestsrc num-buffers=3 ! video/x-raw,format=NV12,width=64,height=48,framerate=30/1 ! ";
 
 GstPad* pad_of(GstElement* pipeline, const char* element, const char* name) {
-  GstElement* one = gst_bin_get_by_name(GST_BIN(pipeline), element);
+  g_autoptr(GstElement) one = gst_bin_get_by_name(GST_BIN(pipeline), element);
   GstPad* pad = gst_element_get_static_pad(one, name);
-  gst_object_unref(one);
   return pad;
 }
 
@@ -135,28 +130,23 @@ GstPad* pad_of(GstElement* pipeline, const char* element, const char* name) {
 /// S(ystem), or - for none; or the error.
 std::string memories(const std::string& text, guint takers = 1) {
   GError* error = nullptr;
-  GstElement* pipeline = gst_parse_launch(text.c_str(), &error);
+  g_autoptr(GstElement) pipeline = gst_parse_launch(text.c_str(), &error);
   if (error) return error->message;
   gst_element_set_state(pipeline, GST_STATE_PLAYING);
-  GstBus* bus = gst_element_get_bus(pipeline);
-  GstMessage* last =
+  g_autoptr(GstBus) bus = gst_element_get_bus(pipeline);
+  g_autoptr(GstMessage) last =
       gst_bus_timed_pop_filtered(bus, 10 * GST_SECOND, GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR));
   std::string found;
   if (last && GST_MESSAGE_TYPE(last) == GST_MESSAGE_EOS) {
     for (guint i = 0; i < takers; ++i) {
-      GstPad* pad = pad_of(pipeline, std::string(1, char('a' + i)).c_str(), "sink");
-      GstCaps* caps = gst_pad_get_current_caps(pad);
+      g_autoptr(GstPad) pad = pad_of(pipeline, std::string(1, char('a' + i)).c_str(), "sink");
+      g_autoptr(GstCaps) caps = gst_pad_get_current_caps(pad);
       found += !caps ? '-' : is_cuda_caps(caps) ? 'C' : 'S';
-      if (caps) gst_caps_unref(caps);
-      gst_object_unref(pad);
     }
   } else {
     found = last ? "error" : "hangs";
   }
-  if (last) gst_message_unref(last);
-  gst_object_unref(bus);
   gst_element_set_state(pipeline, GST_STATE_NULL);
-  gst_object_unref(pipeline);
   return found;
 }
 
@@ -254,17 +244,14 @@ void agrees_with_other_branches() {
 /// Whether a pad of a pipeline in state NULL could be in CUDA memory for these frames.
 bool could_be(const std::string& text, const char* element, const char* name, const char* frames) {
   GError* error = nullptr;
-  GstElement* pipeline = gst_parse_launch(text.c_str(), &error);
+  g_autoptr(GstElement) pipeline = gst_parse_launch(text.c_str(), &error);
   if (error) {
     expect(false, text + ": " + error->message);
     return false;
   }
-  GstPad* pad = pad_of(pipeline, element, name);
-  GstCaps* caps = gst_caps_from_string(frames);
+  g_autoptr(GstPad) pad = pad_of(pipeline, element, name);
+  g_autoptr(GstCaps) caps = gst_caps_from_string(frames);
   const bool could = could_be_in_cuda(pad, caps);
-  gst_caps_unref(caps);
-  gst_object_unref(pad);
-  gst_object_unref(pipeline);
   return could;
 }
 

@@ -55,9 +55,8 @@ struct Pair {
   Pair(GstElement* a, GstElement* b) : first(a), second(b), rig(bin(a, b)) {}
 
   Caps middle_caps() const {
-    GstPad* pad = gst_element_get_static_pad(first, "src");
+    g_autoptr(GstPad) pad = gst_element_get_static_pad(first, "src");
     Caps caps(gst_pad_get_current_caps(pad));
-    gst_object_unref(pad);
     return caps;
   }
 
@@ -67,9 +66,8 @@ struct Pair {
     gst_bin_add_many(GST_BIN(bin), a, b, nullptr);
     EXPECT(gst_element_link(a, b));
     for (const auto& [element, name] : {std::pair{a, "sink"}, {b, "src"}}) {
-      GstPad* pad = gst_element_get_static_pad(element, name);
+      g_autoptr(GstPad) pad = gst_element_get_static_pad(element, name);
       gst_element_add_pad(bin, gst_ghost_pad_new(name, pad));
-      gst_object_unref(pad);
     }
     return bin;
   }
@@ -85,8 +83,8 @@ GstCudaContext* context_of(GstBuffer* buffer) {
 
 /// The element's answer to a query for a CUDA context. nullptr: no answer.
 GstCudaContext* context_of(GstElement* element) {
-  GstPad* pad = gst_element_get_static_pad(element, "src");
-  GstQuery* query = gst_query_new_context(GST_CUDA_CONTEXT_TYPE);
+  g_autoptr(GstPad) pad = gst_element_get_static_pad(element, "src");
+  g_autoptr(GstQuery) query = gst_query_new_context(GST_CUDA_CONTEXT_TYPE);
   GstCudaContext* found = nullptr;
   GstContext* context = nullptr;
   if (gst_pad_query(pad, query)) gst_query_parse_context(query, &context);
@@ -94,8 +92,6 @@ GstCudaContext* context_of(GstElement* element) {
     gst_structure_get(gst_context_get_structure(context), GST_CUDA_CONTEXT_TYPE, GST_TYPE_CUDA_CONTEXT, &found,
                       nullptr);
   if (found) gst_object_unref(found);  // the element keeps a reference
-  gst_query_unref(query);
-  gst_object_unref(pad);
   return found;
 }
 
@@ -126,14 +122,13 @@ Buffer uploaded(GstCudaContext* context, const GstVideoInfo& video, const Buffer
   gst_cuda_memory_init_once();
   const Size own{GST_VIDEO_INFO_WIDTH(&video), GST_VIDEO_INFO_HEIGHT(&video)};
   const Caps caps(gst_caps_from_string(caps_text(GST_VIDEO_INFO_NAME(&video), own, "", cuda_memory).c_str()));
-  GstBufferPool* pool = gst_cuda_buffer_pool_new(context);
+  g_autoptr(GstBufferPool) pool = gst_cuda_buffer_pool_new(context);
   GstStructure* config = gst_buffer_pool_get_config(pool);
   gst_buffer_pool_config_set_params(config, caps.get(), guint(GST_VIDEO_INFO_SIZE(&video)), 0, 0);
   EXPECT(gst_buffer_pool_set_config(pool, config) && gst_buffer_pool_set_active(pool, TRUE));
   GstBuffer* buffer = nullptr;
   EXPECT_EQ(gst_buffer_pool_acquire_buffer(pool, &buffer, nullptr), GST_FLOW_OK);
   gst_buffer_pool_set_active(pool, FALSE);
-  gst_object_unref(pool);
   GstVideoFrame from, to;
   EXPECT(gst_video_frame_map(&from, &video, frame.get(), GST_MAP_READ));
   EXPECT(gst_video_frame_map(&to, &video, buffer, GST_MAP_WRITE));
@@ -180,24 +175,16 @@ TEST(negotiates_in_a_pipeline, Each::run) {
       at(other.element + " " + sink);
       const std::string text = "videotestsrc num-buffers=5 ! video/x-raw,format=NV12 ! " + with(run.element) +
                                " name=a ! " + with(other.element) + " name=b ! " + sink + " sync=false";
-      GstElement* pipeline = gst_parse_launch(text.c_str(), nullptr);
+      g_autoptr(GstElement) pipeline = gst_parse_launch(text.c_str(), nullptr);
       with_shared_context(pipeline, run);
-      gst_element_set_state(pipeline, GST_STATE_PLAYING);
-      GstBus* bus = gst_element_get_bus(pipeline);
-      GstMessage* last =
-          gst_bus_timed_pop_filtered(bus, 20 * GST_SECOND, GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR));
+      g_autoptr(GstMessage) last = play_to_end(pipeline);
       EXPECT(last && GST_MESSAGE_TYPE(last) == GST_MESSAGE_EOS);
-      gst_message_unref(last);
-      gst_object_unref(bus);
       for (const auto& [name, expected] : {std::pair{"a", true}, {"b", bool(on_device)}}) {
-        GstElement* one = gst_bin_get_by_name(GST_BIN(pipeline), name);
-        GstPad* pad = gst_element_get_static_pad(one, "src");
+        g_autoptr(GstElement) one = gst_bin_get_by_name(GST_BIN(pipeline), name);
+        g_autoptr(GstPad) pad = gst_element_get_static_pad(one, "src");
         EXPECT_EQ(in_cuda_memory(Caps(gst_pad_get_current_caps(pad))), expected);
-        gst_object_unref(pad);
-        gst_object_unref(one);
       }
       gst_element_set_state(pipeline, GST_STATE_NULL);
-      gst_object_unref(pipeline);
     }
 }
 
@@ -271,13 +258,10 @@ Modes modes(const Run& run) {
 
 /// The text of the next element message on the bus of a rig; empty if none comes within `wait`.
 std::string next_message(const Rig& rig, GstClockTime wait = 0) {
-  GstBus* bus = gst_element_get_bus(rig.element());
-  GstMessage* message = gst_bus_timed_pop_filtered(bus, wait, GST_MESSAGE_ELEMENT);
-  gst_object_unref(bus);
-  gchar* text = message ? gst_structure_to_string(gst_message_get_structure(message)) : nullptr;
+  g_autoptr(GstBus) bus = gst_element_get_bus(rig.element());
+  g_autoptr(GstMessage) message = gst_bus_timed_pop_filtered(bus, wait, GST_MESSAGE_ELEMENT);
+  g_autofree gchar* text = message ? gst_structure_to_string(gst_message_get_structure(message)) : nullptr;
   const std::string result = text ? text : "";
-  g_free(text);
-  if (message) gst_message_unref(message);
   return result;
 }
 
@@ -419,23 +403,17 @@ TEST(says_once_that_frames_are_copied, Each::run) {
       const std::string text = "videotestsrc num-buffers=3 ! capsfilter name=claims caps=\"" + caps_text("NV12", even) +
                                "\" ! queue ! " + element + " backend=cuda " + profile(element).needs +
                                " ! queue ! fakesink";
-      GstElement* pipeline = gst_parse_launch(text.c_str(), nullptr);
+      g_autoptr(GstElement) pipeline = gst_parse_launch(text.c_str(), nullptr);
       with_shared_context(pipeline, run);
       if (claims) {
-        GstElement* filter = gst_bin_get_by_name(GST_BIN(pipeline), "claims");
-        GstPad* pad = gst_element_get_static_pad(filter, "src");
+        g_autoptr(GstElement) filter = gst_bin_get_by_name(GST_BIN(pipeline), "claims");
+        g_autoptr(GstPad) pad = gst_element_get_static_pad(filter, "src");
         gst_pad_set_query_function(pad, claim);
-        gst_object_unref(pad);
-        gst_object_unref(filter);
       }
-      GstBus* bus = gst_element_get_bus(pipeline);
       LineCount lines("copied across the bus");
       const auto play = [&] {
-        gst_element_set_state(pipeline, GST_STATE_PLAYING);
-        GstMessage* last =
-            gst_bus_timed_pop_filtered(bus, 20 * GST_SECOND, GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR));
+        g_autoptr(GstMessage) last = play_to_end(pipeline);
         EXPECT(last && GST_MESSAGE_TYPE(last) == GST_MESSAGE_EOS);
-        gst_message_unref(last);
         return lines.take();
       };
       EXPECT_EQ(play(), int(claims));
@@ -444,8 +422,6 @@ TEST(says_once_that_frames_are_copied, Each::run) {
       gst_element_set_state(pipeline, GST_STATE_NULL);
       EXPECT_EQ(play(), int(claims));
       gst_element_set_state(pipeline, GST_STATE_NULL);
-      gst_object_unref(bus);
-      gst_object_unref(pipeline);
     }
 }
 
@@ -510,19 +486,17 @@ TEST(uses_page_locked_memory_again, Each::run) {
     const Query query(
         gst_query_new_allocation(Caps(gst_caps_from_string(caps_text("NV12", size).c_str())).get(), TRUE));
     EXPECT(gst_pad_peer_query(rig.harness()->srcpad, query.get()));
-    GstBufferPool* pool = nullptr;
+    g_autoptr(GstBufferPool) pool = nullptr;
     gst_query_parse_nth_allocation_pool(query.get(), 0, &pool, nullptr, nullptr, nullptr);
     EXPECT(pool && gst_buffer_pool_set_active(pool, TRUE));
-    GstBuffer* frame = nullptr;
+    g_autoptr(GstBuffer) frame = nullptr;
     EXPECT_EQ(gst_buffer_pool_acquire_buffer(pool, &frame, nullptr), GST_FLOW_OK);
     EXPECT(gst_memory_is_type(gst_buffer_peek_memory(frame, 0), "GstCudaVisionPinnedMemory"));
     GstMapInfo map;
     EXPECT(gst_buffer_map(frame, &map, GST_MAP_WRITE));
     const auto* data = map.data;
     gst_buffer_unmap(frame, &map);
-    gst_buffer_unref(frame);
     gst_buffer_pool_set_active(pool, FALSE);
-    gst_object_unref(pool);
     return data;
   };
   const auto* first = address();
@@ -548,7 +522,7 @@ TEST(shares_one_context, Each::run) {
   want_cuda(pair.rig, "NV12");
   pair.rig.caps(caps_text("NV12", size));
   GstCudaContext* middle = nullptr;
-  GstPad* pad = gst_element_get_static_pad(pair.first, "src");
+  g_autoptr(GstPad) pad = gst_element_get_static_pad(pair.first, "src");
   gst_pad_add_probe(
       pad, GST_PAD_PROBE_TYPE_BUFFER,
       [](GstPad*, GstPadProbeInfo* info, gpointer seen) {
@@ -556,7 +530,6 @@ TEST(shares_one_context, Each::run) {
         return GST_PAD_PROBE_OK;
       },
       &middle, nullptr);
-  gst_object_unref(pad);
   const Buffer result = pair.rig.push(noise(pair.rig.video()));
   EXPECT(middle && middle == context_of(result.get()));
 }
@@ -739,7 +712,7 @@ std::vector<Picture> blended(const char* backend, GstCudaContext* const* context
   for (int pad = 0; pad < 2; ++pad) {
     const std::string format = pad == 0 ? "NV12" : "RGBA";
     const GstVideoInfo video = video_info(format, size);
-    GstElement* source = gst_bin_get_by_name(GST_BIN(pipeline), pad == 0 ? "a0" : "a1");
+    g_autoptr(GstElement) source = gst_bin_get_by_name(GST_BIN(pipeline), pad == 0 ? "a0" : "a1");
     const Caps caps(
         gst_caps_from_string(caps_text(format, size, ",framerate=25/1", contexts ? cuda_memory : nullptr).c_str()));
     g_object_set(source, "caps", caps.get(), nullptr);
@@ -755,7 +728,6 @@ std::vector<Picture> blended(const char* backend, GstCudaContext* const* context
     }
     GstFlowReturn flow;
     g_signal_emit_by_name(source, "end-of-stream", &flow);
-    gst_object_unref(source);
   }
   return frames_of(pipeline, video_info("RGBA", size));
 }
@@ -825,9 +797,9 @@ TEST(says_that_the_gpu_is_lost, Each::run) {
 }
 
 TEST(refuses_missing_devices, Each::run) {
-  GstElement* element = make_element(run, "cuda-device-id=99");
+  g_autoptr(GstElement) element = make_element(run, "cuda-device-id=99");
   gst_object_ref_sink(element);
-  GstBus* bus = gst_bus_new();
+  g_autoptr(GstBus) bus = gst_bus_new();
   gst_element_set_bus(element, bus);
   EXPECT_EQ(gst_element_set_state(element, GST_STATE_READY), GST_STATE_CHANGE_FAILURE);
   const Message error = pop_message(bus, GST_MESSAGE_ERROR);
@@ -835,8 +807,6 @@ TEST(refuses_missing_devices, Each::run) {
   EXPECT_CONTAINS(error.text, "99");
   EXPECT_CONTAINS(error.text, "backend=cpu");
   gst_element_set_bus(element, nullptr);
-  gst_object_unref(bus);
-  gst_object_unref(element);
 }
 
 int main() { return run_tests("cuda", nullptr, Needs::cuda); }

@@ -130,12 +130,11 @@ struct Player : Rig {
   /// Takes the messages since the last call: those about objects, and the events of all, with spaces between them.
   std::vector<Said> events(std::string* all = nullptr) {
     std::vector<Said> result;
-    while (GstMessage* message = gst_bus_pop_filtered(GST_ELEMENT_BUS(element()), GST_MESSAGE_ELEMENT)) {
+    while (g_autoptr(GstMessage) message = gst_bus_pop_filtered(GST_ELEMENT_BUS(element()), GST_MESSAGE_ELEMENT)) {
       const GstStructure* s = gst_message_get_structure(message);
       const bool object = gst_structure_has_field(s, "id");
       if (object) result.push_back(read(s));
       if (all) *all += (all->empty() ? "" : " ") + std::string(gst_structure_get_string(s, "event"));
-      gst_message_unref(message);
     }
     return result;
   }
@@ -729,11 +728,10 @@ TEST(tells_one_story_of_objects_on_every_backend, Each::run) {
       if (i % 7 > 4) squares.pop_back();
       for (const Roi& roi : player.look(squares))
         text += show(roi.box) + " " + std::to_string(roi.id) + " " + roi.zones + (roi.held ? " held\n" : "\n");
-      while (GstMessage* message = gst_bus_pop_filtered(GST_ELEMENT_BUS(player.element()), GST_MESSAGE_ELEMENT)) {
-        gchar* s = gst_structure_to_string(gst_message_get_structure(message));
+      while (g_autoptr(GstMessage) message =
+                 gst_bus_pop_filtered(GST_ELEMENT_BUS(player.element()), GST_MESSAGE_ELEMENT)) {
+        g_autofree gchar* s = gst_structure_to_string(gst_message_get_structure(message));
         text += std::string(s) + "\n";
-        g_free(s);
-        gst_message_unref(message);
       }
     }
     return text;

@@ -63,7 +63,7 @@ TEST(goes_on_when_the_clock_jumps, Each::run) {
 // Threads, open files and memory are the same as after the first starts.
 TEST(starts_a_thousand_times, Each::run) {
   constexpr int warm = 50, starts = 1000;
-  GstElement* element = make_element(run);
+  g_autoptr(GstElement) element = make_element(run);
   gst_object_ref_sink(element);
   long threads = 0, files = 0;
   double heap = 0;
@@ -87,7 +87,6 @@ TEST(starts_a_thousand_times, Each::run) {
   EXPECT_EQ(entries_of("/proc/self/fd"), files);
   const double grown = (heap_in_use() - heap) / starts;
   FAIL_UNLESS(grown < 100, "%s keeps %.0f bytes of each start", run.element.c_str(), grown);
-  gst_object_unref(element);
 }
 
 // An application may make a new element instead of restarting the old one.

@@ -61,13 +61,11 @@ bool works(const Run& run) {
 std::vector<Run> find_runs(const std::vector<Run>& elements, const char* backend, bool filters_only) {
   std::vector<Run> found;
   for (const Run& element : elements) {
-    GstElementFactory* factory = gst_element_factory_find(element.element.c_str());
-    GstPluginFeature* loaded = gst_plugin_feature_load(GST_PLUGIN_FEATURE(factory));
+    g_autoptr(GstElementFactory) factory = gst_element_factory_find(element.element.c_str());
+    g_autoptr(GstPluginFeature) loaded = gst_plugin_feature_load(GST_PLUGIN_FEATURE(factory));
     const gpointer element_class = g_type_class_ref(gst_element_factory_get_element_type(GST_ELEMENT_FACTORY(loaded)));
     if (!filters_only || GST_IS_BASE_TRANSFORM_CLASS(element_class)) found.push_back({element.element, backend});
     g_type_class_unref(element_class);
-    gst_object_unref(loaded);
-    gst_object_unref(factory);
   }
   if (!found.empty() && works(found[0])) return found;  // the answer of one element holds for all
   std::printf("no tests with backend=%s: it does not work here\n", backend);
@@ -444,10 +442,9 @@ std::string value_text(gpointer object, GParamSpec* spec) {
   GValue value = G_VALUE_INIT;
   g_value_init(&value, spec->value_type);
   g_object_get_property(G_OBJECT(object), spec->name, &value);
-  gchar* text =
+  g_autofree gchar* text =
       G_VALUE_HOLDS_ENUM(&value) ? g_strdup(get_enum(object, spec->name).c_str()) : gst_value_serialize(&value);
   const std::string result = text ? text : "none";
-  g_free(text);
   g_value_unset(&value);
   return result;
 }
@@ -455,26 +452,26 @@ std::string value_text(gpointer object, GParamSpec* spec) {
 bool is_own(const GParamSpec* spec) { return g_str_has_prefix(g_type_name(spec->owner_type), "GstCuda"); }
 
 void control(gpointer object, const char* property, double from, double to, GstClockTime end, bool absolute) {
-  GstControlSource* source = gst_interpolation_control_source_new();
+  g_autoptr(GstControlSource) source = gst_interpolation_control_source_new();
   g_object_set(source, "mode", GST_INTERPOLATION_MODE_LINEAR, nullptr);
   gst_timed_value_control_source_set(GST_TIMED_VALUE_CONTROL_SOURCE(source), 0, from);
   gst_timed_value_control_source_set(GST_TIMED_VALUE_CONTROL_SOURCE(source), end, to);
   const auto bind = absolute ? gst_direct_control_binding_new_absolute : gst_direct_control_binding_new;
   EXPECT(gst_object_add_control_binding(GST_OBJECT(object), bind(GST_OBJECT(object), property, source)));
-  gst_object_unref(source);
 }
 
 Message pop_message(GstBus* bus, GstMessageType type, GstClockTime wait) {
-  Message result;
-  if (GstMessage* message = gst_bus_timed_pop_filtered(bus, wait, type)) {
-    GError* error = nullptr;
-    if (type == GST_MESSAGE_ERROR) gst_message_parse_error(message, &error, nullptr);
-    if (type == GST_MESSAGE_WARNING) gst_message_parse_warning(message, &error, nullptr);
-    if (error) result = {error->domain, error->code, error->message};
-    g_clear_error(&error);
-    gst_message_unref(message);
-  }
-  return result;
+  g_autoptr(GstMessage) message = gst_bus_timed_pop_filtered(bus, wait, type);
+  g_autoptr(GError) error = nullptr;
+  if (message && type == GST_MESSAGE_ERROR) gst_message_parse_error(message, &error, nullptr);
+  if (message && type == GST_MESSAGE_WARNING) gst_message_parse_warning(message, &error, nullptr);
+  return error ? Message{error->domain, error->code, error->message} : Message{};
+}
+
+GstMessage* play_to_end(GstElement* pipeline, GstClockTime wait) {
+  gst_element_set_state(pipeline, GST_STATE_PLAYING);
+  g_autoptr(GstBus) bus = gst_element_get_bus(pipeline);
+  return gst_bus_timed_pop_filtered(bus, wait, GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR));
 }
 
 GstElement* with_shared_context(GstElement* element, [[maybe_unused]] const Run& run) {
@@ -502,10 +499,9 @@ Rig::Rig(GstElement* element) : bus_(gst_bus_new()) {
 }
 
 Rig::~Rig() {
-  GstElement* own = GST_ELEMENT(gst_object_ref(element()));
+  g_autoptr(GstElement) own = GST_ELEMENT(gst_object_ref(element()));
   gst_harness_teardown(harness_);
   gst_element_set_bus(own, nullptr);
-  gst_object_unref(own);
   gst_object_unref(bus_);
 }
 
@@ -550,7 +546,7 @@ std::vector<Picture> frames_of(const std::string& text, const GstVideoInfo& vide
 }
 
 std::vector<Sample> samples_of(GstElement* pipeline) {
-  GstElement* sink = gst_bin_get_by_name(GST_BIN(pipeline), "out");
+  g_autoptr(GstElement) sink = gst_bin_get_by_name(GST_BIN(pipeline), "out");
   gst_element_set_state(pipeline, GST_STATE_PLAYING);
   std::vector<Sample> samples;  // all, so that many frames are in flight
   GstSample* sample = nullptr;
@@ -559,7 +555,6 @@ std::vector<Sample> samples_of(GstElement* pipeline) {
   g_object_get(sink, "eos", &ended, nullptr);
   EXPECT(ended);
   gst_element_set_state(pipeline, GST_STATE_NULL);
-  gst_object_unref(sink);
   gst_object_unref(pipeline);
   return samples;
 }

@@ -218,6 +218,9 @@ struct Message {
 /// Pops the first message of this type from a bus and drops those before it. Waits up to `wait` for one.
 Message pop_message(GstBus* bus, GstMessageType type, GstClockTime wait = 0);
 
+/// Plays a pipeline until its end or an error. Returns that message (transfer full), or null if none comes in time.
+GstMessage* play_to_end(GstElement* pipeline, GstClockTime wait = 20 * GST_SECOND);
+
 /// One element in state PLAYING between the pads of a harness.
 class Rig {
  public:

@@ -43,9 +43,8 @@ struct Posted {
 
 /// Pops the element's next message, if one comes within `wait`.
 std::optional<Posted> next(const Rig& rig, GstClockTime wait = 0) {
-  GstBus* bus = gst_element_get_bus(rig.element());
-  GstMessage* message = gst_bus_timed_pop_filtered(bus, wait, GST_MESSAGE_ELEMENT);
-  gst_object_unref(bus);
+  g_autoptr(GstBus) bus = gst_element_get_bus(rig.element());
+  g_autoptr(GstMessage) message = gst_bus_timed_pop_filtered(bus, wait, GST_MESSAGE_ELEMENT);
   if (!message) return {};
   EXPECT(GST_MESSAGE_SRC(message) == GST_OBJECT(rig.element()));
   const GstStructure* s = gst_message_get_structure(message);
@@ -71,7 +70,6 @@ std::optional<Posted> next(const Rig& rig, GstClockTime wait = 0) {
     posted.channels.push_back(channel);
   }
   EXPECT_EQ(gst_structure_n_fields(s), 8);
-  gst_message_unref(message);
   return posted;
 }
 

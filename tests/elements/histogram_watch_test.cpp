@@ -94,22 +94,19 @@ class Camera {
   /// an event, before which the element reports all frames.
   std::string told() {
     std::string all;
-    GstBus* bus = gst_element_get_bus(rig.element());
-    while (GstMessage* message = gst_bus_pop_filtered(bus, GST_MESSAGE_ELEMENT)) {
+    g_autoptr(GstBus) bus = gst_element_get_bus(rig.element());
+    while (g_autoptr(GstMessage) message = gst_bus_pop_filtered(bus, GST_MESSAGE_ELEMENT)) {
       const GstStructure* s = gst_message_get_structure(message);
       EXPECT_EQ(std::string(gst_structure_get_name(s)), "cudahistogram-watch");
       guint64 now = 0, since = 0;
       EXPECT(gst_structure_get(s, "running-time", G_TYPE_UINT64, &now, "since", G_TYPE_UINT64, &since, "value",
                                G_TYPE_DOUBLE, &value, "limit", G_TYPE_DOUBLE, &limit, nullptr));
       EXPECT_EQ(gst_structure_n_fields(s), 9);
-      gchar* text = g_strdup_printf("%s%.1f: %s %s since %.1f", all.empty() ? "" : "; ", double(now) / GST_SECOND,
-                                    gst_structure_get_string(s, "condition"), gst_structure_get_string(s, "event"),
-                                    double(since) / GST_SECOND);
+      g_autofree gchar* text = g_strdup_printf("%s%.1f: %s %s since %.1f", all.empty() ? "" : "; ",
+                                               double(now) / GST_SECOND, gst_structure_get_string(s, "condition"),
+                                               gst_structure_get_string(s, "event"), double(since) / GST_SECOND);
       all += text;
-      g_free(text);
-      gst_message_unref(message);
     }
-    gst_object_unref(bus);
     return all;
   }
 
@@ -138,15 +135,13 @@ double planned_sharpness(const GstVideoInfo& video, const Buffer& frame) {
 
 /// The sharpness in the next message cudahistogram; −1 if it has none.
 double told_sharpness(const Rig& rig) {
-  GstBus* bus = gst_element_get_bus(rig.element());
-  GstMessage* message = gst_bus_timed_pop_filtered(bus, 5 * GST_SECOND, GST_MESSAGE_ELEMENT);
-  gst_object_unref(bus);
+  g_autoptr(GstBus) bus = gst_element_get_bus(rig.element());
+  g_autoptr(GstMessage) message = gst_bus_timed_pop_filtered(bus, 5 * GST_SECOND, GST_MESSAGE_ELEMENT);
   EXPECT(message);
   const GstStructure* s = gst_message_get_structure(message);
   EXPECT_EQ(std::string(gst_structure_get_name(s)), "cudahistogram");
   double sharpness = -1;
   gst_structure_get_double(s, "sharpness", &sharpness);
-  gst_message_unref(message);
   return sharpness;
 }
 

@@ -509,7 +509,7 @@ TEST(keeps_its_memory_when_it_leaves_passthrough, Each::run) {
   const std::string raw = cuda ? "video/x-raw(memory:CUDAMemory)" : "video/x-raw", backend = " backend=" + run.backend;
   GstElement* bin = gst_parse_bin_from_description(
       ("cudaconvolve" + backend + " ! " + raw + " ! cudaintegral name=second" + backend).c_str(), TRUE, nullptr);
-  GstElement* second = gst_bin_get_by_name(GST_BIN(bin), "second");
+  g_autoptr(GstElement) second = gst_bin_get_by_name(GST_BIN(bin), "second");
   Rig rig(bin);
   gst_harness_set_sink_caps_str(rig.harness(), raw.c_str());
   rig.caps(caps_text("NV12", size));
@@ -523,7 +523,6 @@ TEST(keeps_its_memory_when_it_leaves_passthrough, Each::run) {
     EXPECT_EQ(on_device(gst_buffer_peek_memory(result.get(), 0)), cuda);
     EXPECT_SAME(picture(result.get(), rig.video()), passes ? input : mean_of);
   }
-  gst_object_unref(second);
 }
 
 TEST(switches_between_video_and_tables, Each::run) {

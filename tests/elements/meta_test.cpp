@@ -149,13 +149,11 @@ void check_nick(GType type, gint value, const char* nick) {
 }  // namespace
 
 GST_START_TEST(histogram_keeps_the_added_values) {
-  GstBuffer* buffer = buffer_with_histogram();
+  g_autoptr(GstBuffer) buffer = buffer_with_histogram();
   check_histogram(buffer);
-  GstBuffer* bare = gst_buffer_new();
+  g_autoptr(GstBuffer) bare = gst_buffer_new();
   fail_unless(!gst_buffer_get_cuda_vision_histogram_meta(bare));
   fail_unless(!gst_buffer_get_cuda_vision_integral_meta(bare));
-  gst_buffer_unref(bare);
-  gst_buffer_unref(buffer);
 }
 GST_END_TEST
 
@@ -193,7 +191,7 @@ GST_START_TEST(metas_are_dropped_when_the_picture_changes) {
 GST_END_TEST
 
 GST_START_TEST(several_metas_are_found_in_turn) {
-  GstBuffer* buffer = buffer_with_histogram();
+  g_autoptr(GstBuffer) buffer = buffer_with_histogram();
   const Histogram second({"Y"});
   fail_unless(gst_buffer_add_cuda_vision_histogram_meta(buffer, bins, 8, 1, second.channels.data()));
   std::string names;
@@ -203,7 +201,6 @@ GST_START_TEST(several_metas_are_found_in_turn) {
   fail_unless_equals_string(names.c_str(), "lumaY");
   gst_buffer_remove_meta(buffer, GST_META_CAST(gst_buffer_get_cuda_vision_histogram_meta(buffer)));
   fail_unless_equals_string(gst_buffer_get_cuda_vision_histogram_meta(buffer)->channels[0].name, "Y");
-  gst_buffer_unref(buffer);
 }
 GST_END_TEST
 
@@ -217,11 +214,10 @@ GST_START_TEST(metas_are_known_by_name_and_tags) {
   GstBuffer* buffer = gst_buffer_new();
   gst_buffer_add_meta(buffer, GST_CUDA_VISION_HISTOGRAM_META_INFO, nullptr);
   gst_buffer_add_meta(buffer, GST_CUDA_VISION_INTEGRAL_META_INFO, nullptr);
-  GstBuffer* copy = gst_buffer_copy(buffer);
+  g_autoptr(GstBuffer) copy = gst_buffer_copy(buffer);
   gst_buffer_unref(buffer);
   fail_unless_equals_int(gst_buffer_get_cuda_vision_histogram_meta(copy)->n_channels, 0);
   fail_unless_equals_int(gst_buffer_get_cuda_vision_integral_meta(copy)->n_tables, 0);
-  gst_buffer_unref(copy);
 }
 GST_END_TEST
 

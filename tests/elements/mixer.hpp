@@ -125,9 +125,8 @@ class Mixer {
     EXPECT(input.way);
     gst_bin_add_many(GST_BIN(pipeline_), input.source, input.way, nullptr);
     EXPECT(gst_element_link(input.source, input.way));
-    GstPad* src = gst_element_get_static_pad(input.way, "src");
+    g_autoptr(GstPad) src = gst_element_get_static_pad(input.way, "src");
     EXPECT_EQ(gst_pad_link(src, input.pad), GST_PAD_LINK_OK);
-    gst_object_unref(src);
     inputs_.push_back(input);
     caps_of(int(inputs_.size()) - 1, caps);
     gst_element_sync_state_with_parent(input.way);
@@ -182,10 +181,9 @@ class Mixer {
 
   /// Changes the caps that downstream accepts.
   void want(const std::string& text) {
-    GstElement* filter = gst_bin_get_by_name(GST_BIN(pipeline_), "out");
+    g_autoptr(GstElement) filter = gst_bin_get_by_name(GST_BIN(pipeline_), "out");
     const Caps caps(gst_caps_from_string(text.c_str()));
     g_object_set(filter, "caps", caps.get(), nullptr);
-    gst_object_unref(filter);
   }
   void play() { gst_element_set_state(pipeline_, GST_STATE_PLAYING); }
   void state(GstState state) {

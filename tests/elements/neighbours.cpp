@@ -39,19 +39,17 @@ bool is_reachable(GstElementFactory* factory) {
 }
 
 bool has_raw_video(GstElementFactory* factory, GstPadDirection direction) {
-  GstCaps* raw = gst_caps_from_string("video/x-raw");
+  g_autoptr(GstCaps) raw = gst_caps_from_string("video/x-raw");
   bool found = false;
   for (const GList* item = gst_element_factory_get_static_pad_templates(factory); item; item = item->next) {
     auto* pad = static_cast<GstStaticPadTemplate*>(item->data);
     if (pad->direction != direction || pad->presence == GST_PAD_SOMETIMES) continue;
-    GstCaps* caps = gst_static_pad_template_get_caps(pad);
+    g_autoptr(GstCaps) caps = gst_static_pad_template_get_caps(pad);
     found = found || (!gst_caps_is_any(caps) && gst_caps_can_intersect(caps, raw));
     // Generic elements with ANY caps (queue, tee, capsfilter) also handle raw video.
     const std::string klass = gst_element_factory_get_metadata(factory, GST_ELEMENT_METADATA_KLASS);
     found = found || (gst_caps_is_any(caps) && klass == "Generic");
-    gst_caps_unref(caps);
   }
-  gst_caps_unref(raw);
   return found;
 }
 
@@ -125,8 +123,8 @@ bool is_expected(const std::string& neighbour, const char* message) {
 
   GstBus* bus = gst_element_get_bus(pipeline);
   if (gst_element_set_state(pipeline, GST_STATE_PLAYING) != GST_STATE_CHANGE_FAILURE) {
-    GstMessage* end = gst_bus_timed_pop_filtered(bus, GST_SECOND, GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR));
-    if (end) gst_message_unref(end);
+    g_autoptr(GstMessage) end =
+        gst_bus_timed_pop_filtered(bus, GST_SECOND, GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR));
   }
   gst_element_set_state(pipeline, GST_STATE_NULL);
   if (!warning.empty()) std::fprintf(stderr, "  %s\n", warning.c_str());

@@ -191,7 +191,7 @@ void works_after_the_context_was_disposed_of() {
 
 void allocates_memory() {
   const Context context;
-  GstAllocator* allocator = pinned_allocator_new(context);
+  g_autoptr(GstAllocator) allocator = pinned_allocator_new(context);
   GstAllocationParams params;
   gst_allocation_params_init(&params);
   void* first = nullptr;
@@ -216,7 +216,6 @@ void allocates_memory() {
          "memory is pageable if none can be locked");
   gst_memory_unref(memory);
   most_bytes = G_MAXSIZE;
-  gst_object_unref(allocator);
 }
 
 void works_in_many_threads() {

@@ -14,22 +14,15 @@ namespace {
 
 /// Plays a pipeline until EOS or an error. Returns whether it ended as expected.
 bool play(const std::string& text, bool should_fail = false) {
-  GError* error = nullptr;
-  GstElement* pipeline = gst_parse_launch(text.c_str(), &error);
+  g_autoptr(GError) error = nullptr;
+  g_autoptr(GstElement) pipeline = gst_parse_launch(text.c_str(), &error);
   if (error) {
     std::printf("%s: %s\n", text.c_str(), error->message);
-    g_error_free(error);
     return false;
   }
-  gst_element_set_state(pipeline, GST_STATE_PLAYING);
-  GstBus* bus = gst_element_get_bus(pipeline);
-  GstMessage* last =
-      gst_bus_timed_pop_filtered(bus, 120 * GST_SECOND, GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR));
+  g_autoptr(GstMessage) last = play_to_end(pipeline, 120 * GST_SECOND);
   const bool failed = !last || GST_MESSAGE_TYPE(last) == GST_MESSAGE_ERROR;
-  if (last) gst_message_unref(last);
   gst_element_set_state(pipeline, GST_STATE_NULL);
-  gst_object_unref(bus);
-  gst_object_unref(pipeline);
   if (failed != should_fail) std::printf("%s: %s\n", text.c_str(), failed ? "an error" : "no error");
   return failed == should_fail;
 }
@@ -59,12 +52,12 @@ bool play_all(const Run& run) {
 
 /// Adds pads to a playing cudablend and releases them, with any frames in them.
 bool come_and_go(const std::string& backend) {
-  GstElement* pipeline =
+  g_autoptr(GstElement) pipeline =
       gst_parse_launch(("cudablend name=b backend=" + backend +
                         " ! fakesink videotestsrc num-buffers=500 ! video/x-raw,width=67,height=45 ! b.")
                            .c_str(),
                        nullptr);
-  GstElement* blend = gst_bin_get_by_name(GST_BIN(pipeline), "b");
+  g_autoptr(GstElement) blend = gst_bin_get_by_name(GST_BIN(pipeline), "b");
   gst_element_set_state(pipeline, GST_STATE_PLAYING);
   // A GstBin that changes its state while elements come and go may never reach PLAYING.
   gst_element_get_state(pipeline, nullptr, nullptr, 60 * GST_SECOND);
@@ -85,16 +78,11 @@ bool come_and_go(const std::string& backend) {
     gst_object_unref(src);
     gst_object_unref(sink);
   }
-  GstBus* bus = gst_element_get_bus(pipeline);
-  GstMessage* end = gst_bus_timed_pop_filtered(bus, 60 * GST_SECOND, GST_MESSAGE_EOS);
+  g_autoptr(GstBus) bus = gst_element_get_bus(pipeline);
+  g_autoptr(GstMessage) end = gst_bus_timed_pop_filtered(bus, 60 * GST_SECOND, GST_MESSAGE_EOS);
   if (!end) std::printf("pads that come and go: no end\n");
-  const bool good = end != nullptr;
-  gst_clear_message(&end);
   gst_element_set_state(pipeline, GST_STATE_NULL);
-  gst_object_unref(bus);
-  gst_object_unref(blend);
-  gst_object_unref(pipeline);
-  return good;
+  return end != nullptr;
 }
 
 bool play_blend(const std::string& backend) {
@@ -123,19 +111,17 @@ GstTracer* leaks_tracer() {
 
 /// Prints the objects that are alive. Returns whether there are none.
 bool nothing_alive(GstTracer* tracer) {
-  GstStructure* alive = nullptr;
+  g_autoptr(GstStructure) alive = nullptr;
   g_signal_emit_by_name(tracer, "get-live-objects", &alive);
   const GValue* list = gst_structure_get_value(alive, "live-objects-list");
   bool nothing = true;
   for (guint i = 0; list && i < gst_value_list_get_size(list); ++i) {
-    gchar* text = g_strdup_value_contents(gst_value_list_get_value(list, i));
+    g_autofree gchar* text = g_strdup_value_contents(gst_value_list_get_value(list, i));
     if (!std::strstr(text, "(GstCudaAllocator)")) {  // libgstcuda never frees this one
       std::printf("leaked: %s\n", text);
       nothing = false;
     }
-    g_free(text);
   }
-  gst_structure_free(alive);
   return nothing;
 }
 

@@ -140,8 +140,7 @@ class Line {
   /// The element, or its pad. The pipeline keeps a reference.
   gpointer object(bool of_pad) const {
     if (!of_pad) return element;
-    GstPad* const pad = gst_element_get_static_pad(element, "sink_0");
-    gst_object_unref(pad);
+    g_autoptr(GstPad) pad = gst_element_get_static_pad(element, "sink_0");
     return pad;
   }
   void stop() { gst_element_set_state(pipeline_, GST_STATE_NULL); }
@@ -151,16 +150,14 @@ class Line {
     std::vector<Heard> heard;
     gst_element_set_state(pipeline_, GST_STATE_PLAYING);
     for (bool more = true; more;) {
-      GstMessage* message = gst_bus_timed_pop_filtered(
+      g_autoptr(GstMessage) message = gst_bus_timed_pop_filtered(
           bus, 60 * GST_SECOND, GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR | GST_MESSAGE_WARNING));
       EXPECT(message);
-      GError* error = nullptr;
+      g_autoptr(GError) error = nullptr;
       if (GST_MESSAGE_TYPE(message) == GST_MESSAGE_WARNING) gst_message_parse_warning(message, &error, nullptr);
       if (GST_MESSAGE_TYPE(message) == GST_MESSAGE_ERROR) gst_message_parse_error(message, &error, nullptr);
       if (error) heard.push_back({GST_MESSAGE_TYPE(message), error->message});
-      g_clear_error(&error);
       more = GST_MESSAGE_TYPE(message) == GST_MESSAGE_WARNING;
-      gst_message_unref(message);
     }
     return heard;
   }
@@ -237,9 +234,8 @@ std::vector<std::string> values(GParamSpec* spec) {
       GValue value = G_VALUE_INIT;
       g_value_init(&value, spec->value_type);
       set(&value, number);
-      gchar* text = gst_value_serialize(&value);
+      g_autofree gchar* text = gst_value_serialize(&value);
       texts.push_back(text);
-      g_free(text);
       g_value_unset(&value);
     }
   };
@@ -341,9 +337,8 @@ TEST(gives_a_picture_for_every_step_of_a_binding, Each::element) {
           return GST_PAD_PROBE_OK;
         };
         int pictures = 0;
-        GstPad* src = gst_element_get_static_pad(line.element, "src");
+        g_autoptr(GstPad) src = gst_element_get_static_pad(line.element, "src");
         gst_pad_add_probe(src, GST_PAD_PROBE_TYPE_BUFFER, count, &pictures, nullptr);
-        gst_object_unref(src);
         control(line.object(of_pad), spec->name, 0, 1, (frames - 1) * GST_SECOND / 4, false);
         line.plays(spec->name, false);
         EXPECT_EQ(pictures, frames);

@@ -276,10 +276,9 @@ TEST(refuses_bad_regions_with_one_sentence, Each::run) {
     EXPECT_EQ(warning.domain, GST_LIBRARY_ERROR);
     EXPECT_CONTAINS(warning.text, row.text);
     EXPECT_EQ(std::count(warning.text.begin(), warning.text.end(), '\n'), 0);
-    gchar* regions;
+    g_autofree gchar* regions = nullptr;
     g_object_get(rig.element(), "regions", &regions, nullptr);
     EXPECT_EQ(std::string(regions), "1,1,9,9");
-    g_free(regions);
   }
 }
 

@@ -50,15 +50,12 @@ struct Pipeline {
   /// Plays to the end or to the first error, and returns to NULL.
   Message run() {
     Message error;
-    gst_element_set_state(pipeline, GST_STATE_PLAYING);
-    GstMessage* last =
-        gst_bus_timed_pop_filtered(bus, 20 * GST_SECOND, GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR));
+    g_autoptr(GstMessage) last = play_to_end(pipeline);
     EXPECT(last);
     if (GST_MESSAGE_TYPE(last) == GST_MESSAGE_ERROR) {
       gst_bus_post(bus, gst_message_ref(last));
       error = pop_message(bus, GST_MESSAGE_ERROR);
     }
-    gst_message_unref(last);
     EXPECT_EQ(gst_element_set_state(pipeline, GST_STATE_NULL), GST_STATE_CHANGE_SUCCESS);
     return error;
   }
@@ -67,10 +64,9 @@ struct Pipeline {
 }  // namespace
 
 TEST(every_filter_has_a_profile, Each::element) {
-  GstElement* element = gst_element_factory_make(run.element.c_str(), nullptr);
+  g_autoptr(GstElement) element = gst_element_factory_make(run.element.c_str(), nullptr);
   if (GST_IS_BASE_TRANSFORM(element) && profile(run.element).element.empty())
     fail("%s has no row in tests/elements/profiles.hpp", run.element.c_str());
-  gst_object_unref(element);
 }
 
 // Caps
@@ -323,9 +319,10 @@ TEST(puts_cuda_memory_first, Each::element) {
       "video/x-raw,format=RGBA,width=64,height=48;video/x-raw(memory:CUDAMemory),format=RGBA,width=64,height=48"));
   for (const char* after : {"fakesink", "videoconvert"}) {
     at(std::string(after) + " after");
-    GstElement* pipeline = gst_parse_launch(("identity name=first ! " + run.element + " ! " + after).c_str(), nullptr);
-    GstElement* first = gst_bin_get_by_name(GST_BIN(pipeline), "first");
-    GstPad* src = gst_element_get_static_pad(first, "src");
+    g_autoptr(GstElement) pipeline =
+        gst_parse_launch(("identity name=first ! " + run.element + " ! " + after).c_str(), nullptr);
+    g_autoptr(GstElement) first = gst_bin_get_by_name(GST_BIN(pipeline), "first");
+    g_autoptr(GstPad) src = gst_element_get_static_pad(first, "src");
     const Caps answer(gst_pad_peer_query_caps(src, asked.get()));
     EXPECT_EQ(gst_caps_get_size(answer.get()), 4u);
     for (guint i = 0; i < 4; ++i) {
@@ -334,9 +331,6 @@ TEST(puts_cuda_memory_first, Each::element) {
       EXPECT_EQ(std::string(gst_structure_get_string(gst_caps_get_structure(answer.get(), i), "format")),
                 i % 2 ? "RGBA" : "NV12");
     }
-    gst_object_unref(src);
-    gst_object_unref(first);
-    gst_object_unref(pipeline);
   }
 }
 
@@ -352,10 +346,9 @@ TEST(offers_no_cuda_memory_on_the_cpu, Each::run) {
   for (GstState state : {GST_STATE_NULL, GST_STATE_READY, GST_STATE_PAUSED, GST_STATE_PLAYING}) {
     gst_element_set_state(element, state);
     for (const char* name : {"sink", "src"}) {
-      GstPad* pad = gst_element_get_static_pad(element, name);
+      g_autoptr(GstPad) pad = gst_element_get_static_pad(element, name);
       at(name + std::string(" in ") + gst_element_state_get_name(state));
       EXPECT(!offers_cuda(pad));
-      gst_object_unref(pad);
     }
   }
   gst_element_set_state(element, GST_STATE_NULL);
@@ -369,7 +362,7 @@ TEST(offers_a_pool_and_metas_upstream, Each::run) {
   EXPECT(gst_query_find_allocation_meta(query.get(), GST_VIDEO_META_API_TYPE, nullptr));
   EXPECT(gst_query_find_allocation_meta(query.get(), GST_VIDEO_CROP_META_API_TYPE, nullptr));
   EXPECT(gst_query_get_n_allocation_pools(query.get()) > 0);
-  GstBufferPool* pool;
+  g_autoptr(GstBufferPool) pool = nullptr;
   gst_query_parse_nth_allocation_pool(query.get(), 0, &pool, nullptr, nullptr, nullptr);
   EXPECT(pool);
   // Frames from the pool work like any other.
@@ -385,7 +378,6 @@ TEST(offers_a_pool_and_metas_upstream, Each::run) {
   gst_video_frame_unmap(&to);
   EXPECT_SAME(picture(rig.push(Buffer(frame)).get(), rig.video()), rig.filter(tight));
   gst_buffer_pool_set_active(pool, FALSE);
-  gst_object_unref(pool);
 }
 
 // Properties
@@ -707,9 +699,8 @@ TEST(keeps_metas, Each::run) {
   double confidence = 0;
   EXPECT(param && gst_structure_get_double(param, "confidence", &confidence));
   EXPECT_EQ(confidence, 0.75);
-  gchar* time = gst_video_time_code_to_string(&gst_buffer_get_video_time_code_meta(out)->tc);
+  g_autofree gchar* time = gst_video_time_code_to_string(&gst_buffer_get_video_time_code_meta(out)->tc);
   EXPECT_EQ(std::string(time), "01:02:03:04");
-  g_free(time);
   const auto* caption_out =
       reinterpret_cast<GstVideoCaptionMeta*>(gst_buffer_get_meta(out, GST_VIDEO_CAPTION_META_API_TYPE));
   EXPECT(caption_out->size == sizeof caption && std::equal(caption, caption + sizeof caption, caption_out->data));
@@ -768,9 +759,9 @@ TEST(works_without_a_device, Each::element) {
   // The driver reads this variable when this process first uses it.
   if (!own_process()) return;
   g_setenv("CUDA_VISIBLE_DEVICES", "", TRUE);
-  GstElement* element = make_element(run);
+  g_autoptr(GstElement) element = make_element(run);
   gst_object_ref_sink(element);
-  GstBus* bus = gst_bus_new();
+  g_autoptr(GstBus) bus = gst_bus_new();
   gst_element_set_bus(element, bus);
   EXPECT_EQ(get_enum(element, "active-backend"), "auto");
 
@@ -792,8 +783,6 @@ TEST(works_without_a_device, Each::element) {
   gst_element_set_state(element, GST_STATE_NULL);
   EXPECT_EQ(get_enum(element, "active-backend"), "auto");
   gst_element_set_bus(element, nullptr);
-  gst_object_unref(bus);
-  gst_object_unref(element);
 }
 
 TEST(reports_that_downstream_needs_cuda_memory, Each::element) {
@@ -803,7 +792,7 @@ TEST(reports_that_downstream_needs_cuda_memory, Each::element) {
   if (run.element == "cudablend" && formats(run, cuda_memory).empty()) return;
   for (const char* backend : {"auto", "cpu"}) {
     at(backend);
-    GstElement* pipeline = gst_parse_launch(
+    g_autoptr(GstElement) pipeline = gst_parse_launch(
         ("videotestsrc ! " + run.element + " name=element ! capsfilter name=caps ! fakesink").c_str(), nullptr);
     GstElement *element = gst_bin_get_by_name(GST_BIN(pipeline), "element"),
                *filter = gst_bin_get_by_name(GST_BIN(pipeline), "caps");
@@ -811,14 +800,12 @@ TEST(reports_that_downstream_needs_cuda_memory, Each::element) {
     set(filter, "caps=video/x-raw(memory:CUDAMemory)");  // after it was linked, which fails in a build without CUDA
     gst_object_unref(filter);
     gst_object_unref(element);
-    GstBus* bus = gst_element_get_bus(pipeline);
+    g_autoptr(GstBus) bus = gst_element_get_bus(pipeline);
     gst_element_set_state(pipeline, GST_STATE_PLAYING);
     const Message error = pop_message(bus, GST_MESSAGE_ERROR, 10 * GST_SECOND);
     EXPECT_CONTAINS(error.text, "memory:CUDAMemory only");
     EXPECT_CONTAINS(error.text, std::string(backend) == "cpu" ? "backend=cpu" : "CUDA");
     gst_element_set_state(pipeline, GST_STATE_NULL);
-    gst_object_unref(bus);
-    gst_object_unref(pipeline);
   }
 }
 
@@ -842,13 +829,12 @@ TEST(says_nothing_of_the_bus_on_the_cpu, Each::run) {
 }
 
 TEST(has_default_name_of_its_factory, Each::element) {
-  GstElement* element = gst_element_factory_make(run.element.c_str(), nullptr);
+  g_autoptr(GstElement) element = gst_element_factory_make(run.element.c_str(), nullptr);
   gst_object_ref_sink(element);
   const std::string name = GST_OBJECT_NAME(element);
   EXPECT_EQ(name.substr(0, run.element.size()), run.element);
   const std::string number = name.substr(run.element.size());
   EXPECT(!number.empty() && number.find_first_not_of("0123456789") == std::string::npos);
-  gst_object_unref(element);
 }
 
 TEST(cycles_through_states_with_frames, Each::run) {

@@ -41,16 +41,14 @@ void expect_errors(GstObject* object, GstBus* bus) {
 }  // namespace
 
 TEST(turns_exceptions_into_errors, Each::element) {
-  GstElement* element = GST_ELEMENT(gst_object_ref_sink(gst_element_factory_make("identity", nullptr)));
-  GstBus* bus = gst_bus_new();
+  g_autoptr(GstElement) element = GST_ELEMENT(gst_object_ref_sink(gst_element_factory_make("identity", nullptr)));
+  g_autoptr(GstBus) bus = gst_bus_new();
   gst_element_set_bus(element, bus);
   expect_errors(GST_OBJECT(element), bus);
-  GstPad* pad = gst_element_get_static_pad(element, "sink");  // an error in a pad function is posted by its element
+  // An error in a pad function is posted by its element.
+  g_autoptr(GstPad) pad = gst_element_get_static_pad(element, "sink");
   expect_errors(GST_OBJECT(pad), bus);
-  gst_object_unref(pad);
   gst_element_set_bus(element, nullptr);
-  gst_object_unref(bus);
-  gst_object_unref(element);
 }
 
 int main() { return run_tests("vfunc", "cudagaussian"); }

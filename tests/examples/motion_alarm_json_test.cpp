@@ -16,11 +16,8 @@ void expect(const std::string& found, const std::string& expected) {
 }
 
 std::string line_of(const char* input, const char* message) {
-  GstStructure* structure = gst_structure_from_string(message, nullptr);
-  if (!structure) return "no structure";
-  const std::string line = json_line(input, structure);
-  gst_structure_free(structure);
-  return line;
+  g_autoptr(GstStructure) structure = gst_structure_from_string(message, nullptr);
+  return structure ? json_line(input, structure) : "no structure";
 }
 
 void add_regions(GstStructure* structure, int count) {
@@ -53,17 +50,16 @@ int main(int argc, char** argv) {
   expect(json_number(NAN), "null");
   expect(json_number(-INFINITY), "null");
 
-  GstStructure* begin = gst_structure_new("cudadiff", "stream-time", G_TYPE_UINT64, 1500 * GST_MSECOND, "running-time",
-                                          G_TYPE_UINT64, 7 * GST_SECOND, "event", G_TYPE_STRING, "begin",
-                                          "changed-ratio", G_TYPE_DOUBLE, 0.25, "mean-difference", G_TYPE_DOUBLE, 3.5,
-                                          "at", G_TYPE_STRING, "noon", "snapshot", G_TYPE_STRING, "a\\b.jpg", nullptr);
+  g_autoptr(GstStructure) begin = gst_structure_new(
+      "cudadiff", "stream-time", G_TYPE_UINT64, 1500 * GST_MSECOND, "running-time", G_TYPE_UINT64, 7 * GST_SECOND,
+      "event", G_TYPE_STRING, "begin", "changed-ratio", G_TYPE_DOUBLE, 0.25, "mean-difference", G_TYPE_DOUBLE, 3.5,
+      "at", G_TYPE_STRING, "noon", "snapshot", G_TYPE_STRING, "a\\b.jpg", nullptr);
   add_regions(begin, 2);
   const std::string region = R"("y": -1, "width": 48, "height": 32, "area": 4000000000, "score": 0.1})";
   expect(
       json_line("cam \"1\"", begin),
       R"({"input": "cam \"1\"", "event": "begin", "time": 1.5, "changed_ratio": 0.25, "mean_difference": 3.5, "regions": [{"x": 0, )" +
           region + R"(, {"x": 16, )" + region + R"(], "at": "noon", "snapshot": "a\\b.jpg"})" + '\n');
-  gst_structure_free(begin);
 
   // Frames without timestamps and without motion.
   expect(

@@ -100,10 +100,9 @@ G_DEFINE_TYPE(Late, late, GST_TYPE_BASE_TRANSFORM)
 void late_init(Late*) {}
 void late_class_init(LateClass* klass) {
   GstElementClass* element = GST_ELEMENT_CLASS(klass);
-  GstCaps* caps = gst_caps_from_string("video/x-raw, format=(string)GRAY8");
+  g_autoptr(GstCaps) caps = gst_caps_from_string("video/x-raw, format=(string)GRAY8");
   gst_element_class_add_pad_template(element, gst_pad_template_new("sink", GST_PAD_SINK, GST_PAD_ALWAYS, caps));
   gst_element_class_add_pad_template(element, gst_pad_template_new("src", GST_PAD_SRC, GST_PAD_ALWAYS, caps));
-  gst_caps_unref(caps);
   gst_element_class_set_static_metadata(element, "late", "Filter", "events that come late", "cudavision");
   const auto set = [](GObject* object, guint, const GValue* value, GParamSpec*) {
     reinterpret_cast<Late*>(object)->metas = g_value_get_boolean(value);
@@ -194,7 +193,7 @@ int main(int argc, char** argv) {
       return std::printf("skipped: there is no element %s\n", factory), 77;
   gst_element_register(nullptr, "cudadiff", GST_RANK_NONE, late_get_type());
 
-  gchar* folder = g_dir_make_tmp("motion-alarm-XXXXXX", nullptr);
+  g_autofree gchar* folder = g_dir_make_tmp("motion-alarm-XXXXXX", nullptr);
   const std::vector<std::string> lines = lines_of_run(folder, "false");
   expect(lines.size() == 12, std::to_string(lines.size()) + " lines, and not 12");
   for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -213,6 +212,5 @@ int main(int argc, char** argv) {
   }
   g_unlink((std::string(folder) + "/lines").c_str());
   g_rmdir(folder);
-  g_free(folder);
   return cudavision::test::exit_status();
 }

@@ -57,13 +57,12 @@ GstCaps* draw_query_caps(Random& random, const GstVideoInfo& video) {
 }
 
 GstQuery* new_allocation(Random& random, const GstVideoInfo& video) {
-  GstCaps* caps = random.one_in(6) ? nullptr : draw_query_caps(random, video);
+  g_autoptr(GstCaps) caps = random.one_in(6) ? nullptr : draw_query_caps(random, video);
   if (caps && !gst_caps_is_fixed(caps)) {
     gst_caps_unref(caps);
     caps = gst_video_info_to_caps(const_cast<GstVideoInfo*>(&video));
   }
   GstQuery* query = gst_query_new_allocation(caps, random.below(2));
-  if (caps) gst_caps_unref(caps);
   if (random.one_in(3))
     gst_query_add_allocation_pool(query, nullptr, guint(random.below(100000)), guint(random.below(5)),
                                   guint(random.below(5)));
@@ -165,16 +164,12 @@ GstQuery* draw_sink_query(Random& random, const GstVideoInfo& video) {
     case 2:
       return new_allocation(random, video);
     case 3: {
-      GstCaps* caps = gst_video_info_to_caps(const_cast<GstVideoInfo*>(&video));
-      GstQuery* query = gst_query_new_accept_caps(caps);
-      gst_caps_unref(caps);
-      return query;
+      g_autoptr(GstCaps) caps = gst_video_info_to_caps(const_cast<GstVideoInfo*>(&video));
+      return gst_query_new_accept_caps(caps);
     }
     default: {
-      GstCaps* filter = random.one_in(4) ? nullptr : draw_query_caps(random, video);
-      GstQuery* query = gst_query_new_caps(filter);
-      if (filter) gst_caps_unref(filter);
-      return query;
+      g_autoptr(GstCaps) filter = random.one_in(4) ? nullptr : draw_query_caps(random, video);
+      return gst_query_new_caps(filter);
     }
   }
 }

@@ -230,9 +230,8 @@ void apply_settings(GObject* object, const std::vector<Setting>& settings) {
 void log_settings(const char* object, const std::vector<Setting>& settings) {
   std::string line;
   for (const Setting& setting : settings) {
-    gchar* text = gst_value_serialize(setting.value.get());
+    g_autofree gchar* text = gst_value_serialize(setting.value.get());
     line += " " + setting.name + "=" + std::string(text ? text : "NULL").substr(0, 100);
-    g_free(text);
   }
   if (!line.empty()) std::fprintf(stderr, "  %s:%s\n", object, line.c_str());
 }

@@ -77,16 +77,15 @@ GstCaps* raw_caps(Random& random, GstVideoInfo video) {
 /// Maps a frame, and reads or writes all rows of its picture.
 void map_frame(Random& random) {
   const GstVideoInfo described = raw_video(random, format_names(), most_pixels);
-  GstCaps* caps = raw_caps(random, described);
+  g_autoptr(GstCaps) caps = raw_caps(random, described);
   GstVideoInfo video;
   const bool is_video = video_from_caps(video, caps);
-  gst_caps_unref(caps);
   if (!is_video || !find_format(gst_video_format_to_string(GST_VIDEO_INFO_FORMAT(&video)))) return;
   if (GST_VIDEO_INFO_WIDTH(&video) > max_frame_side || GST_VIDEO_INFO_HEIGHT(&video) > max_frame_side) return;
   time_between_frames(video);
   range_of(video);
   const bool writes = random.below(2);
-  GstBuffer* buffer = raw_frame(random, video);
+  g_autoptr(GstBuffer) buffer = raw_frame(random, video);
   {
     const MappedFrame mapped(buffer, video, writes ? GST_MAP_READWRITE : GST_MAP_READ);
     const Image& image = mapped.image();
@@ -103,17 +102,14 @@ void map_frame(Random& random) {
     if (!mapped.status().ok() && mapped.status().message().rfind("a video frame", 0) != 0)
       complain("an error does not say what failed: " + mapped.status().message());
   }
-  gst_buffer_unref(buffer);
 }
 
 /// A function of the plugin.
 template <typename F>
 F* plugin_function(const char* name) {
   static void* const module = [] {
-    GstPlugin* plugin = gst_registry_find_plugin(gst_registry_get(), "cudavision");
-    void* opened = plugin ? dlopen(gst_plugin_get_filename(plugin), RTLD_LAZY) : nullptr;
-    if (plugin) gst_object_unref(plugin);
-    return opened;
+    g_autoptr(GstPlugin) plugin = gst_registry_find_plugin(gst_registry_get(), "cudavision");
+    return plugin ? dlopen(gst_plugin_get_filename(plugin), RTLD_LAZY) : nullptr;
   }();
   void* function = module ? dlsym(module, name) : nullptr;
   if (!function) g_error("the plugin has no function %s", name);
@@ -131,9 +127,9 @@ void read_array(const CudavisionArray& array) {
 /// Opens a frame as cudavision.frames does, and exports its planes by DLPack.
 void open_frame(Random& random) {
   const GstVideoInfo video = raw_video(random, format_names(), most_pixels);
-  GstCaps* caps = random.below(4) ? raw_caps(random, video) : nullptr;
+  g_autoptr(GstCaps) caps = random.below(4) ? raw_caps(random, video) : nullptr;
   const int most_refs = random.below(2);
-  GstBuffer* buffer = raw_frame(random, video);
+  g_autoptr(GstBuffer) buffer = raw_frame(random, video);
   CudavisionFrame frame;
   CudavisionOwner* owner = nullptr;
   char error[300] = "";
@@ -150,8 +146,6 @@ void open_frame(Random& random) {
     complain("a frame cannot be opened, but there is no error");
   }
   if (GST_MINI_OBJECT_REFCOUNT_VALUE(buffer) != 1) complain("a frame is kept although nobody uses it");
-  gst_buffer_unref(buffer);
-  if (caps) gst_caps_unref(caps);
 }
 
 /// Makes a frame of arrays, in memory that is as large as they say, and reads it.
@@ -178,7 +172,7 @@ void make_frame(Random& random) {
     whole = whole && small;
     frame.planes[i].data = random.byte() % 16 == 15 ? nullptr : memories.back().data();
   }
-  GstBuffer* buffer = nullptr;
+  g_autoptr(GstBuffer) buffer = nullptr;
   int copied = 0;
   if (PLUGIN_FUNCTION(cudavision_maker_make)(nullptr, &frame, nullptr, 0, random.below(3), 10, &buffer, &copied, error,
                                              sizeof error)) {
@@ -196,7 +190,6 @@ void make_frame(Random& random) {
   } else if (whole) {
     complain("a frame that was made cannot be mapped");
   }
-  gst_buffer_unref(buffer);
 }
 
 }  // namespace
