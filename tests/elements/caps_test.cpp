@@ -36,9 +36,8 @@ GstCaps* upload_transform_caps(GstBaseTransform*, GstPadDirection direction, Gst
         other, i,
         gst_caps_features_new(direction == GST_PAD_SINK ? cuda_memory_feature : "memory:SystemMemory", nullptr));
   g_autoptr(GstCaps) result = gst_caps_merge(gst_caps_copy(caps), other);
-  if (!filter) return result;
-  GstCaps* both = gst_caps_intersect_full(filter, result, GST_CAPS_INTERSECT_FIRST);
-  return both;
+  if (!filter) return g_steal_pointer(&result);
+  return gst_caps_intersect_full(filter, result, GST_CAPS_INTERSECT_FIRST);
 }
 
 void add_template(GstElementClass* klass, const char* name, GstPadDirection direction) {
