@@ -166,7 +166,8 @@ struct RowRing {
     }
     const unsigned char* const at = source + from * source_pitch;
     constexpr int units = pitch / 16, whole = strips / 16 / per_row;  // whole: units of the strips, for each thread
-    // The threads that have no unit of the last round stop if they are many. Few threads copy a unit again.
+    // The threads that have no unit of the last round stop if they are many. Few threads copy a unit again: racecheck
+    // warns of two writes, which write the same bytes.
     constexpr int last_round = units / per_row, rest = units % per_row <= per_row / 4 ? units % per_row : per_row;
 #pragma unroll
     for (int i = 0; i * per_row < units; ++i) {

@@ -147,14 +147,8 @@ struct Bench {
       const auto& slots = runner->slots();
       if (data == Data::motion)  // a reference of equal samples would make every pixel a changed one
         if (operation = row.make(geometry, backend); !operation.ok()) return operation.error();
-      int before = row.frames_before;
-      const auto submit = [&](int i, Queue queue) {
-        Status status;
-        for (; before > 0 && status.ok(); --before)
-          status = operation.value()(slots[std::size_t(before) % slots.size()], queue);
-        return status.ok() ? operation.value()(slots[i], queue) : status;
-      };
-      auto timing = runner->time(submit, int(slots.size()), runner->budget());
+      auto timing = runner->time([&](int i, Queue queue) { return operation.value()(slots[i], queue); },
+                                 int(slots.size()), runner->budget());
       if (!timing.ok()) return timing.error();
       (data == Data::equal ? ours_equal : ours) = timing.value();
       if (data != Data::equal)

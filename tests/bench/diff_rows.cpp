@@ -48,13 +48,6 @@ Row several_steps(Row row) {
   return row;
 }
 
-/// A row of an adaptive background that has settled and learns in turns. The measured frames are replayed with the same
-/// numbers, so that without this the background would never settle.
-Row settled(Row row) {
-  row.frames_before = 700;
-  return row;
-}
-
 }  // namespace
 
 std::vector<Row> diff_rows() {
@@ -96,11 +89,11 @@ std::vector<Row> diff_rows() {
   list.push_back(
       several_steps(diff("automatic-shadows", Format::NV12, 2, 0, [=](diff::Params& p) { bare(p), automatic(p); })));
   // As preset=outdoor output=passthrough at 1080p, except the size of cells.
-  const auto outdoor = [=](diff::Params& p) { automatic(p), passthrough(p), p.analysis_scale = 4; };
-  list.push_back(settled(several_steps(diff("outdoor", Format::NV12, 1, 0, outdoor))));
-  list.push_back(settled(several_steps(
-      diff("outdoor", Format::NV12, 1, 0, [=](diff::Params& p) { outdoor(p), p.looks = diff::Looks::all; }))));
-  list.push_back(several_steps(diff("outdoor-begins", Format::NV12, 1, 0, outdoor)));  // its first 600 frames
+  list.push_back(several_steps(diff("outdoor", Format::NV12, 1, 0,
+                                    [=](diff::Params& p) { automatic(p), passthrough(p), p.analysis_scale = 4; })));
+  list.push_back(several_steps(diff("outdoor", Format::NV12, 1, 0, [=](diff::Params& p) {
+    automatic(p), passthrough(p), p.analysis_scale = 4, p.looks = diff::Looks::all;
+  })));
   list.push_back(
       several_steps(diff("mask-scale-4", Format::NV12, 2, 0, [](diff::Params& p) { p.analysis_scale = 4; })));
   list.push_back(

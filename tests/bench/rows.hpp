@@ -42,7 +42,6 @@ struct Row {
   bool only_8k = false;
   bool all_sizes = false;  ///< measured at all sizes, for a plot of time against size
   int table_bytes = 0;     ///< bytes of an entry, if the result is a table instead of a picture
-  int frames_before = 0;   ///< frames that run before the measured ones, where the work depends on their number
 };
 
 /// Frames to the reference. With this distance the L2 cache no longer holds the reference at 8K. Odd, because for RGBA
