@@ -230,6 +230,7 @@ void Tracker::continue_from(Tracker& previous) {
   light_ = std::move(previous.light_);
   now_ = previous.now_;
   last_id_ = std::max(last_id_, previous.last_id_);
+  last_number_ = previous.last_number_;
   if (rules_.places == previous.rules_.places) return;
   for (Track& track : tracks_)
     track.visits.end({track.id, track.box, track.path, track.best}, previous.events_), track.visits = {};
