@@ -154,7 +154,7 @@ void Tracker::join_pieces(const diff::Cells& cells) {
   for (auto piece = tracks_.begin(); piece != tracks_.end(); ++piece) {
     if (!counts(*piece)) continue;
     const auto whole = std::find_if(tracks_.begin(), piece, [&](const Track& older) {
-      return counts(older) && are_stacked(older.box, piece->box, cells.cell_size);
+      return counts(older) && (older.id > 0 || piece->id == 0) && are_stacked(older.box, piece->box, cells.cell_size);
     });
     if (whole == piece) continue;
     const Rect both = diff::around(whole->box, piece->box);
@@ -169,6 +169,7 @@ void Tracker::join_pieces(const diff::Cells& cells) {
     };
     join(whole->x, whole->width, piece->x, piece->width), join(whole->y, whole->height, piece->y, piece->height);
     whole->seen_x = whole->x, whole->seen_y = whole->y;
+    if (piece->box.y + piece->box.height > whole->box.y + whole->box.height) whole->visits.take_sides(piece->visits);
     whole->box = both, whole->area += piece->area;
     piece->gone = true;
   }

@@ -375,7 +375,9 @@ TEST(Tracker, JoinsPiecesThatGoTheSameWayAcross) {
         Case{"opposite ways", 1, -1, 0, 0, 2, 2}, Case{"down", 0, 0, 6, 0, 2, 2}, Case{"still", 0, 0, 0, 0, 2, 1},
         Case{"one follows", 0, 6, 0, 0, 2, 2}, Case{"from different places", 6, 6, 0, 10, 2, 2}}) {
     SCOPED_TRACE(c.name);
-    Clip clip;
+    TrackRules rules;
+    rules.places.lines = {{{0, 112}, {639, 112}}};  // between the torso and the legs
+    Clip clip(rules);
     Rect torso, legs;
     for (int i = 0; i < 40; ++i) {
       torso = {300 + c.across * (i - 20) - c.catches_up * std::max(0, 20 - i), 32 + c.down * i, 48, 64};
@@ -386,6 +388,7 @@ TEST(Tracker, JoinsPiecesThatGoTheSameWayAcross) {
     ASSERT_EQ(objects.size(), c.objects);
     EXPECT_EQ(clip.tracker.last_id(), c.ids);
     if (c.objects > 1) continue;
+    EXPECT_EQ(clip.count(ObjectEvent::Kind::cross), 0);
     EXPECT_EQ(objects[0].id, 1u);
     EXPECT_NEAR(objects[0].box.y, torso.y, 16);
     EXPECT_NEAR(objects[0].box.y + objects[0].box.height, legs.y + legs.height, 16);
