@@ -31,16 +31,8 @@
 namespace cudavision::diff {
 namespace {
 
-/// Blocks on a multiprocessor that the registers must allow. 0: the compiler decides; with 1 it takes more registers.
 template <class S, bool background, Writes writes>
-constexpr int least_blocks() {
-  const bool is_gray = S::planes == 1 && S::channels0 == 1, has_few = !background && writes != Writes::difference;
-  return is_gray && has_few && tuning.gray_threads > S::threads ? tuning.gray_threads / S::threads : 0;
-}
-
-template <class S, bool background, Writes writes>
-__global__ void __launch_bounds__(S::threads, least_blocks<S, background, writes>())
-    compare(const __grid_constant__ KernelParams p) {
+__global__ void __launch_bounds__(S::threads) compare(const __grid_constant__ KernelParams p) {
   __shared__ CompareShared shared;
   if (p.next_starts_early) cuda::let_next_start();
   cuda::wait_for_previous();

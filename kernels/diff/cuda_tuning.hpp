@@ -17,10 +17,6 @@ struct Tuning {
   /// Rows of a lane where a format has one plane, and the row of a lane 16 bytes. H200, mask of RGBA at 7680 × 4320:
   /// 109 µs with 1, 88 with 2, 91 with 4; at 1920 × 1080 10.4, 9.3 and 11.1 µs.
   int plane_rows = 2;  // sweep: 1 2 4
-  /// Threads on a multiprocessor that the registers of the comparison of one gray plane must allow, except with a
-  /// background or the difference as the output. With 0 the compiler takes 40 registers, which allow 1536 threads; 2048
-  /// takes 32 and spills up to 12 bytes. Not measured.
-  int gray_threads = 0;  // sweep: 0 2048
   /// Pixels of a frame from which on a warp opens 960 × 4 pixels instead of 480 × 2 (half as many rows where a block
   /// has 512 threads). H200, counting alone, GRAY8 at 7680 × 4320: 25.4 µs wide, 38.4 with 320 × 2. Mask at 1920 ×
   /// 1080: 9.9 µs wide, 7.4 with 480 × 2.
