@@ -21,7 +21,7 @@ knows_seed() {
 }
 objects() {  # SOURCE BUILD
   local cuda=disabled targets=(gst/libgstcudavision.so.p/plugin.cpp.o)
-  if [[ $(cuda_option) != disabled ]] && knows_seed; then cuda=enabled targets+=(kernels/local-cuda_tables.o); fi
+  if [[ $(cuda_option) != disabled ]] && knows_seed; then cuda=enabled targets+=(kernels/cuda-cuda_together.o); fi
   if ! { meson setup --buildtype=release -Dtests=disabled -Dbenchmarks=disabled -Dcuda=$cuda \
     -Dcuda-arch="${CUDA_ARCH:-90}" "$2" "$1" &&
     ninja -C "$2" "${targets[@]}"; } >"$work/log" 2>&1; then

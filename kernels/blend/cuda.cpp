@@ -52,7 +52,7 @@ class CudaComposer final : public Composer {
  private:
   const Geometry geometry_;
   const bool overlaps_;  ///< the device can start a launch before the previous one has ended
-  Parts parts_;          ///< the parts of the frame that is being submitted
+  Parts parts_{};        ///< the parts of the frame that is being submitted
 };
 
 }  // namespace

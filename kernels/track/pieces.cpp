@@ -21,7 +21,7 @@ constexpr std::uint64_t longest_break = 300'000'000;
 /// The younger object must be stacked from its first frames on. Longer, and it is an object that comes near.
 constexpr std::uint64_t longest_alone = 500'000'000;
 // In widths of both together:
-constexpr double least_speed = 0.25;   ///< each second, for a speed that has a direction
+constexpr double least_speed = 0.1;    ///< each second, for a speed that has a direction
 constexpr double least_way = 0.05;     ///< how far both go to the same side
 constexpr double largest_stray = 0.5;  ///< by how much the vector between their centres may change
 constexpr double steepest = 2;         ///< the largest way down or up, in ways across
