@@ -272,10 +272,9 @@ class Matching {
       const Rect& a = object.box;
       for (std::size_t k = 0; k < objects_.size() && !object.fragment; ++k) {
         const Rect& b = result_.objects[k].box;
-        const int across = std::min(a.x + a.width, b.x + b.width) - std::max(a.x, b.x);
-        const int apart = std::max(a.y, b.y) - std::min(a.y + a.height, b.y + b.height);
-        object.fragment = result_.objects[k].found && objects_[k].confirmed && apart <= cell_ &&
-                          across >= stacked_share * std::min(a.width, b.width);
+        const Offset offset = offset_of(a, b);
+        object.fragment = result_.objects[k].found && objects_[k].confirmed && offset.gap <= cell_ &&
+                          offset.overlap >= stacked_share * std::min(a.width, b.width);
       }
     }
   }

@@ -132,10 +132,14 @@ class Divider {
 
 bool upright(const Rect& box) { return box.height >= least_ratio * box.width; }
 
+Offset offset_of(const Rect& a, const Rect& b) {
+  return {std::min(a.x + a.width, b.x + b.width) - std::max(a.x, b.x),
+          std::max(a.y, b.y) - std::min(a.y + a.height, b.y + b.height)};
+}
+
 bool beside(const Rect& a, const Rect& b) {
-  const int shared = std::min(a.y + a.height, b.y + b.height) - std::max(a.y, b.y);
-  return upright(a) && upright(b) && shared >= as_tall * std::max(a.height, b.height) &&
-         (a.x + a.width <= b.x || b.x + b.width <= a.x);
+  const Offset offset = offset_of(a, b);
+  return upright(a) && upright(b) && -offset.gap >= as_tall * std::max(a.height, b.height) && offset.overlap <= 0;
 }
 
 std::vector<Part> find_parts(const diff::MotionRegions& found, const diff::Cells& cells, std::size_t most) {

@@ -26,6 +26,12 @@ struct Part : diff::MotionRegion {
 
 /// Whether a box has the shape of a person who stands or walks.
 bool upright(const Rect& box);
+/// By how many pixels two boxes overlap across (below 0: they are apart), and the gap between them down (below 0: they
+/// overlap).
+struct Offset {
+  int overlap, gap;
+};
+Offset offset_of(const Rect& a, const Rect& b);
 /// Whether two upright boxes stand side by side: neither is above the other.
 bool beside(const Rect& a, const Rect& b);
 

@@ -29,11 +29,10 @@ constexpr double steepest = 2;         ///< the largest way down or up, in ways 
 }  // namespace
 
 bool are_stacked(const Rect& a, const Rect& b, int cell) {
-  const int across = std::min(a.x + a.width, b.x + b.width) - std::max(a.x, b.x);
-  const int apart = std::max(a.y, b.y) - std::min(a.y + a.height, b.y + b.height);
+  const Offset offset = offset_of(a, b);
   const Rect both = diff::around(a, b);
-  return apart <= std::max<double>(cell, largest_gap * both.height) &&
-         across >= stacked_share * std::min(a.width, b.width) && both.height >= least_cells * cell &&
+  return offset.gap <= std::max<double>(cell, largest_gap * both.height) &&
+         offset.overlap >= stacked_share * std::min(a.width, b.width) && both.height >= least_cells * cell &&
          both.height >= least_ratio * both.width && !(upright(a) && upright(b));
 }
 
