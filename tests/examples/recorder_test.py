@@ -1,13 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Tests that the files of a recorder are one recording with one time line. In the last test,
-four cameras write the first five minutes of each hour of a day, as two files of 150 pictures, one a second. Exit
-status 77 without the bindings of GStreamer, NumPy or the encoders."""
+"""Tests that the files of a recorder are one recording with one time line. Exit status 77 without the bindings of
+GStreamer, NumPy or the encoders."""
 import csv
 import datetime
 import json
 import os
-import re
 import signal
 import subprocess
 import time
@@ -177,7 +175,6 @@ class Seams(Recordings):
         self.report("--start=250", "--duration=110")  # in frames
         self.assertEqual((self.data()["start"], self.data()["count"]), (25, 110))
 
-
     def test_ctrl_c(self):
         """What was analysed until then is reported, without a hole."""
         for number in range(60):
@@ -235,87 +232,6 @@ class Clocks(Recordings):
         self.assertNotIn("hole", said)
         self.assertNotIn("set back", said)
         self.assertEqual(self.data()["clocks"], [[0, begin.timestamp() * 1000, 7200]])
-
-
-class Day(Recordings):
-    """24 h of four cameras, with power cuts, a full disk, the end of summer time and a clock that is set back. Each
-    hour begins two seconds late, so that no names are equal when an hour comes twice."""
-
-    BEGIN = datetime.datetime(2024, 10, 26, 12, tzinfo=UTC)
-    FILE, HOUR = 150, 3602  # seconds
-    KINDS = {1: "h264.mp4", 2: "jpeg.avi", 3: "h264.mkv", 4: "h264.mp4"}
-    CUT = {(1, 7), (2, 10), (3, 4), (4, 21)}  # camera and hour whose second file is cut
-    OFF = (1, 8)  # the power is still off when the first file should be written
-    FULL = (4, 20)  # the disk is full: both files are empty
-    BACK = (1, 15)  # the clock is set back before the second file
-    STEP = 100  # seconds by which it is set back
-
-    def visits_of(self, camera, hour):
-        """In seconds of the day: across the seam of two files, and in the second file. Where something is lost, they
-        are where nothing is lost."""
-        at, here = hour * self.HOUR, (camera, hour)
-        if here in self.CUT:
-            return [(at + 70, at + 100)]
-        seam, later = (at + 135, at + 165), (at + 220, at + 250)
-        return [seam] * (here != self.OFF and (hour + camera) % 2) + [later] * ((hour + camera) % 3 == 0)
-
-    def clock(self, camera, when):
-        """The time in seconds since 1970 that the clock of a camera shows."""
-        back = self.BACK[1] * self.HOUR + self.FILE
-        return self.BEGIN.timestamp() + when - (self.STEP if camera == self.BACK[0] and when >= back else 0)
-
-    def record(self, camera, hour):
-        """Writes the two files of an hour, and breaks them. Returns the names of those that cannot be read, or not to
-        their end."""
-        kind = "jpeg.mkv" if camera == 4 and hour >= 12 else self.KINDS[camera]
-        size = (320, 240) if kind == "jpeg.mkv" else (camera_files.WIDTH, camera_files.HEIGHT)
-        paths = []
-        for begin in (hour * self.HOUR, hour * self.HOUR + self.FILE):
-            local = datetime.datetime.fromtimestamp(self.clock(camera, begin))
-            path = self.folder / f"cam{camera}" / f"{local:%Y-%m-%d_%H-%M-%S}.{kind.partition('.')[2]}"
-            camera_files.write(path, kind, begin, self.FILE, self.visits_of(camera, hour), size=size)
-            os.utime(path, (self.BEGIN.timestamp() + begin + self.FILE,) * 2)
-            paths.append(path)
-        if (camera, hour) == self.OFF:
-            paths[0].unlink()
-        broken = paths if (camera, hour) == self.FULL else paths[1:] if (camera, hour) in self.CUT else []
-        for path in broken:
-            camera_files.cut(path, 0 if (camera, hour) == self.FULL else 0.6)
-        return [path.name for path in broken]
-
-    def test_a_day(self):
-        if absent := camera_files.missing(*self.KINDS.values(), "jpeg.mkv"):
-            self.skipTest(f"not installed: {', '.join(absent)}")
-        (self.folder / "cam").rmdir()
-        broken = {}
-        for camera in self.KINDS:
-            (self.folder / f"cam{camera}").mkdir()
-            broken[camera] = [name for hour in range(24) for name in self.record(camera, hour)]
-        said = self.report(*(f"cam{camera}" for camera in self.KINDS), status=3)
-        for camera in self.KINDS:
-            with self.subTest(camera=camera):
-                self.check(camera, broken[camera])
-        self.assertIn("the clock was set back by 1 min 40 s before 2024-10-27_04-01-20.mp4", said)
-        self.assertEqual(said.count("set back"), 1, said)
-
-    def check(self, camera, broken):
-        expected = [[self.clock(camera, when) for when in visit] for hour in range(24)
-                    if (camera, hour) != self.FULL for visit in self.visits_of(camera, hour)]
-        data = self.data(f"out/cam{camera}")
-
-        def clock(when):
-            begin, clock, _ = [each for each in data["clocks"] if each[0] <= when][-1]
-            return clock / 1000 + when - begin
-
-        found = [[clock(when) for when in visit] for visit in self.visits(f"out/cam{camera}")]
-        self.assertEqual(len(found), len(expected), (found, expected))
-        for one, other in zip(found, expected):
-            self.assertLess(max(abs(a - b) for a, b in zip(one, other)), 4, (one, other))
-        incomplete = re.search("<strong>Incomplete:</strong> (.*?)</p>", self.page(f"out/cam{camera}"))[1]
-        for name in broken:
-            self.assertIn(name, incomplete)
-        self.assertTrue(incomplete.startswith(f"{len(broken)} of {47 if camera == 1 else 48} files "), incomplete)
-        self.assertEqual(len(data["holes"]), 23 - (camera == 4), data["holes"])
 
 
 if __name__ == "__main__":

@@ -77,7 +77,7 @@ class Lines(unittest.TestCase):
     def test_recordings(self):
         """Files that touch are one recording, in any order; after a long hole another one begins."""
         files = [segment(f"/r/2024-01-31_{clock}.mp4") for clock in
-                 ("13-05-20", "13-05-00", "13-05-10", "13-06-00", "15-10-00", "15-10-11", "20-00-00", "23-00-00")]
+                 ("13-05-20", "13-05-00", "13-05-10", "15-00-00", "17-10-00", "17-10-11", "20-00-00", "23-00-00")]
         self.assertEqual([len(run) for run in time_line.recordings(files)], [4, 2, 1, 1])
         self.assertEqual([len(run) for run in time_line.recordings(files, "all")], [8])
         self.assertEqual([len(run) for run in time_line.recordings(files, "none")], [1] * 8)
