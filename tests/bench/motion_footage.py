@@ -69,10 +69,13 @@ def sides(picture):
     return f'{picture.shape[1]}×{picture.shape[0]}'
 
 
-def read_picture(path, flags=cv2.IMREAD_COLOR):
+def read_picture(path, flags=cv2.IMREAD_COLOR, size=None):
+    """size: height and width that it must have."""
     picture = cv2.imread(path, flags)
     if picture is None:
         raise Failure(f'{path} is no picture that OpenCV reads')
+    if size and picture.shape[:2] != size:
+        raise Failure(f'{path} is {sides(picture)}, and the frames {size[1]}×{size[0]}')
     return picture
 
 
@@ -115,15 +118,12 @@ class CdnetLabels(dict):
     """Number of a frame → Labels; each is read when it is asked for. Labels: 0 still, 50 shadow, 85 outside, 170
     unknown, 255 moving."""
 
-    def __init__(self, paths, roi, size):
+    def __init__(self, paths, roi):
         super().__init__(paths)
-        self.roi, self.size = roi, size
+        self.roi = roi
 
     def __getitem__(self, number):
-        path = super().__getitem__(number)
-        label = read_picture(path, cv2.IMREAD_GRAYSCALE)
-        if label.shape != self.size:
-            raise Failure(f'{path} is {sides(label)}, and the frames {self.size[1]}×{self.size[0]}')
+        label = read_picture(super().__getitem__(number), cv2.IMREAD_GRAYSCALE, self.roi.shape)
         outside = (label == 85) | ~self.roi
         return Labels(label == 255, outside | (label == 170), (label == 170) & ~outside, label == 50)
 
@@ -140,23 +140,18 @@ def cdnet(folder, rate):
     size = read_picture(frames[0]).shape[:2]
     regions = [os.path.join(folder, name) for name in ('ROI.bmp', 'ROI.jpg', 'ROI.png')]
     roi = next((path for path in regions if os.path.exists(path)), None)
-    inside = read_picture(roi, cv2.IMREAD_GRAYSCALE) > 127 if roi else np.ones(size, bool)
-    if inside.shape != size:
-        raise Failure(f'{roi} is {sides(inside)}, and the frames {size[1]}×{size[0]}')
+    inside = read_picture(roi, cv2.IMREAD_GRAYSCALE, size) > 127 if roi else np.ones(size, bool)
     first, last = number_of(frames[0]), number_of(frames[-1])
     times = os.path.join(folder, 'temporalROI.txt')
     if os.path.exists(times):
         with open(times, encoding='utf-8') as file:
-            words = file.read().split()
-        if len(words) != 2 or not all(word.isdigit() for word in words):
-            raise Failure(f'{times} must be two numbers of frames')
-        first, last = int(words[0]), int(words[1])
+            first, last = map(int, file.read().split())
     at = {number_of(path): index for index, path in enumerate(frames)}
     labelled = {number_of(path): path for path in pictures_in(truth_folder)}
     paths = {at[number]: path for number, path in labelled.items() if first <= number <= last and number in at}
     if not paths:
         raise Failure(f'{truth_folder} has no picture of a frame from {first} to {last}')
-    return Footage(name_of(folder), frames, rate, masks=CdnetLabels(paths, inside, size), last=max(paths))
+    return Footage(name_of(folder), frames, rate, masks=CdnetLabels(paths, inside), last=max(paths))
 
 
 def wallflower(folder, rate):
@@ -167,10 +162,8 @@ def wallflower(folder, rate):
     at = {number_of(path): index for index, path in enumerate(frames)}
     if number_of(truth) not in at:
         raise Failure(f'{folder} has no frame {number_of(truth)}, which {os.path.basename(truth)} labels')
-    label = read_picture(truth, cv2.IMREAD_GRAYSCALE)
     size = read_picture(frames[0]).shape[:2]
-    if label.shape != size:
-        raise Failure(f'{truth} is {sides(label)}, and the frames {size[1]}×{size[0]}')
+    label = read_picture(truth, cv2.IMREAD_GRAYSCALE, size)
     nothing = np.zeros(size, bool)
     number = at[number_of(truth)]
     return Footage(name_of(folder), frames, rate, masks={number: Labels(label > 127, nothing, nothing)}, last=number)
@@ -180,18 +173,10 @@ def read_boxes(path):
     """Lines of frame (from 1 on), id, left, top, width, height, and whether it counts (1; 0: not)."""
     boxes = {}
     with open(path, encoding='utf-8') as file:
-        for line, row in enumerate(csv.reader(file), 1):
-            if not row:
-                continue
-            try:
-                frame, number, *box = (float(cell) for cell in row[:6])
-                counts = len(row) < 7 or float(row[6]) != 0
-            except ValueError:
-                raise Failure(f'{path}: line {line} must be frame, id, left, top, width, height, 1') from None
-            if len(box) != 4:
-                raise Failure(f'{path}: line {line} must be frame, id, left, top, width, height, 1')
-            if counts:
-                boxes.setdefault(int(frame) - 1, []).append((int(number), *box))
+        for row in filter(None, csv.reader(file)):
+            frame, number, left, top, width, height = map(float, row[:6])
+            if len(row) < 7 or float(row[6]) != 0:
+                boxes.setdefault(int(frame) - 1, []).append((int(number), left, top, width, height))
     if not boxes:
         raise Failure(f'{path} has no boxes')
     return boxes
@@ -232,10 +217,7 @@ def visits(path, clips):
             times = found.setdefault(row['clip'], [])
             if not row['from'] and not row['to']:
                 continue
-            try:
-                begin, end = float(row['from']), float(row['to'])
-            except (TypeError, ValueError):
-                raise Failure(f'{path}: line {rows.line_num} must have seconds in from and to') from None
+            begin, end = float(row['from']), float(row['to'])
             if end < begin:
                 raise Failure(f'{path}: line {rows.line_num} ends before it begins')
             times.append((begin, end))

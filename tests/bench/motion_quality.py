@@ -7,7 +7,7 @@
 
 MEDIA is a folder with photos/ and vtest.avi, such as Debian's opencv-doc has them; without it the textures are
 synthetic. The plugin is found with GST_PLUGIN_PATH. `--properties` sets properties of cudadiff; one setting serves all
-scenes. Given again, they add a column. `--quick` checks the scenes and the scores and measures nothing. `lab` is
+scenes. Given again, they add a column. `--quick` checks the scenes and measures nothing. `lab` is
 motion_scenes.py: one difficulty a scene. `world` is motion_world.py: what real cameras show; `--frames` does not
 apply to it.
 

@@ -208,24 +208,13 @@ class BadInput(unittest.TestCase):
         for make, files, sentence in (
                 (None, {}, 'no footage with truth'),
                 (None, {frame: picture()}, 'has input/ and no groundtruth/'),
-                (None, {frame: picture(), 'groundtruth/x.txt': ''}, 'has no picture of a frame from 1 to 1'),
                 (lambda folder: write_cdnet(folder, (HEIGHT, WIDTH + 2)), {},
                  'gt000003.png is 66×48, and the frames 64×48'),
                 (write_cdnet, {'input/in000007.png': picture()[:40]}, 'frame 7 is 64×40, and the first one 64×48'),
-                (write_cdnet, {'temporalROI.txt': '3'}, 'must be two numbers of frames'),
-                (write_cdnet, {'ROI.bmp': picture()[:, :60]}, 'ROI.bmp is 60×48'),
-                (write_cdnet, {'input/in000005.png': 'text'}, 'is no picture that OpenCV reads'),
-                (None, {'b00000.bmp': picture(), 'hand_segmented_00060.bmp': picture()}, 'has no frame 60'),
                 (None, {'a.gt.txt': ''}, 'has no boxes'),
-                (None, {'a.gt.txt': boxes + '1,x,0,0,5,5,1\n'}, 'line 2 must be frame, id'),
-                (None, {'a.gt.txt': '1,1,0,0,5\n'}, 'line 1 must be frame, id'),
                 (None, {'a.gt.txt': boxes}, 'has no clip of its name'),
-                (None, {'gt.txt': boxes, 'a.avi': '', 'b.avi': ''}, 'there are 2 clips'),
-                (None, {'visits.csv': 'clip,visit,from,to,what\n'}, 'visits.csv has no visits'),
-                (None, {'visits.csv': ''}, 'must have the columns clip, from and to'),
                 (None, {'visits.csv': times + '1,2\n'}, 'the clip a.avi is not there'),
                 (None, {'visits.csv': times + '3,2\n'}, 'line 2 ends before it begins'),
-                (None, {'visits.csv': times + 'soon,2\n'}, 'line 2 must have seconds'),
                 (None, {'visits.csv': times + '1,2\n', 'a.avi': 'text'}, 'is no clip that OpenCV reads')):
             with self.subTest(sentence), tempfile.TemporaryDirectory() as folder:
                 if make:
@@ -234,14 +223,8 @@ class BadInput(unittest.TestCase):
                     write(folder, name, content)
                 with self.assertRaisesRegex(Failure, sentence):
                     read_all(folder)
-        with self.assertRaisesRegex(Failure, 'is not a folder'):
-            read_all(self.top + '/x')
 
-    def test_status(self):
-        write(self.top, 'input/in000001.png', picture())
-        done = subprocess.run([sys.executable, SCRIPT, self.top], capture_output=True, text=True, check=False)
-        sentence = done.stderr.splitlines()[-1]
-        self.assertEqual((done.returncode, sentence), (1, f'{self.top} has input/ and no groundtruth/'))
+    def test_without_the_plugin(self):
         without = {**os.environ, 'GST_PLUGIN_PATH': self.top, 'GST_PLUGIN_PATH_1_0': self.top,
                    'GST_REGISTRY': os.path.join(self.top, 'registry.bin')}
         done = subprocess.run([sys.executable, SCRIPT, self.top], capture_output=True, text=True, check=False,
