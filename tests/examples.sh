@@ -50,7 +50,6 @@ no_secret() {
   if grep -E 'secret|me:' "$work/out" "$work/err"; then expect 'password in what it says' none some; fi
 }
 # check_alarm COMMAND…: checks the behaviour that both alarms share. Runs in $work, where they must save their pictures.
-# `settings` are options that let it find visits of a zone.
 check_alarm() {
   local alarm=("$@") pid status=0
   # Two inputs at once, one of them a file with an unusual name.
@@ -65,13 +64,6 @@ check_alarm() {
   expect "events of $1 beside failures" 'test:30 1 1 1' "$(events_of "$work/out")"
   grep -q '^/nonexistent.mp4: ' "$work/err"
   grep -q '^rtsp://127.0.0.1:9/x: ' "$work/err"
-  no_secret
-  status_of 0 "${alarm[@]}" "${settings[@]}" test:60
-  expect 'visits of the zone' "$(grep -c '"enter".*"zone": "all"' "$work/out")" \
-    "$(grep -c '"leave".*"zone": "all", "seconds": ' "$work/out")"
-  grep -q '"enter"' "$work/out"
-  fails 1 "${alarm[@]}" 'http://127.0.0.1:9/x?user=me&password=secret&channel=1'
-  grep -qF 'http://127.0.0.1:9/x?user=***&password=***&channel=1: ' "$work/err"
   no_secret
   rm -- *.jpg
   fails 2 "${alarm[@]}"
@@ -94,15 +86,10 @@ check_alarm() {
   timeout "$HANGS" "${alarm[@]}" test:30 2>"$work/err" >/dev/full || status=$?
   expect 'exit status on a full disk' 1 "$status"
   expect 'lines on stderr on a full disk' 1 "$(wc -l <"$work/err")"
-  # A server that answers 404, and never answers /silent.
+  # A server that never answers.
   python3 -u "$root/tests/examples/server.py" >"$work/server" &
   local server=$! port
   until port=$(sed -n 1p "$work/server") && [[ $port ]]; do sleep 0.1; done
-  for password in secret a/secret 'a#secret' 'a?secret' 'a@secret'; do
-    fails 1 "${alarm[@]}" "http://me:$password@127.0.0.1:$port/x"
-    no_secret
-    grep -q "^http://127.0.0.1:$port/x: " "$work/err"
-  done
   for signal in INT TERM; do
     : >"$work/server"
     env "${alarm[@]}" "http://127.0.0.1:$port/silent" &
@@ -208,37 +195,14 @@ case $1 in
     status_of 0 "$report" --clip="$name" --out='o" ! filesink location="victim'
     expect 'files of motion_report.py' $'frames.csv\nmotion.jsonl\nobjects.csv\nreport.html' \
       "$(ls -A 'o" ! filesink location="victim')"
-    # A URI, and only a part of the clip. A video that is too large lies beside the page, until the next run.
-    status_of 0 "$report" --clip="file://$work/clip.avi" --out=part --seconds=0.25 --embed=0
-    expect 'frames of a quarter of a second' 8 "$(grep -oP '^frames +\K[0-9]+$' "$work/out")"
-    video=(part/report.[mw]*)
-    expect 'frames of the video beside the page' 8 "$(frames_of "${video[0]}")"
-    "$parts" part/report.html none "$work/poster"
-    expect 'video in a page with a video beside it' '' "$(cat none)"
-    status_of 0 "$report" --clip=clip.avi --out=part
-    expect 'video of the run before' no "$([[ -e ${video[0]} ]] && echo yes || echo no)"
-    # A phone that was held upright: the clip says that its frames are to be turned.
-    gst-launch-1.0 -q "${source[@]}" ! jpegenc ! qtmux ! filesink location=phone.mov
-    python3 -c '
-import struct
-data = bytearray(open("phone.mov", "rb").read())
-matrix = data.index(b"tkhd") + 44
-data[matrix:matrix + 36] = struct.pack(">9i", 0, 0x10000, 0, -0x10000, 0, 0, 121 << 16, 0, 0x40000000)
-open("phone.mov", "wb").write(data)'
-    status_of 0 "$report" --clip=phone.mov --out=upright
-    grep -q ' 121×161 ' upright/report.html
-    # A folder, with names that are HTML, and with a clip that is none. Other files are no clips.
+    # A folder, with names that are HTML, and with a clip that is none.
     mkdir clips
     script='<script>alert(1)<!-- "><img src=x onerror=alert(2)> {{video}} &amp;.avi'
     cp clip.avi "clips/$script"
     cp clip.avi $'clips/%41 \xff #?.AVI'
     echo no clip >clips/broken.mp4
-    echo no clip >clips/readme.txt
-    status_of 1 "$report" --clip=clips --out=reports --zones='<b>all</b>: 0.0,0.0 1.0,0.0 1.0,1.0 0.0,1.0' \
-      --set min-area=1
-    expect 'lines on stderr about a folder' 2 "$(wc -l <"$work/err")"
+    fails 1 "$report" --clip=clips --out=reports --zones='<b>all</b>: 0.0,0.0 1.0,0.0 1.0,1.0 0.0,1.0'
     grep -q 'broken.mp4: ' "$work/err"
-    grep -q 'left out: 1 file that is no video (readme.txt)' "$work/err"
     for page in reports/index.html reports/*/report.html; do "$parts" "$page"; done
     expect 'reports of a folder' 2 "$(find reports -name report.html | wc -l)"
     expect 'cards of index.html' 3 "$(grep -o '<li class="card' reports/index.html | wc -l)"
@@ -252,13 +216,10 @@ open("phone.mov", "wb").write(data)'
     expect 'files after failures' '' "$(ls -A empty)"
     expect 'a file that was not named' precious "$(cat victim)"
     fails 1 "$report" --out=victim/out
-    for name in report.html motion.jsonl "${video[0]##*/}"; do
+    for name in report.html motion.jsonl; do
       mkdir -p "folder-$name/$name"
       fails 1 "$report" --out="folder-$name" --frames=2 --embed=0
     done
-    fails 2 "$report" --frames=0
-    fails 2 "$report" --seconds=nan
-    fails 2 "$report" --set no-such=1
     fails 2 "$report" --zones=$'\xff: 0,0 1,0 1,1'
     check_usage "$report"
     check_usage "$root/examples/quickstart.sh"
@@ -269,7 +230,6 @@ open("phone.mov", "wb").write(data)'
   motion-alarm)
     cd "$work"
     program=$BUILD_DIR/examples/motion-alarm/motion-alarm
-    settings=(--set preset=outdoor --set 'zones=all: 0.0,0.0 1.0,0.0 1.0,1.0 0.0,1.0')
     check_alarm "$program" --snapshots=.
     status_of 2 "$program" --set no-such=1 test:3
     status_of 2 "$program" --threshold=x test:3
@@ -305,7 +265,6 @@ open("phone.mov", "wb").write(data)'
   motion_alarm.py)
     needs_python
     cd "$work"
-    settings=(preset=outdoor 'zones=all: 0.0,0.0 1.0,0.0 1.0,1.0 0.0,1.0')
     check_alarm "$root/examples/motion_alarm.py"
     status_of 0 "$root/examples/motion_alarm.py" "file://localhost$work/a%20%22b%22%20%C3%BC.avi"
     fails 2 "$root/examples/motion_alarm.py" no-such=1 test:3
