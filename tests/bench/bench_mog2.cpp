@@ -2,21 +2,17 @@
 // The CPU backend's mixtures of Gaussians beside OpenCV's cv::BackgroundSubtractorMOG2, on the same frames in one
 // process and on the same number of threads.
 //
-//   bench_mog2 [--turns=N] [--size=WIDTHxHEIGHT --clip=FILE]
+//   bench_mog2 [--turns=N]
 //
-// The frames are a scene of this program: a textured picture with sensor noise, a part that sways, and blocks that
-// walk. FILE has raw frames (8-bit BGR, at least 2) of the given size instead, which are taken there and back. Both
-// models see each frame once, ours and theirs first in turns; the first frames,
+// The frames are a scene of this program, which is taken there and back: a textured picture with sensor noise, a part
+// that sways, and blocks that walk. Both models see each frame once, ours and theirs first in turns; the first frames,
 // in which the models begin, are not counted.
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <fstream>
 #include <opencv2/imgproc.hpp>
 #include <opencv2/video/background_segm.hpp>
-#include <string>
 #include <vector>
 
 #include "kernels/diff/diff.hpp"
@@ -47,15 +43,6 @@ std::vector<cv::Mat> scene(const cv::Size& size) {
     cv::add(frame, noise, frame, cv::noArray(), CV_8U);
     frames.push_back(frame);
   }
-  return frames;
-}
-
-std::vector<cv::Mat> read_clip(const std::string& path, const cv::Size& size) {
-  std::vector<cv::Mat> frames;
-  std::ifstream file(path, std::ios::binary);
-  for (cv::Mat frame(size, CV_8UC3);
-       file.read(frame.ptr<char>(), std::streamsize(frame.total() * 3)) && frames.size() < 200;)
-    frames.push_back(frame.clone());
   return frames;
 }
 
@@ -120,40 +107,15 @@ bool measure(const std::vector<cv::Mat>& frames, bool one_channel, bool shadows,
   return true;
 }
 
-const char* option(const char* argument, const char* name) {
-  const std::size_t length = std::strlen(name);
-  return std::strncmp(argument, name, length) == 0 ? argument + length : nullptr;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   int turns = 60;
-  cv::Size size;
-  std::string clip;
-  for (int i = 1; i < argc; ++i) {
-    if (const char* value = option(argv[i], "--turns="); value && std::atoi(value) > 0) {
-      turns = std::atoi(value);
-    } else if (const char* value = option(argv[i], "--clip=")) {
-      clip = value;
-    } else if (const char* value = option(argv[i], "--size=");
-               value && std::sscanf(value, "%dx%d", &size.width, &size.height) == 2 && size.width > 0 &&
-               size.height > 0) {
-    } else {
-      std::fprintf(stderr, "%s: %s: allowed are --turns=N, and --size=WIDTHxHEIGHT with --clip=FILE\n", argv[0],
-                   argv[i]);
-      return 1;
-    }
-  }
+  if (argc > 2 || (argc == 2 && (std::sscanf(argv[1], "--turns=%d", &turns) != 1 || turns < 1)))
+    return std::fprintf(stderr, "usage: %s [--turns=N]\n", argv[0]), 1;
   std::printf("# ms of a frame, median (least) of %d frames\n", turns);
-  const bool own_scene = clip.empty();
-  for (const cv::Size& picture :
-       own_scene ? std::vector<cv::Size>{{1280, 720}, {1920, 1080}} : std::vector<cv::Size>{size}) {
-    const std::vector<cv::Mat> frames = own_scene ? scene(picture) : read_clip(clip, picture);
-    if (frames.size() < 2) {
-      std::fprintf(stderr, "%s: fewer than two frames of %dx%d\n", clip.c_str(), picture.width, picture.height);
-      return 1;
-    }
+  for (const cv::Size& size : {cv::Size(1280, 720), cv::Size(1920, 1080)}) {
+    const std::vector<cv::Mat> frames = scene(size);
     for (const int threads : {1, 2})
       for (const bool one_channel : {true, false})
         for (const bool shadows : {false, true})

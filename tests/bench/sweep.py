@@ -5,8 +5,8 @@
     sweep.py [--build FOLDER] [--pack FOLDER] [--rows REGEX] [--sizes LIST] OPERATION [FIELD …]
 
 A field of kernels/OPERATION/cuda_tuning.hpp lists its values in a comment:    int warps = 8;  // sweep: 4 8 16
-For each value the script compiles the operation with that one field changed and runs its rows in bench_kernels (REGEX
-is a --benchmark_filter; default: OPERATION). It prints a table for each field, with the µs of each row for each value.
+For each value the script compiles the operation with that one field changed (the header has it meanwhile) and runs its
+rows in bench_kernels (REGEX is a --benchmark_filter; default: OPERATION). It prints a table for each field, with the µs of each row for each value.
 A star marks the value in the tree. On a machine without a GPU, --pack writes the libraries to FOLDER. On a GPU host run
 FOLDER/run.sh BENCH_KERNELS [OPTION of bench_kernels …], with tests/bench/bench_kernels of the unpacked bundle of
 tests/gpu-bundle.sh.
@@ -14,7 +14,7 @@ tests/gpu-bundle.sh.
 import argparse
 import json
 import re
-import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -55,45 +55,16 @@ def with_value(header, field, value):
     return "".join(lines)
 
 
-def commands(build, target):
-    text = subprocess.run(["ninja", "-C", str(build), "-t", "commands", target], check=True, capture_output=True,
-                          text=True).stdout
-    return [line for line in text.splitlines() if not line.startswith("ninja:")]
-
-
-def make_variant(build, operation, header, field, value, folder):
-    """Compiles the operation with one field changed, and links the tests' library of kernels with it into `folder`."""
-    include = folder / "include"
-    changed = include / header.relative_to(root)
-    changed.parent.mkdir(parents=True, exist_ok=True)
-    changed.write_text(with_value(header, field, value), encoding="utf-8")
-    objects = []
-    for line in commands(build, library):
-        words = shlex.split(line)
-        source = next((word for word in words if re.search(rf"kernels/{operation}/[^/]+\.(cpp|cu)$", word)), None)
-        if "-c" not in words or source is None:
-            continue
-        at = words.index("-o") + 1
-        object_file = folder / Path(words[at]).name
-        words[at] = str(object_file)
-        for option in ("-MF", "-MQ", "-MD", "-MMD"):  # no dependency files
-            while option in words:
-                i = words.index(option)
-                del words[i : i + (2 if option in ("-MF", "-MQ") else 1)]
-        words.insert(words.index("-c"), f"-I{include}")
-        subprocess.run(words, cwd=build, check=True)
-        objects.append(str(object_file))
-    # The variant's objects come first, so the linker ignores those in the archive with the same symbols.
-    link = shlex.split(commands(build, library)[-1])
-    link[link.index("-o") + 1] = str(folder / Path(library).name)
-    archive = next(i for i, word in enumerate(link) if word.endswith(".a"))
-    link.insert(archive, "-Wl,--allow-multiple-definition")
-    first = next(i for i, word in enumerate(link)
-                 if word.startswith("-Wl,--whole-archive") or word == link[archive + 1])
-    link[first:first] = objects
-    subprocess.run(link, cwd=build, check=True)
-    for file in objects:
-        Path(file).unlink()
+def make_variant(build, header, field, value, folder):
+    """Compiles the tests' library of kernels with one field changed, and copies it into `folder`."""
+    kept = header.read_bytes()
+    header.write_text(with_value(header, field, value), encoding="utf-8")
+    try:
+        subprocess.run(["ninja", "-C", build, library], check=True, stdout=subprocess.DEVNULL)
+    finally:
+        header.write_bytes(kept)
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copy(build / library, folder)
 
 
 def print_tables(folder):
@@ -137,13 +108,12 @@ def main():
             parser.error(f"{field} is not a field with values to sweep; those are {', '.join(known) or 'none'}")
     build = options.build.resolve()
     folder = (options.pack or build / "sweep" / options.operation).resolve()
-    subprocess.run(["ninja", "-C", str(build), library, "tests/bench/bench_kernels"], check=True,
-                   stdout=subprocess.DEVNULL)
     for field in wanted:
         for value in known[field][1]:
             print(f"compiling {field}={value}", file=sys.stderr)
-            make_variant(build, options.operation, header, field, value, folder / f"{field}={value}")
-    folder.mkdir(parents=True, exist_ok=True)
+            make_variant(build, header, field, value, folder / f"{field}={value}")
+    # As the tree has it, with the benchmark.
+    subprocess.run(["ninja", "-C", build, library, "tests/bench/bench_kernels"], check=True, stdout=subprocess.DEVNULL)
     (folder / "tree.json").write_text(json.dumps({field: known[field] for field in wanted}), encoding="utf-8")
     (folder / "rows").write_text((options.rows or options.operation) + "\n", encoding="utf-8")
     (folder / "run.sh").write_text(run_script, encoding="utf-8")
