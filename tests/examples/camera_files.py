@@ -4,7 +4,7 @@ import os
 
 import numpy
 
-from programs import EXAMPLES  # noqa: F401: the path of the modules below
+import programs
 import common
 from common import Gst
 
@@ -19,9 +19,8 @@ GROUND = numpy.tile(numpy.linspace(70, 150, WIDTH).astype(numpy.uint8), (HEIGHT,
 
 def missing(*kinds):
     """Elements of these kinds that are not installed."""
-    Gst.init(None)
     names = {part.split()[0] for kind in kinds for part in KINDS[kind].split(" ! ")}
-    return sorted(name for name in names if not Gst.ElementFactory.find(name))
+    return sorted(name for name in names if not programs.has(name))
 
 
 def picture(time, visits):

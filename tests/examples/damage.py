@@ -3,8 +3,9 @@
 import functools
 import pathlib
 import random
-import subprocess
 import tempfile
+
+import programs
 
 FRAMES, RATE = 100, 10
 # A picture that stands still, so that all motion is false. It has 25 colours, which damage shows.
@@ -30,13 +31,12 @@ INDEXED = [kind for kind in KINDS if kind.endswith(("mp4", "mov", "avi"))]
 def encoded(kind, source):
     """The bytes of a clip of FRAMES frames; None if an encoder is not installed."""
     elements = [part.split()[0] for part in KINDS[kind].split(" ! ") if not part.startswith("video/")]
-    if any(subprocess.run(["gst-inspect-1.0", "--exists", name], check=False).returncode for name in elements):
+    if not programs.has(*elements):
         return None
     with tempfile.NamedTemporaryFile() as file:
-        subprocess.run(
-            f"gst-launch-1.0 -q {source} num-buffers={FRAMES} ! video/x-raw,format=I420,width=320,height=240,"
-            f"framerate={RATE}/1 ! {KINDS[kind]} ! {MUXERS[kind.partition('.')[2]]} ! "
-            f"filesink location={file.name}".split(), stderr=subprocess.DEVNULL, check=True)
+        programs.launch(f"{source} num-buffers={FRAMES} ! video/x-raw,format=I420,width=320,height=240,"
+                        f"framerate={RATE}/1 ! {KINDS[kind]} ! {MUXERS[kind.partition('.')[2]]} ! filesink",
+                        location=file.name)
         return pathlib.Path(file.name).read_bytes()
 
 

@@ -16,7 +16,8 @@ import time
 import urllib.parse
 from unittest import mock
 
-from scan_fixture import EXAMPLES, FOREVER, FRAMES, LIMIT, PROGRAM, Folder, make_clip, make_sound
+from programs import EXAMPLES
+from scan_fixture import FOREVER, FRAMES, LIMIT, PROGRAM, Folder, make_clip, make_sound
 from servers import HttpServer, free_port, listens
 
 

@@ -28,23 +28,19 @@ import time
 import unittest
 from unittest import mock
 
-sys.dont_write_bytecode = True
-from scan_fixture import EXAMPLES, FOLDER, FOREVER, FRAMES, LIMIT, PROGRAM, Folder, make_clip, make_sound  # noqa: E402
-
-sys.path[:0] = [str(FOLDER), str(EXAMPLES)]
-try:
-    import child
-    import clips
-    import cluster
-    import common
-    import page
-    import progress
-    import recorder
-    import tables
-    import uris
-except (ImportError, ValueError) as error:
-    print(f"skipped: no Python bindings of GStreamer ({error})")
-    sys.exit(77)
+import programs
+from programs import EXAMPLES
+from scan_fixture import FOLDER, FOREVER, FRAMES, LIMIT, PROGRAM, Folder, make_clip, make_sound
+programs.use("motion-scan")
+import child  # noqa: E402
+import clips  # noqa: E402
+import cluster  # noqa: E402
+import common  # noqa: E402
+import page  # noqa: E402
+import progress  # noqa: E402
+import recorder  # noqa: E402
+import tables  # noqa: E402
+import uris  # noqa: E402
 
 
 def load(name, path):
@@ -243,7 +239,6 @@ class Rows(unittest.TestCase):
     def test_a_last_frame_without_a_duration(self):
         """It lasts as long as the step from the one before, so that a clip of few frames is not shorter than its
         container says."""
-        common.Gst.init(None)
         for duration, count, end in ((common.Gst.CLOCK_TIME_NONE, 1, 30), (common.Gst.CLOCK_TIME_NONE, 2, 25),
                                      (10**9, 1, 21)):
             rows = recorder.Recorder(None)
@@ -462,10 +457,8 @@ class Child(Folder):
             result = self.cut(name, [0, 1, None])
             self.assertEqual((result["status"], result["rows"]), ("failed", [{}]))
             self.assertIn(text, result["error"])
-        with open("raw.avi", "wb") as stream:
-            subprocess.run("gst-launch-1.0 -q videotestsrc num-buffers=5 ! video/x-raw,format=I420,width=64,height=48 "
-                           "! avimux ! fdsink".split(),
-                           stdout=stream, check=True, timeout=LIMIT)
+        programs.launch("videotestsrc num-buffers=5 ! video/x-raw,format=I420,width=64,height=48 ! avimux ! filesink "
+                        "location=raw.avi")
         self.assertIn("video/x-raw in video/x-msvideo cannot be cut without encoding",
                       self.cut("raw.avi", [0, 1, None])["error"])
         make_clip("1.avi")
