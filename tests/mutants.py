@@ -22,7 +22,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from mutation import sample, units  # noqa: E402
-from mutation.build import COUNTERS, OPTIONS, Broken, Build  # noqa: E402
+from mutation.build import COUNTERS, OPTIONS, Build, copy_of  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 REASONS = Path(__file__).with_name('mutation') / 'reasons.txt'
@@ -76,15 +76,11 @@ def reason_of(mutant, known):
 def judge(mutant, outputs, trials, patience):
     """Tries one change. Returns the fields for the journal."""
     build = trials.build
-    try:
-        changed = build.changed(mutant, outputs)
-    except Broken:
-        return {'result': 'invalid'}
-    if not changed:
-        return {'result': 'same'}
     tests = trials.covering(mutant.file, mutant.line, map(build.compiled, outputs))
     built, spent = set(), 0
-    with build.with_objects(changed):
+    with build.with_change(mutant, outputs) as (broken, differs):
+        if broken or not differs:
+            return {'result': 'invalid' if broken else 'same'}
         for number, unit in enumerate(tests):
             needed = {output for need in unit.needs for output in build.outputs.get(need, [])} - built
             if needed and build.ninja(*needed):
@@ -148,7 +144,7 @@ def main():
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--count', type=int, default=300, help='changes that count')
     parser.add_argument('--folder', action='append', help='gst/base, gst/elements and kernels; may be repeated')
-    parser.add_argument('--build', type=Path, default=ROOT / 'build-mutants', help='its two builds, and the journal')
+    parser.add_argument('--build', type=Path, default=ROOT / 'build-mutants', help='a copy of the source tree, two builds, and the journal')
     parser.add_argument('--again', action='store_true', help='try the survivors without a reason again')
     parser.add_argument('--coverage', action='store_true', help='only print the line coverage')
     parser.add_argument('--must', type=float, default=0, help='per cent that must be noticed')
@@ -186,7 +182,7 @@ def main():
     if options.coverage:
         return 0
 
-    build = Build(source, folder / 'trials', OPTIONS + backend)
+    build = Build(copy_of(source, folder / 'source'), folder / 'trials', OPTIONS + backend)
     trials = units.Trials(build, coverage)
     trials.measure(say)
     files, left_out = eligible(build, folders, options.objects)
