@@ -180,12 +180,10 @@ class Layouts(unittest.TestCase):
             part = frames.Frame(buffer, caps)
             self.assertEqual((part.format, part.width, part.height), ("GRAY8", 8, 4))
             numpy.testing.assert_array_equal(numpy.asarray(part), data.reshape(16, 32)[3:7, 5:13])
-        for numbers, error in (
-            ((5, 3, 0, 4), "GstVideoCropMeta is empty"),
-            ((28, 3, 8, 4), "reaches beyond its frame of 32×16"),
-            ((2**32 - 1, 3, 8, 4), "reaches beyond its frame"),
-            ((0, 0, 2**32 - 1, 2**32 - 1), "is not of a picture"),
-        ):
+        for numbers, error in (((5, 3, 0, 4), "GstVideoCropMeta is empty"),
+                               ((28, 3, 8, 4), "reaches beyond its frame of 32×16"),
+                               ((2**32 - 1, 3, 8, 4), "reaches beyond its frame"),
+                               ((0, 0, 2**32 - 1, 2**32 - 1), "is not of a picture")):
             crop[:] = numbers
             with self.assertRaisesRegex(BufferError, error):
                 frames.Frame(buffer)
@@ -193,9 +191,8 @@ class Layouts(unittest.TestCase):
     def test_meta_without_a_pixel(self):
         for size in ((0, 4), (4, 0)):
             buffer = Gst.Buffer.new_wrapped(bytes(16))
-            GstVideo.buffer_add_video_meta_full(
-                buffer, 0, GstVideo.VideoFormat.GRAY8, *size, 1, [0, 0, 0, 0], [4, 0, 0, 0]
-            )
+            GstVideo.buffer_add_video_meta_full(buffer, 0, GstVideo.VideoFormat.GRAY8, *size, 1, [0, 0, 0, 0],
+                                                [4, 0, 0, 0])
             with self.assertRaisesRegex(BufferError, "GstVideoMeta is not of a picture"):
                 frames.Frame(buffer)
 
@@ -240,10 +237,7 @@ class Lifetimes(unittest.TestCase):
 
     def test_sample_may_go_first(self):
         """An array outlives its sample and its pipeline, and keeps its picture."""
-        arrays = [
-            numpy.from_dlpack(frames.Frame(sample))
-            for sample in balls(4, "format=GRAY8,width=64,height=48")
-        ]
+        arrays = [numpy.from_dlpack(frames.Frame(sample)) for sample in balls(4, "format=GRAY8,width=64,height=48")]
         sums = [array.astype(int).sum() for array in arrays]
         gc.collect()
         self.assertEqual(len(arrays), 4)
@@ -410,10 +404,8 @@ class Errors(unittest.TestCase):
             (BufferError, "the buffer is empty", Gst.Buffer.new(), caps),
         ):
             self.refused(kind, pattern, frames.Frame, *arguments)
-        for kind, pattern, device in (
-            (BufferError, "not on cuda, it is in system memory: put cudaupload", "cuda"),
-            (ValueError, 'a device is "cpu"', "gpu"),
-        ):
+        for kind, pattern, device in ((BufferError, "not on cuda, it is in system memory: put cudaupload", "cuda"),
+                                      (ValueError, 'a device is "cpu"', "gpu")):
             self.refused(kind, pattern, frames.Frame, buffer, caps, device=device)
         frame.release()
         frame.release()  # does nothing
@@ -453,9 +445,8 @@ class Errors(unittest.TestCase):
     def test_odd_rows(self):
         """16-bit samples at odd addresses are no array."""
         buffer = Gst.Buffer.new_wrapped(bytes(160))
-        GstVideo.buffer_add_video_meta_full(
-            buffer, GstVideo.VideoFrameFlags.NONE, GstVideo.VideoFormat.GRAY16_LE, 8, 4, 1, [1, 0, 0, 0], [18, 0, 0, 0]
-        )
+        GstVideo.buffer_add_video_meta_full(buffer, GstVideo.VideoFrameFlags.NONE, GstVideo.VideoFormat.GRAY16_LE, 8, 4,
+                                            1, [1, 0, 0, 0], [18, 0, 0, 0])
         self.refused(BufferError, "begin at odd addresses", frames.Frame, buffer)
 
     def test_wrong_tensors(self):
@@ -469,18 +460,14 @@ class Errors(unittest.TestCase):
                     described.strides[0] = value
                 else:
                     setattr(described, name, value)
-            return type(
-                "Wrong", (), {"__dlpack__": lambda self, **_: capsule, "__dlpack_device__": lambda self: (1, 0)}
-            )()
+            return type("Wrong", (),
+                        {"__dlpack__": lambda self, **_: capsule, "__dlpack_device__": lambda self: (1, 0)})()
 
         maker, plane = frames.BufferMaker("GRAY16_LE", 8, 4, device="cpu"), numpy.zeros((4, 16), numpy.uint16)[:, :8]
-        for pattern, fields in (
-            ("has -1 dimensions", {"ndim": -1}),
-            ("has 2147483647 dimensions", {"ndim": 2**31 - 1}),
-            ("has no shape", {"shape": None}),
-            ("beyond the end of memory", {"byte_offset": 2**64 - 1}),
-            ("beyond the end of memory", {"stride": 2**63 - 1}),
-        ):
+        for pattern, fields in (("has -1 dimensions", {"ndim": -1}), ("has 2147483647 dimensions", {"ndim": 2**31 - 1}),
+                                ("has no shape", {"shape": None}),
+                                ("beyond the end of memory", {"byte_offset": 2**64 - 1}),
+                                ("beyond the end of memory", {"stride": 2**63 - 1})):
             self.refused(BufferError, pattern, maker, tensor(plane, **fields))
 
     def test_wrong_interfaces(self):
@@ -617,9 +604,8 @@ class Results(unittest.TestCase):
     def test_histograms(self):
         for sample in balls(3, "format=NV12,width=64,height=48", "cudahistogram channels=all add-meta=true !"):
             (histogram,) = frames.histograms(sample)
-            self.assertEqual(
-                (histogram.bins, histogram.depth, set(histogram.channels)), (256, 8, {"luma", "Y", "Cb", "Cr"})
-            )
+            self.assertEqual((histogram.bins, histogram.depth, set(histogram.channels)),
+                             (256, 8, {"luma", "Y", "Cb", "Cr"}))
             luma = numpy.asarray(frames.Frame(sample).planes[0])
             counts = numpy.asarray(histogram.channels["Y"].counts)
             numpy.testing.assert_array_equal(counts, numpy.bincount(luma.ravel(), minlength=256))
@@ -727,9 +713,8 @@ class Objects(unittest.TestCase):
         count = 0
         for sample in self.pictures(diff="cudadiff backend=cpu output=passthrough reference=mog2 track=false"):
             for each in frames.objects(sample):
-                self.assertEqual(
-                    (each.id, each.confirmed, each.held, each.zones, each.since), (0, False, False, (), None)
-                )
+                self.assertEqual((each.id, each.confirmed, each.held, each.zones, each.since),
+                                 (0, False, False, (), None))
                 self.assertGreater(each.score, 0)
                 count += 1
         self.assertGreater(count, 0)
@@ -743,9 +728,8 @@ class Objects(unittest.TestCase):
             self.assertEqual([(each.id, each.box) for each in found], boxes)
             for each in found:
                 self.assertEqual(each.confirmed, each.id > 0)
-                self.assertEqual(
-                    {member is None for member in (each.score, each.held, each.zones)}, {each.score is None}
-                )
+                self.assertEqual({member is None for member in (each.score, each.held, each.zones)},
+                                 {each.score is None})
 
     def test_boxes_are_in_the_picture(self):
         """They begin where the crop does, as the arrays of Frame."""

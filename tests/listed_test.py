@@ -17,22 +17,18 @@ FOUND_BY = {"tests/examples/motion_alarm_service": "tests/examples.sh", "tests/g
 OPERATIONS = "kernels/meson.build"  # lists the operations; tests/kernels/meson.build makes names of them
 
 # What an operation has beside its element's name in LISTS: a file, and what the file must match. {0}: the operation.
-PLACES = [
-    ("kernels/{0}/meson.build", r"kernel_sources"), ("kernels/{0}/{0}.hpp", ""), ("kernels/{0}/{0}.cpp", ""),
-    ("kernels/{0}/plan.hpp", ""), ("kernels/{0}/cpu.cpp", ""), ("kernels/{0}/cuda.cpp", ""),
-    ("gst/elements/{0}.cpp", r"register_{0}\b"),
-    ("tests/kernels/reference/{0}.hpp", ""), ("tests/kernels/reference/{0}.cpp", ""),
-    ("tests/kernels/{0}_test.cpp", ""), ("tests/elements/{0}_test.cpp", ""),
-    ("tests/kernels/memory_test.cpp", r'"{0}\b'), ("tests/bench/{0}_rows.cpp", ""),
-    ("docs/elements/cuda{0}.md", ""), ("docs/kernels.md", r"(?m)^\| `?{0}"),
-    ("README.md", r"\[cuda{0}\]\(docs/elements/cuda{0}\.md\)"), ("CHANGELOG.md", "`cuda{0}`"),
-    ("docs/README.md", r"\[cuda{0}\]\(elements/cuda{0}\.md\)"), ("docs/mkdocs.yml", r"elements/cuda{0}\.md\b"),
-]
+PLACES = [("kernels/{0}/meson.build", r"kernel_sources"), ("kernels/{0}/{0}.hpp", ""), ("kernels/{0}/{0}.cpp", ""),
+          ("kernels/{0}/plan.hpp", ""), ("kernels/{0}/cpu.cpp", ""), ("kernels/{0}/cuda.cpp", ""),
+          ("gst/elements/{0}.cpp", r"register_{0}\b"), ("tests/kernels/reference/{0}.hpp", ""),
+          ("tests/kernels/reference/{0}.cpp", ""), ("tests/kernels/{0}_test.cpp", ""),
+          ("tests/elements/{0}_test.cpp", ""), ("tests/kernels/memory_test.cpp", r'"{0}\b'),
+          ("tests/bench/{0}_rows.cpp", ""), ("docs/elements/cuda{0}.md", ""), ("docs/kernels.md", r"(?m)^\| `?{0}"),
+          ("README.md", r"\[cuda{0}\]\(docs/elements/cuda{0}\.md\)"), ("CHANGELOG.md", "`cuda{0}`"),
+          ("docs/README.md", r"\[cuda{0}\]\(elements/cuda{0}\.md\)"), ("docs/mkdocs.yml", r"elements/cuda{0}\.md\b")]
 # Files that name all elements.
-LISTS = [
-    "gst/python/cudavision/_selftest.py", "tests/bench/bench_pipelines.py", "tests/elements/properties_test.cpp",
-    "tests/elements/profiles.hpp", "tests/gpu/run.sh", "tests/soak/*.cpp", "tests/validate/run.sh", "docs/pictures.sh",
-]
+LISTS = ["gst/python/cudavision/_selftest.py", "tests/bench/bench_pipelines.py", "tests/elements/properties_test.cpp",
+         "tests/elements/profiles.hpp", "tests/gpu/run.sh", "tests/soak/*.cpp", "tests/validate/run.sh",
+         "docs/pictures.sh"]
 NOT_LISTED = {"tests/elements/profiles.hpp": ["blend"]}  # the mixer has its own tests
 NUMBERS = dict(zip(["five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"], range(5, 13)))
 

@@ -144,7 +144,8 @@ def main():
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--count', type=int, default=300, help='changes that count')
     parser.add_argument('--folder', action='append', help='gst/base, gst/elements and kernels; may be repeated')
-    parser.add_argument('--build', type=Path, default=ROOT / 'build-mutants', help='a copy of the source tree, two builds, and the journal')
+    parser.add_argument('--build', type=Path, default=ROOT / 'build-mutants',
+                        help='a copy of the source tree, two builds, and the journal')
     parser.add_argument('--again', action='store_true', help='try the survivors without a reason again')
     parser.add_argument('--coverage', action='store_true', help='only print the line coverage')
     parser.add_argument('--must', type=float, default=0, help='per cent that must be noticed')

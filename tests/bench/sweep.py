@@ -6,10 +6,10 @@
 
 A field of kernels/OPERATION/cuda_tuning.hpp lists its values in a comment:    int warps = 8;  // sweep: 4 8 16
 For each value the script compiles the operation with that one field changed (the header has it meanwhile) and runs its
-rows in bench_kernels (REGEX is a --benchmark_filter; default: OPERATION). It prints a table for each field, with the µs of each row for each value.
-A star marks the value in the tree. On a machine without a GPU, --pack writes the libraries to FOLDER. On a GPU host run
-FOLDER/run.sh BENCH_KERNELS [OPTION of bench_kernels …], with tests/bench/bench_kernels of the unpacked bundle of
-tests/gpu-bundle.sh.
+rows in bench_kernels (REGEX is a --benchmark_filter; default: OPERATION). It prints a table for each field, with the µs
+of each row for each value. A star marks the value in the tree. On a machine without a GPU, --pack writes the libraries
+to FOLDER. On a GPU host run FOLDER/run.sh BENCH_KERNELS [OPTION of bench_kernels …], with tests/bench/bench_kernels of
+the unpacked bundle of tests/gpu-bundle.sh.
 """
 import argparse
 import json

@@ -24,12 +24,15 @@ import paho.mqtt.client as paho
 from prometheus_client.parser import text_string_to_metric_families
 
 HERE = pathlib.Path(__file__).resolve().parent
-EXAMPLE = HERE.parents[2] / "examples" / "motion-alarm-service"
-sys.path[1:1] = [str(EXAMPLE), str(EXAMPLE.parent), str(HERE.parent)]  # the program, and web_camera.py
+sys.path.insert(1, str(HERE.parent))
+import programs  # noqa: E402
+from programs import launch  # noqa: E402
 from servers import free_port, listens  # noqa: E402
 from web_camera import WebCamera  # noqa: E402
 from web_camera import pictures as web_pictures  # noqa: E402
 
+programs.use("motion-alarm-service")
+EXAMPLE = programs.EXAMPLES / "motion-alarm-service"
 PROGRAM = EXAMPLE / "motion_alarm_service.py"
 MOSQUITTO = shutil.which("mosquitto", path=os.environ["PATH"] + ":/usr/sbin")
 HANGS = 900  # seconds that nothing needs, however busy the machine is
@@ -54,11 +57,6 @@ def wait_for(what, condition):
             raise AssertionError(f"not within {HANGS} s: {what}")
         time.sleep(0.05)
     return found
-
-
-def launch(description):
-    """Runs a pipeline, in which a blank ends a word."""
-    subprocess.run(["gst-launch-1.0", "-q", *description.split()], check=True, timeout=HANGS)
 
 
 def make_clip(file, muxer="avimux"):
@@ -95,9 +93,8 @@ class Broker:
         self.start()
 
     def start(self):
-        self.process = subprocess.Popen(
-            [MOSQUITTO, "-c", self.file], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+        self.process = subprocess.Popen([MOSQUITTO, "-c", self.file], stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.DEVNULL)
         wait_for("mosquitto listens", lambda: listens(self.port))
 
     def kill(self):
@@ -123,9 +120,8 @@ class Subscriber:
         self.last[message.topic] = bytes(message.payload)
 
     def events(self, camera):
-        return [
-            json.loads(payload) for topic, payload, _ in list(self.messages) if topic == f"cudavision/{camera}/event"
-        ]
+        return [json.loads(payload) for topic, payload, _ in list(self.messages)
+                if topic == f"cudavision/{camera}/event"]
 
     def expect(self, topic, payload):
         wait_for(f"{topic} is {payload!r}, not {self.last.get(topic)!r}", lambda: self.last.get(topic) == payload)
@@ -144,12 +140,8 @@ class RtspCamera:
         self.uri = f"rtsp://me:{SECRET}@127.0.0.1:{self.port}/camera"
 
     def start(self):
-        self.process = subprocess.Popen(
-            [sys.executable, HERE / "rtsp_server.py", str(self.port), self.color],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        self.process = subprocess.Popen([sys.executable, HERE / "rtsp_server.py", str(self.port), self.color],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         if self.process.stdout.readline() != "ready\n":
             raise unittest.SkipTest("no gir1.2-gst-rtsp-server-1.0")
 
@@ -175,9 +167,8 @@ class Service:
             encoding="utf-8",
         )
         with open(self.log_file, "ab") as log:
-            self.process = subprocess.Popen(
-                [*prefix, PROGRAM, "--verbose", file], stderr=log, stdout=log, env={**os.environ, **(environment or {})}
-            )
+            self.process = subprocess.Popen([*prefix, PROGRAM, "--verbose", file], stderr=log, stdout=log,
+                                            env={**os.environ, **(environment or {})})
 
     @property
     def log(self):
@@ -217,12 +208,8 @@ class Service:
             raise AssertionError("the service does not end") from None
 
 
-class Case(unittest.TestCase):
+class Case(programs.InFolder):
     maxDiff = None
-
-    def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp())
-        self.addCleanup(shutil.rmtree, self.folder)
 
     def broker(self, *lines):
         broker = Broker(self.folder, *lines)

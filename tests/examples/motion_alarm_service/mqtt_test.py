@@ -11,9 +11,8 @@ import unittest
 from helpers import SECRET, Case, the_clip, wait_for
 
 
-def camera(
-    port, zones="left side: 0.0,0.0 0.75,0.0 0.75,1.0 0.0,1.0; right: 0.75,0.0 1.0,0.0 1.0,1.0 0.75,1.0", more=""
-):
+def camera(port, zones="left side: 0.0,0.0 0.75,0.0 0.75,1.0 0.0,1.0; right: 0.75,0.0 1.0,0.0 1.0,1.0 0.75,1.0",
+           more=""):
     return f"""
 [mqtt]
 port = {port}
@@ -39,15 +38,10 @@ class Mqtt(Case):
         self.assertEqual(
             {
                 f"homeassistant/{name}/config"
-                for name in (
-                    "binary_sensor/cudavision/door_motion",
-                    "binary_sensor/cudavision/door_zone_left_side",
-                    "binary_sensor/cudavision/door_zone_right",
-                    "binary_sensor/cudavision/door_connection",
-                    "sensor/cudavision/door_objects",
-                    "sensor/cudavision/door_problem",
-                    "image/cudavision/door_snapshot",
-                )
+                for name in ("binary_sensor/cudavision/door_motion", "binary_sensor/cudavision/door_zone_left_side",
+                             "binary_sensor/cudavision/door_zone_right", "binary_sensor/cudavision/door_connection",
+                             "sensor/cudavision/door_objects", "sensor/cudavision/door_problem",
+                             "image/cudavision/door_snapshot")
             },
             set(entities),
         )
@@ -60,9 +54,8 @@ class Mqtt(Case):
             self.assertEqual('Front <door> & "garden"', entity["device"]["name"])
             self.assertEqual("all", entity["availability_mode"])
             for place in entity["availability"]:
-                self.assertIn(
-                    found.last[place["topic"]].decode(), (place["payload_available"], place["payload_not_available"])
-                )
+                self.assertIn(found.last[place["topic"]].decode(),
+                              (place["payload_available"], place["payload_not_available"]))
             allowed = {
                 "binary_sensor": {None, "motion", "occupancy", "connectivity"},
                 "sensor": {None},
@@ -70,9 +63,8 @@ class Mqtt(Case):
             }[component]
             self.assertIn(entity.get("device_class"), allowed)
             if component == "binary_sensor":
-                self.assertIn(
-                    found.last[state].decode(), (entity.get("payload_on", "ON"), entity.get("payload_off", "OFF"))
-                )
+                self.assertIn(found.last[state].decode(),
+                              (entity.get("payload_on", "ON"), entity.get("payload_off", "OFF")))
 
     def test_events_states_discovery_and_snapshot(self):
         broker = self.broker()
@@ -97,9 +89,9 @@ class Mqtt(Case):
         self.assertEqual("gate", cross["line"])
         self.assertIn(cross["direction"], ("left", "right"))
         # The states followed, in this order.
-        payloads = lambda topic: [
-            payload for name, payload, _ in found.messages if name == f"cudavision/door/{topic}"
-        ]  # noqa: E731
+        def payloads(topic):
+            return [payload for name, payload, _ in found.messages if name == f"cudavision/door/{topic}"]
+
         self.assertEqual([b"OFF", b"ON", b"OFF"], payloads("motion")[:3])
         for zone in ("left_side", "right"):
             self.assertEqual([b"OFF", b"ON", b"OFF"], payloads(f"zone/{zone}")[:3])
@@ -148,15 +140,8 @@ class Mqtt(Case):
         began = service.metrics()["camera_events_total", "door", "begin"]
         broker.start()
         found = self.subscriber(broker)
-        for topic in (
-            "status",
-            "door/status",
-            "door/motion",
-            "door/objects",
-            "door/zone/left_side",
-            "door/zone/right",
-            "door/snapshot",
-        ):
+        for topic in ("status", "door/status", "door/motion", "door/objects", "door/zone/left_side", "door/zone/right",
+                      "door/snapshot"):
             wait_for(f"{topic} again", lambda: f"cudavision/{topic}" in found.last)
         self.check_discovery(found)
         self.assertEqual(b"online", found.last["cudavision/status"])
@@ -188,9 +173,8 @@ class Mqtt(Case):
 
     def test_password_and_tls(self):
         passwords, key, certificate = (self.folder / name for name in ("passwords", "key.pem", "certificate.pem"))
-        subprocess.run(
-            [shutil.which("mosquitto_passwd"), "-b", "-c", passwords, "me", SECRET], check=True, capture_output=True
-        )
+        subprocess.run([shutil.which("mosquitto_passwd"), "-b", "-c", passwords, "me", SECRET], check=True,
+                       capture_output=True)
         if not shutil.which("openssl"):
             self.skipTest("no openssl")
         make = "openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=127.0.0.1 -addext " \

@@ -153,13 +153,10 @@ class Onvif(Case):
                 return False
 
         wait_for("it answers again", answers)
-        for content, headers, status in (
-            (b"", {"Content-Length": str(10**12)}, 413),
-            (b"", {"Content-Length": "-1"}, 411),
-            (b"", {"Transfer-Encoding": "chunked"}, 411),
-            (b"x" * 2**16, {}, 400),
-            (envelope(GET_TIME), {"Host": "<evil>"}, 200),
-        ):
+        for content, headers, status in ((b"", {"Content-Length": str(10**12)}, 413),
+                                         (b"", {"Content-Length": "-1"}, 411),
+                                         (b"", {"Transfer-Encoding": "chunked"}, 411), (b"x" * 2**16, {}, 400),
+                                         (envelope(GET_TIME), {"Host": "<evil>"}, 200)):
             found, text = self.post(held, content, **headers)
             self.assertEqual(status, found, headers)
             self.assertNotIn("<evil>", text)

@@ -109,19 +109,11 @@ wall = false
         status, headers, body = self.get(f"/clips/door/{clip.replace('+', '%2B')}")
         self.assertEqual((200, "video/x-matroska", content), (status, headers["Content-Type"], body))
         status, headers, body = self.get(f"/clips/door/{clip}", Range="bytes=100-199")
-        self.assertEqual(
-            (206, f"bytes 100-199/{len(content)}", content[100:200]), (status, headers["Content-Range"], body)
-        )
+        self.assertEqual((206, f"bytes 100-199/{len(content)}", content[100:200]),
+                         (status, headers["Content-Range"], body))
         self.assertEqual(416, self.get(f"/clips/door/{clip}", Range=f"bytes={len(content)}-")[0])
-        for path in (
-            "/clips/door/clips.json",
-            f"/clips/gone/{clip}",
-            "/clips/door/..%2Fdoor%2F" + clip,
-            "/clips/../cameras.toml",
-            "/cameras.toml",
-            "/clips/door/%2Fetc%2Fpasswd",
-            "/no",
-        ):
+        for path in ("/clips/door/clips.json", f"/clips/gone/{clip}", "/clips/door/..%2Fdoor%2F" + clip,
+                     "/clips/../cameras.toml", "/cameras.toml", "/clips/door/%2Fetc%2Fpasswd", "/no"):
             self.assertEqual(404, self.get(path)[0], path)
         self.assertNotIn(SECRET.encode(), html + self.get("/state.json")[2])
         self.assertEqual(0, service.stop())
@@ -130,15 +122,13 @@ wall = false
         """Each is refused, and the page is served after it."""
         self.port = free_port()
         page.serve(types.SimpleNamespace(host="127.0.0.1", port=self.port), [], None)
-        for request, status in (
-            (b"POST / HTTP/1.1\r\nContent-Length: 9999999999\r\n\r\n", b"501"),
-            (b"DELETE /clips/door/x HTTP/1.1\r\n\r\n", b"501"),
-            (b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\n\r\n", b"414"),
-            (b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 1000 + b"\r\n", b"431"),
-            (b"GET http://[ HTTP/1.1\r\n\r\n", b"404"),
-            (b"GET /clips/../../etc/passwd HTTP/1.1\r\n\r\n", b"404"),
-            (b"GET /clips/%00/%00 HTTP/1.1\r\n\r\n", b"404"),
-        ):
+        for request, status in ((b"POST / HTTP/1.1\r\nContent-Length: 9999999999\r\n\r\n", b"501"),
+                                (b"DELETE /clips/door/x HTTP/1.1\r\n\r\n", b"501"),
+                                (b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\n\r\n", b"414"),
+                                (b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 1000 + b"\r\n", b"431"),
+                                (b"GET http://[ HTTP/1.1\r\n\r\n", b"404"),
+                                (b"GET /clips/../../etc/passwd HTTP/1.1\r\n\r\n", b"404"),
+                                (b"GET /clips/%00/%00 HTTP/1.1\r\n\r\n", b"404")):
             with socket.create_connection(("127.0.0.1", self.port), HANGS) as client:
                 client.sendall(request)
                 line = client.makefile("rb").readline()
@@ -149,12 +139,8 @@ wall = false
         options = Options()
         options.binary_location = shutil.which("chromium")
         options.page_load_strategy = "none"  # the picture of the wall has no end
-        for argument in (
-            "--headless=new",
-            "--disable-dev-shm-usage",
-            "--window-size=1100,900",
-            f"--user-data-dir={self.folder / 'profile'}",
-        ):
+        for argument in ("--headless=new", "--disable-dev-shm-usage", "--window-size=1100,900",
+                         f"--user-data-dir={self.folder / 'profile'}"):
             options.add_argument(argument)
         if os.geteuid() == 0:
             options.add_argument("--no-sandbox")
@@ -165,13 +151,10 @@ wall = false
         browser.set_script_timeout(HANGS)
         return browser
 
-    @unittest.skipUnless(
-        webdriver and shutil.which("chromium") and shutil.which("chromedriver"),
-        "no Chromium (WITH=browser tests/run.sh installs it)",
-    )
-    @unittest.skipUnless(
-        shutil.which("gst-inspect-1.0") and os.system("gst-inspect-1.0 --exists openh264enc") == 0, "no openh264enc"
-    )
+    @unittest.skipUnless(webdriver and shutil.which("chromium") and shutil.which("chromedriver"),
+                         "no Chromium (WITH=browser tests/run.sh installs it)")
+    @unittest.skipUnless(shutil.which("gst-inspect-1.0") and os.system("gst-inspect-1.0 --exists openh264enc") == 0,
+                         "no openh264enc")
     def test_in_a_browser(self):
         clip, self.port = self.folder / "clip.mp4", free_port()
         launch("videotestsrc pattern=ball num-buffers=150 ! "
@@ -193,9 +176,8 @@ uri = "rtsp://127.0.0.1:9/x"
         wait_for("the picture", lambda: ask("document.querySelector('#wall img')?.naturalWidth") == 640)
         names = "[...document.querySelectorAll('#wall a')].map(each => each.textContent)"
         wait_for("the names", lambda: ask(names) == ['A <img src=x onerror="document.title=1"> ball', "Yard"])
-        self.assertIn(
-            "is it switched on and connected", ask("document.querySelector('#camera-gone .trouble').textContent")
-        )
+        self.assertIn("is it switched on and connected",
+                      ask("document.querySelector('#camera-gone .trouble').textContent"))
         wait_for(
             "the clip",
             lambda: ask(

@@ -36,14 +36,8 @@ def command(word):
 
 class Readme(Case):
     def run_command(self, line, **environment):
-        return subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", line],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            timeout=HANGS,
-            env={**os.environ, **environment},
-        )
+        return subprocess.run(["bash", "-euo", "pipefail", "-c", line], cwd=ROOT, capture_output=True, text=True,
+                              timeout=HANGS, env={**os.environ, **environment})
 
     def test_commands(self):
         """Each command runs as it stands, but with other ports, with a sink that needs no screen, and with another
@@ -107,9 +101,8 @@ class Readme(Case):
             )
             self.assertEqual(3, events.count("\n"))
         shown = self.run_command(
-            look.replace("9751", ports["9751"]).replace(
-                "videoconvert ! autovideosink", "identity eos-after=5 ! fakesink"
-            )
+            look.replace("9751", ports["9751"]).replace("videoconvert ! autovideosink",
+                                                        "identity eos-after=5 ! fakesink")
         )
         self.assertEqual(0, shown.returncode, shown.stderr)
 
@@ -135,9 +128,8 @@ class Readme(Case):
         self.assertEqual("/etc/motion-alarm/cameras.toml", configuration)
         names = "MQTT", "DOOR", "HALL", "YARD", "CELLAR"
         passwords = {f"{name}_PASSWORD": "x" for name in names}
-        done = self.run_command(
-            f"{program.replace('/opt/cudavision', str(ROOT))} --check {self.folder}{configuration}", **passwords
-        )
+        done = self.run_command(f"{program.replace('/opt/cudavision', str(ROOT))} --check {self.folder}{configuration}",
+                                **passwords)
         self.assertEqual((0, "4 cameras: door, hall, yard, cellar\n"), (done.returncode, done.stdout), done.stderr)
         if shutil.which("systemd-analyze"):
             file.write_text(text.replace("/opt/cudavision", str(ROOT)), encoding="utf-8")

@@ -84,9 +84,8 @@ class Units(unittest.TestCase):
                 self.assertIn(struct.pack(">HBHH", 17, 8, height, width), jpeg)
             self.assertEqual(1, len(made))
             self.assertTrue(made[0].get_context("test.context"))
-            broken = common.Gst.Sample.new(
-                common.Gst.Buffer.new_wrapped(b"x"), common.Gst.Caps("audio/x-raw"), None, None
-            )
+            broken = common.Gst.Sample.new(common.Gst.Buffer.new_wrapped(b"x"), common.Gst.Caps("audio/x-raw"), None,
+                                           None)
             with self.assertRaises(common.Failure):
                 encoder.jpeg_of(broken)
             self.assertTrue(encoder.jpeg_of(samples[0]))
@@ -292,10 +291,8 @@ class Units(unittest.TestCase):
             },
             discovery.states("home/x", state),
         )
-        self.assertIn(
-            "homeassistant/binary_sensor/home_2f_x/door_zone_a_b/config",
-            discovery.discovery("homeassistant", "home/x", [state]),
-        )
+        self.assertIn("homeassistant/binary_sensor/home_2f_x/door_zone_a_b/config",
+                      discovery.discovery("homeassistant", "home/x", [state]))
 
     def test_services_with_different_topics_do_not_meet(self):
         """Their client ids differ, because a broker throws one of two equals out, and so does what they announce to
@@ -306,9 +303,8 @@ class Units(unittest.TestCase):
         for topic in topics:
             publisher = mqtt.Publisher(config.Mqtt(topic=topic, port=free_port()), None)
             ids.add(publisher.client._client_id)
-            announced = discovery.discovery(
-                "homeassistant", topic, [camera.Camera(door, config.Reconnect(), publisher)]
-            )
+            announced = discovery.discovery("homeassistant", topic,
+                                            [camera.Camera(door, config.Reconnect(), publisher)])
             found += [*announced, *(json.loads(payload)["unique_id"] for payload in announced.values())]
             self.assertTrue(all(re.fullmatch("[A-Za-z0-9_/-]+", each) for each in announced))
         self.assertEqual((len(topics), len(found)), (len(ids), len(set(found))))
@@ -433,13 +429,11 @@ class CommandLine(Case):
         }.items():
             kind = troubles.kind_of(common.GLib.Error.new_literal(resource, "text", error))
             self.assertEqual(expected, advice.about_error(kind, uri))
-        library = common.GLib.Error.new_literal(
-            common.Gst.library_error_quark(), "text", common.Gst.LibraryError.SETTINGS
-        )
+        library = common.GLib.Error.new_literal(common.Gst.library_error_quark(), "text",
+                                                common.Gst.LibraryError.SETTINGS)
         self.assertEqual(advice.SETTINGS, troubles.kind_of(library))
-        plugin = common.GLib.Error.new_literal(
-            common.Gst.core_error_quark(), "text", common.Gst.CoreError.MISSING_PLUGIN
-        )
+        plugin = common.GLib.Error.new_literal(common.Gst.core_error_quark(), "text",
+                                               common.Gst.CoreError.MISSING_PLUGIN)
         self.assertIn("gstreamer1.0-libav", advice.about_error(troubles.kind_of(plugin), uri))
         self.assertIn('protocols = "tcp"', advice.about_silence(uri, False))
         self.assertIn("10.0.0.7:554", advice.about_silence(uri, True))
@@ -456,9 +450,8 @@ class CommandLine(Case):
         self.assertIn("Is a directory", self.fails(2, self.folder))
         self.assertEqual("1 cameras: door\n", self.program("--check", file).stdout)
         self.assertIn("--check", self.program("--help").stdout)
-        self.assertIn(
-            "GST_PLUGIN_PATH", self.fails(1, file, GST_PLUGIN_PATH="", GST_REGISTRY=str(self.folder / "registry.bin"))
-        )
+        self.assertIn("GST_PLUGIN_PATH",
+                      self.fails(1, file, GST_PLUGIN_PATH="", GST_REGISTRY=str(self.folder / "registry.bin")))
         with taken_port() as port:
             text = self.fails(1, self.configuration(f'[camera.door]\nuri = "test"\n[metrics]\nport = {port}\n'))
             self.assertIn(f"cannot listen on 127.0.0.1:{port}", text)

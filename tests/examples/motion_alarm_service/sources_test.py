@@ -75,9 +75,8 @@ uri = "test"
         found.expect("cudavision/door/status", b"offline")
         found.expect("cudavision/door/motion", b"OFF")
         found.expect("cudavision/door/objects", b"0")
-        wait_for(
-            "what to do", lambda: b"is it switched on and connected" in found.last.get("cudavision/door/problem", b"")
-        )
+        wait_for("what to do",
+                 lambda: b"is it switched on and connected" in found.last.get("cudavision/door/problem", b""))
         names = [event["event"] for event in found.events("door")]
         self.assertEqual((names.count("begin"), names.count("enter")), (names.count("end"), names.count("leave")))
         wait_for("no signal on the wall", lambda: wall.kind() == "no signal")
@@ -181,14 +180,12 @@ uri = "{self.folder}/sound.wav"
             self.assertEqual(0, service.metrics()["camera_frames_total", name])
         wait_for("the line of the log", lambda: "sound: lost: there is no video in it" in service.log)
         self.assertRegex(service.log, "door: lost: .*: correct the user and the password in its uri;")
-        self.assertRegex(
-            service.log, "nowhere: lost: .*: is it switched on and connected, and is 127.0.0.1:9 right[?];"
-        )
+        self.assertRegex(service.log,
+                         "nowhere: lost: .*: is it switched on and connected, and is 127.0.0.1:9 right[?];")
         text = service.text_of_metrics()
         self.assertNotIn(SECRET, text)
-        self.assertEqual(
-            {"yard", "door", "nowhere", "sound"}, {key[1] for key in service.metrics() if key[0] == "camera_up"}
-        )
+        self.assertEqual({"yard", "door", "nowhere", "sound"},
+                         {key[1] for key in service.metrics() if key[0] == "camera_up"})
         self.assertTrue(
             {
                 f"cudavision_camera_{name}"
