@@ -180,13 +180,6 @@ class Starts(unittest.TestCase):
         if 'motmetrics' not in motion_tracks.missing:
             self.assertAlmostEqual(results['crowd']['mota_0.3'], 1 / 3)
 
-    def test_piece(self):
-        with tempfile.TemporaryDirectory() as top:
-            write_mot(top)
-            piece = motion_footage.find([top], 25)[0].piece(8, 2)
-            self.assertEqual(len(list(piece.frames())), 2)
-            self.assertEqual(sorted(piece.boxes), [0, 1])
-
 
 def read_all(folder):
     """Reads all frames and labels of the footage in a folder."""

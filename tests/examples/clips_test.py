@@ -265,6 +265,7 @@ class Events(Clips):
         clips_of_events.forget_listed(str(self.folder / "clips"), None)
         self.assertFalse((self.folder / "clips").exists())
 
+    @unittest.skipUnless(has("timeoverlay"), "no timeoverlay")
     def test_a_time_is_burnt_in(self):
         """The upper left corner changes once in a second of the clip's clock, and nothing else does."""
         clip = make(self.folder / "a.mp4", f"{H264} ! mp4mux", 150, "pattern=black")
@@ -376,7 +377,6 @@ class Events(Clips):
                          sorted([row["file"] for row in rows] + [*LISTS, "mine.txt"]))
         self.assertTrue(rows and times_of(folder / rows[0]["file"]))
 
-
     @unittest.skipUnless(has("avenc_msmpeg4"), "no avenc_msmpeg4")
     def test_an_old_clip_is_cut_out_of_the_video_of_the_page(self):
         clip = make(self.folder / "a.avi", "avenc_msmpeg4 gop-size=250 ! avimux", 100)
@@ -434,8 +434,7 @@ class Usage(Clips):
     """What somebody sees who makes a mistake."""
 
     def failure(self, *arguments, status):
-        done = subprocess.run([REPORT, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              cwd=self.folder)
+        done = self.run_report(*arguments)
         self.assertEqual((done.returncode, len(done.stderr.splitlines())), (status, 1), done.stderr)
         return done.stderr.removeprefix("motion_report.py: ").removesuffix("; see --help\n").rstrip()
 

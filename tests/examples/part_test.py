@@ -97,7 +97,7 @@ class Times(unittest.TestCase):
 
 
 class Frames(programs.InFolder):
-    @unittest.skipUnless(has("openh264enc", "avenc_mpeg4", "vp8enc"), "an encoder is missing")
+    @unittest.skipUnless(has("openh264enc", "avenc_mpeg4", "vp8enc", "timeoverlay"), "an element is missing")
     def test_the_frames_equal_frames_of_the_whole_clip(self):
         for name, how in KINDS.items():
             launch(COUNTER.format(n=FRAMES, rate="25/1", how=how, file=name), cwd=self.folder)
@@ -114,7 +114,7 @@ class Frames(programs.InFolder):
             if name in ("a.mp4", "a.mkv", "a.webm"):  # it was searched, not decoded
                 self.assertLess(gate.came, 110, name)
 
-    @unittest.skipUnless(has("openh264enc"), "no openh264enc")
+    @unittest.skipUnless(has("openh264enc", "timeoverlay"), "no openh264enc, or no timeoverlay")
     def test_rates_that_are_not_whole_milliseconds(self):
         for rate in "30000/1001", "24/1", "7/3":
             for name in "a.mp4", "a.mkv":
@@ -125,6 +125,7 @@ class Frames(programs.InFolder):
                     with self.subTest(rate=rate, name=name, index=index):
                         self.assertEqual(frames_of(self.folder / name, chosen)[0], whole[index:])
 
+    @unittest.skipUnless(has("timeoverlay"), "no timeoverlay")
     def test_parts_without_frames(self):
         launch(COUNTER.format(n=25, rate="25/1", how="jpegenc ! avimux", file="a.avi"), cwd=self.folder)
         for words, sentence in (

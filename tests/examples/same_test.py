@@ -12,10 +12,9 @@ import threading
 import unittest
 from unittest import mock
 
-from programs import EXAMPLES
+from programs import EXAMPLES, HANGS, REPORT, launch
 import common
 
-HANGS = 3600
 ZONES, LINES = "left: 0.0,0.0 0.8,0.0 0.8,1.0 0.0,1.0; all: 0.0,0.0 1.0,0.0 1.0,1.0 0.0,1.0", "gate: 0.8,0.0 0.8,1.0"
 # Nothing, a ball, nothing, two balls, and nothing: two motions with objects, and an end before the end of the clip. 25
 # frames a second.
@@ -43,7 +42,7 @@ class Same(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         cls.folder = pathlib.Path(folder.name)
-        subprocess.run(["gst-launch-1.0", "-q", *SCENE.split()], cwd=cls.folder, check=True)
+        launch(SCENE, cwd=cls.folder)
         cls.report, cls.frames = cls.run_report()
         cls.scan = cls.run_scan()
         cls.service, cls.counted = cls.run_service()
@@ -51,8 +50,7 @@ class Same(unittest.TestCase):
     @classmethod
     def run_report(cls):
         """The events of motion.jsonl, and the rows of frames.csv."""
-        subprocess.run([EXAMPLES / "motion-report/motion_report.py", "--clip=clip.avi", f"--zones={ZONES}",
-                        f"--lines={LINES}", "--backend=cpu"],
+        subprocess.run([REPORT, "--clip=clip.avi", f"--zones={ZONES}", f"--lines={LINES}", "--backend=cpu"],
                        cwd=cls.folder, check=True, stdout=subprocess.DEVNULL)
         with open(cls.folder / "out/frames.csv", encoding="utf-8", newline="") as stream:
             return ([json.loads(line) for line in (cls.folder / "out/motion.jsonl").read_text().splitlines()],

@@ -161,6 +161,7 @@ class Sound(clips_test.Clips):
         out = self.report(f"--clip={clip}", "--clips", "--set=preset=custom", "--set=min-area=1")
         self.assertRegex(out, r"clips of events +\d, in [^:]*\n")
 
+    @unittest.skipUnless(clips_test.has("timeoverlay"), "no timeoverlay")
     def test_sound_stays_when_the_time_is_burnt_in(self):
         for name, encoder, expected in (("a.mkv", "mulawenc", "audio/x-mulaw"), ("b.mp4", "opusenc", "audio/x-opus")):
             muxer = "mp4mux" if name == "b.mp4" else "matroskamux"

@@ -43,12 +43,9 @@ class Camera(HttpServer):
 class Faults(Case):
     def watch(self, script, environment=None):
         """A service with this camera (`door`) and one without a fault (`yard`), and what it says."""
-        camera, broker = Camera(script), self.broker()
+        camera = Camera(script)
         self.addCleanup(camera.close)
-        found = self.subscriber(broker)
-        service = self.service(f"""
-[mqtt]
-port = {broker.port}
+        found, service = self.watched(f"""
 [camera.door]
 uri = "http://{camera.place}/stream"
 source = {{ is-live = true, do-timestamp = true }}
@@ -80,11 +77,7 @@ uri = "test"
         camera, found, service = self.watch([good] * 10 + noise + [good] * 5 + torn + [good] * 5 + lies + [good] * 5)
         wait_for("frames after the garbage",
                  lambda: camera.connections > 1 or service.metrics()["camera_frames_total", "door"] >= 25)
-        for name in ("door", "yard"):
-            count = service.metrics()["camera_frames_total", name]
-            service.wait_metric("camera_frames_total", name, least=count + 20)
-        self.assertIsNone(service.process.poll())
-        self.assertEqual(0, service.metrics()["camera_reconnects_total", "yard"])
+        self.goes_on(service, [])
         self.assertEqual(0, service.stop())
 
     def test_another_size_and_format(self):
@@ -125,12 +118,10 @@ uri = "test"
 
     def test_a_clip_that_was_cut_off(self):
         """The second half of the file is missing."""
-        whole, half, broker = self.folder / "whole.mkv", self.folder / "half.mkv", self.broker()
+        whole, half = self.folder / "whole.mkv", self.folder / "half.mkv"
         make_clip(whole, "matroskamux")
         half.write_bytes(whole.read_bytes()[: whole.stat().st_size // 2])
-        found = self.subscriber(broker)
-        service = self.service(
-            f'[mqtt]\nport = {broker.port}\n[camera.whole]\nuri = "{whole}"\n[camera.half]\nuri = "{half}"\n')
+        found, service = self.watched(f'[camera.whole]\nuri = "{whole}"\n[camera.half]\nuri = "{half}"\n')
         said = {name: wait_for(f"the end of {name}", lambda: [text for topic, text, _ in list(found.messages)
                                                               if topic == f"cudavision/{name}/problem"
                                                               and text.startswith(b"lost: ")])[0]

@@ -19,6 +19,7 @@ import time
 import types
 import unittest
 import urllib.request
+from unittest import mock
 
 import paho.mqtt.client as paho
 from prometheus_client.parser import text_string_to_metric_families
@@ -32,6 +33,9 @@ from web_camera import WebCamera  # noqa: E402
 from web_camera import pictures as web_pictures  # noqa: E402
 
 programs.use("motion-alarm-service")
+import camera  # noqa: E402
+import config  # noqa: E402
+
 EXAMPLE = programs.EXAMPLES / "motion-alarm-service"
 PROGRAM = EXAMPLE / "motion_alarm_service.py"
 MOSQUITTO = shutil.which("mosquitto", path=os.environ["PATH"] + ":/usr/sbin")
@@ -208,6 +212,21 @@ class Service:
             raise AssertionError("the service does not end") from None
 
 
+def start_camera(test, source, told_to, **settings):
+    """Starts a camera in this process. Its source is a description with an appsrc. Returns it and the appsrc, which
+    plays; both end with the test."""
+    door = camera.Camera(config.Camera(uri="rtsp://camera/x", key="door", **settings),
+                         config.Reconnect(timeout=FOREVER), told_to)
+    with mock.patch.object(camera.inputs, "source_of", lambda uri: (source, {})):
+        door.start()
+        test.addCleanup(door.join, HANGS)
+        test.addCleanup(door.stop)
+        wait_for("the pipeline", lambda: door.sink)
+    pushed = door.sink.get_parent().get_by_name("source")
+    wait_for("its source plays", lambda: pushed.get_state(0).state == programs.common.Gst.State.PLAYING)
+    return door, pushed
+
+
 class Case(programs.InFolder):
     maxDiff = None
 
@@ -243,6 +262,12 @@ class Case(programs.InFolder):
         self.addCleanup(self.no_passwords, service)
         self.addCleanup(service.stop, signal.SIGKILL)
         return service
+
+    def watched(self, tables, environment=None, **options):
+        """A subscriber to a broker, and a service that publishes there."""
+        broker = self.broker()
+        found = self.subscriber(broker)
+        return found, self.service(f"[mqtt]\nport = {broker.port}\n{tables}", environment, **options)
 
     def no_passwords(self, service):
         print(service.log)  # unittest --buffer shows it if the test fails

@@ -6,11 +6,9 @@ import threading
 import unittest
 from unittest import mock
 
-from helpers import FOREVER, HANGS, listener, wait_for
+from helpers import listener, start_camera, wait_for
 
-import camera
 import common
-import config
 import metrics
 import pace
 from common import Gst
@@ -25,22 +23,9 @@ def jpeg():
 
 
 class Pace(unittest.TestCase):
-    def start(self, source):
-        """A camera that plays, and its appsrc."""
-        door = camera.Camera(config.Camera(uri="rtsp://camera/x", key="door"),
-                             config.Reconnect(timeout=FOREVER), listener())
-        with mock.patch.object(camera.inputs, "source_of", lambda uri: (source, {})):
-            door.start()
-            self.addCleanup(door.join, HANGS)
-            self.addCleanup(door.stop)
-            wait_for("the pipeline", lambda: door.sink)
-        pushed = door.sink.get_parent().get_by_name("source")
-        wait_for("its source plays", lambda: pushed.get_state(0).state == Gst.State.PLAYING)
-        return door, pushed
-
     def test_decoded_frames_that_come_too_fast(self):
         """While cudadiff is held up, the queue keeps the two newest frames."""
-        door, pushed = self.start(f"{LIVE} ! jpegdec")
+        door, pushed = start_camera(self, f"{LIVE} ! jpegdec", listener())
         go_on, held, picture = threading.Event(), threading.Event(), jpeg()
 
         def hold(*_):
@@ -71,7 +56,7 @@ class Pace(unittest.TestCase):
     def test_a_decoder_that_is_too_slow(self):
         """It takes 0.3 s for a frame, and many come at once: those that are late are not decoded. Then it goes on
         with new ones."""
-        door, pushed = self.start(f"{LIVE} ! jpegdec ! identity sleep-time=300000")
+        door, pushed = start_camera(self, f"{LIVE} ! jpegdec ! identity sleep-time=300000", listener())
         picture, count = jpeg(), 100
         for _ in range(count):
             pushed.emit("push-buffer", Gst.Buffer.new_wrapped(picture))

@@ -195,18 +195,15 @@ class Units(Case):
 
 
 class Recording(Case):
-    def tables(self, uri, more="", recording="", broker=None):
+    def tables(self, uri, recording=""):
         self.clips = self.folder / "clips"
-        mqtt = f"[mqtt]\nport = {broker.port}\n" if broker else ""
         return f"""
-{mqtt}
 [recording]
 folder = "{self.clips}"
 {recording}
 [camera.door]
 uri = "{uri}"
 recording = true
-{more}
 [camera.door.cudadiff]
 reference = "first"
 gap = 0.5
@@ -219,9 +216,7 @@ gap = 0.5
             return []
 
     def check_clip_of_file(self, file, codec):
-        broker = self.broker()
-        found = self.subscriber(broker)
-        service = self.service(self.tables(file, recording="before = 0.5\nafter = 1", broker=broker))
+        found, service = self.watched(self.tables(file, "before = 0.5\nafter = 1"))
         wait_for("two clips", lambda: len(self.rows()) >= 2)
         self.assertEqual(0, service.stop())
         frames, row = frames_of(file, codec), self.rows()[0]
@@ -280,7 +275,7 @@ gap = 0.5
 
     def test_a_long_motion_becomes_several_clips(self):
         door = self.rtsp()
-        service = self.service(self.tables(door.uri, recording="longest = 5"))
+        service = self.service(self.tables(door.uri, "longest = 5"))
         wait_for("three clips", lambda: len(self.rows()) >= 3)
         self.assertEqual(0, service.stop())
         for row in self.rows()[:-1]:
@@ -290,9 +285,8 @@ gap = 0.5
 
     def test_a_full_disk(self):
         """A limit on the size of files stands for it. It is reported, and the service continues."""
-        door, broker = self.rtsp(), self.broker()
-        found = self.subscriber(broker)
-        service = self.service(self.tables(door.uri, broker=broker), prefix=("prlimit", "--fsize=100000"))
+        door = self.rtsp()
+        found, service = self.watched(self.tables(door.uri), prefix=("prlimit", "--fsize=100000"))
         wait_for("the report", lambda: found.last.get("cudavision/door/problem", b"").startswith(b"recording: "))
         wait_for("the line of the log", lambda: "door: recording: " in service.log)
         count = service.metrics()["camera_frames_total", "door"]

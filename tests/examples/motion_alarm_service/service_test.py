@@ -14,7 +14,8 @@ import time
 import unittest
 from unittest import mock
 
-from helpers import FOREVER, HANGS, PROGRAM, SECRET, Case, free_port, listener, taken_port, wait_for
+from helpers import FOREVER, HANGS, PROGRAM, SECRET, Case, free_port, listener, start_camera, taken_port
+from helpers import wait_for
 
 import advice
 import best_view
@@ -168,21 +169,13 @@ class Units(unittest.TestCase):
         few.join(HANGS)
         self.assertFalse(few.is_alive() or few.up)
 
-    def play(self, listener, settings, boxes, waits=True):
+    def play(self, told_to, settings, boxes, waits=True):
         """Plays frames of 320×240 through a camera with these settings: a dark one, and one for each box, which is
         bright; None is no box. `waits`: until the camera has counted a frame before the next one is sent. Returns the
         camera, which goes on."""
-        settings = config.Camera(uri="rtsp://camera/x", key="door", cudadiff={"reference": "first", **settings})
-        source = ("appsrc name=source is-live=true format=time "
-                  "caps=video/x-raw,format=GRAY8,width=320,height=240,framerate=25/1")
-        door = camera.Camera(settings, config.Reconnect(timeout=FOREVER), listener)
-        with mock.patch.object(camera.inputs, "source_of", lambda uri: (source, {})):
-            door.start()
-            self.addCleanup(door.join)
-            self.addCleanup(door.stop)
-            wait_for("the pipeline", lambda: door.diff)
-        pushed = door.diff.get_parent().get_by_name("source")
-        wait_for("its source plays", lambda: pushed.get_state(0).state == common.Gst.State.PLAYING)
+        door, pushed = start_camera(self, "appsrc name=source is-live=true format=time "
+                                    "caps=video/x-raw,format=GRAY8,width=320,height=240,framerate=25/1", told_to,
+                                    cudadiff={"reference": "first", **settings})
         for number, box in enumerate([None, *boxes], 1):
             rows = [bytearray(320) for _ in range(240)]
             for row in rows[box[1] : box[1] + box[3]] if box else ():

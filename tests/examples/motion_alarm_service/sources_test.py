@@ -57,11 +57,8 @@ sink = "jpegenc ! multifilesink location={folder}/wall-%06d.jpg"
 
 class Sources(Case):
     def test_rtsp_killed_and_back_beside_the_wall(self):
-        door, broker, wall = self.rtsp(BLUE), self.broker(), Wall(self.folder)
-        found = self.subscriber(broker)
-        service = self.service(wall.table + f"""
-[mqtt]
-port = {broker.port}
+        door, wall = self.rtsp(BLUE), Wall(self.folder)
+        found, service = self.watched(wall.table + f"""
 [camera.door]
 uri = "{door.uri}"
 source = {{ protocols = "tcp", latency = 100 }}
@@ -121,11 +118,8 @@ uri = "test"
 
     def test_a_zone_that_leaves_the_picture_is_no_loss(self):
         """The size of its picture is known only when the camera is opened."""
-        door, broker = self.rtsp(BLUE), self.broker()
-        found = self.subscriber(broker)
-        service = self.service(f"""
-[mqtt]
-port = {broker.port}
+        door = self.rtsp(BLUE)
+        found, service = self.watched(f"""
 [camera.door]
 uri = "{door.uri}"
 [camera.door.cudadiff]
