@@ -141,7 +141,7 @@ def message_of(element, settings):
     pipeline.set_state(Gst.State.PLAYING)
     wanted = Gst.MessageType.ERROR | Gst.MessageType.WARNING | Gst.MessageType.EOS
     while True:
-        message = bus.timed_pop_filtered(5 * Gst.SECOND, wanted)
+        message = bus.timed_pop_filtered(600 * Gst.SECOND, wanted)
         if message is None or message.type == Gst.MessageType.EOS:
             break
         error, _ = message.parse_error() if message.type == Gst.MessageType.ERROR else message.parse_warning()

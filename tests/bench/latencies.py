@@ -26,7 +26,7 @@ import sys
 import time
 
 import camera_cost
-from camera_cost import Gst
+from camera_cost import HANGS, Gst
 from machine import machine
 
 RATE = 25
@@ -43,7 +43,7 @@ def row(name, found, lost):
 
 def element_row(program, element, seconds):
     frames = RATE * seconds
-    done = subprocess.run([program, "--limit", str(seconds + 60),
+    done = subprocess.run([program, "--limit", str(seconds + HANGS),
                            *f"videotestsrc is-live=true num-buffers={frames} pattern=ball ! {FORMAT} "
                            f"! {element} name=timed ! fakesink name=last sync=false".split()], capture_output=True,
                           text=True, check=False)
@@ -88,9 +88,9 @@ def message_row(backend, preset, seconds):
         time.sleep(max(0, begin + sent / RATE - time.monotonic()))
         source.emit("push-buffer", pictures[sent // 10 % 2 if sent > 2 * RATE else 0].copy())
     source.emit("end-of-stream")
-    end = bus.timed_pop_filtered(60 * Gst.SECOND, Gst.MessageType.EOS | Gst.MessageType.ERROR)
+    end = bus.timed_pop_filtered(HANGS * Gst.SECOND, Gst.MessageType.EOS | Gst.MessageType.ERROR)
     if not end or end.type == Gst.MessageType.ERROR:
-        sys.exit(f"cudadiff: {end.parse_error()[0].message if end else 'no end of stream in 60 s'}")
+        sys.exit(f"cudadiff: {end.parse_error()[0].message if end else f'no end of stream in {HANGS} s'}")
     rendered = pipeline.get_by_name("sink").get_property("stats").get_value("rendered")
     pipeline.set_state(Gst.State.NULL)
     row(f"cudadiff preset={preset}, motion to message", found, f"{sent - rendered} of {sent}")

@@ -22,6 +22,7 @@ except (ImportError, ValueError) as error:
 from motion_score import FLAGGED
 
 GAP = 1          # seconds without motion after which motion has ended
+LIMIT = 600      # seconds after which a pipeline hangs; no frame needs nearly as many, on the busiest machine
 
 
 class Failure(Exception):
@@ -129,11 +130,11 @@ class Pipeline:
 
     def pull(self):
         """The next frame that comes out, as bytes."""
-        self.sample = self.sink.emit('try-pull-sample', 20 * Gst.SECOND)
+        self.sample = self.sink.emit('try-pull-sample', LIMIT * Gst.SECOND)
         self.listen()
         if not self.sample:
             self.close()
-            raise Failure('no frame came out within 20 seconds')
+            raise Failure(f'no frame came out within {LIMIT} seconds')
         buffer = self.sample.get_buffer()
         return buffer.extract_dup(0, buffer.get_size())
 
@@ -154,7 +155,7 @@ class Pipeline:
     def finish(self):
         """Ends the stream, so that all messages are heard."""
         self.source.emit('end-of-stream')
-        self.sink.emit('try-pull-sample', 20 * Gst.SECOND)
+        self.sink.emit('try-pull-sample', LIMIT * Gst.SECOND)
         self.listen()
         self.close()
 

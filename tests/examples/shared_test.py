@@ -88,7 +88,7 @@ class Python(programs.InFolder):
 
     def run_with_it(self, program, *arguments):
         return subprocess.run([self.folder / "venv/bin/python", program, *arguments], capture_output=True,
-                              text=True, timeout=60)
+                              text=True, timeout=programs.HANGS)
 
     @unittest.skipUnless(sys.executable == "/usr/bin/python3", "this Python is not Debian's, which has the bindings")
     def test_debians_python_goes_on(self):

@@ -106,9 +106,9 @@ class PullPoints(unittest.TestCase):
         self.assertGreater(self.points.create(1e12)[1], self.points.create(0.001)[1])
 
     def test_who_pulls_lives_on(self):
-        key, _ = self.points.create(10)
-        self.points.points[key].end -= 9.5
-        self.assertGreater(self.points.pull(key, 0, 1)[1], 1)
+        key, _ = self.points.create(3600)
+        self.points.points[key].end -= 3500
+        self.assertGreater(self.points.pull(key, 0, 1)[1], 100)
 
 
 if __name__ == "__main__":
