@@ -3,13 +3,12 @@
 """Judges motion detection on scenes of known truth, beside OpenCV's background subtractors and motioncells.
 
   motion_quality.py [MEDIA] [--group=lab|world] [--seeds=1,2] [--properties="…"]… [--backend=cpu|cuda] [--only=SCENE,…]
-                    [--size=WxH] [--frames=N] [--json=FILE] [--markdown=FILE] [--no-peers] [--quick]
+                    [--size=WxH] [--frames=N] [--json=FILE] [--markdown=FILE] [--no-peers]
 
 MEDIA is a folder with photos/ and vtest.avi, such as Debian's opencv-doc has them; without it the textures are
 synthetic. The plugin is found with GST_PLUGIN_PATH. `--properties` sets properties of cudadiff; one setting serves all
-scenes. Given again, they add a column. `--quick` checks the scenes and measures nothing. `lab` is
-motion_scenes.py: one difficulty a scene. `world` is motion_world.py: what real cameras show; `--frames` does not
-apply to it.
+scenes. Given again, they add a column. `lab` is motion_scenes.py: one difficulty a scene. `world` is motion_world.py:
+what real cameras show; `--frames` does not apply to it.
 
 Frames that models learn from are not judged. Pixels on the edge of an object, which show both it and its background,
 are not judged either. F1 covers all judged pixels of a scene. A frame has objects if they cover 0.2 % of it; one
@@ -20,7 +19,7 @@ Figures of `world` alone: somebody is in the picture in an episode, until the pi
 found if a motion (from `began` to `last-motion`; with `gap=1`) is its own. Ghost: seconds of motion that nobody makes,
 from 1 s after the last one left. Ids: objects that enter ÷ people and things. Crossings count at the line of the
 scene `lane`. A detector without messages has motion while its mask is flagged. Needs NumPy, OpenCV and PyGObject. Exit
-status: 0; 1 if a pipeline or a check failed, with one sentence on stderr; 77 if something is missing.
+status: 0; 1 if a pipeline failed, with one sentence on stderr; 77 if something is missing.
 """
 import argparse
 import os
@@ -30,7 +29,6 @@ import sys
 from motion_run import (GAP, CudaDiff, Failure, Gst, MotionCells, Pipeline, Subtractor, cv2, need_plugin, shown,
                         to_i420, write_results)
 
-import motion_quick
 import motion_scenes
 import motion_world
 from motion_score import FLAGGED, Score, episodes, figures, judge_crossings, judge_visits
@@ -272,11 +270,8 @@ def main():
     parser.add_argument('--json')
     parser.add_argument('--markdown')
     parser.add_argument('--no-peers', dest='peers', action='store_false')
-    parser.add_argument('--quick', action='store_true')
     args = parser.parse_args()
     cv2.setNumThreads(2)
-    if args.quick:
-        return motion_quick.main()
     lab, args.properties = args.group == 'lab', args.properties or [PROPERTIES]
     args.only = args.only or list((motion_scenes if lab else motion_world).SCENES)
     args.size = args.size or ((384, 288) if lab else (320, 240))

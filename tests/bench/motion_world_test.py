@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Tests motion_quality.py --group=world from end to end, with settings that have a known outcome."""
+"""Tests the scenes of motion_quality.py, and runs it from end to end with settings that have a known outcome."""
+import itertools
 import json
 import os
 import subprocess
@@ -8,11 +9,57 @@ import tempfile
 import unittest
 
 import motion_run
+import motion_scenes
+import motion_world
+import numpy as np
 
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'motion_quality.py')
 FIRST, PREVIOUS = ('reference=first threshold=40 cell-size=4 cell-threshold=0.5',
                    'reference=previous threshold=40 min-area=2')
 ROAD = 'preset=road'
+
+
+def scenes(seed):
+    """Name → the first frames of all scenes, small and fast."""
+    for name in motion_scenes.SCENES:
+        yield name, list(motion_scenes.scene(name, seed, None, 160, 120, 72))
+    for name in motion_world.SCENES:
+        yield name, list(itertools.islice(motion_world.scene(name, seed, None, 160, 120, pace=0.3).frames(), 60))
+
+
+class Scenes(unittest.TestCase):
+    def test_the_seed_decides(self):
+        for (name, first), (_, same), (_, other) in zip(scenes(1), scenes(1), scenes(2)):
+            with self.subTest(name):
+                for a, b in zip(first, same, strict=True):
+                    self.assertTrue(np.array_equal(a.picture, b.picture) and np.array_equal(a.ids, b.ids))
+                self.assertFalse(np.array_equal(first[0].picture, other[0].picture))
+
+    def test_the_truth_is_in_the_pictures(self):
+        """Objects, and nothing else, differ from the mean of the frames without objects."""
+        frames = list(motion_scenes.scene('plain', 1, None, 160, 120, 72))
+        learn = round(motion_scenes.LEARN * len(frames))
+        self.assertFalse(any(frame.ids.any() or frame.mixed.any() for frame in frames[:learn]))
+        still = np.mean([frame.picture for frame in frames[:learn]], axis=0)
+        for frame in frames[learn:]:
+            away = np.abs(frame.picture - still).max(axis=2)
+            self.assertLess(np.quantile(away[(frame.ids == 0) & ~frame.mixed], 0.99), 8 * motion_scenes.NOISE)
+            inside = (frame.ids > 0) & ~frame.mixed
+            if inside.sum() > 50:
+                self.assertGreater(away[inside].mean(), 4 * motion_scenes.NOISE)
+
+
+class Lab(unittest.TestCase):
+    def test_figures(self):
+        with tempfile.TemporaryDirectory() as top:
+            out = os.path.join(top, 'out.json')
+            subprocess.run([sys.executable, SCRIPT, '--size=160x120', '--frames=120', '--only=plain,dark', '--no-peers',
+                            '--properties=reference=first threshold=20 light-change-ratio=0', f'--json={out}'],
+                           check=True, stdout=subprocess.DEVNULL)
+            with open(out, encoding='utf-8') as file:
+                found = json.load(file)['results']['cudadiff']
+        self.assertGreater(found['scenes']['plain'], 0.7)
+        self.assertEqual(set(found['scenes']), {'plain', 'dark'})
 
 
 class World(unittest.TestCase):

@@ -535,7 +535,7 @@ class Incomplete(Clips):
             begin, middle = (pipeline.get_by_name("decoded").get_static_pad("sink"),
                              pipeline.get_by_name("analysis").get_static_pad("src"))
             begin.add_probe(Gst.PadProbeType.QUERY_DOWNSTREAM, no_allocation)
-            middle.add_probe(Gst.PadProbeType.DATA_DOWNSTREAM, lambda *_: handled.wait(programs.HANGS) and Gst.PadProbeReturn.OK)
+            middle.add_probe(Gst.PadProbeType.DATA_DOWNSTREAM, lambda *_: handled.wait() and Gst.PadProbeReturn.OK)
             return pipeline
 
         with (from_source(source), unittest.mock.patch.object(analysis, "build", side_effect=slow),
