@@ -1,12 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Writes the report of a clip of hours that does not exist:  long_report.py FOLDER [--hours=10]
+"""Writes the report of a clip of hours that does not exist, to try how fast such a page opens:
+  long_report.py FOLDER [--hours=10]
 
-People walk through the picture, three at a time, at 25 frames a second; there is no video. Prints the size of the page
-and the peak of this process's memory. For tests, and to try how fast such a page opens."""
+People walk through the picture, three at a time, at 25 frames a second; there is no video."""
 import argparse
 import pathlib
-import resource
 import sys
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
@@ -73,15 +72,8 @@ def main():
                      backend="cpu", seconds=1)
     fill(found, args.hours, buffer.extract_dup(0, buffer.get_size()))
     found.recording.finish()
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     page.write(found, argparse.Namespace(zones=None, lines=None, part=Part(), min_event=None, recording=[]),
-               "hours of data",
-               args.folder,
-               page_video.Video(None, "mp4", 0, "there is no video"), b"", None)
-    size = (args.folder / "report.html").stat().st_size
-    print(f"{found.count} frames, {len(found.visits)} objects, page {size / 2 ** 20:.1f} MiB, "
-          f"recording {found.recording.size / 2 ** 20:.1f} MiB, memory {memory / 1024:.0f} MiB before the page, "
-          f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB with it")
+               "hours of data", args.folder, page_video.Video(None, "mp4", 0, "there is no video"), b"", None)
 
 
 if __name__ == "__main__":

@@ -46,22 +46,26 @@ def until(condition, what):
     return found
 
 
+def environment():
+    """The variables of programs that need the plugin."""
+    build = pathlib.Path(os.environ.get("BUILD_DIR", ROOT / "build")).resolve()
+    return {**os.environ, "GST_PLUGIN_PATH": str(build / "gst")}
+
+
 def make(folder):
     """Writes a clip with an unusual name, and two reports: with the video in the page, and beside it. The second one is
     of a clip that browsers play, if there is an encoder for it. Returns the pages."""
-    build = pathlib.Path(os.environ.get("BUILD_DIR", ROOT / "build")).resolve()
-    environment = {**os.environ, "GST_PLUGIN_PATH": str(build / "gst")}
     played = not subprocess.run(["gst-inspect-1.0", "--exists", "openh264enc"], check=False).returncode
     for name, encoder in ((NAME, "jpegenc ! matroskamux"),
                           ("played", "openh264enc ! h264parse ! mp4mux" if played else "jpegenc ! avimux")):
         with open(folder / name, "wb") as stream:
             subprocess.run("gst-launch-1.0 -q videotestsrc pattern=ball num-buffers=240 ! "
                            f"video/x-raw,width=320,height=240 ! {encoder} ! filesink location=/dev/stdout".split(),
-                           check=True, timeout=SECONDS, env=environment, stdout=stream, stderr=subprocess.DEVNULL)
+                           check=True, timeout=SECONDS, env=environment(), stdout=stream, stderr=subprocess.DEVNULL)
     for name, clip, more in (("one", NAME, []), ("two", "played", ["--embed=0", "--clips=visits"])):
         subprocess.run([ROOT / "examples/motion-report/motion_report.py", f"--clip={folder / clip}",
                         f"--out={folder / name}",
-                        f"--zones={ZONES}", f"--lines={LINES}", *more], check=True, timeout=SECONDS, env=environment,
+                        f"--zones={ZONES}", f"--lines={LINES}", *more], check=True, timeout=SECONDS, env=environment(),
                        stdout=subprocess.DEVNULL)
     return folder / "one/report.html", folder / "two/report.html"
 
@@ -329,8 +333,7 @@ def main():
 def check_long(browser, folder):
     """A page of an hour, with many objects and no video."""
     subprocess.run([ROOT / "tests/examples/long_report.py", folder / "long", "--hours=1"], check=True, timeout=SECONDS,
-                   stdout=subprocess.DEVNULL, env={**os.environ, "GST_PLUGIN_PATH": str(pathlib.Path(
-                       os.environ.get("BUILD_DIR", ROOT / "build")).resolve() / "gst")})
+                   env=environment())
     browser.get((folder / "long/report.html").as_uri())
     count = lambda: len(browser.find_elements(By.CSS_SELECTOR, "#events .event"))  # noqa: E731
     assert count() == 60, count()
