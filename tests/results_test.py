@@ -1,13 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Tests how tests/run.sh counts:  results_test.py MESON
-
-Runs tests/run.sh in a small project with two tests (one runs `meson test` in the same folder meanwhile), and
-tests/results.py with logs that are broken.
-"""
+"""Tests how tests/run.sh counts: tests/results.py."""
 import json
-import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -15,27 +9,6 @@ import unittest
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent
-meson = sys.argv.pop(1)
-
-# `meson test` restarts its log, and then adds to it at the place that it has reached itself. So two that share a log
-# spoil it.
-PROJECT = {
-    "meson.build": """project('small')
-test('outer', find_program('outer.sh'), env: {'BUILD': meson.project_build_root()})
-test('inner', find_program('inner.sh'))
-""",
-    # What tests/run.sh may set.
-    "meson_options.txt": """option('cuda', type: 'feature')
-option('cuda-arch', type: 'string')
-option('cuda-optimize', type: 'boolean')
-""",
-    "outer.sh": """#!/bin/sh
-set -e
-"$MESON" test -C "$BUILD" --no-rebuild inner
-echo "3 passed, 0 failed, 0 skipped"
-""",
-    "inner.sh": "#!/bin/sh\nseq 10000\n",
-}
 
 
 def line(**fields):
@@ -117,32 +90,6 @@ class Results(unittest.TestCase):
                          ["skipped, and why:", "     1  mqtt: no broker",
                           "    10  no GPU (in kernels_a, k0, k1 and 2 more)", "     2  no NPP (in kernels_a, f)", "",
                           "25 passed, 1 failed, 13 skipped"])
-
-    def run_sh(self, *arguments):
-        """What tests/run.sh says in a small project."""
-        for name in ("tests/run.sh", "tests/results.py", "tests/prepare.sh", "kernels/find_nvcc.sh"):
-            (self.root / name).parent.mkdir(exist_ok=True)
-            shutil.copy(TESTS.parent / name, self.root / name)
-        for name, text in PROJECT.items():
-            (self.root / name).write_text(text)
-            (self.root / name).chmod(0o755)
-        environment = {name: value for name, value in os.environ.items()
-                       if name not in ("BUILD_DIR", "WITH", "COMPAT", "SANITIZE", "FUZZ", "CUDA", "CUDA_HOME")}
-        environment.update(INSTALL="0", MESON=meson, PATH=f"{Path(meson).parent}:{os.environ['PATH']}")
-        return subprocess.run([self.root / "tests/run.sh", *arguments], capture_output=True, text=True, env=environment)
-
-    def test_runs_beside_meson_test(self):
-        result = self.run_sh("outer")
-        self.assertEqual((result.returncode, result.stdout.splitlines()[-1:]), (0, ["3 passed, 0 failed, 0 skipped"]),
-                         result.stdout + result.stderr)
-        self.assertNotIn("skipped, and why", result.stdout)
-
-    def test_a_missing_log_is_a_failure(self):
-        result = self.run_sh("inner", "--logbase=elsewhere")
-        self.assertRegex(result.stderr, r"run-.*\.json.*No such file|No such file.*run-.*\.json")
-        self.assertNotIn("Traceback", result.stderr)
-        self.assertEqual((result.returncode, result.stdout.splitlines()[-1:]), (1, ["0 passed, 1 failed, 0 skipped"]),
-                         result.stdout)
 
 
 if __name__ == "__main__":
