@@ -13,86 +13,60 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 import time
 
-try:
-    from selenium import webdriver
-    from selenium.webdriver.common.by import By
-    from selenium.webdriver.common.keys import Keys
-    from selenium.webdriver.chrome.options import Options
-    from selenium.webdriver.chrome.service import Service
-    from selenium.webdriver.support.select import Select
-except ImportError:
-    print("skipped: no python3-selenium")
+import browser
+
+if browser.missing:
+    print(f"skipped: no {browser.missing}")
     sys.exit(77)
+from selenium import webdriver  # noqa: E402
+from selenium.webdriver.common.by import By  # noqa: E402
+from selenium.webdriver.common.keys import Keys  # noqa: E402
+from selenium.webdriver.support.select import Select  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+os.environ["GST_PLUGIN_PATH"] = str(pathlib.Path(os.environ.get("BUILD_DIR", ROOT / "build")).resolve() / "gst")
+import programs  # noqa: E402
+
 NAME = '<script>document.title = "broken"<!-- "><img src=x onerror=alert(2)>.avi'
 ZONES, LINES = ("left: 0.0,0.0 0.5,0.0 0.5,1.0 0.0,1.0; <b>right</b>: 161,0 320,0 320,240 161,240",
                 "middle: 0.5,0.0 0.5,1.0")
-SECONDS = 900  # that nothing needs, however busy the machine is
 
 
 def until(condition, what):
     """Waits until a function returns something true, and returns that."""
-    end = time.monotonic() + SECONDS
+    end = time.monotonic() + browser.HANGS
     while not (found := condition()):
-        assert time.monotonic() < end, f"not within {SECONDS} s: {what}"
+        assert time.monotonic() < end, f"not within {browser.HANGS} s: {what}"
         time.sleep(0.1)
     return found
-
-
-def environment():
-    """The variables of programs that need the plugin."""
-    build = pathlib.Path(os.environ.get("BUILD_DIR", ROOT / "build")).resolve()
-    return {**os.environ, "GST_PLUGIN_PATH": str(build / "gst")}
 
 
 def make(folder):
     """Writes a clip with an unusual name, and two reports: with the video in the page, and beside it. The second one is
     of a clip that browsers play, if there is an encoder for it. Returns the pages."""
-    played = not subprocess.run(["gst-inspect-1.0", "--exists", "openh264enc"], check=False).returncode
+    played = programs.has("openh264enc")
     for name, encoder in ((NAME, "jpegenc ! matroskamux"),
                           ("played", "openh264enc ! h264parse ! mp4mux" if played else "jpegenc ! avimux")):
         with open(folder / name, "wb") as stream:
-            subprocess.run("gst-launch-1.0 -q videotestsrc pattern=ball num-buffers=240 ! "
-                           f"video/x-raw,width=320,height=240 ! {encoder} ! filesink location=/dev/stdout".split(),
-                           check=True, timeout=SECONDS, env=environment(), stdout=stream, stderr=subprocess.DEVNULL)
+            programs.launch(f"videotestsrc pattern=ball num-buffers=240 ! video/x-raw,width=320,height=240 ! {encoder} "
+                            "! filesink location=/dev/stdout", stdout=stream)
     for name, clip, more in (("one", NAME, []), ("two", "played", ["--embed=0", "--clips=visits"])):
-        subprocess.run([ROOT / "examples/motion-report/motion_report.py", f"--clip={folder / clip}",
-                        f"--out={folder / name}",
-                        f"--zones={ZONES}", f"--lines={LINES}", *more], check=True, timeout=SECONDS, env=environment(),
-                       stdout=subprocess.DEVNULL)
+        subprocess.run([programs.REPORT, f"--clip={folder / clip}", f"--out={folder / name}", f"--zones={ZONES}",
+                        f"--lines={LINES}", *more], check=True, stdout=subprocess.DEVNULL)
     return folder / "one/report.html", folder / "two/report.html"
-
-
-def start(folder):
-    """A Chromium without a window, in its own profile."""
-    options = Options()
-    options.binary_location = shutil.which("chromium")
-    for argument in ("--headless=new", "--disable-dev-shm-usage", "--hide-scrollbars", "--window-size=1400,1330",
-                     f"--user-data-dir={folder / 'profile'}"):
-        options.add_argument(argument)
-    if os.geteuid() == 0:
-        options.add_argument("--no-sandbox")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    os.environ["no_proxy"] = "127.0.0.1,localhost"  # for the driver
-    browser = webdriver.Chrome(service=Service(shutil.which("chromedriver")), options=options)
-    browser.set_page_load_timeout(SECONDS)
-    browser.set_script_timeout(SECONDS)
-    return browser
 
 
 class Report:
     """An open report."""
 
-    def __init__(self, browser, path):
-        self.browser = browser
-        browser.get(path.as_uri())
+    def __init__(self, chromium, path):
+        self.browser = chromium
+        chromium.get(path.as_uri())
         until(lambda: self.video("readyState") >= 2, "the video can be played")
 
     def video(self, expression):
@@ -279,11 +253,11 @@ class Report:
         assert len(self.browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"]) > 10000
 
 
-def check_silence(browser, folder):
+def check_silence(chromium, folder):
     """Nothing was logged, and nothing was loaded but these files, parts of them, and the page's own video."""
     # This test itself reads what the canvas shows, and is told that this is slow.
-    assert not (lines := [one for one in browser.get_log("browser") if "getImageData" not in one["message"]]), lines
-    messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    assert not (lines := [one for one in chromium.get_log("browser") if "getImageData" not in one["message"]]), lines
+    messages = [json.loads(entry["message"])["message"] for entry in chromium.get_log("performance")]
     sent = [one["params"] for one in messages if one["method"] == "Network.requestWillBeSent"]
     # Not of the first tab.
     urls = [one["request"]["url"][:200] for one in sent if one["documentURL"].startswith("file:")]
@@ -292,57 +266,52 @@ def check_silence(browser, folder):
 
 
 def main():
-    for program in "chromium", "chromedriver", "gst-launch-1.0":
-        if not shutil.which(program):
-            print(f"skipped: no {program}")
-            sys.exit(77)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
         folder = pathlib.Path(scratch)
         pages = make(folder)
         beside, = (folder / "two").glob("report.[mw]*")
         assert not list((folder / "one").glob("report.[mw]*"))
-        browser = start(folder)
+        chromium = browser.start(folder, "1400,1330", performance="ALL")
         try:
             for page, title in zip(pages, (NAME, "played")):
-                report = Report(browser, page)
+                report = Report(chromium, page)
                 report.check_names(title)
                 report.check_playing()
                 report.check_seeking()
                 report.check_drawing()
                 report.check_filters()
                 report.check_zones()
-                assert check_silence(browser, folder)
+                assert check_silence(chromium, folder)
             if report.data()["clocks"]:  # mp4mux writes the clock time
                 assert re.search(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", report.find("#now").text), report.find("#now").text
             assert all((folder / "two" / link.get_attribute("href").rpartition("two/")[2]).is_file()
-                       for link in browser.find_elements(By.CSS_SELECTOR, "#events .clip"))
+                       for link in chromium.find_elements(By.CSS_SELECTOR, "#events .clip"))
             if len(sys.argv) > 1:
-                browser.save_screenshot(sys.argv[1])
+                chromium.save_screenshot(sys.argv[1])
             report.check_looks()
-            check_silence(browser, folder)
+            check_silence(chromium, folder)
             # Without its video the page says what is missing.
             beside.unlink()
-            browser.refresh()
+            chromium.refresh()
             until(lambda: beside.name in report.find("#message").text, "a sentence about the missing video")
-            browser.get_log("browser")
-            check_long(browser, folder)
+            chromium.get_log("browser")
+            check_long(chromium, folder)
         finally:
-            browser.quit()
+            chromium.quit()
 
 
-def check_long(browser, folder):
+def check_long(chromium, folder):
     """A page of an hour, with many objects and no video."""
-    subprocess.run([ROOT / "tests/examples/long_report.py", folder / "long", "--hours=1"], check=True, timeout=SECONDS,
-                   env=environment())
-    browser.get((folder / "long/report.html").as_uri())
-    count = lambda: len(browser.find_elements(By.CSS_SELECTOR, "#events .event"))  # noqa: E731
+    subprocess.run([ROOT / "tests/examples/long_report.py", folder / "long", "--hours=1"], check=True)
+    chromium.get((folder / "long/report.html").as_uri())
+    count = lambda: len(chromium.find_elements(By.CSS_SELECTOR, "#events .event"))  # noqa: E731
     assert count() == 60, count()
-    browser.find_element(By.ID, "more").click()
+    chromium.find_element(By.ID, "more").click()
     assert count() == 120, count()
-    browser.find_elements(By.CSS_SELECTOR, "#events .main")[100].click()
-    until(lambda: browser.find_element(By.ID, "layer").get_attribute("data-boxes"), "boxes of a later minute")
-    assert "There is no video" in browser.find_element(By.ID, "message").text
-    check_silence(browser, folder)
+    chromium.find_elements(By.CSS_SELECTOR, "#events .main")[100].click()
+    until(lambda: chromium.find_element(By.ID, "layer").get_attribute("data-boxes"), "boxes of a later minute")
+    assert "There is no video" in chromium.find_element(By.ID, "message").text
+    check_silence(chromium, folder)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ import collections
 import http.client
 import json
 import os
-import shutil
 import socket
 import types
 import unittest
@@ -14,14 +13,9 @@ import urllib.request
 
 from helpers import HANGS, SECRET, Case, free_port, launch, wait_for
 
+import browser
 import page
-
-try:
-    from selenium import webdriver
-    from selenium.webdriver.chrome.options import Options
-    from selenium.webdriver.chrome.service import Service as Driver
-except ImportError:
-    webdriver = None
+import programs
 
 
 class Units(unittest.TestCase):
@@ -135,26 +129,8 @@ wall = false
             self.assertIn(status, line, request[:40])
             self.assertEqual(200, self.get("/")[0])
 
-    def browser(self):
-        options = Options()
-        options.binary_location = shutil.which("chromium")
-        options.page_load_strategy = "none"  # the picture of the wall has no end
-        for argument in ("--headless=new", "--disable-dev-shm-usage", "--window-size=1100,900",
-                         f"--user-data-dir={self.folder / 'profile'}"):
-            options.add_argument(argument)
-        if os.geteuid() == 0:
-            options.add_argument("--no-sandbox")
-        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-        os.environ["no_proxy"] = "127.0.0.1,localhost"  # for the driver
-        browser = webdriver.Chrome(service=Driver(shutil.which("chromedriver")), options=options)
-        self.addCleanup(browser.quit)
-        browser.set_script_timeout(HANGS)
-        return browser
-
-    @unittest.skipUnless(webdriver and shutil.which("chromium") and shutil.which("chromedriver"),
-                         "no Chromium (WITH=browser tests/run.sh installs it)")
-    @unittest.skipUnless(shutil.which("gst-inspect-1.0") and os.system("gst-inspect-1.0 --exists openh264enc") == 0,
-                         "no openh264enc")
+    @unittest.skipIf(browser.missing, f"no {browser.missing} (WITH=browser tests/run.sh installs it)")
+    @unittest.skipUnless(programs.has("openh264enc"), "no openh264enc")
     def test_in_a_browser(self):
         clip, self.port = self.folder / "clip.mp4", free_port()
         launch("videotestsrc pattern=ball num-buffers=150 ! "
@@ -170,9 +146,10 @@ title = "Yard"
 uri = "rtsp://127.0.0.1:9/x"
 """)
         wait_for("a clip", lambda: self.state()["ball"].get("clips"))
-        browser = self.browser()
-        browser.get(f"http://127.0.0.1:{self.port}/")
-        ask = lambda script: browser.execute_script(f"return {script}")  # noqa: E731
+        chromium = browser.start(self.folder, "1100,900", "none")  # the picture of the wall has no end
+        self.addCleanup(chromium.quit)
+        chromium.get(f"http://127.0.0.1:{self.port}/")
+        ask = lambda script: chromium.execute_script(f"return {script}")  # noqa: E731
         wait_for("the picture", lambda: ask("document.querySelector('#wall img')?.naturalWidth") == 640)
         names = "[...document.querySelectorAll('#wall a')].map(each => each.textContent)"
         wait_for("the names", lambda: ask(names) == ['A <img src=x onerror="document.title=1"> ball', "Yard"])
@@ -185,11 +162,11 @@ uri = "rtsp://127.0.0.1:9/x"
             ),
         )
         wait_for("it plays", lambda: ask("document.querySelector('video').currentTime") > 0.1)
-        self.assertEqual("Cameras", browser.title)
+        self.assertEqual("Cameras", chromium.title)
         if picture := os.environ.get("PAGE_PICTURE"):
             ask("document.querySelector('dialog').close()")
-            browser.save_screenshot(picture)
-        self.assertEqual([], [line for line in browser.get_log("browser") if "favicon" not in line["message"]])
+            chromium.save_screenshot(picture)
+        self.assertEqual([], [line for line in chromium.get_log("browser") if "favicon" not in line["message"]])
         service.stop()
         wait_for("it says so", lambda: not ask("document.getElementById('gone').hidden"))
 
