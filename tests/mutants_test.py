@@ -53,10 +53,8 @@ class Mutants(unittest.TestCase):
     maxDiff = None
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.source = Path(folder.name) / "source"
-        self.build = Path(folder.name) / "build"
+        folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        self.source, self.build = folder / "source", folder / "build"
         (self.source / "code").mkdir(parents=True)
         for name, text in {"meson.build": PROJECT, "code/ages.cpp": AGES, "code/ages.hpp": HEADER,
                            "ages_test.cpp": TEST}.items():

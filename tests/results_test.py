@@ -44,9 +44,7 @@ SAID = [
 
 class Results(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.root = Path(folder.name)
+        self.root = Path(self.enterContext(tempfile.TemporaryDirectory()))
 
     def results(self, log, *arguments):
         path = self.root / "log.json"

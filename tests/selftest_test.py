@@ -30,9 +30,8 @@ assert gst.gst_element_factory_find(b"cudablend")
 
 class SelfTest(unittest.TestCase):
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
-        self.registry = os.path.join(self.folder.name, "registry.bin")
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        self.registry = str(self.folder / "registry.bin")
 
     def python(self, *arguments, package=root / "gst/python", **variables):
         """Runs Python with the package, and with no GStreamer variable but the given ones."""
@@ -41,13 +40,13 @@ class SelfTest(unittest.TestCase):
         environment.update(PYTHONPATH=str(package), GST_REGISTRY=self.registry, PYTHONDONTWRITEBYTECODE="1")
         # A copy of the plugin does not find the library of metas beside it, nor the one that a test puts into
         # its folder.
-        environment.update(LD_LIBRARY_PATH=f"{self.folder.name}:{plugin.parent.parent}", **variables)
+        environment.update(LD_LIBRARY_PATH=f"{self.folder}:{plugin.parent.parent}", **variables)
         return subprocess.run([sys.executable, *arguments], env=environment, capture_output=True, text=True,
                               timeout=900)
 
     def wheel(self):
         """A folder with the package as a wheel installs it."""
-        package = pathlib.Path(self.folder.name, "site", "cudavision")
+        package = self.folder / "site/cudavision"
         shutil.copytree(root / "gst/python/cudavision", package, ignore=shutil.ignore_patterns("__pycache__"))
         (package / "gstreamer-1.0").mkdir()
         (package / "gstreamer-1.0" / plugin.name).symlink_to(plugin)
@@ -69,7 +68,7 @@ class SelfTest(unittest.TestCase):
 
     def broken(self, old, new):
         """A folder with the plugin after a change of the name of a library that it needs, of the same length."""
-        folder = pathlib.Path(self.folder.name, "broken")
+        folder = self.folder / "broken"
         folder.mkdir()
         data = plugin.read_bytes()
         self.assertIn(old, data)
@@ -95,7 +94,7 @@ class SelfTest(unittest.TestCase):
         variables = {"GST_PLUGIN_PATH": str(folder), "GST_PLUGIN_SYSTEM_PATH": ""}
         self.assertEqual(self.python("-m", "cudavision", "selftest", **variables).returncode, 1)
         library = next(path for path in pathlib.Path("/usr/lib").rglob("libgstvideo-1.0.so.0"))
-        os.symlink(library, os.path.join(self.folder.name, "libgstvideo-1.0.so.7"))
+        os.symlink(library, self.folder / "libgstvideo-1.0.so.7")
         self.assertNotEqual(file.read_bytes(), data)
         variables["GST_PLUGIN_SYSTEM_PATH"] = str(library.parent / "gstreamer-1.0")
         result = self.python("-m", "cudavision", "selftest", **variables)
@@ -103,7 +102,7 @@ class SelfTest(unittest.TestCase):
 
     def test_import_finds_the_plugin_of_a_wheel(self):
         folder = str(self.wheel() / "gstreamer-1.0")
-        site = pathlib.Path(self.folder.name, "site")
+        site = self.folder / "site"
         show = "import os, cudavision; print(os.environ.get('GST_PLUGIN_PATH'), os.environ.get('GST_PLUGIN_PATH_1_0'))"
         self.assertEqual(self.python("-c", show, package=site).stdout, f"{folder} None\n")
         self.assertEqual(self.python("-c", show, package=site, GST_PLUGIN_PATH="/a:/b").stdout,
@@ -115,7 +114,7 @@ class SelfTest(unittest.TestCase):
 
     def test_import_finds_the_plugin_after_init(self):
         self.wheel()
-        result = self.python("-c", AFTER_INIT, package=pathlib.Path(self.folder.name, "site"))
+        result = self.python("-c", AFTER_INIT, package=self.folder / "site")
         self.assertEqual(result.returncode, 0, result.stderr)
 
     def test_import_changes_nothing_without_a_wheel(self):

@@ -34,9 +34,8 @@ class Bench(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_every_row_runs_on_the_cpu(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        clip, rows = Path(folder.name, 'a "b" clip.mp4'), Path(folder.name, 'rows.json')
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        clip, rows = Path(folder, 'a "b" clip.mp4'), Path(folder, 'rows.json')
         made = subprocess.run(
             ['gst-launch-1.0', '-q', *'videotestsrc num-buffers=12 ! video/x-raw,format=I420,width=64,height=48 ! '
              'openh264enc ! h264parse ! mp4mux ! filesink'.split(), f'location={clip}'], check=False,

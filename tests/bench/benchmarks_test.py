@@ -33,10 +33,8 @@ def make(path, frames, sound=False):
 class Benchmarks(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        cls.folder = Path(folder.name)
-        cls.clip, cls.long = str(cls.folder / 'a "short" clip.mp4'), str(cls.folder / 'a long clip.mp4')
+        folder = cls.enterClassContext(tempfile.TemporaryDirectory())
+        cls.clip, cls.long = f'{folder}/a "short" clip.mp4', f'{folder}/a long clip.mp4'
         if not make(cls.long, 250):
             raise unittest.SkipTest('no openh264enc, or no mp4mux')
         if not make(cls.clip, 20, sound=True):

@@ -191,9 +191,7 @@ def read_all(folder):
 
 class BadInput(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.top = folder.name
+        self.top = self.enterContext(tempfile.TemporaryDirectory())
 
     def test_broken_layouts(self):
         """Footage of each layout, what is written into it, and the sentence."""

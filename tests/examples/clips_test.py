@@ -3,7 +3,6 @@
 """Tests what the report does with video files: which are shown as they are, remuxed or encoded, clips of events, and
 clips that end too early. Makes small clips with GStreamer's encoders. Exit status 77 without the bindings, NumPy or
 an encoder."""
-import csv
 import datetime
 import json
 import os
@@ -85,9 +84,6 @@ class Clips(programs.InFolder):
         done = self.run_report(*arguments)
         self.assertEqual((done.returncode, done.stderr), (status, ""))
         return done.stdout
-
-    def list_of_clips(self):
-        return json.loads((self.folder / "out/clips/clips.json").read_text())
 
 
 @unittest.skipUnless(has("openh264enc", "h264timestamper"), "no openh264enc, or no h264timestamper")
@@ -364,7 +360,7 @@ class Events(Clips):
         self.assertIn(f"{'clips of events':<40}{len(rows)},", said)
         self.assertTrue(rows)
         self.assertEqual([{key: str(value) for key, value in row.items()} for row in rows],
-                         list(csv.DictReader((folder / "clips.csv").open(newline=""))))
+                         programs.rows_of(folder / "clips.csv"))
         self.assertEqual(sorted(path.name for path in folder.iterdir()),
                          sorted([row["file"] for row in rows] + [*LISTS]))
         self.assertTrue(rows[0]["begin_clock"])  # mp4mux writes the time

@@ -3,7 +3,6 @@
 """Tests parts of clips: the frames that pass are those that decoding the whole clip gives, and all programs take the
 same options. MOTION_ALARM is the program in C++. Exit status 77 without the bindings or NumPy."""
 import argparse
-import csv
 import hashlib
 import json
 import pathlib
@@ -12,7 +11,7 @@ import tempfile
 import unittest
 
 import programs
-from programs import ALARM, ALARM_PY, has, launch
+from programs import ALARM, ALARM_PY, has, launch, rows_of
 import common
 from common import Gst
 import losses
@@ -183,9 +182,7 @@ class Programs(programs.InFolder):
 
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        cls.clip = pathlib.Path(folder.name, "clip")
+        cls.clip = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()), "clip")
         caps = "video/x-raw,format=I420,width=320,height=240,framerate=25/1"
         shown = " ".join(f"videotestsrc pattern={pattern} num-buffers={count} ! {caps} ! all."
                          for pattern, count in (("black", 60), ("ball", 75), ("black", 65), ("ball", 10),
@@ -198,9 +195,7 @@ class Programs(programs.InFolder):
         said = super().report(self.clip, *arguments, status=status)
         if status:
             return said
-        with open(self.folder / "out/frames.csv", encoding="utf-8", newline="") as stream:
-            rows = [float(row["time_s"]) for row in csv.DictReader(stream)]
-        return rows, self.events()
+        return [float(row["time_s"]) for row in rows_of(self.folder / "out/frames.csv")], self.events()
 
     def scan(self, **chosen):
         return programs.scan(self.clip, **chosen)
@@ -276,8 +271,7 @@ class Programs(programs.InFolder):
     def test_short_events(self):
         for least in "1s", "20":
             _, events = self.report(f"--min-event={least}", "--clips")
-            with open(self.folder / "out/clips/clips.csv", encoding="utf-8", newline="") as stream:
-                self.assertEqual(len(list(csv.DictReader(stream))), 1)
+            self.assertEqual(len(rows_of(self.folder / "out/clips/clips.csv")), 1)
             told = [event["event"] for event in events if event["event"] != "motion"]
             self.assertEqual(told, ["begin", "enter", "leave", "end", "finished"])
             self.assertEqual([event for event, _ in self.alarms(f"--min-event-length={least}")], told[:-1])

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What the tests of the programs in examples/ share. Lets them import the modules of these. Ends a test with status 77
 without what they import."""
+import csv
 import json
 import os
 import pathlib
@@ -44,6 +45,12 @@ def launch(description, location=None, **options):
     return subprocess.run(["gst-launch-1.0", "-q", *words], check=True, **options)
 
 
+def rows_of(path):
+    """The rows of a CSV file."""
+    with open(path, encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
 def scan(path, **request):
     """The result of motion-scan for a clip. Its modules must be in use()."""
     import analyse
@@ -55,9 +62,7 @@ class InFolder(unittest.TestCase):
     """A test with its own folder."""
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
 
     def run_report(self, *arguments):
         """Runs motion-report in the folder, where it writes into out/. Returns what subprocess.run() does."""
@@ -81,6 +86,9 @@ class InFolder(unittest.TestCase):
         """The lines of motion.jsonl, or its lines of these kinds."""
         lines = map(json.loads, (self.folder / "out/motion.jsonl").read_text().splitlines())
         return [event for event in lines if not kinds or event["event"] in kinds]
+
+    def list_of_clips(self):
+        return json.loads((self.folder / "out/clips/clips.json").read_text())
 
     def names(self, folder="out"):
         return sorted(path.name for path in (self.folder / folder).iterdir())

@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Tests that the files of a recorder are one recording with one time line. Exit status 77 without the bindings of
 GStreamer, NumPy or the encoders."""
-import csv
 import datetime
-import json
 import os
 import signal
 import subprocess
@@ -43,8 +41,8 @@ class Recordings(programs.InFolder):
         return super().report(*inputs, *arguments, status=status)
 
     def visits(self, folder="out"):
-        with open(self.folder / folder / "objects.csv", newline="") as stream:
-            return [(float(row["entered_s"]), float(row["left_s"])) for row in csv.DictReader(stream)]
+        return [(float(row["entered_s"]), float(row["left_s"]))
+                for row in programs.rows_of(self.folder / folder / "objects.csv")]
 
     def check_visits(self, expected, found=None):
         found = self.visits() if found is None else found
@@ -63,7 +61,7 @@ class Seams(Recordings):
         self.assertIn("cam: 5 files are one recording", said)
         self.check_visits(visits)
         self.assertEqual((len(self.data()["runs"]), self.data()["holes"]), (2, []))
-        rows = json.loads((self.folder / "out/clips/clips.json").read_text())
+        rows = self.list_of_clips()
         self.assertEqual(len(rows), 2)
         for row, (begin, end) in zip(rows, visits):
             self.assertLess(abs(row["event_begin_s"] - begin) + abs(row["event_end_s"] - end), 0.6)
@@ -84,7 +82,7 @@ class Seams(Recordings):
         self.check_visits(visits)
         self.assertEqual((self.data()["size"], len(self.data()["runs"])),
                          ([camera_files.WIDTH, camera_files.HEIGHT], 2))
-        rows = json.loads((self.folder / "out/clips/clips.json").read_text())  # of the page's video
+        rows = self.list_of_clips()  # of the page's video
         self.assertTrue(rows)
         for row in rows:
             facts = clip_facts.facts_of(str(self.folder / "out/clips" / row["file"]))

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Tests that motion-report, motion-scan and motion-alarm-service find the same objects, events and numbers in one clip.
 Exit status 77 without the bindings of GStreamer or NumPy."""
-import csv
 import json
 import pathlib
 import subprocess
@@ -12,7 +11,7 @@ import threading
 import unittest
 from unittest import mock
 
-from programs import EXAMPLES, HANGS, REPORT, launch
+from programs import EXAMPLES, HANGS, REPORT, launch, rows_of
 import common
 
 ZONES, LINES = "left: 0.0,0.0 0.8,0.0 0.8,1.0 0.0,1.0; all: 0.0,0.0 1.0,0.0 1.0,1.0 0.0,1.0", "gate: 0.8,0.0 0.8,1.0"
@@ -39,9 +38,7 @@ def rounded(rows, names):
 class Same(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        cls.folder = pathlib.Path(folder.name)
+        cls.folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
         launch(SCENE, cwd=cls.folder)
         cls.report, cls.frames = cls.run_report()
         cls.scan = cls.run_scan()
@@ -52,9 +49,8 @@ class Same(unittest.TestCase):
         """The events of motion.jsonl, and the rows of frames.csv."""
         subprocess.run([REPORT, "--clip=clip.avi", f"--zones={ZONES}", f"--lines={LINES}", "--backend=cpu"],
                        cwd=cls.folder, check=True, stdout=subprocess.DEVNULL)
-        with open(cls.folder / "out/frames.csv", encoding="utf-8", newline="") as stream:
-            return ([json.loads(line) for line in (cls.folder / "out/motion.jsonl").read_text().splitlines()],
-                    list(csv.DictReader(stream)))
+        return ([json.loads(line) for line in (cls.folder / "out/motion.jsonl").read_text().splitlines()],
+                rows_of(cls.folder / "out/frames.csv"))
 
     @classmethod
     def run_scan(cls):

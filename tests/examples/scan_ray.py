@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Runs examples/motion-scan on Ray: bad clips, killed workers, and stops. Needs Ray and Arrow; see scan_test.py."""
 import contextlib
-import csv
-import json
 import os
 import pathlib
 import re
@@ -16,7 +14,7 @@ import time
 import urllib.parse
 from unittest import mock
 
-from programs import EXAMPLES
+from programs import EXAMPLES, rows_of
 from scan_fixture import FOREVER, FRAMES, LIMIT, PROGRAM, Folder, make_clip, make_sound
 from servers import HttpServer, free_port, listens
 
@@ -253,11 +251,10 @@ if any(each.endswith("analyse.py") for each in sys.orig_argv):
         cut = {row["clip"]: row["cut"] for row in table("out/events.parquet") if row["event"] == "motion"}
         self.assertEqual([bool(cut[f"clips/{name}"]) for name in names], [True] * 3 + [False])
         self.assertTrue(cut["clips/1 ü.avi"].startswith("clips/1_ü_"))
-        listed = json.loads(pathlib.Path("out/clips/clips.json").read_text())
+        listed = self.list_of_clips()
         self.assertEqual(sorted(f"clips/{row['file']}" for row in listed), sorted(filter(None, cut.values())))
-        with open("out/clips/clips.csv", newline="", encoding="utf-8") as stream:
-            self.assertEqual(list(csv.DictReader(stream)),
-                             [{key: str(value) for key, value in row.items()} for row in listed])
+        self.assertEqual(rows_of("out/clips/clips.csv"),
+                         [{key: str(value) for key, value in row.items()} for row in listed])
         links = set(re.findall('href="(clips/[^"]*)"', pathlib.Path("out/summary.html").read_text()))
         self.assertEqual({urllib.parse.unquote(link) for link in links}, set(filter(None, cut.values())))
         for file in links:

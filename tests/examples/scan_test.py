@@ -10,7 +10,6 @@ import base64
 import concurrent.futures
 import contextlib
 import copy
-import csv
 import dataclasses
 import datetime
 import importlib
@@ -568,9 +567,7 @@ class Pages(Folder):
                     lists.add(*each)
             rows = json.loads(pathlib.Path("clips.json").read_text())
             self.assertEqual(rows, [{"clip": name, **row, "file": "clip_1/a.mp4"} for name in names])
-            with open("clips.csv", newline="", encoding="utf-8") as stream:
-                read = list(csv.DictReader(stream))
-            self.assertEqual(read, [{key: str(common.harmless(value)) for key, value in each.items()} for each in rows])
+            self.assertEqual(programs.rows_of("clips.csv"), [{key: str(common.harmless(value)) for key, value in each.items()} for each in rows])
 
     def test_progress_is_a_line_in_a_log(self):
         said = io.StringIO()

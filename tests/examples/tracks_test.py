@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Tests files with several video tracks: --track, and what the programs say. Exit status 77 without the bindings of
 GStreamer or NumPy."""
-import json
 import os
 import pathlib
 import re
@@ -69,7 +68,7 @@ class Tracks(programs.InFolder):
             self.assertRegex(said, f"(?m)^video +{sentence}$")
             self.assertIn(sentence, self.page())
             self.assertEqual(self.data()["size"], list(SIZES[track - 1]))
-            cut = json.loads((self.folder / "out/clips/clips.json").read_text())
+            cut = self.list_of_clips()
             self.assertEqual(bool(cut), track == 2)
         for row in cut:
             result = scan(self.folder / "out/clips" / row["file"])

@@ -13,9 +13,7 @@ import pull_points
 class PullPoints(unittest.TestCase):
     def setUp(self):
         self.points = pull_points.PullPoints()
-        longest = mock.patch("pull_points.LONGEST", HANGS)
-        longest.start()
-        self.addCleanup(longest.stop)
+        self.enterContext(mock.patch("pull_points.LONGEST", HANGS))
 
     def pull(self, key, limit=1000, wait=0):
         return [(each.operation, each.motion) for each in self.points.pull(key, wait, limit)[0]]
