@@ -16,7 +16,7 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parent
 sys.path.insert(0, str(TESTS))
 import mutants  # noqa: E402
-from mutation import sample, units  # noqa: E402
+from mutation import sample  # noqa: E402
 from mutation.build import copy_of  # noqa: E402
 
 package = Path(sys.argv.pop(1))
@@ -145,22 +145,6 @@ class Parts(unittest.TestCase):
                 self.assertIn(after, [mutants.code(mutant.after)
                                       for mutant in sample.mutants_of(sample.generator(package), mutants.ROOT, file)
                                       if mutants.code(mutant.before) == before])
-
-    def test_divides_programs(self):
-        unit = units.Unit("kernels_1", ["/bin/sh", "-c", "printf 'One.\\n  a\\nAll/Two.  # TypeParam = int\\n  b/0\\n'",
-                                        "sh", "--gtest_filter=-*Cuda*"], {}, [])
-        self.assertEqual([part.command[-3] for part in units.suites_of(unit)],
-                         ["--gtest_filter=One.*-*Cuda*", "--gtest_filter=All/Two.*-*Cuda*"])
-        said = ("50%: Checks: 2, Failures: 1, Errors: 0\na/b.cpp:9:P:keeps_metas:keeps_metas:0: "
-                "Passed\na/b.cpp:12:F:waits:waits:1: why: no\n")
-        self.assertEqual([part.environment for part in units.cases_of(unit, said)],
-                         [{"CK_RUN_CASE": "keeps_metas"}, {"CK_RUN_CASE": "waits"}])
-
-    def test_ends_what_hangs(self):
-        for script, limits in {"while :; do :; done": {"cpu_limit": 1}, "sleep 1000": {"wall_limit": 1}}.items():
-            result = units.execute(units.Unit("hangs", ["/bin/sh", "-c", script], {}, []), **limits)
-            self.assertTrue(result.late)
-            self.assertNotEqual(result.status, 0)
 
 
 if __name__ == "__main__":

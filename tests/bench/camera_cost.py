@@ -3,7 +3,7 @@
 """Measures what motion-alarm-service costs for each camera of 25 frames a second, H.264, by RTSP, beside the decoder
 alone in the same run.
 
-  camera_cost.py CLIP [--cameras=1,4] [--width=1920] [--seconds=30] [--preset=outdoor] [--recording]
+  camera_cost.py CLIP [--cameras=1,4] [--width=1920] [--seconds=30]
 
 CLIP is scaled and encoded to `width` × 9/16 of it, 25 frames a second, H.264 (of 4 Mbit/s for 1080p), with a white
 square that comes each two seconds, at another place. A separate server sends it in a loop. For each number of
@@ -287,29 +287,21 @@ class Latencies:
         self.client.loop_stop()
 
 
-def settings_of(name, preset):
-    """Lines of TOML: the settings of cudadiff for a camera. The square enters the zone."""
-    return f"""[camera.{name}.cudadiff]
-preset = "{preset}"
-zones = "top: 0.0,0.0 1.0,0.0 1.0,0.25 0.0,0.25"
-track-min-frames = 1
-track-hold = 0.2
-"""
-
-
-def run_service(uri, cameras, seconds, folder, broker, latencies, arguments):
-    """Watches cameras. Returns what measure() does."""
+def run_service(uri, cameras, seconds, folder, broker, latencies):
+    """Watches cameras. The square enters the zone. Returns what measure() does."""
     port = free_port()
     text = f"[mqtt]\nport = {broker}\ndiscovery = \"\"\n[metrics]\nport = {port}\n"
-    if arguments.recording:
-        text += f'[recording]\nfolder = "{folder}/clips"\nsize = 1\n'
     for index in range(cameras):
         text += f"""
 [camera.camera{index}]
 uri = "{uri}"
 source = {{ protocols = "tcp", latency = 0 }}
-recording = {str(arguments.recording).lower()}
-""" + settings_of(f"camera{index}", arguments.preset)
+[camera.camera{index}.cudadiff]
+preset = "outdoor"
+zones = "top: 0.0,0.0 1.0,0.0 1.0,0.25 0.0,0.25"
+track-min-frames = 1
+track-hold = 0.2
+"""
     file = pathlib.Path(folder) / f"cameras{cameras}.toml"
     file.write_text(text)
     process = subprocess.Popen([sys.executable, SERVICE, file])
@@ -353,8 +345,6 @@ def main():
     parser.add_argument("--cameras", default="1,4")
     parser.add_argument("--width", default=1920, type=int, help="of the frames, a multiple of 32")
     parser.add_argument("--seconds", default=30, type=int)
-    parser.add_argument("--preset", default="outdoor")
-    parser.add_argument("--recording", action="store_true")
     parser.add_argument("--decode")
     parser.add_argument("--serve", nargs=3)
     arguments = parser.parse_args()
@@ -372,15 +362,14 @@ def main():
 
 def compare(uri, folder, broker, latencies, arguments):
     """Prints the table."""
-    print(f"{machine()}; {arguments.seconds} s each; preset={arguments.preset}"
-          f"{'; recording' if arguments.recording else ''}\n")
+    print(f"{machine()}; {arguments.seconds} s each\n")
     print("| cameras | frames/s: decoder, service | CPU ms a frame: decoder, service | motion ÷ decoder | memory MiB: "
           "decoder, service "
           "| latency ms: median, 99 % | load |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for cameras in map(int, arguments.cameras.split(",")):
         decoder = run_decoder(uri, cameras, arguments.seconds)
-        service = run_service(uri, cameras, arguments.seconds, folder, broker, latencies, arguments)
+        service = run_service(uri, cameras, arguments.seconds, folder, broker, latencies)
         found = sorted(1000 * each for each in latencies.found)
         latency = (f"{statistics.median(found):.0f}, {found[min(len(found) - 1, int(0.99 * len(found)))]:.0f} (of "
                    f"{len(found)})" if found else "–")

@@ -3,8 +3,8 @@
 """Measures how long people wait for elements and for the camera service: median, 99 %, 99.9 % and worst, and how many
 frames are lost.
 
-  latencies.py CLIP [--cameras=16] [--width=1920] [--seconds=3600] [--backend=cpu] [--preset=outdoor]
-               [--only=service] [--timing=build/tests/bench/pipeline_timing]
+  latencies.py CLIP [--cameras=16] [--width=1920] [--seconds=3600] [--only=service]
+               [--timing=build/tests/bench/pipeline_timing]
 
 One row each, one after the other, for `seconds`; --only leaves the others out:
 - element: from a frame's entry into cudagaussian and cudadiff to its exit; live 1080p at 25 frames a second;
@@ -56,12 +56,12 @@ def element_row(program, element, seconds):
           f"| {os.getloadavg()[0]:.1f} |", flush=True)
 
 
-def message_row(backend, preset, seconds):
+def message_row(seconds):
     """Ten still frames, then ten with a ball at another place, again and again: motion begins each time."""
     entered, found, sent = {}, [], 0
     pipeline = Gst.parse_launch(
         f"appsrc name=in is-live=true format=time do-timestamp=true block=true max-buffers=2 caps={FORMAT} "
-        f"! cudadiff name=diff backend={backend} preset={preset} gap=0.1 min-motion-frames=1 output=passthrough "
+        "! cudadiff name=diff backend=cpu preset=outdoor gap=0.1 min-motion-frames=1 output=passthrough "
         "! fakesink name=sink sync=false")
 
     def enters(_, info):
@@ -93,13 +93,13 @@ def message_row(backend, preset, seconds):
         sys.exit(f"cudadiff: {end.parse_error()[0].message if end else f'no end of stream in {HANGS} s'}")
     rendered = pipeline.get_by_name("sink").get_property("stats").get_value("rendered")
     pipeline.set_state(Gst.State.NULL)
-    row(f"cudadiff preset={preset}, motion to message", found, f"{sent - rendered} of {sent}")
+    row("cudadiff preset=outdoor, motion to message", found, f"{sent - rendered} of {sent}")
 
 
 def service_row(arguments):
     with camera_cost.cameras_of(arguments.clip, camera_cost.Scene(arguments.width)) as (uri, folder, broker, latencies):
         _, rate, _, left_out = camera_cost.run_service(uri, arguments.cameras, arguments.seconds, folder, broker,
-                                                       latencies, arguments)
+                                                       latencies)
         sent = RATE * arguments.cameras * arguments.seconds
         missing = sent - round(rate * arguments.seconds)
         row(f"motion-alarm-service, {arguments.cameras} cameras of {arguments.width} pixels, frame to MQTT",
@@ -113,25 +113,22 @@ def main():
     parser.add_argument("--width", default=1920, type=int, help="of the frames of the cameras, a multiple of 32")
     parser.add_argument("--seconds", default=3600, type=int)
     parser.add_argument("--only", choices=("elements", "service"))
-    parser.add_argument("--backend", default="cpu")
-    parser.add_argument("--preset", default="outdoor")
     parser.add_argument("--timing",
                         default=str(pathlib.Path(__file__).resolve().parents[2] / "build/tests/bench/pipeline_timing"))
     arguments = parser.parse_args()
-    arguments.recording = False
     Gst.init(None)
     if arguments.only != "elements" and not camera_cost.can_run(arguments.clip):
         return 77
     if arguments.only != "service" and not os.access(arguments.timing, os.X_OK):
         print("skipped: no program", arguments.timing, file=sys.stderr)
         return 77
-    print(f"{machine()}; {arguments.seconds} s each; backend={arguments.backend}\n")
+    print(f"{machine()}; {arguments.seconds} s each; backend=cpu\n")
     print("| milliseconds | frames or messages | median | 99 % | 99.9 % | worst | frames lost | load |\n| --- | --- | "
           "--- | --- | --- | --- | --- | --- |")
     if arguments.only != "service":
-        for element in ("cudagaussian", f"cudadiff preset={arguments.preset} output=passthrough"):
-            element_row(arguments.timing, f"{element} backend={arguments.backend}", arguments.seconds)
-        message_row(arguments.backend, arguments.preset, arguments.seconds)
+        for element in ("cudagaussian", "cudadiff preset=outdoor output=passthrough"):
+            element_row(arguments.timing, f"{element} backend=cpu", arguments.seconds)
+        message_row(arguments.seconds)
     if arguments.only != "elements":
         service_row(arguments)
     return 0

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Measures examples/motion-scan beside decoding alone, in turns:  motion_scan_rate.py CLIP… [--copies=16] [--runs=3]
+"""Measures examples/motion-scan beside decoding alone, in turns:  motion_scan_rate.py CLIP… [--runs=3]
 
-For each clip: COPIES links to it are decoded by a process for each core that takes one after the other, with one thread
+For each clip: 16 links to it are decoded by a process for each core that takes one after the other, with one thread
 each, as motion-scan has them; the same again with cudadiff behind the decoder; then motion-scan analyses the same
 links. Prints frames a second of decoding and of the scan, without their start and end, and their ratio; the processor
 time of all three, which depends less on other work on the machine, and its ratios; and the seconds of the scan with
@@ -87,7 +87,6 @@ def scan_rate(clips):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('clips', nargs='+')
-    parser.add_argument('--copies', type=int, default=16)
     parser.add_argument('--runs', type=int, default=3)
     parser.add_argument('--decode', metavar='ELEMENTS', help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -100,7 +99,7 @@ def main():
     print(machine())
     for clip in args.clips:
         with tempfile.TemporaryDirectory() as folder:
-            links = [os.path.join(folder, f'{number}{pathlib.Path(clip).suffix}') for number in range(args.copies)]
+            links = [os.path.join(folder, f'{number}{pathlib.Path(clip).suffix}') for number in range(16)]
             for link in links:
                 os.symlink(os.path.abspath(clip), link)
             alone, motion, scans = [], [], []

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Measures examples/motion-report beside decoding alone.
 
-  report_speed.py CLIP… [--rounds=3] [--program=motion_report.py]
+  report_speed.py CLIP… [--rounds=3]
 
 For each clip, in turns: decode it; decode it and run cudadiff (preset=outdoor output=passthrough, no messages); write
 its report. Each is a process, with its start. Prints the best frames/s of each and its share of decoding, and the
-processor time likewise. GStreamer must find the plugin (GST_PLUGIN_PATH). `--program` is another motion_report.py, to
-compare with an older one. Exit status 1, with one sentence on stderr, if one of them failed."""
+processor time likewise. GStreamer must find the plugin (GST_PLUGIN_PATH). Exit status 1, with one sentence on
+stderr, if one of them failed."""
 import argparse
 import pathlib
 import re
@@ -19,7 +19,7 @@ import time
 
 from machine import machine
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = pathlib.Path(__file__).resolve().parents[2] / "examples/motion-report/motion_report.py"
 DECODE = "gst-launch-1.0", "-q", "uridecodebin", "caps=video/x-raw(ANY)", "expose-all-streams=false"
 ELEMENT = ("!", "queue", "!", "cudadiff", "preset=outdoor", "output=passthrough", "post-messages=false",
            "attach-roi=false")
@@ -35,14 +35,14 @@ def run(command):
     return seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, done.stdout
 
 
-def measure(clip, program, rounds):
+def measure(clip, rounds):
     uri, sink = f"uri={pathlib.Path(clip).resolve().as_uri()}", ("!", "fakesink", "sync=false")
     best, frames = {}, 0
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(rounds):
             for name, command in (("decode", [*DECODE, uri, *sink]),
                                   ("decode and cudadiff", [*DECODE, uri, *ELEMENT, *sink]),
-                                  ("report", [program, f"--clip={clip}", f"--out={folder}"])):
+                                  ("report", [PROGRAM, f"--clip={clip}", f"--out={folder}"])):
                 seconds, used, said = run(command)
                 old = best.get(name, (seconds, used))
                 best[name] = min(seconds, old[0]), min(used, old[1])
@@ -59,11 +59,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("clips", nargs="+")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--program", default=str(ROOT / "examples/motion-report/motion_report.py"))
     args = parser.parse_args()
     print(machine())
     for clip in args.clips:
-        measure(clip, args.program, args.rounds)
+        measure(clip, args.rounds)
         sys.stdout.flush()
 
 

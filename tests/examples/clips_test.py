@@ -136,18 +136,14 @@ class Shown(Clips):
             with self.assertRaises(KeyboardInterrupt):
                 page_video.choose(clip, clip_facts.facts_of(clip), findings.Findings(), file, "mp4")
 
-    def test_a_profile_that_browsers_do_not_play(self):
-        facts = clip_facts.facts_of(make(self.folder / "a.mp4", f"{H264} ! mp4mux", 5))
-        facts.profile = "high-10"
-        self.assertTrue(page_video.needs_encoding(facts))
-
-    def test_a_turned_clip_is_not_remuxed(self):
-        facts = clip_facts.facts_of(make(self.folder / "a.mkv", f"{H264} ! matroskamux", 5))
-        self.assertFalse(page_video.needs_encoding(facts))
-        facts.turned = True
-        self.assertTrue(page_video.needs_encoding(facts))
-
-    def test_no_video(self):
+    def test_what_is_encoded(self):
+        """A profile that browsers do not play, a turned clip, and what is no video."""
+        clip = make(self.folder / "a.mkv", f"{H264} ! matroskamux", 5)
+        self.assertFalse(page_video.needs_encoding(clip_facts.facts_of(clip)))
+        for name, value in ("profile", "high-10"), ("turned", True):
+            facts = clip_facts.facts_of(clip)
+            setattr(facts, name, value)
+            self.assertTrue(page_video.needs_encoding(facts), name)
         (self.folder / "text").write_text("no clip")
         self.assertIsNone(clip_facts.facts_of(str(self.folder / "text")))
         self.assertTrue(page_video.needs_encoding(None))

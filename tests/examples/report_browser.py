@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Opens a report of examples/motion-report in a headless Chromium:  report_browser.py [PICTURE]
+"""Opens a report of examples/motion-report in a headless Chromium.
 
 The video plays, and seeks by clicks on the time line, on an event and by keys; boxes, tracks, the tint, the heat map
 and the histogram are drawn over it and can be switched off; events can be filtered; zones can be drawn; the console
 stays empty; nothing is loaded from elsewhere; the page fits a phone, and is dark if that is asked for. A page of an
-hour of made-up data also works. PICTURE is a PNG to write.
+hour of made-up data also works.
 Needs a finished build in BUILD_DIR (build). Exit status 77 without Debian's chromium, chromium-driver and
 python3-selenium.
 """
@@ -286,8 +286,6 @@ def main():
                 assert re.search(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", report.find("#now").text), report.find("#now").text
             assert all((folder / "two" / link.get_attribute("href").rpartition("two/")[2]).is_file()
                        for link in chromium.find_elements(By.CSS_SELECTOR, "#events .clip"))
-            if len(sys.argv) > 1:
-                chromium.save_screenshot(sys.argv[1])
             report.check_looks()
             check_silence(chromium, folder)
             # Without its video the page says what is missing.

@@ -567,7 +567,8 @@ class Pages(Folder):
                     lists.add(*each)
             rows = json.loads(pathlib.Path("clips.json").read_text())
             self.assertEqual(rows, [{"clip": name, **row, "file": "clip_1/a.mp4"} for name in names])
-            self.assertEqual(programs.rows_of("clips.csv"), [{key: str(common.harmless(value)) for key, value in each.items()} for each in rows])
+            self.assertEqual(programs.rows_of("clips.csv"),
+                             [{key: str(common.harmless(value)) for key, value in each.items()} for each in rows])
 
     def test_progress_is_a_line_in_a_log(self):
         said = io.StringIO()

@@ -17,6 +17,7 @@ import clips_of_events  # noqa: E402
 import common  # noqa: E402
 import numpy  # noqa: E402
 import stamp  # noqa: E402
+from clips_test import H264  # noqa: E402
 from common import Gst  # noqa: E402
 
 
@@ -101,27 +102,26 @@ class Sound(clips_test.Clips):
 
     def test_sound_is_kept_in_step(self):
         for name, video, muxer, encoder, expected in (
-                ("a.mp4", clips_test.H264, "mp4mux", "voaacenc ! aacparse", "audio/mpeg,mpegversion=4"),
-                ("b.mp4", clips_test.H264, "mp4mux", "lamemp3enc ! mpegaudioparse", "audio/mpeg,mpegversion=1"),
-                ("c.mp4", clips_test.H264, "mp4mux", "opusenc", "audio/x-opus"),
-                ("d.mkv", clips_test.H264, "matroskamux", "voaacenc ! aacparse", "audio/mpeg,mpegversion=4"),
-                ("e.mkv", clips_test.H264, "matroskamux", "opusenc", "audio/x-opus"),
-                ("f.mkv", clips_test.H264, "matroskamux", "avenc_ac3", "audio/x-ac3"),
-                ("g.mov", clips_test.H264, "qtmux", "voaacenc ! aacparse", "audio/mpeg,mpegversion=4"),
-                ("h.avi", clips_test.H264 + " ! video/x-h264,stream-format=byte-stream", "avimux",
+                ("a.mp4", H264, "mp4mux", "voaacenc ! aacparse", "audio/mpeg,mpegversion=4"),
+                ("b.mp4", H264, "mp4mux", "lamemp3enc ! mpegaudioparse", "audio/mpeg,mpegversion=1"),
+                ("c.mp4", H264, "mp4mux", "opusenc", "audio/x-opus"),
+                ("d.mkv", H264, "matroskamux", "voaacenc ! aacparse", "audio/mpeg,mpegversion=4"),
+                ("e.mkv", H264, "matroskamux", "opusenc", "audio/x-opus"),
+                ("f.mkv", H264, "matroskamux", "avenc_ac3", "audio/x-ac3"),
+                ("g.mov", H264, "qtmux", "voaacenc ! aacparse", "audio/mpeg,mpegversion=4"),
+                ("h.avi", H264 + " ! video/x-h264,stream-format=byte-stream", "avimux",
                  "lamemp3enc ! mpegaudioparse", "audio/mpeg,mpegversion=1"),
                 ("i.webm", "vp8enc deadline=1 keyframe-max-dist=25", "webmmux", "vorbisenc", "audio/x-vorbis"),
                 ("j.webm", "vp8enc deadline=1 keyframe-max-dist=25", "webmmux", "opusenc", "audio/x-opus"),
                 ("k.mkv", "vp9enc deadline=1 keyframe-max-dist=25", "matroskamux", "vorbisenc", "audio/x-vorbis"),
                 ("l.mkv", "jpegenc", "matroskamux", "flacenc", "audio/x-flac"),
                 ("m.avi", "jpegenc", "avimux", "identity", "audio/x-raw"),
-                ("o.mov", clips_test.H264, "qtmux", "identity", "audio/x-raw"),
-                ("p.mkv", clips_test.H264, "matroskamux", "mulawenc", "audio/x-mulaw"),
-                ("q.mov", clips_test.H264, "qtmux", "alawenc", "audio/x-alaw"),
-                ("r.avi", clips_test.H264 + " ! video/x-h264,stream-format=byte-stream", "avimux", "alawenc",
-                 "audio/x-alaw"),
+                ("o.mov", H264, "qtmux", "identity", "audio/x-raw"),
+                ("p.mkv", H264, "matroskamux", "mulawenc", "audio/x-mulaw"),
+                ("q.mov", H264, "qtmux", "alawenc", "audio/x-alaw"),
+                ("r.avi", H264 + " ! video/x-h264,stream-format=byte-stream", "avimux", "alawenc", "audio/x-alaw"),
                 ("s.mkv", "vp8enc deadline=1 keyframe-max-dist=25", "matroskamux", "mulawenc", "audio/x-mulaw"),
-                ("t.mkv", clips_test.H264, "matroskamux", "audioconvert ! audio/x-raw,format=S24LE", "audio/x-raw"),
+                ("t.mkv", H264, "matroskamux", "audioconvert ! audio/x-raw,format=S24LE", "audio/x-raw"),
                 ("n.mkv", "x265enc key-int-max=25 option-string=log-level=none ! h265parse", "matroskamux",
                  "voaacenc ! aacparse", "audio/mpeg,mpegversion=4")):
             with self.subTest(name):
@@ -146,14 +146,14 @@ class Sound(clips_test.Clips):
 
     @unittest.skipUnless(clips_test.has("opusenc", "voaacenc"), "no opusenc, or no voaacenc")
     def test_all_streams_of_sound_are_kept(self):
-        clip = make_with_sound(self.folder / "a.mp4", clips_test.H264, "mp4mux", "voaacenc ! aacparse", "opusenc",
+        clip = make_with_sound(self.folder / "a.mp4", H264, "mp4mux", "voaacenc ! aacparse", "opusenc",
                                "voaacenc ! aacparse")
         ((cut, _),) = self.cut(clip, (4.5, 5))
         self.assertEqual(sorted(self.sounds(cut)), ["audio/mpeg,mpegversion=4"] * 2 + ["audio/x-opus"])
 
     @unittest.skipUnless(clips_test.has("vorbisenc", "voaacenc"), "no vorbisenc, or no voaacenc")
     def test_sound_that_mp4_cannot_hold_makes_matroska(self):
-        clip = make_with_sound(self.folder / "a.mkv", clips_test.H264, "matroskamux", "vorbisenc",
+        clip = make_with_sound(self.folder / "a.mkv", H264, "matroskamux", "vorbisenc",
                                "voaacenc ! aacparse", "alawenc")
         ((cut, _),) = self.cut(clip, (4.5, 5))
         self.assertEqual(sorted(self.sounds(cut)), ["audio/mpeg,mpegversion=4", "audio/x-alaw", "audio/x-vorbis"])
@@ -165,7 +165,7 @@ class Sound(clips_test.Clips):
     def test_sound_stays_when_the_time_is_burnt_in(self):
         for name, encoder, expected in (("a.mkv", "mulawenc", "audio/x-mulaw"), ("b.mp4", "opusenc", "audio/x-opus")):
             muxer = "mp4mux" if name == "b.mp4" else "matroskamux"
-            clip = make_with_sound(self.folder / name, clips_test.H264, muxer, encoder)
+            clip = make_with_sound(self.folder / name, H264, muxer, encoder)
             ((cut, row),) = self.cut(clip, (4.5, 5))
             length, ticks = len(clips_test.times_of(cut)), ticks_of(cut)[0]
             stamp.burn(row, str(self.folder / "clips"), None)
@@ -176,7 +176,7 @@ class Sound(clips_test.Clips):
 
     @unittest.skipUnless(clips_test.has("voaacenc"), "no voaacenc")
     def test_sound_that_no_container_holds_is_left_out(self):
-        clip = make_with_sound(self.folder / "a.mkv", clips_test.H264, "matroskamux", "voaacenc ! aacparse")
+        clip = make_with_sound(self.folder / "a.mkv", H264, "matroskamux", "voaacenc ! aacparse")
         facts = clip_facts.facts_of(clip)
         facts = dataclasses.replace(facts, sounds=(*facts.sounds, Gst.Caps.from_string("audio/x-siren")))
         said = clip_formats.left_out(facts)
@@ -190,7 +190,7 @@ class Sound(clips_test.Clips):
 
     @unittest.skipUnless(clips_test.has("voaacenc"), "no voaacenc")
     def test_sound_that_cannot_be_written_costs_no_clip(self):
-        clip = make_with_sound(self.folder / "a.mp4", clips_test.H264, "mp4mux", "voaacenc ! aacparse")
+        clip = make_with_sound(self.folder / "a.mp4", H264, "mp4mux", "voaacenc ! aacparse")
         facts, events = clip_facts.facts_of(clip), [clips_of_events.Event(1, 1.5, 1),
                                                    clips_of_events.Event(4, 5, 2)]
         with unittest.mock.patch.object(clip_formats, "parser_of", return_value="identity error-after=5"):
@@ -208,7 +208,7 @@ class Sound(clips_test.Clips):
     def test_sound_that_begins_late_and_ends_early(self):
         """It keeps its place. A clip without sound in it has no stream of sound, and one that only ends with sound
         has its end."""
-        clip = make_with_sound(self.folder / "a.mp4", clips_test.H264, "mp4mux", "voaacenc ! aacparse", begin=3, end=6)
+        clip = make_with_sound(self.folder / "a.mp4", H264, "mp4mux", "voaacenc ! aacparse", begin=3, end=6)
         cuts = self.cut(clip, (1.2, 1.5, 1), (3.2, 4.4, 2), (5.1, 6.5, 3), (7.5, 7.8, 4))
         self.assertEqual([len(self.sounds(cut)) for cut, _ in cuts], [0, 1, 1, 0])
         for (cut, row), (first, last) in zip(cuts[1:3], ((3, 5), (4, 6))):
@@ -221,7 +221,7 @@ class Sound(clips_test.Clips):
     @unittest.skipUnless(clips_test.has("voaacenc"), "no voaacenc")
     def test_streams_far_from_each_other(self):
         """The muxer waits for sound while more of the pictures comes than may wait, and the other way round."""
-        clip = make_with_sound(self.folder / "a.mp4", clips_test.H264, "mp4mux", "voaacenc ! aacparse")
+        clip = make_with_sound(self.folder / "a.mp4", H264, "mp4mux", "voaacenc ! aacparse")
         facts = clip_facts.facts_of(clip)
         with clip_streams.Reader(clip, facts) as reader:
             given = list(reader.samples(0, 8 * Gst.SECOND))
