@@ -8,11 +8,10 @@ import sys
 import tempfile
 import unittest
 
-import motion_footage
 import motion_run
 import motion_tracks
 import numpy as np
-from motion_run import Failure, cv2
+from motion_run import cv2
 
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'motion_real.py')
 EXACT = 'reference=first threshold=20 open-radius=0 light-change-ratio=0 cell-size=8 track-min-frames=1 track-hold=0.1'
@@ -45,13 +44,13 @@ def write_clip(folder, name, pictures, rate=10):
     clip.release()
 
 
-def write_cdnet(folder, size=(HEIGHT, WIDTH)):
+def write_cdnet(folder):
     """Twelve frames, a box of 16×16 from the fifth on. Frames 3 to 10 are judged: two without it, six with it. Of its
     pixels, 4 rows are labelled shadow, 2 columns unknown and 1 column outside; 3 columns to its right are labelled
     moving too."""
     for number in range(1, 13):
         write(folder, f'input/in{number:06}.png', picture(*([(16, 16, 16, 16)] if number >= 5 else [])))
-        label = np.zeros(size, np.uint8)
+        label = np.zeros((HEIGHT, WIDTH), np.uint8)
         if number >= 5:
             label[16:32, 16:35] = 255
             label[28:32, 16:32] = 50
@@ -181,39 +180,9 @@ class Starts(unittest.TestCase):
             self.assertAlmostEqual(results['crowd']['mota_0.3'], 1 / 3)
 
 
-def read_all(folder):
-    """Reads all frames and labels of the footage in a folder."""
-    for footage in motion_footage.find([folder], 25):
-        for number, _ in enumerate(footage.frames()):
-            if footage.masks and number in footage.masks:
-                footage.masks[number]
-
-
 class BadInput(unittest.TestCase):
     def setUp(self):
         self.top = self.enterContext(tempfile.TemporaryDirectory())
-
-    def test_broken_layouts(self):
-        """Footage of each layout, what is written into it, and the sentence."""
-        frame, boxes, times = 'input/in000001.png', '1,1,0,0,5,5,1\n', 'clip,from,to\na.avi,'
-        for make, files, sentence in (
-                (None, {}, 'no footage with truth'),
-                (None, {frame: picture()}, 'has input/ and no groundtruth/'),
-                (lambda folder: write_cdnet(folder, (HEIGHT, WIDTH + 2)), {},
-                 'gt000003.png is 66×48, and the frames 64×48'),
-                (write_cdnet, {'input/in000007.png': picture()[:40]}, 'frame 7 is 64×40, and the first one 64×48'),
-                (None, {'a.gt.txt': ''}, 'has no boxes'),
-                (None, {'a.gt.txt': boxes}, 'has no clip of its name'),
-                (None, {'visits.csv': times + '1,2\n'}, 'the clip a.avi is not there'),
-                (None, {'visits.csv': times + '3,2\n'}, 'line 2 ends before it begins'),
-                (None, {'visits.csv': times + '1,2\n', 'a.avi': 'text'}, 'is no clip that OpenCV reads')):
-            with self.subTest(sentence), tempfile.TemporaryDirectory() as folder:
-                if make:
-                    make(folder)
-                for name, content in files.items():
-                    write(folder, name, content)
-                with self.assertRaisesRegex(Failure, sentence):
-                    read_all(folder)
 
     def test_without_the_plugin(self):
         without = {**os.environ, 'GST_PLUGIN_PATH': self.top, 'GST_PLUGIN_PATH_1_0': self.top,
@@ -244,17 +213,6 @@ class Parts(unittest.TestCase):
             self.assertLessEqual(np.abs(shown.astype(int) - ramp).max(), 2)
             back = cv2.cvtColor(motion_run.unpadded(data, *even), cv2.COLOR_YUV2BGR_I420)[:height, :width]
             self.assertTrue(np.array_equal(back, shown))
-
-    @unittest.skipIf('norfair' in motion_tracks.missing, 'there is no norfair')
-    def test_sort(self):
-        sort = motion_tracks.Sort(10)
-        for number in range(10):
-            mask = np.zeros((100, 200), bool)
-            mask[20:60, 10 + 4 * number:40 + 4 * number] = mask[70:90, 150:180] = mask[3, 3] = True
-            found = sort.update(motion_tracks.boxes_of(mask))
-        self.assertEqual(len(sort.ids), 2)
-        self.assertEqual(sorted(tuple(round(side) for side in box[1:]) for box in found),
-                         [(46, 20, 30, 40), (150, 70, 30, 20)])
 
 
 if __name__ == '__main__':
