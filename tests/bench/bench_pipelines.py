@@ -80,8 +80,6 @@ class Case:
     side_by_side: int = 1    # pipelines in one process
     source: str = ''         # replaces the still picture; then nothing is subtracted
     pads: int = 0            # number of still pictures that go into one mixer, the only element; nothing is subtracted
-    width: int = 1920
-    height: int = 1080
     mark: Mark = None
     # Puts the still picture into the memory on CUDA; empty: nothing does.
     loader: str = 'cudagaussian kernel-size=3 backend=cuda ! {memory}'
@@ -92,8 +90,8 @@ class Case:
     def pipeline(self, backend, frames, elements):
         loader = f'! {self.loader} '.format(memory=self.memory) if backend == 'cuda' and self.loader else ''
         source = (self.source
-                  or (f'videotestsrc num-buffers=1 pattern=snow ! {SYSTEM},format={self.format},width={self.width},'
-                      f'height={self.height},framerate=60/1 {loader}! imagefreeze num-buffers={frames}'))
+                  or (f'videotestsrc num-buffers=1 pattern=snow ! {SYSTEM},format={self.format},{SIZE},'
+                      f'framerate=60/1 {loader}! imagefreeze num-buffers={frames}'))
         if self.pads:
             head, *output = elements[0].format(b=backend).split(' ! ')
             output = ''.join(f'! {self.memory},{caps} ' for caps in output)
@@ -218,24 +216,11 @@ def has(element):
                            stdout=subprocess.DEVNULL).returncode == 0)
 
 
-@functools.lru_cache(maxsize=None)
-def has_property(element, name):
-    inspected = subprocess.run(['gst-inspect-1.0', element], capture_output=True, text=True,
-                               env={**os.environ, 'LC_ALL': 'C'})
-    return re.search(rf'^  {name} ', inspected.stdout, re.MULTILINE) is not None
-
-
 def lacking(chain):
-    """The first element, or property async-depth, of a chain that does not exist here; None if all do."""
-    for part in chain.split(' ! '):
-        element = part.split()[0]
-        if '=' in element or '/' in element:
-            continue  # caps
-        if not has(element):
-            return element
-        if 'async-depth=' in part and not has_property(element, 'async-depth'):
-            return 'async-depth'
-    return None
+    """The first element of a chain that does not exist here; None if all do."""
+    elements = (part.split()[0] for part in chain.split(' ! '))
+    return next((element for element in elements if '=' not in element and '/' not in element  # these are caps
+                 and not has(element)), None)
 
 
 def seconds(case, backend, frames, elements):
@@ -297,7 +282,7 @@ def measure(case, backend, frames, turns):
         row['peer_fps'] = total / medians['peer']
         row['peer_over_ours'] = medians['peer'] / medians['with']
     if backend == 'cuda' and case.memory == SYSTEM and case.format == 'RGBA' and case.loader:
-        row['pcie_share'] = row['fps'] * case.width * case.height * 4 / PCIE_BYTES_PER_SECOND
+        row['pcie_share'] = row['fps'] * 1920 * 1080 * 4 / PCIE_BYTES_PER_SECOND
     return row
 
 

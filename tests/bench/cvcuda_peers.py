@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Measures CV-CUDA on the work of bench_kernels' rows:
 
-  cvcuda_peers.py [--sizes=8K,4K,1080p] [--only=REGEX] [--json=FILE]
+  cvcuda_peers.py [--json=FILE]
 
 A row has the name of bench_kernels' row for the same work, by which report.py and plot.py join the two. Two rows have
 no counterpart: median-3 and composite (RGB over RGB by a mask). The method is bench_kernels': device time between
@@ -26,7 +26,7 @@ except (ImportError, OSError) as missing:
     print(f'skipped: {missing}')
     sys.exit(77)
 
-# As in bench_kernels.cpp. Rows without --sizes run at the first three, some at all of them.
+# As in bench_kernels.cpp. Rows run at the first three, some at all of them.
 SIZES = {'8K': (7680, 4320), '4K': (3840, 2160), '1080p': (1920, 1080), '1440p': (2560, 1440), '720p': (1280, 720),
          '360p': (640, 360)}
 ALL_SIZES = re.compile('^(gaussian-5|convolve-3x3|histogram)/GRAY8$')
@@ -181,8 +181,6 @@ def measure(make, read, written, width, height, pools, copies):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--sizes', type=lambda text: text.split(','))
-    parser.add_argument('--only', type=re.compile, default=re.compile(''))
     parser.add_argument('--json')
     options = parser.parse_args()
     pools = [torch.randint(0, 256, (POOL,), dtype=torch.uint8, device='cuda') for _ in range(2)]
@@ -191,10 +189,8 @@ def main():
     print(f'# CV-CUDA {cvcuda.__version__} on {torch.cuda.get_device_name()}\n{"":26} {"us":>9} {"/copy":>7}')
     with torch.cuda.stream(queue):
         for name, read, written, make in rows():
-            for size in options.sizes or (list(SIZES) if ALL_SIZES.search(name) else list(SIZES)[:3]):
+            for size in list(SIZES) if ALL_SIZES.search(name) else list(SIZES)[:3]:
                 full = f'{name}/{size}'
-                if not options.only.search(full):
-                    continue
                 try:
                     result = measure(make, read, written, *SIZES[size], pools, copies)
                 except (RuntimeError, TypeError, ValueError) as error:
