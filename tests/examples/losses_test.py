@@ -255,19 +255,18 @@ class Counting(unittest.TestCase):
         return [(round(span.begin, 3), round(span.end, 3), span.frames, span.about)
                 for span in stream.finish(indexed)]
 
-    def run_through(self, give, stream, times, keys=(0,), lost=()):
+    def counted(self, times, keys=(0,), lost=(), indexed=True, size=100, **options):
+        """The spans of a stream of which these frames come, except the lost ones."""
+        stream, give, _ = self.stream(**options)
         for time in times:
-            give(time, time in keys)
+            give(time, time in keys, size=size)
             if time not in lost:
                 stream.on_frame(time * STEP)
+        return self.spans(stream, indexed)
 
     def test_what_does_not_come(self):
-        stream, give, _ = self.stream()
-        self.run_through(give, stream, range(20), lost=(5, 6, 7, 19))
-        self.assertEqual(self.spans(stream), [(0.5, 0.8, 3, False), (1.9, 2.0, 1, False)])
-        stream, give, _ = self.stream()
-        self.run_through(give, stream, range(20), lost=(19,))
-        self.assertEqual(self.spans(stream, indexed=False), [])  # the last frame of a stream
+        self.assertEqual(self.counted(range(20), lost=(5, 6, 7, 19)), [(0.5, 0.8, 3, False), (1.9, 2.0, 1, False)])
+        self.assertEqual(self.counted(range(20), lost=(19,), indexed=False), [])  # the last frame of a stream
 
     def test_damage_lasts_until_a_key_frame(self):
         stream, give, _ = self.stream()
@@ -314,16 +313,13 @@ class Counting(unittest.TestCase):
                 if not time % 2:
                     stream.on_frame(time * STEP)
             self.assertEqual(self.spans(stream), [], caps)
-        stream, give, _ = self.stream()  # a frame of H.264 may be small
-        self.run_through(lambda *args: give(*args, size=12), stream, range(20), lost=(5,))
-        self.assertEqual(self.spans(stream), [(0.5, 0.6, 1, False)])
+        # A frame of H.264 may be small.
+        self.assertEqual(self.counted(range(20), lost=(5,), size=12), [(0.5, 0.6, 1, False)])
 
     def test_holes_in_time(self):
         """They are a loss only where the demuxer skipped something."""
         for skips, expected in ((False, []), (True, [(1.0, 3.0, 20, True)])):
-            stream, give, _ = self.stream(skips=skips)
-            self.run_through(give, stream, [*range(10), *range(30, 40)], keys=(0, 30))
-            self.assertEqual(self.spans(stream), expected)
+            self.assertEqual(self.counted([*range(10), *range(30, 40)], keys=(0, 30), skips=skips), expected)
         stream, give, _ = self.stream(skips=True)
         good = []
         for time in [*range(20), *range(30, 45)]:  # what follows needs what is missing, up to a key frame
@@ -333,9 +329,8 @@ class Counting(unittest.TestCase):
         self.assertEqual(self.spans(stream), [(2.0, 4.0, 20, True)])
 
     def test_a_damaged_time(self):
-        stream, give, _ = self.stream(skips=True)
-        self.run_through(give, stream, [0, 1, 2, 3, 4, 5, 10**6, *range(7, 20)], keys=(0, 10**6))
-        self.assertLess(sum(span[2] for span in self.spans(stream)), 20)
+        spans = self.counted([0, 1, 2, 3, 4, 5, 10**6, *range(7, 20)], keys=(0, 10**6), skips=True)
+        self.assertLess(sum(span[2] for span in spans), 20)
 
     def test_streams_without_times(self):
         """Those without a container: the number alone is known. A stream in pieces has none."""

@@ -12,7 +12,6 @@ import contextlib
 import copy
 import dataclasses
 import datetime
-import importlib
 import importlib.util
 import io
 import json
@@ -652,19 +651,12 @@ class CommandLine(Folder):
         self.assertIn(args.out, mounted)
 
 
-def main():
-    unit = "--unit" in sys.argv
-    ray = importlib.util.find_spec("ray") is not None
-    scan_ray = importlib.import_module("scan_ray") if ray and not unit else None
-    names = ([Discovery, Keys, Rows, Child, Retries, Defaults, Pages, CommandLine]
-             + ([scan_ray.Scan] if scan_ray else []))
-    suite = unittest.TestSuite(unittest.defaultTestLoader.loadTestsFromTestCase(name) for name in names)
-    good = unittest.TextTestRunner(verbosity=2).run(suite).wasSuccessful()
-    if good and not unit and not ray:
-        print("skipped: no Ray (WITH=ray tests/run.sh installs it)")
-        return 77
-    return 0 if good else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    unit, ray = "--unit" in sys.argv, importlib.util.find_spec("ray") is not None
+    if ray and not unit:
+        from scan_ray import Scan  # noqa: F401: its tests
+    done = unittest.main(argv=sys.argv[:1], verbosity=2, exit=False).result
+    if done.wasSuccessful() and not unit and not ray:
+        print("skipped: no Ray (WITH=ray tests/run.sh installs it)")
+        sys.exit(77)
+    sys.exit(not done.wasSuccessful())
