@@ -17,6 +17,7 @@
 //                 is raised though nothing changed, and where it was above the threshold in a single
 //                 frame (adaptive_learn.hpp)
 //   settle        in the first 600 frames, what stays longest becomes the mean (adaptive_settle.hpp)
+//   relight       if the light changed: the means restart, or move to it where objects are (adaptive_relight.hpp)
 // After the opening, and only if the mask is shown:
 //
 //   enclose       fill pixels between changed pixels on all four sides (enclosed.hpp)

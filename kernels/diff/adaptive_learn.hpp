@@ -37,10 +37,11 @@ CUDAVISION_HOST_DEVICE inline Rates rates_of(const Job& job, std::uint64_t age) 
   // The mean of n frames also has noise: the variance of differences from it is larger by 1/n.
   const float more = add(1, over(1, most(1, float(age))));
   const auto scaled = [more](int evidence) { return int(mul(float(evidence), more)); };
+  const bool settles = age <= settling_frames;
   return {learnt,
-          age <= settling_frames,
+          settles,
           learnt && usual <= 0.25f / float(turns),
-          usual,
+          settles ? job.rate : usual,
           learnt ? usual : most(usual, 0.05f),
           job.most_variance,
           job.most_steady,
@@ -118,8 +119,9 @@ CUDAVISION_FORMULA void learn(Pixel<channels, F>& pixel, const Rival<channels, F
   if constexpr (settles) share_of_mean = rival.share_of_mean(background, share_of_mean);
   const F usual = pick(slowly, F(slow), share_of_mean), of_mean = pick(seen.held, F(0.0f), pick(takes, F(1.0f), usual));
   const F divisor = most(gain, F(0.25f)), step = over(of_mean, divisor);
-  const F of_variance =
-      pick(either(seen.held, takes), F(0.0f), pick(slowly, F(slow_variance), mul(times, F(rates.variance))));
+  F share_of_variance = mul(times, F(rates.variance));
+  if constexpr (settles) share_of_variance = pick(rival.immature(), share_of_variance, mul(times, F(rates.mean)));
+  const F of_variance = pick(either(seen.held, takes), F(0.0f), pick(slowly, F(slow_variance), share_of_variance));
   // Key frames, leaves and rain disturb a pixel now and then, and a mean of squares forgets them in between. So a
   // variance that is too small grows fast. A change that comes and goes within a frame is also a disturbance, because
   // no object does that.

@@ -26,12 +26,12 @@ struct Rival {
   F value[channels];          ///< as a mean
   IntOf<F> stays, own_stays;  ///< counts of the rival, and of the background
 
+  CUDAVISION_FORMULA MaskOf<F> immature() const { return own_stays < IntOf<F>(mature); }
   /// The share with which the mean approaches a frame. shown: shows_background(). usual: the share afterwards. The mean
   /// of an immature background is that of the frames that showed it.
   CUDAVISION_FORMULA F share_of_mean(MaskOf<F> shown, F usual) const {
     const F of_shown = over(F(float(counted)), to_float(own_stays + IntOf<F>(counted)));
-    const MaskOf<F> immature = own_stays < IntOf<F>(mature);
-    return pick(shown, most(of_shown, usual), pick(immature, F(0.0f), usual));
+    return pick(shown, most(of_shown, usual), pick(immature(), F(0.0f), usual));
   }
 };
 

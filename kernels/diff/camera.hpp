@@ -52,9 +52,9 @@ struct Rule {
 /// Memory of a look, which the team shares.
 struct Scratch {
   /// Numbers of pixels: with an expected edge that is there, and with one that is not; changed; changed with the
-  /// expected edge, and changed with another one; all.
+  /// expected edge, and changed with another one; where an object certainly is; all.
   std::uint32_t same[sectors], other[sectors], changed[sectors], same_changed[sectors], other_changed[sectors],
-      seen[sectors];
+      held[sectors], seen[sectors];
   std::uint32_t* profiles;  ///< profile_numbers() numbers
 };
 /// The number of values in two profiles across, two profiles down, and the misfits of shifts.
@@ -213,13 +213,13 @@ struct Decision {
   CUDAVISION_HOST_DEVICE bool shifted() const { return x != 0 || y != 0; }
 };
 
-/// Examines a frame. moving: whether the camera was moving. changed(x, y): whether a pixel of the analysis changed. The
-/// whole team calls it, and all threads get the same result.
-template <typename Team, typename Changed>
-CUDAVISION_HOST_DEVICE Decision look(Team& team, const StructureJob& p, Scratch& scratch, bool moving,
-                                     Changed changed) {
+/// Examines a frame. moving: whether the camera was moving. changed(x, y): whether a pixel of the analysis changed.
+/// held(x, y): whether an object certainly is there. The whole team calls it, and all threads get the same result.
+template <typename Team, typename Changed, typename Held>
+CUDAVISION_HOST_DEVICE Decision look(Team& team, const StructureJob& p, Scratch& scratch, bool moving, Changed changed,
+                                     Held held) {
   team.each(sectors, 1, [&](int i, int) {
-    scratch.same[i] = scratch.other[i] = scratch.seen[i] = 0;
+    scratch.same[i] = scratch.other[i] = scratch.held[i] = scratch.seen[i] = 0;
     scratch.changed[i] = scratch.same_changed[i] = scratch.other_changed[i] = 0;
   });
   team.wait();
@@ -232,6 +232,7 @@ CUDAVISION_HOST_DEVICE Decision look(Team& team, const StructureJob& p, Scratch&
     const bool here = changed(x, y);
     team.add(scratch.seen[sector], 1);
     if (here) team.add(scratch.changed[sector], 1);
+    if (here && held(x, y)) team.add(scratch.held[sector], 1);
     if (most < StructureJob::least_size) return;
     const bool same = 2 * Gradient{a.x - b.x, a.y - b.y}.size() <= most;
     if (here) team.add(is_same_edge(a, b) ? scratch.same_changed[sector] : scratch.other_changed[sector], 1);
@@ -241,13 +242,15 @@ CUDAVISION_HOST_DEVICE Decision look(Team& team, const StructureJob& p, Scratch&
   team.wait();
   int structured = 0, broken = 0, touched = 0;
   long long same = 0, other = 0, same_changed = 0, other_changed = 0, all_changed = 0, seen = 0;
-  std::uint64_t objects = 0;
+  std::uint64_t objects = 0, held_sectors = 0;
+  int held_count = 0;
   unsigned columns = 0, rows = 0;  // columns and rows with edges, one bit each
   for (int i = 0; i < sectors; ++i) {
     const std::uint32_t edges = scratch.same[i] + scratch.other[i];
     same += scratch.same[i], other += scratch.other[i], seen += scratch.seen[i];
     same_changed += scratch.same_changed[i], other_changed += scratch.other_changed[i];
     all_changed += scratch.changed[i];
+    if (scratch.held[i] > 0) held_sectors |= std::uint64_t(1) << i, ++held_count;
     if (scratch.other_changed[i] > scratch.same_changed[i]) objects |= std::uint64_t(1) << i;
     touched += 16 * scratch.changed[i] >= scratch.seen[i];
     if (32 * edges < scratch.seen[i]) continue;
@@ -270,15 +273,18 @@ CUDAVISION_HOST_DEVICE Decision look(Team& team, const StructureJob& p, Scratch&
   // If few pixels changed, hardly any of them may have other edges.
   const int factor = many_changed ? 3 : 12;
   const bool edges_stay = same_changed >= 10 && 2 * same_changed >= factor * other_changed;
+  // The light is measured beside objects. If they are nearly everywhere, the picture restarts where its edges stayed.
+  if (2 * held_count <= sectors) objects |= held_sectors;
   if (edges_stay && 8 * touched >= sectors) return {Cause::light, 0, 0, true, objects};
   return {};
 }
 
 /// Decides why many pixels changed. The reference restarts unless the cause is none. `above`: number of changed pixels
-/// of the frame. `began`: the number of the frame with which the reference began.
-template <typename Team, typename Changed>
+/// of the frame. `began`: the number of the frame with which the reference began. For the others see look().
+template <typename Team, typename Changed, typename Held>
 CUDAVISION_HOST_DEVICE Decision decide(Team& team, Watch& watch, unsigned long long began, const Rule& rule,
-                                       std::uint32_t above, const StructureJob& p, Scratch& scratch, Changed changed) {
+                                       std::uint32_t above, const StructureJob& p, Scratch& scratch, Changed changed,
+                                       Held held) {
   constexpr std::uint32_t rests = 5;  // frames without a shift
   const Watch before = watch;
   team.wait();
@@ -286,7 +292,7 @@ CUDAVISION_HOST_DEVICE Decision decide(Team& team, Watch& watch, unsigned long l
   Decision found;
   std::uint32_t left = 0;
   if (moving || (rule.number >= began + rule.age && suspects(before, rule, above))) {
-    if (p.width >= least_width && p.height >= least_height) found = look(team, p, scratch, moving, changed);
+    if (p.width >= least_width && p.height >= least_height) found = look(team, p, scratch, moving, changed, held);
     if (found.shifted())
       left = rests;
     else if (moving)  // the reference also restarts with the last frame of a movement: a shift of less than a pixel may

@@ -161,24 +161,29 @@ class CpuDiff final : public Sequence {
     if (!plan().has_adaptive()) {
       if (above <= plan().light_limit) return;
       found.cause = Cause::light;
-      return begin_anew(frame, 0);
+      return begin_anew(frame);
     }
     const adaptive::Job job = adaptive_work(frame);
     OneThread team;
     camera::Scratch scratch;
     scratch.profiles = job.profiles;
-    const camera::Decision why =
-        camera::decide(team, watch_, began_, camera_rule(plan(), frame), above, structure_job(job), scratch,
-                       [this](int x, int y) { return changed_.ptr(y)[x] != 0; });
+    const camera::Decision why = camera::decide(
+        team, watch_, began_, camera_rule(plan(), frame), above, structure_job(job), scratch,
+        [this](int x, int y) { return changed_.ptr(y)[x] != 0; },
+        [&](int x, int y) { return applies(Learning::hold, job.learning.at(x, y)); });
     found.cause = why.cause, found.moved_x = why.x, found.moved_y = why.y;
-    if (why.begins) begin_anew(frame, why.kept);
+    if (!why.begins) return;
+    adaptive::Relight light{};
+    adaptive::RelightSums sums;
+    if (why.kept) adaptive::measure(team, job, why.kept, sums, light);
+    adaptive::begin_anew(job, why.kept, light);
+    begin_anew(frame);
   }
 
-  /// Restarts the reference with this frame. kept: see camera::Decision.
-  void begin_anew(const Frame& frame, std::uint64_t kept) {
+  /// Restarts the reference with this frame, except for an adaptive one.
+  void begin_anew(const Frame& frame) {
     began_ = frame.number;
     if (plan().has_mixture()) update_mixture(frame, true, [](int, int) {});
-    if (plan().has_adaptive()) adaptive::begin_anew(adaptive_work(frame), kept);
     sets_.restart(frame.src, plan().keeps_first() ? &ring_[0] : nullptr);
   }
 

@@ -6,6 +6,7 @@
 #include <opencv2/core.hpp>
 #include <vector>
 
+#include "kernels/diff/adaptive_relight.hpp"
 #include "kernels/diff/cpu_adaptive_light.hpp"
 #include "kernels/diff/cpu_adaptive_samples.hpp"
 #include "kernels/diff/cpu_adaptive_strip.hpp"
@@ -33,7 +34,8 @@ class CpuSteps {
   std::vector<float> light_[3];  ///< light of the cells
 };
 
-/// Restarts the means with the frame of the last update, except in the sectors `kept`: see camera::Decision.
-void begin_anew(const Job& job, std::uint64_t kept);
+/// Restarts the means with the frame of the last update, except in the sectors `kept`, where they move to the light:
+/// see camera::Decision.
+void begin_anew(const Job& job, std::uint64_t kept, const Relight& light);
 
 }  // namespace cudavision::diff::adaptive

@@ -137,6 +137,7 @@ class CudaDiff final : public Sequence {
     if (memory.small != Memory::none) small_ = layout.at(plan().analysis, bits_.data() + memory.small);
     if (memory.small_difference != Memory::none)
       small_difference_ = layout.at(plan().analysis, bits_.data() + memory.small_difference);
+    static_assert(sizeof(State) <= state_bytes);
     params_.state = reinterpret_cast<State*>(kept_.data() + memory.state);
 
     cuda::FillStream stream;  // kernels also read the unused bytes after rows, though these do not count

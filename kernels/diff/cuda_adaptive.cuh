@@ -135,13 +135,12 @@ struct Sampled {
   int recent;                             ///< see Job::recent
 };
 
-/// Sets the samples of the frame, and shows the mean if requested. In the sectors that `state` names, the means restart
-/// with the previous frame.
+/// Sets the samples of the frame, and shows the mean if requested. If `state` says so, the means restart with the
+/// previous frame, or move to its light.
 template <typename T, int channels, int scale>
 __device__ __forceinline__ Sampled<channels> prepare(const Job& job, const State& state, int x, int y) {
   const std::size_t n = job.pixels(), at = job.at(x, y);
   Sampled<channels> sampled{};
-  const std::uint64_t sectors = state.anew ? ~state.kept : 0;
   if (!job.begin) {
     sampled.recent = job.recent[at];
 #pragma unroll
@@ -153,7 +152,12 @@ __device__ __forceinline__ Sampled<channels> prepare(const Job& job, const State
   for (float& one : value) one = mul(one, sample_step(job));
   to_background(job, value);
   bool anew = false;
-  if (__builtin_expect(sectors != 0, 0)) anew = sectors >> camera::sector_of(x, y, job.width, job.height) & 1;
+  if (__builtin_expect(state.anew != 0, 0)) {
+    anew = !(state.kept >> camera::sector_of(x, y, job.width, job.height) & 1);
+#pragma unroll
+    for (int c = 0; c < channels; ++c)
+      if (!anew) job.mean[c * n + at] = sampled.mean[c] = state.light_change.apply(c, sampled.mean[c]);
+  }
   if (job.begin || anew) {
     job.recent[at] = 0, sampled.recent = 0;
     restart_counts(job, at);

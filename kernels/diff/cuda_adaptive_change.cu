@@ -21,6 +21,7 @@
 //   light, moved or scene     camera.hpp, for both backends
 //   another number of threads cuda_tuning.hpp (adaptive_threads)
 #include "kernels/cuda/warp.cuh"
+#include "kernels/diff/adaptive_relight.hpp"
 #include "kernels/diff/cuda_adaptive.cuh"
 #include "kernels/diff/cuda_adaptive.hpp"
 #include "kernels/diff/cuda_camera.cuh"
@@ -325,11 +326,14 @@ __device__ __noinline__ void decide(const AdaptiveChange& p) {
   const Job& job = p.job;
   const StructureJob pictures{job.frame, job.expected, job.pitch, job.width, job.height};
   const auto changed = [&](int x, int y) { return (p.changed[y * p.bits_pitch + x / 8] >> x % 8 & 1) != 0; };
+  const auto held = [&](int x, int y) { return applies(Learning::hold, job.learning.at(x, y)); };
   if (threadIdx.x == 0) scratch.profiles = job.profiles;
   BlockTeam team;
   const camera::Decision found =
       job.begin ? camera::Decision{}
-                : camera::decide(team, state.watch, state.began, p.rule, state.above, pictures, scratch, changed);
+                : camera::decide(team, state.watch, state.began, p.rule, state.above, pictures, scratch, changed, held);
+  __shared__ adaptive::RelightSums sums;
+  if (found.begins && found.kept) adaptive::measure(team, job, found.kept, sums, state.light_change);
   __syncthreads();
   if (threadIdx.x != 0) return;
   if (job.begin) state.watch = {};

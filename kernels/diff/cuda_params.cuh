@@ -6,6 +6,7 @@
 
 #include "kernels/diff/camera.hpp"
 #include "kernels/diff/cuda_schedule.hpp"
+#include "kernels/diff/relight.hpp"
 
 namespace cudavision::diff {
 
@@ -22,11 +23,12 @@ struct View {
 
 /// The state of the reference in device memory. The host clears it at each reset, and never reads it.
 struct State {
-  unsigned long long began;  ///< number of the frame with which the reference began
-  unsigned light;            ///< whether a Cause other than none cleared the changes of the last frame
-  unsigned anew;             ///< adaptive background: whether it restarts with the last frame
-  std::uint64_t kept;        ///< sectors that do not restart, see camera::Decision
-  camera::Watch watch;       ///< state for an adaptive background
+  unsigned long long began;        ///< number of the frame with which the reference began
+  unsigned light;                  ///< whether a Cause other than none cleared the changes of the last frame
+  unsigned anew;                   ///< adaptive background: whether it restarts with the last frame
+  std::uint64_t kept;              ///< sectors that do not restart, see camera::Decision
+  camera::Watch watch;             ///< state for an adaptive background
+  adaptive::Relight light_change;  ///< adaptive background: for the means in the sectors `kept`
   // Of this frame; 0 between frames:
   unsigned above, blocks;         ///< changed pixels, and blocks that have added their count
   unsigned empty_cells, cells;    ///< adaptive background: cells without light, and measured cells

@@ -88,7 +88,7 @@ Memory memory_of(const Plan& plan) {
   for (int i = ring_size(params); i > 0; --i) memory.ring.push_back(take(memory.kept_bytes, frame_bytes));
   if (plan.has_model()) memory.model = take(memory.kept_bytes, plan.model_bytes());
   if (plan.has_background()) memory.model = take(memory.kept_bytes, 2 * frame_bytes);
-  memory.state = take(memory.kept_bytes, 256);
+  memory.state = take(memory.kept_bytes, state_bytes);
   if (!plan.unmasked_bits.empty()) memory.unmasked = take(memory.bits_bytes, mask_bytes);
   const bool counts_later = plan.opens() || plan.scales();  // then the comparison does not give the final mask
   const bool needs_final = plan.measures_looks() || plan.completes();

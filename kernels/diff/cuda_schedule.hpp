@@ -103,12 +103,14 @@ constexpr std::uint32_t cell_reciprocal(std::uint32_t cell_size) {
   return std::uint32_t(((1ull << 32) + cell_size - 1) / cell_size);
 }
 
+inline constexpr std::size_t state_bytes = 256;
+
 /// Device memory of a plan, in two blocks. Offsets in bytes, multiples of 256; none: not needed.
 struct Memory {
   // In the first block, which another plan can take over:
   std::vector<std::size_t> ring;  ///< kept frames
   std::size_t model = none;       ///< the background, the mixture or the adaptive background
-  std::size_t state = none;       ///< State in cuda_params.cuh, 256 bytes
+  std::size_t state = none;       ///< State in cuda_params.cuh, state_bytes
   std::size_t kept_bytes = 0;
   // In the second block, bits of rows of Plan::mask_pitch():
   std::size_t unmasked = none, changed = none, foreground = none;

@@ -35,7 +35,8 @@ struct View {
   double x = 0, y = 0, turn = 0;  ///< by how many pixels the picture is shifted, and radians by which it is turned
   unsigned scene = 1;
   bool infrared = false;
-  Rect object{};  ///< in front of the wall
+  Rect object{};     ///< in front of the wall
+  bool dim = false;  ///< the object is like dark glass: it has the edges of the wall
 };
 
 Picture picture_of(const View& view, const Geometry& geometry, int frame) {
@@ -52,7 +53,7 @@ Picture picture_of(const View& view, const Geometry& geometry, int frame) {
           chroma ? 128 + 60 * (wall(view.scene + 7, at_x, at_y) - 0.5) : 20 + 210 * wall(view.scene, at_x, at_y);
       const Rect& object = view.object;
       if (x >= object.x && y >= object.y && x < object.x + object.width && y < object.y + object.height)
-        value = chroma ? 160 : 60 + (x + y) / 4 % 2 * 60;
+        value = chroma ? 160 : view.dim ? 0.45 * value : 60 + (x + y) / 4 % 2 * 60;
       if (view.infrared) value = chroma ? 128 : 235 * std::pow(std::max(0.0, value) / 255, 0.6);
       return std::clamp(int(std::lround(value + random.between(-2, 2))), 0, 255);
     });
@@ -82,15 +83,28 @@ std::ostream& operator<<(std::ostream& out, const Step& step) {
   return out << "cause " << int(step.cause) << ", moved " << step.x << " " << step.y << ", changed " << step.changed;
 }
 
+/// Decisions that hold the cells in a rectangle.
+std::vector<diff::Learning> holding(const Rect& rect, const diff::Cells& cells) {
+  std::vector<diff::Learning> decisions;
+  const int size = cells.cell_size;
+  for (int y = 0; y < cells.frame_height; y += size)
+    for (int x = 0; x < cells.frame_width; x += size)
+      decisions.push_back(intersection(rect, {x, y, size, size}).empty() ? diff::Learning::usual
+                                                                         : diff::Learning::hold);
+  return decisions;
+}
+
 /// What is found in each frame. `event`: the first frame that differs from those before.
 constexpr int event = 20;
+/// held: where the background learns nothing, from frame 1 on.
 std::vector<Step> steps_of(Backend backend, const diff::Params& params, const Geometry& geometry, int frames,
-                           const std::function<View(int)>& view) {
+                           const std::function<View(int)>& view, const Rect& held = {}) {
   auto made = diff::make(params, geometry, backend);
   EXPECT_TRUE(made.ok()) << made.error().message();
   std::vector<Step> steps;
   for (int frame = 0; made.ok() && frame < frames; ++frame) {
     diff::Diff& plan = *made.value();
+    if (frame > 0 && !held.empty()) plan.steer(holding(held, plan.result().cells));
     Job job(backend, picture_of(view(frame), geometry, frame), Picture(geometry));
     const Status status =
         job.submit([&](const Image& from, const Image&, Queue queue) { return plan.submit(from, {}, queue); });
@@ -182,6 +196,28 @@ TEST_P(DiffCamera, TurnsToInfrared) {
   }
 }
 
+/// The background behind an object does not restart with the object, and follows the light.
+TEST_P(DiffCamera, KeepsTheWallBehindAnObjectInAnotherLight) {
+  for (const auto& [format, scale] : {std::pair{Format::NV12, 1}, {Format::GRAY8, 1}, {Format::RGBA, 2}})
+    for (bool dim : {false, true}) {
+      SCOPED_TRACE(std::string(info(format).name) + (dim ? ", dim" : ""));
+      constexpr int event = 70;  // the background is known for sure
+      const Rect object{60 * scale, 43 * scale, 20 * scale, 63 * scale};  // three sectors
+      const auto steps = steps_of(
+          backend, params_with(scale), {format, 160 * scale, 128 * scale}, event + 20,
+          [&, dim = dim](int frame) {
+            View view;
+            view.infrared = frame >= event, view.dim = dim;
+            if (frame >= event - 8 && frame < event + 12) view.object = object;
+            return view;
+          },
+          dim ? object : Rect{});
+      EXPECT_EQ(steps[event].cause, Cause::light);
+      EXPECT_GT(steps[event + 6].changed, std::uint64_t(object.width * object.height / 2));
+      EXPECT_EQ(changed_in(steps, event + 14, event + 20), 0u) << "it left, and so did its mask";
+    }
+}
+
 TEST_P(DiffCamera, ShowsAnotherScene) {
   const auto steps = steps_of(backend, params_with(1), {Format::NV12, 160, 128}, event + 10, [](int frame) {
     View view;
@@ -256,7 +292,7 @@ TEST(DiffCameraBackends, CudaEqualsCpu) {
     view.turn = frame < 45 ? 0 : 0.02;
     view.infrared = frame >= 60;
     view.scene = frame < 80 ? 1 : 9;
-    if (frame % 20 > 10) view.object = {frame, 30, 40, 40};
+    if (frame % 20 > 10 || (frame > 50 && frame < 70)) view.object = {frame, 30, 40, 40};
     return view;
   };
   for (const auto& [format, scale, width] :

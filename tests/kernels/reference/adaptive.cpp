@@ -362,7 +362,8 @@ void Adaptive::learn(const std::vector<Values>& frame, const Expected& expected,
     const bool blinked = frame_ >= 50 && !near_above && above_[i] && !above_before_[i];
     const bool nothing = !marks.raised[i] && !near_above && !above_[i] && !above_before_[i];
     above_before_[i] = above_[i], above_[i] = near_above;
-    const double usual = std::max(1.0 / (frame_ + 1), params_.learning_rate < 0 ? 0.01 : params_.learning_rate);
+    const double least = params_.learning_rate < 0 ? 0.01 : params_.learning_rate;
+    const double usual = std::max(1.0 / (frame_ + 1), least);
     const bool slow = frame_ >= 50 && any_near(marks.changed, i);
     const bool by_turn = nothing && frame_ >= 50 && usual <= 1.0 / 16;
     if (by_turn && !turn(int(i) / width_)) continue;
@@ -374,11 +375,12 @@ void Adaptive::learn(const std::vector<Values>& frame, const Expected& expected,
       value[k] = mean_[k][i] + away / std::max(expected.gain[i], 0.25);
       shown &= away * away <= std::max(k ? 16.0 : 64.0, std::min(144.0, variance_[k][i]));
     }
-    const double of_variance = slow ? 0.0001 : times * (frame_ >= 50 ? usual : std::max(usual, 0.05));
-    const bool settles = frame_ <= 600;
-    double rate = times * usual;
+    const bool settles = frame_ <= 600, mature = stays_[i] >= 400;
+    const double of_noise = settles && mature ? least : frame_ >= 50 ? usual : std::max(usual, 0.05);
+    const double of_variance = slow ? 0.0001 : times * of_noise;
+    double rate = times * (settles ? least : usual);
     if (settles && shown) rate = std::max(rate, 8.0 / (stays_[i] + 8));
-    if (settles && !shown && stays_[i] < 400) rate = 0;
+    if (settles && !shown && !mature) rate = 0;
     if (slow) rate = 0.001;
     for (std::size_t k = 0; k < frame.size(); ++k) {
       double& variance = variance_[k][i];
