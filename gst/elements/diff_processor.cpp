@@ -172,6 +172,11 @@ class DiffProcessor : public Processor {
     const bool has_rate = rate_n > 0 && rate_d > 0;
     frame_duration_ = has_rate ? gst_util_uint64_scale(GST_SECOND, guint64(rate_d), guint64(rate_n)) : GST_SECOND / 25;
     pace_ = Pace(has_rate ? frame_duration_ : GST_CLOCK_TIME_NONE);
+    const auto frames_in = [&](GstClockTime time) {
+      return unsigned(
+          std::clamp<GstClockTime>(time / std::max<GstClockTime>(frame_duration_, 1), 2, results_in_flight));
+    };
+    takes_after_ = frames_in(120 * GST_MSECOND), holds_after_ = frames_in(900 * GST_MSECOND);
   }
 
   /// Takes over the reference, if possible, the state of motion and the objects.
@@ -190,16 +195,14 @@ class DiffProcessor : public Processor {
   bool passes_through() const override { return output() == diff::Output::none; }
   bool adds_metas() const override { return settings_.attach_roi; }
   bool reads_results() const override { return output() != diff::Output::overlay; }  // then submit() has read them
-  int results_kept() const override { return results_in_flight; }
+  int results_kept() const override { return int(takes_after_); }
 
   Status submit(const FrameJob& job) override {
     Submitted& frame = frames_[job.number % results_in_flight];
     frame.restarts = pace_.was_away(job.times.running_time, settings_.forget_after);
     if (frame.restarts) diff_->reset();
     if (first_ == 0 || frame.restarts) first_ = job.number;
-    // Only frames of this run decide what may be learned in it.
-    const bool decided = job.number >= first_ + results_in_flight;
-    diff_->steer(decided ? learning_[job.number % results_in_flight] : std::vector<diff::Learning>());
+    diff_->steer(learning_for(job.number));
     Status status = diff_->submit(job.src, job.dst ? *job.dst : Image{}, job.queue);
     frame.ticket = diff_->ticket();
     if (!status.ok() || output() != diff::Output::overlay) return status;
@@ -253,6 +256,22 @@ class DiffProcessor : public Processor {
     std::uint64_t ticket = 0;
     bool restarts = false;  ///< the stream was away too long: nothing before the frame counts
   };
+
+  /// What a frame may learn. Only frames of its run decide that.
+  std::vector<diff::Learning> learning_for(std::uint64_t number) const {
+    const auto decided = [&](unsigned before) {
+      const bool is_of_run = number >= first_ + before;
+      return is_of_run ? learning_[(number - before) % results_in_flight] : std::vector<diff::Learning>();
+    };
+    std::vector<diff::Learning> cells = decided(holds_after_);
+    const std::vector<diff::Learning> taken = decided(takes_after_);
+    if (cells.empty()) cells.resize(taken.size(), diff::Learning::usual);
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      const bool takes = !taken.empty() && applies(diff::Learning::take, taken[i]);
+      cells[i] = diff::with(diff::Learning::take, cells[i], takes);
+    }
+    return cells;
+  }
 
   diff::Output output() const { return settings_.output; }
 
@@ -361,9 +380,11 @@ class DiffProcessor : public Processor {
   Finding found_;                        ///< the result for the last frame that was reported
   Finding before_;                       ///< for the frame before it
   Submitted frames_[results_in_flight];  ///< the last frames, by their numbers
-  /// What may be learned, by the number of the frame that decided it. With every async-depth, the results of a frame
-  /// are known when the frame that replaces it is submitted. So the same frames always give the same results.
+  /// What may be learned, by the number of the frame that decided it. Later frames follow it: `take` after a few
+  /// frames, so that ghosts end soon, the rest after more. With every async-depth the results of a frame are known
+  /// then, so the same frames always give the same results.
   std::vector<diff::Learning> learning_[results_in_flight];
+  unsigned takes_after_ = 2, holds_after_ = 2;
   std::uint64_t first_ = 0;  ///< the number of the first frame of the run; 0: none yet
 };
 
