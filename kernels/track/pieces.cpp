@@ -12,10 +12,11 @@ namespace cudavision::track {
 namespace {
 
 // Chosen with people at eye level (TUD-Campus of MOT15) and the scene `lane` of tests/bench/motion_world.py.
-constexpr double stacked_share = 0.15;  ///< least overlap of their widths, as a share of the narrower one
-constexpr double largest_gap = 0.35;    ///< between the boxes, as a share of the height of both together
-constexpr int least_cells = 4;          ///< height of both together: smaller objects have no pieces
-constexpr double least_ratio = 1.3;     ///< height ÷ width of both together
+constexpr double stacked_share = 0.15;   ///< least overlap of their widths, as a share of the narrower one
+constexpr double largest_gap = 0.35;     ///< between the boxes, as a share of the height of both together
+constexpr int least_cells = 4;           ///< height of both together: smaller objects have no pieces
+constexpr double largest_upright = 0.6;  ///< height of an upright piece, as a share of that of another upright one
+constexpr double least_ratio = 1.3;      ///< height ÷ width of both together
 /// Time in ns for which they may be apart.
 constexpr std::uint64_t longest_break = 300'000'000;
 /// The younger object must be stacked from its first frames on. Longer, and it is an object that comes near.
@@ -33,7 +34,9 @@ bool are_stacked(const Rect& a, const Rect& b, int cell) {
   const Rect both = diff::around(a, b);
   return offset.gap <= std::max<double>(cell, largest_gap * both.height) &&
          offset.overlap >= stacked_share * std::min(a.width, b.width) && both.height >= least_cells * cell &&
-         both.height >= least_ratio * both.width && !(upright(a) && upright(b));
+         both.height >= least_ratio * both.width &&
+         (!(upright(a) && upright(b)) ||
+          std::min(a.height, b.height) <= largest_upright * std::max(a.height, b.height));
 }
 
 bool may_be_one(const Speed& whole, const Speed& piece, int width) {

@@ -16,7 +16,8 @@
 namespace cudavision::track {
 
 /// Whether two boxes may be pieces of one upright object: one is above the other or on it, the gap between them is
-/// small (cell: side of a cell; all in pixels), the box around both is upright, and one of them is not.
+/// small (cell: side of a cell; all in pixels), the box around both is upright, and one of them is not, or is clearly
+/// lower.
 bool are_stacked(const Rect& a, const Rect& b, int cell);
 
 /// Pixels a second.

@@ -47,7 +47,7 @@ Presence::Change Presence::update(const Sighting& sighting, const PresenceRules&
   away_ = here.distance(first_) > std::max(double(longer), sighting.slack);
   travelled_ = travelled_ || away_;
   if (here.distance(still_) > std::max(near * shorter, sighting.slack)) {
-    still_ = here;
+    still_ = here, moved_ = true;
     rested_ = std::exchange(since_, moment);
     return std::exchange(stopped_, false) ? Change::moves : Change::none;
   }

@@ -43,6 +43,8 @@ class Presence {
   bool stopped() const { return stopped_; }
   /// The time since when it stands still. For the frame with Change::moves: since when it had stood still.
   const Moment& rested() const { return rested_; }
+  /// Whether it moved since it was first seen.
+  bool moved() const { return moved_; }
   /// Whether it has left the place where it was first seen.
   bool travelled() const { return travelled_; }
   /// Whether it is elsewhere in this frame.
@@ -61,7 +63,7 @@ class Presence {
   std::uint64_t last_ = 0;       // ns: the last frame
   double balance_ = 0;  // smoothed votes at the outline: 1 if all are for an object, −1 if all are for a ghost
   double light_ = 0;    // smoothed votes inside: 1 if all are for the structure of the background
-  bool seen_ = false, stopped_ = false, away_ = false, travelled_ = false;
+  bool seen_ = false, stopped_ = false, moved_ = false, away_ = false, travelled_ = false;
 };
 
 }  // namespace cudavision::track

@@ -15,11 +15,15 @@ constexpr double size_gain = 0.1;   ///< share of the new size
 /// Factor for speed and size while objects share a region, whose division is a guess.
 constexpr double shared_gain = 0.5;
 
+/// Whether a box lies at the edge of the frame, or less than `near` pixels from it.
+bool touches_edge(const Rect& box, const diff::Cells& cells, int near) {
+  return box.x < near || box.y < near || box.x + box.width > cells.frame_width - near ||
+         box.y + box.height > cells.frame_height - near;
+}
+
 /// Whether box a shows an object better than box b: whole rather than cut by the edge of the frame, and larger.
 bool is_better(const Rect& a, const Rect& b, const diff::Cells& cells) {
-  const auto is_whole = [&cells](const Rect& box) {
-    return box.x > 0 && box.y > 0 && box.x + box.width < cells.frame_width && box.y + box.height < cells.frame_height;
-  };
+  const auto is_whole = [&cells](const Rect& box) { return !touches_edge(box, cells, 1); };
   const auto size = [](const Rect& box) { return std::int64_t(box.width) * box.height; };
   return b.empty() || (is_whole(a) != is_whole(b) ? is_whole(a) : size(a) > size(b));
 }
@@ -27,6 +31,9 @@ bool is_better(const Rect& a, const Rect& b, const diff::Cells& cells) {
 /// Time in ns after which an object that became background, and is still seen, is a new object. Decisions reach the
 /// mask some frames later.
 constexpr std::uint64_t forget_time = 2'000'000'000;
+/// Time in ns after which an object is confirmed that appeared inside the frame and does not move. When the light or
+/// the camera changes, parts of the picture look like such objects until the cause is found.
+constexpr std::uint64_t doubt_time = 500'000'000;
 
 }  // namespace
 
@@ -58,7 +65,8 @@ void Tracker::apply_match(Track& track, const Match& match, const Moment& moment
 }
 
 /// Decides whether an object stops, continues, or becomes background.
-void Tracker::judge(Track& track, const diff::Structure& structure, const diff::Cells& cells, const Moment& moment) {
+void Tracker::judge(Track& track, const diff::Structure& structure, const diff::Cells& cells, const VisitRules& rules,
+                    const Moment& moment) {
   using Kind = ObjectEvent::Kind;
   using Change = Presence::Change;
   if (track.is_background) return;
@@ -72,10 +80,19 @@ void Tracker::judge(Track& track, const diff::Structure& structure, const diff::
   if (change == Change::stopped) tell(Kind::stopped);
   if (change == Change::moves) tell(Kind::moving);
   if (change != Change::ghost && change != Change::light && change != Change::absorbed) return;
-  if (change == Change::ghost && !track.presence.travelled()) tell(Kind::removed);
+  if (change == Change::ghost && !track.presence.travelled()) {
+    if (track.id == 0 && is_established(track)) confirm(track, rules, moment);
+    tell(Kind::removed);
+  }
   track.is_background = true;
   track.taken = moment.now;
   track.visits.end({track.id, track.box, track.path, track.best}, events_);
+}
+
+/// Confirms an object at once, and tells of its visits.
+void Tracker::confirm(Track& track, const VisitRules& rules, const Moment& moment) {
+  track.id = ++last_id_;
+  track.visits.seen({track.id, track.box, track.path, track.best}, rules, moment, events_);
 }
 
 std::vector<diff::Learning> Tracker::learning(const diff::Cells& cells) const {
@@ -105,6 +122,7 @@ std::vector<diff::Learning> Tracker::learning(const diff::Cells& cells) const {
 void Tracker::advance(const diff::MotionRegions& found, const diff::Cells& cells, const Moment& moment) {
   const double seconds = double(moment.now - now_) / 1e9;
   now_ = moment.now;
+  const VisitRules rules{rules_.places, rules_.hold, cells.cell_size / 2.0};
   std::vector<Expected> expected;
   for (Track& track : tracks_) {
     track.x += track.speed_x * seconds, track.y += track.speed_y * seconds;
@@ -120,7 +138,7 @@ void Tracker::advance(const diff::MotionRegions& found, const diff::Cells& cells
     track.seen = false;
     track.gone = matched.dropped;
     track.fragment = matched.fragment;
-    if (matched.found) apply_match(track, matched, moment), judge(track, matched.structure, cells, moment);
+    if (matched.found) apply_match(track, matched, moment), judge(track, matched.structure, cells, rules, moment);
   }
   for (const diff::MotionRegion& seen : matches.unmatched) {
     if (tracks_.size() >= max_objects) break;
@@ -132,7 +150,8 @@ void Tracker::advance(const diff::MotionRegions& found, const diff::Cells& cells
     track.first = track.last = moment;
     track.frames = 1;
     track.number = ++last_number_;
-    judge(track, seen.structure, cells, moment);
+    track.came_in = touches_edge(box, cells, cells.cell_size);
+    judge(track, seen.structure, cells, rules, moment);
     tracks_.push_back(std::move(track));
   }
   join_pieces(cells);
@@ -142,7 +161,6 @@ void Tracker::advance(const diff::MotionRegions& found, const diff::Cells& cells
     if (track.seen && track.id > 0 && !track.is_background && track.presence.away() && !track.presence.stopped())
       lanes_.add(track.box);
   objects_.clear();
-  const VisitRules rules{rules_.places, rules_.hold, cells.cell_size / 2.0};
   for (Track& track : tracks_) report(track, cells, rules, moment);
   tracks_.erase(std::remove_if(tracks_.begin(), tracks_.end(), [](const Track& track) { return track.gone; }),
                 tracks_.end());
@@ -181,7 +199,9 @@ void Tracker::report(Track& track, const diff::Cells& cells, const VisitRules& r
     track.gone = track.gone || !track.seen || moment.now - track.taken >= forget_time;
     return;
   }
-  if (track.seen && track.id == 0 && track.frames >= rules_.min_frames && !track.fragment) track.id = ++last_id_;
+  const bool rests = !track.came_in && !track.presence.moved();
+  const bool doubtful = rests && rules_.min_frames > 1 && moment.now - track.first.now < doubt_time;
+  if (track.seen && track.id == 0 && is_established(track) && !doubtful) track.id = ++last_id_;
   if (!track.seen && !track.gone) {
     const auto rounded = [](double value) { return int(std::lround(std::clamp(value, -1e6, 1e6))); };
     const int left = rounded(track.x - track.width / 2), top = rounded(track.y - track.height / 2);

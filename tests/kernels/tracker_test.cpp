@@ -206,7 +206,7 @@ struct Clip {
 TEST(Tracker, FollowsAnObjectAndConfirmsIt) {
   Clip clip;
   for (int i = 0; i < 60; ++i) {
-    const Rect square{10 + 7 * i, 100, 40, 40};
+    const Rect square{7 * i, 100, 40, 40};
     const auto& objects = clip.play({square});
     ASSERT_EQ(objects.size(), 1u);
     EXPECT_EQ(objects[0].id, i < 2 ? 0u : 1u);
@@ -225,6 +225,33 @@ TEST(Tracker, FollowsAnObjectAndConfirmsIt) {
   EXPECT_EQ(events[0].place, -1);
   EXPECT_EQ(events[0].left.stamp, 59u);
   EXPECT_NEAR(events[0].path, 59 * 7, 40);
+}
+
+/// Parts of the picture look like objects until a change of the light is found.
+TEST(Tracker, ConfirmsWhatAppearsInsideAndRestsLater) {
+  struct Case {
+    Rect first;
+    int step, frames;  ///< pixels a frame to the right; the frame with which it is confirmed
+  };
+  constexpr int at_once = 2, later = 13;
+  for (const Case& c :
+       {Case{{200, 200, 48, 64}, 0, later}, Case{{200, 200, 48, 64}, 28, at_once}, Case{{200, 200, 48, 64}, 1, later},
+        Case{{0, 200, 48, 64}, 0, at_once}, Case{{592, 200, 48, 64}, 0, at_once}, Case{{200, 0, 48, 64}, 0, at_once},
+        Case{{200, 416, 48, 64}, 0, at_once}}) {
+    SCOPED_TRACE(std::to_string(c.first.x) + ", " + std::to_string(c.first.y) + " by " + std::to_string(c.step));
+    Clip clip;
+    for (int i = 0; i <= later + 1; ++i) {
+      clip.play({{c.first.x + c.step * i, c.first.y, c.first.width, c.first.height}});
+      EXPECT_EQ(clip.tracker.last_id(), i < c.frames ? 0u : 1u) << i;
+    }
+    ASSERT_EQ(clip.events.size(), 1u);
+    EXPECT_EQ(clip.events[0].entered.stamp, 0u) << "it entered when it was first seen";
+  }
+  TrackRules rules;
+  rules.min_frames = 1;
+  Clip clip(rules);
+  clip.play({{200, 200, 48, 64}});
+  EXPECT_EQ(clip.tracker.last_id(), 1u) << "one frame is enough";
 }
 
 TEST(Tracker, FollowsSmallObjectsThatMoveFurtherThanTheirSize) {
@@ -254,9 +281,7 @@ TEST(Tracker, HoldsAnObjectThatIsNotSeenAtItsPredictedPlace) {
       EXPECT_EQ(objects[0].id, 1u);
       EXPECT_NEAR(objects[0].box.x + objects[0].box.width / 2, 24 + 4 * (10 + i), 24);
     }
-    clip.play({{4 * (10 + away), 100, 48, 64}});
-    clip.play({{4 * (11 + away), 100, 48, 64}});
-    clip.play({{4 * (12 + away), 100, 48, 64}});
+    for (int i = 10; i < 25; ++i) clip.play({{4 * (i + away), 100, 48, 64}});
     EXPECT_EQ(clip.tracker.objects().at(0).id, away < 25 ? 1u : 2u) << away;
     EXPECT_EQ(clip.count(ObjectEvent::Kind::leave), away < 25 ? 0 : 1);
   }
@@ -396,6 +421,19 @@ TEST(Tracker, JoinsPiecesThatGoTheSameWayAcross) {
       EXPECT_NEAR(objects[0].box.y + objects[0].box.height, legs.y + legs.height, 16);
     }
   }
+}
+
+/// Two upright objects one above the other are two people, one behind the other, unless one is clearly lower.
+TEST(Tracker, JoinsUprightPiecesOfDifferentHeights) {
+  for (const int lower : {48, 80})
+    for (const bool swapped : {false, true}) {
+      SCOPED_TRACE(std::to_string(lower) + (swapped ? ", above" : ", below"));
+      const int upper = 96, first = swapped ? lower : upper, second = swapped ? upper : lower;
+      Clip clip;
+      for (int i = 0; i < 40; ++i) clip.play({{100 + 6 * i, 32, 32, first}, {100 + 6 * i, 48 + first, 32, second}});
+      EXPECT_EQ(clip.tracker.objects().size(), lower == 48 ? 1u : 2u);
+      EXPECT_EQ(clip.tracker.last_id(), lower == 48 ? 1u : 2u);
+    }
 }
 
 TEST(Tracker, GivesNoIdToAPieceOfAnObject) {
