@@ -82,6 +82,14 @@ def make(settings):
     return cameras, screen, publisher, devices
 
 
+def waited(stop, seconds):
+    """stop.wait(seconds), in short pieces: Python handles a signal that comes just before a wait only after it."""
+    end = time.monotonic() + seconds
+    while not stop.is_set() and time.monotonic() < end:
+        stop.wait(min(1, max(0, end - time.monotonic())))
+    return stop.is_set()
+
+
 def watch(cameras, screen, publisher, stop):
     """Runs until the event `stop`, and ends everything within eleven seconds: five for the pipelines, six for the
     publisher. systemd allows 15 (motion-alarm.service)."""
@@ -94,7 +102,7 @@ def watch(cameras, screen, publisher, stop):
         publisher.start(cameras)
     for each in threads:
         each.start()
-    while not stop.wait(TIDY):
+    while not waited(stop, TIDY):
         for each in recorders:
             each.folder.tidy()
     for each in threads:

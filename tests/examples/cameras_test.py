@@ -141,8 +141,9 @@ class Snapshots(Case):
 
     def test_a_report(self):
         camera = self.camera()
-        subprocess.run([*REPORT, f"--clip={camera.uri('/snapshot#every=0.1')}", f"--out={self.folder}",
-                        "--seconds=3"], check=True, timeout=HANGS, stdout=subprocess.DEVNULL)
+        done = subprocess.run([*REPORT, f"--clip={camera.uri('/snapshot#every=0.1')}", f"--out={self.folder}",
+                               "--seconds=3"], text=True, stdout=subprocess.PIPE, timeout=HANGS)
+        self.assertEqual(0, done.returncode, done.stdout)
         # 30 pictures, or fewer on a busy machine, and a line of titles.
         self.assertGreaterEqual(len((self.folder / "frames.csv").read_text().splitlines()), 4)
 

@@ -45,6 +45,18 @@ class Units(unittest.TestCase):
         self.assertTrue(all(30 <= many.after(0) <= 60 for _ in range(2000) if many.tries > 10))
         self.assertGreater(len({many.after(0) for _ in range(10)}), 5)
 
+    def test_a_signal_waits_for_a_second_at_most(self):
+        clock = mock.Mock(now=0.0, pieces=[])
+        clock.is_set.side_effect = lambda: clock.now > 2
+        clock.wait.side_effect = lambda seconds: clock.pieces.append(seconds) or setattr(clock, "now",
+                                                                                          clock.now + seconds)
+        with mock.patch.object(motion_alarm_service.time, "monotonic", lambda: clock.now):
+            self.assertTrue(motion_alarm_service.waited(clock, 600))
+            self.assertEqual([1, 1, 1], clock.pieces)
+            clock.is_set.side_effect = lambda: False
+            self.assertFalse(motion_alarm_service.waited(clock, 1.5))
+        self.assertEqual([1, 1, 1, 1, 0.5], clock.pieces)
+
     def test_events_are_left_out_when_too_many_wait(self):
         publisher = mqtt.Publisher(config.Mqtt(port=free_port()), None)
         door = collections.namedtuple("Door", "name")("door")
