@@ -41,8 +41,8 @@ struct View {
 Picture picture_of(const View& view, const Geometry& geometry, int frame) {
   Random random(unsigned(frame) + 1);
   Picture out(geometry);
-  for (const reference::Component& c : out.format().components) {
-    const bool chroma = c.role == Role::cb || c.role == Role::cr;
+  for (const Component& c : out.format().components) {
+    const bool chroma = c.is_chroma();
     out.change(c, [&](int u, int v, int) {
       const int x = u << c.shift_x, y = v << c.shift_y;
       const double from_x = x - view.x - 80, from_y = y - view.y - 48;
@@ -50,9 +50,7 @@ Picture picture_of(const View& view, const Geometry& geometry, int frame) {
                    at_y = 548 + from_x * std::sin(view.turn) + from_y * std::cos(view.turn);
       double value =
           chroma ? 128 + 60 * (wall(view.scene + 7, at_x, at_y) - 0.5) : 20 + 210 * wall(view.scene, at_x, at_y);
-      const Rect& object = view.object;
-      if (x >= object.x && y >= object.y && x < object.x + object.width && y < object.y + object.height)
-        value = chroma ? 160 : 60 + (x + y) / 4 % 2 * 60;
+      if (contains(view.object, x, y)) value = chroma ? 160 : 60 + (x + y) / 4 % 2 * 60;
       if (view.infrared) value = chroma ? 128 : 235 * std::pow(std::max(0.0, value) / 255, 0.6);
       return std::clamp(int(std::lround(value + random.between(-2, 2))), 0, 255);
     });
@@ -91,11 +89,8 @@ std::vector<Step> steps_of(Backend backend, const diff::Params& params, const Ge
   std::vector<Step> steps;
   for (int frame = 0; made.ok() && frame < frames; ++frame) {
     diff::Diff& plan = *made.value();
-    Job job(backend, picture_of(view(frame), geometry, frame), Picture(geometry));
-    const Status status =
-        job.submit([&](const Image& from, const Image&, Queue queue) { return plan.submit(from, {}, queue); });
-    EXPECT_TRUE(status.ok()) << status.message();
-    job.finish();
+    run_on(backend, picture_of(view(frame), geometry, frame),
+           [&](const Image& image, Queue queue) { return plan.submit(image, {}, queue); });
     const diff::FrameResult& result = plan.result();
     steps.push_back({result.cause, result.moved_x, result.moved_y, result.changed});
   }
@@ -219,11 +214,7 @@ TEST_P(DiffCamera, MayHaveAllTheEdges) {
       const double away = std::hypot(x - at, y - 60);
       return away < 25 ? int(220 - 4 * away) : 20;
     });
-    Job job(backend, src, Picture(geometry));
-    ASSERT_TRUE(
-        job.submit([&](const Image& from, const Image&, Queue queue) { return made.value()->submit(from, {}, queue); })
-            .ok());
-    job.finish();
+    run_on(backend, src, [&](const Image& image, Queue queue) { return made.value()->submit(image, {}, queue); });
     EXPECT_EQ(made.value()->result().cause, Cause::none) << frame;
     changed += made.value()->result().changed;
   }

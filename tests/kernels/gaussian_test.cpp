@@ -219,20 +219,11 @@ class GaussianOpenCV : public testing::TestWithParam<Runner> {};
 TEST_P(GaussianOpenCV, IsEqual) {
   const Runner& runner = GetParam();
   if (runner.backend) SKIP_UNLESS_AVAILABLE(*runner.backend);
-  const std::vector<std::pair<Format, int>> types = {{Format::GRAY8, CV_8UC1},
-                                                     {Format::RGB, CV_8UC3},
-                                                     {Format::RGBA, CV_8UC4},
-                                                     {Format::GRAY16_LE, CV_16UC1},
-                                                     {Format::RGBA64_LE, CV_16UC4}};
-  const std::vector<std::pair<Border, int>> modes = {{Border::constant, cv::BORDER_CONSTANT},
-                                                     {Border::replicate, cv::BORDER_REPLICATE},
-                                                     {Border::reflect, cv::BORDER_REFLECT},
-                                                     {Border::reflect_101, cv::BORDER_REFLECT_101}};
   Random random(1);
-  for (const auto& [format, type] : types) {
+  for (const auto& [format, type] : opencv_types) {
     for (int n = 1; n <= 31; n += 2) {
       for (double sigma : sigmas) {
-        for (const auto& [border, mode] : modes) {
+        for (const auto& [border, mode] : opencv_borders) {
           const Geometry geometry{format, n % 3 ? 67 : 9, n % 5 ? 41 : 6};
           const Picture src = make_picture(geometry, unsigned(n));
           Picture expected(geometry);
