@@ -310,8 +310,7 @@ TEST_P(DiffPlans, ContinuesFromAnother) {
 
 /// The background moves on at the new rate.
 TEST_P(DiffPlans, ContinuesAtAnotherRate) {
-  diff::Params params = reference::without_light();
-  params.reference = Reference::background;
+  diff::Params params = params_of(Reference::background, Output::difference);
   const Geometry geometry{Format::NV12, 70, 40};
   const auto plan = plan_for(backend, params, geometry);  // begins with the frame that the other has as its background
   params.learning_rate = 1;
@@ -393,8 +392,7 @@ TEST_P(DiffPlans, MixturesRestartWhenLightIsSwitched) {
 TEST_P(DiffPlans, ContinuesAfterASwitchOfTheLight) {
   constexpr int cut = 4;
   for (Reference reference : {Reference::previous, Reference::mog2}) {
-    diff::Params params = reference::without_light();
-    params.reference = reference;
+    diff::Params params = params_of(reference, Output::difference);
     params.interval = 4;
     params.light_change_ratio = 0.6;
     const Geometry geometry{Format::GRAY8, 70, 40};
@@ -445,8 +443,7 @@ TEST_P(DiffPlans, DoesNotContinueFromAnUnlikePlan) {
   if (!unavailable(other))
     changes.push_back({"backend", nv12, Reference::previous, [](diff::Params&, Geometry&) {}, true});
   for (const Change& change : changes) {
-    diff::Params params = reference::without_light();
-    params.reference = change.reference;
+    diff::Params params = params_of(change.reference, Output::difference);
     Geometry geometry = change.geometry;
     const Backend before = change.other_backend ? other : backend;
     const auto first = plan_for(before, params, geometry);

@@ -136,12 +136,7 @@ TEST(Region, AnyRectanglesIntersect) {
   EXPECT_EQ(subsampled(most - 1, 1), most / 2);
 }
 
-gaussian::Params wide_gaussian() {
-  gaussian::Params params;
-  params.kernel_width = 31;
-  params.kernel_height = 9;
-  return params;
-}
+const gaussian::Params wide_gaussian{31, 9};
 
 convolve::Params some_convolve() {
   convolve::Params params;
@@ -156,7 +151,7 @@ class Plans : public OnBackend {};
 /// and on CUDA on two streams.
 TEST_P(Plans, DoNotDisturbEachOther) {
   const Geometry geometry{Format::RGBA, 1280, 720};
-  gaussian::Params blur = wide_gaussian(), little_blur;
+  gaussian::Params blur = wide_gaussian, little_blur;
   convolve::Params convolve = some_convolve(), sharpen;
   sharpen.preset = convolve::Preset::sharpen;
   std::vector<std::unique_ptr<Filter>> filters;
@@ -184,7 +179,7 @@ TEST_P(Plans, DoNotDisturbEachOther) {
 }
 
 TEST_P(Plans, RowsMayLieFarApart) {
-  expect_far_rows_found(backend, wide_gaussian());
+  expect_far_rows_found(backend, wide_gaussian);
   expect_far_rows_found(backend, some_convolve());
   convolve::Params sharpen;
   sharpen.preset = convolve::Preset::sharpen_5;
@@ -196,7 +191,7 @@ TEST_P(Plans, RowsMayLieFarApart) {
 TEST_P(Plans, LongestSides) {
   for (const Geometry& geometry : longest_frames) {
     const Case c{geometry, {}, {}, {}, Data::random};
-    expect_reference(backend, wide_gaussian(), c, 1);
+    expect_reference(backend, wide_gaussian, c, 1);
     expect_reference(backend, some_convolve(), c, 1);
   }
 }

@@ -397,10 +397,7 @@ TEST_F(HistogramSchedule, PassesCoverTheEntries) {
 
 TEST_F(HistogramSchedule, LanesHaveCountersIfTheseFit) {
   const auto by_lane = [](Format format, int set, histogram::Channels channels, int bins, int shared) {
-    histogram::Params params;
-    params.channels = channels;
-    params.bins = bins;
-    const histogram::Plan plan = histogram::resolve(params, {format, 1920, 1080}).value();
+    const histogram::Plan plan = histogram::resolve({bins, channels}, {format, 1920, 1080}).value();
     return histogram::pixel_tables(plan, set, histogram::limits_of(132, shared)).by_lane;
   };
   using histogram::Channels;
@@ -415,9 +412,7 @@ TEST_F(HistogramSchedule, LanesHaveCountersIfTheseFit) {
 
 TEST_F(HistogramSchedule, WordKernelCountsOneChannelInManyEntries) {
   const auto counts = [](Format format, int set, int bins, int shared) {
-    histogram::Params params;
-    params.channels = histogram::Channels::components;
-    params.bins = bins;
+    const histogram::Params params{bins, histogram::Channels::components};
     return histogram::counts_words(histogram::resolve(params, {format, 640, 480}).value(), set,
                                    histogram::limits_of(132, shared));
   };

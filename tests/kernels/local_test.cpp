@@ -34,6 +34,13 @@ namespace {
 
 using local::Operation;
 
+/// Non-local means.
+local::Params nlm(int radius, int search_radius, double strength = 10) {
+  local::Params params{Operation::nlm, radius};
+  params.search_radius = search_radius, params.strength = strength;
+  return params;
+}
+
 class LocalSweep : public OnBackendWithFormat {};
 
 /// Every format with every size, with windows from one sample to the whole frame, and with random regions.
@@ -42,9 +49,7 @@ TEST_P(LocalSweep, EqualsReference) {
   const std::vector<int> radii = {0, 1, 2, 3, 7, 15, 40, 300, 16384};
   for (int i = 0; i < rounds() * int(sizes.size()); ++i) {
     for (Operation operation : {Operation::box_mean, Operation::threshold, Operation::deviation, Operation::pixelate}) {
-      local::Params params;
-      params.operation = operation;
-      params.radius = random.pick(radii);
+      local::Params params{operation, random.pick(radii)};
       params.sensitivity = random.below(4) ? random.unit() * 0.4 : random.below(2);
       expect_reference(backend, params, random_case(random, format, sizes[i % sizes.size()]), unsigned(i));
     }
@@ -54,13 +59,10 @@ TEST_P(LocalSweep, EqualsReference) {
 TEST_P(LocalSweep, NonLocalMeansEqualReference) {
   Random random(unsigned(format) + 500);
   for (const auto& size : {std::pair{1, 1}, {2, 1}, {1, 3}, {5, 7}, {17, 3}, {31, 33}, {67, 35}, {130, 9}}) {
-    local::Params params;
-    params.operation = Operation::nlm;
-    params.radius = random.below(5);
+    local::Params params{Operation::nlm, random.below(5)};
     params.search_radius = random.between(1, 4);
     params.strength = random.pick<double>({0.5, 4, 10, 60});
-    Case c = random_case(random, format, size);
-    expect_reference(backend, params, c, 1);
+    expect_reference(backend, params, random_case(random, format, size), 1);
   }
 }
 INSTANTIATE_FOR_FORMATS(LocalSweep, all_formats());
@@ -68,39 +70,27 @@ INSTANTIATE_FOR_FORMATS(LocalSweep, all_formats());
 class LocalPlans : public OnBackend {};
 
 TEST_P(LocalPlans, LargestRadiiOfNonLocalMeans) {
-  local::Params params;
-  params.operation = Operation::nlm;
-  params.radius = local::nlm_max_radius;
-  params.search_radius = local::nlm_max_search_radius;
   for (Format format : {Format::GRAY8, Format::GRAY16_LE})
-    expect_reference(backend, params, {{format, 70, 9}, {}, {}, {}, Data::random}, 2);
+    expect_reference(backend, nlm(local::nlm_max_radius, local::nlm_max_search_radius),
+                     {{format, 70, 9}, {}, {}, {}, Data::random}, 2);
 }
 
 /// Each reach of the CUDA kernels, in frames that are large enough for tiles whose patches all lie inside.
 TEST_P(LocalPlans, NonLocalMeansInsideTheFrame) {
   for (Format format : {Format::NV12, Format::P010_10LE, Format::GRAY16_LE}) {
     for (int radius : {0, 1, 4, 8, 9}) {
-      local::Params params;
-      params.operation = Operation::nlm;
-      params.radius = radius;
-      params.search_radius = radius > 8 ? 1 : 2;
-      params.strength = radius % 2 ? 10 : 80;
-      expect_reference(backend, params, {{format, 90, 70}, {}, {}, {}, Data::random}, unsigned(radius));
+      expect_reference(backend, nlm(radius, radius > 8 ? 1 : 2, radius % 2 ? 10 : 80),
+                       {{format, 90, 70}, {}, {}, {}, Data::random}, unsigned(radius));
     }
   }
 }
 
 /// A region gets the same bits as the whole frame does, wherever it lies.
 TEST_P(LocalPlans, NonLocalMeansOfARegionEqualTheFrame) {
-  local::Params params;
-  params.operation = Operation::nlm;
-  params.search_radius = 2;
-  params.strength = 60;
   for (int radius : {1, 3}) {
-    params.radius = radius;
     const Geometry geometry{Format::RGB, 150, 90};
     const Picture src = make_picture(geometry, 6);
-    auto filter = make(params, geometry, backend);
+    auto filter = make(nlm(radius, 2, 60), geometry, backend);
     ASSERT_TRUE(filter.ok()) << filter.error().message();
     const Picture whole = run_filter(*filter.value(), backend, src);
     for (const Rect& rect : {Rect{0, 0, 40, 30}, {37, 21, 59, 43}, {141, 3, 9, 87}}) {
@@ -366,10 +356,7 @@ TEST_P(LocalPlans, StrengthFollowsTheRegion) {
                                       {Rect{-50, -60, 5000, 5000}, 38},
                                       {Rect{100, 100, 16, 16}, 2},
                                       {Rect{100, 100, 24, 17}, 3}}) {
-      local::Params following, fixed;
-      following.operation = fixed.operation = operation;
-      following.radius = 0;
-      fixed.radius = radius;
+      const local::Params following{operation, 0}, fixed{operation, radius};
       EXPECT_EQ(run(fixed, {box}).sample_difference(run(following, {box}), 0), "") << describe(fixed);
       const Rect small{30, 40, 20, 20}, large{25, 35, 160, 120};
       EXPECT_TRUE(run(following, {small, large}).bytes() == run(following, {large, small}).bytes());
@@ -379,9 +366,8 @@ TEST_P(LocalPlans, StrengthFollowsTheRegion) {
 
 TEST_P(LocalPlans, RowsMayLieFarApart) {
   for (Operation operation : {Operation::box_mean, Operation::deviation, Operation::nlm}) {
-    local::Params params;
-    params.operation = operation;
-    params.radius = params.search_radius = 2;
+    local::Params params{operation, 2};
+    params.search_radius = 2;
     expect_far_rows_found(backend, params);
   }
 }
@@ -430,9 +416,7 @@ TEST(LocalErrors, NameThePropertyAndItsRange) {
   expect_refused(Params(), "sensitivity", {-0.1, 1.1, not_a_number}, &Params::sensitivity);
   expect_refused(Params(), "search-radius", {0, 33, -5}, &Params::search_radius);
   expect_refused(Params(), "strength", {0, -1, not_a_number, infinite}, &Params::strength);
-  Params nlm;
-  nlm.operation = Operation::nlm;
-  expect_refused(nlm, "radius", {17}, &Params::radius);
+  expect_refused(nlm(1, 1), "radius", {17}, &Params::radius);
 }
 
 }  // namespace

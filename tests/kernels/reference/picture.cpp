@@ -2,10 +2,8 @@
 #include "tests/kernels/reference/picture.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdlib>
-#include <map>
 
 namespace cudavision::reference {
 namespace {
@@ -344,11 +342,9 @@ Picture filtered(const Picture& src, const Region& region, bool filter_alpha, La
 }
 
 int luma(LumaMatrix matrix, int red, int green, int blue) {
-  static const std::map<LumaMatrix, std::array<float, 3>> weights = {{LumaMatrix::bt601, {0.299f, 0.587f, 0.114f}},
-                                                                     {LumaMatrix::bt709, {0.2126f, 0.7152f, 0.0722f}},
-                                                                     {LumaMatrix::bt2020, {0.2627f, 0.678f, 0.0593f}},
-                                                                     {LumaMatrix::smpte240m, {0.212f, 0.701f, 0.087f}}};
-  const std::array<float, 3>& w = weights.at(matrix);
+  static constexpr float weights[][3] = {
+      {0.299f, 0.587f, 0.114f}, {0.2126f, 0.7152f, 0.0722f}, {0.2627f, 0.678f, 0.0593f}, {0.212f, 0.701f, 0.087f}};
+  const float* w = weights[int(matrix)];
   // volatile: no fused multiply-add.
   const volatile float r = w[0] * float(red), g = w[1] * float(green), b = w[2] * float(blue);
   const volatile float two = r + g;
