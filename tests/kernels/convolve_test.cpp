@@ -74,10 +74,8 @@ void randomise_options(Random& random, convolve::Params& params, Format format, 
 }
 
 convolve::Params random_kernel(Random& random, Weights kind, std::pair<int, int> size, Format format) {
-  convolve::Params params;
-  params.weights = make_weights(random, kind, size.first, size.second);
-  params.kernel_width = size.first;
-  params.kernel_height = size.second;
+  convolve::Params params{convolve::Preset::custom, make_weights(random, kind, size.first, size.second), size.first,
+                          size.second};
   randomise_options(random, params, format, size.first, size.second);
   return params;
 }
@@ -201,11 +199,8 @@ TEST_P(ConvolveOracle, OpenCVFilter2D) {
     for (const auto& [width, height] : small_kernels) {
       for (const auto& [border, mode] : opencv_borders) {
         for (const auto& [columns, rows] : {std::pair{67, 41}, std::pair{9, 10}}) {
-          convolve::Params params;
-          params.weights = make_weights(random, Weights::integer, width, height);
-          params.kernel_width = width;
-          params.kernel_height = height;
-          params.divisor = 1;
+          convolve::Params params{convolve::Preset::custom, make_weights(random, Weights::integer, width, height),
+                                  width, height, 1};
           params.bias = random.between(-50, 50);
           params.anchor_x = random.between(-1, width - 1);
           params.anchor_y = random.between(-1, height - 1);

@@ -28,12 +28,9 @@ std::string describe(const histogram::Params& params) {
 }
 
 histogram::Params random_params(Random& random) {
-  histogram::Params params;
-  params.bins = random.pick(bin_numbers);
-  params.channels = random.pick<histogram::Channels>(
-      {histogram::Channels::luma, histogram::Channels::components, histogram::Channels::all});
-  params.luma = luma_matrices[random.below(int(std::size(luma_matrices)))];
-  return params;
+  using histogram::Channels;
+  return {random.pick(bin_numbers), random.pick<Channels>({Channels::luma, Channels::components, Channels::all}),
+          luma_matrices[random.below(int(std::size(luma_matrices)))]};
 }
 
 /// Empty if both are equal, else the first difference.
