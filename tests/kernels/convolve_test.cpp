@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include <cmath>
-#include <limits>
 #include <opencv2/imgproc.hpp>
 
 #include "kernels/convolve/cuda_schedule.hpp"

@@ -2,7 +2,6 @@
 // The background with threshold 0 (kernels/diff/adaptive.hpp), against tests/kernels/reference/adaptive.cpp.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <opencv2/core/utility.hpp>
 
 #include "kernels/diff/adaptive_settle.hpp"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The schedule of the CUDA kernels of differences (kernels/diff/cuda_schedule.hpp). No device is needed.
-#include <map>
-
 #include "kernels/diff/cuda_shapes.hpp"
 #include "tests/kernels/diff_params.hpp"
 

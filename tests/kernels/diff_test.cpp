@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <map>
-#include <numeric>
 #include <opencv2/imgproc.hpp>
 #if CUDAVISION_TEST_MOG2
 #include <opencv2/video/background_segm.hpp>

@@ -2,7 +2,6 @@
 // Compares the format table, the reference's list of formats and GStreamer's definitions.
 #include <gst/video/video.h>
 
-#include <algorithm>
 #include <map>
 #include <set>
 #include <string>

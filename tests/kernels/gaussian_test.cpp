@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <opencv2/imgproc.hpp>
 
 #include "kernels/gaussian/cuda_schedule.hpp"

@@ -2,7 +2,6 @@
 #include "kernels/local/local.hpp"
 
 #include <cmath>
-#include <limits>
 #include <opencv2/imgproc.hpp>
 #include <sstream>
 

@@ -2,7 +2,6 @@
 // Sums of luma (kernels/histogram/sharpness.hpp) against the reference, and the figures that follow from them.
 #include "kernels/histogram/sharpness.hpp"
 
-#include <cmath>
 #include <optional>
 
 #include "kernels/histogram/cuda_schedule.hpp"

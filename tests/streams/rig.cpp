@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "tests/streams/rig.hpp"
 
-#include <algorithm>
 #include <numeric>
 
 #include "tests/streams/complaints.hpp"
