@@ -54,14 +54,14 @@ void measure_light(const Job& job) {
     float gain = empty;
     for (int c = 0; c < job.channels; ++c) {
       unsigned histogram[bins] = {}, total = 0, pixels = 0;
-      for (int y = top; y < std::min(top + cell, job.height); ++y)
-        for (int x = left; x < std::min(left + cell, job.width); ++x) {
-          const std::size_t at = job.at(x, y), in = c * job.pixels() + at;
-          ++pixels;
-          if (!shows_light(int(job.recent[at]))) continue;
-          const float value = value_of(job, c, at), mean = job.mean[in];
-          ++total, ++histogram[c == 0 ? gain_bin(value, mean) : offset_bin(value, mean, gain)];
-        }
+      for (const auto& [x, y] :
+           Positions(left, top, std::min(left + cell, job.width), std::min(top + cell, job.height))) {
+        const std::size_t at = job.at(x, y), in = c * job.pixels() + at;
+        ++pixels;
+        if (!shows_light(int(job.recent[at]))) continue;
+        const float value = value_of(job, c, at), mean = job.mean[in];
+        ++total, ++histogram[c == 0 ? gain_bin(value, mean) : offset_bin(value, mean, gain)];
+      }
       const bool known = enough_in_cell(total, pixels) && (c == 0 || gain != empty);
       const float middle = known ? median_of(histogram, total) : 0;
       job.light[c][i] = !known ? empty : c == 0 ? gain_of(middle) : offset_of(middle);
@@ -91,19 +91,18 @@ template <int channels>
 std::uint64_t update(Background& background) {
   const Job& job = background.job;
   const int width = job.width, height = job.height;
-  for (int y = 0; y < height; ++y)
-    for (int x = 0; x < width; ++x) {
-      float value[3] = {};
-      for (int c = 0; c < channels; ++c) value[c] = mean_of_samples<std::uint8_t, 1>(job, job.inputs[c], x, y);
-      to_background(job, value);
-      for (int c = 0; c < channels; ++c) {
-        const std::size_t at = c * job.pixels() + job.at(x, y);
-        job.frame[at] = std::int16_t(to_fixed(value[c]));
-        if (job.begin) job.next_mean[at] = value_of(job, c, job.at(x, y)), job.next_variance[at] = first_variance(c);
-      }
-      const std::size_t at = job.at(x, y);
-      if (job.begin) job.recent[at] = 0, restart_counts(job, at);
+  for (const auto& [x, y] : positions(width, height)) {
+    float value[3] = {};
+    for (int c = 0; c < channels; ++c) value[c] = mean_of_samples<std::uint8_t, 1>(job, job.inputs[c], x, y);
+    to_background(job, value);
+    for (int c = 0; c < channels; ++c) {
+      const std::size_t at = c * job.pixels() + job.at(x, y);
+      job.frame[at] = std::int16_t(to_fixed(value[c]));
+      if (job.begin) job.next_mean[at] = value_of(job, c, job.at(x, y)), job.next_variance[at] = first_variance(c);
     }
+    const std::size_t at = job.at(x, y);
+    if (job.begin) job.recent[at] = 0, restart_counts(job, at);
+  }
   if (job.begin) return 0;
   std::vector<float> light[3];
   measure_light(job);
@@ -130,8 +129,7 @@ std::uint64_t update(Background& background) {
   std::uint64_t sum = 0;
   const auto index = [&](int x, int y) { return std::size_t(y) * width + x; };
   const auto each = [&](auto work) {
-    for (int y = 0; y < height; ++y)
-      for (int x = 0; x < width; ++x) work(x, y, index(x, y));
+    for (const auto& [x, y] : positions(width, height)) work(x, y, index(x, y));
   };
   const auto around = [&](int radius, int x, int y, auto of) {  // the sum over the square
     int total = 0;
@@ -215,18 +213,16 @@ void draw(Background& background, int frame, Random& random) {
     box = {random.below(job.width), random.below(job.height), 1 + random.below(30), 1 + random.below(20),
            random.between(-60, 60)};
   for (int c = 0; c < job.channels; ++c)
-    for (int y = 0; y < job.height; ++y)
-      for (int x = 0; x < job.width; ++x) {
-        const double gain = of_frame * (1 + 0.2 * (frame % 2) * x / job.width);
-        double value = c == 0 ? 16 + gain * (x > job.width * 3 / 4 ? 215 : 40 + (7 * x + 11 * y) % 90)
-                              : 128 + gain * ((3 * x + 5 * y + 40 * c) % 60 - 30) + frame % 7;
-        for (const Box& box : boxes)
-          if (x >= box.left && x < box.left + box.width && y >= box.top && y < box.top + box.height && frame % 3)
-            value += c == 0 ? box.by : box.by / 4;
-        value += random.between(-noise, noise);
-        background.planes[c][std::size_t(y) * job.width + x] =
-            static_cast<unsigned char>(std::clamp(value, 0.0, 255.0));
-      }
+    for (const auto& [x, y] : positions(job)) {
+      const double gain = of_frame * (1 + 0.2 * (frame % 2) * x / job.width);
+      double value = c == 0 ? 16 + gain * (x > job.width * 3 / 4 ? 215 : 40 + (7 * x + 11 * y) % 90)
+                            : 128 + gain * ((3 * x + 5 * y + 40 * c) % 60 - 30) + frame % 7;
+      for (const Box& box : boxes)
+        if (x >= box.left && x < box.left + box.width && y >= box.top && y < box.top + box.height && frame % 3)
+          value += c == 0 ? box.by : box.by / 4;
+      value += random.between(-noise, noise);
+      background.planes[c][std::size_t(y) * job.width + x] = static_cast<unsigned char>(std::clamp(value, 0.0, 255.0));
+    }
 }
 
 TEST(AdaptiveRows, EqualPixels) {
@@ -286,21 +282,17 @@ void expect_equal_outlines(Background& background, bool masked, Random& random) 
   }
   cv::Mat mask(height, width, CV_8U), unmasked, whole(job.whole_height, job.whole_width, CV_8U);
   const int often = 2 + random.below(12);
-  for (int y = 0; y < height; ++y)
-    for (int x = 0; x < width; ++x) mask.ptr(y)[x] = random.below(often) ? 0 : 255;
+  for (const auto& [x, y] : positions(width, height)) mask.ptr(y)[x] = random.below(often) ? 0 : 255;
   if (masked) {
     unmasked.create(height, width, CV_8U);
-    for (int y = 0; y < height; ++y)
-      for (int x = 0; x < width; ++x) unmasked.ptr(y)[x] = random.below(3) ? 255 : 0;
+    for (const auto& [x, y] : positions(width, height)) unmasked.ptr(y)[x] = random.below(3) ? 255 : 0;
   }
-  for (int y = 0; y < whole.rows; ++y)
-    for (int x = 0; x < whole.cols; ++x) whole.ptr(y)[x] = mask.ptr(y / scale)[x / scale];
+  for (const auto& [x, y] : positions(whole.cols, whole.rows)) whole.ptr(y)[x] = mask.ptr(y / scale)[x / scale];
   cv::Mat expected = whole.clone();
   const auto changed = [&](int x, int y) { return mask.ptr(y)[x] != 0; };
-  for (int y = 0; y < whole.rows; ++y)
-    for (int x = 0; x < whole.cols; ++x)
-      if (at_outline(job, x / scale, y / scale, changed) && (!masked || unmasked.ptr(y / scale)[x / scale]))
-        expected.ptr(y)[x] = pixel_changed<std::uint8_t>(job, x, y, changed) ? 255 : 0;
+  for (const auto& [x, y] : positions(whole.cols, whole.rows))
+    if (at_outline(job, x / scale, y / scale, changed) && (!masked || unmasked.ptr(y / scale)[x / scale]))
+      expected.ptr(y)[x] = pixel_changed<std::uint8_t>(job, x, y, changed) ? 255 : 0;
   refine_outline(job, true, mask, unmasked, whole);
   ASSERT_EQ(cv::countNonZero(whole != expected), 0) << width << " × " << height << ", scale " << scale;
 }

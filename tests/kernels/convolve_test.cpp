@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include <cmath>
-#include <limits>
 #include <opencv2/imgproc.hpp>
 
 #include "kernels/convolve/cuda_schedule.hpp"
@@ -74,40 +72,36 @@ void randomise_options(Random& random, convolve::Params& params, Format format, 
 }
 
 convolve::Params random_kernel(Random& random, Weights kind, std::pair<int, int> size, Format format) {
-  convolve::Params params;
-  params.weights = make_weights(random, kind, size.first, size.second);
-  params.kernel_width = size.first;
-  params.kernel_height = size.second;
+  convolve::Params params{convolve::Preset::custom, make_weights(random, kind, size.first, size.second), size.first,
+                          size.second};
   randomise_options(random, params, format, size.first, size.second);
   return params;
 }
 
-class ConvolveSweep : public OnBackendWithFormat {};
+class ConvolveSweep : public OnBackendWithFormat {
+ protected:
+  /// Case i of a sweep: a random kernel, in turn of each size, kind of weights and border.
+  void expect_kernel(Random& random, int i, std::pair<int, int> kernel, int kind, std::pair<int, int> size) const {
+    convolve::Params params = random_kernel(random, Weights(kind % weights_count), kernel, format);
+    params.border = borders[(i + i / weights_count + int(format)) % borders.size()].value;
+    Case c = random_case(random, format, size);
+    if (random.below(3) == 0) c.data = random.pick<Data>({Data::flat, Data::faint});
+    expect_reference(backend, params, c, unsigned(i));
+  }
+};
 
 TEST_P(ConvolveSweep, SizesEqualReference) {
   const int f = int(format);
   Random random(unsigned(f) + 300);
-  for (int i = 0; i < rounds() * int(sizes.size()); ++i) {
-    convolve::Params params =
-        random_kernel(random, Weights((i + f) % weights_count), small_kernels[(i * 2 + i / 9 + f) % 9], format);
-    params.border = borders[(i + i / weights_count + f) % borders.size()].value;
-    Case c = random_case(random, format, sizes[i % sizes.size()]);
-    if (random.below(3) == 0) c.data = random.pick<Data>({Data::flat, Data::faint});
-    expect_reference(backend, params, c, unsigned(i));
-  }
+  for (int i = 0; i < rounds() * int(sizes.size()); ++i)
+    expect_kernel(random, i, small_kernels[(i * 2 + i / 9 + f) % 9], i + f, sizes[i % sizes.size()]);
 }
 
 TEST_P(ConvolveSweep, KernelsEqualReference) {
   const int f = int(format);
   Random random(unsigned(f) + 400);
-  for (int i = 0; i < rounds() * int(kernels.size()); ++i) {
-    convolve::Params params =
-        random_kernel(random, Weights((i * 3 + i / 12 + f) % weights_count), kernels[i % kernels.size()], format);
-    params.border = borders[(i + i / weights_count + f) % borders.size()].value;
-    Case c = random_case(random, format, small_sizes[(i * 2 + i / 9 + f) % 9]);
-    if (random.below(3) == 0) c.data = random.pick<Data>({Data::flat, Data::faint});
-    expect_reference(backend, params, c, unsigned(i));
-  }
+  for (int i = 0; i < rounds() * int(kernels.size()); ++i)
+    expect_kernel(random, i, kernels[i % kernels.size()], i * 3 + i / 12 + f, small_sizes[(i * 2 + i / 9 + f) % 9]);
 }
 
 TEST_P(ConvolveSweep, PresetsEqualReference) {
@@ -198,22 +192,13 @@ class ConvolveOracle : public testing::TestWithParam<Runner> {};
 
 TEST_P(ConvolveOracle, OpenCVFilter2D) {
   if (GetParam().backend) SKIP_UNLESS_AVAILABLE(*GetParam().backend);
-  const std::vector<std::pair<Format, int>> types = {
-      {Format::GRAY8, CV_8UC1}, {Format::RGB, CV_8UC3}, {Format::RGBA, CV_8UC4}, {Format::GRAY16_LE, CV_16UC1}};
-  const std::vector<std::pair<Border, int>> modes = {{Border::constant, cv::BORDER_CONSTANT},
-                                                     {Border::replicate, cv::BORDER_REPLICATE},
-                                                     {Border::reflect, cv::BORDER_REFLECT},
-                                                     {Border::reflect_101, cv::BORDER_REFLECT_101}};
   Random random(11);
-  for (const auto& [format, type] : types) {
+  for (const auto& [format, type] : opencv_types) {
     for (const auto& [width, height] : small_kernels) {
-      for (const auto& [border, mode] : modes) {
+      for (const auto& [border, mode] : opencv_borders) {
         for (const auto& [columns, rows] : {std::pair{67, 41}, std::pair{9, 10}}) {
-          convolve::Params params;
-          params.weights = make_weights(random, Weights::integer, width, height);
-          params.kernel_width = width;
-          params.kernel_height = height;
-          params.divisor = 1;
+          convolve::Params params{convolve::Preset::custom, make_weights(random, Weights::integer, width, height),
+                                  width, height, 1};
           params.bias = random.between(-50, 50);
           params.anchor_x = random.between(-1, width - 1);
           params.anchor_y = random.between(-1, height - 1);
@@ -520,34 +505,6 @@ TEST(ConvolveSchedule, WeightsNeedTwoNumbersAboveTheError) {
   params.weights.assign(9, 0.3);
   EXPECT_EQ(convolve::matrix_weights(plan_of(params, Format::GRAY8), 0.12), convolve::Matrix::single);
   EXPECT_EQ(convolve::matrix_weights(plan_of(params, Format::GRAY8), 0.13), convolve::Matrix::pair);
-}
-
-// The square root in cuda_small.cu and cuda_matrix_strip.cu. sqrt.approx.f32 has a relative error of up to 2^-23.
-
-/// With an exact sum of squares below 2^20 the rounded root is exact: this covers all results of 8 and 10 bits.
-TEST(ConvolveGradient, RootsBelow1024RoundExactly) {
-  for (int s = 0; s < 1 << 20; ++s) {
-    const double root = std::sqrt(double(s)), error = root * 0x1p-23;
-    ASSERT_EQ(std::nearbyint(root - error), std::nearbyint(root + error)) << s;
-  }
-}
-
-/// Other roots may be off by one: those that lie nearest to k + ½, with the largest error of the sum of squares.
-TEST(ConvolveGradient, RootsOf16BitsAreOffByOneAtMost) {
-  for (std::int64_t k = 1; k < 65536; ++k) {
-    for (std::int64_t s : {k * k + k, k * k + k + 1}) {
-      const double root = std::sqrt(double(s)), error = root * 1.5 * 0x1p-23;
-      ASSERT_LT(error, 0.012);
-      ASSERT_LE(std::abs(std::nearbyint(root + error) - std::nearbyint(root)), 1);
-      ASSERT_LE(std::abs(std::nearbyint(root - error) - std::nearbyint(root)), 1);
-    }
-  }
-  Random random(2);
-  for (int i = 0; i < 1000000; ++i) {
-    const int u = random.between(-4 * 65535, 4 * 65535), v = random.between(-4 * 65535, 4 * 65535);
-    const double exact = double(u) * u + double(v) * v;
-    ASSERT_LE(std::abs(double(std::fmaf(float(u), float(u), float(v) * float(v))) - exact), exact * 0x1p-23);
-  }
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 // The background with threshold 0 (kernels/diff/adaptive.hpp), against tests/kernels/reference/adaptive.cpp.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <opencv2/core/utility.hpp>
 
 #include "kernels/diff/adaptive_settle.hpp"
@@ -13,14 +12,23 @@
 namespace cudavision::test {
 namespace {
 
+using Mask = reference::Adaptive::Mask;
+
 diff::Params automatic() {
   diff::Params params = reference::without_light();
-  params.looks = diff::Looks::all;
+  params.looks = Looks::all;
   params.cell_threshold = 0;
-  params.reference = diff::Reference::background;
+  params.reference = Reference::background;
   params.threshold = 0;
-  params.output = diff::Output::mask;
+  params.output = Output::mask;
   params.open_radius = 0;
+  return params;
+}
+
+/// The light of the frames is not compensated.
+diff::Params without_compensation() {
+  diff::Params params = automatic();
+  params.light_compensation = false;
   return params;
 }
 
@@ -44,14 +52,14 @@ Picture picture_of(const Scene& scene, const Geometry& geometry, int frame) {
   Random random(unsigned(frame) + 1);
   Picture out(geometry);
   const auto& components = out.format().components;
-  const bool rgb = std::any_of(components.begin(), components.end(), [](const auto& c) { return c.role == Role::red; });
+  const bool rgb = out.format().is_rgb();
   const int max = out.format().max_value(), shift = out.format().depth - 8;
   const auto inside = [&](Rect rect, int x, int y) {
     rect.x += frame - 60;
-    return frame >= 60 && x >= rect.x && y >= rect.y && x < rect.x + rect.width && y < rect.y + rect.height;
+    return frame >= 60 && contains(rect, x, y);
   };
-  for (const reference::Component& c : components) {
-    const bool luma = c.role == Role::luma, chroma = c.role == Role::cb || c.role == Role::cr;
+  for (const Component& c : components) {
+    const bool luma = c.role == Role::luma, chroma = c.is_chroma();
     const double zero = chroma ? 128 : luma && components.size() > 1 ? 16 : 0;
     out.change(c, [&](int x, int y, int) {
       const int px = x << c.shift_x, py = y << c.shift_y, brick = (px / 12 * 7 + py / 8 * 3) % 5;
@@ -72,10 +80,10 @@ Picture picture_of(const Scene& scene, const Geometry& geometry, int frame) {
 }
 
 /// The mask in the first colour component of a picture.
-std::vector<std::uint8_t> mask_in(const Picture& picture) {
-  for (const reference::Component& c : picture.format().components) {
-    if (c.role == Role::alpha || c.role == Role::padding) continue;
-    std::vector<std::uint8_t> mask;
+Mask mask_in(const Picture& picture) {
+  for (const Component& c : picture.format().components) {
+    if (!c.is_color()) continue;
+    Mask mask;
     for (int value : picture.read(c).values) mask.push_back(value > picture.format().max_value() / 2);
     return mask;
   }
@@ -104,7 +112,7 @@ TEST_P(DiffAdaptive, EqualsReference) {
       std::size_t changed = 0, unlike = 0;
       for (int frame = 0; frame < 90; ++frame) {
         const Picture src = picture_of(*scene, geometry, frame);
-        const std::vector<std::uint8_t> mask = expected.submit(src), got = mask_in(run(backend, *plan, src));
+        const Mask mask = expected.submit(src), got = mask_in(run(backend, *plan, src));
         for (std::size_t i = 0; i < mask.size(); ++i) changed += mask[i], unlike += mask[i] != got[i];
       }
       EXPECT_GT(changed, 10000u) << info(format).name << " " << number;
@@ -143,21 +151,25 @@ TEST_P(DiffAdaptive, OddSizes) {
           const int cell_x = i % result.cells.width, cell_y = i / result.cells.width;
           const Rect box = result.cells.box(cell_x, cell_y);
           Rect expected;
-          for (int y = box.y; y < box.y + box.height; ++y)
-            for (int x = box.x; x < box.x + box.width; ++x)
-              if (mask[std::size_t(y) * width + x]) expected = diff::around(expected, {x, y, 1, 1});
+          for (const auto& [x, y] : positions(box))
+            if (mask[std::size_t(y) * width + x]) expected = diff::around(expected, {x, y, 1, 1});
           const Rect got = result.cells.box(cell_x, cell_y, result.cells.looks[std::size_t(i)]);
           const Rect grown{got.x - finer, got.y - finer, got.width + 2 * finer, got.height + 2 * finer};
           const Rect both = diff::around(grown, expected);
-          EXPECT_TRUE(both.x == grown.x && both.y == grown.y && both.width == grown.width &&
-                      both.height == grown.height);
-          if (scale > 1) continue;
-          EXPECT_TRUE(got.x == expected.x && got.y == expected.y && got.width == expected.width &&
-                      got.height == expected.height);
+          EXPECT_EQ(both, grown);
+          if (scale == 1) {
+            EXPECT_EQ(got, expected);
+          }
         }
       }
     }
   }
+}
+
+/// The frames of `everything`, and another picture in frame `other`.
+std::function<Picture(int)> wall_with_a_break(const Geometry& geometry, int other) {
+  return
+      [=](int frame) { return frame == other ? make_picture(geometry, 3) : picture_of(everything, geometry, frame); };
 }
 
 /// The same masks and counts on both backends.
@@ -168,38 +180,18 @@ TEST_P(DiffAdaptiveBackends, CudaEqualsCpu) {
   SKIP_UNLESS_AVAILABLE(Backend::cuda);
   // Rows of 204 bytes are read as words.
   for (const auto& [scale, width] : {std::pair{1, 203}, {4, 203}, {4, 204}, {8, 204}}) {
-    for (diff::Output output : {diff::Output::mask, diff::Output::difference}) {
+    for (Output output : {Output::mask, Output::difference}) {
       diff::Params params = automatic();
       params.output = output;
-      params.looks = output == diff::Output::mask ? diff::Looks::all : diff::Looks::extents;
+      params.looks = output == Output::mask ? Looks::all : Looks::extents;
       params.analysis_scale = scale;
       params.drop_shadows = scale == 1;
       params.noise_limit = scale == 4 ? 2.5 : 0;
       params.light_change_ratio = 0.6;
       params.mask_regions = {{4, 5, 20, 30}};
       const Geometry geometry{GetParam(), width, 117};
-      const auto cpu = plan_for(Backend::cpu, params, geometry), cuda = plan_for(Backend::cuda, params, geometry);
-      constexpr diff::Learning choices[] = {diff::Learning::usual, diff::Learning::hold, diff::Learning::take,
-                                            diff::Learning::steady};
-      std::vector<diff::Learning> decisions;
-      for (std::size_t i = 0; i < cpu->result().cells.changed.size(); ++i) decisions.push_back(choices[i % 4]);
-      for (int frame = 45; frame < 70; ++frame) {
-        if (frame == 62) cpu->steer(decisions), cuda->steer(decisions);
-        if (frame == 66) cpu->steer({}), cuda->steer({});
-        const Picture src = frame == 67 ? make_picture(geometry, 3) : picture_of(everything, geometry, frame);
-        ASSERT_EQ(run(Backend::cpu, *cpu, src).sample_difference(run(Backend::cuda, *cuda, src), 0), "")
-            << "frame " << frame;
-        const diff::FrameResult x = cpu->result(), y = cuda->result();
-        ASSERT_EQ(x.cells.changed, y.cells.changed);
-        for (std::size_t i = 0; i < x.cells.changed.size(); ++i) {
-          if (x.cells.changed[i] == 0) continue;
-          ASSERT_EQ(std::memcmp(&x.cells.looks.at(i), &y.cells.looks.at(i), sizeof(diff::CellLooks)), 0)
-              << "cell " << i;
-        }
-        ASSERT_EQ(x.mean_difference, y.mean_difference);
-        ASSERT_EQ(x.cause, y.cause);
-        ASSERT_EQ(std::pair(x.moved_x, x.moved_y), std::pair(y.moved_x, y.moved_y));
-      }
+      expect_equal_backends(params, geometry, 45, 70, wall_with_a_break(geometry, 67), true);
+      if (HasFatalFailure()) return;
     }
   }
 }
@@ -215,20 +207,9 @@ TEST(DiffAdaptiveSettled, CudaEqualsCpu) {
     diff::Params params = automatic();
     params.light_change_ratio = 0.6;
     const Geometry geometry{format, 83, 53};
-    const auto cpu = plan_for(Backend::cpu, params, geometry), cuda = plan_for(Backend::cuda, params, geometry);
-    constexpr diff::Learning choices[] = {diff::Learning::usual, diff::Learning::hold, diff::Learning::take,
-                                          diff::Learning::steady};
-    std::vector<diff::Learning> decisions;
-    for (std::size_t i = 0; i < cpu->result().cells.changed.size(); ++i) decisions.push_back(choices[i % 4]);
-    const int settled = int(diff::adaptive::settling_frames);
-    for (int frame = 0; frame < settled + 60; ++frame) {
-      if (frame == settled + 20) cpu->steer(decisions), cuda->steer(decisions);
-      if (frame == settled + 40) cpu->steer({}), cuda->steer({});
-      const Picture src = frame == settled + 50 ? make_picture(geometry, 3) : picture_of(everything, geometry, frame);
-      ASSERT_EQ(run(Backend::cpu, *cpu, src).sample_difference(run(Backend::cuda, *cuda, src), 0), "")
-          << info(format).name << ", frame " << frame;
-      ASSERT_EQ(cpu->result().cells.changed, cuda->result().cells.changed) << info(format).name << ", frame " << frame;
-    }
+    const int end = int(diff::adaptive::settling_frames) + 60;
+    expect_equal_backends(params, geometry, 0, end, wall_with_a_break(geometry, end - 10), true);
+    if (HasFatalFailure()) return;
   }
 }
 
@@ -258,24 +239,23 @@ TEST_P(DiffAdaptive, LearnsWhatItMay) {
     params.analysis_scale = scale;
     // 60 frames of what was there first, `frames` of the other, which are learned by `decision`,
     // and 3 of what was there first.
-    const auto seen_after = [&](bool stood_first, diff::Learning decision, int frames, bool at_last) {
+    const auto seen_after = [&](bool stood_first, Learning decision, int frames, bool at_last) {
       const auto plan = plan_for(backend, params, geometry);
       for (int frame = 0; frame < 60; ++frame) run(backend, *plan, standing(geometry, stood_first));
-      plan->steer(std::vector<diff::Learning>(plan->result().cells.changed.size(), decision));
+      plan->steer(std::vector<Learning>(plan->result().cells.changed.size(), decision));
       for (int frame = 0; frame < frames; ++frame) run(backend, *plan, standing(geometry, !stood_first));
       for (int frame = 0; at_last && frame < 3; ++frame) run(backend, *plan, standing(geometry, stood_first));
       return seen_by(plan->result());
     };
-    const Seen object = seen_after(false, diff::Learning::usual, 2, false),
-               ghost = seen_after(true, diff::Learning::usual, 2, false);
+    const Seen object = seen_after(false, Learning::usual, 2, false),
+               ghost = seen_after(true, Learning::usual, 2, false);
     EXPECT_GT(std::min(object.changed, ghost.changed), 500u);
     EXPECT_GT(object.structure.edges, 2 * object.structure.reference_edges);
     EXPECT_GT(ghost.structure.reference_edges, 2 * ghost.structure.edges);
-    EXPECT_EQ(seen_after(false, diff::Learning::hold, 300, true).changed, 0u);
-    EXPECT_GT(seen_after(false, diff::Learning::usual, 300, true).changed, 300u)
-        << "the background has learned a part of it";
-    EXPECT_EQ(seen_after(false, diff::Learning::take, 3, false).changed, 0u);
-    EXPECT_EQ(seen_after(true, diff::Learning::take, 3, false).changed, 0u);
+    EXPECT_EQ(seen_after(false, Learning::hold, 300, true).changed, 0u);
+    EXPECT_GT(seen_after(false, Learning::usual, 300, true).changed, 300u) << "the background has learned a part of it";
+    EXPECT_EQ(seen_after(false, Learning::take, 3, false).changed, 0u);
+    EXPECT_EQ(seen_after(true, Learning::take, 3, false).changed, 0u);
   }
 }
 
@@ -288,10 +268,18 @@ Picture gray_of(const Geometry& geometry, Value value) {
   return src;
 }
 
+/// The mask of such a picture after 40 frames of one gray.
+template <typename Value>
+Mask mask_after_gray(Backend backend, const diff::Params& params, const Geometry& geometry, Value value) {
+  const auto plan = plan_for(backend, params, geometry);
+  for (int frame = 0; frame < 40; ++frame) run(backend, *plan, gray_of(geometry, [](int, int) { return 100.0; }));
+  return mask_in(run(backend, *plan, gray_of(geometry, value)));
+}
+
 /// Covers a part of a picture with a colour.
 void cover(Picture& src, int colour) {
-  for (const reference::Component& c : src.format().components) {
-    const reference::Grid grid = src.read(c);
+  for (const Component& c : src.format().components) {
+    const Grid grid = src.read(c);
     src.change(c, [&](int x, int y, int value) {
       const bool inside = y >= grid.height / 4 && y < grid.height * 3 / 4 && x >= grid.width / 3 && x < grid.width / 2;
       return inside ? 40 + (colour + (c.role == Role::cb ? 90 : 0)) % 170 : value;
@@ -323,14 +311,14 @@ TEST_P(DiffAdaptive, LearnsWhatStaysLongest) {
 /// An object that is held is not the background, though it may be there for longer than the background was.
 TEST_P(DiffAdaptive, KeepsTheBackgroundBehindWhatIsHeld) {
   const Geometry geometry{Format::NV12, 160, 96};
-  for (const diff::Learning decision : {diff::Learning::hold, diff::Learning::usual}) {
+  for (const Learning decision : {Learning::hold, Learning::usual}) {
     const auto plan = plan_for(backend, automatic(), geometry);
     for (int frame = 0; frame < 20; ++frame) run(backend, *plan, standing(geometry, false));
-    plan->steer(std::vector<diff::Learning>(plan->result().cells.changed.size(), decision));
+    plan->steer(std::vector<Learning>(plan->result().cells.changed.size(), decision));
     for (int frame = 0; frame < 60; ++frame) run(backend, *plan, standing(geometry, true));
     const std::uint64_t there = plan->result().changed;
     run(backend, *plan, standing(geometry, false));
-    if (decision == diff::Learning::hold) {
+    if (decision == Learning::hold) {
       EXPECT_GT(there, 500u);
       EXPECT_EQ(plan->result().changed, 0u);
     } else {
@@ -360,20 +348,20 @@ TEST_P(DiffAdaptive, LearnsNoNoiseFromWhatPassesFirst) {
 /// With a limit of the noise they are, and so they are in a lane.
 TEST_P(DiffAdaptive, LimitsTheNoise) {
   const Geometry geometry{Format::NV12, 160, 96};
-  const auto changed = [&](double limit, diff::Learning decision = diff::Learning::usual) {
+  const auto changed = [&](double limit, Learning decision = Learning::usual) {
     diff::Params params = automatic();
     params.noise_limit = limit;
     const auto plan = plan_for(backend, params, geometry);
-    plan->steer(std::vector<diff::Learning>(plan->result().cells.changed.size(), decision));
+    plan->steer(std::vector<Learning>(plan->result().cells.changed.size(), decision));
     for (int frame = 0; frame <= 90; ++frame) run(backend, *plan, standing(geometry, frame % 3 == 0));
     return plan->result().changed;
   };
   EXPECT_LT(changed(0), 50u);
   EXPECT_LT(changed(255), 50u);
   EXPECT_GT(changed(17), 500u);
-  EXPECT_GT(changed(0, diff::Learning::steady), 500u);
+  EXPECT_GT(changed(0, Learning::steady), 500u);
   EXPECT_GT(changed(9), 500u);
-  EXPECT_GT(changed(9, diff::Learning::steady), 500u) << "a limit that is set holds everywhere";
+  EXPECT_GT(changed(9, Learning::steady), 500u) << "a limit that is set holds everywhere";
 }
 
 /// Bars over more than half of each cell, and then more light. No cell has enough pixels to measure it, but the frame
@@ -391,7 +379,7 @@ TEST_P(DiffAdaptive, TakesTheGainOfTheFrameWhereNoCellHasOne) {
       if (frame < 60 || !bar(x)) return value;
       return (x + y) % 2 ? 20 : 230;
     });
-    const std::vector<std::uint8_t> mask = expected.submit(src), got = mask_in(run(backend, *plan, src));
+    const Mask mask = expected.submit(src), got = mask_in(run(backend, *plan, src));
     std::size_t changed = 0, unlike = 0;
     for (std::size_t i = 0; i < mask.size(); ++i) changed += got[i], unlike += mask[i] != got[i];
     EXPECT_LE(unlike, mask.size() / 500) << frame;
@@ -406,7 +394,7 @@ TEST_P(DiffAdaptive, TakesNoOffsetsWhereNoCellHasAGain) {
   const auto plan = plan_for(backend, automatic(), geometry);
   for (int frame = 0; frame < 63; ++frame) {
     Picture src(geometry);
-    for (const reference::Component& c : src.format().components) {
+    for (const Component& c : src.format().components) {
       const bool luma = c.role == Role::luma;
       src.change(c, [&](int x, int y, int) {
         if (luma && frame >= 60 && x % 16 >= 5) return (x + y) % 2 ? 20 : 230;  // a bar
@@ -414,7 +402,7 @@ TEST_P(DiffAdaptive, TakesNoOffsetsWhereNoCellHasAGain) {
         return frame == 62 ? (luma ? 196 : 126) : (luma ? 76 : 128);
       });
     }
-    const std::vector<std::uint8_t> mask = mask_in(run(backend, *plan, src));
+    const Mask mask = mask_in(run(backend, *plan, src));
     std::size_t between = 0, bars = 0;  // in the middle of both
     for (std::size_t i = 0; i < mask.size(); ++i) between += mask[i] && i % 16 == 2, bars += mask[i] && i % 16 == 10;
     EXPECT_EQ(between, 0u) << frame;
@@ -427,16 +415,12 @@ TEST_P(DiffAdaptive, TakesNoOffsetsWhereNoCellHasAGain) {
 TEST_P(DiffAdaptive, MixesTheLightOfCellsEvenly) {
   const Geometry geometry{Format::GRAY16_LE, 80, 80};  // exact to 1/256 of a step
   const auto changed = [&](double darker) {            // a cell in the middle, by so many steps
-    const auto plan = plan_for(backend, automatic(), geometry);
-    for (int frame = 0; frame < 40; ++frame) run(backend, *plan, gray_of(geometry, [](int, int) { return 100.0; }));
-    const Picture lit = gray_of(geometry, [&](int x, int y) {
+    const auto mask = mask_after_gray(backend, automatic(), geometry, [&](int x, int y) {
       const double gain = 0.2 + 0.4 * (x + 0.5) / 16;
       return gain * 104 - 4 - (x / 16 == 2 && y / 16 == 2 ? darker : 0);
     });
-    const std::vector<std::uint8_t> mask = mask_in(run(backend, *plan, lit));
     std::size_t inside = 0;
-    for (int y = 34; y < 46; ++y)
-      for (int x = 34; x < 46; ++x) inside += mask[std::size_t(y) * 80 + x];
+    for (const auto& [x, y] : Positions(34, 34, 46, 46)) inside += mask[std::size_t(y) * 80 + x];
     return inside;
   };
   EXPECT_EQ(changed(6.7), 0u);
@@ -446,16 +430,11 @@ TEST_P(DiffAdaptive, MixesTheLightOfCellsEvenly) {
 /// A shadow around something black. How dark a shadow is, is measured in 5 × 5 pixels: the two rows beside the black
 /// look darker than a shadow of their light.
 TEST_P(DiffAdaptive, LooksForShadowsInFiveRows) {
-  diff::Params params = automatic();
+  diff::Params params = without_compensation();
   params.drop_shadows = true;
-  params.light_compensation = false;
-  const Geometry geometry{Format::GRAY8, 96, 96};
-  const auto plan = plan_for(backend, params, geometry);
-  for (int frame = 0; frame < 40; ++frame) run(backend, *plan, gray_of(geometry, [](int, int) { return 100.0; }));
-  const std::vector<std::uint8_t> mask =
-      mask_in(run(backend, *plan, gray_of(geometry, [](int, int y) {
-                    return y < 20 || y >= 80 ? 100.0 : y < 40 || y >= 60 ? 65.0 : 0.0;
-                  })));
+  const auto mask = mask_after_gray(backend, params, {Format::GRAY8, 96, 96}, [](int, int y) {
+    return y < 20 || y >= 80 ? 100.0 : y < 40 || y >= 60 ? 65.0 : 0.0;
+  });
   for (int y = 22; y < 78; ++y) EXPECT_EQ(mask[std::size_t(y) * 96 + 48], y >= 38 && y < 62) << y;
 }
 
@@ -463,8 +442,8 @@ TEST_P(DiffAdaptive, LooksForShadowsInFiveRows) {
 TEST_P(DiffAdaptive, KnowsNeitherUpNorDown) {
   const auto on_its_head = [](const Picture& picture) {
     Picture out(picture.geometry());
-    for (const reference::Component& c : picture.format().components) {
-      const reference::Grid from = picture.read(c);
+    for (const Component& c : picture.format().components) {
+      const Grid from = picture.read(c);
       out.change(c, [&](int x, int y, int) { return from.at(x, from.height - 1 - y); });
     }
     return out;
@@ -488,16 +467,16 @@ TEST_P(DiffAdaptive, KnowsNeitherUpNorDown) {
 TEST(LearningMap, KnowsWhereAColumnOfCellsEnds) {
   for (int log2_scale : {0, 1, 2, 3})
     for (int cell_size : {4, 8, 12, 13, 33}) {
-      std::vector<diff::Learning> cells(100, diff::Learning::usual);
+      std::vector<Learning> cells(100, Learning::usual);
       for (int column = 0; column < 6; ++column) {
-        cells.assign(cells.size(), diff::Learning::usual);
-        cells[std::size_t(column)] = diff::Learning::hold;
+        cells.assign(cells.size(), Learning::usual);
+        cells[std::size_t(column)] = Learning::hold;
         const diff::LearningMap map{cells.data(), 100, cell_size, log2_scale};
         const int begin = column == 0 ? 0 : map.first_beyond(column - 1), end = map.first_beyond(column);
         if (begin >= end) continue;
-        EXPECT_EQ(map.at(begin, 0), diff::Learning::hold) << log2_scale << " " << cell_size;
-        EXPECT_EQ(map.at(end - 1, 0), diff::Learning::hold) << log2_scale << " " << cell_size;
-        EXPECT_EQ(map.at(end, 0), diff::Learning::usual) << log2_scale << " " << cell_size;
+        EXPECT_EQ(map.at(begin, 0), Learning::hold) << log2_scale << " " << cell_size;
+        EXPECT_EQ(map.at(end - 1, 0), Learning::hold) << log2_scale << " " << cell_size;
+        EXPECT_EQ(map.at(end, 0), Learning::usual) << log2_scale << " " << cell_size;
       }
     }
 }
@@ -505,8 +484,7 @@ TEST(LearningMap, KnowsWhereAColumnOfCellsEnds) {
 /// Where only light changed, the structure equals the structure of the background.
 TEST_P(DiffAdaptive, KnowsTheStructureOfLight) {
   const Geometry geometry{Format::NV12, 160, 96};
-  diff::Params params = automatic();
-  params.light_compensation = false;
+  diff::Params params = without_compensation();
   const auto plan = plan_for(backend, params, geometry);
   for (int frame = 0; frame < 62; ++frame)
     run(backend, *plan, picture_of({steady, 1, {}, {20, 15, 100, 60}}, geometry, frame));
@@ -558,7 +536,7 @@ TEST_P(DiffAdaptive, FindsWhatMoves) {
           Case{bluish, false, true, 0.8, 1.2}, Case{bluish, true, true, 0, 0.5}, Case{reddish, true, true, 0.8, 1.2}}) {
       if (format == Format::RGB && c.scene.sky != 0) continue;  // the scene has no sky there
       diff::Params params = automatic();
-      params.output = diff::Output::none;
+      params.output = Output::none;
       params.drop_shadows = c.drop_shadows;
       params.light_compensation = c.compensates;
       const Geometry geometry{format, 160, 96};
@@ -581,7 +559,7 @@ TEST_P(DiffAdaptive, FindsWhatMoves) {
 Picture ring_of(const Geometry& geometry, int frame, int hole, bool open) {
   Random random(unsigned(frame) + 1);
   Picture out(geometry);
-  for (const reference::Component& c : out.format().components) {
+  for (const Component& c : out.format().components) {
     out.change(c, [&](int x, int y, int) {
       const int left = (x << c.shift_x) - 20, top = (y << c.shift_y) - 10, outer = hole + 20;
       const bool inside = left >= 10 && top >= 10 && left < hole + 10 && top < hole + (open ? 20 : 10);
@@ -601,15 +579,14 @@ TEST_P(DiffAdaptive, FillsWhatIsEnclosed) {
   for (int scale : {1, 2}) {
     for (const Case& c : {Case{24, false, false, true}, Case{24, true, false, false}, Case{24, false, true, false},
                           Case{60, false, false, false}}) {
-      diff::Params params = automatic();
+      diff::Params params = without_compensation();
       params.open_radius = 1;
-      params.light_compensation = false;
       params.analysis_scale = scale;
       params.cell_size = 6;
       if (c.masked) params.mask_regions = {{38, 28, 8, 8}};
       const Geometry geometry{Format::NV12, 150, 112};
       const auto plan = plan_for(backend, params, geometry);
-      std::vector<std::uint8_t> mask;
+      Mask mask;
       for (int frame = 0; frame <= 60; ++frame)
         mask = mask_in(run(backend, *plan, ring_of(geometry, frame, c.hole, c.open)));
       const auto changed = [&](int x, int y) { return mask[std::size_t(y) * geometry.width + x] != 0; };
@@ -636,15 +613,15 @@ TEST_P(DiffAdaptive, ShowsAFinerOutline) {
       std::size_t shown = 0, unlike = 0, wrong = 0, wrong_blocks = 0;
       for (int frame = 5; frame < 66; ++frame) {  // learned in 50
         const Picture src = picture_of({steady, 2, object, {}}, geometry, frame);
-        const std::vector<std::uint8_t> mask = mask_in(run(backend, *plan, src));
+        const Mask mask = mask_in(run(backend, *plan, src));
         const diff::CellGrid& cells = plan->result().cells;
-        std::vector<std::uint8_t> blocks, unmasked;
+        Mask blocks, unmasked;
         for (std::size_t i = 0; i < cells.changed.size(); ++i)
           blocks.push_back(cells.changed[i] > 0), unmasked.push_back(cells.unmasked[i] > 0);
-        const std::vector<std::uint8_t> expected = reference.refined(src, scale, blocks, unmasked);
+        const Mask expected = reference.refined(src, scale, blocks, unmasked);
         for (std::size_t i = 0; i < mask.size() && frame >= 61; ++i) {
           const int x = int(i) % geometry.width, y = int(i) / geometry.width, left = object.x + frame - 60;
-          const bool there = x >= left && x < left + object.width && y >= object.y && y < object.y + object.height;
+          const bool there = contains({left, object.y, object.width, object.height}, x, y);
           if (x < 64 && y < 64) continue;
           shown += mask[i], unlike += mask[i] != expected[i], wrong += mask[i] != there;
           wrong_blocks += blocks[std::size_t(y / scale * cells.width + x / scale)] != there;
@@ -659,18 +636,13 @@ TEST_P(DiffAdaptive, ShowsAFinerOutline) {
 
 /// A pixel goes with blocks up to two away: those farther away look like it, but do not count.
 TEST_P(DiffAdaptive, AsksNearBlocksForTheOutline) {
-  diff::Params params = automatic();
-  params.light_compensation = false;
+  diff::Params params = without_compensation();
   params.analysis_scale = params.cell_size = 8;
-  const Geometry geometry{Format::GRAY8, 160, 160};
-  const auto plan = plan_for(backend, params, geometry);
-  for (int frame = 0; frame < 40; ++frame) run(backend, *plan, gray_of(geometry, [](int, int) { return 100.0; }));
   // Something black with a bright margin of two blocks, and single pixels beside it: bright and black in turn.
-  const std::vector<std::uint8_t> mask =
-      mask_in(run(backend, *plan, gray_of(geometry, [](int x, int y) {
-                    if (x == 44 && y % 8 == 4) return y / 8 % 2 ? 0.0 : 200.0;
-                    return x < 48 || x >= 136 || y < 32 || y >= 128 ? 100.0 : x < 64 ? 200.0 : 0.0;
-                  })));
+  const auto mask = mask_after_gray(backend, params, {Format::GRAY8, 160, 160}, [](int x, int y) {
+    if (x == 44 && y % 8 == 4) return y / 8 % 2 ? 0.0 : 200.0;
+    return x < 48 || x >= 136 || y < 32 || y >= 128 ? 100.0 : x < 64 ? 200.0 : 0.0;
+  });
   for (int y = 68; y < 92; y += 8) EXPECT_EQ(mask[std::size_t(y) * 160 + 44], y / 8 % 2 ? 0 : 1) << y;
 }
 
@@ -681,7 +653,7 @@ using Frames = bool (*)(int frame);
 /// stripes, as the key frames of a compressed stream do.
 std::vector<std::uint64_t> changed_by_disturbances(Backend backend, Frames disturbed, int frames) {
   diff::Params params = automatic();
-  params.output = diff::Output::none;
+  params.output = Output::none;
   const Geometry geometry{Format::NV12, 160, 96};
   const auto plan = plan_for(backend, params, geometry);
   std::vector<std::uint64_t> changed;
@@ -707,13 +679,17 @@ TEST_P(DiffAdaptive, LearnsWhatLastsForOneFrame) {
   for (int frame : {60, 61, 96, 97, 108, 109, 120}) EXPECT_GT(longer[std::size_t(frame)], 160 * 96 / 2u) << frame;
 }
 
+/// Changes of the light are not compensated, but noticed.
+diff::Params noticing_light() {
+  diff::Params params = without_compensation();
+  params.light_change_ratio = 0.6;
+  return params;
+}
+
 /// Noise of a single frame, with which means restart, is no change.
 TEST_P(DiffAdaptive, BeginsAnewInNoise) {
-  diff::Params params = automatic();
-  params.light_change_ratio = 0.6;
-  params.light_compensation = false;
   const Geometry geometry{Format::NV12, 160, 96};
-  const auto plan = plan_for(backend, params, geometry);
+  const auto plan = plan_for(backend, noticing_light(), geometry);
   const Scene switched{[](int frame, int, int) { return frame < 60 ? 0.4 : 1.0; }, 7, {}, {}};
   for (int frame = 0; frame < 70; ++frame) {
     run(backend, *plan, picture_of(switched, geometry, frame));
@@ -737,12 +713,9 @@ TEST_P(DiffAdaptive, ComparesMeansAtAPartOfTheSize) {
   for (int frame = 45; frame < 70; ++frame) {
     const Picture src = picture_of(everything, small, frame);
     Picture twice(large);
-    for (const reference::Component& c : twice.format().components) {
-      for (const reference::Component& from : src.format().components) {
-        if (from.role != c.role) continue;
-        const reference::Grid values = src.read(from);
-        twice.change(c, [&](int x, int y, int) { return values.at(x >> (1 - c.shift_x), y >> (1 - c.shift_y)); });
-      }
+    for (const Component& c : twice.format().components) {
+      const Grid values = src.read(*src.format().find(c.role));
+      twice.change(c, [&](int x, int y, int) { return values.at(x >> (1 - c.shift_x), y >> (1 - c.shift_y)); });
     }
     run(backend, *whole, src), run(backend, *scaled, twice);
     const std::vector<std::uint32_t>&of_whole = whole->result().cells.changed,
@@ -759,9 +732,8 @@ TEST_P(DiffAdaptive, ComparesMeansAtAPartOfTheSize) {
 TEST_P(DiffAdaptive, ShowsTheDifferenceFromTheMean) {
   for (int scale : {1, 2}) {
     for (int masked : {0, 30}) {  // columns, which change more
-      diff::Params params = automatic();
-      params.output = diff::Output::difference;
-      params.light_compensation = false;
+      diff::Params params = without_compensation();
+      params.output = Output::difference;
       params.analysis_scale = scale;
       if (masked > 0) params.mask_regions = {{0, 0, masked, 50}};
       const Geometry geometry{Format::GRAY8, 90, 50};
@@ -769,7 +741,7 @@ TEST_P(DiffAdaptive, ShowsTheDifferenceFromTheMean) {
       const int unmasked = (90 - masked) * 50;
       for (int frame = 0; frame < 4; ++frame) {
         const Picture src = gray_of(geometry, [&](int x, int) { return frame < 3 ? 100 : x < masked ? 240 : 140; });
-        const reference::Component& gray = src.format().components[0];
+        const Component& gray = src.format().components[0];
         const std::vector<int> shown = run(backend, *plan, src).read(gray).values;
         EXPECT_EQ(std::count(shown.begin(), shown.end(), 0), frame < 3 ? 90 * 50 : masked * 50) << scale << frame;
         EXPECT_EQ(std::count(shown.begin(), shown.end(), 40), frame < 3 ? 0 : unmasked) << scale << ", frame " << frame;
@@ -780,27 +752,8 @@ TEST_P(DiffAdaptive, ShowsTheDifferenceFromTheMean) {
   }
 }
 
-/// Changes of the light are not compensated, but noticed.
-diff::Params noticing_light() {
-  diff::Params params = automatic();
-  params.light_change_ratio = 0.6;
-  params.light_compensation = false;
-  return params;
-}
-
-/// After a switch of the light, the means begin with the frame.
-TEST_P(DiffAdaptive, BeginsAnewWhenLightIsSwitched) {
-  const Geometry geometry{Format::NV12, 160, 96};
-  const auto plan = plan_for(backend, noticing_light(), geometry);
-  const Scene switched{[](int frame, int, int) { return frame < 60 ? 0.6 : 1.0; }, 2, {}, {}};
-  for (int frame = 40; frame < 70; ++frame) {
-    run(backend, *plan, picture_of(switched, geometry, frame));
-    EXPECT_EQ(plan->result().cause, frame == 60 ? diff::Cause::light : diff::Cause::none) << frame;
-    EXPECT_EQ(plan->result().changed, 0u) << frame;
-  }
-}
-
-/// The switch itself is no disturbance of single frames, which would be taken for noise: something faint is found soon.
+/// After a switch of the light, the means begin with the frame. The switch itself is no disturbance of single frames,
+/// which would be taken for noise: something faint is found soon.
 TEST_P(DiffAdaptive, FindsFaintThingsAfterASwitchOfTheLight) {
   const Geometry geometry{Format::NV12, 160, 96};
   const auto plan = plan_for(backend, noticing_light(), geometry);

@@ -42,8 +42,8 @@ struct View {
 Picture picture_of(const View& view, const Geometry& geometry, int frame) {
   Random random(unsigned(frame) + 1);
   Picture out(geometry);
-  for (const reference::Component& c : out.format().components) {
-    const bool chroma = c.role == Role::cb || c.role == Role::cr;
+  for (const Component& c : out.format().components) {
+    const bool chroma = c.is_chroma();
     out.change(c, [&](int u, int v, int) {
       const int x = u << c.shift_x, y = v << c.shift_y;
       const double from_x = x - view.x - 80, from_y = y - view.y - 48;
@@ -51,9 +51,7 @@ Picture picture_of(const View& view, const Geometry& geometry, int frame) {
                    at_y = 548 + from_x * std::sin(view.turn) + from_y * std::cos(view.turn);
       double value =
           chroma ? 128 + 60 * (wall(view.scene + 7, at_x, at_y) - 0.5) : 20 + 210 * wall(view.scene, at_x, at_y);
-      const Rect& object = view.object;
-      if (x >= object.x && y >= object.y && x < object.x + object.width && y < object.y + object.height)
-        value = chroma ? 160 : view.dim ? 0.45 * value : 60 + (x + y) / 4 % 2 * 60;
+      if (contains(view.object, x, y)) value = chroma ? 160 : view.dim ? 0.45 * value : 60 + (x + y) / 4 % 2 * 60;
       if (view.infrared) value = chroma ? 128 : 235 * std::pow(std::max(0.0, value) / 255, 0.6);
       return std::clamp(int(std::lround(value + random.between(-2, 2))), 0, 255);
     });
@@ -105,11 +103,8 @@ std::vector<Step> steps_of(Backend backend, const diff::Params& params, const Ge
   for (int frame = 0; made.ok() && frame < frames; ++frame) {
     diff::Diff& plan = *made.value();
     if (frame > 0 && !held.empty()) plan.steer(holding(held, plan.result().cells));
-    Job job(backend, picture_of(view(frame), geometry, frame), Picture(geometry));
-    const Status status =
-        job.submit([&](const Image& from, const Image&, Queue queue) { return plan.submit(from, {}, queue); });
-    EXPECT_TRUE(status.ok()) << status.message();
-    job.finish();
+    run_on(backend, picture_of(view(frame), geometry, frame),
+           [&](const Image& image, Queue queue) { return plan.submit(image, {}, queue); });
     const diff::FrameResult& result = plan.result();
     steps.push_back({result.cause, result.moved_x, result.moved_y, result.changed});
   }
@@ -201,7 +196,7 @@ TEST_P(DiffCamera, KeepsTheWallBehindAnObjectInAnotherLight) {
   for (const auto& [format, scale] : {std::pair{Format::NV12, 1}, {Format::GRAY8, 1}, {Format::RGBA, 2}})
     for (bool dim : {false, true}) {
       SCOPED_TRACE(std::string(info(format).name) + (dim ? ", dim" : ""));
-      constexpr int event = 70;  // the background is known for sure
+      constexpr int event = 70;                                           // the background is known for sure
       const Rect object{60 * scale, 43 * scale, 20 * scale, 63 * scale};  // three sectors
       const auto steps = steps_of(
           backend, params_with(scale), {format, 160 * scale, 128 * scale}, event + 20,
@@ -255,11 +250,7 @@ TEST_P(DiffCamera, MayHaveAllTheEdges) {
       const double away = std::hypot(x - at, y - 60);
       return away < 25 ? int(220 - 4 * away) : 20;
     });
-    Job job(backend, src, Picture(geometry));
-    ASSERT_TRUE(
-        job.submit([&](const Image& from, const Image&, Queue queue) { return made.value()->submit(from, {}, queue); })
-            .ok());
-    job.finish();
+    run_on(backend, src, [&](const Image& image, Queue queue) { return made.value()->submit(image, {}, queue); });
     EXPECT_EQ(made.value()->result().cause, Cause::none) << frame;
     changed += made.value()->result().changed;
   }

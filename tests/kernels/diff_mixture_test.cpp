@@ -28,7 +28,7 @@ Picture frame_of(const Geometry& geometry, int number, int most) {
   Random random(unsigned(number) + 1);
   Picture out = make_picture(geometry, unsigned(number));  // fills the bytes between samples
   const int max = out.format().max_value(), step = std::max(1, max / 255);
-  for (const reference::Component& c : out.format().components) {
+  for (const Component& c : out.format().components) {
     int i = 0;
     out.change(c, [&](int, int, int) {
       const int kind = random.below(16), place = (i++ * 37 + 50) % 140;
@@ -50,8 +50,7 @@ Picture frame_of(const Geometry& geometry, int number, int most) {
 template <typename T, int C>
 std::vector<bool> each_pixel(const diff::mog2::Job& job, const diff::mog2::Rates& rates) {
   std::vector<bool> foreground;
-  for (int y = 0; y < job.height; ++y)
-    for (int x = 0; x < job.width; ++x) foreground.push_back(diff::mog2::pixel<T, C>(job, rates, x, y));
+  for (const auto& [x, y] : positions(job)) foreground.push_back(diff::mog2::pixel<T, C>(job, rates, x, y));
   return foreground;
 }
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The schedule of the CUDA kernels of differences (kernels/diff/cuda_schedule.hpp). No device is needed.
-#include <map>
-
 #include "kernels/diff/cuda_shapes.hpp"
 #include "tests/kernels/diff_params.hpp"
 
@@ -32,10 +30,7 @@ TEST(DiffSchedule, EveryPixelIsInOneTile) {
           EXPECT_LE(s.threads, 1024);
           for (const diff::Tiles& tiles : {s.frame, s.analysis}) {
             EXPECT_LE(tiles.width * tiles.rows, 0xffff) << "a count of a tile is a word of 16 bits";
-            EXPECT_GE(tiles.x * tiles.width, width);
-            EXPECT_LT((tiles.x - 1) * tiles.width, width);
-            EXPECT_GE(tiles.y * tiles.rows, height);
-            EXPECT_LT((tiles.y - 1) * tiles.rows, height);
+            EXPECT_TRUE(just_cover(tiles.x, tiles.width, width) && just_cover(tiles.y, tiles.rows, height));
           }
         }
       }
@@ -111,24 +106,22 @@ TEST(DiffSchedule, ReciprocalOfTheCellSizeIsExact) {
 }
 
 TEST(DiffSchedule, KernelsFollowFromTheOutput) {
-  for (diff::Output output :
-       {diff::Output::difference, diff::Output::mask, diff::Output::overlay, diff::Output::none}) {
+  for (Output output : {Output::difference, Output::mask, Output::overlay, Output::none}) {
     for (const auto& [radius, light] : {std::pair{0, 0.0}, {3, 0.0}, {0, 0.6}, {3, 0.6}}) {
-      diff::Params params = reference::without_light();
-      params.output = output;
+      diff::Params params = params_of(output);
       params.open_radius = radius;
       params.light_change_ratio = light;
-      params.reference = radius > 0 ? diff::Reference::background : diff::Reference::median;
+      params.reference = radius > 0 ? Reference::background : Reference::median;
       const diff::Schedule s = diff::make_schedule(resolved(params, {Format::NV12, 64, 48}));
-      const bool changed = output == diff::Output::mask || output == diff::Output::overlay;
+      const bool changed = output == Output::mask || output == Output::overlay;
       const bool opens = radius > 0 || light > 0;
       EXPECT_EQ(s.opens, opens);
       EXPECT_EQ(s.restarts, light > 0);
-      EXPECT_EQ(s.compare == diff::Writes::difference, output == diff::Output::difference);
+      EXPECT_EQ(s.compare == diff::Writes::difference, output == Output::difference);
       EXPECT_EQ(s.compare == diff::Writes::changed, changed);
       EXPECT_EQ(s.corrects, changed && opens);
-      EXPECT_EQ(s.open == diff::Writes::mask, output == diff::Output::mask && opens);
-      EXPECT_EQ(s.open == diff::Writes::changed, output == diff::Output::overlay && opens);
+      EXPECT_EQ(s.open == diff::Writes::mask, output == Output::mask && opens);
+      EXPECT_EQ(s.open == diff::Writes::changed, output == Output::overlay && opens);
     }
   }
 }
@@ -138,24 +131,22 @@ TEST(DiffSchedule, MemoryDoesNotOverlap) {
   for (int round = 0; round < 500; ++round) {
     const Geometry geometry{random.pick(all_formats()), random.between(1, 700), random.between(1, 90)};
     diff::Params params = random_params(random, geometry.width, geometry.height);
-    params.reference =
-        random.pick<diff::Reference>({diff::Reference::previous, diff::Reference::first, diff::Reference::background,
-                                      diff::Reference::mog2, diff::Reference::median});
-    if (random.below(8) == 0) params.reference = diff::Reference::background, params.threshold = 0;
+    params.reference = random.pick<Reference>(
+        {Reference::previous, Reference::first, Reference::background, Reference::mog2, Reference::median});
+    if (random.below(8) == 0) params.reference = Reference::background, params.threshold = 0;
     const diff::Plan plan = resolved(params, geometry);
     const diff::Memory memory = diff::memory_of(plan);
     const std::size_t frame = diff::frame_layout(plan).bytes, bits = plan.mask_pitch() * plan.analysis.height;
-    const bool adaptive = plan.params.reference == diff::Reference::adaptive,
-               shows = params.output == diff::Output::difference;
+    const bool adaptive = plan.params.reference == Reference::adaptive, shows = params.output == Output::difference;
     const bool opens = adaptive || params.open_radius > 0 || params.light_change_ratio > 0,
                scales = params.analysis_scale > 1;
-    const bool model = plan.has_model(), background = plan.params.reference == diff::Reference::background ||
-                                                      plan.params.reference == diff::Reference::median;
+    const bool model = plan.has_model(), background = plan.params.reference == Reference::background ||
+                                                      plan.params.reference == Reference::median;
     EXPECT_EQ(memory.ring.size(), std::size_t(diff::ring_size(plan.params)));
     EXPECT_EQ(memory.model != diff::Memory::none, model || background);
     EXPECT_EQ(memory.unmasked != diff::Memory::none, !plan.unmasked_bits.empty());
-    const bool looks = params.looks != diff::Looks::none, follows = opens || scales;
-    const bool completes = adaptive && (params.output == diff::Output::mask || params.output == diff::Output::overlay);
+    const bool looks = params.looks != Looks::none, follows = opens || scales;
+    const bool completes = adaptive && (params.output == Output::mask || params.output == Output::overlay);
     EXPECT_EQ(memory.changed != diff::Memory::none, follows || looks);
     EXPECT_EQ(memory.final_mask != diff::Memory::none, looks || completes);
     EXPECT_EQ(memory.final_mask == memory.changed, !follows);  // nothing follows the comparison

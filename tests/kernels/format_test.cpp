@@ -2,7 +2,6 @@
 // Compares the format table, the reference's list of formats and GStreamer's definitions.
 #include <gst/video/video.h>
 
-#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -14,14 +13,7 @@
 namespace cudavision::test {
 namespace {
 
-using reference::Component;
 using reference::Definition;
-
-const Component* find(const Definition& definition, Role role) {
-  for (const Component& component : definition.components)
-    if (component.role == role) return &component;
-  return nullptr;
-}
 
 void expect_component(const Component& c, int plane, int offset, int step, int shift_x, int shift_y,
                       const std::string& what) {
@@ -57,7 +49,7 @@ TEST(Formats, ReferenceEqualsGStreamer) {
     EXPECT_EQ(GST_VIDEO_FORMAT_INFO_N_COMPONENTS(gst), named) << definition.name;
     for (unsigned i = 0; i < GST_VIDEO_FORMAT_INFO_N_COMPONENTS(gst); ++i) {
       const std::string what = std::string(definition.name) + " component " + std::to_string(i);
-      const Component* c = find(definition, roles[i]);
+      const Component* c = definition.find(roles[i]);
       ASSERT_TRUE(c) << what;
       // GStreamer's numbers do not say where bits and words of such formats are; see UnpacksAsGStreamer. VYUY has
       // the numbers of UYVY, although its functions read Cr first.
@@ -97,9 +89,9 @@ TEST(Formats, UnpacksAsGStreamer) {
                           GST_VIDEO_FORMAT_INFO_IS_RGB(gst) ? Role::green : Role::cb,
                           GST_VIDEO_FORMAT_INFO_IS_RGB(gst) ? Role::blue : Role::cr};
     for (int c = 0; c < 4; ++c) {
-      const Component* component = find(definition, roles[c]);
+      const Component* component = definition.find(roles[c]);
       if (!component) continue;
-      const reference::Grid samples = picture.read(*component);
+      const Grid samples = picture.read(*component);
       for (int x = 0; x < width; ++x) {
         const int given = wide ? line[4 * x + c] : reinterpret_cast<const std::uint8_t*>(line.data())[4 * x + c];
         const int bits = component->fields.empty() ? definition.depth : component->fields[0].bits;
@@ -130,7 +122,7 @@ TEST(Formats, TableEqualsReference) {
       for (int c = 0; c < set.channels; ++c) {
         if (set.roles[c] == Role::other) continue;
         ++samples;
-        const Component* expected = find(definition, set.roles[c]);
+        const Component* expected = definition.find(set.roles[c]);
         ASSERT_TRUE(expected) << row.name;
         if (row.packing) {  // its sets describe the unpacked picture
           EXPECT_EQ(expected->shift_x, set.shift_x) << row.name;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <opencv2/imgproc.hpp>
 
 #include "kernels/gaussian/cuda_schedule.hpp"
@@ -219,29 +217,15 @@ class GaussianOpenCV : public testing::TestWithParam<Runner> {};
 TEST_P(GaussianOpenCV, IsEqual) {
   const Runner& runner = GetParam();
   if (runner.backend) SKIP_UNLESS_AVAILABLE(*runner.backend);
-  const std::vector<std::pair<Format, int>> types = {{Format::GRAY8, CV_8UC1},
-                                                     {Format::RGB, CV_8UC3},
-                                                     {Format::RGBA, CV_8UC4},
-                                                     {Format::GRAY16_LE, CV_16UC1},
-                                                     {Format::RGBA64_LE, CV_16UC4}};
-  const std::vector<std::pair<Border, int>> modes = {{Border::constant, cv::BORDER_CONSTANT},
-                                                     {Border::replicate, cv::BORDER_REPLICATE},
-                                                     {Border::reflect, cv::BORDER_REFLECT},
-                                                     {Border::reflect_101, cv::BORDER_REFLECT_101}};
   Random random(1);
-  for (const auto& [format, type] : types) {
+  for (const auto& [format, type] : opencv_types) {
     for (int n = 1; n <= 31; n += 2) {
       for (double sigma : sigmas) {
-        for (const auto& [border, mode] : modes) {
+        for (const auto& [border, mode] : opencv_borders) {
           const Geometry geometry{format, n % 3 ? 67 : 9, n % 5 ? 41 : 6};
           const Picture src = make_picture(geometry, unsigned(n));
           Picture expected(geometry);
-          gaussian::Params params;
-          params.kernel_width = n;
-          params.kernel_height = random.between(0, 15) * 2 + 1;
-          params.sigma_x = sigma;
-          params.sigma_y = std::min(sigma * 1.25, 1000.0);
-          params.border = border;
+          gaussian::Params params{n, random.between(0, 15) * 2 + 1, sigma, std::min(sigma * 1.25, 1000.0), border};
           params.filter_alpha = true;
           cv::Mat blurred = mat_of(expected, type);
           cv::GaussianBlur(mat_of(src, type), blurred, {params.kernel_width, params.kernel_height}, params.sigma_x,
@@ -262,11 +246,8 @@ TEST_P(GaussianSweep, EqualsReference) {
   const int f = int(format);
   Random random(unsigned(f) + 100);
   for (int i = 0; i < rounds() * int(sizes.size()); ++i) {
-    gaussian::Params params;
-    params.kernel_width = taps[(i * 5 + i / 12 + f) % taps.size()];
-    params.kernel_height = taps[(i * 7 + 3 * f + 1) % taps.size()];
-    params.sigma_x = random.pick(sigmas);
-    params.sigma_y = random.pick(sigmas);
+    gaussian::Params params{taps[(i * 5 + i / 12 + f) % taps.size()], taps[(i * 7 + 3 * f + 1) % taps.size()],
+                            random.pick(sigmas), random.pick(sigmas)};
     params.border = borders[(i + i / 12 + f) % extrapolating_borders].value;
     params.border_value = random_border_value(random, format);
     params.filter_alpha = random.below(2);
@@ -280,10 +261,7 @@ TEST_P(GaussianSweep, TapsFromSigmaAndExtremes) {
   for (Data data : {Data::random, Data::max, Data::checkerboard}) {
     for (double sigma :
          {0.3, 1.0, 2.2, 5.0, 20.0, 31.8, 42.4, gaussian::max_sigma}) {  // from the last three on, all taps there are
-      gaussian::Params params;
-      params.kernel_width = params.kernel_height = 0;
-      params.sigma_x = sigma;
-      params.sigma_y = random.between(1, 40) * 0.25;
+      gaussian::Params params{0, 0, sigma, random.between(1, 40) * 0.25};
       params.border = borders[random.below(extrapolating_borders)].value;
       params.border_value.fill(std::uint16_t(info(format).max_value()));
       expect_reference(backend, params, {{format, 45, 38}, {}, {}, {}, data}, 7);
@@ -295,20 +273,14 @@ INSTANTIATE_FOR_FORMATS(GaussianSweep, all_formats());
 class GaussianLarge : public OnBackendWithFormat {};
 
 TEST_P(GaussianLarge, EqualsReference) {
-  gaussian::Params params;
-  params.kernel_width = 15;
-  params.kernel_height = 7;
-  expect_reference(backend, params, {{format, 1920, 1080}, {}, {0, 0, 256}, {}, Data::random}, 3);
+  expect_reference(backend, gaussian::Params{15, 7}, {{format, 1920, 1080}, {}, {0, 0, 256}, {}, Data::random}, 3);
 }
 
 /// Segments of several steps. The last ones end below the frame by different numbers of rows.
 TEST_P(GaussianLarge, BordersEqualReference) {
   for (int i : {0, 2}) {
     const int border = (int(format) + i) % extrapolating_borders;
-    gaussian::Params params;
-    params.kernel_width = 3;
-    params.kernel_height = 7;
-    params.border = borders[border].value;
+    gaussian::Params params{3, 7, 0, 0, borders[border].value};
     params.border_value.fill(77);
     expect_reference(backend, params, {{format, 1920, 1040 + 22 * border}, {0, 0, 256}, {0, 0, 256}, {}, Data::random},
                      3);
@@ -325,10 +297,7 @@ TEST_P(GaussianPacked, EqualsReference) {
   Random random(unsigned(format) + 300);
   for (int width : {1, 2, 3, 5, 64, 129, 258, 515, 1023, 1280})
     for (double sigma : {0.0, 0.2, 0.35, 0.5, 1.5}) {
-      gaussian::Params params;
-      params.kernel_width = 2 * random.between(0, 9) + 1;
-      params.kernel_height = 2 * random.between(0, 20) + 1;
-      params.sigma_x = sigma;
+      gaussian::Params params{2 * random.between(0, 9) + 1, 2 * random.between(0, 20) + 1, sigma};
       params.border = borders[random.below(extrapolating_borders)].value;
       params.border_value = random_border_value(random, format);
       Case c = random_case(random, format, {width, random.between(1, 90)});

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <sstream>
 #include <stdexcept>
+#include <thread>
 
 #include "kernels/core/backend.hpp"
 #if CUDAVISION_CPU
@@ -24,6 +25,12 @@ namespace cudavision::test {
 
 const std::vector<std::pair<int, int>> sizes = {{1, 1},   {2, 1},     {1, 2},     {3, 2},    {5, 7},    {17, 3},
                                                 {31, 33}, {385, 289}, {1031, 67}, {3, 2000}, {2000, 3}, {64, 48}};
+const std::vector<Geometry> longest_frames = [] {
+  std::vector<Geometry> frames;
+  for (Format format : {Format::GRAY8, Format::RGB, Format::NV12, Format::UYVY, Format::RGBA64_LE})
+    frames.insert(frames.end(), {{format, max_frame_side, 3}, {format, 3, max_frame_side}});
+  return frames;
+}();
 const std::vector<Layout> layouts = {
     {},         {0, 0, 256}, {0, 1, 1}, {1, 0, 1},       {2, 3, 1},       {3, 13, 4},      {7, 64, 64},
     {5, 2, 16}, {15, 7, 1},  {0, 0, 4}, {0, 0, 1, 1, 0}, {2, 3, 1, 0, 1}, {1, 0, 16, 1, 1}};
@@ -143,6 +150,33 @@ Picture Job::finish() {
   return dst_;
 }
 
+void run_on(Backend backend, const Picture& src, const std::function<Status(const Image& src, Queue queue)>& work) {
+  Job job(backend, src, Picture({Format::GRAY8, 1, 1}));
+  const Status status = job.submit([&](const Image& image, const Image&, Queue queue) { return work(image, queue); });
+  job.finish();
+  EXPECT_TRUE(status.ok()) << status.message();
+}
+
+Picture run_filter(Filter& filter, Backend backend, const Picture& src, const Region& region) {
+  Job job(backend, src, src.inverted());
+  const Status status = job.submit(filter, region);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return job.finish();
+}
+
+void in_threads(int count, const std::function<void(int)>& work) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < count; ++i)
+    threads.emplace_back([&work, i] {
+      try {
+        work(i);
+      } catch (const std::exception& error) {
+        ADD_FAILURE() << error.what();
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
 namespace {
 
 /// Reserved address space. The test uses only some of its rows.
@@ -219,8 +253,8 @@ Picture make_picture(const Geometry& geometry, unsigned seed, Data data, Layout 
   Picture picture(geometry, layout);
   Random random(seed);
   const int max = picture.format().max_value();
-  for (const reference::Component& component : picture.format().components) {
-    const reference::Grid grid = picture.read(component);
+  for (const Component& component : picture.format().components) {
+    const Grid grid = picture.read(component);
     const int flat = random.below(max + 1);
     const auto sample = [&](int x, int y) {
       switch (data) {
@@ -243,9 +277,8 @@ Picture make_picture(const Geometry& geometry, unsigned seed, Data data, Layout 
       }
     };
     const bool words = data == Data::ones || data == Data::words;
-    for (int y = 0; y < grid.height; ++y)
-      for (int x = 0; x < grid.width; ++x)
-        words ? picture.write_word(component, x, y, sample(x, y)) : picture.write(component, x, y, sample(x, y));
+    for (const auto& [x, y] : positions(grid))
+      words ? picture.write_word(component, x, y, sample(x, y)) : picture.write(component, x, y, sample(x, y));
   }
   return picture;
 }
@@ -321,9 +354,8 @@ std::string describe(const Geometry& geometry, const Layout& src, const Layout& 
   const char* modes[] = {"frame", "inside", "outside"};
   const char* contents[] = {"random", "zero", "max", "checkerboard", "flat", "faint", "ones", "words"};
   text << " region=" << modes[int(region.mode)];
-  for (const Rect& r : region.rects) text << " (" << r.x << ',' << r.y << ' ' << r.width << 'x' << r.height << ')';
-  for (const Rect& r : region.ellipses)
-    text << " ellipse(" << r.x << ',' << r.y << ' ' << r.width << 'x' << r.height << ')';
+  for (const Rect& rect : region.rects) text << ' ' << rect;
+  for (const Rect& box : region.ellipses) text << " ellipse" << box;
   for (const Polygon& polygon : region.polygons) {
     text << " polygon(";
     for (const Point& corner : polygon) text << ' ' << corner.x << ',' << corner.y;

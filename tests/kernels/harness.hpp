@@ -17,6 +17,8 @@
 
 namespace cudavision::test {
 
+using reference::Component;
+using reference::Grid;
 using reference::Layout;
 using reference::Picture;
 
@@ -55,6 +57,14 @@ class Job {
   Picture src_, dst_;
   std::unique_ptr<Device> device_;
 };
+
+/// Runs work that has no destination.
+void run_on(Backend backend, const Picture& src, const std::function<Status(const Image& src, Queue queue)>& work);
+/// Runs a filter. The destination has the layout of the source.
+Picture run_filter(Filter& filter, Backend backend, const Picture& src, const Region& region = {});
+
+/// Calls work(0) … work(count − 1) at the same time, each on its own thread.
+void in_threads(int count, const std::function<void(int)>& work);
 
 /// Bytes in a backend's memory.
 class Bytes {
@@ -96,6 +106,16 @@ std::string check(Backend backend, const Params& params, const Picture& src, con
   return expected.difference(actual, tolerance(params, src.geometry().format));
 }
 
+/// Compares a filter with the reference where rows lie far apart.
+template <typename Params>
+void expect_far_rows_found(Backend backend, const Params& params) {
+  const Picture src = make_picture({Format::GRAY8, 90, 50}, 2);
+  auto filter = make(params, src.geometry(), backend);
+  ASSERT_TRUE(filter.ok()) << filter.error().message();
+  EXPECT_EQ(apply(params, src).sample_difference(run_far_apart(backend, *filter.value(), src), 1), "")
+      << describe(params);
+}
+
 /// Random numbers for the sweeps, identical with every standard library.
 class Random {
  public:
@@ -116,6 +136,8 @@ class Random {
 int rounds();
 /// The sizes of the sweeps: tiny, odd, near the size of a tile, and wider or higher than any tile.
 extern const std::vector<std::pair<int, int>> sizes;
+/// Frames with the largest allowed width or height.
+extern const std::vector<Geometry> longest_frames;
 /// Memory layouts, from tight and aligned to badly aligned.
 extern const std::vector<Layout> layouts;
 BorderValue random_border_value(Random& random, Format format);
@@ -167,6 +189,11 @@ constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN(),
 std::vector<Format> all_formats();
 /// Those that the kernels of operations see: without those that are unpacked.
 std::vector<Format> kernel_formats();
+
+/// Whether so many pieces cover a length, and one less would not.
+inline bool just_cover(int pieces, int size, int length) {
+  return pieces * size >= length && (pieces - 1) * size < length;
+}
 
 /// The code to compare with OpenCV: a backend, or the reference itself (no backend).
 struct Runner {

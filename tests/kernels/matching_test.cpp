@@ -244,7 +244,7 @@ struct Slow {
         of_part[i] = around(of_part[i], seen), covered = around(covered, seen);
       }
       Rect& owner = of_part[nearest(cell, list)];
-      if (!equal(covered, cell.box) || owner.empty()) owner = around(owner, cell.box);
+      if (!(covered == cell.box) || owner.empty()) owner = around(owner, cell.box);
     }
     for (std::size_t i : list) boxes[i] = around(boxes[i], of_part[i]);
   }
@@ -319,7 +319,7 @@ void expect_equal(const Match& match, const std::vector<Expected>& objects, cons
   EXPECT_EQ(match.area, area);
   EXPECT_EQ(match.shared, !alone);
   EXPECT_TRUE(scored);
-  ASSERT_TRUE(equal(match.box, slow.boxes[i]));
+  ASSERT_EQ(match.box, slow.boxes[i]);
   EXPECT_EQ(match.fragment, is_fragment(objects, slow, i, cell));
   counts.fragments += match.fragment;
 }
@@ -329,7 +329,7 @@ void expect_unmatched(const Matches& matches, const Slow& slow) {
   for (std::size_t p = 0; p < slow.parts.size(); ++p) {
     if (slow.taken[p]) continue;
     ASSERT_LT(unmatched, matches.unmatched.size());
-    EXPECT_TRUE(equal(matches.unmatched[unmatched++].box, slow.parts[p].box));
+    EXPECT_EQ(matches.unmatched[unmatched++].box, slow.parts[p].box);
   }
   EXPECT_EQ(unmatched, matches.unmatched.size());
 }

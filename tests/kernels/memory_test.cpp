@@ -297,27 +297,17 @@ TEST_P(AnyMemory, BitsOutsideSamplesMakeNoDifference) {
   for (Data data : {Data::ones, Data::words}) {
     const Picture dirty = make_picture(geometry, 7, data);
     Picture clean(geometry);
-    for (const reference::Component& c : clean.format().components) clean.write(c, dirty.read(c));
+    for (const Component& c : clean.format().components) clean.write(c, dirty.read(c));
     for (const Operation& operation : operations()) {
       const Picture from_clean = result_of(operation, backend, clean),
                     from_dirty = result_of(operation, backend, dirty);
-      for (const reference::Component& c : clean.format().components)
+      for (const Component& c : clean.format().components)
         EXPECT_EQ(from_clean.read(c).values == from_dirty.read(c).values, true)
             << operation.name << ", role " << int(c.role);
     }
   }
 }
 
-/// The rest of a row's last group of pixels follows from the picture alone: nothing of another frame stands there.
-TEST_P(AnyMemory, PaddingFollowsFromThePicture) {
-  for (const auto& [width, height] : {std::pair{1, 1}, {3, 700}, {37, 21}, {64, 3}})
-    for (const Operation& operation : operations()) {
-      const Picture result = result_of(operation, backend, make_picture({format, width, height}, 8));
-      Picture filled = result;
-      filled.fill_padding();
-      EXPECT_TRUE(filled.bytes() == result.bytes()) << operation.name << ", " << width << "x" << height;
-    }
-}
 INSTANTIATE_FOR_FORMATS(AnyMemory, all_formats());
 
 #if CUDAVISION_CPU
@@ -364,7 +354,7 @@ struct FencedPicture {
     const reference::Definition& format = reference::definition(geometry.format);
     for (int plane = 0; plane < info(geometry.format).planes; ++plane) {
       std::size_t row = 0, rows = 0;
-      for (const reference::Component& c : format.components) {
+      for (const Component& c : format.components) {
         if (c.plane != plane) continue;
         const int width = subsampled(geometry.width, c.shift_x);
         const std::size_t bits = std::size_t(divide_up(width, c.fields_in_group())) * c.step;  // whole groups

@@ -8,25 +8,21 @@
 
 #include "kernels/diff/motion.hpp"
 #include "kernels/track/object_looks.hpp"
+#include "tests/kernels/positions.hpp"
 
 namespace cudavision::test {
-
-inline bool equal(const Rect& a, const Rect& b) {
-  return a.x == b.x && a.y == b.y && a.width == b.width && a.height == b.height;
-}
 
 /// A grid in which the cells change that are mostly covered by rectangles, which are in pixels. Cells have no looks.
 inline diff::CellGrid grid_of(int width, int height, int cell, const std::vector<Rect>& rects) {
   diff::CellGrid grid(width, height, cell);
-  for (int y = 0; y < grid.height; ++y)
-    for (int x = 0; x < grid.width; ++x) {
-      const Rect box = grid.box(x, y);
-      for (const Rect& rect : rects) {
-        const Rect both = intersection(rect, box);
-        if (2 * both.width * both.height >= box.width * box.height)
-          grid.changed[grid.at(x, y)] = std::uint32_t(box.width * box.height);
-      }
+  for (const auto& [x, y] : positions(grid)) {
+    const Rect box = grid.box(x, y);
+    for (const Rect& rect : rects) {
+      const Rect both = intersection(rect, box);
+      if (2 * both.width * both.height >= box.width * box.height)
+        grid.changed[grid.at(x, y)] = std::uint32_t(box.width * box.height);
     }
+  }
   return grid;
 }
 
@@ -42,14 +38,13 @@ inline diff::CellGrid noise(std::mt19937& random, int width, int height, int cel
 /// Gives each cell changed pixels somewhere in it, in all of its columns.
 inline void add_looks(std::mt19937& random, diff::CellGrid& grid) {
   const auto below = [&](int n) { return int(random() % unsigned(n)); };
-  for (int y = 0; y < grid.height; ++y)
-    for (int x = 0; x < grid.width; ++x) {
-      const Rect box = grid.box(x, y);
-      const int left = below(box.width), top = below(box.height), right = left + below(box.width - left),
-                bottom = top + below(box.height - top);
-      grid.looks.push_back({std::uint16_t(box.x + left), std::uint16_t(box.y + top), std::uint16_t(box.x + right),
-                            std::uint16_t(box.y + bottom), 1, 0, 0, 0, 0, ~std::uint64_t(0)});
-    }
+  for (const auto& [x, y] : positions(grid)) {
+    const Rect box = grid.box(x, y);
+    const int left = below(box.width), top = below(box.height), right = left + below(box.width - left),
+              bottom = top + below(box.height - top);
+    grid.looks.push_back({std::uint16_t(box.x + left), std::uint16_t(box.y + top), std::uint16_t(box.x + right),
+                          std::uint16_t(box.y + bottom), 1, 0, 0, 0, 0, ~std::uint64_t(0)});
+  }
 }
 
 /// A rectangle that changed, in pixels, and what it looks like.
@@ -68,23 +63,21 @@ inline diff::CellGrid painted(int width, int height, int cell, const std::vector
     for (int y = rect.y; y < rect.y + rect.height; ++y)
       std::fill_n(figure.begin() + std::ptrdiff_t(y) * width + rect.x, rect.width, int(i));
   }
-  for (int y = 0; y < height; ++y)
-    for (int x = 0; x < width; ++x) {
-      const int i = figure[std::size_t(y) * width + x];
-      if (i < 0) continue;
-      const std::size_t at = grid.at(x / cell, y / cell);
-      ++grid.changed[at];
-      grid.looks[at].add(x, y, figures[std::size_t(i)].looks, diff::span_of_cell(x / cell, cell, width, 0));
-    }
+  for (const auto& [x, y] : positions(width, height)) {
+    const int i = figure[std::size_t(y) * width + x];
+    if (i < 0) continue;
+    const std::size_t at = grid.at(x / cell, y / cell);
+    ++grid.changed[at];
+    grid.looks[at].add(x, y, figures[std::size_t(i)].looks, diff::span_of_cell(x / cell, cell, width, 0));
+  }
   return grid;
 }
 
 /// The looks of all changed pixels of a grid, as the looks of an object with this box.
 inline track::ObjectLooks looks_of_object(const diff::CellGrid& grid, const Rect& box) {
   track::ObjectLooksSums sums(box);
-  for (int y = 0; y < grid.height; ++y)
-    for (int x = 0; x < grid.width; ++x)
-      if (grid.changed[grid.at(x, y)]) sums.add(grid.looks[grid.at(x, y)], grid.box(x, y, grid.looks[grid.at(x, y)]));
+  for (const auto& [x, y] : positions(grid))
+    if (grid.changed[grid.at(x, y)]) sums.add(grid.looks[grid.at(x, y)], grid.box(x, y, grid.looks[grid.at(x, y)]));
   return sums.result();
 }
 

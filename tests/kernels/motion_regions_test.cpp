@@ -20,13 +20,12 @@ std::vector<int> labels_of(const diff::CellGrid& grid, const diff::RegionRules& 
         grid.changed[i] > 0 && double(grid.changed[i]) >= rules.cell_threshold * double(grid.unmasked[i]) ? int(i) : -1;
   for (bool again = true; again;) {
     again = false;
-    for (int y = 0; y < grid.height; ++y)
-      for (int x = 0; x < grid.width; ++x)
-        for (int ny = std::max(0, y - rules.distance); ny <= std::min(grid.height - 1, y + rules.distance); ++ny)
-          for (int nx = std::max(0, x - rules.distance); nx <= std::min(grid.width - 1, x + rules.distance); ++nx) {
-            int &mine = label[grid.at(x, y)], other = label[grid.at(nx, ny)];
-            if (mine >= 0 && other >= 0 && other < mine) mine = other, again = true;
-          }
+    for (const auto& [x, y] : positions(grid))
+      for (int ny = std::max(0, y - rules.distance); ny <= std::min(grid.height - 1, y + rules.distance); ++ny)
+        for (int nx = std::max(0, x - rules.distance); nx <= std::min(grid.width - 1, x + rules.distance); ++nx) {
+          int &mine = label[grid.at(x, y)], other = label[grid.at(nx, ny)];
+          if (mine >= 0 && other >= 0 && other < mine) mine = other, again = true;
+        }
   }
   return label;
 }
@@ -60,16 +59,15 @@ std::vector<Expected> regions_of(const diff::CellGrid& grid, const std::vector<i
                                  const diff::RegionRules& rules) {
   std::map<int, Expected> regions;
   std::map<int, std::pair<double, double>> pixels;  // changed, counted
-  for (int y = 0; y < grid.height; ++y)
-    for (int x = 0; x < grid.width; ++x) {
-      const std::size_t at = grid.at(x, y);
-      if (label[at] < 0) continue;
-      const Rect box = box_of(grid, label, x, y);
-      const auto [region, is_new] = regions.try_emplace(label[at], Expected{{box, 0, 0}, label[at]});
-      if (!is_new) region->second.box = diff::around(region->second.box, box);
-      ++region->second.area;
-      pixels[label[at]].first += grid.changed[at], pixels[label[at]].second += grid.unmasked[at];
-    }
+  for (const auto& [x, y] : positions(grid)) {
+    const std::size_t at = grid.at(x, y);
+    if (label[at] < 0) continue;
+    const Rect box = box_of(grid, label, x, y);
+    const auto [region, is_new] = regions.try_emplace(label[at], Expected{{box, 0, 0}, label[at]});
+    if (!is_new) region->second.box = diff::around(region->second.box, box);
+    ++region->second.area;
+    pixels[label[at]].first += grid.changed[at], pixels[label[at]].second += grid.unmasked[at];
+  }
   std::vector<Expected> expected;
   for (auto& [l, region] : regions) {
     region.score = pixels[l].first / pixels[l].second;
@@ -95,21 +93,18 @@ diff::CellGrid random_grid(Random& random) {
   }
   const int scale = grid.analysis_scale = random.pick<int>({1, 2, 4});
   if (random.below(3) == 0) return grid;
-  for (int y = 0; y < grid.height; ++y)
-    for (int x = 0; x < grid.width; ++x) {
-      const Rect box = grid.box(x, y);
-      const int left = random.between(box.x, box.x + box.width - 1),
-                top = random.between(box.y, box.y + box.height - 1);
-      const int right = random.between(left, box.x + box.width - 1),
-                bottom = random.between(top, box.y + box.height - 1);
-      grid.looks.push_back({std::uint16_t(left / scale), std::uint16_t(top / scale), std::uint16_t(right / scale),
-                            std::uint16_t(bottom / scale), 1, std::uint32_t(random.below(256)), 0, 0, 0, 0});
-      const Rect tight = grid.box(x, y, grid.looks.back());
-      EXPECT_EQ(tight.x, std::max(box.x, left / scale * scale));
-      EXPECT_EQ(tight.y, std::max(box.y, top / scale * scale));
-      EXPECT_EQ(tight.x + tight.width, std::min(box.x + box.width, (right / scale + 1) * scale));
-      EXPECT_EQ(tight.y + tight.height, std::min(box.y + box.height, (bottom / scale + 1) * scale));
-    }
+  for (const auto& [x, y] : positions(grid)) {
+    const Rect box = grid.box(x, y);
+    const int left = random.between(box.x, box.x + box.width - 1), top = random.between(box.y, box.y + box.height - 1);
+    const int right = random.between(left, box.x + box.width - 1), bottom = random.between(top, box.y + box.height - 1);
+    grid.looks.push_back({std::uint16_t(left / scale), std::uint16_t(top / scale), std::uint16_t(right / scale),
+                          std::uint16_t(bottom / scale), 1, std::uint32_t(random.below(256)), 0, 0, 0, 0});
+    const Rect tight = grid.box(x, y, grid.looks.back());
+    EXPECT_EQ(tight.x, std::max(box.x, left / scale * scale));
+    EXPECT_EQ(tight.y, std::max(box.y, top / scale * scale));
+    EXPECT_EQ(tight.x + tight.width, std::min(box.x + box.width, (right / scale + 1) * scale));
+    EXPECT_EQ(tight.y + tight.height, std::min(box.y + box.height, (bottom / scale + 1) * scale));
+  }
   return grid;
 }
 
@@ -129,7 +124,7 @@ void check_runs(const diff::CellGrid& grid, const std::vector<int>& label, const
       const int mine = label[grid.at(x, run.y)];
       ASSERT_GE(mine, 0);
       ASSERT_EQ(regions_of_labels.at(mine), run.region);
-      ASSERT_TRUE(equal(found.boxes[cell_of_run], box_of(grid, label, x, run.y)));
+      ASSERT_EQ(found.boxes[cell_of_run], box_of(grid, label, x, run.y));
       if (!grid.looks.empty()) {
         ASSERT_EQ(found.looks[cell_of_run].luma, grid.looks[grid.at(x, run.y)].luma);
       }
@@ -156,7 +151,7 @@ void check_most(const diff::CellGrid& grid, diff::RegionRules rules, const std::
     const auto largest = diff::find_regions(grid, rules);
     ASSERT_EQ(largest.kept.size(), chosen.size());
     EXPECT_EQ(largest.left_out, regions.size() - chosen.size());
-    for (std::size_t i = 0; i < chosen.size(); ++i) EXPECT_TRUE(equal(largest.kept[i].box, regions[chosen[i]].box));
+    for (std::size_t i = 0; i < chosen.size(); ++i) EXPECT_EQ(largest.kept[i].box, regions[chosen[i]].box);
   }
 }
 
@@ -175,7 +170,7 @@ TEST(Motion, RegionsAreCellsNearEachOther) {
     const diff::MotionRegions found = diff::find_regions(grid, rules);
     ASSERT_EQ(found.kept.size(), expected.size());
     for (std::size_t i = 0; i < expected.size(); ++i) {
-      EXPECT_TRUE(equal(found.kept[i].box, expected[i].box));
+      EXPECT_EQ(found.kept[i].box, expected[i].box);
       EXPECT_EQ(found.kept[i].area, expected[i].area);
       EXPECT_DOUBLE_EQ(found.kept[i].score, expected[i].score);
     }

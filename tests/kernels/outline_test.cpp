@@ -38,20 +38,15 @@ void expect_samples(const Geometry& geometry, const Outline& outline, const Regi
       const ChannelSet& set = info(geometry.format).sets[s];
       const Rect grid = geometry.grid(set);
       const std::vector<int> held = by_rows(geometry, set, outline, coverage);
-      for (int y = 0; y < grid.height; ++y)
-        for (int x = 0; x < grid.width; ++x) {
-          const bool in = reference::in_region(same, geometry, {Role::luma, 0, 0, 1, set.shift_x, set.shift_y}, x, y);
-          const bool expected = coverage == Coverage::inner ? in : !in;
-          const auto where = [&] {
-            return describe(geometry, {}, {}, same, Data::random) + " set " + std::to_string(s) + " (" +
-                   std::to_string(x) + ", " + std::to_string(y) + ")";
-          };
-          ASSERT_EQ(held[std::size_t(y) * grid.width + x], expected) << where();
-          ASSERT_EQ(
-              packed.view().holds_sample(x, y, set.shift_x, set.shift_y, geometry.width, geometry.height, coverage),
-              expected)
-              << where();
-        }
+      SCOPED_TRACE(describe(geometry, {}, {}, same, {}) + " set " + std::to_string(s));
+      for (const auto& [x, y] : positions(grid)) {
+        const bool in = reference::in_region(same, geometry, set, x, y);
+        const bool expected = coverage == Coverage::inner ? in : !in;
+        ASSERT_EQ(held[std::size_t(y) * grid.width + x], expected) << x << ", " << y;
+        ASSERT_EQ(packed.view().holds_sample(x, y, set.shift_x, set.shift_y, geometry.width, geometry.height, coverage),
+                  expected)
+            << x << ", " << y;
+      }
     }
   }
 }
@@ -103,11 +98,10 @@ TEST(Outlines, EllipsesFillTheirBoxes) {
         by_rows(geometry, info(Format::GRAY8).sets[0], {{0, 0, width, height}, nullptr}, Coverage::inner);
     const auto at = [&, w = width](int x, int y) { return held[std::size_t(y) * w + x]; };
     EXPECT_NEAR(double(std::count(held.begin(), held.end(), 1)), M_PI / 4 * width * height, 0.6 * (width + height));
-    for (int y = 0; y < height; ++y)
-      for (int x = 0; x < width; ++x) {
-        EXPECT_EQ(at(x, y), at(width - 1 - x, y));
-        EXPECT_EQ(at(x, y), at(x, height - 1 - y));
-      }
+    for (const auto& [x, y] : positions(width, height)) {
+      EXPECT_EQ(at(x, y), at(width - 1 - x, y));
+      EXPECT_EQ(at(x, y), at(x, height - 1 - y));
+    }
     EXPECT_TRUE(at(width / 2, 0) && at(width / 2, height - 1) && at(0, height / 2) && at(width - 1, height / 2))
         << width << "x" << height;
   }

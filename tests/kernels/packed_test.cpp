@@ -8,18 +8,15 @@
 namespace cudavision::test {
 namespace {
 
-using reference::Component;
-
 class Packed : public OnBackendWithFormat {};
 
 /// The picture from pixel `skipped` of `src` on. Chroma begins with the sample of this pixel.
 Picture from_pixel(int skipped, const Picture& src, const Geometry& geometry, Layout layout) {
   Picture result(geometry, layout);
   for (const Component& c : result.format().components) {
-    const reference::Grid from = src.read(c);
-    for (int y = 0; y < geometry.height; ++y)
-      for (int x = 0; x < subsampled(geometry.width, c.shift_x); ++x)
-        result.write(c, x, y, from.at(x + (skipped >> c.shift_x), y));
+    const Grid from = src.read(c);
+    for (const auto& [x, y] : positions(subsampled(geometry.width, c.shift_x), geometry.height))
+      result.write(c, x, y, from.at(x + (skipped >> c.shift_x), y));
   }
   result.fill_padding();
   return result;

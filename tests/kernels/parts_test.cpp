@@ -95,7 +95,7 @@ TEST(Parts, HaveAllCells) {
       EXPECT_GT(part.area, 0);
       for (const PartCell& at : part.cells) {
         EXPECT_TRUE(cells.insert({at.x, at.y}).second);
-        EXPECT_TRUE(equal(intersection(at.box, part.box), at.box));
+        EXPECT_EQ(intersection(at.box, part.box), at.box);
       }
     }
     std::size_t expected = 0;
@@ -104,11 +104,9 @@ TEST(Parts, HaveAllCells) {
     divided += parts.size() > most;
     if (most < found.kept.size()) continue;
     for (const Figure& figure : figures)
-      for (int y = figure.rect.y; y < std::min(200, figure.rect.y + figure.rect.height); ++y)
-        for (int x = figure.rect.x; x < std::min(300, figure.rect.x + figure.rect.width); ++x)
-          ASSERT_TRUE(std::any_of(parts.begin(), parts.end(), [&](const Part& part) {
-            return !intersection(part.box, {x, y, 1, 1}).empty();
-          }));
+      for (const auto& at : positions(intersection(figure.rect, {0, 0, 300, 200})))
+        ASSERT_TRUE(
+            std::any_of(parts.begin(), parts.end(), [&](const Part& part) { return contains(part.box, at.x, at.y); }));
   }
   EXPECT_GT(divided, 20);
 }

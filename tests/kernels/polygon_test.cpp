@@ -4,10 +4,11 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <random>
+
+#include "tests/kernels/positions.hpp"
 
 namespace cudavision::test {
 namespace {
@@ -77,11 +78,10 @@ TEST(Polygons, ContainWhatTheyGoAround) {
   for (int round = 0; round < 200; ++round) {
     const int width = 1 + int(random() % 40), height = 1 + int(random() % 40);
     const Polygon polygon = star(random, 3 + int(random() % 12), width, height);
-    for (int y = -2; y < height + 2; ++y)
-      for (int x = -2; x < width + 2; ++x)
-        if (const auto turns = turns_around(polygon, x + 0.5, y + 0.5)) {
-          ASSERT_EQ(contains(polygon, x, y), *turns % 2 != 0) << "pixel " << x << "," << y << " in round " << round;
-        }
+    for (const auto& [x, y] : Positions(-2, -2, width + 2, height + 2))
+      if (const auto turns = turns_around(polygon, x + 0.5, y + 0.5)) {
+        ASSERT_EQ(contains(polygon, x, y), *turns % 2 != 0) << "pixel " << x << "," << y << " in round " << round;
+      }
   }
 }
 
@@ -91,12 +91,11 @@ TEST(Polygons, ShareNoPixelAlongAnEdgeAndLeaveNoneOut) {
   const Polygon around{{0, 0}, {width, 0}, {width, height}, {0, height}};
   for (int py = 0; py <= height; ++py)
     for (int px = 0; px <= width; ++px)
-      for (int y = 0; y < height; ++y)
-        for (int x = 0; x < width; ++x) {
-          int count = 0;
-          for (std::size_t i = 0; i < 4; ++i) count += contains({around[i], around[(i + 1) % 4], {px, py}}, x, y);
-          ASSERT_EQ(count, 1) << "pixel " << x << "," << y << ", point " << px << "," << py;
-        }
+      for (const auto& [x, y] : positions(width, height)) {
+        int count = 0;
+        for (std::size_t i = 0; i < 4; ++i) count += contains({around[i], around[(i + 1) % 4], {px, py}}, x, y);
+        ASSERT_EQ(count, 1) << "pixel " << x << "," << y << ", point " << px << "," << py;
+      }
 }
 
 TEST(Polygons, GiveTheSamePixelsAsSpansAndRectangles) {
@@ -114,8 +113,7 @@ TEST(Polygons, GiveTheSamePixelsAsSpansAndRectangles) {
       const Rect& rect = rects[i];
       ASSERT_TRUE(rect.x >= 0 && rect.y >= 0 && rect.x + rect.width <= width && rect.y + rect.height <= height &&
                   !rect.empty());
-      for (int y = rect.y; y < rect.y + rect.height; ++y)
-        for (int x = rect.x; x < rect.x + rect.width; ++x) ++covered[std::size_t(y) * width + x];
+      for (const auto& [x, y] : positions(rect)) ++covered[std::size_t(y) * width + x];
     }
     for (int y = 0; y < height; ++y) {
       std::vector<Span> expected;

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "kernels/track/tracker.hpp"
+#include "tests/kernels/positions.hpp"
 
 namespace cudavision::test {
 namespace {
@@ -127,16 +128,15 @@ TEST(Presence, IsCertainByEdgesOrByItsWay) {
 CellGrid grid_with(const Rect& box, const Structure& structure) {
   CellGrid grid(320, 240, 16);
   grid.looks.resize(grid.changed.size());
-  for (int y = 0; y < grid.height; ++y)
-    for (int x = 0; x < grid.width; ++x) {
-      const Rect cell = grid.box(x, y), both = intersection(cell, box);
-      if (both.empty()) continue;
-      CellLooks& looks = grid.looks[grid.at(x, y)];
-      grid.changed[grid.at(x, y)] = looks.pixels = std::uint32_t(both.width * both.height);
-      looks.left = std::uint16_t(both.x), looks.right = std::uint16_t(both.x + both.width - 1);
-      looks.top = std::uint16_t(both.y), looks.bottom = std::uint16_t(both.y + both.height - 1);
-      looks.structure = structure;
-    }
+  for (const auto& [x, y] : positions(grid)) {
+    const Rect cell = grid.box(x, y), both = intersection(cell, box);
+    if (both.empty()) continue;
+    CellLooks& looks = grid.looks[grid.at(x, y)];
+    grid.changed[grid.at(x, y)] = looks.pixels = std::uint32_t(both.width * both.height);
+    looks.left = std::uint16_t(both.x), looks.right = std::uint16_t(both.x + both.width - 1);
+    looks.top = std::uint16_t(both.y), looks.bottom = std::uint16_t(both.y + both.height - 1);
+    looks.structure = structure;
+  }
   return grid;
 }
 

@@ -2,7 +2,6 @@
 // Sums of luma (kernels/histogram/sharpness.hpp) against the reference, and the figures that follow from them.
 #include "kernels/histogram/sharpness.hpp"
 
-#include <cmath>
 #include <optional>
 
 #include "kernels/histogram/cuda_schedule.hpp"
@@ -31,11 +30,7 @@ std::unique_ptr<Sharpness> plan(const SharpnessParams& params, const Geometry& g
 }
 
 LumaSums run(Sharpness& sharpness, Backend backend, const Picture& src, const Region& region = {}) {
-  Job job(backend, src, Picture({Format::GRAY8, 1, 1}));
-  const Status status =
-      job.submit([&](const Image& image, const Image&, Queue queue) { return sharpness.submit(image, region, queue); });
-  job.finish();
-  EXPECT_TRUE(status.ok()) << status.message();
+  run_on(backend, src, [&](const Image& image, Queue queue) { return sharpness.submit(image, region, queue); });
   return sharpness.result();
 }
 
@@ -152,12 +147,11 @@ INSTANTIATE_FOR_BACKENDS(SharpnessPlans);
 /// The figures of pictures that can be computed by hand.
 TEST(SharpnessFigures, FollowFromTheSums) {
   Picture stripes({Format::GRAY8, 4, 2}), before({Format::GRAY8, 4, 2});
-  const reference::Component& gray = stripes.format().components[0];
-  for (int y = 0; y < 2; ++y)
-    for (int x = 0; x < 4; ++x) {
-      stripes.write(gray, x, y, x % 2 ? 110 : 100);
-      before.write(gray, x, y, 102);
-    }
+  const Component& gray = stripes.format().components[0];
+  for (const auto& [x, y] : positions(4, 2)) {
+    stripes.write(gray, x, y, x % 2 ? 110 : 100);
+    before.write(gray, x, y, 102);
+  }
   const LumaSums sums = reference::luma_sums(LumaMatrix::bt601, stripes, {}, &before);
   EXPECT_EQ(histogram::sharpness_of(sums, 8), 60.0 / 10);  // 6 steps of 10 along rows, 4 of 0 along columns
   EXPECT_EQ(histogram::mean_of(sums, 8), 105);

@@ -9,6 +9,7 @@
 
 #include "kernels/diff/cpu_stages.hpp"
 #include "kernels/diff/motion.hpp"
+#include "tests/kernels/positions.hpp"
 
 namespace cudavision::test {
 namespace {
@@ -26,10 +27,9 @@ struct Pictures {
   bool changed(int x, int y) const { return mask[std::size_t(y) * width + std::size_t(x)] != 0; }
   Structure votes(const Rect& box) const {
     Structure votes{};
-    for (int y = box.y; y < box.y + box.height; ++y)
-      for (int x = box.x; x < box.x + box.width; ++x)
-        job().vote(
-            x, y, [this](int u, int v) { return changed(u, v); }, votes);
+    for (const auto& [x, y] : positions(box))
+      job().vote(
+          x, y, [this](int u, int v) { return changed(u, v); }, votes);
     return votes;
   }
   Structure votes() const { return votes({0, 0, width, height}); }
@@ -40,15 +40,12 @@ struct Pictures {
 template <typename Pattern>
 Pictures plain_before(Pattern pattern, const Rect& box, bool ghost) {
   Pictures pictures;
-  const auto inside = [](const Rect& rect, int x, int y) {
-    return x >= rect.x && y >= rect.y && x < rect.x + rect.width && y < rect.y + rect.height;
-  };
   for (int y = 0, at = 0; y < height; ++y)
     for (int x = 0; x < width; ++x, ++at) {
-      const int with = inside(box, x, y) ? 100 : pattern(x, y), without = pattern(x, y);
+      const int with = contains(box, x, y) ? 100 : pattern(x, y), without = pattern(x, y);
       pictures.frame[std::size_t(at)] = std::int16_t((ghost ? without : with) << 7);
       pictures.expected[std::size_t(at)] = std::uint8_t(ghost ? with : without);
-      pictures.mask[std::size_t(at)] = inside({box.x - 1, box.y - 1, box.width + 2, box.height + 2}, x, y);
+      pictures.mask[std::size_t(at)] = contains({box.x - 1, box.y - 1, box.width + 2, box.height + 2}, x, y);
     }
   return pictures;
 }
@@ -92,14 +89,13 @@ TEST(Structure, KnowsNeitherUpNorDown) {
   const Pictures one = plain_before(pattern, {0, 13, 17, 31}, true);
   for (const bool across : {false, true}) {
     Pictures flipped;
-    for (int y = 0; y < height; ++y)
-      for (int x = 0; x < width; ++x) {
-        const std::size_t from = std::size_t(y) * width + std::size_t(x);
-        const std::size_t to = across ? std::size_t(y) * width + std::size_t(width - 1 - x)
-                                      : std::size_t(height - 1 - y) * width + std::size_t(x);
-        flipped.frame[to] = one.frame[from], flipped.expected[to] = one.expected[from];
-        flipped.mask[to] = one.mask[from];
-      }
+    for (const auto& [x, y] : positions(width, height)) {
+      const std::size_t from = std::size_t(y) * width + std::size_t(x);
+      const std::size_t to = across ? std::size_t(y) * width + std::size_t(width - 1 - x)
+                                    : std::size_t(height - 1 - y) * width + std::size_t(x);
+      flipped.frame[to] = one.frame[from], flipped.expected[to] = one.expected[from];
+      flipped.mask[to] = one.mask[from];
+    }
     const Structure a = one.votes(), b = flipped.votes();
     EXPECT_EQ(a.edges, b.edges);
     EXPECT_EQ(a.reference_edges, b.reference_edges);
@@ -121,15 +117,14 @@ TEST(Structure, IsTheSameOfACell) {
   job.width = width, job.height = height, job.only_extents = true, job.structure = pictures.job();
   std::vector<CellLooks> looks;
   measure_looks(job, true, cv::Mat(height, width, CV_8U, pictures.mask.data()), cells, changed, looks);
-  for (int y = 0; y < 4; ++y)
-    for (int x = 0; x < 5; ++x) {
-      const Structure one = pictures.votes(cells.box(x, y)), other = looks.at(std::size_t(y) * 5 + x).structure;
-      EXPECT_GT(one.edges, 0u);
-      EXPECT_EQ(one.edges, other.edges) << x << " " << y;
-      EXPECT_EQ(one.reference_edges, other.reference_edges) << x << " " << y;
-      EXPECT_EQ(one.same, other.same) << x << " " << y;
-      EXPECT_EQ(one.other, other.other) << x << " " << y;
-    }
+  for (const auto& [x, y] : positions(5, 4)) {
+    const Structure one = pictures.votes(cells.box(x, y)), other = looks.at(std::size_t(y) * 5 + x).structure;
+    EXPECT_GT(one.edges, 0u);
+    EXPECT_EQ(one.edges, other.edges) << x << " " << y;
+    EXPECT_EQ(one.reference_edges, other.reference_edges) << x << " " << y;
+    EXPECT_EQ(one.same, other.same) << x << " " << y;
+    EXPECT_EQ(one.other, other.other) << x << " " << y;
+  }
 }
 
 }  // namespace

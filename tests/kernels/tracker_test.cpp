@@ -455,7 +455,7 @@ TEST(Tracker, BoxesAreTightAlsoWhereObjectsMeet) {
     const Rect one{100 + 5 * i, 100, 40, 100}, other{480 - 5 * i, 110, 40, 100};
     for (const TrackedObject& o : clip.paint({{one, dark}, {other, bright}})) {
       if (o.held) continue;
-      EXPECT_TRUE(equal(intersection(o.box, around(one, other)), o.box)) << i;
+      EXPECT_EQ(intersection(o.box, around(one, other)), o.box) << i;
       EXPECT_GE(o.box.height, 90) << i;
       EXPECT_LE(o.box.width, std::abs(one.x - other.x) >= 44 ? 56 : 84) << i;  // nearer, one may be hidden
     }
@@ -517,9 +517,9 @@ TEST(Tracker, CoversEveryRegionAndGivesEachEnterItsLeave) {
       std::set<std::uint64_t> here;
       for (std::size_t i = 0; i < objects.size(); ++i) {
         const TrackedObject& o = objects[i];
-        EXPECT_TRUE(equal(o.box, twin.objects()[i].box) && o.id == twin.objects()[i].id);
+        EXPECT_TRUE(o.box == twin.objects()[i].box && o.id == twin.objects()[i].id);
         EXPECT_FALSE(o.box.empty());
-        EXPECT_TRUE(equal(o.box, intersection(o.box, {0, 0, 640, 480})));
+        EXPECT_EQ(o.box, intersection(o.box, {0, 0, 640, 480}));
         if (o.id == 0) continue;
         EXPECT_TRUE(here.insert(o.id).second) << "an id twice in a frame";
         EXPECT_EQ(gone.count(o.id), 0u) << "an id is used again";
@@ -531,7 +531,7 @@ TEST(Tracker, CoversEveryRegionAndGivesEachEnterItsLeave) {
           Rect covered;  // by the objects that are seen; corners may be missing where several meet
           for (const TrackedObject& o : objects)
             if (!o.held) covered = around(covered, intersection(o.box, cell));
-          ASSERT_TRUE(equal(covered, cell)) << "frame " << frame << " of round " << round;
+          ASSERT_EQ(covered, cell) << "frame " << frame << " of round " << round;
         }
       const auto events = tracker.take_events();
       EXPECT_EQ(text_of(events), text_of(twin.take_events()));

@@ -82,11 +82,10 @@ void Outlet::take(GstBuffer* buffer, const GstVideoInfo& video, GstClockTime tim
   if (GST_VIDEO_INFO_FORMAT(&video) != GST_VIDEO_INFO_FORMAT(&sent) || video.width != sent.width ||
       video.height != sent.height)
     return report_.fail("frame " + text(gint64(entry.n)) + " has the caps of another one");
-  bool mapped = false;
-  const std::string samples = streams::samples_of(buffer, video, mapped);
-  if (!mapped) return report_.fail("frame " + text(gint64(entry.n)) + " does not hold the picture of its caps");
+  const auto samples = streams::samples_of(buffer, video);
+  if (!samples) return report_.fail("frame " + text(gint64(entry.n)) + " does not hold the picture of its caps");
   if (report_.spoils()) return report_.fail("frame " + text(gint64(entry.n)) + " is wrong: the fault that was put in");
-  compare(entry, samples, newest, oldest);
+  compare(entry, *samples, newest, oldest);
 }
 
 void Outlet::compare(const Entry& entry, const std::string& samples, const Versions& newest,
@@ -120,8 +119,7 @@ const Outlet::Expected& Outlet::expected(const Entry& entry, const std::vector<i
   if (const Expected* known = known_.find(whole_key)) return *known;
   if (settings.empty()) {  // the twin, whose elements do nothing
     Expected made;
-    bool mapped = false;
-    made.samples = streams::samples_of(wrapped(gint64(entry.n)).get(), stream_.video(caps), mapped);
+    made.samples = streams::samples_of(wrapped(gint64(entry.n)).get(), stream_.video(caps)).value_or("");
     return *known_.add(key, std::move(made), GST_VIDEO_INFO_SIZE(&stream_.video(caps)));
   }
   const Expected* result = nullptr;
@@ -144,8 +142,7 @@ const Outlet::Expected& Outlet::expected(const Entry& entry, const std::vector<i
               kind.settings[std::size_t(settings[i])].c_str());
     Expected made{Buffer(gst_buffer_copy_deep(frame.get())), {}};
     if (i + 1 == stages_.size()) {
-      bool mapped = false;
-      made.samples = streams::samples_of(made.frame.get(), stream_.video(caps), mapped);
+      made.samples = streams::samples_of(made.frame.get(), stream_.video(caps)).value_or("");
       made.frame.reset();
     }
     result = known_.add(key, std::move(made), GST_VIDEO_INFO_SIZE(&stream_.video(caps)));
@@ -168,12 +165,7 @@ std::string Outlet::explain(const Entry& entry, const std::string& samples) {
     for (const int setting : settings) found += " " + text(setting);
   });
   if (!found.empty()) return found;
-  const std::string& right = expected(entry, settings).samples;
-  std::size_t differing = 0, where = 0;
-  for (std::size_t i = 0; i < std::min(right.size(), samples.size()); ++i)
-    if (right[i] != samples[i] && !differing++) where = i;
-  return "with the newest settings, " + text(gint64(differing)) + " of " + text(gint64(right.size())) +
-         " bytes would differ, the first one at " + text(gint64(where));
+  return "with the newest settings, " + difference(samples, expected(entry, settings).samples, 0);
 }
 
 }  // namespace cudavision::soak

@@ -260,14 +260,13 @@ class MixerLane : public Lane, public Arrivals {
       low = low_;
       scenes.assign(scenes_.begin() + (low - oldest_kept_), scenes_.end());
     }
-    bool mapped = false;
-    const std::string samples = streams::samples_of(buffer, video, mapped);
-    if (!mapped) return report_.fail("frame " + std::to_string(n) + " does not hold the picture of its caps");
+    const auto samples = streams::samples_of(buffer, video);
+    if (!samples) return report_.fail("frame " + std::to_string(n) + " does not hold the picture of its caps");
     if (report_.spoils()) return report_.fail("frame " + std::to_string(n) + " is wrong: the fault that was put in");
     if (options_.twin) return;  // another mixer, other samples
     std::string wrong;
     for (std::size_t i = 0; i < scenes.size(); ++i) {
-      const std::string difference = differs(samples, expected(scenes[i], n, video));
+      const std::string difference = differs(*samples, expected(scenes[i], n, video));
       if (difference.empty()) {
         const std::lock_guard<std::mutex> lock(mutex_);
         low_ = std::max(low_, low + int(i));
@@ -284,13 +283,7 @@ class MixerLane : public Lane, public Arrivals {
   static std::string differs(const std::string& samples, const std::string& expected) {
     if (samples == expected) return {};
     if (samples.size() != expected.size()) return "in its size";
-    std::size_t differing = 0, where = 0;
-    for (std::size_t i = 0; i < samples.size(); ++i)
-      if (std::abs(int(guint8(samples[i])) - int(guint8(expected[i]))) > tolerance && !differing++) where = i;
-    if (!differing) return {};
-    return std::to_string(differing) + " of " + std::to_string(samples.size()) + " bytes differ, the first one at " +
-           std::to_string(where) + " (" + std::to_string(guint8(samples[where])) + " instead of " +
-           std::to_string(guint8(expected[where])) + ")";
+    return difference(samples, expected, tolerance);
   }
   static std::string describe(const Scene& scene) {
     std::string text = "; " + scene.settings;
@@ -313,10 +306,8 @@ class MixerLane : public Lane, public Arrivals {
       inputs.push_back({settings, picture.video, frames.back().get()});
     }
     const Buffer blended = blend(scene.settings, inputs, video);
-    bool mapped = false;
-    std::string samples;
-    if (blended) samples = streams::samples_of(blended.get(), video, mapped);
-    return *known_.add(key, std::move(samples), GST_VIDEO_INFO_SIZE(&video));
+    const auto samples = blended ? streams::samples_of(blended.get(), video) : std::nullopt;
+    return *known_.add(key, samples.value_or(""), GST_VIDEO_INFO_SIZE(&video));
   }
 
   std::deque<Stream> streams_;

@@ -9,7 +9,6 @@
 #include "tests/soak/fair_time.hpp"
 #include "tests/soak/late_caps.hpp"
 #include "tests/soak/states.hpp"
-#include "tests/soak/upstream.hpp"
 
 using cudavision::test::expect;
 using namespace cudavision::soak;
@@ -17,29 +16,33 @@ using namespace cudavision::soak;
 namespace {
 
 void finds_an_element_in_another_state() {
-  Player player("fakesrc ! identity ! fakesink name=sink sync=false");
-  GstElement *pipeline = player.pipeline(), *sink = player.find("sink");
+  g_autoptr(GstElement) pipeline = gst_parse_launch("fakesrc ! identity ! fakesink name=sink sync=false", nullptr);
+  g_autoptr(GstElement) sink = gst_bin_get_by_name(GST_BIN(pipeline), "sink");
+  const auto wait_for = [](GstElement* element) {
+    gst_element_get_state(element, nullptr, nullptr, GST_CLOCK_TIME_NONE);
+  };
   const auto expect_all_in = [&](GstState state, const char* when) {
-    player.wait();
+    wait_for(pipeline);
     expect(element_not_in(pipeline, state).empty(), when + (": " + element_not_in(pipeline, state)));
   };
   expect_all_in(GST_STATE_NULL, "before");
-  player.play();
+  gst_element_set_state(pipeline, GST_STATE_PLAYING);
   expect_all_in(GST_STATE_PLAYING, "playing");
   expect(!element_not_in(pipeline, GST_STATE_PAUSED).empty(), "an element that plays is in PAUSED");
   // As a flush at the wrong moment leaves it: the pipeline plays, and its sink does not. Locked,
   // because the pipeline would take it along.
   gst_element_set_locked_state(sink, TRUE);
   gst_element_set_state(sink, GST_STATE_PAUSED);
-  gst_element_get_state(sink, nullptr, nullptr, GST_CLOCK_TIME_NONE);
-  player.wait();
+  wait_for(sink);
+  wait_for(pipeline);
   expect(is_resting(pipeline), "on its way:\n" + states_of(pipeline));
   const std::string found = element_not_in(pipeline, GST_STATE_PLAYING);
   expect(found.rfind("sink: PAUSED", 0) == 0, "found " + found);
   expect(states_of(pipeline).find(found) != std::string::npos, "not in the list: " + states_of(pipeline));
   gst_element_set_locked_state(sink, FALSE);
-  player.play();
+  gst_element_set_state(pipeline, GST_STATE_PLAYING);
   expect_all_in(GST_STATE_PLAYING, "PLAYING again");
+  gst_element_set_state(pipeline, GST_STATE_NULL);
 }
 
 void counts_time_by_what_threads_get() {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "tests/soak/reference.hpp"
 
+#include <algorithm>
+#include <cstdlib>
+
 #include "tests/property_text.hpp"
 #include "tests/soak/stream.hpp"
 
@@ -28,6 +31,16 @@ GstBuffer* at_time(GstBuffer* frame, GstClockTime pts) {
 
 void set(gpointer object, const std::string& settings) {
   if (const std::string wrong = test::set_from_text(object, settings); !wrong.empty()) g_error("%s", wrong.c_str());
+}
+
+std::string difference(const std::string& bytes, const std::string& expected, int tolerance) {
+  std::size_t differing = 0, where = 0;
+  for (std::size_t i = 0; i < std::min(bytes.size(), expected.size()); ++i)
+    if (std::abs(int(guint8(bytes[i])) - int(guint8(expected[i]))) > tolerance && !differing++) where = i;
+  if (!differing) return {};
+  return std::to_string(differing) + " of " + std::to_string(expected.size()) + " bytes differ, the first one at " +
+         std::to_string(where) + " (" + std::to_string(guint8(bytes[where])) + " instead of " +
+         std::to_string(guint8(expected[where])) + ")";
 }
 
 FilterReference::FilterReference(const std::string& factory, const std::string& settings)

@@ -20,6 +20,9 @@ using Buffer = std::unique_ptr<GstBuffer, Unref>;
 /// Sets properties from command-line text ("kernel-size=9 sigma=2"), all in one g_object_set.
 void set(gpointer object, const std::string& settings);
 
+/// Says how many of the bytes differ by more than the tolerance, and the first one; empty: none.
+std::string difference(const std::string& bytes, const std::string& expected, int tolerance);
+
 /// A filter with fixed settings.
 class FilterReference {
  public:

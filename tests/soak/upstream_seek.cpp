@@ -3,8 +3,11 @@
 // change of state of another flush can leave the sink in PAUSED forever, while the pipeline says that it plays. Here a
 // second seek comes at the right moment. Setting the state again must free the sink.
 // Exit status: 0, whether the fault is there or not; 1 if the sink is not freed.
+#include <condition_variable>
+#include <cstdio>
+#include <mutex>
+
 #include "tests/soak/states.hpp"
-#include "tests/soak/upstream.hpp"
 
 using namespace cudavision::soak;
 
@@ -12,24 +15,53 @@ namespace {
 
 enum { idle, awaited, sink_plays, sought };
 
+/// A step at which threads wait for each other.
+class Step {
+ public:
+  void await(int step) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return step_ == step; });
+  }
+  /// Goes on if this is the step before `to`. Returns whether it was.
+  bool go(int to) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (step_ != to - 1) return false;
+    step_ = to;
+    changed_.notify_all();
+    return true;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int step_ = idle;
+};
+
 /// Holds the thread that has set the sink to PLAYING, and has other elements still to set, until the second seek.
 GstBusSyncReply hold(GstBus*, GstMessage* message, gpointer data) {
   Step& step = *static_cast<Step*>(data);
   GstState state = GST_STATE_NULL;
   if (GST_MESSAGE_TYPE(message) == GST_MESSAGE_STATE_CHANGED)
     gst_message_parse_state_changed(message, nullptr, &state, nullptr);
-  if (state == GST_STATE_PLAYING && g_str_equal(GST_MESSAGE_SRC_NAME(message), "sink") && step.go(awaited, sink_plays))
+  if (state == GST_STATE_PLAYING && g_str_equal(GST_MESSAGE_SRC_NAME(message), "sink") && step.go(sink_plays))
     step.await(sought);
   gst_message_unref(message);
   return GST_BUS_DROP;
 }
 
+void wait_for(GstElement* pipeline) { gst_element_get_state(pipeline, nullptr, nullptr, GST_CLOCK_TIME_NONE); }
+
 /// The element that does not play, when no element is on its way to another state; empty: all play.
-std::string not_playing(Player& player) {
-  player.wait();
+std::string not_playing(GstElement* pipeline) {
+  wait_for(pipeline);
   // GStreamer may say that a change of state has ended while the sink is still on its way.
-  while (!is_resting(player.pipeline())) g_usleep(1000);
-  return element_not_in(player.pipeline(), GST_STATE_PLAYING);
+  while (!is_resting(pipeline)) g_usleep(1000);
+  return element_not_in(pipeline, GST_STATE_PLAYING);
+}
+
+void seek(GstElement* source) {
+  gst_element_send_event(source, gst_event_new_seek(1, GST_FORMAT_TIME, GST_SEEK_FLAG_FLUSH, GST_SEEK_TYPE_SET, 0,
+                                                    GST_SEEK_TYPE_NONE, -1));
 }
 
 }  // namespace
@@ -39,19 +71,24 @@ int main(int argc, char** argv) {
   g_autofree gchar* version = gst_version_string();
   std::printf("%s\n", version);
   Step step;
-  Player player("videotestsrc name=source ! identity ! fakesink name=sink sync=false");
-  player.play();
-  player.wait();
-  player.watch(hold, &step);
-  step.set(awaited);
-  gst_element_send_event(player.find("source"), new_flushing_seek());
+  g_autoptr(GstElement) pipeline =
+      gst_parse_launch("videotestsrc name=source ! identity ! fakesink name=sink sync=false", nullptr);
+  g_autoptr(GstElement) source = gst_bin_get_by_name(GST_BIN(pipeline), "source");
+  g_autoptr(GstBus) bus = gst_element_get_bus(pipeline);
+  gst_element_set_state(pipeline, GST_STATE_PLAYING);
+  wait_for(pipeline);
+  gst_bus_set_sync_handler(bus, hold, &step, nullptr);
+  step.go(awaited);
+  seek(source);
   step.await(sink_plays);
-  gst_element_send_event(player.find("source"), new_flushing_seek());
-  step.set(sought);
-  if (not_playing(player).empty()) return std::printf("not stuck: this GStreamer does not have the fault\n"), 0;
-  std::printf("stuck:\n%s", states_of(player.pipeline()).c_str());
-  player.play();
-  const std::string other = not_playing(player);
+  seek(source);
+  step.go(sought);
+  const std::string stuck = not_playing(pipeline);
+  std::printf("%s\n%s", stuck.empty() ? "not stuck: this GStreamer does not have the fault" : "stuck:",
+              states_of(pipeline).c_str());
+  gst_element_set_state(pipeline, GST_STATE_PLAYING);
+  const std::string other = not_playing(pipeline);
   std::printf("after PLAYING was set again: %s\n", other.empty() ? "all elements play" : other.c_str());
+  gst_element_set_state(pipeline, GST_STATE_NULL);
   return !other.empty();
 }

@@ -224,10 +224,9 @@ bool copy_into(GstBuffer* buffer, const Picture& picture) {
   return true;
 }
 
-std::string samples_of(GstBuffer* buffer, const GstVideoInfo& video, bool& mapped) {
+std::optional<std::string> samples_of(GstBuffer* buffer, const GstVideoInfo& video) {
   GstVideoFrame frame;
-  mapped = gst_video_frame_map(&frame, &video, buffer, GST_MAP_READ);
-  if (!mapped) return {};
+  if (!gst_video_frame_map(&frame, &video, buffer, GST_MAP_READ)) return std::nullopt;
   const GstVideoCropMeta* crop = gst_buffer_get_video_crop_meta(buffer);
   std::string samples;
   for (guint c = 0; c < GST_VIDEO_INFO_N_COMPONENTS(&video); ++c) {

@@ -4,6 +4,7 @@
 
 #include <gst/video/video.h>
 
+#include <optional>
 #include <string>
 
 #include "tests/streams/memory.hpp"
@@ -45,7 +46,7 @@ struct PlaneSize {
 PlaneSize plane_size(const GstVideoInfo& video, int plane);
 
 /// Returns every sample of the frame's picture as bytes, component by component. Applies the GstVideoCropMeta if there
-/// is one. `mapped` becomes false if the frame cannot be mapped.
-std::string samples_of(GstBuffer* buffer, const GstVideoInfo& video, bool& mapped);
+/// is one. No value: the frame cannot be mapped.
+std::optional<std::string> samples_of(GstBuffer* buffer, const GstVideoInfo& video);
 
 }  // namespace cudavision::streams

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <string>
@@ -121,52 +122,15 @@ class Random {
   /// Draws a number at which programs fail: the end of a type or of a limit of this plugin, or a neighbour of one.
   std::int64_t edge() {
     constexpr std::int64_t int_end = std::numeric_limits<int>::max(), end = std::numeric_limits<std::int64_t>::max();
-    static constexpr std::int64_t edges[] = {0,
-                                             1,
-                                             2,
-                                             3,
-                                             4,
-                                             6,
-                                             7,
-                                             8,
-                                             16,
-                                             31,
-                                             33,
-                                             63,
-                                             64,
-                                             65,
-                                             127,
-                                             128,
-                                             254,
-                                             255,
-                                             256,
-                                             1000,
-                                             16384,
-                                             16385,
-                                             65535,
-                                             65536,
-                                             -1,
-                                             -2,
-                                             -3,
-                                             -8,
-                                             1 << 20,
-                                             1 << 30,
-                                             int_end - 3,
-                                             int_end,
-                                             int_end + 1,
-                                             -int_end,
-                                             -int_end - 1,
-                                             end,
-                                             end - 1,
-                                             -end,
-                                             -end - 1,
-                                             2 * int_end,
-                                             2 * int_end + 1,
-                                             40000000,
-                                             -40000000,
-                                             1000000000};
+    static constexpr std::int64_t numbers[] = {0,   1,       2,       3,        4,         6,         7,   8,   16,
+                                               31,  33,      63,      64,       65,        127,       128, 254, 255,
+                                               256, 1000,    16384,   16385,    65535,     65536,     -1,  -2,  -3,
+                                               -8,  1 << 20, 1 << 30, 40000000, -40000000, 1000000000};
+    static constexpr std::int64_t ends[] = {int_end - 3, int_end, int_end + 1, -int_end,    -int_end - 1,   end,
+                                            end - 1,     -end,    -end - 1,    2 * int_end, 2 * int_end + 1};
     if (one_in(16)) return std::int64_t(bits());
-    return edges[below(int(sizeof edges / sizeof edges[0]))];
+    const int at = below(int(std::size(numbers) + std::size(ends)));
+    return at < int(std::size(numbers)) ? numbers[at] : ends[at - int(std::size(numbers))];
   }
   /// Draws a number that is likely to be `valid`, or near it. It may be any value of its type.
   template <typename T>

@@ -36,15 +36,13 @@ std::vector<Adaptive::Values> Adaptive::read(const Picture& src) const {
   const Definition& format = src.format();
   std::vector<Values> planes;
   for (const Component& c : format.components) {
-    if (c.role == Role::alpha || c.role == Role::padding) continue;
+    if (!c.is_color()) continue;
     const Grid grid = src.read(c);
     Values plane;
-    for (int y = 0; y < height_; ++y)
-      for (int x = 0; x < width_; ++x)
-        plane.push_back(grid.at(x >> c.shift_x, y >> c.shift_y) / double(1 << (format.depth - 8)));
-    const bool chroma = c.role == Role::cb || c.role == Role::cr;
+    for (const auto& [x, y] : positions(width_, height_))
+      plane.push_back(grid.at(x >> c.shift_x, y >> c.shift_y) / double(1 << (format.depth - 8)));
     for (double& value : plane)
-      if (chroma)
+      if (c.is_chroma())
         value -= 128;
       else if (c.role == Role::luma && format.components.size() > 1)
         value = std::max(0.0, value - 16);
@@ -55,8 +53,7 @@ std::vector<Adaptive::Values> Adaptive::read(const Picture& src) const {
     planes.resize(std::max(planes.size(), at + 1));
     planes[at] = plane;
   }
-  if (std::any_of(format.components.begin(), format.components.end(),
-                  [](const Component& c) { return c.role == Role::red; })) {
+  if (format.is_rgb()) {
     for (std::size_t i = 0; i < planes[0].size(); ++i) {
       const double red = planes[0][i], green = planes[1][i], blue = planes[2][i],
                    luma = 0.299 * red + 0.587 * green + 0.114 * blue;
@@ -178,33 +175,29 @@ double Adaptive::around(int radius, int x, int y, Of of) const {
 
 double Adaptive::spread(int channel, std::size_t i) const { return std::max(6.0, variance_[std::size_t(channel)][i]); }
 
-/// Adds the pixels that have a changed pixel on each side, up to four cells (at most 32 pixels) away.
-Adaptive::Mask Adaptive::with_enclosed(const std::vector<std::uint8_t>& changed) const {
-  const int reach = std::min(32, 4 * params_.cell_size);
+Adaptive::Mask Adaptive::with_enclosed(const Mask& changed, int width, int height, int reach) {
   const auto seen = [&](int x, int y, int dx, int dy) {
     for (int away = 1; away <= reach; ++away) {
       x += dx, y += dy;
-      if (x < 0 || y < 0 || x >= width_ || y >= height_) return false;
-      if (changed[std::size_t(y) * width_ + x]) return true;
+      if (x < 0 || y < 0 || x >= width || y >= height) return false;
+      if (changed[std::size_t(y) * width + x]) return true;
     }
     return false;
   };
-  std::vector<std::uint8_t> all = changed;
-  for (int y = 0; y < height_; ++y)
-    for (int x = 0; x < width_; ++x)
-      if (seen(x, y, -1, 0) && seen(x, y, 1, 0) && seen(x, y, 0, -1) && seen(x, y, 0, 1))
-        all[std::size_t(y) * width_ + x] = 1;
+  Mask all = changed;
+  for (const auto& [x, y] : positions(width, height))
+    if (seen(x, y, -1, 0) && seen(x, y, 1, 0) && seen(x, y, 0, -1) && seen(x, y, 0, 1))
+      all[std::size_t(y) * width + x] = 1;
   return all;
 }
 
-Adaptive::Mask Adaptive::refined(const Picture& src, int scale, const std::vector<std::uint8_t>& changed,
-                                 const std::vector<std::uint8_t>& unmasked) const {
+Adaptive::Mask Adaptive::refined(const Picture& src, int scale, const Mask& changed, const Mask& unmasked) const {
   const std::vector<Values> frame = read(src);
   const int across = (width_ + scale - 1) / scale, down = (height_ + scale - 1) / scale;
-  const auto each_near = [&](int block, int radius, auto work) {
-    for (int v = std::max(0, block / across - radius); v <= std::min(down - 1, block / across + radius); ++v)
-      for (int u = std::max(0, block % across - radius); u <= std::min(across - 1, block % across + radius); ++u)
-        work(u, v);
+  const auto near = [&](int block, int radius) {
+    const int u = block % across, v = block / across;
+    return Positions(std::max(0, u - radius), std::max(0, v - radius), std::min(across, u + radius + 1),
+                     std::min(down, v + radius + 1));
   };
   std::vector<Values> looks(frame.size(), Values(std::size_t(across) * down, 0));
   for (int block = 0; block < across * down; ++block)
@@ -215,29 +208,26 @@ Adaptive::Mask Adaptive::refined(const Picture& src, int scale, const std::vecto
           looks[k][std::size_t(block)] += frame[k][std::size_t(y) * width_ + x];
       looks[k][std::size_t(block)] /= count;
     }
-  std::vector<std::uint8_t> mask;
-  for (int y = 0; y < height_; ++y) {
-    for (int x = 0; x < width_; ++x) {
-      const int block = y / scale * across + x / scale;
-      bool same = true;
-      each_near(block, 1, [&](int u, int v) {
-        same = same && changed[std::size_t(v * across + u)] == changed[std::size_t(block)];
-      });
-      if (same || !unmasked[std::size_t(block)]) {
-        mask.push_back(changed[std::size_t(block)]);
-        continue;
-      }
-      double votes[2] = {0, 0};
-      each_near(block, 2, [&](int u, int v) {
-        double away = 0;
-        for (std::size_t k = 0; k < frame.size(); ++k)
-          away += std::abs(frame[k][std::size_t(y) * width_ + x] - looks[k][std::size_t(v * across + u)]);
-        const double dx = (x + 0.5) / scale - u - 0.5, dy = (y + 0.5) / scale - v - 0.5;
-        const double near = std::pow(1 - dx * dx / 16, 2) * std::pow(1 - dy * dy / 16, 2);
-        votes[changed[std::size_t(v * across + u)]] += near * std::pow(std::max(1.0, 80 - away), 2);
-      });
-      mask.push_back(votes[1] > votes[0]);
+  Mask mask;
+  for (const auto& [x, y] : positions(width_, height_)) {
+    const int block = y / scale * across + x / scale;
+    bool same = true;
+    for (const auto& [u, v] : near(block, 1))
+      same = same && changed[std::size_t(v * across + u)] == changed[std::size_t(block)];
+    if (same || !unmasked[std::size_t(block)]) {
+      mask.push_back(changed[std::size_t(block)]);
+      continue;
     }
+    double votes[2] = {0, 0};
+    for (const auto& [u, v] : near(block, 2)) {
+      double away = 0;
+      for (std::size_t k = 0; k < frame.size(); ++k)
+        away += std::abs(frame[k][std::size_t(y) * width_ + x] - looks[k][std::size_t(v * across + u)]);
+      const double dx = (x + 0.5) / scale - u - 0.5, dy = (y + 0.5) / scale - v - 0.5;
+      const double closeness = std::pow(1 - dx * dx / 16, 2) * std::pow(1 - dy * dy / 16, 2);
+      votes[changed[std::size_t(v * across + u)]] += closeness * std::pow(std::max(1.0, 80 - away), 2);
+    }
+    mask.push_back(votes[1] > votes[0]);
   }
   return mask;
 }
@@ -411,7 +401,7 @@ Adaptive::Mask Adaptive::submit(const Picture& src) {
     learn(frame, expected, marks);
   }
   ++frame_;
-  return with_enclosed(marks.changed);
+  return with_enclosed(marks.changed, width_, height_, std::min(32, 4 * params_.cell_size));
 }
 
 }  // namespace cudavision::reference

@@ -21,6 +21,8 @@ class Adaptive {
   /// The changed pixels of a frame whose blocks of scale × scale pixels changed or did not (row-major): pixels of the
   /// blocks at the outline follow the blocks around them that look like them. Where `unmasked` is 0, nothing changed.
   Mask refined(const Picture& src, int scale, const Mask& changed, const Mask& unmasked) const;
+  /// Adds the pixels that have a changed pixel on each side, up to `reach` pixels away.
+  static Mask with_enclosed(const Mask& changed, int width, int height, int reach);
 
  private:
   using Values = std::vector<double>;
@@ -49,7 +51,6 @@ class Adaptive {
   bool turn(int y) const;
   void learn(const std::vector<Values>& frame, const Expected& expected, const Marks& marks);
   void settle(std::size_t i, const Values& value, bool shown, int times);
-  Mask with_enclosed(const Mask& changed) const;
 
   const diff::Params params_;
   const int width_, height_, across_, down_;

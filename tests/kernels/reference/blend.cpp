@@ -19,11 +19,7 @@ struct Scale {
   Scale(const Definition& format, const blend::Color& color)
       : limited(color.limited), max(format.max_value()), step(1 << (format.depth - 8)) {
     middle = 128 * step;
-    family = Family::gray;
-    for (const Component& c : format.components) {
-      if (c.role == Role::red) family = Family::rgb;
-      if (c.role == Role::cb) family = Family::yuv;
-    }
+    family = format.is_rgb() ? Family::rgb : format.find(Role::cb) ? Family::yuv : Family::gray;
     switch (color.matrix) {
       case LumaMatrix::bt601:
         kr = 0.299, kb = 0.114;
@@ -305,27 +301,24 @@ Picture blend(const Geometry& geometry, const blend::Color& color, const blend::
   Picture result(geometry, layout);
   const Definition& format = result.format();
   Output out{{format, color},
-             false,
+             format.has_alpha(),
              background.kind != Kind::transparent && (background.kind != Kind::color || background.argb >> 24 == 255),
              division,
              nudge};
-  for (const Component& c : format.components) out.alpha = out.alpha || c.role == Role::alpha;
   std::vector<Pixel> pixels(std::size_t(geometry.width) * geometry.height);
   const auto pixel_at = [&](int x, int y) -> Pixel& { return pixels[std::size_t(y) * geometry.width + x]; };
-  for (int y = 0; y < geometry.height; ++y)
-    for (int x = 0; x < geometry.width; ++x) pixel_at(x, y) = background_at(background, out.scale, x, y);
+  for (const auto& [x, y] : positions(geometry)) pixel_at(x, y) = background_at(background, out.scale, x, y);
 
   for (const Pad& pad : pads) {
     const Rect& place = pad.params.place;
     if (pad.params.alpha == 0 || place.empty()) continue;
     Placed placed(pad);
-    for (int y = std::max(0, place.y); y < std::min(geometry.height, place.y + place.height); ++y) {
-      for (int x = std::max(0, place.x); x < std::min(geometry.width, place.x + place.width); ++x) {
-        const Placed::Samples s = placed.at(x, y);
-        const Triple samples{s[0], s[1], s[2]};
-        lay_over(pixel_at(x, y), convert(samples, placed.scale, out.scale), s[3] / placed.scale.max * out.scale.max,
-                 placed.kept(samples), pad.params, out);
-      }
+    for (const auto& [x, y] : positions(geometry)) {
+      if (!contains(place, x, y)) continue;
+      const Placed::Samples s = placed.at(x, y);
+      const Triple samples{s[0], s[1], s[2]};
+      lay_over(pixel_at(x, y), convert(samples, placed.scale, out.scale), s[3] / placed.scale.max * out.scale.max,
+               placed.kept(samples), pad.params, out);
     }
   }
 
@@ -333,9 +326,8 @@ Picture blend(const Geometry& geometry, const blend::Color& color, const blend::
     result.change(c, [&](int x, int y, int) {
       double sum = 0;
       int count = 0;
-      for (int py = y << c.shift_y; py < std::min((y + 1) << c.shift_y, geometry.height); ++py)
-        for (int px = x << c.shift_x; px < std::min((x + 1) << c.shift_x, geometry.width); ++px, ++count)
-          sum += sample_of(pixel_at(px, py), c.role, out.scale.max);
+      for (const auto& [px, py] : c.pixels(x, y, geometry))
+        sum += sample_of(pixel_at(px, py), c.role, out.scale.max), ++count;
       return int(std::nearbyint(sum / count));
     });
   return result;

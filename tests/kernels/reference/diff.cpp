@@ -11,24 +11,13 @@ namespace {
 
 bool chroma(Role role) { return role == Role::cb || role == Role::cr; }
 bool carried(Role role) { return role == Role::alpha || role == Role::padding; }
-bool rgb(const Definition& format) {
-  for (const Component& c : format.components)
-    if (c.role == Role::red) return true;
-  return false;
-}
 
 /// 8-bit steps in the format's own range; 255 is the top of it.
 int scaled(const Definition& format, int value) {
   return value == 255 ? format.max_value() : value << (format.depth - 8);
 }
 
-/// floor(0.299·R + 0.587·G + 0.114·B) in float32.
-int luma_of_rgb(int r, int g, int b) {
-  volatile float red = 0.299f * float(r), green = 0.587f * float(g), blue = 0.114f * float(b);
-  volatile float sum = red + green;
-  sum = sum + blue;
-  return int(std::floor(sum));
-}
+int luma_of_rgb(int r, int g, int b) { return luma(LumaMatrix::bt601, r, g, b); }
 
 /// A colour of a YUV, an RGB and a gray picture.
 int colour(const Definition& format, Role role, const std::vector<int>& yuv, const std::vector<int>& red_green_blue) {
@@ -44,29 +33,33 @@ int colour(const Definition& format, Role role, const std::vector<int>& yuv, con
 std::vector<std::uint8_t> extreme(const std::vector<std::uint8_t>& mask, int width, int height, int radius, bool across,
                                   bool most) {
   std::vector<std::uint8_t> out(mask.size());
-  for (int y = 0; y < height; ++y) {
-    for (int x = 0; x < width; ++x) {
-      int value = most ? 0 : 1;
-      for (int s = -radius; s <= radius; ++s) {
-        const int at_x = across ? x + s : x, at_y = across ? y : y + s;
-        if (at_x < 0 || at_y < 0 || at_x >= width || at_y >= height) continue;
-        const int other = mask[std::size_t(at_y) * width + at_x];
-        value = most ? std::max(value, other) : std::min(value, other);
-      }
-      out[std::size_t(y) * width + x] = std::uint8_t(value);
+  for (const auto& [x, y] : positions(width, height)) {
+    int value = most ? 0 : 1;
+    for (int s = -radius; s <= radius; ++s) {
+      const int at_x = across ? x + s : x, at_y = across ? y : y + s;
+      if (at_x < 0 || at_y < 0 || at_x >= width || at_y >= height) continue;
+      const int other = mask[std::size_t(at_y) * width + at_x];
+      value = most ? std::max(value, other) : std::min(value, other);
     }
+    out[std::size_t(y) * width + x] = std::uint8_t(value);
   }
   return out;
 }
 
-/// Whether any pixel of a sample is set; rows have `width` pixels.
-bool any_pixel(const std::vector<std::uint8_t>& mask, int width, const Component& c, int x, int y) {
-  const int height = int(mask.size()) / width;
+/// Whether any pixel of a sample is set.
+bool any_pixel(const std::vector<std::uint8_t>& mask, const Geometry& size, const Component& c, int x, int y) {
   bool any = false;
-  for (int py = y << c.shift_y; py < std::min((y + 1) << c.shift_y, height); ++py)
-    for (int px = x << c.shift_x; px < std::min((x + 1) << c.shift_x, width); ++px)
-      any = any || mask[std::size_t(py) * width + px];
+  for (const auto& [px, py] : c.pixels(x, y, size)) any = any || mask[std::size_t(py) * size.width + px];
   return any;
+}
+
+/// 1 for each place of a picture that counts.
+std::vector<std::uint8_t> outside_of(const std::vector<Rect>& rects, int width, int height) {
+  std::vector<std::uint8_t> outside;
+  for (const auto& place : positions(width, height))
+    outside.push_back(
+        std::none_of(rects.begin(), rects.end(), [&](const Rect& rect) { return contains(rect, place.x, place.y); }));
+  return outside;
 }
 
 }  // namespace
@@ -100,23 +93,20 @@ Diff::Step Diff::submit_shrunk(const Picture& src, Layout layout) {
     const Grid& from = now.at(c.role);
     means.change(c, [&](int x, int y, int) {
       double sum = 0, count = 0;
-      for (int py = y * s; py < std::min((y + 1) * s, from.height); ++py)
-        for (int px = x * s; px < std::min((x + 1) * s, from.width); ++px) sum += from.at(px, py), ++count;
+      for (const auto& [px, py] :
+           Positions(x * s, y * s, std::min((x + 1) * s, from.width), std::min((y + 1) * s, from.height)))
+        sum += from.at(px, py), ++count;
       return int(std::floor(sum / count + 0.5));
     });
   }
   const Step inner = shrunk_->submit(means);
   Step step{Picture(geometry_, layout), inner.compared, inner.light, {}, {}, {}, {}, inner.sum, inner.analysed};
+  const std::vector<std::uint8_t> counts = outside_of(shrunk_->params_.mask_regions, small.width, small.height);
   std::vector<std::uint8_t> unmasked;
-  for (int y = 0; y < height; ++y) {
-    for (int x = 0; x < width; ++x) {
-      const std::size_t at = std::size_t(y / s) * small.width + x / s;
-      step.mask.push_back(inner.mask[at]);
-      unmasked.push_back(
-          std::none_of(shrunk_->params_.mask_regions.begin(), shrunk_->params_.mask_regions.end(), [&](const Rect& r) {
-            return x / s >= r.x && x / s < r.x + r.width && y / s >= r.y && y / s < r.y + r.height;
-          }));
-    }
+  for (const auto& [x, y] : positions(width, height)) {
+    const std::size_t at = std::size_t(y / s) * small.width + x / s;
+    step.mask.push_back(inner.mask[at]);
+    unmasked.push_back(counts[at]);
   }
   for (const Component& c : src.format().components) {
     if (params_.output != diff::Output::difference) break;
@@ -187,7 +177,7 @@ std::optional<Diff::Values> Diff::follow(const Values& now, const Definition& fo
 /// compared of the frame and of the background.
 void Diff::drop_shadows(Step& step, const Values& a, const Values& b, const Definition& format) const {
   const int width = geometry_.width, max = format.max_value();
-  const bool yuv = !rgb(format) && format.components.size() > 1;
+  const bool yuv = !format.is_rgb() && format.components.size() > 1;
   for (std::size_t i = 0; i < step.mask.size(); ++i) {
     const int x = int(i) % width, y = int(i) / width;
     std::vector<std::pair<long double, long double>> pairs;  // of the frame and of the background
@@ -234,14 +224,9 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
   step.compared = reference.has_value();
 
   // Where pixels count, and chroma samples with a pixel that counts.
-  std::vector<std::uint8_t> unmasked(std::size_t(width) * height, 1);
-  for (const Rect& r : params_.mask_regions)
-    for (int y = 0; y < height; ++y)
-      for (int x = 0; x < width; ++x)
-        if (x >= r.x && y >= r.y && x < long(r.x) + r.width && y < long(r.y) + r.height)
-          unmasked[std::size_t(y) * width + x] = 0;
+  const std::vector<std::uint8_t> unmasked = outside_of(params_.mask_regions, width, height);
   Values a = now, b = reference.value_or(now);
-  if (params_.luma_only && rgb(format)) {
+  if (params_.luma_only && format.is_rgb()) {
     const auto luma = [](Values& v) {
       Grid &r = v.at(Role::red), &g = v.at(Role::green), &bl = v.at(Role::blue);
       for (std::size_t i = 0; i < r.values.size(); ++i)
@@ -263,11 +248,9 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
         if (unmasked[std::size_t(y) * width + x]) pixel = std::max(pixel, size);
       }
     }
-    for (int y = 0; y < from.height; ++y) {
-      for (int x = 0; x < from.width; ++x) {
-        const int d = looked_at && any_pixel(unmasked, width, c, x, y) ? from.at(x, y) - to.at(x, y) : 0;
-        picture.at(x, y) = shown(d, now.at(c.role).at(x, y), c.role, max);
-      }
+    for (const auto& [x, y] : positions(from)) {
+      const int d = looked_at && any_pixel(unmasked, geometry_, c, x, y) ? from.at(x, y) - to.at(x, y) : 0;
+      picture.at(x, y) = shown(d, now.at(c.role).at(x, y), c.role, max);
     }
     if (params_.output == diff::Output::difference) step.out.write(c, picture);
   }
@@ -314,7 +297,7 @@ void Diff::measure_looks(Step& step, const Values& now) const {
       for (const Component& c : format.components)
         samples[c.role] = now.at(c.role).at(px >> c.shift_x, py >> c.shift_y) / (1 << (format.depth - 8));
       int luma = samples[Role::luma], cb = 0, cr = 0;
-      if (rgb(format)) {
+      if (format.is_rgb()) {
         luma = luma_of_rgb(samples[Role::red], samples[Role::green], samples[Role::blue]);
         cb = int(std::floor((samples[Role::blue] - luma) * 144 / 256.0));
         cr = int(std::floor((samples[Role::red] - luma) * 183 / 256.0));
@@ -354,28 +337,24 @@ void Diff::count_and_show(Step& step, const Values& now, const std::vector<std::
   const int cells_x = (width - 1) / params_.cell_size + 1, cells_y = (height - 1) / params_.cell_size + 1;
   step.cells_changed.resize(std::size_t(cells_x) * cells_y);
   step.cells_unmasked.resize(step.cells_changed.size());
-  for (int y = 0; y < height; ++y) {
-    for (int x = 0; x < width; ++x) {
-      const std::size_t cell = std::size_t(y / params_.cell_size) * cells_x + x / params_.cell_size,
-                        at = std::size_t(y) * width + x;
-      step.cells_changed[cell] += step.mask[at];
-      step.cells_unmasked[cell] += unmasked[at];
-    }
+  for (const auto& [x, y] : positions(width, height)) {
+    const std::size_t cell = std::size_t(y / params_.cell_size) * cells_x + x / params_.cell_size,
+                      at = std::size_t(y) * width + x;
+    step.cells_changed[cell] += step.mask[at];
+    step.cells_unmasked[cell] += unmasked[at];
   }
 
   measure_looks(step, now);
   if (params_.output == diff::Output::mask || params_.output == diff::Output::overlay) {
     for (const Component& c : format.components) {
       Grid shown = now.at(c.role);
-      for (int y = 0; y < shown.height; ++y) {
-        for (int x = 0; x < shown.width; ++x) {
-          if (carried(c.role)) continue;
-          const bool changed = any_pixel(step.mask, width, c, x, y);
-          if (params_.output == diff::Output::mask)
-            shown.at(x, y) = chroma(c.role) ? middle : changed ? max : 0;
-          else if (changed)
-            shown.at(x, y) = (shown.at(x, y) + colour(format, c.role, {81, 90, 240}, {255, 0, 0}) + 1) / 2;
-        }
+      for (const auto& [x, y] : positions(shown)) {
+        if (carried(c.role)) continue;
+        const bool changed = any_pixel(step.mask, geometry_, c, x, y);
+        if (params_.output == diff::Output::mask)
+          shown.at(x, y) = chroma(c.role) ? middle : changed ? max : 0;
+        else if (changed)
+          shown.at(x, y) = (shown.at(x, y) + colour(format, c.role, {81, 90, 240}, {255, 0, 0}) + 1) / 2;
       }
       step.out.write(c, shown);
     }
@@ -390,14 +369,12 @@ Picture with_boxes(const Picture& picture, const std::vector<diff::MotionRegion>
   for (const Component& c : format.components) {
     for (const diff::MotionRegion& region : regions) {
       const Rect& box = region.box;
-      for (int y = box.y; y < box.y + box.height; ++y) {
-        for (int x = box.x; x < box.x + box.width; ++x) {
-          const bool edge =
-              x < box.x + line || y < box.y + line || x >= box.x + box.width - line || y >= box.y + box.height - line;
-          if (edge)
-            out.write(c, x >> c.shift_x, y >> c.shift_y,
-                      carried(c.role) ? format.max_value() : colour(format, c.role, {145, 54, 34}, {0, 255, 0}));
-        }
+      for (const auto& [x, y] : positions(box)) {
+        const bool edge =
+            x < box.x + line || y < box.y + line || x >= box.x + box.width - line || y >= box.y + box.height - line;
+        if (edge)
+          out.write(c, x >> c.shift_x, y >> c.shift_y,
+                    carried(c.role) ? format.max_value() : colour(format, c.role, {145, 54, 34}, {0, 255, 0}));
       }
     }
   }

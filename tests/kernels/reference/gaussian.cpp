@@ -36,8 +36,7 @@ std::vector<std::uint64_t> row_sums(const std::vector<std::uint64_t>& in, int wi
 
 std::vector<std::uint64_t> transposed(const std::vector<std::uint64_t>& in, int width, int height) {
   std::vector<std::uint64_t> out(in.size());
-  for (int y = 0; y < height; ++y)
-    for (int x = 0; x < width; ++x) out[std::size_t(x) * height + y] = in[std::size_t(y) * width + x];
+  for (const auto& [x, y] : positions(width, height)) out[std::size_t(x) * height + y] = in[std::size_t(y) * width + x];
   return out;
 }
 

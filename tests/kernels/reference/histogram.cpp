@@ -9,41 +9,13 @@
 namespace cudavision::reference {
 namespace {
 
-const Component* find(const Definition& format, Role role) {
-  for (const Component& c : format.components)
-    if (c.role == role) return &c;
-  return nullptr;
-}
-
-/// Luma of every pixel: the Y plane, or computed from RGB in single precision, where each product and sum is rounded.
-Grid luma(LumaMatrix matrix, const Picture& src) {
-  const Definition& format = src.format();
-  if (const Component* y = find(format, Role::luma)) return src.read(*y);
-  static const std::map<LumaMatrix, std::array<float, 3>> weights = {{LumaMatrix::bt601, {0.299f, 0.587f, 0.114f}},
-                                                                     {LumaMatrix::bt709, {0.2126f, 0.7152f, 0.0722f}},
-                                                                     {LumaMatrix::bt2020, {0.2627f, 0.678f, 0.0593f}},
-                                                                     {LumaMatrix::smpte240m, {0.212f, 0.701f, 0.087f}}};
-  const std::array<float, 3>& w = weights.at(matrix);
-  const Grid r = src.read(*find(format, Role::red)), g = src.read(*find(format, Role::green)),
-             b = src.read(*find(format, Role::blue));
-  Grid out = r;
-  for (std::size_t i = 0; i < out.values.size(); ++i) {
-    const volatile float red = w[0] * r.values[i], green = w[1] * g.values[i], blue = w[2] * b.values[i];
-    const volatile float two = red + green;
-    const volatile float all = two + blue;
-    out.values[i] = std::min(int(std::floor(all)), format.max_value());
-  }
-  return out;
-}
-
 const Component full_size{Role::luma, 0, 0, 1, 0, 0};
 
 std::vector<std::uint64_t> count(const Grid& grid, int bins, int depth, const Picture& src, const Region& region,
                                  const Component& c) {
   std::vector<std::uint64_t> counts(bins);
-  for (int y = 0; y < grid.height; ++y)
-    for (int x = 0; x < grid.width; ++x)
-      if (in_region(region, src.geometry(), c, x, y)) ++counts[std::uint64_t(grid.at(x, y)) * bins >> depth];
+  for (const auto& [x, y] : positions(grid))
+    if (in_region(region, src.geometry(), c, x, y)) ++counts[std::uint64_t(grid.at(x, y)) * bins >> depth];
   return counts;
 }
 
@@ -58,7 +30,7 @@ histogram::Counts count(const histogram::Params& params, const Picture& src, con
   const std::vector<std::pair<Role, const char*>> names = {{Role::luma, "Y"}, {Role::cb, "Cb"},   {Role::cr, "Cr"},
                                                            {Role::red, "R"},  {Role::green, "G"}, {Role::blue, "B"}};
   for (const auto& [role, name] : names)
-    if (const Component* c = find(format, role))
+    if (const Component* c = format.find(role))
       all.push_back({name, count(src.read(*c), params.bins, format.depth, src, region, *c)});
   return all;
 }
@@ -69,22 +41,21 @@ histogram::LumaSums luma_sums(LumaMatrix matrix, const Picture& src, const Regio
   if (before) old = luma(matrix, *before);
   histogram::LumaSums sums;
   sums.compared = before != nullptr;
-  for (int row = 0; row < y.height; ++row)
-    for (int column = 0; column < y.width; ++column) {
-      if (!in_region(region, src.geometry(), full_size, column, row)) continue;
-      const int value = y.at(column, row);
-      const auto neighbour = [&](int x, int y_of) {
-        if (x >= y.width || y_of >= y.height) return;
-        ++sums.neighbours;
-        sums.gradients += std::uint64_t(std::abs(y.at(x, y_of) - value));
-      };
-      neighbour(column + 1, row);
-      neighbour(column, row + 1);
-      ++sums.pixels;
-      sums.luma += std::uint64_t(value);
-      sums.squares += std::uint64_t(value) * std::uint64_t(value);
-      if (old) sums.differences += std::uint64_t(std::abs(old->at(column, row) - value));
-    }
+  for (const auto& [column, row] : positions(y)) {
+    if (!in_region(region, src.geometry(), full_size, column, row)) continue;
+    const int value = y.at(column, row);
+    const auto neighbour = [&](int x, int y_of) {
+      if (x >= y.width || y_of >= y.height) return;
+      ++sums.neighbours;
+      sums.gradients += std::uint64_t(std::abs(y.at(x, y_of) - value));
+    };
+    neighbour(column + 1, row);
+    neighbour(column, row + 1);
+    ++sums.pixels;
+    sums.luma += std::uint64_t(value);
+    sums.squares += std::uint64_t(value) * std::uint64_t(value);
+    if (old) sums.differences += std::uint64_t(std::abs(old->at(column, row) - value));
+  }
   return sums;
 }
 
@@ -104,23 +75,19 @@ Picture equalize(LumaMatrix matrix, const Picture& src, const Region& region, La
     const volatile float scaled = float(std::max<std::int64_t>(sum - lowest, 0)) * scale;
     to[v] = lowest == total ? int(v) : std::min(int(std::nearbyint(scaled)), format.max_value());
   }
-  const auto is_chroma = [](const Component& c) { return c.role == Role::cb || c.role == Role::cr; };
   Picture out = filtered(src, region, false, layout, [&](const Grid& in, const Component& c) {
     Grid grid = in;
     for (std::size_t i = 0; i < grid.values.size(); ++i) {
       if (c.role == Role::luma)
         grid.values[i] = to[in.values[i]];
-      else if (!is_chroma(c))
+      else if (!c.is_chroma())
         grid.values[i] = std::clamp(in.values[i] + to[y.values[i]] - y.values[i], 0, format.max_value());
     }
     return grid;
   });
-  for (const Component& c : format.components) {
-    if (!is_chroma(c)) continue;
-    const Grid size = src.read(c);
-    for (int cy = 0; cy < size.height; ++cy)
-      for (int cx = 0; cx < size.width; ++cx) out.copy(c, cx, cy, src);
-  }
+  for (const Component& c : format.components)
+    if (c.is_chroma())
+      for (const auto& [x, y] : positions(src.read(c))) out.copy(c, x, y, src);
   return out;
 }
 
@@ -174,31 +141,29 @@ void draw(const histogram::OverlayParams& params, const histogram::Counts& count
     }
   }
   for (const Component& c : format.components) {
-    if (c.role == Role::alpha || c.role == Role::padding) continue;
+    if (!c.is_color()) continue;
     const Grid grid = picture.read(c);
-    for (int y = 0; y < grid.height; ++y) {
-      for (int x = 0; x < grid.width; ++x) {
-        const int column = (x << c.shift_x) - at.x, row = (y << c.shift_y) - at.y;
-        if (column < 0 || row < 0 || column >= at.width || row >= at.height) continue;
-        int sample = grid.at(x, y);
-        sample = blend(sample, sample_of({0, 0, 0}, c.role), opacity / 2);
-        bool luma = false;
-        std::optional<Colour> sum;
-        for (std::size_t i = 0; i < counts.size(); ++i) {
-          if (heights[i][column] < at.height - row) continue;
-          const auto colour = colours.find(counts[i].name);
-          if (colour == colours.end()) {
-            luma = true;
-            continue;
-          }
-          if (!sum) sum = Colour{0, 0, 0};
-          *sum = {std::max(sum->red, colour->second.red), std::max(sum->green, colour->second.green),
-                  std::max(sum->blue, colour->second.blue)};
+    for (const auto& [x, y] : positions(grid)) {
+      const int column = (x << c.shift_x) - at.x, row = (y << c.shift_y) - at.y;
+      if (column < 0 || row < 0 || column >= at.width || row >= at.height) continue;
+      int sample = grid.at(x, y);
+      sample = blend(sample, sample_of({0, 0, 0}, c.role), opacity / 2);
+      bool luma = false;
+      std::optional<Colour> sum;
+      for (std::size_t i = 0; i < counts.size(); ++i) {
+        if (heights[i][column] < at.height - row) continue;
+        const auto colour = colours.find(counts[i].name);
+        if (colour == colours.end()) {
+          luma = true;
+          continue;
         }
-        if (luma) sample = blend(sample, sample_of({1, 1, 1}, c.role), opacity);
-        if (sum) sample = blend(sample, sample_of(*sum, c.role), opacity);
-        picture.write(c, x, y, sample);
+        if (!sum) sum = Colour{0, 0, 0};
+        *sum = {std::max(sum->red, colour->second.red), std::max(sum->green, colour->second.green),
+                std::max(sum->blue, colour->second.blue)};
       }
+      if (luma) sample = blend(sample, sample_of({1, 1, 1}, c.role), opacity);
+      if (sum) sample = blend(sample, sample_of(*sum, c.role), opacity);
+      picture.write(c, x, y, sample);
     }
   }
 }

@@ -2,31 +2,8 @@
 #include "tests/kernels/reference/integral.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace cudavision::reference {
-
-int luma(int red, int green, int blue) {
-  // volatile: no fused multiply-add.
-  volatile float r = 0.299f * float(red), g = 0.587f * float(green), b = 0.114f * float(blue);
-  volatile float rg = r + g;
-  volatile float sum = rg + b;
-  return int(std::floor(sum));
-}
-
-Grid luma(const Picture& src) {
-  std::vector<Grid> rgb(3, Grid(0, 0));
-  for (const Component& c : src.format().components) {
-    if (c.role == Role::luma) return src.read(c);
-    if (c.role == Role::red) rgb[0] = src.read(c);
-    if (c.role == Role::green) rgb[1] = src.read(c);
-    if (c.role == Role::blue) rgb[2] = src.read(c);
-  }
-  Grid out = rgb[0];
-  for (std::size_t i = 0; i < out.values.size(); ++i)
-    out.values[i] = luma(rgb[0].values[i], rgb[1].values[i], rgb[2].values[i]);
-  return out;
-}
 
 Sums::Sums(const Grid& grid, bool squared) : width(grid.width), height(grid.height) {
   values.resize(std::size_t(width + 1) * (height + 1));
@@ -43,7 +20,7 @@ Sums::Sums(const Grid& grid, bool squared) : width(grid.width), height(grid.heig
 std::vector<Sums> tables(const integral::Params& params, const Picture& src) {
   std::vector<Grid> channels;
   if (params.channel == integral::TableChannel::luma) {
-    channels.push_back(luma(src));
+    channels.push_back(luma(LumaMatrix::bt601, src));
   } else {
     std::vector<Component> components = src.format().components;
     if (src.format().unpacked) {  // in the order of the planes that the pixels are unpacked to

@@ -6,11 +6,6 @@
 
 namespace cudavision::reference {
 
-/// floor(0.299f·R + 0.587f·G + 0.114f·B); every product and sum is rounded to float32.
-int luma(int red, int green, int blue);
-/// The luma of a picture: its Y, or the luma of its red, green and blue.
-Grid luma(const Picture& src);
-
 /// An exact table in the padded layout: (width + 1) × (height + 1) entries.
 struct Sums {
   int width = 0, height = 0;

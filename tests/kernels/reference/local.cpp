@@ -69,11 +69,9 @@ Grid mosaic(const Grid& in, const Component& c, const Rect& box, int side) {
            std::size_t(square(x, c.shift_x, box.x) - first_x);
   };
   std::vector<double> sums(std::size_t(across) * down), counts(sums.size());
-  for (int y = 0; y < in.height; ++y)
-    for (int x = 0; x < in.width; ++x) sums[at(x, y)] += in.at(x, y), ++counts[at(x, y)];
+  for (const auto& [x, y] : positions(in)) sums[at(x, y)] += in.at(x, y), ++counts[at(x, y)];
   Grid out(in.width, in.height);
-  for (int y = 0; y < in.height; ++y)
-    for (int x = 0; x < in.width; ++x) out.at(x, y) = int(std::nearbyint(sums[at(x, y)] / counts[at(x, y)]));
+  for (const auto& [x, y] : positions(in)) out.at(x, y) = int(std::nearbyint(sums[at(x, y)] / counts[at(x, y)]));
   return out;
 }
 
@@ -100,11 +98,10 @@ Picture apply_by_shape(const local::Params& params, const Picture& src, const Re
   for (const One& one : shapes) {
     const Picture filtered = apply(params, src, one.region, {}, one.box);
     for (const Component& c : src.format().components) {
-      if (c.role == Role::alpha || c.role == Role::padding) continue;
+      if (!c.is_color()) continue;
       const Grid grid = filtered.read(c);
-      for (int y = 0; y < grid.height; ++y)
-        for (int x = 0; x < grid.width; ++x)
-          if (in_region(one.region, src.geometry(), c, x, y)) dst.copy(c, x, y, filtered);
+      for (const auto& [x, y] : positions(grid))
+        if (in_region(one.region, src.geometry(), c, x, y)) dst.copy(c, x, y, filtered);
     }
   }
   return dst;
@@ -121,9 +118,9 @@ Picture apply(local::Params params, const Picture& src, const Region& region, La
   const int depth = src.format().depth, max = src.format().max_value();
   if (params.radius == 0 && follows_boxes(params)) params.radius = radius_for(src.geometry(), box);
   Grid light(0, 0);
-  if (params.operation == local::Operation::threshold) light = luma(src);
+  if (params.operation == local::Operation::threshold) light = luma(LumaMatrix::bt601, src);
   return filtered(src, region, false, layout, [&](const Grid& component, const Component& c) {
-    const bool chroma = c.role == Role::cb || c.role == Role::cr;
+    const bool chroma = c.is_chroma();
     const Grid& in = params.operation == local::Operation::threshold && !chroma ? light : component;
     Grid out(in.width, in.height);
     if (chroma &&
@@ -135,33 +132,31 @@ Picture apply(local::Params params, const Picture& src, const Region& region, La
     const auto scaled = [&](int shift) { return (params.radius + (1 << shift) - 1) >> shift; };
     const int rx = scaled(c.shift_x), ry = scaled(c.shift_y);
     const Sums sums(in, false), squares(in, true);
-    for (int y = 0; y < in.height; ++y) {
-      for (int x = 0; x < in.width; ++x) {
-        const Window w = window(in, x, y, rx, ry);
-        const auto over = [&](const Sums& s) {
-          return s.at(w.x1, w.y1) - s.at(w.x0, w.y1) - s.at(w.x1, w.y0) + s.at(w.x0, w.y0);
-        };
-        const double n = w.count(), sum = double(over(sums));
-        switch (params.operation) {
-          case local::Operation::box_mean:
-            out.at(x, y) = int(std::nearbyint(sum / n));
-            break;
-          case local::Operation::threshold:
-            out.at(x, y) = in.at(x, y) * n < sum * (1 - params.sensitivity) ? 0 : max;
-            break;
-          case local::Operation::deviation: {
-            // Exact: n·Q − S² in 128 bits.
-            const auto spread = static_cast<unsigned __int128>(over(squares)) * unsigned(w.count()) -
-                                static_cast<unsigned __int128>(over(sums)) * over(sums);
-            out.at(x, y) = int(std::nearbyint(std::sqrt(double(spread)) / n));
-            break;
-          }
-          case local::Operation::pixelate:  // done above
-            break;
-          case local::Operation::nlm:
-            out.at(x, y) = nlm(params, in, depth, c, x, y);
-            break;
+    for (const auto& [x, y] : positions(in)) {
+      const Window w = window(in, x, y, rx, ry);
+      const auto over = [&](const Sums& s) {
+        return s.at(w.x1, w.y1) - s.at(w.x0, w.y1) - s.at(w.x1, w.y0) + s.at(w.x0, w.y0);
+      };
+      const double n = w.count(), sum = double(over(sums));
+      switch (params.operation) {
+        case local::Operation::box_mean:
+          out.at(x, y) = int(std::nearbyint(sum / n));
+          break;
+        case local::Operation::threshold:
+          out.at(x, y) = in.at(x, y) * n < sum * (1 - params.sensitivity) ? 0 : max;
+          break;
+        case local::Operation::deviation: {
+          // Exact: n·Q − S² in 128 bits.
+          const auto spread = static_cast<unsigned __int128>(over(squares)) * unsigned(w.count()) -
+                              static_cast<unsigned __int128>(over(sums)) * over(sums);
+          out.at(x, y) = int(std::nearbyint(std::sqrt(double(spread)) / n));
+          break;
         }
+        case local::Operation::pixelate:  // done above
+          break;
+        case local::Operation::nlm:
+          out.at(x, y) = nlm(params, in, depth, c, x, y);
+          break;
       }
     }
     return out;

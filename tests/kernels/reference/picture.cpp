@@ -2,6 +2,7 @@
 #include "tests/kernels/reference/picture.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
 namespace cudavision::reference {
@@ -74,11 +75,6 @@ Definition v210() {
 
 /// A sample of 0 … from as one of 0 … to, rounded.
 int scaled(int sample, int from, int to) { return from == to ? sample : (sample * to + from / 2) / from; }
-
-bool contains(const Rect& r, int x, int y) {
-  return r.width > 0 && r.height > 0 && x >= r.x && long(x) < long(r.x) + r.width && y >= r.y &&
-         long(y) < long(r.y) + r.height;
-}
 
 /// The ellipse that fills a box: (dx / width)² + (dy / height)² ≤ 1 for the distances of the pixel's centre from
 /// the centre of the box, times 2.
@@ -204,9 +200,8 @@ Picture::Picture(const Geometry& geometry, Layout layout) : geometry_(geometry) 
 
 Grid Picture::read(const Component& c) const {
   Grid grid(width(c), height(c));
-  for (int y = 0; y < grid.height; ++y)
-    for (int x = 0; x < grid.width; ++x)
-      grid.at(x, y) = scaled(std::min(word(c, x, y) >> format().shift, most(c)), most(c), format().max_value());
+  for (const auto& [x, y] : positions(grid))
+    grid.at(x, y) = scaled(std::min(word(c, x, y) >> format().shift, most(c)), most(c), format().max_value());
   return grid;
 }
 
@@ -224,8 +219,7 @@ int Picture::word(const Component& c, int x, int y) const {
 }
 
 void Picture::write(const Component& c, const Grid& grid) {
-  for (int y = 0; y < grid.height; ++y)
-    for (int x = 0; x < grid.width; ++x) write(c, x, y, grid.at(x, y));
+  for (const auto& [x, y] : positions(grid)) write(c, x, y, grid.at(x, y));
 }
 
 void Picture::write(const Component& c, int x, int y, int sample) {
@@ -276,19 +270,17 @@ Picture Picture::inverted() const {
 std::string Picture::sample_difference(const Picture& actual, int tolerance) const {
   const int unused = (1 << format().shift) - 1;
   for (const Component& c : format().components) {
-    for (int y = 0; y < height(c); ++y) {
-      for (int x = 0; x < width(c); ++x) {
-        const int want = word(c, x, y), got = actual.word(c, x, y), shift = format().shift;
-        const bool stray = ((want ^ got) & unused) != 0;
-        // Steps of a field of few bits are wide: two samples that differ by one step of the depth may differ by one.
-        const int allowed = most(c) < format().max_value() ? std::min(tolerance, 1) : tolerance;
-        if (std::abs((want >> shift) - (got >> shift)) <= allowed && !stray) continue;
-        return "plane " + std::to_string(c.plane) + ", role " + std::to_string(int(c.role)) + ", sample (" +
-               std::to_string(x) + ", " + std::to_string(y) + ") of " + std::to_string(width(c)) + "x" +
-               std::to_string(height(c)) + ": expected " + std::to_string(want >> shift) + ", got " +
-               std::to_string(got >> shift) + (stray ? ", unused bits changed" : "") + " (tolerance " +
-               std::to_string(tolerance) + ")";
-      }
+    for (const auto& [x, y] : positions(width(c), height(c))) {
+      const int want = word(c, x, y), got = actual.word(c, x, y), shift = format().shift;
+      const bool stray = ((want ^ got) & unused) != 0;
+      // Steps of a field of few bits are wide: two samples that differ by one step of the depth may differ by one.
+      const int allowed = most(c) < format().max_value() ? std::min(tolerance, 1) : tolerance;
+      if (std::abs((want >> shift) - (got >> shift)) <= allowed && !stray) continue;
+      return "plane " + std::to_string(c.plane) + ", role " + std::to_string(int(c.role)) + ", sample (" +
+             std::to_string(x) + ", " + std::to_string(y) + ") of " + std::to_string(width(c)) + "x" +
+             std::to_string(height(c)) + ": expected " + std::to_string(want >> shift) + ", got " +
+             std::to_string(got >> shift) + (stray ? ", unused bits changed" : "") + " (tolerance " +
+             std::to_string(tolerance) + ")";
     }
   }
   return {};
@@ -320,9 +312,8 @@ std::string Picture::difference(const Picture& actual, int tolerance) const {
     for (int y = 0; columns > width(c) && y < height(c); ++y)
       if (actual.word(c, width(c), y) != actual.word(c, width(c) - 1, y))
         return "the padding of row " + std::to_string(y) + " is not the last luma sample";
-    for (int y = 0; y < height(c); ++y)
-      for (int x = 0; x < columns; ++x)
-        for (int i = 0; i < format().sample_bytes(); ++i) ours[address(c, x, y) + i] = true;
+    for (const auto& [x, y] : positions(columns, height(c)))
+      for (int i = 0; i < format().sample_bytes(); ++i) ours[address(c, x, y) + i] = true;
   }
   for (std::size_t i = 0; i < bytes_.size(); ++i) {
     if (ours[i] || actual.bytes_[i] == std::uint8_t(~bytes_[i])) continue;
@@ -338,18 +329,38 @@ Picture filtered(const Picture& src, const Region& region, bool filter_alpha, La
                  const std::function<Grid(const Grid&, const Component&)>& operation) {
   Picture dst(src.geometry(), layout);
   for (const Component& c : src.format().components) {
-    const bool computes = filter_alpha || (c.role != Role::alpha && c.role != Role::padding);
+    const bool computes = filter_alpha || c.is_color();
     const Grid input = src.read(c), output = computes ? operation(input, c) : input;
-    for (int y = 0; y < input.height; ++y) {
-      for (int x = 0; x < input.width; ++x) {
-        if (computes && in_region(region, src.geometry(), c, x, y))
-          dst.write(c, x, y, output.at(x, y));
-        else
-          dst.copy(c, x, y, src);
-      }
+    for (const auto& [x, y] : positions(input)) {
+      if (computes && in_region(region, src.geometry(), c, x, y))
+        dst.write(c, x, y, output.at(x, y));
+      else
+        dst.copy(c, x, y, src);
     }
   }
   return dst;
+}
+
+int luma(LumaMatrix matrix, int red, int green, int blue) {
+  static constexpr float weights[][3] = {
+      {0.299f, 0.587f, 0.114f}, {0.2126f, 0.7152f, 0.0722f}, {0.2627f, 0.678f, 0.0593f}, {0.212f, 0.701f, 0.087f}};
+  const float* w = weights[int(matrix)];
+  // volatile: no fused multiply-add.
+  const volatile float r = w[0] * float(red), g = w[1] * float(green), b = w[2] * float(blue);
+  const volatile float two = r + g;
+  const volatile float all = two + b;
+  return int(std::floor(all));
+}
+
+Grid luma(LumaMatrix matrix, const Picture& src) {
+  const Definition& format = src.format();
+  if (const Component* y = format.find(Role::luma)) return src.read(*y);
+  const Grid red = src.read(*format.find(Role::red)), green = src.read(*format.find(Role::green)),
+             blue = src.read(*format.find(Role::blue));
+  Grid out = red;
+  for (const auto& [x, y] : positions(out))
+    out.at(x, y) = std::min(luma(matrix, red.at(x, y), green.at(x, y), blue.at(x, y)), format.max_value());
+  return out;
 }
 
 bool in_region(const Region& region, const Geometry& geometry, const Component& c, int x, int y) {
@@ -357,11 +368,9 @@ bool in_region(const Region& region, const Geometry& geometry, const Component& 
   bool all = false, any = false;  // all, any of the sample's pixels lie in one shape
   const auto look = [&](const auto& holds) {
     int pixels = 0, inside = 0;
-    for (int py = y << c.shift_y; py < std::min((y + 1) << c.shift_y, geometry.height); ++py) {
-      for (int px = x << c.shift_x; px < std::min((x + 1) << c.shift_x, geometry.width); ++px) {
-        ++pixels;
-        inside += holds(px, py);
-      }
+    for (const auto& [px, py] : c.pixels(x, y, geometry)) {
+      ++pixels;
+      inside += holds(px, py);
     }
     any = any || inside > 0;
     all = all || inside == pixels;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -8,6 +9,8 @@
 
 #include "kernels/core/border.hpp"
 #include "kernels/core/filter.hpp"
+#include "kernels/core/luma.hpp"
+#include "tests/kernels/positions.hpp"
 
 namespace cudavision::reference {
 
@@ -24,6 +27,13 @@ struct Component {
   std::vector<Field> fields = {};
 
   int fields_in_group() const { return fields.empty() ? 1 : int(fields.size()); }
+  bool is_chroma() const { return role == Role::cb || role == Role::cr; }
+  bool is_color() const { return role != Role::alpha && role != Role::padding; }
+  /// The pixels of the sample at x, y in a picture of this size.
+  Positions pixels(int x, int y, const Geometry& size) const {
+    return {x << shift_x, y << shift_y, std::min((x + 1) << shift_x, size.width),
+            std::min((y + 1) << shift_y, size.height)};
+  }
 };
 
 /// GStreamer's definition of a format, independent of the table under test (format_test.cpp
@@ -37,6 +47,14 @@ struct Definition {
 
   int sample_bytes() const { return depth > 8 ? 2 : 1; }
   int max_value() const { return (1 << depth) - 1; }
+  /// The component of this role; nullptr: none.
+  const Component* find(Role role) const {
+    for (const Component& component : components)
+      if (component.role == role) return &component;
+    return nullptr;
+  }
+  bool is_rgb() const { return find(Role::red); }
+  bool has_alpha() const { return find(Role::alpha); }
 };
 const Definition& definition(Format format);
 
@@ -76,8 +94,7 @@ class Picture {
   template <typename F>
   void change(const Component& component, F&& value) {
     Grid grid = read(component);
-    for (int y = 0; y < grid.height; ++y)
-      for (int x = 0; x < grid.width; ++x) grid.at(x, y) = value(x, y, grid.at(x, y));
+    for (const auto& [x, y] : positions(grid)) grid.at(x, y) = value(x, y, grid.at(x, y));
     write(component, grid);
   }
   /// Sets all 16 bits of a stored word (8 in an 8-bit format), for any depth.
@@ -129,9 +146,17 @@ class Picture {
   std::vector<std::uint8_t> bytes_;
 };
 
+/// The luma of a pixel, in single precision, where each product and sum is rounded.
+int luma(LumaMatrix matrix, int red, int green, int blue);
+/// The luma of all pixels: the Y plane, or the luma of red, green and blue.
+Grid luma(LumaMatrix matrix, const Picture& src);
+
 /// Whether a component's sample is in the region. A chroma sample is inside if all of its pixels lie in one shape, and
 /// outside if none of them lies in a shape.
 bool in_region(const Region& region, const Geometry& geometry, const Component& c, int x, int y);
+inline bool in_region(const Region& region, const Geometry& geometry, const ChannelSet& set, int x, int y) {
+  return in_region(region, geometry, Component{Role::luma, 0, 0, 1, set.shift_x, set.shift_y}, x, y);
+}
 
 /// Applies `operation` to the filtered components inside the region. Copies the rest bit for bit.
 Picture filtered(const Picture& src, const Region& region, bool filter_alpha, Layout layout,
