@@ -48,7 +48,7 @@ constexpr Choice key_choices[] = {
 
 // GObject refuses values outside of the ranges of these properties, and all combinations of values are valid.
 
-struct BlendPadProperties {
+struct BlendPadProperties : NoReadings {
   static constexpr const char* type_name = "GstCudaBlendPad";
 
   struct Settings {
@@ -98,7 +98,7 @@ struct BlendPadProperties {
   }
 };
 
-struct BlendElement {
+struct BlendElement : NoReadings {
   static constexpr const char* type_name = "GstCudaBlend";
   static constexpr const char* element_name = "cudablend";
   static constexpr const char* long_name = "Blending and composing";

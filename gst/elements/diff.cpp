@@ -89,7 +89,7 @@ Result<NamedPlaces> places_in(const std::string& zones, const std::string& lines
   return result;
 }
 
-struct DiffElement {
+struct DiffElement : FilterDefaults {
   static constexpr const char* type_name = "GstCudaDiff";
   static constexpr const char* element_name = "cudadiff";
   static constexpr const char* long_name = "Frame difference and motion";

@@ -181,7 +181,7 @@ class HistogramProcessor final : public Processor {
   CameraWatch watch_;
 };
 
-struct HistogramElement {
+struct HistogramElement : FilterDefaults {
   static constexpr const char* type_name = "GstCudaHistogram";
   static constexpr const char* element_name = "cudahistogram";
   static constexpr const char* long_name = "Histogram";
