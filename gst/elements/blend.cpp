@@ -155,8 +155,7 @@ struct BlendElement : NoReadings {
 using Settings = BlendElement::Settings;
 using PadSettings = BlendElement::Pad::Settings;
 
-// Layout
-// ---------------------------------------------------------------------------------------------------------------------
+// Layout --------------------------------------------------------------------------------------------------------------
 
 blend::Pad to_blend(const PadSettings& settings) {
   blend::Pad pad;

@@ -8,8 +8,7 @@
 
 using namespace cudavision::test;
 
-// Properties
-// --------------------------------------------------------------------------------------------------------------------
+// Properties ----------------------------------------------------------------------------------------------------------
 
 TEST(has_every_property_of_compositor, Each::element) {
   if (!have_compositor()) return;
@@ -45,8 +44,7 @@ TEST(has_every_property_of_compositor, Each::element) {
   }
 }
 
-// Like compositor
-// ---------------------------------------------------------------------------------------------------------------
+// Like compositor -----------------------------------------------------------------------------------------------------
 
 TEST(equals_compositor, Each::run) {
   if (!have_compositor()) return;

@@ -150,8 +150,7 @@ struct Player : Rig {
 
 }  // namespace
 
-// Events
-// ---------------------------------------------------------------------------------------------------------------------
+// Events --------------------------------------------------------------------------------------------------------------
 
 TEST(tells_one_story_of_a_ball_at_every_size, Each::run) {
   for (const char* reference : {"previous", "background", "first"}) {
@@ -458,8 +457,7 @@ TEST(says_nothing_of_objects_if_asked, Each::run) {
   }
 }
 
-// Regions of interest
-// ----------------------------------------------------------------------------------------------------------
+// Regions of interest -------------------------------------------------------------------------------------------------
 
 TEST(attaches_objects, Each::run) {
   Player player(run,
@@ -557,8 +555,7 @@ TEST(attaches_the_same_as_analytics, Each::run) {
 }
 #endif
 
-// Zones and lines
-// --------------------------------------------------------------------------------------------------------------
+// Zones and lines -----------------------------------------------------------------------------------------------------
 
 TEST(tells_zones, Each::run) {
   // From the left to the right, below the middle: through the door, and then the hall, which share an edge.
@@ -612,8 +609,7 @@ TEST(masks_polygons, Each::run) {
   EXPECT_EQ(all[1].box, (Box{68, 68, 24, 24}));  // cells below the diagonal
 }
 
-// Runs
-// ---------------------------------------------------------------------------------------------------------------------
+// Runs ----------------------------------------------------------------------------------------------------------------
 
 TEST(gives_each_enter_its_leave, Each::run) {
   for (const char* why : {"eos", "flush", "away", "caps", "stop", "track", "zones", "lines"})
@@ -716,8 +712,7 @@ TEST(forgets_ten_thousand_objects, Each::run) {
   EXPECT(mallinfo2().uordblks < used + of_ids + 200000);
 }
 
-// Backends
-// ---------------------------------------------------------------------------------------------------------------------
+// Backends ------------------------------------------------------------------------------------------------------------
 
 TEST(tells_one_story_of_objects_on_every_backend, Each::run) {
   const auto story = [&](const char* backend, const std::string& settings) {

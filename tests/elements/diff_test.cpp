@@ -213,8 +213,7 @@ Picture all_of(const GstVideoInfo& video, const std::vector<int>& values) {
 
 }  // namespace
 
-// Output
-// ---------------------------------------------------------------------------------------------------------------------
+// Output --------------------------------------------------------------------------------------------------------------
 
 TEST(shows_and_finds_what_its_plan_does, Each::run) {
   using diff::Params, diff::Reference, diff::Output;
@@ -331,8 +330,7 @@ TEST(changes_output_while_playing, Each::run) {
   EXPECT_SAME(player.show(copy(a)), pa);
 }
 
-// References
-// --------------------------------------------------------------------------------------------------------------------
+// References ----------------------------------------------------------------------------------------------------------
 
 TEST(keeps_its_reference_when_settings_change, Each::run) {
   for (const char* reference : references) {
@@ -460,8 +458,7 @@ TEST(restarts_at_interruptions, Each::run) {
     }
 }
 
-// Motion
-// ---------------------------------------------------------------------------------------------------------------------
+// Motion --------------------------------------------------------------------------------------------------------------
 
 TEST(posts_the_times_of_frames, Each::run) {
   Player player(run);

@@ -21,8 +21,7 @@
 
 namespace cudavision::test {
 
-// Tests
-// ---------------------------------------------------------------------------------------------------------------------
+// Tests ---------------------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -139,8 +138,7 @@ int run_tests(const char* name, const char* element, Needs needs) {
   return gst_check_run_suite(suite, name, name) ? 1 : 0;
 }
 
-// Frames
-// ---------------------------------------------------------------------------------------------------------------------
+// Frames --------------------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -411,8 +409,7 @@ cv::Rect scaled(const GstVideoInfo& video, int component, const cv::Rect& pixels
   return {pixels.x >> sx, pixels.y >> sy, up(pixels.width, sx), up(pixels.height, sy)};
 }
 
-// Elements
-// ---------------------------------------------------------------------------------------------------------------------
+// Elements ------------------------------------------------------------------------------------------------------------
 
 void set(gpointer object, const std::string& settings) {
   const std::string wrong = set_from_text(object, settings);

@@ -19,8 +19,7 @@
 
 namespace cudavision::test {
 
-// Tests
-// ---------------------------------------------------------------------------------------------------------------------
+// Tests ---------------------------------------------------------------------------------------------------------------
 
 /// One run of a test: an element of the plugin, on a backend that works on this machine.
 struct Run {
@@ -109,8 +108,7 @@ bool same(const A& a, const B& b) {
   FAIL_UNLESS(std::string(text).find(part) != std::string::npos, "%s: \"%s\" does not name \"%s\"", \
               ::cudavision::test::where().c_str(), std::string(text).c_str(), std::string(part).c_str())
 
-// Owners
-// ---------------------------------------------------------------------------------------------------------------------
+// Owners --------------------------------------------------------------------------------------------------------------
 
 struct Release {
   void operator()(GstBuffer* held) const { gst_buffer_unref(held); }
@@ -125,8 +123,7 @@ using Event = std::unique_ptr<GstEvent, Release>;
 using Query = std::unique_ptr<GstQuery, Release>;
 using Sample = std::unique_ptr<GstSample, Release>;
 
-// Frames
-// ---------------------------------------------------------------------------------------------------------------------
+// Frames --------------------------------------------------------------------------------------------------------------
 
 inline constexpr const char* cuda_memory = "memory:CUDAMemory";
 
@@ -184,8 +181,7 @@ std::string difference(const Picture& actual, const Picture& expected, int toler
 /// Converts a rectangle in pixels to a rectangle in the samples of a component.
 cv::Rect scaled(const GstVideoInfo& video, int component, const cv::Rect& pixels);
 
-// Elements
-// ---------------------------------------------------------------------------------------------------------------------
+// Elements ------------------------------------------------------------------------------------------------------------
 
 /// Sets properties from command-line text ("sigma=2 kernel-size=9"), all in one g_object_set.
 void set(gpointer object, const std::string& settings);

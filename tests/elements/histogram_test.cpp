@@ -16,8 +16,7 @@ namespace {
 
 const Size size{61, 43};
 
-// Messages
-// ---------------------------------------------------------------------------------------------------------------------
+// Messages ------------------------------------------------------------------------------------------------------------
 
 struct Channel {
   std::string name;
@@ -95,8 +94,7 @@ Channels of_meta(GstBuffer* buffer, guint bins, guint depth) {
   return channels;
 }
 
-// Expected
-// ---------------------------------------------------------------------------------------------------------------------
+// Expected ------------------------------------------------------------------------------------------------------------
 
 using histogram::Params;
 constexpr auto components = histogram::Channels::components, all = histogram::Channels::all;
@@ -151,8 +149,7 @@ void expect_same(const Channels& actual, const Channels& wanted) {
   }
 }
 
-// Frames
-// ---------------------------------------------------------------------------------------------------------------------
+// Frames --------------------------------------------------------------------------------------------------------------
 
 /// Pushes frames of noise with these seeds, 40 ms each.
 void push(Rig& rig, const std::vector<unsigned>& seeds) {
@@ -163,8 +160,7 @@ Region inside(const std::vector<Rect>& rects) { return {Region::Mode::inside, re
 
 }  // namespace
 
-// Counts
-// ---------------------------------------------------------------------------------------------------------------------
+// Counts --------------------------------------------------------------------------------------------------------------
 
 TEST(counts_like_its_plan, Each::run) {
   for (const std::string& format : formats(run))
@@ -254,8 +250,7 @@ TEST(counts_only_the_cropped_part, Each::run) {
   }
 }
 
-// Messages
-// ---------------------------------------------------------------------------------------------------------------------
+// Messages ------------------------------------------------------------------------------------------------------------
 
 TEST(posts_times, Each::run) {
   Rig rig(run, "equalize=false", caps_text("GRAY8", size));
@@ -478,8 +473,7 @@ TEST(keeps_intervals_when_properties_change, Each::run) {
   EXPECT_EQ(told(rig).frames, 3);
 }
 
-// Passthrough
-// ------------------------------------------------------------------------------------------------------------------
+// Passthrough ---------------------------------------------------------------------------------------------------------
 
 TEST(adds_metas, Each::run) {
   for (const char* settings : {"", "equalize=true", "overlay=true", "post-messages=false", "interval=1000000000"}) {
@@ -506,8 +500,7 @@ TEST(adds_metas, Each::run) {
   }
 }
 
-// Pictures
-// ---------------------------------------------------------------------------------------------------------------------
+// Pictures ------------------------------------------------------------------------------------------------------------
 
 namespace {
 

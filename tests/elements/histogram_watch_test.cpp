@@ -17,8 +17,7 @@ namespace {
 const Size size{160, 121};
 constexpr GstClockTime step = 200 * GST_MSECOND;
 
-// Scenes: the luma as a CV_32F picture of 8-bit steps
-// -----------------------------------------------------------------------------
+// Scenes: the luma as a CV_32F picture of 8-bit steps -----------------------------------------------------------------
 
 /// A textured picture, as of an ordinary room.
 cv::Mat room() {
@@ -65,8 +64,7 @@ Buffer frame_of(const GstVideoInfo& video, const cv::Mat& luma) {
   return buffer;
 }
 
-// Playing
-// ---------------------------------------------------------------------------------------------------------------------
+// Playing -------------------------------------------------------------------------------------------------------------
 
 /// An element before which scenes play, five frames a second.
 class Camera {
@@ -152,8 +150,7 @@ void expect_near(double actual, double expected) {
 
 }  // namespace
 
-// Sharpness
-// ---------------------------------------------------------------------------------------------------------------------
+// Sharpness -----------------------------------------------------------------------------------------------------------
 
 TEST(measures_sharpness, Each::run) {
   for (const char* format : {"GRAY8", "GRAY16_LE", "NV12", "P010_10LE", "I420", "YUY2", "UYVY", "Y444"})
@@ -207,8 +204,7 @@ TEST(measures_sharpness_of_regions_and_intervals, Each::run) {
   expect_near(told_sharpness(rig), (20 * 30 * 10.0 + 19 * 30 * 30) / (20 * 30 + 19 * 30 + 2 * 20 * 29));
 }
 
-// Conditions
-// ---------------------------------------------------------------------------------------------------------------------
+// Conditions ----------------------------------------------------------------------------------------------------------
 
 TEST(reports_each_condition, Each::run) {
   const std::pair<const char*, Camera::Scene> conditions[] = {
@@ -314,8 +310,7 @@ TEST(counts_time_without_timestamps, Each::run) {
   EXPECT_CONTAINS(told, "dark end");
 }
 
-// Ends
-// ---------------------------------------------------------------------------------------------------------------------
+// Ends ----------------------------------------------------------------------------------------------------------------
 
 TEST(ends_what_began, Each::run) {
   const std::pair<const char*, std::function<void(Camera&)>> ends[] = {

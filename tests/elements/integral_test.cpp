@@ -87,8 +87,7 @@ const std::string tables = "output=passthrough ";
 
 }  // namespace
 
-// Tables
-// ---------------------------------------------------------------------------------------------------------------------
+// Tables --------------------------------------------------------------------------------------------------------------
 
 TEST(attaches_the_tables_of_its_plan, Each::run) {
   for (const auto& [settings, params] :
@@ -215,8 +214,7 @@ TEST(makes_tables_of_the_cropped_picture, Each::run) {
   expect_tables(rig.push(std::move(frame)), {}, rig.video(), cropped);
 }
 
-// Table streams
-// -----------------------------------------------------------------------------------------------------------------
+// Table streams -------------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -548,8 +546,7 @@ TEST(switches_between_video_and_tables, Each::run) {
   EXPECT(gst_harness_push_event(rig.harness(), gst_event_new_eos()));
 }
 
-// Filters
-// ---------------------------------------------------------------------------------------------------------------------
+// Filters -------------------------------------------------------------------------------------------------------------
 
 TEST(filters_like_its_plan, Each::run) {
   using local::Operation;

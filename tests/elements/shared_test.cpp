@@ -69,8 +69,7 @@ TEST(every_filter_has_a_profile, Each::element) {
     fail("%s has no row in tests/elements/profiles.hpp", run.element.c_str());
 }
 
-// Caps
-// ---------------------------------------------------------------------------------------------------------------------
+// Caps ----------------------------------------------------------------------------------------------------------------
 
 TEST(accepts_every_format_and_size, Each::run) {
   const std::vector<std::string> names = formats(run);
@@ -380,8 +379,7 @@ TEST(offers_a_pool_and_metas_upstream, Each::run) {
   gst_buffer_pool_set_active(pool, FALSE);
 }
 
-// Properties
-// --------------------------------------------------------------------------------------------------------------------
+// Properties ----------------------------------------------------------------------------------------------------------
 
 TEST(follows_properties_with_the_next_frame, Each::run) {
   const Profile& p = profile(run.element);
@@ -546,8 +544,7 @@ TEST(recovers_from_an_error, Each::run) {
   }
 }
 
-// Transport
-// ---------------------------------------------------------------------------------------------------------------------
+// Transport -----------------------------------------------------------------------------------------------------------
 
 TEST(passes_events_and_latency, Each::run) {
   Rig rig(run);
@@ -658,8 +655,7 @@ TEST(keeps_times_and_flags, Each::run) {
   }
 }
 
-// Metas
-// ---------------------------------------------------------------------------------------------------------------------
+// Metas ---------------------------------------------------------------------------------------------------------------
 
 TEST(keeps_metas, Each::run) {
   const gchar* no_tags[] = {nullptr};
@@ -747,8 +743,7 @@ TEST(honours_crops_of_each_parity, Each::run) {
   }
 }
 
-// Backends and states
-// -----------------------------------------------------------------------------------------------------------
+// Backends and states -------------------------------------------------------------------------------------------------
 
 TEST(reports_the_active_backend, Each::run) {
   Rig rig(run);
