@@ -248,40 +248,6 @@ TEST(takes_the_crop_into_account, Each::run) {
   }
 }
 
-TEST(refuses_bad_regions_with_one_sentence, Each::run) {
-  if (profile(run.element).whole_frame) return;
-  std::string saw;  // 300 corners that do not cross
-  for (int i = 0; i < 299; ++i) saw += show(i) + "," + show(i % 2) + " ";
-  saw += "150,400";
-  struct Row {
-    std::string regions, text;
-  };
-  const std::vector<Row> rows = {
-      {"1,2,3", "regions is \"1,2,3\": it must be rectangles x,y,w,h"},
-      {"1,2 3,4", "regions has 1,2 3,4, which is no polygon: a polygon has three different corners or more"},
-      {"0,0 10,10 10,0 0,10", "which crosses or touches itself"},
-      {"0,0 50,10 10,20", "which leaves the frame of 45×37 at 50,10"},
-      {"0,0,0,4", "regions is \"0,0,0,4\""},
-      {saw, "a polygon has three different corners or more, and at most 256"},
-  };
-  const GstVideoInfo video = video_info("I420", size);
-  const Buffer frame = noise(video);
-  for (const Row& row : rows) {
-    at(row.regions.substr(0, 40));
-    Rig rig(run, "region=roi regions=1,1,9,9", caps_of(video));
-    const Picture before = rig.filter(frame);
-    set(rig.element(), "regions=\"" + row.regions + "\"");
-    EXPECT_SAME(rig.filter(frame), before);
-    const Message warning = rig.warning();
-    EXPECT_EQ(warning.domain, GST_LIBRARY_ERROR);
-    EXPECT_CONTAINS(warning.text, row.text);
-    EXPECT_EQ(std::count(warning.text.begin(), warning.text.end(), '\n'), 0);
-    g_autofree gchar* regions = nullptr;
-    g_object_get(rig.element(), "regions", &regions, nullptr);
-    EXPECT_EQ(std::string(regions), "1,1,9,9");
-  }
-}
-
 /// A polygon that leaves the frame of new caps stops the stream with one error, but not with region=frame.
 TEST(checks_regions_against_the_caps, Each::run) {
   if (profile(run.element).whole_frame) return;

@@ -480,8 +480,12 @@ TEST(warns_of_bad_settings_while_playing, Each::run) {
     Rig rig(run, p.first, caps_of(video));
     const Picture good = rig.filter(frame);
     EXPECT_EQ(rig.warning().text, "");
+    const std::string name = bad.settings.substr(0, bad.settings.find('='));
+    GParamSpec* const spec = g_object_class_find_property(G_OBJECT_GET_CLASS(rig.element()), name.c_str());
+    const std::string before = value_text(rig.element(), spec);
     set(rig.element(), bad.settings);
     EXPECT_SAME(rig.filter(frame), good);
+    EXPECT_EQ(value_text(rig.element(), spec), before);
     const Message warning = rig.warning();
     EXPECT_EQ(warning.domain, GST_LIBRARY_ERROR);
     EXPECT_EQ(warning.code, int(GST_LIBRARY_ERROR_SETTINGS));
