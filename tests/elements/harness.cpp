@@ -465,6 +465,60 @@ Message pop_message(GstBus* bus, GstMessageType type, GstClockTime wait) {
   return error ? Message{error->domain, error->code, error->message} : Message{};
 }
 
+const GValue* Told::value(const char* field, GType type) const {
+  const GValue* found = gst_structure_get_value(structure_.get(), field);
+  FAIL_UNLESS(found && G_VALUE_HOLDS(found, type), "%s: the message has no %s that is a %s", where().c_str(), field,
+              g_type_name(type));
+  return found;
+}
+
+namespace {
+
+template <typename F>
+void each_value(const GValue* array, F&& f) {
+  for (guint i = 0; i < gst_value_array_get_size(array); ++i) f(gst_value_array_get_value(array, i));
+}
+
+}  // namespace
+
+std::vector<Told> Told::list(const char* field) const {
+  std::vector<Told> all;
+  each_value(value(field, GST_TYPE_ARRAY), [&](const GValue* one) { all.emplace_back(gst_value_get_structure(one)); });
+  return all;
+}
+
+std::string Told::texts(const char* field) const {
+  std::string all;
+  each_value(value(field, GST_TYPE_ARRAY),
+             [&](const GValue* one) { all += (all.empty() ? "" : ",") + std::string(g_value_get_string(one)); });
+  return all;
+}
+
+std::vector<guint64> Told::counts(const char* field) const {
+  std::vector<guint64> all;
+  each_value(value(field, GST_TYPE_ARRAY), [&](const GValue* one) { all.push_back(g_value_get_uint64(one)); });
+  return all;
+}
+
+cv::Rect Told::box(const std::string& prefix) const {
+  const auto of = [&](const char* field) { return integer((prefix + field).c_str()); };
+  return {of("x"), of("y"), of("width"), of("height")};
+}
+
+std::optional<Told> next_message(GstElement* element, GstClockTime wait) {
+  g_autoptr(GstBus) bus = gst_element_get_bus(element);
+  g_autoptr(GstMessage) message = gst_bus_timed_pop_filtered(bus, wait, GST_MESSAGE_ELEMENT);
+  if (!message) return {};
+  EXPECT(GST_MESSAGE_SRC(message) == GST_OBJECT(element));
+  return Told(gst_message_get_structure(message));
+}
+
+std::vector<Told> messages_of(GstElement* element) {
+  std::vector<Told> all;
+  while (const std::optional<Told> message = next_message(element)) all.push_back(*message);
+  return all;
+}
+
 GstMessage* play_to_end(GstElement* pipeline, GstClockTime wait) {
   gst_element_set_state(pipeline, GST_STATE_PLAYING);
   g_autoptr(GstBus) bus = gst_element_get_bus(pipeline);

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <opencv2/core.hpp>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <type_traits>
@@ -213,6 +214,41 @@ struct Message {
 };
 /// Pops the first message of this type from a bus and drops those before it. Waits up to `wait` for one.
 Message pop_message(GstBus* bus, GstMessageType type, GstClockTime wait = 0);
+
+/// An element message.
+class Told {
+ public:
+  explicit Told(const GstStructure* message) : structure_(gst_structure_copy(message), gst_structure_free) {}
+
+  std::string name() const { return gst_structure_get_name(structure_.get()); }
+  /// The number of fields.
+  int size() const { return gst_structure_n_fields(structure_.get()); }
+  bool has(const char* field) const { return gst_structure_has_field(structure_.get(), field); }
+
+  // The value of a field, which must be there and have this type.
+  std::string text(const char* field) const { return g_value_get_string(value(field, G_TYPE_STRING)); }
+  int integer(const char* field) const { return g_value_get_int(value(field, G_TYPE_INT)); }
+  guint count(const char* field) const { return g_value_get_uint(value(field, G_TYPE_UINT)); }
+  guint64 time(const char* field) const { return g_value_get_uint64(value(field, G_TYPE_UINT64)); }
+  bool flag(const char* field) const { return g_value_get_boolean(value(field, G_TYPE_BOOLEAN)); }
+  double number(const char* field) const { return g_value_get_double(value(field, G_TYPE_DOUBLE)); }
+  /// The structures of an array.
+  std::vector<Told> list(const char* field) const;
+  /// The texts of an array: "a,b".
+  std::string texts(const char* field) const;
+  std::vector<guint64> counts(const char* field) const;
+  /// The fields x, y, width and height, with `prefix` before their names.
+  cv::Rect box(const std::string& prefix = "") const;
+
+ private:
+  const GValue* value(const char* field, GType type) const;
+
+  std::shared_ptr<GstStructure> structure_;
+};
+/// Pops the element's next message, if one comes within `wait`.
+std::optional<Told> next_message(GstElement* element, GstClockTime wait = 0);
+/// The element messages since the last call.
+std::vector<Told> messages_of(GstElement* element);
 
 /// Plays a pipeline until its end or an error. Returns that message (transfer full), or null if none comes in time.
 GstMessage* play_to_end(GstElement* pipeline, GstClockTime wait = 20 * GST_SECOND);

@@ -35,41 +35,27 @@ constexpr std::pair<const char*, double Statistics::*> figures[] = {{"min", &Sta
 using Channels = std::vector<Channel>;
 
 struct Posted {
-  guint64 timestamp = 0, stream_time = 0, running_time = 0, duration = 0, frames = 0;
-  guint bins = 0, depth = 0;
+  guint64 timestamp, stream_time, running_time, duration, frames;
+  guint bins, depth;
   Channels channels;
 };
 
 /// Pops the element's next message, if one comes within `wait`.
 std::optional<Posted> next(const Rig& rig, GstClockTime wait = 0) {
-  g_autoptr(GstBus) bus = gst_element_get_bus(rig.element());
-  g_autoptr(GstMessage) message = gst_bus_timed_pop_filtered(bus, wait, GST_MESSAGE_ELEMENT);
-  if (!message) return {};
-  EXPECT(GST_MESSAGE_SRC(message) == GST_OBJECT(rig.element()));
-  const GstStructure* s = gst_message_get_structure(message);
-  EXPECT_EQ(std::string(gst_structure_get_name(s)), "cudahistogram");
-  Posted posted;
-  EXPECT(gst_structure_get(s, "timestamp", G_TYPE_UINT64, &posted.timestamp, "stream-time", G_TYPE_UINT64,
-                           &posted.stream_time, "running-time", G_TYPE_UINT64, &posted.running_time, "duration",
-                           G_TYPE_UINT64, &posted.duration, "frames", G_TYPE_UINT64, &posted.frames, "bins",
-                           G_TYPE_UINT, &posted.bins, "depth", G_TYPE_UINT, &posted.depth, nullptr));
-  const GValue* channels = gst_structure_get_value(s, "channels");
-  EXPECT(GST_VALUE_HOLDS_ARRAY(channels));
-  for (guint c = 0; c < gst_value_array_get_size(channels); ++c) {
-    const GstStructure* fields = gst_value_get_structure(gst_value_array_get_value(channels, c));
-    Channel channel;
-    channel.name = gst_structure_get_string(fields, "name");
-    EXPECT(gst_structure_get_uint64(fields, "count", &channel.statistics.count));
-    for (const auto& [name, member] : figures)
-      EXPECT(gst_structure_get_double(fields, name, &(channel.statistics.*member)));
-    const GValue* counts = gst_structure_get_value(fields, "counts");
-    for (guint bin = 0; bin < gst_value_array_get_size(counts); ++bin)
-      channel.counts.push_back(g_value_get_uint64(gst_value_array_get_value(counts, bin)));
-    EXPECT_EQ(gst_structure_n_fields(fields), 12);
-    posted.channels.push_back(channel);
+  const std::optional<Told> told = next_message(rig.element(), wait);
+  if (!told) return {};
+  EXPECT_EQ(told->name(), "cudahistogram");
+  EXPECT_EQ(told->size(), 8);
+  Channels channels;
+  for (const Told& fields : told->list("channels")) {
+    EXPECT_EQ(fields.size(), 12);
+    Channel channel{fields.text("name"), fields.counts("counts"), {}};
+    channel.statistics.count = fields.time("count");
+    for (const auto& [name, member] : figures) channel.statistics.*member = fields.number(name);
+    channels.push_back(channel);
   }
-  EXPECT_EQ(gst_structure_n_fields(s), 8);
-  return posted;
+  return Posted{told->time("timestamp"), told->time("stream-time"), told->time("running-time"), told->time("duration"),
+                told->time("frames"),    told->count("bins"),       told->count("depth"),       channels};
 }
 
 /// Pops the element's next message, which may follow its frame. Fails the test if there is none.
