@@ -512,59 +512,27 @@ void point(const Mixer& mixer, const Heard& places) {
 
 }  // namespace
 
-/// A pad gets the navigation events over its picture, in coordinates of that picture.
+/// A pad gets the navigation events over its picture, in coordinates of that picture. A pad that ended before its caps
+/// came keeps its cell of the grid, but has no picture.
 TEST(passes_navigation_to_the_pad_below_the_pointer, Each::run) {
-  Mixer mixer(run, "", caps_text("RGB", {100, 80}));
-  mixer.add(caps_text("RGB", {30, 20}), "xpos=0 ypos=0");
-  mixer.add(caps_text("RGB", {40, 20}), "xpos=40 ypos=30 width=20 height=10");
-  Heard heard[2];
-  for (int i = 0; i < 2; ++i) hear(mixer.pad(i), heard[i]);
-  mixer.play();
-  for (int i = 0; i < 2; ++i) mixer.push(i, noise(mixer.video(i)));
-  for (int i = 0; i < 2; ++i) mixer.end(i);
-  EXPECT_EQ(mixer.rest().size(), 1u);
-  point(mixer, {{45, 32}, {10, 5}, {90, 70}});
-  EXPECT((heard[1] == Heard{{10, 4}}));
-  EXPECT((heard[0] == Heard{{10, 5}}));
-}
-
-/// A pad that ended before its caps came keeps its cell of the grid, but has no picture.
-TEST(passes_no_navigation_to_an_empty_cell, Each::run) {
-  Mixer mixer(run, "layout=grid columns=2", caps_text("RGB", {100, 40}));
-  for (int i = 0; i < 2; ++i) mixer.add(caps_text("RGB", {50, 40}));
-  GstPad* const empty = mixer.without_source(0);
-  Heard heard[2];
-  for (int i = 0; i < 2; ++i) hear(mixer.pad(i), heard[i]);
-  mixer.play();
-  for (GstEvent* event : {gst_event_new_stream_start("empty"), gst_event_new_eos()})
-    EXPECT(gst_pad_send_event(empty, event));
-  mixer.push(1, noise(mixer.video(1)));
-  mixer.end(1);
-  EXPECT_EQ(mixer.rest().size(), 1u);
-  point(mixer, {{10, 20}, {60, 20}});
-  EXPECT(heard[0].empty());
-  EXPECT((heard[1] == Heard{{10, 20}}));
-}
-
-TEST(survives_settings_from_other_threads, Each::run) {
-  Mixer mixer(run, "", caps_text("NV12", {64, 48}), {caps_text("NV12", {32, 24}), caps_text("NV12", {32, 24})});
-  mixer.play();
-  std::atomic<bool> done{false};
-  std::thread setter([&] {
-    for (int i = 0; !done; ++i) {
-      g_object_set(mixer.pad(1), "xpos", i % 40 - 10, "width", i % 50, "alpha", i % 11 / 10.0, "zorder", guint(i % 3),
-                   "operator", i % 10, nullptr);
-      g_object_set(mixer.element(), "background", i % 5, "layout", i % 2, "interpolation", i % 3, nullptr);
-    }
-  });
-  for (int i = 0; i < 2; ++i) {
-    for (int n = 0; n < 50; ++n) mixer.push(i, noise(mixer.video(i), unsigned(n)));
-    mixer.end(i);
+  for (bool empty : {false, true}) {
+    at(empty ? "an empty cell" : "");
+    Mixer mixer(run, empty ? "layout=grid columns=2" : "", caps_text("RGB", {100, empty ? 40 : 80}));
+    mixer.add(caps_text("RGB", {30, 20}), "xpos=0 ypos=0");
+    mixer.add(caps_text("RGB", {50, 40}), "xpos=40 ypos=30 width=20 height=10");
+    GstPad* const first = empty ? mixer.without_source(0) : mixer.pad(0);
+    Heard heard[2];
+    for (int i = 0; i < 2; ++i) hear(mixer.pad(i), heard[i]);
+    mixer.play();
+    if (empty)
+      for (GstEvent* event : {gst_event_new_stream_start("empty"), gst_event_new_eos()})
+        EXPECT(gst_pad_send_event(first, event));
+    for (int i = empty; i < 2; ++i) mixer.push(i, noise(mixer.video(i))), mixer.end(i);
+    EXPECT_EQ(mixer.rest().size(), 1u);
+    point(mixer, empty ? Heard{{10, 20}, {60, 20}} : Heard{{45, 32}, {10, 5}, {90, 70}});
+    EXPECT((heard[0] == (empty ? Heard{} : Heard{{10, 5}})));
+    EXPECT((heard[1] == (empty ? Heard{{10, 20}} : Heard{{12.5, 8}})));
   }
-  const std::size_t count = mixer.rest().size();
-  done = true;
-  setter.join();
-  EXPECT_EQ(count, 50u);
 }
 
 TEST(plays_several_times, Each::run) {
@@ -604,78 +572,6 @@ TEST(continues_after_a_flush, Each::run) {
 }
 
 // Limits --------------------------------------------------------------------------------------------------------------
-
-/// Each property alone: properties_test.cpp.
-TEST(accepts_the_ends_of_all_ranges_at_once, Each::run) {
-  const std::pair<const char*, const char*> ends[] = {
-      {"background=checker background-color=0 columns=0 rows=0 gap=0 interpolation=nearest",
-       "xpos=-16777216 ypos=-16777216 width=-1 height=-1 alpha=0 operator=source key=none key-color=0 key-tolerance=0 "
-       "key-softness=0 zorder=0"},
-      {"background=color background-color=4294967295 columns=16384 rows=16384 gap=16384 interpolation=area",
-       "width=32768 height=32768 alpha=1 operator=average key=color key-color=16777215 "
-       "key-tolerance=255 key-softness=255 zorder=4294967295"}};
-  for (const char* policy : {"none", "keep-aspect-ratio", "fill"})
-    for (const char* layout : {"manual", "grid"})
-      for (const auto& [element, pad] : ends) {
-        at(policy + std::string(" ") + layout + " " + pad);
-        Mixer mixer(run, "layout=" + std::string(layout), caps_text("RGB", {40, 30}));
-        for (int i = 0; i < 2; ++i) mixer.add(caps_text("RGB", {20, 10}), "sizing-policy=" + std::string(policy));
-        mixer.play();
-        for (bool first : {true, false}) {
-          for (int i = 0; i < 2; ++i) mixer.push(i, flat(mixer.video(i), {100 + i}));
-          mixer.next();
-          if (first) set(mixer.pad(1), pad), set(mixer.element(), element);
-        }
-        EXPECT_EQ(mixer.warning(0).text, "");
-        EXPECT_EQ(mixer.error(0).text, "");
-      }
-}
-
-/// A value that GObject refuses changes nothing, and later settings still work.
-TEST(refuses_values_beyond_their_range, Each::run) {
-  Mixer mixer(run, "background=black", caps_text("RGB", {16, 16}));
-  mixer.add(caps_text("RGB", {16, 16}), "alpha=0.5");
-  mixer.play();
-  const auto show = [&] {
-    mixer.push(0, flat(mixer.video(0), {200}));
-    return mixer.next().shown();
-  };
-  const Picture good = show();
-  for (const auto& [of_pad, bad] : {std::pair{true, "key-softness=700"},
-                                    {true, "key-softness=-2"},
-                                    {true, "key-tolerance=-3"},
-                                    {true, "key-tolerance=256"},
-                                    {true, "key-color=0x1000000"},
-                                    {true, "width=99999"},
-                                    {true, "height=-2"},
-                                    {true, "xpos=20000000"},
-                                    {true, "ypos=-20000000"},
-                                    {true, "alpha=1.5"},
-                                    {false, "columns=20000"},
-                                    {false, "rows=16385"},
-                                    {false, "gap=99999"}}) {
-    at(bad);
-    gpointer const object = of_pad ? gpointer(mixer.pad(0)) : gpointer(mixer.element());
-    const std::string name = std::string(bad).substr(0, std::string(bad).find('='));
-    GParamSpec* const spec = g_object_class_find_property(G_OBJECT_GET_CLASS(object), name.c_str());
-    const std::string old = value_text(object, spec);
-    // GLib warns. Since 2.84 at the latest, the message is critical.
-    _gst_check_expecting_log = TRUE;
-    _gst_check_raised_warning = _gst_check_raised_critical = FALSE;
-    gst_util_set_object_arg(G_OBJECT(object), name.c_str(), bad + name.size() + 1);
-    _gst_check_expecting_log = FALSE;
-    EXPECT(_gst_check_raised_warning || _gst_check_raised_critical);
-    EXPECT_EQ(value_text(object, spec), old);
-    EXPECT_SAME(show(), good);
-    EXPECT_EQ(value_text(object, spec), old);
-    set(mixer.pad(0), "alpha=1");
-    EXPECT_SAME(show(), plain(video_info("RGB", {16, 16}), {200}));
-    set(mixer.pad(0), "alpha=0.5");
-    EXPECT_SAME(show(), good);
-  }
-  EXPECT(mixer.error(0).text.empty());
-  EXPECT(mixer.warning(0).text.empty());
-}
 
 TEST(accepts_64_pads_and_no_more, Each::run) {
   Mixer mixer(run, "layout=grid background=black", caps_text("RGB", {64, 64}));

@@ -140,16 +140,6 @@ Buffer uploaded(GstCudaContext* context, const GstVideoInfo& video, const Buffer
 
 }  // namespace
 
-TEST(equals_the_cpu, Each::run) {
-  for (const std::string& format : formats(run))
-    for (Size s : {Size{1, 1}, Size{3, 2000}, size, Size{640, 360}}) {
-      at(caps_text(format, s));
-      const GstVideoInfo video = video_info(format, s);
-      const Buffer frame = noise(video);
-      EXPECT_SAME(filtered(run, "", video, frame), expected_of(run, video, frame));
-    }
-}
-
 TEST(stays_on_the_device_between_two_elements, Each::run) {
   const std::vector<std::string> names = formats(run, cuda_memory);
   EXPECT(names.size() >= 24);
@@ -517,23 +507,6 @@ TEST(uses_the_applications_context, Each::run) {
   gst_object_unref(context);
 }
 
-TEST(shares_one_context, Each::run) {
-  Pair pair(make_element(run), make_element(run));
-  want_cuda(pair.rig, "NV12");
-  pair.rig.caps(caps_text("NV12", size));
-  GstCudaContext* middle = nullptr;
-  g_autoptr(GstPad) pad = gst_element_get_static_pad(pair.first, "src");
-  gst_pad_add_probe(
-      pad, GST_PAD_PROBE_TYPE_BUFFER,
-      [](GstPad*, GstPadProbeInfo* info, gpointer seen) {
-        *static_cast<GstCudaContext**>(seen) = context_of(GST_PAD_PROBE_INFO_BUFFER(info));
-        return GST_PAD_PROBE_OK;
-      },
-      &middle, nullptr);
-  const Buffer result = pair.rig.push(noise(pair.rig.video()));
-  EXPECT(middle && middle == context_of(result.get()));
-}
-
 /// Tests this before the first frame. Neighbours ask each other for a context; other elements ask the bin. With two
 /// contexts, frames would go through system memory.
 TEST(makes_no_second_context, Each::run) {
@@ -582,28 +555,6 @@ TEST(accepts_frames_of_other_contexts, Each::run) {
     EXPECT_SAME(pair.rig.filter(frame), expected_of(run, pair.rig.video(), frame, 2));
   }
   for (GstCudaContext* context : contexts) gst_object_unref(context);
-}
-
-TEST(changes_only_the_region_on_the_device, Each::run) {
-  if (profile(run.element).whole_frame) return;
-  GstCudaContext* context = new_context();
-  Rig rig(run, "region=roi");
-  want_cuda(rig, "NV12");
-  rig.caps(caps_text("NV12", size, "", cuda_memory));
-  const Buffer frame = noise(rig.video());
-  const Picture input = picture(frame.get(), rig.video());
-  Picture whole = expected_of(run, rig.video(), frame);
-  Buffer device = uploaded(context, rig.video(), frame);
-  gst_buffer_add_video_region_of_interest_meta(device.get(), "face", 10, 12, 30, 20);
-  const Picture result = picture(rig.push(std::move(device)).get(), rig.video());
-  if (profile(run.element).region_counts) whole = result;
-  for (int c = 0; c < 3; ++c) {
-    cv::Mat expected = input[std::size_t(c)].clone();
-    const cv::Rect inside = scaled(rig.video(), c, {10, 12, 30, 20});
-    whole[std::size_t(c)](inside).copyTo(expected(inside));
-    EXPECT_SAME(Picture({result[std::size_t(c)]}), Picture({expected}));
-  }
-  gst_object_unref(context);
 }
 
 /// Crops of frames in CUDA memory that begin inside of groups of pixels. What passes has its crop applied where it

@@ -194,66 +194,7 @@ TEST(computes_luma_with_the_matrix, Each::run) {
   }
 }
 
-TEST(counts_only_in_regions, Each::run) {
-  const Rect face{4, 6, 12, 8}, car{10, 10, 100, 100};  // they overlap; the second extends beyond the frame
-  struct Mode {
-    const char* settings;
-    Region region;
-  };
-  for (const char* format : {"GRAY8", "BGRA", "NV12", "YUY2", "I420_10LE"})
-    for (const Mode& mode : {Mode{"region=roi", inside({face, car})},
-                             {"region=outside-roi", {Region::Mode::outside, {face, car}}},
-                             {"region=roi roi-type=face", inside({face})},
-                             {"region=outside-roi roi-type=face", {Region::Mode::outside, {face}}},
-                             {"region=roi roi-type=tree", inside({})}}) {
-      at(format + std::string(" ") + mode.settings);
-      Rig rig(run, "equalize=false channels=all " + std::string(mode.settings), caps_text(format, size));
-      Buffer frame = noise(rig.video());
-      for (const auto& [type, rect] : {std::pair{"face", face}, {"car", car}})
-        gst_buffer_add_video_region_of_interest_meta(frame.get(), type, guint(rect.x), guint(rect.y), guint(rect.width),
-                                                     guint(rect.height));
-      GstBuffer* in = frame.get();
-      EXPECT(rig.push(std::move(frame)).get() == in);
-      expect_same(told(rig).channels, expected(rig.video(), noise(rig.video()), {256, all}, mode.region));
-    }
-}
-
-TEST(counts_only_the_cropped_part, Each::run) {
-  const GstVideoInfo whole = video_info("NV12", {64, 48});
-  const GstVideoRectangle part{6, 4, 37, 29};
-  Rig rig(run, "equalize=false channels=all", caps_text("NV12", {part.w, part.h}));
-  for (const auto& [setting, region] : {std::pair{"region=frame", Region{}}, {"region=roi", inside({{10, 6, 8, 6}})}}) {
-    at(setting);
-    set(rig.element(), setting);
-    Buffer frame = noise(whole);
-    add_crop(frame.get(), whole, part);
-    // In coordinates of the uncropped frame.
-    gst_buffer_add_video_region_of_interest_meta(frame.get(), "face", 16, 10, 8, 6);
-    GstBuffer* in = frame.get();
-    const Buffer out = rig.push(std::move(frame));
-    EXPECT(out.get() == in && gst_buffer_get_video_crop_meta(in));
-    expect_same(told(rig).channels, expected(rig.video(), cut(whole, noise(whole).get(), part), {256, all}, region));
-  }
-}
-
 // Messages ------------------------------------------------------------------------------------------------------------
-
-TEST(posts_times, Each::run) {
-  Rig rig(run, "equalize=false", caps_text("GRAY8", size));
-  gst_harness_push_event(rig.harness(), new_segment([](GstSegment& segment) {
-                           segment.start = GST_SECOND, segment.time = 5 * GST_SECOND, segment.base = 7 * GST_SECOND;
-                         }));
-  rig.push(timed(noise(rig.video()), 1500 * GST_MSECOND));
-  Posted posted = told(rig);
-  EXPECT_EQ(posted.timestamp, 1500 * GST_MSECOND);
-  EXPECT_EQ(posted.stream_time, 5500 * GST_MSECOND);
-  EXPECT_EQ(posted.running_time, 7500 * GST_MSECOND);
-  EXPECT_EQ(posted.duration, 40 * GST_MSECOND);
-  rig.push(timed(noise(rig.video()), GST_CLOCK_TIME_NONE, GST_CLOCK_TIME_NONE));
-  posted = told(rig);
-  EXPECT_EQ(posted.timestamp, GST_CLOCK_TIME_NONE);
-  EXPECT_EQ(posted.duration, GST_CLOCK_TIME_NONE);
-}
 
 TEST(posts_only_if_asked, Each::run) {
   Rig rig(run, "equalize=false post-messages=false", caps_text("NV12", size));
@@ -579,19 +520,6 @@ TEST(changes_output_while_playing, Each::run) {
     GstBuffer* in = same.get();
     EXPECT(rig.push(std::move(same)).get() == in);
   }
-}
-
-TEST(fades_with_a_control_source, Each::run) {
-  Rig rig(run, "equalize=false overlay=true overlay-position=2,3,40,30 interval=10000000000", caps_text("GRAY8", size));
-  control(rig.element(), "overlay-opacity", 0, 1, GST_SECOND, true);
-  const Buffer frame = dim(rig.video());
-  for (int quarter = 0; quarter <= 4; ++quarter) {
-    GST_BUFFER_PTS(frame.get()) = guint64(quarter) * GST_SECOND / 4;
-    EXPECT_SAME(rig.filter(frame),
-                expected_picture(rig.video(), frame, {}, OverlayParams{{2, 3, 40, 30}, quarter / 4.0}));
-  }
-  gst_harness_push_event(rig.harness(), gst_event_new_eos());
-  EXPECT_EQ(told(rig).frames, 5);  // each frame made a new plan
 }
 
 int main() { return run_tests("histogram", "cudahistogram"); }

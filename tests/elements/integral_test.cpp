@@ -136,21 +136,6 @@ TEST(sums_every_channel, Each::run) {
   }
 }
 
-TEST(chooses_wider_sums_if_narrow_ones_overflow, Each::run) {
-  // 4200·4200·255 is larger than 2^32.
-  for (const auto& [settings, type] : {std::pair{"sum-type=u32", GST_CUDA_VISION_ENTRY_TYPE_U32},
-                                       {"sum-type=auto", GST_CUDA_VISION_ENTRY_TYPE_U64},
-                                       {"sum-type=f32", GST_CUDA_VISION_ENTRY_TYPE_F32}}) {
-    at(settings);
-    Rig rig(run, tables + settings, caps_text("GRAY8", {4200, 4200}));
-    Buffer frame(gst_buffer_new_allocate(nullptr, 4200 * 4200, nullptr));
-    gst_buffer_memset(frame.get(), 0, 255, 4200 * 4200);
-    const Buffer result = rig.push(std::move(frame));
-    const GstCudaVisionIntegralMeta* meta = gst_buffer_get_cuda_vision_integral_meta(result.get());
-    EXPECT_EQ(int(meta->tables[0].type), int(type));
-  }
-}
-
 TEST(passes_the_same_buffer, Each::run) {
   Rig rig(run, tables, caps_text("NV12", size));
   Buffer frame = noise(rig.video());
