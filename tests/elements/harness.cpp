@@ -457,12 +457,16 @@ void control(gpointer object, const char* property, double from, double to, GstC
   EXPECT(gst_object_add_control_binding(GST_OBJECT(object), bind(GST_OBJECT(object), property, source)));
 }
 
+Message read_message(GstMessage* message) {
+  const bool is_error = GST_MESSAGE_TYPE(message) == GST_MESSAGE_ERROR;
+  g_autoptr(GError) error = nullptr;
+  (is_error ? gst_message_parse_error : gst_message_parse_warning)(message, &error, nullptr);
+  return {error->domain, error->code, error->message, is_error};
+}
+
 Message pop_message(GstBus* bus, GstMessageType type, GstClockTime wait) {
   g_autoptr(GstMessage) message = gst_bus_timed_pop_filtered(bus, wait, type);
-  g_autoptr(GError) error = nullptr;
-  if (message && type == GST_MESSAGE_ERROR) gst_message_parse_error(message, &error, nullptr);
-  if (message && type == GST_MESSAGE_WARNING) gst_message_parse_warning(message, &error, nullptr);
-  return error ? Message{error->domain, error->code, error->message} : Message{};
+  return message ? read_message(message) : Message();
 }
 
 const GValue* Told::value(const char* field, GType type) const {

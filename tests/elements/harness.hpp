@@ -211,7 +211,10 @@ struct Message {
   GQuark domain = 0;
   int code = 0;
   std::string text;  ///< empty: there was no message
+  bool is_error = false;
 };
+/// Reads an error or a warning.
+Message read_message(GstMessage* message);
 /// Pops the first message of this type from a bus and drops those before it. Waits up to `wait` for one.
 Message pop_message(GstBus* bus, GstMessageType type, GstClockTime wait = 0);
 
