@@ -196,38 +196,6 @@ TEST(gives_finished_frames_to_other_plugins, Each::run) {
 
 namespace {
 
-/// Counts the lines with a text that elements log.
-class LineCount {
- public:
-  explicit LineCount(const char* text) : text_(text) {
-    gst_debug_set_active(TRUE);
-    gst_debug_set_threshold_for_name("cudavision", GST_LEVEL_LOG);
-    gst_debug_add_log_function(count, this, nullptr);
-  }
-  ~LineCount() {
-    gst_debug_remove_log_function_by_data(this);
-    gst_debug_set_threshold_for_name("cudavision", GST_LEVEL_NONE);
-    gst_debug_set_active(FALSE);
-  }
-  LineCount(const LineCount&) = delete;
-  LineCount& operator=(const LineCount&) = delete;
-
-  /// The number of lines since the last call.
-  int take() { return lines_.exchange(0); }
-
- private:
-  static void count(GstDebugCategory* category, GstDebugLevel, const gchar*, const gchar*, gint, GObject*,
-                    GstDebugMessage* message, gpointer self) {
-    auto* lines = static_cast<LineCount*>(self);
-    if (g_strcmp0(gst_debug_category_get_name(category), "cudavision") == 0 &&
-        std::strstr(gst_debug_message_get(message), lines->text_))
-      ++lines->lines_;
-  }
-
-  const char* const text_;
-  std::atomic<int> lines_{0};
-};
-
 /// Settings with which an element passes frames on while the GPU still works on them, and settings with which it waits
 /// for results, which go into metas or into the picture.
 struct Modes {

@@ -485,15 +485,6 @@ TEST(counts_who_crosses_a_line, Each::run) {
   EXPECT(crossings[2].count("crossed-left") == 2 && crossings[2].count("crossed-right") == 1);
 }
 
-TEST(masks_polygons, Each::run) {
-  Player player(run, "open-radius=0 cell-size=4 cell-threshold=0.9 mask-regions=\"0,0 160,0 0,160; 300,0,20,240\"");
-  player.play({});
-  const std::vector<Roi> all = player.look({{0, 0, 40, 40}, {304, 100, 16, 16}, {200, 100, 40, 40}, {60, 60, 32, 32}});
-  EXPECT_EQ(all.size(), 2u);
-  EXPECT_EQ(all[0].box, (Box{200, 100, 40, 40}));
-  EXPECT_EQ(all[1].box, (Box{68, 68, 24, 24}));  // cells below the diagonal
-}
-
 // Runs ----------------------------------------------------------------------------------------------------------------
 
 TEST(gives_each_enter_its_leave, Each::run) {

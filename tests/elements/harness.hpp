@@ -3,6 +3,8 @@
 // and one element between two pads.
 #pragma once
 
+#include <atomic>
+#include <cstring>
 #include <memory>
 #include <opencv2/core.hpp>
 #include <optional>
@@ -252,6 +254,38 @@ class Told {
 std::optional<Told> next_message(GstElement* element, GstClockTime wait = 0);
 /// The element messages since the last call.
 std::vector<Told> messages_of(GstElement* element);
+
+/// Counts the lines with a text that elements log.
+class LineCount {
+ public:
+  explicit LineCount(const char* text) : text_(text) {
+    gst_debug_set_active(TRUE);
+    gst_debug_set_threshold_for_name("cudavision", GST_LEVEL_LOG);
+    gst_debug_add_log_function(count, this, nullptr);
+  }
+  ~LineCount() {
+    gst_debug_remove_log_function_by_data(this);
+    gst_debug_set_threshold_for_name("cudavision", GST_LEVEL_NONE);
+    gst_debug_set_active(FALSE);
+  }
+  LineCount(const LineCount&) = delete;
+  LineCount& operator=(const LineCount&) = delete;
+
+  /// The number of lines since the last call.
+  int take() { return lines_.exchange(0); }
+
+ private:
+  static void count(GstDebugCategory* category, GstDebugLevel, const gchar*, const gchar*, gint, GObject*,
+                    GstDebugMessage* message, gpointer self) {
+    auto* lines = static_cast<LineCount*>(self);
+    if (g_strcmp0(gst_debug_category_get_name(category), "cudavision") == 0 &&
+        std::strstr(gst_debug_message_get(message), lines->text_))
+      ++lines->lines_;
+  }
+
+  const char* const text_;
+  std::atomic<int> lines_{0};
+};
 
 /// Plays a pipeline until its end or an error. Returns that message (transfer full), or null if none comes in time.
 GstMessage* play_to_end(GstElement* pipeline, GstClockTime wait = 20 * GST_SECOND);
