@@ -25,8 +25,7 @@ Run on_cpu(const Run& run) { return {run.element, "cpu"}; }
 /// The expected result: the output of the element on the CPU, applied `times` times. The settings of the profiles are
 /// bit-exact on both backends.
 Picture expected_of(const Run& run, const GstVideoInfo& video, const Buffer& frame, int times = 1) {
-  Rig rig(on_cpu(run));
-  rig.caps(caps_text(GST_VIDEO_INFO_NAME(&video), {GST_VIDEO_INFO_WIDTH(&video), GST_VIDEO_INFO_HEIGHT(&video)}));
+  Rig rig(on_cpu(run), "", caps_of(video));
   Buffer result(gst_buffer_copy_deep(frame.get()));
   while (times-- > 0) result = rig.push(std::move(result));
   return picture(result.get(), video);
@@ -120,8 +119,7 @@ class LateStreams {
 /// Copies `frame` to device memory of this context.
 Buffer uploaded(GstCudaContext* context, const GstVideoInfo& video, const Buffer& frame) {
   gst_cuda_memory_init_once();
-  const Size own{GST_VIDEO_INFO_WIDTH(&video), GST_VIDEO_INFO_HEIGHT(&video)};
-  const Caps caps(gst_caps_from_string(caps_text(GST_VIDEO_INFO_NAME(&video), own, "", cuda_memory).c_str()));
+  const Caps caps(gst_caps_from_string(caps_of(video, cuda_memory).c_str()));
   g_autoptr(GstBufferPool) pool = gst_cuda_buffer_pool_new(context);
   GstStructure* config = gst_buffer_pool_get_config(pool);
   gst_buffer_pool_config_set_params(config, caps.get(), guint(GST_VIDEO_INFO_SIZE(&video)), 0, 0);

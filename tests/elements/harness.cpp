@@ -280,6 +280,11 @@ std::string caps_text(const std::string& format, Size size, const std::string& m
          ",width=" + std::to_string(size.width) + ",height=" + std::to_string(size.height) + ",framerate=25/1" + more;
 }
 
+std::string caps_of(const GstVideoInfo& video, const char* feature) {
+  return caps_text(GST_VIDEO_INFO_NAME(&video), {GST_VIDEO_INFO_WIDTH(&video), GST_VIDEO_INFO_HEIGHT(&video)}, "",
+                   feature);
+}
+
 GstVideoInfo video_info(const std::string& format, Size size) {
   GstVideoInfo video;
   EXPECT(gst_video_info_set_format(&video, gst_video_format_from_string(format.c_str()), guint(size.width),
@@ -622,9 +627,7 @@ std::vector<Picture> frames_of(GstElement* pipeline, const GstVideoInfo& video) 
 }
 
 Picture filtered(const Run& run, const std::string& settings, const GstVideoInfo& video, const Buffer& frame) {
-  Rig rig(run, settings);
-  rig.caps(caps_text(GST_VIDEO_INFO_NAME(&video), {GST_VIDEO_INFO_WIDTH(&video), GST_VIDEO_INFO_HEIGHT(&video)}));
-  return rig.filter(frame);
+  return Rig(run, settings, caps_of(video)).filter(frame);
 }
 
 }  // namespace cudavision::test

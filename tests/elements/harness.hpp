@@ -139,6 +139,7 @@ std::vector<std::string> formats(const Run& run, const char* feature = nullptr);
 std::string caps_text(const std::string& format, Size size, const std::string& more = "",
                       const char* feature = nullptr);
 GstVideoInfo video_info(const std::string& format, Size size);
+std::string caps_of(const GstVideoInfo& video, const char* feature = nullptr);
 
 /// Makes a frame of noise over the full range of the format's depth, with GStreamer's default strides.
 Buffer noise(const GstVideoInfo& video, unsigned seed = 1);

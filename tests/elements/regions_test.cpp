@@ -67,10 +67,6 @@ void expect_region(const Run& run, const GstVideoInfo& video, const Buffer& fram
   EXPECT_SAME(actual, expected);
 }
 
-std::string caps_of(const GstVideoInfo& video) {
-  return caps_text(GST_VIDEO_INFO_NAME(&video), {GST_VIDEO_INFO_WIDTH(&video), GST_VIDEO_INFO_HEIGHT(&video)});
-}
-
 struct Mode {
   const char* settings;
   std::vector<Shape> shapes;

@@ -18,10 +18,6 @@ namespace {
 
 const Size small{37, 29};
 
-std::string caps_of(const GstVideoInfo& video) {
-  return caps_text(GST_VIDEO_INFO_NAME(&video), {GST_VIDEO_INFO_WIDTH(&video), GST_VIDEO_INFO_HEIGHT(&video)});
-}
-
 }  // namespace
 
 TEST(every_filter_has_a_profile, Each::element) {
@@ -405,7 +401,8 @@ TEST(follows_a_control_source, Each::run) {
 }
 
 TEST(reports_bad_settings_at_start, Each::run) {
-  for (const BadSetting& bad : profile(run.element).bad) {
+  const std::vector<BadSetting> all = bad_settings(run.element);
+  for (const BadSetting& bad : all) {
     at(bad.settings);
     Line line(run, "", 2, {64, 48});
     set(line.element, profile(run.element).needs);
@@ -424,7 +421,7 @@ TEST(reports_bad_settings_at_start, Each::run) {
     EXPECT_CONTAINS(error.text, bad.property);
     EXPECT_CONTAINS(error.text, bad.value);
     EXPECT_EQ(std::count(error.text.begin(), error.text.end(), '\n'), 0);
-    if (&bad != &profile(run.element).bad[0]) continue;
+    if (&bad != &all[0]) continue;
     for (int round = 0; round < 2; ++round) {  // it recovers
       EXPECT_EQ(restart(profile(run.element).first).size(), 0u);
       EXPECT_EQ(restart(bad.settings).size(), 1u);
@@ -436,7 +433,8 @@ TEST(warns_of_bad_settings_while_playing, Each::run) {
   const Profile& p = profile(run.element);
   const GstVideoInfo video = video_info("NV12", small);
   const Buffer frame = noise(video);
-  for (const BadSetting& bad : p.bad) {
+  const std::vector<BadSetting> all = bad_settings(run.element);
+  for (const BadSetting& bad : all) {
     at(bad.settings);
     Rig rig(run, p.first, caps_of(video));
     const Picture good = rig.filter(frame);
@@ -455,7 +453,7 @@ TEST(warns_of_bad_settings_while_playing, Each::run) {
     EXPECT_SAME(rig.filter(frame), good);
     EXPECT_EQ(rig.warning().text, "");  // posted only once
     EXPECT_EQ(rig.error().text, "");
-    if (&bad == &p.bad[0]) {  // also when caps change
+    if (&bad == &all[0]) {  // also when caps change
       const GstVideoInfo other = video_info("RGB", {64, 48});
       rig.caps(caps_of(other));
       EXPECT_SAME(rig.filter(noise(other)), filtered(run, p.first, other, noise(other)));
@@ -469,7 +467,8 @@ TEST(warns_of_bad_settings_while_playing, Each::run) {
 
 TEST(accepts_settings_while_it_reverts_bad_ones, Each::run) {
   const Profile& its = profile(run.element);
-  if (its.bad.empty()) return;
+  const std::vector<BadSetting> bad = bad_settings(run.element);
+  if (bad.empty()) return;
   const GstVideoInfo video = video_info("NV12", small);
   const Buffer frame = noise(video);
   Rig rig(run, its.first, caps_of(video));
@@ -481,9 +480,9 @@ TEST(accepts_settings_while_it_reverts_bad_ones, Each::run) {
     return GST_BUS_PASS;
   };
   gst_bus_set_sync_handler(GST_ELEMENT_BUS(rig.element()), mend, &second, nullptr);
-  set(rig.element(), its.bad[0].settings);
+  set(rig.element(), bad[0].settings);
   EXPECT_SAME(rig.filter(frame), filtered(run, its.second, video, frame));
-  EXPECT_CONTAINS(rig.warning().text, its.bad[0].property);
+  EXPECT_CONTAINS(rig.warning().text, bad[0].property);
   EXPECT_EQ(rig.warning().text, "");
   gst_bus_set_sync_handler(GST_ELEMENT_BUS(rig.element()), nullptr, nullptr, nullptr);
 }
