@@ -461,32 +461,6 @@ TEST(keeps_referenced_tables, Each::run) {
   }
 }
 
-TEST(accepts_frames_from_a_neighbour, Each::run) {
-  // With CUDA, the frames between the two elements stay on the device.
-  const bool cuda = run.backend == "cuda";
-  const std::string neighbour = "cudaconvolve backend=" + run.backend + " ! video/x-raw" +
-                                (cuda ? "(memory:CUDAMemory)" : "") + " ! cudaintegral backend=" + run.backend;
-  for (const char* format : {"NV12", "RGBA"})
-    for (const char* wanted : {"video/x-raw", "video/x-integral"}) {
-      at(format + std::string(" to ") + wanted);
-      GError* error = nullptr;
-      Rig rig(gst_parse_bin_from_description(neighbour.c_str(), TRUE, &error));
-      EXPECT(!error);
-      gst_harness_set_sink_caps_str(rig.harness(), wanted);
-      rig.caps(caps_text(format, size));
-      for (unsigned i = 0; i < 3; ++i) {
-        const Buffer frame = noise(rig.video(), i);
-        const Buffer result = rig.push(copied(frame));
-        if (std::strstr(wanted, "raw")) {
-          EXPECT_SAME(picture(result.get(), rig.video()), picture(frame.get(), rig.video()));
-          expect_tables(result, {}, rig.video(), frame);
-        } else {
-          expect_numbers(result, {}, rig.video(), frame);
-        }
-      }
-    }
-}
-
 TEST(keeps_its_memory_when_it_leaves_passthrough, Each::run) {
   const bool cuda = run.backend == "cuda";
   const std::string raw = cuda ? "video/x-raw(memory:CUDAMemory)" : "video/x-raw", backend = " backend=" + run.backend;
