@@ -18,11 +18,11 @@ struct NoReadings {
 };
 
 /// The GObject class of an element or a pad that is described by a struct E. Instances derive from `Parent`, and keep
-/// the settings of E. E derives from NoReadings, and has
+/// the settings of E. E has
 ///   static constexpr const char* type_name;                 the GType; GStreamer derives names of objects from it
 ///   struct Settings { … };                                  the values of its properties, with their defaults
 ///   static std::vector<Property<Settings>> properties();    called once
-/// and, if it has read-only properties,
+/// and, unless it derives from NoReadings,
 ///   struct Readings { … };                                  their values
 ///   static std::vector<Property<Readings>> readings();      called once
 template <GType (*parent_type)(), typename Parent, typename ParentClass, typename E>
