@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <string>
 
-#include "gst/base/caps.hpp"
 #include "gst/base/frame.hpp"
 #include "gst/base/mixer/mixer_element.hpp"
 #include "gst/elements/elements.hpp"

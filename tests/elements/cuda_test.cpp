@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Tests that need a CUDA device: frames in device memory, CUDA contexts,
 // and the CUDA backend compared with the CPU backend.
-#include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <cstring>
 

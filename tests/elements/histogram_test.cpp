@@ -2,7 +2,6 @@
 // Compares the messages, metas and pictures of cudahistogram with the results of its plans.
 #include "kernels/histogram/histogram.hpp"
 
-#include <cmath>
 #include <optional>
 
 #include "gst/meta/histogram_meta.h"

@@ -3,9 +3,7 @@
 // and an aggregator (cudablend or compositor) in a pipeline.
 #pragma once
 
-#include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdio>
 #include <functional>
 #include <initializer_list>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Which part of a frame each filter changes: boxes of metas with region-margin and region-shape,
 // and the shapes of the property regions.
-#include <algorithm>
 
 #include "tests/elements/analytics.hpp"
 #include "tests/kernels/reference/picture.hpp"
