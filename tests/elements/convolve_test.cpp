@@ -2,7 +2,6 @@
 // Compares cudaconvolve with its plan.
 #include "kernels/convolve/convolve.hpp"
 
-
 #include "tests/elements/plans.hpp"
 
 using namespace cudavision;
