@@ -3,7 +3,6 @@
 
 #include <gst/video/video.h>
 
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>

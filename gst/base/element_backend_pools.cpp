@@ -2,8 +2,6 @@
 // ElementBackend: pools of frames, in answers to allocation queries.
 #include <gst/video/video.h>
 
-#include <utility>
-
 #include "gst/base/caps.hpp"
 #include "gst/base/element_backend.hpp"
 #include "gst/base/frame.hpp"

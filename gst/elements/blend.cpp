@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <string>
 
-#include "gst/base/caps.hpp"
 #include "gst/base/frame.hpp"
 #include "gst/base/mixer/mixer_element.hpp"
 #include "gst/elements/elements.hpp"
@@ -48,7 +47,7 @@ constexpr Choice key_choices[] = {
 
 // GObject refuses values outside of the ranges of these properties, and all combinations of values are valid.
 
-struct BlendPadProperties {
+struct BlendPadProperties : NoReadings {
   static constexpr const char* type_name = "GstCudaBlendPad";
 
   struct Settings {
@@ -98,7 +97,7 @@ struct BlendPadProperties {
   }
 };
 
-struct BlendElement {
+struct BlendElement : NoReadings {
   static constexpr const char* type_name = "GstCudaBlend";
   static constexpr const char* element_name = "cudablend";
   static constexpr const char* long_name = "Blending and composing";
@@ -155,8 +154,7 @@ struct BlendElement {
 using Settings = BlendElement::Settings;
 using PadSettings = BlendElement::Pad::Settings;
 
-// Layout
-// ---------------------------------------------------------------------------------------------------------------------
+// Layout --------------------------------------------------------------------------------------------------------------
 
 blend::Pad to_blend(const PadSettings& settings) {
   blend::Pad pad;

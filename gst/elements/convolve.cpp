@@ -11,7 +11,7 @@
 namespace cudavision {
 namespace {
 
-struct Convolve {
+struct Convolve : PictureFilter {
   static constexpr const char* type_name = "GstCudaConvolve";
   static constexpr const char* element_name = "cudaconvolve";
   static constexpr const char* long_name = "Convolution";

@@ -94,7 +94,7 @@ struct DiffElement {
   static constexpr const char* element_name = "cudadiff";
   static constexpr const char* long_name = "Frame difference and motion";
   static constexpr const char* klass = "Filter/Analyzer/Video";
-  static constexpr bool examines = true;
+  static constexpr bool examines = true, sends_data = false;
   static constexpr const char* description =
       "Compares video frames with earlier ones and finds moving regions, on the GPU or the processor";
 

@@ -4,7 +4,6 @@
 
 #include <memory>
 #include <optional>
-#include <utility>
 
 #include "gst/elements/diff_processor.hpp"
 #include "kernels/track/tracker.hpp"

@@ -13,7 +13,7 @@
 namespace cudavision {
 namespace {
 
-struct Gaussian {
+struct Gaussian : PictureFilter {
   static constexpr const char* type_name = "GstCudaGaussian";
   static constexpr const char* element_name = "cudagaussian";
   static constexpr const char* long_name = "Gaussian blur";

@@ -181,12 +181,12 @@ class HistogramProcessor final : public Processor {
   CameraWatch watch_;
 };
 
-struct HistogramElement {
+struct HistogramElement : NoReadings {
   static constexpr const char* type_name = "GstCudaHistogram";
   static constexpr const char* element_name = "cudahistogram";
   static constexpr const char* long_name = "Histogram";
   static constexpr const char* klass = "Filter/Analyzer/Video";
-  static constexpr bool examines = true;
+  static constexpr bool examines = true, sends_data = false;
   static constexpr const char* description =
       "Computes histograms and statistics of video for messages and metas, draws and equalises histograms, on the GPU "
       "or the processor";

@@ -33,11 +33,12 @@ constexpr Choice sum_types[] = {
 constexpr Choice channels[] = {{integral::TableChannel::luma, "luma", "Luma (from RGB by BT.601)"},
                                {integral::TableChannel::all, "all", "Each component, in its own table"}};
 
-struct IntegralElement {
+struct IntegralElement : NoReadings {
   static constexpr const char* type_name = "GstCudaIntegral";
   static constexpr const char* element_name = "cudaintegral";
   static constexpr const char* long_name = "Summed-area tables";
   static constexpr const char* klass = "Filter/Analyzer/Video";
+  static constexpr bool examines = false, sends_data = true;
   static constexpr const char* description =
       "Computes summed-area tables (integral images) of video, and filters that use them: box mean, mosaic, adaptive "
       "threshold, deviation, non-local means; on the GPU or the processor";

@@ -282,40 +282,6 @@ TEST(needs_no_more_frames_than_the_pool_downstream_has, Each::run) {
   }
 }
 
-/// Memory that comes again and again is page-locked in place, and must be free of that when its pool ends.
-TEST(takes_frames_of_pageable_pools, Each::run) {
-  for (guint depth : {0u, 2u}) {
-    at("async-depth=" + std::to_string(depth));
-    Stream stream(run, "", depth), plain(run, "", 0);
-    for (Stream* one : {&stream, &plain}) one->rig.caps_alone(caps_of("RGBA"));
-    for (int pools = 0; pools < 3; ++pools) {
-      g_autoptr(GstBufferPool) pool = gst_video_buffer_pool_new();
-      GstStructure* config = gst_buffer_pool_get_config(pool);
-      const Caps caps(gst_caps_from_string(caps_of("RGBA").c_str()));
-      gst_buffer_pool_config_set_params(config, caps.get(), guint(GST_VIDEO_INFO_SIZE(&stream.rig.video())), 0, 3);
-      EXPECT(gst_buffer_pool_set_config(pool, config) && gst_buffer_pool_set_active(pool, TRUE));
-      for (unsigned i = 0; i < 15; ++i) {
-        GstBuffer* buffer = nullptr;
-        EXPECT_EQ(gst_buffer_pool_acquire_buffer(pool, &buffer, nullptr), GST_FLOW_OK);
-        const Buffer content = noise(stream.rig.video(), i);
-        GstMapInfo map;
-        EXPECT(gst_buffer_map(content.get(), &map, GST_MAP_READ));
-        gst_buffer_fill(buffer, 0, map.data, map.size);
-        gst_buffer_unmap(content.get(), &map);
-        EXPECT_EQ(plain.send(false, Buffer(gst_buffer_copy_deep(buffer))), GST_FLOW_OK);
-        EXPECT_EQ(stream.send(false, Buffer(buffer)), GST_FLOW_OK);
-        stream.take();
-        plain.take();
-      }
-      gst_buffer_pool_set_active(pool, FALSE);
-    }
-    for (Stream* one : {&stream, &plain}) one->event(gst_event_new_eos());
-    stream.take();
-    plain.take();
-    expect_same(stream.out, plain.out);
-  }
-}
-
 TEST(blends_the_same_frames, Each::element) {
   if (run.element != "cudablend") return;
   for (bool filtered : {false, true}) {

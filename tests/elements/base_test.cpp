@@ -39,7 +39,7 @@ bool is_locked() {
   return false;
 }
 
-struct WatchingElement {
+struct WatchingElement : PictureFilter {
   static constexpr const char *type_name = "GstCudaVisionWatching", *element_name = "watching", *long_name = "Watching",
                               *klass = "Filter", *description = "Looks at the base class";
   struct Settings {

@@ -3,14 +3,12 @@
 // and the limits of its properties and pads.
 #include <atomic>
 #include <thread>
-#include <tuple>
 
 #include "tests/elements/mixer.hpp"
 
 using namespace cudavision::test;
 
-// Changes
-// ---------------------------------------------------------------------------------------------------------------------
+// Changes -------------------------------------------------------------------------------------------------------------
 
 TEST(changes_properties_while_playing, Each::run) {
   const Size size{40, 30};
@@ -421,43 +419,6 @@ TEST(follows_caps_changes_of_downstream, Each::run) {
   }
 }
 
-TEST(seeks_like_compositor, Each::run) {
-  if (!have_compositor()) return;
-  const auto times = [](const Run& of, double rate, GstClockTime from, GstClockTime to) {
-    GError* error = nullptr;
-    GstElement* pipeline = gst_parse_launch(
-        (of.element +
-         " name=mix background=black sink_1::xpos=16 ! video/x-raw,format=RGB ! appsink name=out sync=false "
-         "videotestsrc ! video/x-raw,format=RGB,width=32,height=24,framerate=25/1 ! mix. "
-         "videotestsrc pattern=ball ! video/x-raw,format=RGB,width=32,height=24,framerate=10/1 ! mix.")
-            .c_str(),
-        &error);
-    FAIL_UNLESS(!error, "%s", error ? error->message : "");
-    g_autoptr(GstElement) mix = gst_bin_get_by_name(GST_BIN(pipeline), "mix");
-    if (!of.backend.empty()) set(mix, "backend=" + of.backend);
-    with_shared_context(mix, of);
-    gst_element_set_state(pipeline, GST_STATE_PAUSED);
-    EXPECT_EQ(gst_element_get_state(pipeline, nullptr, nullptr, patience), GST_STATE_CHANGE_SUCCESS);
-    EXPECT(gst_element_seek(pipeline, rate, GST_FORMAT_TIME, GstSeekFlags(GST_SEEK_FLAG_FLUSH | GST_SEEK_FLAG_ACCURATE),
-                            GST_SEEK_TYPE_SET, gint64(from), GST_SEEK_TYPE_SET, gint64(to)));
-    std::vector<GstClockTime> found;
-    for (const Sample& one : samples_of(pipeline)) {
-      const GstSegment* segment = gst_sample_get_segment(one.get());
-      const GstClockTime pts = GST_BUFFER_PTS(gst_sample_get_buffer(one.get()));
-      found.push_back(gst_segment_to_stream_time(segment, GST_FORMAT_TIME, pts));
-      found.push_back(gst_segment_to_running_time(segment, GST_FORMAT_TIME, pts));
-    }
-    return found;
-  };
-  for (const auto& [rate, from, to] : {std::tuple{1.0, 2 * GST_SECOND, 2 * GST_SECOND + 400 * GST_MSECOND},
-                                       {2.0, 1 * GST_SECOND, 1 * GST_SECOND + 800 * GST_MSECOND}}) {
-    at("rate " + std::to_string(rate));
-    const auto actual = times(run, rate, from, to), expected = times(compositor, rate, from, to);
-    EXPECT(expected.size() >= 10);
-    EXPECT(actual == expected);
-  }
-}
-
 /// The base class would divide by the framerate of the output, which is not known yet.
 TEST(takes_lateness_before_its_caps_are_known, Each::run) {
   Mixer mixer(run, "", "", {caps_text("RGB", {32, 24})});
@@ -513,59 +474,27 @@ void point(const Mixer& mixer, const Heard& places) {
 
 }  // namespace
 
-/// A pad gets the navigation events over its picture, in coordinates of that picture.
+/// A pad gets the navigation events over its picture, in coordinates of that picture. A pad that ended before its caps
+/// came keeps its cell of the grid, but has no picture.
 TEST(passes_navigation_to_the_pad_below_the_pointer, Each::run) {
-  Mixer mixer(run, "", caps_text("RGB", {100, 80}));
-  mixer.add(caps_text("RGB", {30, 20}), "xpos=0 ypos=0");
-  mixer.add(caps_text("RGB", {40, 20}), "xpos=40 ypos=30 width=20 height=10");
-  Heard heard[2];
-  for (int i = 0; i < 2; ++i) hear(mixer.pad(i), heard[i]);
-  mixer.play();
-  for (int i = 0; i < 2; ++i) mixer.push(i, noise(mixer.video(i)));
-  for (int i = 0; i < 2; ++i) mixer.end(i);
-  EXPECT_EQ(mixer.rest().size(), 1u);
-  point(mixer, {{45, 32}, {10, 5}, {90, 70}});
-  EXPECT((heard[1] == Heard{{10, 4}}));
-  EXPECT((heard[0] == Heard{{10, 5}}));
-}
-
-/// A pad that ended before its caps came keeps its cell of the grid, but has no picture.
-TEST(passes_no_navigation_to_an_empty_cell, Each::run) {
-  Mixer mixer(run, "layout=grid columns=2", caps_text("RGB", {100, 40}));
-  for (int i = 0; i < 2; ++i) mixer.add(caps_text("RGB", {50, 40}));
-  GstPad* const empty = mixer.without_source(0);
-  Heard heard[2];
-  for (int i = 0; i < 2; ++i) hear(mixer.pad(i), heard[i]);
-  mixer.play();
-  for (GstEvent* event : {gst_event_new_stream_start("empty"), gst_event_new_eos()})
-    EXPECT(gst_pad_send_event(empty, event));
-  mixer.push(1, noise(mixer.video(1)));
-  mixer.end(1);
-  EXPECT_EQ(mixer.rest().size(), 1u);
-  point(mixer, {{10, 20}, {60, 20}});
-  EXPECT(heard[0].empty());
-  EXPECT((heard[1] == Heard{{10, 20}}));
-}
-
-TEST(survives_settings_from_other_threads, Each::run) {
-  Mixer mixer(run, "", caps_text("NV12", {64, 48}), {caps_text("NV12", {32, 24}), caps_text("NV12", {32, 24})});
-  mixer.play();
-  std::atomic<bool> done{false};
-  std::thread setter([&] {
-    for (int i = 0; !done; ++i) {
-      g_object_set(mixer.pad(1), "xpos", i % 40 - 10, "width", i % 50, "alpha", i % 11 / 10.0, "zorder", guint(i % 3),
-                   "operator", i % 10, nullptr);
-      g_object_set(mixer.element(), "background", i % 5, "layout", i % 2, "interpolation", i % 3, nullptr);
-    }
-  });
-  for (int i = 0; i < 2; ++i) {
-    for (int n = 0; n < 50; ++n) mixer.push(i, noise(mixer.video(i), unsigned(n)));
-    mixer.end(i);
+  for (bool empty : {false, true}) {
+    at(empty ? "an empty cell" : "");
+    Mixer mixer(run, empty ? "layout=grid columns=2" : "", caps_text("RGB", {100, empty ? 40 : 80}));
+    mixer.add(caps_text("RGB", {30, 20}), "xpos=0 ypos=0");
+    mixer.add(caps_text("RGB", {50, 40}), "xpos=40 ypos=30 width=20 height=10");
+    GstPad* const first = empty ? mixer.without_source(0) : mixer.pad(0);
+    Heard heard[2];
+    for (int i = 0; i < 2; ++i) hear(mixer.pad(i), heard[i]);
+    mixer.play();
+    if (empty)
+      for (GstEvent* event : {gst_event_new_stream_start("empty"), gst_event_new_eos()})
+        EXPECT(gst_pad_send_event(first, event));
+    for (int i = empty; i < 2; ++i) mixer.push(i, noise(mixer.video(i))), mixer.end(i);
+    EXPECT_EQ(mixer.rest().size(), 1u);
+    point(mixer, empty ? Heard{{10, 20}, {60, 20}} : Heard{{45, 32}, {10, 5}, {90, 70}});
+    EXPECT((heard[0] == (empty ? Heard{} : Heard{{10, 5}})));
+    EXPECT((heard[1] == (empty ? Heard{{10, 20}} : Heard{{12.5, 8}})));
   }
-  const std::size_t count = mixer.rest().size();
-  done = true;
-  setter.join();
-  EXPECT_EQ(count, 50u);
 }
 
 TEST(plays_several_times, Each::run) {
@@ -604,80 +533,7 @@ TEST(continues_after_a_flush, Each::run) {
   mixer.end(0);
 }
 
-// Limits
-// ---------------------------------------------------------------------------------------------------------------------
-
-/// Each property alone: properties_test.cpp.
-TEST(accepts_the_ends_of_all_ranges_at_once, Each::run) {
-  const std::pair<const char*, const char*> ends[] = {
-      {"background=checker background-color=0 columns=0 rows=0 gap=0 interpolation=nearest",
-       "xpos=-16777216 ypos=-16777216 width=-1 height=-1 alpha=0 operator=source key=none key-color=0 key-tolerance=0 "
-       "key-softness=0 zorder=0"},
-      {"background=color background-color=4294967295 columns=16384 rows=16384 gap=16384 interpolation=area",
-       "width=32768 height=32768 alpha=1 operator=average key=color key-color=16777215 "
-       "key-tolerance=255 key-softness=255 zorder=4294967295"}};
-  for (const char* policy : {"none", "keep-aspect-ratio", "fill"})
-    for (const char* layout : {"manual", "grid"})
-      for (const auto& [element, pad] : ends) {
-        at(policy + std::string(" ") + layout + " " + pad);
-        Mixer mixer(run, "layout=" + std::string(layout), caps_text("RGB", {40, 30}));
-        for (int i = 0; i < 2; ++i) mixer.add(caps_text("RGB", {20, 10}), "sizing-policy=" + std::string(policy));
-        mixer.play();
-        for (bool first : {true, false}) {
-          for (int i = 0; i < 2; ++i) mixer.push(i, flat(mixer.video(i), {100 + i}));
-          mixer.next();
-          if (first) set(mixer.pad(1), pad), set(mixer.element(), element);
-        }
-        EXPECT_EQ(mixer.warning(0).text, "");
-        EXPECT_EQ(mixer.error(0).text, "");
-      }
-}
-
-/// A value that GObject refuses changes nothing, and later settings still work.
-TEST(refuses_values_beyond_their_range, Each::run) {
-  Mixer mixer(run, "background=black", caps_text("RGB", {16, 16}));
-  mixer.add(caps_text("RGB", {16, 16}), "alpha=0.5");
-  mixer.play();
-  const auto show = [&] {
-    mixer.push(0, flat(mixer.video(0), {200}));
-    return mixer.next().shown();
-  };
-  const Picture good = show();
-  for (const auto& [of_pad, bad] : {std::pair{true, "key-softness=700"},
-                                    {true, "key-softness=-2"},
-                                    {true, "key-tolerance=-3"},
-                                    {true, "key-tolerance=256"},
-                                    {true, "key-color=0x1000000"},
-                                    {true, "width=99999"},
-                                    {true, "height=-2"},
-                                    {true, "xpos=20000000"},
-                                    {true, "ypos=-20000000"},
-                                    {true, "alpha=1.5"},
-                                    {false, "columns=20000"},
-                                    {false, "rows=16385"},
-                                    {false, "gap=99999"}}) {
-    at(bad);
-    gpointer const object = of_pad ? gpointer(mixer.pad(0)) : gpointer(mixer.element());
-    const std::string name = std::string(bad).substr(0, std::string(bad).find('='));
-    GParamSpec* const spec = g_object_class_find_property(G_OBJECT_GET_CLASS(object), name.c_str());
-    const std::string old = value_text(object, spec);
-    // GLib warns. Since 2.84 at the latest, the message is critical.
-    _gst_check_expecting_log = TRUE;
-    _gst_check_raised_warning = _gst_check_raised_critical = FALSE;
-    gst_util_set_object_arg(G_OBJECT(object), name.c_str(), bad + name.size() + 1);
-    _gst_check_expecting_log = FALSE;
-    EXPECT(_gst_check_raised_warning || _gst_check_raised_critical);
-    EXPECT_EQ(value_text(object, spec), old);
-    EXPECT_SAME(show(), good);
-    EXPECT_EQ(value_text(object, spec), old);
-    set(mixer.pad(0), "alpha=1");
-    EXPECT_SAME(show(), plain(video_info("RGB", {16, 16}), {200}));
-    set(mixer.pad(0), "alpha=0.5");
-    EXPECT_SAME(show(), good);
-  }
-  EXPECT(mixer.error(0).text.empty());
-  EXPECT(mixer.warning(0).text.empty());
-}
+// Limits --------------------------------------------------------------------------------------------------------------
 
 TEST(accepts_64_pads_and_no_more, Each::run) {
   Mixer mixer(run, "layout=grid background=black", caps_text("RGB", {64, 64}));
@@ -798,32 +654,6 @@ TEST(refuses_a_variable_framerate_downstream, Each::run) {
     text = mixer.error(patience / 100).text;
   }
   EXPECT_CONTAINS(text, sentence);
-}
-
-TEST(accepts_live_and_other_sources, Each::run) {
-  at("live and not live");
-  GError* error = nullptr;
-  GstElement* pipeline = gst_parse_launch(
-      "cudablend name=mix background=black sink_1::xpos=20 latency=200000000 ! "
-      "video/x-raw,format=RGBA,width=64,height=48,framerate=25/1 ! "
-      "appsink name=out sync=false "
-      "videotestsrc is-live=true num-buffers=20 ! video/x-raw,format=NV12,width=64,height=48,framerate=25/1 ! "
-      "mix.sink_0 "
-      "videotestsrc num-buffers=15 ! video/x-raw,format=RGBA,width=32,height=24,framerate=30/1 ! mix.sink_1",
-      &error);
-  FAIL_UNLESS(!error, "%s", error ? error->message : "");
-  g_autoptr(GstElement) mix = gst_bin_get_by_name(GST_BIN(pipeline), "mix");
-  set(mix, "backend=" + run.backend);
-  with_shared_context(mix, run);
-  GstClockTime last = GST_CLOCK_TIME_NONE;
-  const std::vector<Sample> samples = samples_of(pipeline);
-  for (const Sample& sample : samples) {
-    GstBuffer* buffer = gst_sample_get_buffer(sample.get());
-    if (last != GST_CLOCK_TIME_NONE) EXPECT_EQ(GST_BUFFER_PTS(buffer), last + frame_time);
-    EXPECT_EQ(GST_BUFFER_DURATION(buffer), frame_time);
-    last = GST_BUFFER_PTS(buffer);
-  }
-  EXPECT(samples.size() >= 10 && samples.size() <= 40);
 }
 
 TEST(continues_when_a_live_source_sends_nothing, Each::run) {

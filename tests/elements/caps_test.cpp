@@ -21,8 +21,7 @@ using namespace cudavision;
 
 using test::expect;
 
-// testupload
-// ---------------------------------------------------------------------------------------------------------------------
+// testupload ----------------------------------------------------------------------------------------------------------
 
 using Upload = GstBaseTransform;
 using UploadClass = GstBaseTransformClass;
@@ -55,8 +54,7 @@ void test_upload_class_init(UploadClass* klass) {
   klass->transform = [](GstBaseTransform*, GstBuffer*, GstBuffer*) { return GST_FLOW_OK; };
 }
 
-// testfilter
-// ---------------------------------------------------------------------------------------------------------------------
+// testfilter ----------------------------------------------------------------------------------------------------------
 
 using Filter = GstBaseTransform;
 using FilterClass = GstBaseTransformClass;
@@ -94,8 +92,7 @@ void test_filter_class_init(FilterClass* klass) {
   klass->transform = [](GstBaseTransform*, GstBuffer*, GstBuffer*) { return GST_FLOW_OK; };
 }
 
-// testtaker
-// ---------------------------------------------------------------------------------------------------------------------
+// testtaker -----------------------------------------------------------------------------------------------------------
 
 using Taker = GstBaseSink;
 using TakerClass = GstBaseSinkClass;
@@ -114,8 +111,7 @@ void test_taker_class_init(TakerClass* klass) {
   klass->get_caps = taker_get_caps;
 }
 
-// Tests
-// ---------------------------------------------------------------------------------------------------------------------
+// Tests ---------------------------------------------------------------------------------------------------------------
 
 constexpr char source[] = "videotestsrc num-buffers=3 ! video/x-raw,format=NV12,width=64,height=48,framerate=30/1 ! ";
 

@@ -2,9 +2,6 @@
 // Compares cudaconvolve with its plan.
 #include "kernels/convolve/convolve.hpp"
 
-#include <algorithm>
-#include <cmath>
-
 #include "tests/elements/plans.hpp"
 
 using namespace cudavision;
@@ -33,15 +30,9 @@ Params params_of(
   return params;
 }
 
-void expect_plan(const Run& run, const std::string& settings, const Params& params) {
-  for (const char* format : {"GRAY8", "RGB", "GBR", "NV12", "YUY2"}) {
-    at(format + std::string(" ") + settings);
-    const GstVideoInfo video = video_info(format, size);
-    if (GST_VIDEO_INFO_N_COMPONENTS(&video) > 1 && GST_VIDEO_INFO_IS_YUV(&video) && params.border != Params().border)
-      continue;  // the element converts the border value: see gaussian_test.cpp
-    const Buffer frame = noise(video);
-    EXPECT_WITHIN(filtered(run, settings, video, frame), planned(params, video, frame), run.backend == "cuda" ? 1 : 0);
-  }
+void expect_plan(const Run& run, const std::string& settings, const Params& params,
+                 const std::vector<const char*>& formats = {"GRAY8", "RGB", "GBR", "NV12", "YUY2"}) {
+  cudavision::test::expect_plan(run, settings, params, formats, run.backend == "cuda" ? 1 : 0);
 }
 
 /// Sets weights from a GstValueArray of numbers of type T.
@@ -78,30 +69,23 @@ TEST(accepts_weights_in_every_form, Each::run) {
   const GstVideoInfo video = video_info("GRAY8", size);
   const Buffer frame = noise(video);
   const Picture expected = planned(params_of(lopsided), video, frame);
-  for (int form = 0; form < 5; ++form) {
-    at("form " + std::to_string(form));
+  const std::pair<const char*, void (*)(GstElement*)> forms[] = {
+      {"text", [](GstElement* e) { gst_util_set_object_arg(G_OBJECT(e), "weights", "<1,2,3,4,-5,6,7,8,-9>"); }},
+      {"text with points",
+       [](GstElement* e) {
+         gst_util_set_object_arg(G_OBJECT(e), "weights", "<1.0, 2.0, 3.0, 4.0, -5.0, 6.0, 7.0, 8.0, -9.0>");
+       }},
+      {"double", [](GstElement* e) { set_weights<double>(e, G_TYPE_DOUBLE, lopsided, g_value_set_double); }},
+      {"int", [](GstElement* e) { set_weights<int>(e, G_TYPE_INT, lopsided, g_value_set_int); }},
+      {"float", [](GstElement* e) { set_weights<float>(e, G_TYPE_FLOAT, lopsided, g_value_set_float); }}};
+  for (const auto& [form, set_form] : forms) {
+    at(form);
     Rig rig(run, "preset=box");
     GObject* element = G_OBJECT(rig.element());
     int notified = 0;
     g_signal_connect(element, "notify::preset", G_CALLBACK(+[](GObject*, GParamSpec*, int* count) { ++*count; }),
                      &notified);
-    switch (form) {
-      case 0:
-        gst_util_set_object_arg(element, "weights", "<1,2,3,4,-5,6,7,8,-9>");
-        break;
-      case 1:
-        gst_util_set_object_arg(element, "weights", "<1.0, 2.0, 3.0, 4.0, -5.0, 6.0, 7.0, 8.0, -9.0>");
-        break;
-      case 2:
-        set_weights<double>(rig.element(), G_TYPE_DOUBLE, lopsided, g_value_set_double);
-        break;
-      case 3:
-        set_weights<int>(rig.element(), G_TYPE_INT, lopsided, g_value_set_int);
-        break;
-      case 4:
-        set_weights<float>(rig.element(), G_TYPE_FLOAT, lopsided, g_value_set_float);
-        break;
-    }
+    set_form(rig.element());
     EXPECT_EQ(notified, 1);
     EXPECT_EQ(get_enum(element, "preset"), "custom");
     rig.caps(caps_text("GRAY8", size));
@@ -113,18 +97,6 @@ TEST(accepts_weights_in_every_form, Each::run) {
     EXPECT_EQ(gst_value_array_get_size(&array), 9u);
     for (guint i = 0; i < 9; ++i) EXPECT_EQ(g_value_get_double(gst_value_array_get_value(&array, i)), lopsided[i]);
     g_value_unset(&array);
-  }
-}
-
-TEST(refuses_weights_that_are_not_numbers, Each::run) {
-  Rig rig(run, "", caps_text("GRAY8", size));
-  const Buffer frame = noise(rig.video());
-  const Picture good = rig.filter(frame);
-  for (double bad : {std::nan(""), HUGE_VAL, -HUGE_VAL}) {
-    at(std::to_string(bad));
-    set_weights<double>(rig.element(), G_TYPE_DOUBLE, {1, 2, 3, bad}, g_value_set_double);
-    EXPECT_SAME(rig.filter(frame), good);
-    EXPECT_CONTAINS(rig.warning().text, "weight 4 of weights");
   }
 }
 
@@ -177,7 +149,8 @@ TEST(supports_every_border, Each::run) {
     Params params = params_of(Preset::sharpen_5);
     params.border = c.value;
     params.border_value.fill(c.samples);
-    expect_plan(run, "preset=sharpen-5 border=" + std::string(c.border), params);
+    // The element converts the border value to YUV: see gaussian_test.cpp.
+    expect_plan(run, "preset=sharpen-5 border=" + std::string(c.border), params, {"GRAY8", "RGB", "GBR"});
   }
 }
 
@@ -206,15 +179,10 @@ TEST(embosses_with_the_light_that_it_names, Each::run) {
 }
 
 TEST(filters_alpha_only_if_asked, Each::run) {
-  for (const char* format : {"RGBA", "ABGR", "BGRx", "xRGB"}) {
-    at(format);
-    const GstVideoInfo video = video_info(format, size);
-    const Buffer frame = noise(video);
-    Params params = params_of(Preset::sharpen);
-    EXPECT_SAME(filtered(run, "preset=sharpen", video, frame), planned(params, video, frame));
-    params.filter_alpha = true;
-    EXPECT_SAME(filtered(run, "preset=sharpen filter-alpha=true", video, frame), planned(params, video, frame));
-  }
+  const std::vector<const char*> formats{"RGBA", "ABGR", "BGRx", "xRGB"};
+  expect_plan(run, "preset=sharpen", params_of(Preset::sharpen), formats);
+  expect_plan(run, "preset=sharpen filter-alpha=true",
+              params_of(Preset::sharpen, [](Params& p) { p.filter_alpha = true; }), formats);
 }
 
 int main() { return run_tests("convolve", "cudaconvolve"); }

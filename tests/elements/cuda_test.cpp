@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Tests that need a CUDA device: frames in device memory, CUDA contexts,
 // and the CUDA backend compared with the CPU backend.
-#include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <cstring>
 
@@ -25,8 +23,7 @@ Run on_cpu(const Run& run) { return {run.element, "cpu"}; }
 /// The expected result: the output of the element on the CPU, applied `times` times. The settings of the profiles are
 /// bit-exact on both backends.
 Picture expected_of(const Run& run, const GstVideoInfo& video, const Buffer& frame, int times = 1) {
-  Rig rig(on_cpu(run));
-  rig.caps(caps_text(GST_VIDEO_INFO_NAME(&video), {GST_VIDEO_INFO_WIDTH(&video), GST_VIDEO_INFO_HEIGHT(&video)}));
+  Rig rig(on_cpu(run), "", caps_of(video));
   Buffer result(gst_buffer_copy_deep(frame.get()));
   while (times-- > 0) result = rig.push(std::move(result));
   return picture(result.get(), video);
@@ -120,8 +117,7 @@ class LateStreams {
 /// Copies `frame` to device memory of this context.
 Buffer uploaded(GstCudaContext* context, const GstVideoInfo& video, const Buffer& frame) {
   gst_cuda_memory_init_once();
-  const Size own{GST_VIDEO_INFO_WIDTH(&video), GST_VIDEO_INFO_HEIGHT(&video)};
-  const Caps caps(gst_caps_from_string(caps_text(GST_VIDEO_INFO_NAME(&video), own, "", cuda_memory).c_str()));
+  const Caps caps(gst_caps_from_string(caps_of(video, cuda_memory).c_str()));
   g_autoptr(GstBufferPool) pool = gst_cuda_buffer_pool_new(context);
   GstStructure* config = gst_buffer_pool_get_config(pool);
   gst_buffer_pool_config_set_params(config, caps.get(), guint(GST_VIDEO_INFO_SIZE(&video)), 0, 0);
@@ -139,16 +135,6 @@ Buffer uploaded(GstCudaContext* context, const GstVideoInfo& video, const Buffer
 }
 
 }  // namespace
-
-TEST(equals_the_cpu, Each::run) {
-  for (const std::string& format : formats(run))
-    for (Size s : {Size{1, 1}, Size{3, 2000}, size, Size{640, 360}}) {
-      at(caps_text(format, s));
-      const GstVideoInfo video = video_info(format, s);
-      const Buffer frame = noise(video);
-      EXPECT_SAME(filtered(run, "", video, frame), expected_of(run, video, frame));
-    }
-}
 
 TEST(stays_on_the_device_between_two_elements, Each::run) {
   const std::vector<std::string> names = formats(run, cuda_memory);
@@ -205,38 +191,6 @@ TEST(gives_finished_frames_to_other_plugins, Each::run) {
 }
 
 namespace {
-
-/// Counts the lines with a text that elements log.
-class LineCount {
- public:
-  explicit LineCount(const char* text) : text_(text) {
-    gst_debug_set_active(TRUE);
-    gst_debug_set_threshold_for_name("cudavision", GST_LEVEL_LOG);
-    gst_debug_add_log_function(count, this, nullptr);
-  }
-  ~LineCount() {
-    gst_debug_remove_log_function_by_data(this);
-    gst_debug_set_threshold_for_name("cudavision", GST_LEVEL_NONE);
-    gst_debug_set_active(FALSE);
-  }
-  LineCount(const LineCount&) = delete;
-  LineCount& operator=(const LineCount&) = delete;
-
-  /// The number of lines since the last call.
-  int take() { return lines_.exchange(0); }
-
- private:
-  static void count(GstDebugCategory* category, GstDebugLevel, const gchar*, const gchar*, gint, GObject*,
-                    GstDebugMessage* message, gpointer self) {
-    auto* lines = static_cast<LineCount*>(self);
-    if (g_strcmp0(gst_debug_category_get_name(category), "cudavision") == 0 &&
-        std::strstr(gst_debug_message_get(message), lines->text_))
-      ++lines->lines_;
-  }
-
-  const char* const text_;
-  std::atomic<int> lines_{0};
-};
 
 /// Settings with which an element passes frames on while the GPU still works on them, and settings with which it waits
 /// for results, which go into metas or into the picture.
@@ -517,23 +471,6 @@ TEST(uses_the_applications_context, Each::run) {
   gst_object_unref(context);
 }
 
-TEST(shares_one_context, Each::run) {
-  Pair pair(make_element(run), make_element(run));
-  want_cuda(pair.rig, "NV12");
-  pair.rig.caps(caps_text("NV12", size));
-  GstCudaContext* middle = nullptr;
-  g_autoptr(GstPad) pad = gst_element_get_static_pad(pair.first, "src");
-  gst_pad_add_probe(
-      pad, GST_PAD_PROBE_TYPE_BUFFER,
-      [](GstPad*, GstPadProbeInfo* info, gpointer seen) {
-        *static_cast<GstCudaContext**>(seen) = context_of(GST_PAD_PROBE_INFO_BUFFER(info));
-        return GST_PAD_PROBE_OK;
-      },
-      &middle, nullptr);
-  const Buffer result = pair.rig.push(noise(pair.rig.video()));
-  EXPECT(middle && middle == context_of(result.get()));
-}
-
 /// Tests this before the first frame. Neighbours ask each other for a context; other elements ask the bin. With two
 /// contexts, frames would go through system memory.
 TEST(makes_no_second_context, Each::run) {
@@ -582,28 +519,6 @@ TEST(accepts_frames_of_other_contexts, Each::run) {
     EXPECT_SAME(pair.rig.filter(frame), expected_of(run, pair.rig.video(), frame, 2));
   }
   for (GstCudaContext* context : contexts) gst_object_unref(context);
-}
-
-TEST(changes_only_the_region_on_the_device, Each::run) {
-  if (profile(run.element).whole_frame) return;
-  GstCudaContext* context = new_context();
-  Rig rig(run, "region=roi");
-  want_cuda(rig, "NV12");
-  rig.caps(caps_text("NV12", size, "", cuda_memory));
-  const Buffer frame = noise(rig.video());
-  const Picture input = picture(frame.get(), rig.video());
-  Picture whole = expected_of(run, rig.video(), frame);
-  Buffer device = uploaded(context, rig.video(), frame);
-  gst_buffer_add_video_region_of_interest_meta(device.get(), "face", 10, 12, 30, 20);
-  const Picture result = picture(rig.push(std::move(device)).get(), rig.video());
-  if (profile(run.element).region_counts) whole = result;
-  for (int c = 0; c < 3; ++c) {
-    cv::Mat expected = input[std::size_t(c)].clone();
-    const cv::Rect inside = scaled(rig.video(), c, {10, 12, 30, 20});
-    whole[std::size_t(c)](inside).copyTo(expected(inside));
-    EXPECT_SAME(Picture({result[std::size_t(c)]}), Picture({expected}));
-  }
-  gst_object_unref(context);
 }
 
 /// Crops of frames in CUDA memory that begin inside of groups of pixels. What passes has its crop applied where it

@@ -21,8 +21,7 @@
 
 namespace cudavision::test {
 
-// Tests
-// ---------------------------------------------------------------------------------------------------------------------
+// Tests ---------------------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -139,8 +138,7 @@ int run_tests(const char* name, const char* element, Needs needs) {
   return gst_check_run_suite(suite, name, name) ? 1 : 0;
 }
 
-// Frames
-// ---------------------------------------------------------------------------------------------------------------------
+// Frames --------------------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -282,6 +280,11 @@ std::string caps_text(const std::string& format, Size size, const std::string& m
          ",width=" + std::to_string(size.width) + ",height=" + std::to_string(size.height) + ",framerate=25/1" + more;
 }
 
+std::string caps_of(const GstVideoInfo& video, const char* feature) {
+  return caps_text(GST_VIDEO_INFO_NAME(&video), {GST_VIDEO_INFO_WIDTH(&video), GST_VIDEO_INFO_HEIGHT(&video)}, "",
+                   feature);
+}
+
 GstVideoInfo video_info(const std::string& format, Size size) {
   GstVideoInfo video;
   EXPECT(gst_video_info_set_format(&video, gst_video_format_from_string(format.c_str()), guint(size.width),
@@ -411,8 +414,7 @@ cv::Rect scaled(const GstVideoInfo& video, int component, const cv::Rect& pixels
   return {pixels.x >> sx, pixels.y >> sy, up(pixels.width, sx), up(pixels.height, sy)};
 }
 
-// Elements
-// ---------------------------------------------------------------------------------------------------------------------
+// Elements ------------------------------------------------------------------------------------------------------------
 
 void set(gpointer object, const std::string& settings) {
   const std::string wrong = set_from_text(object, settings);
@@ -460,12 +462,70 @@ void control(gpointer object, const char* property, double from, double to, GstC
   EXPECT(gst_object_add_control_binding(GST_OBJECT(object), bind(GST_OBJECT(object), property, source)));
 }
 
+Message read_message(GstMessage* message) {
+  const bool is_error = GST_MESSAGE_TYPE(message) == GST_MESSAGE_ERROR;
+  g_autoptr(GError) error = nullptr;
+  (is_error ? gst_message_parse_error : gst_message_parse_warning)(message, &error, nullptr);
+  return {error->domain, error->code, error->message, is_error};
+}
+
 Message pop_message(GstBus* bus, GstMessageType type, GstClockTime wait) {
   g_autoptr(GstMessage) message = gst_bus_timed_pop_filtered(bus, wait, type);
-  g_autoptr(GError) error = nullptr;
-  if (message && type == GST_MESSAGE_ERROR) gst_message_parse_error(message, &error, nullptr);
-  if (message && type == GST_MESSAGE_WARNING) gst_message_parse_warning(message, &error, nullptr);
-  return error ? Message{error->domain, error->code, error->message} : Message{};
+  return message ? read_message(message) : Message();
+}
+
+const GValue* Told::value(const char* field, GType type) const {
+  const GValue* found = gst_structure_get_value(structure_.get(), field);
+  FAIL_UNLESS(found && G_VALUE_HOLDS(found, type), "%s: the message has no %s that is a %s", where().c_str(), field,
+              g_type_name(type));
+  return found;
+}
+
+namespace {
+
+template <typename F>
+void each_value(const GValue* array, F&& f) {
+  for (guint i = 0; i < gst_value_array_get_size(array); ++i) f(gst_value_array_get_value(array, i));
+}
+
+}  // namespace
+
+std::vector<Told> Told::list(const char* field) const {
+  std::vector<Told> all;
+  each_value(value(field, GST_TYPE_ARRAY), [&](const GValue* one) { all.emplace_back(gst_value_get_structure(one)); });
+  return all;
+}
+
+std::string Told::texts(const char* field) const {
+  std::string all;
+  each_value(value(field, GST_TYPE_ARRAY),
+             [&](const GValue* one) { all += (all.empty() ? "" : ",") + std::string(g_value_get_string(one)); });
+  return all;
+}
+
+std::vector<guint64> Told::counts(const char* field) const {
+  std::vector<guint64> all;
+  each_value(value(field, GST_TYPE_ARRAY), [&](const GValue* one) { all.push_back(g_value_get_uint64(one)); });
+  return all;
+}
+
+cv::Rect Told::box(const std::string& prefix) const {
+  const auto of = [&](const char* field) { return integer((prefix + field).c_str()); };
+  return {of("x"), of("y"), of("width"), of("height")};
+}
+
+std::optional<Told> next_message(GstElement* element, GstClockTime wait) {
+  g_autoptr(GstBus) bus = gst_element_get_bus(element);
+  g_autoptr(GstMessage) message = gst_bus_timed_pop_filtered(bus, wait, GST_MESSAGE_ELEMENT);
+  if (!message) return {};
+  EXPECT(GST_MESSAGE_SRC(message) == GST_OBJECT(element));
+  return Told(gst_message_get_structure(message));
+}
+
+std::vector<Told> messages_of(GstElement* element) {
+  std::vector<Told> all;
+  while (const std::optional<Told> message = next_message(element)) all.push_back(*message);
+  return all;
 }
 
 GstMessage* play_to_end(GstElement* pipeline, GstClockTime wait) {
@@ -567,9 +627,7 @@ std::vector<Picture> frames_of(GstElement* pipeline, const GstVideoInfo& video) 
 }
 
 Picture filtered(const Run& run, const std::string& settings, const GstVideoInfo& video, const Buffer& frame) {
-  Rig rig(run, settings);
-  rig.caps(caps_text(GST_VIDEO_INFO_NAME(&video), {GST_VIDEO_INFO_WIDTH(&video), GST_VIDEO_INFO_HEIGHT(&video)}));
-  return rig.filter(frame);
+  return Rig(run, settings, caps_of(video)).filter(frame);
 }
 
 }  // namespace cudavision::test

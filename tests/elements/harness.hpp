@@ -3,8 +3,11 @@
 // and one element between two pads.
 #pragma once
 
+#include <atomic>
+#include <cstring>
 #include <memory>
 #include <opencv2/core.hpp>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <type_traits>
@@ -19,8 +22,7 @@
 
 namespace cudavision::test {
 
-// Tests
-// ---------------------------------------------------------------------------------------------------------------------
+// Tests ---------------------------------------------------------------------------------------------------------------
 
 /// One run of a test: an element of the plugin, on a backend that works on this machine.
 struct Run {
@@ -109,8 +111,7 @@ bool same(const A& a, const B& b) {
   FAIL_UNLESS(std::string(text).find(part) != std::string::npos, "%s: \"%s\" does not name \"%s\"", \
               ::cudavision::test::where().c_str(), std::string(text).c_str(), std::string(part).c_str())
 
-// Owners
-// ---------------------------------------------------------------------------------------------------------------------
+// Owners --------------------------------------------------------------------------------------------------------------
 
 struct Release {
   void operator()(GstBuffer* held) const { gst_buffer_unref(held); }
@@ -125,8 +126,7 @@ using Event = std::unique_ptr<GstEvent, Release>;
 using Query = std::unique_ptr<GstQuery, Release>;
 using Sample = std::unique_ptr<GstSample, Release>;
 
-// Frames
-// ---------------------------------------------------------------------------------------------------------------------
+// Frames --------------------------------------------------------------------------------------------------------------
 
 inline constexpr const char* cuda_memory = "memory:CUDAMemory";
 
@@ -139,6 +139,7 @@ std::vector<std::string> formats(const Run& run, const char* feature = nullptr);
 std::string caps_text(const std::string& format, Size size, const std::string& more = "",
                       const char* feature = nullptr);
 GstVideoInfo video_info(const std::string& format, Size size);
+std::string caps_of(const GstVideoInfo& video, const char* feature = nullptr);
 
 /// Makes a frame of noise over the full range of the format's depth, with GStreamer's default strides.
 Buffer noise(const GstVideoInfo& video, unsigned seed = 1);
@@ -184,8 +185,7 @@ std::string difference(const Picture& actual, const Picture& expected, int toler
 /// Converts a rectangle in pixels to a rectangle in the samples of a component.
 cv::Rect scaled(const GstVideoInfo& video, int component, const cv::Rect& pixels);
 
-// Elements
-// ---------------------------------------------------------------------------------------------------------------------
+// Elements ------------------------------------------------------------------------------------------------------------
 
 /// Sets properties from command-line text ("sigma=2 kernel-size=9"), all in one g_object_set.
 void set(gpointer object, const std::string& settings);
@@ -214,9 +214,79 @@ struct Message {
   GQuark domain = 0;
   int code = 0;
   std::string text;  ///< empty: there was no message
+  bool is_error = false;
 };
+/// Reads an error or a warning.
+Message read_message(GstMessage* message);
 /// Pops the first message of this type from a bus and drops those before it. Waits up to `wait` for one.
 Message pop_message(GstBus* bus, GstMessageType type, GstClockTime wait = 0);
+
+/// An element message.
+class Told {
+ public:
+  explicit Told(const GstStructure* message) : structure_(gst_structure_copy(message), gst_structure_free) {}
+
+  std::string name() const { return gst_structure_get_name(structure_.get()); }
+  /// The number of fields.
+  int size() const { return gst_structure_n_fields(structure_.get()); }
+  bool has(const char* field) const { return gst_structure_has_field(structure_.get(), field); }
+
+  // The value of a field, which must be there and have this type.
+  std::string text(const char* field) const { return g_value_get_string(value(field, G_TYPE_STRING)); }
+  int integer(const char* field) const { return g_value_get_int(value(field, G_TYPE_INT)); }
+  guint count(const char* field) const { return g_value_get_uint(value(field, G_TYPE_UINT)); }
+  guint64 time(const char* field) const { return g_value_get_uint64(value(field, G_TYPE_UINT64)); }
+  bool flag(const char* field) const { return g_value_get_boolean(value(field, G_TYPE_BOOLEAN)); }
+  double number(const char* field) const { return g_value_get_double(value(field, G_TYPE_DOUBLE)); }
+  /// The structures of an array.
+  std::vector<Told> list(const char* field) const;
+  /// The texts of an array: "a,b".
+  std::string texts(const char* field) const;
+  std::vector<guint64> counts(const char* field) const;
+  /// The fields x, y, width and height, with `prefix` before their names.
+  cv::Rect box(const std::string& prefix = "") const;
+
+ private:
+  const GValue* value(const char* field, GType type) const;
+
+  std::shared_ptr<GstStructure> structure_;
+};
+/// Pops the element's next message, if one comes within `wait`.
+std::optional<Told> next_message(GstElement* element, GstClockTime wait = 0);
+/// The element messages since the last call.
+std::vector<Told> messages_of(GstElement* element);
+
+/// Counts the lines with a text that elements log.
+class LineCount {
+ public:
+  explicit LineCount(const char* text) : text_(text) {
+    gst_debug_set_active(TRUE);
+    gst_debug_set_threshold_for_name("cudavision", GST_LEVEL_LOG);
+    gst_debug_add_log_function(count, this, nullptr);
+  }
+  ~LineCount() {
+    gst_debug_remove_log_function_by_data(this);
+    gst_debug_set_threshold_for_name("cudavision", GST_LEVEL_NONE);
+    gst_debug_set_active(FALSE);
+  }
+  LineCount(const LineCount&) = delete;
+  LineCount& operator=(const LineCount&) = delete;
+
+  /// The number of lines since the last call.
+  int take() { return lines_.exchange(0); }
+
+ private:
+  static void count(GstDebugCategory* category, GstDebugLevel, const gchar*, const gchar*, gint, GObject*,
+                    GstDebugMessage* message, gpointer self) {
+    auto* lines = static_cast<LineCount*>(self);
+    if (g_strcmp0(gst_debug_category_get_name(category), "cudavision") == 0 &&
+        std::strstr(gst_debug_message_get(message), lines->text_))
+      ++lines->lines_;
+  }
+
+  const char* const text_;
+  std::atomic<int> lines_{0};
+};
 
 /// Plays a pipeline until its end or an error. Returns that message (transfer full), or null if none comes in time.
 GstMessage* play_to_end(GstElement* pipeline, GstClockTime wait = 20 * GST_SECOND);

@@ -2,7 +2,6 @@
 // Compares the messages, metas and pictures of cudahistogram with the results of its plans.
 #include "kernels/histogram/histogram.hpp"
 
-#include <cmath>
 #include <optional>
 
 #include "gst/meta/histogram_meta.h"
@@ -16,8 +15,7 @@ namespace {
 
 const Size size{61, 43};
 
-// Messages
-// ---------------------------------------------------------------------------------------------------------------------
+// Messages ------------------------------------------------------------------------------------------------------------
 
 struct Channel {
   std::string name;
@@ -36,41 +34,27 @@ constexpr std::pair<const char*, double Statistics::*> figures[] = {{"min", &Sta
 using Channels = std::vector<Channel>;
 
 struct Posted {
-  guint64 timestamp = 0, stream_time = 0, running_time = 0, duration = 0, frames = 0;
-  guint bins = 0, depth = 0;
+  guint64 timestamp, stream_time, running_time, duration, frames;
+  guint bins, depth;
   Channels channels;
 };
 
 /// Pops the element's next message, if one comes within `wait`.
 std::optional<Posted> next(const Rig& rig, GstClockTime wait = 0) {
-  g_autoptr(GstBus) bus = gst_element_get_bus(rig.element());
-  g_autoptr(GstMessage) message = gst_bus_timed_pop_filtered(bus, wait, GST_MESSAGE_ELEMENT);
-  if (!message) return {};
-  EXPECT(GST_MESSAGE_SRC(message) == GST_OBJECT(rig.element()));
-  const GstStructure* s = gst_message_get_structure(message);
-  EXPECT_EQ(std::string(gst_structure_get_name(s)), "cudahistogram");
-  Posted posted;
-  EXPECT(gst_structure_get(s, "timestamp", G_TYPE_UINT64, &posted.timestamp, "stream-time", G_TYPE_UINT64,
-                           &posted.stream_time, "running-time", G_TYPE_UINT64, &posted.running_time, "duration",
-                           G_TYPE_UINT64, &posted.duration, "frames", G_TYPE_UINT64, &posted.frames, "bins",
-                           G_TYPE_UINT, &posted.bins, "depth", G_TYPE_UINT, &posted.depth, nullptr));
-  const GValue* channels = gst_structure_get_value(s, "channels");
-  EXPECT(GST_VALUE_HOLDS_ARRAY(channels));
-  for (guint c = 0; c < gst_value_array_get_size(channels); ++c) {
-    const GstStructure* fields = gst_value_get_structure(gst_value_array_get_value(channels, c));
-    Channel channel;
-    channel.name = gst_structure_get_string(fields, "name");
-    EXPECT(gst_structure_get_uint64(fields, "count", &channel.statistics.count));
-    for (const auto& [name, member] : figures)
-      EXPECT(gst_structure_get_double(fields, name, &(channel.statistics.*member)));
-    const GValue* counts = gst_structure_get_value(fields, "counts");
-    for (guint bin = 0; bin < gst_value_array_get_size(counts); ++bin)
-      channel.counts.push_back(g_value_get_uint64(gst_value_array_get_value(counts, bin)));
-    EXPECT_EQ(gst_structure_n_fields(fields), 12);
-    posted.channels.push_back(channel);
+  const std::optional<Told> told = next_message(rig.element(), wait);
+  if (!told) return {};
+  EXPECT_EQ(told->name(), "cudahistogram");
+  EXPECT_EQ(told->size(), 8);
+  Channels channels;
+  for (const Told& fields : told->list("channels")) {
+    EXPECT_EQ(fields.size(), 12);
+    Channel channel{fields.text("name"), fields.counts("counts"), {}};
+    channel.statistics.count = fields.time("count");
+    for (const auto& [name, member] : figures) channel.statistics.*member = fields.number(name);
+    channels.push_back(channel);
   }
-  EXPECT_EQ(gst_structure_n_fields(s), 8);
-  return posted;
+  return Posted{told->time("timestamp"), told->time("stream-time"), told->time("running-time"), told->time("duration"),
+                told->time("frames"),    told->count("bins"),       told->count("depth"),       channels};
 }
 
 /// Pops the element's next message, which may follow its frame. Fails the test if there is none.
@@ -95,8 +79,7 @@ Channels of_meta(GstBuffer* buffer, guint bins, guint depth) {
   return channels;
 }
 
-// Expected
-// ---------------------------------------------------------------------------------------------------------------------
+// Expected ------------------------------------------------------------------------------------------------------------
 
 using histogram::Params;
 constexpr auto components = histogram::Channels::components, all = histogram::Channels::all;
@@ -151,8 +134,7 @@ void expect_same(const Channels& actual, const Channels& wanted) {
   }
 }
 
-// Frames
-// ---------------------------------------------------------------------------------------------------------------------
+// Frames --------------------------------------------------------------------------------------------------------------
 
 /// Pushes frames of noise with these seeds, 40 ms each.
 void push(Rig& rig, const std::vector<unsigned>& seeds) {
@@ -163,8 +145,7 @@ Region inside(const std::vector<Rect>& rects) { return {Region::Mode::inside, re
 
 }  // namespace
 
-// Counts
-// ---------------------------------------------------------------------------------------------------------------------
+// Counts --------------------------------------------------------------------------------------------------------------
 
 TEST(counts_like_its_plan, Each::run) {
   for (const std::string& format : formats(run))
@@ -212,67 +193,7 @@ TEST(computes_luma_with_the_matrix, Each::run) {
   }
 }
 
-TEST(counts_only_in_regions, Each::run) {
-  const Rect face{4, 6, 12, 8}, car{10, 10, 100, 100};  // they overlap; the second extends beyond the frame
-  struct Mode {
-    const char* settings;
-    Region region;
-  };
-  for (const char* format : {"GRAY8", "BGRA", "NV12", "YUY2", "I420_10LE"})
-    for (const Mode& mode : {Mode{"region=roi", inside({face, car})},
-                             {"region=outside-roi", {Region::Mode::outside, {face, car}}},
-                             {"region=roi roi-type=face", inside({face})},
-                             {"region=outside-roi roi-type=face", {Region::Mode::outside, {face}}},
-                             {"region=roi roi-type=tree", inside({})}}) {
-      at(format + std::string(" ") + mode.settings);
-      Rig rig(run, "equalize=false channels=all " + std::string(mode.settings), caps_text(format, size));
-      Buffer frame = noise(rig.video());
-      for (const auto& [type, rect] : {std::pair{"face", face}, {"car", car}})
-        gst_buffer_add_video_region_of_interest_meta(frame.get(), type, guint(rect.x), guint(rect.y), guint(rect.width),
-                                                     guint(rect.height));
-      GstBuffer* in = frame.get();
-      EXPECT(rig.push(std::move(frame)).get() == in);
-      expect_same(told(rig).channels, expected(rig.video(), noise(rig.video()), {256, all}, mode.region));
-    }
-}
-
-TEST(counts_only_the_cropped_part, Each::run) {
-  const GstVideoInfo whole = video_info("NV12", {64, 48});
-  const GstVideoRectangle part{6, 4, 37, 29};
-  Rig rig(run, "equalize=false channels=all", caps_text("NV12", {part.w, part.h}));
-  for (const auto& [setting, region] : {std::pair{"region=frame", Region{}}, {"region=roi", inside({{10, 6, 8, 6}})}}) {
-    at(setting);
-    set(rig.element(), setting);
-    Buffer frame = noise(whole);
-    add_crop(frame.get(), whole, part);
-    // In coordinates of the uncropped frame.
-    gst_buffer_add_video_region_of_interest_meta(frame.get(), "face", 16, 10, 8, 6);
-    GstBuffer* in = frame.get();
-    const Buffer out = rig.push(std::move(frame));
-    EXPECT(out.get() == in && gst_buffer_get_video_crop_meta(in));
-    expect_same(told(rig).channels, expected(rig.video(), cut(whole, noise(whole).get(), part), {256, all}, region));
-  }
-}
-
-// Messages
-// ---------------------------------------------------------------------------------------------------------------------
-
-TEST(posts_times, Each::run) {
-  Rig rig(run, "equalize=false", caps_text("GRAY8", size));
-  gst_harness_push_event(rig.harness(), new_segment([](GstSegment& segment) {
-                           segment.start = GST_SECOND, segment.time = 5 * GST_SECOND, segment.base = 7 * GST_SECOND;
-                         }));
-  rig.push(timed(noise(rig.video()), 1500 * GST_MSECOND));
-  Posted posted = told(rig);
-  EXPECT_EQ(posted.timestamp, 1500 * GST_MSECOND);
-  EXPECT_EQ(posted.stream_time, 5500 * GST_MSECOND);
-  EXPECT_EQ(posted.running_time, 7500 * GST_MSECOND);
-  EXPECT_EQ(posted.duration, 40 * GST_MSECOND);
-  rig.push(timed(noise(rig.video()), GST_CLOCK_TIME_NONE, GST_CLOCK_TIME_NONE));
-  posted = told(rig);
-  EXPECT_EQ(posted.timestamp, GST_CLOCK_TIME_NONE);
-  EXPECT_EQ(posted.duration, GST_CLOCK_TIME_NONE);
-}
+// Messages ------------------------------------------------------------------------------------------------------------
 
 TEST(posts_only_if_asked, Each::run) {
   Rig rig(run, "equalize=false post-messages=false", caps_text("NV12", size));
@@ -478,8 +399,7 @@ TEST(keeps_intervals_when_properties_change, Each::run) {
   EXPECT_EQ(told(rig).frames, 3);
 }
 
-// Passthrough
-// ------------------------------------------------------------------------------------------------------------------
+// Passthrough ---------------------------------------------------------------------------------------------------------
 
 TEST(adds_metas, Each::run) {
   for (const char* settings : {"", "equalize=true", "overlay=true", "post-messages=false", "interval=1000000000"}) {
@@ -506,8 +426,7 @@ TEST(adds_metas, Each::run) {
   }
 }
 
-// Pictures
-// ---------------------------------------------------------------------------------------------------------------------
+// Pictures ------------------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -600,19 +519,6 @@ TEST(changes_output_while_playing, Each::run) {
     GstBuffer* in = same.get();
     EXPECT(rig.push(std::move(same)).get() == in);
   }
-}
-
-TEST(fades_with_a_control_source, Each::run) {
-  Rig rig(run, "equalize=false overlay=true overlay-position=2,3,40,30 interval=10000000000", caps_text("GRAY8", size));
-  control(rig.element(), "overlay-opacity", 0, 1, GST_SECOND, true);
-  const Buffer frame = dim(rig.video());
-  for (int quarter = 0; quarter <= 4; ++quarter) {
-    GST_BUFFER_PTS(frame.get()) = guint64(quarter) * GST_SECOND / 4;
-    EXPECT_SAME(rig.filter(frame),
-                expected_picture(rig.video(), frame, {}, OverlayParams{{2, 3, 40, 30}, quarter / 4.0}));
-  }
-  gst_harness_push_event(rig.harness(), gst_event_new_eos());
-  EXPECT_EQ(told(rig).frames, 5);  // each frame made a new plan
 }
 
 int main() { return run_tests("histogram", "cudahistogram"); }

@@ -17,8 +17,7 @@ namespace {
 const Size size{160, 121};
 constexpr GstClockTime step = 200 * GST_MSECOND;
 
-// Scenes: the luma as a CV_32F picture of 8-bit steps
-// -----------------------------------------------------------------------------
+// Scenes: the luma as a CV_32F picture of 8-bit steps -----------------------------------------------------------------
 
 /// A textured picture, as of an ordinary room.
 cv::Mat room() {
@@ -42,31 +41,15 @@ cv::Mat blurred(const cv::Mat& scene) {
 }
 cv::Mat plain(double value) { return cv::Mat(size.height, size.width, CV_32F, cv::Scalar(value)); }
 
-/// A frame with this luma and without colour, in any format.
+/// A frame with this luma and without colour, in a format of 8 bits.
 Buffer frame_of(const GstVideoInfo& video, const cv::Mat& luma) {
-  Buffer buffer = black(video);
-  GstVideoFrame frame;
-  EXPECT(gst_video_frame_map(&frame, &video, buffer.get(), GST_MAP_READWRITE));
-  const int depth = GST_VIDEO_INFO_COMP_DEPTH(&video, 0), shift = GST_VIDEO_FORMAT_INFO_SHIFT(video.finfo, 0);
-  const guint components = GST_VIDEO_INFO_N_COMPONENTS(&video);
-  for (guint c = 0; c < components; ++c)
-    for (int y = 0; y < GST_VIDEO_FRAME_COMP_HEIGHT(&frame, c); ++y)
-      for (int x = 0; x < GST_VIDEO_FRAME_COMP_WIDTH(&frame, c); ++x) {
-        const bool chroma = GST_VIDEO_INFO_IS_YUV(&video) && c > 0;
-        const int value = chroma || c == 3 ? 128 : cv::saturate_cast<guint8>(luma.at<float>(y, x));
-        guint8* const at = static_cast<guint8*>(GST_VIDEO_FRAME_COMP_DATA(&frame, c)) +
-                           y * GST_VIDEO_FRAME_COMP_STRIDE(&frame, c) + x * GST_VIDEO_FRAME_COMP_PSTRIDE(&frame, c);
-        if (depth == 8)
-          *at = guint8(value);
-        else
-          GST_WRITE_UINT16_LE(at, value << (depth - 8) << shift);
-      }
-  gst_video_frame_unmap(&frame);
-  return buffer;
+  Buffer frame = black(video);
+  paint(video, frame, {0, 0, luma.cols, luma.rows},
+        [&](int x, int y) { return int(cv::saturate_cast<guint8>(luma.at<float>(y, x))); });
+  return frame;
 }
 
-// Playing
-// ---------------------------------------------------------------------------------------------------------------------
+// Playing -------------------------------------------------------------------------------------------------------------
 
 /// An element before which scenes play, five frames a second.
 class Camera {
@@ -80,8 +63,12 @@ class Camera {
 
   /// Plays a scene for so many seconds. `change`: changes each frame.
   void play(const Scene& scene, double seconds, const std::function<void(GstBuffer*)>& change = {}) {
+    play_frames([&](unsigned number) { return frame_of(rig.video(), scene(number)); }, seconds, change);
+  }
+  void play_frames(const std::function<Buffer(unsigned)>& draw, double seconds,
+                   const std::function<void(GstBuffer*)>& change = {}) {
     for (int i = 0; i < int(std::lround(seconds * 5)); ++i) {
-      Buffer frame = timed(frame_of(rig.video(), scene(number_++)), time_, step);
+      Buffer frame = timed(draw(number_++), time_, step);
       time_ += step;
       if (change) change(frame.get());
       rig.push(std::move(frame));
@@ -94,17 +81,13 @@ class Camera {
   /// an event, before which the element reports all frames.
   std::string told() {
     std::string all;
-    g_autoptr(GstBus) bus = gst_element_get_bus(rig.element());
-    while (g_autoptr(GstMessage) message = gst_bus_pop_filtered(bus, GST_MESSAGE_ELEMENT)) {
-      const GstStructure* s = gst_message_get_structure(message);
-      EXPECT_EQ(std::string(gst_structure_get_name(s)), "cudahistogram-watch");
-      guint64 now = 0, since = 0;
-      EXPECT(gst_structure_get(s, "running-time", G_TYPE_UINT64, &now, "since", G_TYPE_UINT64, &since, "value",
-                               G_TYPE_DOUBLE, &value, "limit", G_TYPE_DOUBLE, &limit, nullptr));
-      EXPECT_EQ(gst_structure_n_fields(s), 9);
-      g_autofree gchar* text = g_strdup_printf("%s%.1f: %s %s since %.1f", all.empty() ? "" : "; ",
-                                               double(now) / GST_SECOND, gst_structure_get_string(s, "condition"),
-                                               gst_structure_get_string(s, "event"), double(since) / GST_SECOND);
+    for (const Told& message : messages_of(rig.element())) {
+      EXPECT_EQ(message.name(), "cudahistogram-watch");
+      EXPECT_EQ(message.size(), 9);
+      value = message.number("value"), limit = message.number("limit");
+      g_autofree gchar* text = g_strdup_printf(
+          "%s%.1f: %s %s since %.1f", all.empty() ? "" : "; ", double(message.time("running-time")) / GST_SECOND,
+          message.text("condition").c_str(), message.text("event").c_str(), double(message.time("since")) / GST_SECOND);
       all += text;
     }
     return all;
@@ -135,14 +118,9 @@ double planned_sharpness(const GstVideoInfo& video, const Buffer& frame) {
 
 /// The sharpness in the next message cudahistogram; −1 if it has none.
 double told_sharpness(const Rig& rig) {
-  g_autoptr(GstBus) bus = gst_element_get_bus(rig.element());
-  g_autoptr(GstMessage) message = gst_bus_timed_pop_filtered(bus, 5 * GST_SECOND, GST_MESSAGE_ELEMENT);
-  EXPECT(message);
-  const GstStructure* s = gst_message_get_structure(message);
-  EXPECT_EQ(std::string(gst_structure_get_name(s)), "cudahistogram");
-  double sharpness = -1;
-  gst_structure_get_double(s, "sharpness", &sharpness);
-  return sharpness;
+  const std::optional<Told> told = next_message(rig.element(), 5 * GST_SECOND);
+  EXPECT(told && told->name() == "cudahistogram");
+  return told->has("sharpness") ? told->number("sharpness") : -1;
 }
 
 void expect_near(double actual, double expected) {
@@ -152,11 +130,10 @@ void expect_near(double actual, double expected) {
 
 }  // namespace
 
-// Sharpness
-// ---------------------------------------------------------------------------------------------------------------------
+// Sharpness -----------------------------------------------------------------------------------------------------------
 
 TEST(measures_sharpness, Each::run) {
-  for (const char* format : {"GRAY8", "GRAY16_LE", "NV12", "P010_10LE", "I420", "YUY2", "UYVY", "Y444"})
+  for (const char* format : {"GRAY8", "GRAY16_LE", "NV12", "P010_10LE", "I420", "YUY2", "UYVY", "Y444", "RGB", "GBR"})
     for (const Size& size : {Size{61, 43}, {1, 1}, {1, 7}, {640, 3}})
       for (const char* settings :
            {"sharpness=true", "watch=true", "sharpness=true watch=true overlay=true add-meta=true"}) {
@@ -207,13 +184,12 @@ TEST(measures_sharpness_of_regions_and_intervals, Each::run) {
   expect_near(told_sharpness(rig), (20 * 30 * 10.0 + 19 * 30 * 30) / (20 * 30 + 19 * 30 + 2 * 20 * 29));
 }
 
-// Conditions
-// ---------------------------------------------------------------------------------------------------------------------
+// Conditions ----------------------------------------------------------------------------------------------------------
 
 TEST(reports_each_condition, Each::run) {
   const std::pair<const char*, Camera::Scene> conditions[] = {
       {"dark", dark}, {"bright", bright}, {"covered", covered}, {"defocused", defocused}};
-  for (const char* format : {"NV12", "GRAY8", "RGB", "BGRA", "P010_10LE", "YUY2", "GBR"})
+  for (const char* format : {"NV12", "GRAY8", "YUY2"})
     for (const auto& [name, scene] : conditions) {
       at(name + std::string(" ") + format);
       Camera camera(run, "", format);
@@ -233,10 +209,11 @@ TEST(reports_each_condition, Each::run) {
 
 TEST(tells_value_and_limit, Each::run) {
   // Luma of limited range is black at 16.
-  for (const auto& [format, level, brightness] : {std::tuple("GRAY8", 5, 5 / 255.0), {"NV12", 20, (20 - 16) / 219.0}}) {
+  for (const auto& [format, level, brightness] :
+       {std::tuple("GRAY8", 5, 5 / 255.0), {"NV12", 20, (20 - 16) / 219.0}, {"P010_10LE", 80, (20 - 16) / 219.0}}) {
     at(format);
     Camera camera(run, "", format);
-    camera.play([level = level](unsigned) { return plain(level); }, 2);
+    camera.play_frames([&, level = level](unsigned) { return flat(camera.rig.video(), {level, 128, 128}); }, 2);
     camera.end();
     EXPECT_EQ(camera.told(), "1.0: dark begin since 0.0; 1.8: dark end since 0.0");
     expect_near(camera.value, brightness);
@@ -259,7 +236,7 @@ TEST(follows_watch_time, Each::run) {
 /// No condition for ordinary video: motion, noise, changing light.
 TEST(keeps_quiet_about_live_scenes, Each::run) {
   const cv::Mat wide = room();
-  for (const char* format : {"NV12", "RGB"}) {
+  for (const char* format : {"NV12", "GRAY8"}) {
     const std::pair<const char*, Camera::Scene> scenes[] = {
         {"pan",
          [&](unsigned i) {
@@ -314,8 +291,7 @@ TEST(counts_time_without_timestamps, Each::run) {
   EXPECT_CONTAINS(told, "dark end");
 }
 
-// Ends
-// ---------------------------------------------------------------------------------------------------------------------
+// Ends ----------------------------------------------------------------------------------------------------------------
 
 TEST(ends_what_began, Each::run) {
   const std::pair<const char*, std::function<void(Camera&)>> ends[] = {

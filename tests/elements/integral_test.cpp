@@ -87,8 +87,7 @@ const std::string tables = "output=passthrough ";
 
 }  // namespace
 
-// Tables
-// ---------------------------------------------------------------------------------------------------------------------
+// Tables --------------------------------------------------------------------------------------------------------------
 
 TEST(attaches_the_tables_of_its_plan, Each::run) {
   for (const auto& [settings, params] :
@@ -134,21 +133,6 @@ TEST(sums_every_channel, Each::run) {
     const Buffer frame = noise(rig.video());
     expect_tables(rig.push(copied(frame)), {TableLayout::padded, SumType::automatic, true, TableChannel::all},
                   rig.video(), frame, channels);
-  }
-}
-
-TEST(chooses_wider_sums_if_narrow_ones_overflow, Each::run) {
-  // 4200·4200·255 is larger than 2^32.
-  for (const auto& [settings, type] : {std::pair{"sum-type=u32", GST_CUDA_VISION_ENTRY_TYPE_U32},
-                                       {"sum-type=auto", GST_CUDA_VISION_ENTRY_TYPE_U64},
-                                       {"sum-type=f32", GST_CUDA_VISION_ENTRY_TYPE_F32}}) {
-    at(settings);
-    Rig rig(run, tables + settings, caps_text("GRAY8", {4200, 4200}));
-    Buffer frame(gst_buffer_new_allocate(nullptr, 4200 * 4200, nullptr));
-    gst_buffer_memset(frame.get(), 0, 255, 4200 * 4200);
-    const Buffer result = rig.push(std::move(frame));
-    const GstCudaVisionIntegralMeta* meta = gst_buffer_get_cuda_vision_integral_meta(result.get());
-    EXPECT_EQ(int(meta->tables[0].type), int(type));
   }
 }
 
@@ -215,8 +199,7 @@ TEST(makes_tables_of_the_cropped_picture, Each::run) {
   expect_tables(rig.push(std::move(frame)), {}, rig.video(), cropped);
 }
 
-// Table streams
-// -----------------------------------------------------------------------------------------------------------------
+// Table streams -------------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -478,32 +461,6 @@ TEST(keeps_referenced_tables, Each::run) {
   }
 }
 
-TEST(accepts_frames_from_a_neighbour, Each::run) {
-  // With CUDA, the frames between the two elements stay on the device.
-  const bool cuda = run.backend == "cuda";
-  const std::string neighbour = "cudaconvolve backend=" + run.backend + " ! video/x-raw" +
-                                (cuda ? "(memory:CUDAMemory)" : "") + " ! cudaintegral backend=" + run.backend;
-  for (const char* format : {"NV12", "RGBA"})
-    for (const char* wanted : {"video/x-raw", "video/x-integral"}) {
-      at(format + std::string(" to ") + wanted);
-      GError* error = nullptr;
-      Rig rig(gst_parse_bin_from_description(neighbour.c_str(), TRUE, &error));
-      EXPECT(!error);
-      gst_harness_set_sink_caps_str(rig.harness(), wanted);
-      rig.caps(caps_text(format, size));
-      for (unsigned i = 0; i < 3; ++i) {
-        const Buffer frame = noise(rig.video(), i);
-        const Buffer result = rig.push(copied(frame));
-        if (std::strstr(wanted, "raw")) {
-          EXPECT_SAME(picture(result.get(), rig.video()), picture(frame.get(), rig.video()));
-          expect_tables(result, {}, rig.video(), frame);
-        } else {
-          expect_numbers(result, {}, rig.video(), frame);
-        }
-      }
-    }
-}
-
 TEST(keeps_its_memory_when_it_leaves_passthrough, Each::run) {
   const bool cuda = run.backend == "cuda";
   const std::string raw = cuda ? "video/x-raw(memory:CUDAMemory)" : "video/x-raw", backend = " backend=" + run.backend;
@@ -548,8 +505,7 @@ TEST(switches_between_video_and_tables, Each::run) {
   EXPECT(gst_harness_push_event(rig.harness(), gst_event_new_eos()));
 }
 
-// Filters
-// ---------------------------------------------------------------------------------------------------------------------
+// Filters -------------------------------------------------------------------------------------------------------------
 
 TEST(filters_like_its_plan, Each::run) {
   using local::Operation;

@@ -3,6 +3,7 @@
 #include <gst/video/video.h>
 
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "gst/meta/cudavision.h"
@@ -292,12 +293,10 @@ GST_START_TEST(misuse_is_refused) {
   const auto add_histogram = [&](guint count, guint depth, guint channels) {
     return gst_buffer_add_cuda_vision_histogram_meta(buffer, count, depth, channels, made.channels.data());
   };
-  ASSERT_CRITICAL(fail_unless(!add_histogram(1, 8, 1)));
-  ASSERT_CRITICAL(fail_unless(!add_histogram(GST_CUDA_VISION_HISTOGRAM_MAX_BINS + 1, 8, 1)));
-  ASSERT_CRITICAL(fail_unless(!add_histogram(bins, 0, 1)));
-  ASSERT_CRITICAL(fail_unless(!add_histogram(bins, 17, 1)));
-  ASSERT_CRITICAL(fail_unless(!add_histogram(bins, 8, 0)));
-  ASSERT_CRITICAL(fail_unless(!add_histogram(bins, 8, GST_CUDA_VISION_HISTOGRAM_MAX_CHANNELS + 1)));
+  const guint many_bins = GST_CUDA_VISION_HISTOGRAM_MAX_BINS + 1, many = GST_CUDA_VISION_HISTOGRAM_MAX_CHANNELS + 1;
+  for (const auto& [count, depth, channels] :
+       {std::tuple{1u, 8u, 1u}, {many_bins, 8, 1}, {bins, 0, 1}, {bins, 17, 1}, {bins, 8, 0}, {bins, 8, many}})
+    ASSERT_CRITICAL(fail_unless(!add_histogram(count, depth, channels)));
   made.channels[0].counts = nullptr;
   ASSERT_CRITICAL(fail_unless(!add_histogram(bins, 8, 1)));
 
@@ -308,17 +307,14 @@ GST_START_TEST(misuse_is_refused) {
     return gst_buffer_add_cuda_vision_integral_meta(buffer, GST_CUDA_VISION_TABLE_LAYOUT_INCLUSIVE, tables, &bad);
   };
   ASSERT_CRITICAL(fail_unless(!add_table(0)));
-  bad.type = GST_CUDA_VISION_ENTRY_TYPE_U64;  // the memory is too small
-  ASSERT_CRITICAL(fail_unless(!add_table(1)));
-  bad = good;
-  bad.height = G_MAXUINT;
-  ASSERT_CRITICAL(fail_unless(!add_table(1)));
-  bad = good;
-  bad.memory = nullptr;
-  ASSERT_CRITICAL(fail_unless(!add_table(1)));
-  bad = good;
-  bad.channel = nullptr;
-  ASSERT_CRITICAL(fail_unless(!add_table(1)));
+  using Table = GstCudaVisionIntegralTable;
+  for (void (*spoil)(Table&) : {+[](Table& t) { t.type = GST_CUDA_VISION_ENTRY_TYPE_U64; },  // the memory is too small
+                                +[](Table& t) { t.height = G_MAXUINT; }, +[](Table& t) { t.memory = nullptr; },
+                                +[](Table& t) { t.channel = nullptr; }}) {
+    bad = good;
+    spoil(bad);
+    ASSERT_CRITICAL(fail_unless(!add_table(1)));
+  }
   bad = good;
 
   const GstCudaVisionIntegralMeta* meta = add_table(1);

@@ -3,9 +3,7 @@
 // and an aggregator (cudablend or compositor) in a pipeline.
 #pragma once
 
-#include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdio>
 #include <functional>
 #include <initializer_list>
@@ -25,8 +23,7 @@ inline const Run compositor{"compositor", ""};
 inline constexpr GstBufferFlags as_gap_event = GST_BUFFER_FLAG_CORRUPTED;
 inline const std::string as_gap_event_name = "corrupted";
 
-// Pictures
-// ---------------------------------------------------------------------------------------------------------------------
+// Pictures ------------------------------------------------------------------------------------------------------------
 
 using Color = std::array<int, 4>;  ///< the samples of a pixel
 
@@ -51,8 +48,7 @@ Picture drawn(const Picture& like, F&& color) {
   return result;
 }
 
-// Pipelines
-// ---------------------------------------------------------------------------------------------------------------------
+// Pipelines -----------------------------------------------------------------------------------------------------------
 
 /// An output frame of an aggregator.
 struct Output {

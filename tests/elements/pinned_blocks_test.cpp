@@ -2,7 +2,6 @@
 // Page-locked memory and the blocks that are kept of it, without a GPU:
 // the functions of CUDA that they call stand here.
 
-#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <map>

@@ -46,7 +46,8 @@ bool play_all(const Run& run) {
     for (const char* ways_out :
          {"! ", "! tee ! queue ! ", "! video/x-integral ! ", "channel=all ! video/x-integral,format=F64LE ! queue ! "})
       good &= play(source("BGRA") + filter + "output=passthrough squared=true " + ways_out + "fakesink");
-  if (!p.bad.empty()) good &= play(source("NV12") + filter + p.bad[0].settings + " ! fakesink", true);
+  const std::vector<BadSetting> bad = bad_settings(run.element);
+  if (!bad.empty()) good &= play(source("NV12") + filter + bad[0].settings + " ! fakesink", true);
   return good;
 }
 

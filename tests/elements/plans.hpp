@@ -58,4 +58,16 @@ Picture planned(const Params& params, const GstVideoInfo& video, const Buffer& f
   return planned(*made(make(params, geometry_of(video), Backend::cpu)), video, frame, region);
 }
 
+/// Compares what a new element with these settings makes of noise with the picture of its plan.
+template <typename Params>
+void expect_plan(const Run& run, const std::string& settings, const Params& params,
+                 const std::vector<const char*>& formats, int tolerance = 0) {
+  for (const char* format : formats) {
+    at(format + std::string(" ") + settings);
+    const GstVideoInfo video = video_info(format, {61, 43});
+    const Buffer frame = noise(video);
+    EXPECT_WITHIN(filtered(run, settings, video, frame), planned(params, video, frame), tolerance);
+  }
+}
+
 }  // namespace cudavision::test

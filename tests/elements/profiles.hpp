@@ -7,11 +7,6 @@
 
 namespace cudavision::test {
 
-struct BadSetting {
-  std::string settings;
-  std::string property, value;  ///< the message must contain both: the value as the user typed it
-};
-
 /// One filter element. Every filter has a row: a test in shared_test.cpp fails for a filter without one.
 struct Profile {
   std::string element;
@@ -20,166 +15,23 @@ struct Profile {
   std::string first, second;
   /// A property that a GstControlSource drives; it accepts all values between the ends. Empty: none.
   std::string controlled;
-  double from = 0, to = 0;      ///< the values of `controlled` at the start and the end
-  std::vector<BadSetting> bad;  ///< settings that the element must refuse
-  std::string passing{};   ///< settings in passthrough mode, where frames stay untouched; empty: there is no such mode
-  bool remembers = false;  ///< the result also depends on the first frame; tests send a black one first
+  double from = 0, to = 0;  ///< the values of `controlled` at the start and the end
+  std::string passing{};    ///< settings in passthrough mode, where frames stay untouched; empty: there is no such mode
+  bool remembers = false;   ///< the result also depends on the first frame; tests send a black one first
   bool whole_frame = false;    ///< supports only region=frame
   bool region_counts = false;  ///< the result for a sample depends on the rest of its region
 };
 
 inline const std::vector<Profile>& profiles() {
   static const std::vector<Profile> table{
-      {"cudaconvolve",
-       "preset=sharpen",
-       "preset=box bias=40",
-       "preset=sobel-x bias=0",
-       "bias",
-       0,
-       50,
-       {{"bias=1e300", "bias", "1e+300"},  // the first one is of a property that `second` sets
-        {"weights=<1,2,3,4,5,6,7,8>", "weights", "8"},
-        {"weights=<1,2,nan,4>", "weight 3 of weights", "nan"},
-        {"weights=<1,inf,3,4>", "weight 2 of weights", "inf"},
-        {"weights=<1,2,five,six>", "weight 3 of weights is \"five\": every", "\"five\""},
-        {"weights=<1,2,3,4,5,6> kernel-width=4", "kernel-width", "4"},
-        {"weights=<1,2,3,4> kernel-width=64", "kernel-width", "64"},
-        {"anchor-x=63", "anchor-x", "63"},
-        {"anchor-y=-2", "anchor-y", "-2"},
-        {"kernel-width=-1", "kernel-width is -1", "-1"},
-        {"divisor=1e-300", "divisor is 1e-300", "1e-300"},
-        {"divisor=1e+300", "divisor is 1e+300", "1e+300"},
-        {"bias=-1000000.5", "bias is -1000000.5", "-1000000.5"}}},
-      {"cudadiff",
-       "reference=first attach-roi=false light-change-ratio=0",
-       "mode=absolute gain=0.5",
-       "mode=signed gain=1",
-       "gain",
-       0.5,
-       3,
-       {{"gain=-1", "gain", "-1"},
-        {"interval=0", "interval", "0"},
-        {"interval=65", "interval", "65"},
-        {"learning-rate=1.5", "learning-rate", "1.5"},
-        {"learning-rate=-1.5", "learning-rate", "-1.5"},
-        {"history=0", "history", "0"},
-        {"variance-threshold=-1", "variance-threshold", "-1"},
-        {"analysis-scale=9", "analysis-scale", "9"},
-        {"threshold=256", "threshold", "256"},
-        {"gain=257", "gain", "257"},
-        {"shadow-threshold=-0.1", "shadow-threshold", "-0.1"},
-        {"noise-limit=256", "noise-limit", "256"},
-        {"light-change-ratio=1.5", "light-change-ratio", "1.5"},
-        {"open-radius=17", "open-radius", "17"},
-        {"cell-size=1025", "cell-size", "1025"},
-        {"cell-threshold=-0.1", "cell-threshold", "-0.1"},
-        {"min-area=0", "min-area", "0"},
-        {"min-area=-7", "min-area is -7", "-7"},
-        {"min-area=3 max-area=2", "max-area is 2: it must be at least min-area, which is 3", "2"},
-        {"region-distance=0", "region-distance", "0"},
-        {"region-distance=65", "region-distance", "65"},
-        {"max-regions=0", "max-regions is 0: it must be 1 to 65536", "0"},
-        {"track-min-frames=0", "track-min-frames", "0"},
-        {"track-hold=-1", "track-hold", "-1"},
-        {"zones=1,2", "zones is \"1,2\"", "it must be polygons with names"},
-        {"zones=\"a: 1,1 9,9 9,1; a: 1,1 9,9 9,1\"", "zones", "has the name a twice"},
-        {"zones=\"door: 10,8 30,8\"", "zones has door (10,8 30,8)", "which is no polygon: a polygon has three"},
-        {"zones=\"door: 0,0 9,9 9,0 0,9\"", "zones", "which crosses or touches itself"},
-        {"zones=\"door: 0,0 70,9 9,9\"", "zones has door (0,0 70,9 9,9), which leaves the frame of", "at 70,9"},
-        {"zones=\"door: 0.0,0.0 1.5,0.5 0.5,1.0\"", "zones", "shares of the frame from 0.0 to 1.0"},
-        {"lines=\"a: 1,1\"", "lines has a (1,1)", "which is no line"},
-        {"lines=\"gate: 10,20 30,49\"", "lines", "which leaves the frame of"},
-        {"lines=\"10,20 30,40\"", "lines is \"10,20 30,40\"", "it must be lines with names"},
-        {"motion-threshold=2", "motion-threshold", "2"},
-        {"min-motion-frames=0", "min-motion-frames", "0"},
-        {"gap=-1", "gap", "-1"},
-        {"gap=1e300", "gap", "1e+300"},
-        {"mask-regions=a,b", "mask-regions", "\"a,b\""},
-        {"mask-regions=1,2,3", "mask-regions", "\"1,2,3\""},
-        {"mask-regions=1,2,3,4,5", "mask-regions", "\"1,2,3,4,5\""},
-        {"mask-regions=1,2,0,4", "mask-regions", "\"1,2,0,4\""},
-        {"mask-regions=1,2,3,4;", "mask-regions", "\"1,2,3,4;\""},
-        {"mask-regions=\"0,0 9,9 9,0 0,9\"", "mask-regions has 0,0 9,9 9,0 0,9", "which crosses"},
-        {"mask-regions=\"0,0 70,0 9,9\"", "mask-regions", "which leaves the frame of"},
-        {"mask-regions=1,2,3,99999999999", "mask-regions", "99999999999"},
-        {"region=roi", "region", "mask-regions"},
-        {"region=outside-roi", "region", "outside-roi"}},
-       "output=passthrough attach-roi=true",
-       true,
-       true},
-      {"cudagaussian",
-       "",
-       "kernel-size=3 sigma=0.5",
-       "kernel-size=15 sigma=3",
-       "sigma",
-       0.5,
-       3,
-       {{"kernel-size=4", "kernel-size is 4: it must be odd", "4"},
-        {"kernel-size=257", "kernel-size", "257"},
-        {"kernel-size=-3", "kernel-size is -3 or 4294967293: it must be 0 to 255", "-3"},
-        {"kernel-width=3000000000", "kernel-width is -1294967296 or 3000000000: it must be 0 to 255", "3000000000"},
-        {"kernel-width=2147483647", "kernel-width is 2147483647: it must be 0 to 255", "2147483647"},
-        {"kernel-width=2", "kernel-width", "2"},
-        {"kernel-height=1000", "kernel-height", "1000"},
-        {"sigma=-0.12345678901", "sigma is -0.12345678901", "-0.12345678901"},
-        {"sigma=nan", "sigma is nan", "nan"},
-        {"sigma-x=-1e9", "sigma-x", "-1e+09"},
-        {"sigma-y=-0.5", "sigma-y", "-0.5"},
-        {"kernel-size=0 sigma=1001", "sigma", "1001"},
-        {"region-margin=-0.1", "region-margin", "-0.1"},
-        {"region-margin=nan", "region-margin", "nan"},
-        {"regions=1,2,3", "regions", "\"1,2,3\""},
-        {"region=roi regions=\"0,0 9,9 9,0 0,9\"", "regions", "0,0 9,9 9,0 0,9"}}},
-      {"cudahistogram",
-       "equalize=true",
-       "equalize=true overlay=false bins=256",
-       "equalize=false overlay=true bins=256",
-       "",
-       0,
-       0,
-       {{"bins=1", "bins", "1"},
-        {"bins=-2", "bins is -2", "-2"},
-        {"bins=0", "bins", "0"},
-        {"bins=65537", "bins", "65537"},
-        {"overlay-opacity=1.5", "overlay-opacity", "1.5"},
-        {"overlay-opacity=-0.25", "overlay-opacity", "-0.25"},
-        {"overlay-position=16,16,256", "overlay-position", "16,16,256"},
-        {"overlay-position=16,16,256,100,", "overlay-position", "16,16,256,100,"},
-        {"overlay-position=16;16;256;100", "overlay-position", "16;16;256;100"},
-        {"overlay-position=left,16,256,100", "overlay-position", "left"},
-        {"overlay-position=1.5,16,256,100", "overlay-position", "1.5"},
-        {"overlay-position=16,16,99999999999,100", "overlay-position", "99999999999"},
-        {"overlay-position=16,16,0,100", "overlay-position", "width of overlay-position is 0"},
-        {"overlay-position=16,16,256,-100", "overlay-position", "height of overlay-position is -100"},
-        {"overlay-position=-65537,16,256,100", "overlay-position", "x of overlay-position is -65537"},
-        {"watch-time=-1", "watch-time", "-1"},
-        {"watch-time=1e300", "watch-time", "1e+300"}},
-       "equalize=false add-meta=true",
-       false,
-       false,
-       true},
-      {"cudaintegral",
-       "output=threshold",
-       "output=box-mean radius=2",
-       "output=threshold radius=5",
-       "sensitivity",
-       0,
-       0.5,
-       {{"radius=-1", "radius", "-1"},
-        {"radius=16385", "radius", "16385"},
-        {"output=nlm radius=-1", "radius", "-1"},
-        {"sensitivity=-0.5", "sensitivity", "-0.5"},
-        {"sensitivity=1.5", "sensitivity", "1.5"},
-        {"search-radius=0", "search-radius", "0"},
-        {"search-radius=33", "search-radius", "33"},
-        {"strength=0", "strength", "0"},
-        {"strength=1e-200", "strength is 1e-200", "1e-200"},
-        {"strength=nan", "strength", "nan"},
-        {"strength=1001", "strength", "1001"},
-        {"output=passthrough region=roi", "region", "roi"},
-        {"output=passthrough region=outside-roi", "region", "outside-roi"}},
-       "output=passthrough squared=true"},
-  };
+      {"cudaconvolve", "preset=sharpen", "preset=box bias=40", "preset=sobel-x bias=0", "bias", 0, 50},
+      {"cudadiff", "reference=first attach-roi=false light-change-ratio=0", "mode=absolute gain=0.5",
+       "mode=signed gain=1", "gain", 0.5, 3, "output=passthrough attach-roi=true", true, true},
+      {"cudagaussian", "", "kernel-size=3 sigma=0.5", "kernel-size=15 sigma=3", "sigma", 0.5, 3},
+      {"cudahistogram", "equalize=true", "equalize=true overlay=false bins=256", "equalize=false overlay=true bins=256",
+       "", 0, 0, "equalize=false add-meta=true", false, false, true},
+      {"cudaintegral", "output=threshold", "output=box-mean radius=2", "output=threshold radius=5", "sensitivity", 0,
+       0.5, "output=passthrough squared=true"}};
   return table;
 }
 
@@ -188,6 +40,65 @@ inline const Profile& profile(const std::string& element) {
   for (const Profile& row : profiles())
     if (row.element == element) return row;
   return none;
+}
+
+struct BadSetting {
+  std::string element;
+  std::string settings;
+  std::string property, value;  ///< the message must contain both: the value as the user typed it
+};
+
+/// Settings that an element must refuse, besides values out of range. The first one is of a property that `second`
+/// sets.
+inline std::vector<BadSetting> bad_settings(const std::string& element) {
+  static const std::vector<BadSetting> table{
+      {"cudaconvolve", "bias=1e300", "bias", "1e+300"},
+      {"cudaconvolve", "weights=<1,2,3,4,5,6,7,8>", "weights", "8"},
+      {"cudaconvolve", "weights=<1,2,nan,4>", "weight 3 of weights", "nan"},
+      {"cudaconvolve", "weights=<1,inf,3,4>", "weight 2 of weights", "inf"},
+      {"cudaconvolve", "weights=<1,2,five,six>", "weight 3 of weights is \"five\": every", "\"five\""},
+      {"cudaconvolve", "weights=<1,2,3,4,5,6> kernel-width=4", "kernel-width", "4"},
+      {"cudaconvolve", "divisor=1e-300", "divisor is 1e-300", "1e-300"},
+      {"cudadiff", "gain=-1", "gain", "-1"},
+      {"cudadiff", "min-area=-7", "min-area is -7", "-7"},
+      {"cudadiff", "min-area=3 max-area=2", "max-area is 2: it must be at least min-area, which is 3", "2"},
+      {"cudadiff", "zones=1,2", "zones is \"1,2\"", "it must be polygons with names"},
+      {"cudadiff", "zones=\"door: 0,0 70,9 9,9\"", "zones has door (0,0 70,9 9,9), which leaves the frame of",
+       "at 70,9"},
+      {"cudadiff", "lines=\"a: 1,1\"", "lines has a (1,1)", "which is no line"},
+      {"cudadiff", "lines=\"gate: 10,20 30,49\"", "lines", "which leaves the frame of"},
+      {"cudadiff", "mask-regions=a,b", "mask-regions", "\"a,b\""},
+      {"cudadiff", "mask-regions=\"0,0 70,0 9,9\"", "mask-regions", "which leaves the frame of"},
+      {"cudadiff", "region=roi", "region", "mask-regions"},
+      {"cudadiff", "region=outside-roi", "region", "outside-roi"},
+      {"cudagaussian", "kernel-size=4", "kernel-size is 4: it must be odd", "4"},
+      {"cudagaussian", "kernel-size=-3", "kernel-size is -3 or 4294967293: it must be 0 to 255", "-3"},
+      {"cudagaussian", "kernel-width=3000000000", "kernel-width is -1294967296 or 3000000000: it must be 0 to 255",
+       "3000000000"},
+      {"cudagaussian", "kernel-width=2", "kernel-width", "2"},
+      {"cudagaussian", "kernel-height=2", "kernel-height", "2"},
+      {"cudagaussian", "sigma=-0.12345678901", "sigma is -0.12345678901", "-0.12345678901"},
+      {"cudagaussian", "regions=1,2,3", "regions", "\"1,2,3\""},
+      {"cudagaussian", "region=roi regions=\"0,0 9,9 9,0 0,9\"", "regions", "0,0 9,9 9,0 0,9"},
+      {"cudagaussian", "region=roi regions=\"0,0 70,10 10,20\"", "regions", "which leaves the frame of"},
+      {"cudahistogram", "bins=1", "bins", "1"},
+      {"cudahistogram", "overlay-position=16,16,256", "overlay-position", "16,16,256"},
+      {"cudahistogram", "overlay-position=16,16,256,100,", "overlay-position", "16,16,256,100,"},
+      {"cudahistogram", "overlay-position=16;16;256;100", "overlay-position", "16;16;256;100"},
+      {"cudahistogram", "overlay-position=left,16,256,100", "overlay-position", "left"},
+      {"cudahistogram", "overlay-position=1.5,16,256,100", "overlay-position", "1.5"},
+      {"cudahistogram", "overlay-position=16,16,99999999999,100", "overlay-position", "99999999999"},
+      {"cudahistogram", "overlay-position=16,16,0,100", "overlay-position", "width of overlay-position is 0"},
+      {"cudahistogram", "overlay-position=16,16,256,-100", "overlay-position", "height of overlay-position is -100"},
+      {"cudahistogram", "overlay-position=-65537,16,256,100", "overlay-position", "x of overlay-position is -65537"},
+      {"cudaintegral", "radius=-1", "radius", "-1"},
+      {"cudaintegral", "output=passthrough region=roi", "region", "roi"},
+      {"cudaintegral", "output=passthrough region=outside-roi", "region", "outside-roi"},
+  };
+  std::vector<BadSetting> found;
+  for (const BadSetting& row : table)
+    if (row.element == element) found.push_back(row);
+  return found;
 }
 
 }  // namespace cudavision::test

@@ -8,11 +8,11 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "gst/base/cuda/bus_copies.hpp"
 #include "gst/base/cuda/cuda_stream.hpp"
 #include "gst/base/cuda/current_context.hpp"
-#include "gst/base/cuda/device_picture.hpp"
 #include "gst/base/cuda/in_flight.hpp"
 #include "gst/base/cuda/page_locks.hpp"
 #include "gst/base/cuda/peer_copy.hpp"
@@ -29,6 +29,14 @@ using cuda::check;
 constexpr const char* failed_text = "CUDA failed while a frame was being processed";
 
 GstCudaMemory* cuda_memory(GstBuffer* buffer) { return GST_CUDA_MEMORY_CAST(gst_buffer_peek_memory(buffer, 0)); }
+
+void free_plane(void* plane) { (void)check(cudaFree(plane), ""); }  // fails if the context is dead
+
+/// A picture in device memory.
+struct DevicePicture {
+  Image image;
+  std::vector<InContext<void*, free_plane>> planes;
+};
 
 /// The longest pause of Gpu::begin_frame(), in ms; 0: none.
 int wanted_pause() {
@@ -206,7 +214,20 @@ Status Gpu::finish() {
 bool Gpu::has_unfinished_work() const { return state_->unfinished; }
 
 Result<std::shared_ptr<const Image>> Gpu::allocate(const Geometry& geometry) const {
-  return new_device_picture(state_->context, geometry);
+  const auto picture = std::make_shared<DevicePicture>();
+  picture->image.geometry = geometry;
+  for (int i = 0; i < info(geometry.format).planes; ++i) {
+    const PlaneExtent bytes = extent(geometry, i);
+    void* plane = nullptr;
+    std::size_t pitch = 0;
+    if (Status status = check(cudaMallocPitch(&plane, &pitch, bytes.row_bytes, bytes.rows),
+                              "cannot allocate a frame on the device");
+        !status.ok())
+      return status;
+    picture->planes.push_back(in_context<free_plane>(state_->context, plane));
+    picture->image.planes[i] = {plane, std::ptrdiff_t(pitch)};
+  }
+  return std::shared_ptr<const Image>(picture, &picture->image);
 }
 
 void Gpu::page_lock_recurring(GstBuffer* buffer, GstMapFlags access) const {

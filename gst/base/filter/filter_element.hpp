@@ -1,33 +1,24 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
-#include <type_traits>
-
 #include "gst/base/filter/video_filter.hpp"
 #include "gst/base/settings/settled_object.hpp"
 
 namespace cudavision {
-namespace detail {
 
-template <typename E, typename = void>
-struct Examines : std::false_type {};
-template <typename E>
-struct Examines<E, std::enable_if_t<E::examines>> : std::true_type {};
-template <typename E, typename = void>
-struct SendsData : std::false_type {};
-template <typename E>
-struct SendsData<E, std::void_t<decltype(E::data_caps)>> : std::true_type {};
-
-}  // namespace detail
+/// For the structs of elements that only change pictures.
+struct PictureFilter : NoReadings {
+  static constexpr bool examines = false, sends_data = false;
+};
 
 /// A GStreamer element with one sink pad and one source pad, described by a struct E. E has the members that
 /// SettledObject and set_metadata() require, and
 ///   static constexpr const char* element_name;
 ///   static Status check(const Settings&);                 checks settings in range that do not depend on the format
 ///   static Result<FilterPlan> make_plan(const Settings&, const PlanContext&);
-/// and, if it examines each frame and posts the results,
-///   static constexpr bool examines = true;
-/// and, if it can send data other than video (see GstCudaVisionFilterClass),
+///   static constexpr bool examines;                       whether it examines each frame and posts the results
+///   static constexpr bool sends_data;                     whether it can send data other than video
+/// and, if it does (see GstCudaVisionFilterClass),
 ///   static std::string data_caps();                       for the pad template
 ///   static GstCaps* transform_data_caps(GstPadDirection, GstCaps*);
 ///   static GstCaps* fixate_data_caps(const Settings&, const GstVideoInfo&, GstCaps*);
@@ -63,11 +54,11 @@ class FilterElement {
     Object::init_properties(klass);
     set_metadata<E>(klass);
     GstCudaVisionFilterClass* filter = as_filter_class(klass);
-    filter->examines = detail::Examines<E>::value;
+    filter->examines = E::examines;
     filter->settings = [](GstCudaVisionFilter* self) -> SettingsMachine& { return Object::settings(self); };
     filter->check = check;
     filter->make_plan = make_plan;
-    if constexpr (detail::SendsData<E>::value) {
+    if constexpr (E::sends_data) {
       add_data_template(GST_ELEMENT_CLASS(klass), E::data_caps());
       filter->transform_data_caps = E::transform_data_caps;
       filter->fixate_data_caps = [](GstCudaVisionFilter* self, const GstVideoInfo& video, GstCaps* choices) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // GstCudaVisionFilter: frames and events.
-#include <optional>
 #include <utility>
 
 #include "gst/base/filter/video_filter_private.hpp"

@@ -140,8 +140,6 @@ GstCaps* transform_caps(GstBaseTransform* trans, GstPadDirection direction, GstC
 GstCaps* fixate_caps(GstBaseTransform* trans, GstPadDirection direction, GstCaps* caps, GstCaps* othercaps);
 gboolean set_caps(GstBaseTransform* trans, GstCaps* incaps, GstCaps* outcaps);
 gboolean get_unit_size(GstBaseTransform* trans, GstCaps* caps, gsize* size);
-
-// video_filter_allocation.cpp
 gboolean propose_allocation(GstBaseTransform* trans, GstQuery* decide_query, GstQuery* query);
 gboolean decide_allocation(GstBaseTransform* trans, GstQuery* query);
 GstFlowReturn prepare_output_buffer(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer** outbuf);

@@ -4,7 +4,6 @@
 //   GstVideoRegionOfInterestMeta ─┐  boxes of the uncropped      region-margin    region-shape
 //   GstAnalyticsODMtd ────────────┴─ frame, of type roi-type ─▶ grown boxes ──▶ rectangles, ellipses ─┐
 //   regions (the property) ───────── shapes in the picture, used as they are written ─────────────────┴─▶ Region: all
-#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <optional>

@@ -2,7 +2,6 @@
 // GstCudaVisionMixer: frames.
 #include <algorithm>
 #include <deque>
-#include <optional>
 #include <string>
 #include <utility>
 

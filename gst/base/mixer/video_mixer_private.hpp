@@ -127,15 +127,13 @@ gboolean src_query(GstAggregator* agg, GstQuery* query);
 GstCaps* update_caps(GstVideoAggregator* vagg, GstCaps* caps);
 GstCaps* fixate_src_caps(GstAggregator* agg, GstCaps* caps);
 gboolean negotiated_src_caps(GstAggregator* agg, GstCaps* caps);
+gboolean decide_allocation(GstAggregator* agg, GstQuery* query);
+GstFlowReturn create_output_buffer(GstVideoAggregator* vagg, GstBuffer** buffer);
 
 // video_mixer_events.cpp
 GstFlowReturn sink_event_pre_queue(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event);
 gboolean sink_event(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event);
 gboolean src_event(GstAggregator* agg, GstEvent* event);
-
-// video_mixer_allocation.cpp
-gboolean decide_allocation(GstAggregator* agg, GstQuery* query);
-GstFlowReturn create_output_buffer(GstVideoAggregator* vagg, GstBuffer** buffer);
 
 // video_mixer_frames.cpp
 blend::Color color_of(const GstVideoInfo& video);

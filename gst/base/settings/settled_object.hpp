@@ -10,36 +10,26 @@
 #include "gst/base/vfunc.hpp"
 
 namespace cudavision {
-namespace detail {
 
-struct NoReadings {};
-
-template <typename E, typename = void>
-struct ReadingsOf {
-  using type = NoReadings;
-  static std::vector<Property<NoReadings>> table() { return {}; }
+/// For the structs of elements and pads without read-only properties.
+struct NoReadings {
+  struct Readings {};
+  static std::vector<Property<Readings>> readings() { return {}; }
 };
-template <typename E>
-struct ReadingsOf<E, std::void_t<typename E::Readings>> {
-  using type = typename E::Readings;
-  static std::vector<Property<type>> table() { return E::readings(); }
-};
-
-}  // namespace detail
 
 /// The GObject class of an element or a pad that is described by a struct E. Instances derive from `Parent`, and keep
 /// the settings of E. E has
 ///   static constexpr const char* type_name;                 the GType; GStreamer derives names of objects from it
 ///   struct Settings { … };                                  the values of its properties, with their defaults
 ///   static std::vector<Property<Settings>> properties();    called once
-/// and, if it has read-only properties,
+/// and, unless it derives from NoReadings,
 ///   struct Readings { … };                                  their values
 ///   static std::vector<Property<Readings>> readings();      called once
 template <GType (*parent_type)(), typename Parent, typename ParentClass, typename E>
 class SettledObject {
  public:
   using Settings = typename E::Settings;
-  using Readings = typename detail::ReadingsOf<E>::type;
+  using Readings = typename E::Readings;
 
   /// Registers the GType. `class_init` has to call init_properties().
   static GType new_type(GClassInitFunc class_init) {
@@ -98,7 +88,7 @@ class SettledObject {
   static State& state(gpointer object) { return static_cast<Instance*>(object)->state; }
 
   static const std::vector<Property<Readings>>& readings() {
-    static const std::vector<Property<Readings>> table = detail::ReadingsOf<E>::table();
+    static const std::vector<Property<Readings>> table = E::readings();
     return table;
   }
 

@@ -35,12 +35,7 @@ class ArrayData(Structure):
 
     _fields_ = [
         ("data", c_void_p),
-        ("device_type", c_int32),
-        ("device_id", c_int32),
-        ("code", c_int32),
-        ("bits", c_int32),
-        ("dimensions", c_int32),
-        ("writable", c_int32),
+        *((name, c_int32) for name in ("device_type", "device_id", "code", "bits", "dimensions", "writable")),
         ("shape", c_int64 * 3),
         ("strides", c_int64 * 3),
     ]
@@ -84,14 +79,7 @@ FALLIBLE = {
     "cudavision_maker_new": [c_char_p, c_int, c_int, c_int, POINTER(c_void_p), POINTER(c_ssize_t)],
     "cudavision_maker_wait": [c_void_p, c_ssize_t],
     "cudavision_maker_make": [
-        c_void_p,
-        POINTER(FrameData),
-        POINTER(Source),
-        c_int,
-        c_int,
-        c_int,
-        POINTER(c_void_p),
-        POINTER(c_int),
+        c_void_p, POINTER(FrameData), POINTER(Source), c_int, c_int, c_int, POINTER(c_void_p), POINTER(c_int)
     ],
 }
 OTHERS = {

@@ -7,7 +7,7 @@ from ctypes import Structure, byref, c_double, c_int, c_uint, c_uint64, c_void_p
 from typing import List, Optional, Tuple
 
 from ._library import NONE, PTS, library
-from ._results import Meta, buffer_and_caps, metas
+from ._results import Meta, buffer_and_caps, field, metas
 
 SECOND = 10**9
 
@@ -48,12 +48,6 @@ class Object:
     since: Optional[int] = None
 
 
-def _value(structure, name, kind, get):
-    """A field of a GstStructure, or None if it is not there."""
-    value = kind()
-    return value.value if get(structure, name, byref(value)) else None
-
-
 def _zones(structure):
     plugin = library()
     names = plugin.gst_structure_get_value(structure, b"zones")
@@ -66,11 +60,11 @@ def _zones(structure):
 def _details(structure, pts):
     """What the parameter structure of a region says."""
     plugin = library()
-    age = _value(structure, b"age", c_double, plugin.gst_structure_get_double)
+    age = field(structure, b"age", c_double, plugin.gst_structure_get_double)
     past = None if age is None else int(age * SECOND + 0.5)
     return {
-        "score": _value(structure, b"score", c_double, plugin.gst_structure_get_double),
-        "held": bool(_value(structure, b"held", c_int, plugin.gst_structure_get_boolean)),
+        "score": field(structure, b"score", c_double, plugin.gst_structure_get_double),
+        "held": bool(field(structure, b"held", c_int, plugin.gst_structure_get_boolean)),
         "zones": _zones(structure),
         "since": None if past is None or pts == NONE or past > pts else pts - past,
     }

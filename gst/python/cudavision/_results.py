@@ -137,6 +137,19 @@ def _entries(rows, columns, code, bits):
     return ArrayData(code=code, bits=bits, dimensions=2, shape=(rows, columns, 0), strides=(columns * size, size, 0))
 
 
+def _open(buffer, memory, size, data):
+    """Opens the first `size` bytes of a memory of a buffer, which the result keeps. Sets where `data` is."""
+    address = c_void_p()
+    call("cudavision_memory_open", buffer, memory, size, byref(data), byref(address))
+    return Owner(address.value)
+
+
+def field(structure, name, kind, get):
+    """A field of a GstStructure, or None if it is not there."""
+    value = kind()
+    return value.value if get(structure, name, byref(value)) else None
+
+
 def histograms(source) -> List[Histogram]:
     """The histograms that cudahistogram (add-meta=true) left on a buffer or on the buffer of a sample. Counts are in
     system memory."""
@@ -146,18 +159,10 @@ def histograms(source) -> List[Histogram]:
         owner = Owner(library().cudavision_buffer_keep(buffer))
         channels = {}
         for channel in meta.channels[: meta.n_channels]:
-            counts = ArrayData(
-                data=channel.counts,
-                device_type=CPU,
-                code=1,
-                bits=64,
-                dimensions=1,
-                shape=(meta.bins, 0, 0),
-                strides=(8, 0, 0),
-            )
-            channels[channel.name.decode()] = Channel(
-                Array(owner, counts), **{name: getattr(channel, name) for name in FIGURES}
-            )
+            counts = ArrayData(data=channel.counts, device_type=CPU, code=1, bits=64, dimensions=1)
+            counts.shape[0], counts.strides[0] = meta.bins, 8
+            figures = {name: getattr(channel, name) for name in FIGURES}
+            channels[channel.name.decode()] = Channel(Array(owner, counts), **figures)
         found.append(Histogram(meta.bins, meta.depth, meta.sharpness if meta.sharpness >= 0 else None, channels))
     return found
 
@@ -172,16 +177,9 @@ def integrals(source) -> List[Integral]:
     for meta in metas(buffer, "gst_cuda_vision_integral_meta_api_get_type", _IntegralMeta):
         tables = []
         for table in meta.tables[: meta.n_tables]:
-            data, address = _entries(table.height, table.width, *ENTRY_TYPES[table.type]), c_void_p()
-            call(
-                "cudavision_memory_open",
-                buffer,
-                table.memory,
-                table.height * data.strides[0],
-                byref(data),
-                byref(address),
-            )
-            tables.append(Table(table.channel.decode(), bool(table.squared), Array(Owner(address.value), data)))
+            data = _entries(table.height, table.width, *ENTRY_TYPES[table.type])
+            owner = _open(buffer, table.memory, table.height * data.strides[0], data)
+            tables.append(Table(table.channel.decode(), bool(table.squared), Array(owner, data)))
         found.append(Integral(LAYOUTS[meta.layout], tables))
     return found
 
@@ -191,27 +189,17 @@ def _tables_alone(buffer, structure):
     plugin = library()
     if plugin.gst_structure_get_name(structure) != b"video/x-integral":
         return None
-    numbers = {}
-    for name in ("channels", "width", "height"):
-        number = c_int()
-        plugin.gst_structure_get_int(structure, name.encode(), byref(number))
-        numbers[name] = number.value
-    kind = ("U32LE", "U64LE", "F32LE", "F64LE").index(plugin.gst_structure_get_string(structure, b"format").decode())
-    data, address = _entries(numbers["height"], numbers["width"], *ENTRY_TYPES[kind]), c_void_p()
-    size = numbers["height"] * data.strides[0]
-    call(
-        "cudavision_memory_open",
-        buffer,
-        plugin.gst_buffer_peek_memory(buffer, 0),
-        numbers["channels"] * size,
-        byref(data),
-        byref(address),
+    channels, width, height = (
+        field(structure, name, c_int, plugin.gst_structure_get_int) for name in (b"channels", b"width", b"height")
     )
-    owner, tables = Owner(address.value), []
-    for index in range(numbers["channels"]):
+    kind = ("U32LE", "U64LE", "F32LE", "F64LE").index(plugin.gst_structure_get_string(structure, b"format").decode())
+    data = _entries(height, width, *ENTRY_TYPES[kind])
+    size = height * data.strides[0]
+    owner, tables = _open(buffer, plugin.gst_buffer_peek_memory(buffer, 0), channels * size, data), []
+    for index in range(channels):
         table = ArrayData.from_buffer_copy(data)
         table.data = data.data + index * size
-        tables.append(Table("luma" if numbers["channels"] == 1 else str(index), False, Array(owner, table)))
+        tables.append(Table("luma" if channels == 1 else str(index), False, Array(owner, table)))
     return Integral(plugin.gst_structure_get_string(structure, b"layout").decode(), tables)
 
 

@@ -4,17 +4,7 @@
 import ctypes
 import operator
 from ctypes import (
-    POINTER,
-    Structure,
-    c_char_p,
-    c_int32,
-    c_int64,
-    c_uint8,
-    c_uint16,
-    c_uint32,
-    c_uint64,
-    c_void_p,
-    py_object,
+    POINTER, Structure, c_char_p, c_int32, c_int64, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p, py_object
 )
 
 from ._arrays import CUDA, device_name, device_of
