@@ -3,6 +3,7 @@
 // and the limits of its properties and pads.
 #include <atomic>
 #include <thread>
+#include <tuple>
 
 #include "tests/elements/mixer.hpp"
 
@@ -416,6 +417,43 @@ TEST(follows_caps_changes_of_downstream, Each::run) {
         output.shown(),
         composed(run, "background=white", caps_text(format, size), {{caps_text("RGB", {20, 14}), "", {100, 50, 20}}}),
         0);
+  }
+}
+
+TEST(seeks_like_compositor, Each::run) {
+  if (!have_compositor()) return;
+  const auto times = [](const Run& of, double rate, GstClockTime from, GstClockTime to) {
+    GError* error = nullptr;
+    GstElement* pipeline = gst_parse_launch(
+        (of.element +
+         " name=mix background=black sink_1::xpos=16 ! video/x-raw,format=RGB ! appsink name=out sync=false "
+         "videotestsrc ! video/x-raw,format=RGB,width=32,height=24,framerate=25/1 ! mix. "
+         "videotestsrc pattern=ball ! video/x-raw,format=RGB,width=32,height=24,framerate=10/1 ! mix.")
+            .c_str(),
+        &error);
+    FAIL_UNLESS(!error, "%s", error ? error->message : "");
+    g_autoptr(GstElement) mix = gst_bin_get_by_name(GST_BIN(pipeline), "mix");
+    if (!of.backend.empty()) set(mix, "backend=" + of.backend);
+    with_shared_context(mix, of);
+    gst_element_set_state(pipeline, GST_STATE_PAUSED);
+    EXPECT_EQ(gst_element_get_state(pipeline, nullptr, nullptr, patience), GST_STATE_CHANGE_SUCCESS);
+    EXPECT(gst_element_seek(pipeline, rate, GST_FORMAT_TIME, GstSeekFlags(GST_SEEK_FLAG_FLUSH | GST_SEEK_FLAG_ACCURATE),
+                            GST_SEEK_TYPE_SET, gint64(from), GST_SEEK_TYPE_SET, gint64(to)));
+    std::vector<GstClockTime> found;
+    for (const Sample& one : samples_of(pipeline)) {
+      const GstSegment* segment = gst_sample_get_segment(one.get());
+      const GstClockTime pts = GST_BUFFER_PTS(gst_sample_get_buffer(one.get()));
+      found.push_back(gst_segment_to_stream_time(segment, GST_FORMAT_TIME, pts));
+      found.push_back(gst_segment_to_running_time(segment, GST_FORMAT_TIME, pts));
+    }
+    return found;
+  };
+  for (const auto& [rate, from, to] : {std::tuple{1.0, 2 * GST_SECOND, 2 * GST_SECOND + 400 * GST_MSECOND},
+                                       {2.0, 1 * GST_SECOND, 1 * GST_SECOND + 800 * GST_MSECOND}}) {
+    at("rate " + std::to_string(rate));
+    const auto actual = times(run, rate, from, to), expected = times(compositor, rate, from, to);
+    EXPECT(expected.size() >= 10);
+    EXPECT(actual == expected);
   }
 }
 

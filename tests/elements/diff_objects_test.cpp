@@ -282,6 +282,26 @@ TEST(says_what_was_taken_away, Each::run) {
   EXPECT_EQ(player.look({}).size(), 0u);  // the place is background now
 }
 
+/// A ghost ends within a few frames at every frame rate: decisions are not delayed by a number of frames alone.
+TEST(forgets_ghosts_at_low_rates_too, Each::run) {
+  for (const GstClockTime step : {40 * GST_MSECOND, 500 * GST_MSECOND, GST_SECOND}) {
+    at(show(step));
+    Player player(run, automatic + " track-hold=0.2 output=mask");
+    player.caps_alone(
+        caps_text("GRAY8", {320, 240},
+                  ",framerate=" + show(GST_SECOND / (20 * GST_MSECOND)) + "/" + show(step / (20 * GST_MSECOND))));
+    const auto play = [&](const std::vector<Box>& squares) {
+      const Buffer mask = player.play(squares);
+      player.now += step - frame_time;
+      return rois(mask.get()).size();
+    };
+    for (int i = 0; i < 50; ++i) play({{136, 64, 48, 48}});
+    GstClockTime lasted = 0;
+    while (play({}) > 0 && lasted < 30 * GST_SECOND) lasted += step;
+    EXPECT(lasted > 0 && lasted <= std::max<GstClockTime>(GST_SECOND, 5 * step));
+  }
+}
+
 /// A flush, and not what was decided before it, says what the background may learn.
 TEST(says_the_same_again_after_a_flush, Each::run) {
   Player player(run, automatic + " track-hold=0.2 output=mask");
