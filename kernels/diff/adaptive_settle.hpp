@@ -66,6 +66,13 @@ CUDAVISION_HOST_DEVICE inline void restart_counts(const Job& job, std::size_t at
   job.stays[at] = 0, job.stays[job.pixels() + at] = counted;
 }
 
+/// After a change of the light, a background that may be an object's, or wrong, wins only if it is soon seen again.
+inline constexpr int doubtful = 5 * counted;
+CUDAVISION_HOST_DEVICE inline void doubt_background(const Job& job, std::size_t at) {
+  std::int16_t& own = job.stays[job.pixels() + at];
+  if (own > doubtful) own = doubtful;
+}
+
 /// A count after a frame.
 template <typename Int, typename Mask>
 CUDAVISION_FORMULA Int count_after(Int count, Mask seen, Int times) {

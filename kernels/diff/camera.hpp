@@ -209,6 +209,8 @@ struct Decision {
   bool begins = false;  ///< whether the reference restarts
   /// Sectors in which the reference does not restart, one bit each: they contain objects, which would be lost in it.
   std::uint64_t kept = 0;
+  /// Those of them whose objects are certain. In the others, the background must prove itself again.
+  std::uint64_t held = 0;
 
   CUDAVISION_HOST_DEVICE bool shifted() const { return x != 0 || y != 0; }
 };
@@ -274,8 +276,8 @@ CUDAVISION_HOST_DEVICE Decision look(Team& team, const StructureJob& p, Scratch&
   const int factor = many_changed ? 3 : 12;
   const bool edges_stay = same_changed >= 10 && 2 * same_changed >= factor * other_changed;
   // The light is measured beside objects. If they are nearly everywhere, the picture restarts where its edges stayed.
-  if (2 * held_count <= sectors) objects |= held_sectors;
-  if (edges_stay && 8 * touched >= sectors) return {Cause::light, 0, 0, true, objects};
+  if (2 * held_count > sectors) held_sectors = 0;
+  if (edges_stay && 8 * touched >= sectors) return {Cause::light, 0, 0, true, objects | held_sectors, held_sectors};
   return {};
 }
 

@@ -176,7 +176,7 @@ class CpuDiff final : public Sequence {
     adaptive::Relight light{};
     adaptive::RelightSums sums;
     if (why.kept) adaptive::measure(team, job, why.kept, sums, light);
-    adaptive::begin_anew(job, why.kept, light);
+    adaptive::begin_anew(job, why, light);
     begin_anew(frame);
   }
 

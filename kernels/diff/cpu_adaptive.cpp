@@ -55,15 +55,19 @@ std::uint64_t CpuSteps::update(Job job, bool bytes, std::uint64_t began, const c
   return std::accumulate(sums.begin(), sums.end(), std::uint64_t(0));
 }
 
-void begin_anew(const Job& job, std::uint64_t kept, const Relight& light) {
+void begin_anew(const Job& job, const camera::Decision& decision, const Relight& light) {
   for (int y = 0; y < job.height; ++y)
     for (int x = 0; x < job.width; ++x) {
-      const bool stays = kept >> camera::sector_of(x, y, job.width, job.height) & 1;
+      const int sector = camera::sector_of(x, y, job.width, job.height);
+      const bool stays = decision.kept >> sector & 1;
       for (int c = 0; c < job.channels; ++c) {
         const std::size_t i = c * job.pixels() + job.at(x, y);
         job.next_mean[i] = stays ? light.apply(c, job.next_mean[i]) : from_fixed(int(job.frame[i]));
       }
-      if (stays) continue;
+      if (stays) {
+        if (!(decision.held >> sector & 1)) doubt_background(job, job.at(x, y));
+        continue;
+      }
       job.recent[job.at(x, y)] = 0;
       restart_counts(job, job.at(x, y));
     }

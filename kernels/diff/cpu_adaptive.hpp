@@ -34,8 +34,8 @@ class CpuSteps {
   std::vector<float> light_[3];  ///< light of the cells
 };
 
-/// Restarts the means with the frame of the last update, except in the sectors `kept`, where they move to the light:
-/// see camera::Decision.
-void begin_anew(const Job& job, std::uint64_t kept, const Relight& light);
+/// Restarts the means with the frame of the last update, except in the sectors that are kept, where they move to the
+/// light.
+void begin_anew(const Job& job, const camera::Decision& decision, const Relight& light);
 
 }  // namespace cudavision::diff::adaptive

@@ -153,7 +153,9 @@ __device__ __forceinline__ Sampled<channels> prepare(const Job& job, const State
   to_background(job, value);
   bool anew = false;
   if (__builtin_expect(state.anew != 0, 0)) {
-    anew = !(state.kept >> camera::sector_of(x, y, job.width, job.height) & 1);
+    const int sector = camera::sector_of(x, y, job.width, job.height);
+    anew = !(state.kept >> sector & 1);
+    if (!anew && !(state.held >> sector & 1)) doubt_background(job, at);
 #pragma unroll
     for (int c = 0; c < channels; ++c)
       if (!anew) job.mean[c * n + at] = sampled.mean[c] = state.light_change.apply(c, sampled.mean[c]);

@@ -338,7 +338,7 @@ __device__ __noinline__ void decide(const AdaptiveChange& p) {
   if (threadIdx.x != 0) return;
   if (job.begin) state.watch = {};
   state.light = found.cause != Cause::none;
-  state.anew = found.begins, state.kept = found.kept;
+  state.anew = found.begins, state.kept = found.kept, state.held = found.held;
   if (found.begins) state.began = job.number;
   *p.verdict = {!job.begin, found.cause, found.x, found.y, state.difference};
   state.above = 0, state.difference = 0;

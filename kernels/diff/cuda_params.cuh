@@ -26,7 +26,7 @@ struct State {
   unsigned long long began;        ///< number of the frame with which the reference began
   unsigned light;                  ///< whether a Cause other than none cleared the changes of the last frame
   unsigned anew;                   ///< adaptive background: whether it restarts with the last frame
-  std::uint64_t kept;              ///< sectors that do not restart, see camera::Decision
+  std::uint64_t kept, held;        ///< sectors that do not restart, see camera::Decision
   camera::Watch watch;             ///< state for an adaptive background
   adaptive::Relight light_change;  ///< adaptive background: for the means in the sectors `kept`
   // Of this frame; 0 between frames:

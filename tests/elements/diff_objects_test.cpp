@@ -290,14 +290,14 @@ TEST(forgets_ghosts_at_low_rates_too, Each::run) {
     player.caps_alone(
         caps_text("GRAY8", {320, 240},
                   ",framerate=" + show(GST_SECOND / (20 * GST_MSECOND)) + "/" + show(step / (20 * GST_MSECOND))));
-    const auto play = [&](const std::vector<Box>& squares) {
+    const auto shows = [&](const std::vector<Box>& squares) {
       const Buffer mask = player.play(squares);
       player.now += step - frame_time;
-      return rois(mask.get()).size();
+      return picture(mask.get(), player.video())[0].at<guint16>(88, 160) > 0;
     };
-    for (int i = 0; i < 50; ++i) play({{136, 64, 48, 48}});
+    for (int i = 0; i < 50; ++i) shows({{136, 64, 48, 48}});
     GstClockTime lasted = 0;
-    while (play({}) > 0 && lasted < 30 * GST_SECOND) lasted += step;
+    while (shows({}) && lasted < 30 * GST_SECOND) lasted += step;
     EXPECT(lasted > 0 && lasted <= std::max<GstClockTime>(GST_SECOND, 5 * step));
   }
 }
