@@ -223,6 +223,7 @@ TEST_P(DiffCamera, KeepsTheWallBehindAnObjectInAnotherLight) {
 
 /// What was taken for an object, but is not, does not stay in the mask.
 TEST_P(DiffCamera, DoubtsTheWallWhereNoObjectIsCertain) {
+  constexpr int event = 70;  // the background is known for sure
   const Rect poster{60, 43, 20, 63};
   const auto steps = steps_of(backend, params_with(1), {Format::NV12, 160, 128}, event + 30, [&](int frame) {
     View view;
