@@ -26,9 +26,10 @@ void Objects::continue_from(Objects& previous) {
   said_ = std::move(previous.said_);
 }
 
-void Objects::advance(const diff::MotionRegions& regions, const diff::Cells& cells, const track::Moment& moment) {
+void Objects::advance(const diff::MotionRegions& regions, const diff::Cells& cells, const track::Moment& moment,
+                      bool changes) {
   if (!on()) return;
-  tracker_->advance(regions, cells, moment);
+  tracker_->advance(regions, cells, moment, changes);
   collect();
 }
 

@@ -20,8 +20,8 @@ class Objects {
 
   /// Whether objects are followed. If not, there are none, and no messages.
   bool on() const { return tracker_.has_value(); }
-  /// Advances to the next frame. The stamp of the frame's moment is its stream time.
-  void advance(const diff::MotionRegions& regions, const diff::Cells& cells, const track::Moment& moment);
+  /// Advances to the next frame. The stamp of the frame's moment is its stream time. changes: see track::Tracker.
+  void advance(const diff::MotionRegions& regions, const diff::Cells& cells, const track::Moment& moment, bool changes);
   /// No frame came until `now`, see track::Tracker::passed().
   void passed(GstClockTime now);
   /// Ends a run of frames: all objects leave.

@@ -217,7 +217,7 @@ class DiffProcessor : public Processor {
     found_.times = report.times;
     const GstClockTime step = clock_.advance(report.times, frame_duration_);
     moment_ = {clock_.now, report.times.stream_time, clock_.played};
-    objects_.advance(found_.regions, found_.cells, moment_);
+    objects_.advance(found_.regions, found_.cells, moment_, found_.cause != diff::Cause::none);
     learning_[report.number % results_in_flight] = objects_.learning(found_.cells);
     if (settings_.attach_roi) attach_metas(report.buffer);
     const GstClockTime missing = step > frame_duration_ ? step - frame_duration_ : 0;

@@ -34,6 +34,10 @@ constexpr std::uint64_t forget_time = 2'000'000'000;
 /// Time in ns after which an object is confirmed that appeared inside the frame and does not move. When the light or
 /// the camera changes, parts of the picture look like such objects until the cause is found.
 constexpr std::uint64_t doubt_time = 500'000'000;
+/// Time in ns for which no object is confirmed after a change of the camera or the light, unless it is older than
+/// `longest_doubt`: one change is often followed by the next, and a camera that begins to turn may look like another
+/// light.
+constexpr std::uint64_t settling_time = 1'500'000'000, longest_doubt = 2'000'000'000;
 
 }  // namespace
 
@@ -119,9 +123,10 @@ std::vector<diff::Learning> Tracker::learning(const diff::Cells& cells) const {
   return map;
 }
 
-void Tracker::advance(const diff::MotionRegions& found, const diff::Cells& cells, const Moment& moment) {
+void Tracker::advance(const diff::MotionRegions& found, const diff::Cells& cells, const Moment& moment, bool changes) {
   const double seconds = double(moment.now - now_) / 1e9;
   now_ = moment.now;
+  if (changes) settled_ = now_ + settling_time;
   const VisitRules rules{rules_.places, rules_.hold, cells.cell_size / 2.0};
   std::vector<Expected> expected;
   for (Track& track : tracks_) {
@@ -199,8 +204,10 @@ void Tracker::report(Track& track, const diff::Cells& cells, const VisitRules& r
     track.gone = track.gone || !track.seen || moment.now - track.taken >= forget_time;
     return;
   }
+  const std::uint64_t age = moment.now - track.first.now;
   const bool rests = !track.came_in && !track.presence.moved();
-  const bool doubtful = rests && rules_.min_frames > 1 && moment.now - track.first.now < doubt_time;
+  const bool doubtful =
+      rules_.min_frames > 1 && ((rests && age < doubt_time) || (moment.now < settled_ && age < longest_doubt));
   if (track.seen && track.id == 0 && is_established(track) && !doubtful) track.id = ++last_id_;
   if (!track.seen && !track.gone) {
     const auto rounded = [](double value) { return int(std::lround(std::clamp(value, -1e6, 1e6))); };
@@ -239,6 +246,7 @@ void Tracker::finish() {
   for (Track& track : tracks_) track.visits.end({track.id, track.box, track.path, track.best}, events_);
   tracks_.clear();
   objects_.clear();
+  settled_ = 0;
   lanes_ = {};
   light_ = {};
 }
@@ -250,6 +258,7 @@ void Tracker::continue_from(Tracker& previous) {
   lanes_ = std::move(previous.lanes_);
   light_ = std::move(previous.light_);
   now_ = previous.now_;
+  settled_ = previous.settled_;
   last_id_ = std::max(last_id_, previous.last_id_);
   last_number_ = previous.last_number_;
   if (rules_.places == previous.rules_.places) return;

@@ -24,7 +24,8 @@ namespace cudavision::track {
 
 struct TrackRules {
   /// An object is confirmed after it was seen in this many frames in a row. If it appears inside the frame and does not
-  /// move, it is confirmed half a second after it was first seen. 1: each object is confirmed at once.
+  /// move, it is confirmed half a second after it was first seen. Soon after a change of the camera or the light, each
+  /// object is confirmed later. 1: each object is confirmed at once.
   int min_frames = 3;
   std::uint64_t hold = 1'000'000'000;  ///< time that a confirmed object stays while unseen, in ns
   Places places;                       ///< places that objects visit
@@ -56,7 +57,8 @@ class Tracker {
   explicit Tracker(const TrackRules& rules, std::uint64_t last_id = 0);
 
   /// Updates with the next frame, which has these regions of these cells. `moment.now` is not before the last frame.
-  void advance(const diff::MotionRegions& found, const diff::Cells& cells, const Moment& moment);
+  /// changes: whether the camera or the light changed in this frame.
+  void advance(const diff::MotionRegions& found, const diff::Cells& cells, const Moment& moment, bool changes = false);
   /// Tells the tracker that no frame came until `now`, which follows the last frame. Objects that were not seen in the
   /// last frame leave when their hold is over, and objects that were outside a zone leave it. Other objects stay,
   /// because nothing shows that they moved.
@@ -117,6 +119,7 @@ class Tracker {
   const TrackRules rules_;
   std::uint64_t last_id_, last_number_ = 0;
   std::uint64_t now_ = 0;
+  std::uint64_t settled_ = 0;  // when a change of the camera or the light is over
   std::vector<Track> tracks_;
   LaneMap lanes_;
   StillLight light_;

@@ -182,7 +182,7 @@ struct Clip {
     return advance(painted(640, 480, 16, figures));
   }
   const std::vector<TrackedObject>& advance(const CellGrid& grid) {
-    tracker.advance(find_regions(grid, {}), grid, {begin + frame * second / 25, frame});
+    tracker.advance(find_regions(grid, {}), grid, {begin + frame * second / 25, frame}, frame == change);
     ++frame;
     for (const ObjectEvent& e : tracker.take_events()) events.push_back(e);
     return tracker.objects();
@@ -200,6 +200,7 @@ struct Clip {
 
   Tracker tracker;
   std::uint64_t begin = 0, frame = 0;
+  std::uint64_t change = ~0ull;  ///< the frame in which the light changes
   std::vector<ObjectEvent> events;
 };
 
@@ -252,6 +253,30 @@ TEST(Tracker, ConfirmsWhatAppearsInsideAndRestsLater) {
   Clip clip(rules);
   clip.play({{200, 200, 48, 64}});
   EXPECT_EQ(clip.tracker.last_id(), 1u) << "one frame is enough";
+}
+
+/// After a change of the light or the camera, for 1.5 s; one change after the other delays an object by 2 s at most.
+TEST(Tracker, ConfirmsObjectsLaterAfterAChange) {
+  struct Case {
+    unsigned change, first, confirmed;
+  };
+  for (const Case& c : {Case{10, 12, 10 + 38}, Case{10, 50, 52}, Case{10, 5, 7}, Case{10, 9, 10 + 38}}) {
+    SCOPED_TRACE(std::to_string(c.change) + ", " + std::to_string(c.first));
+    Clip clip;
+    clip.change = c.change;
+    for (unsigned i = 0; i < 60; ++i) {
+      clip.play(i < c.first ? std::vector<Rect>{} : std::vector<Rect>{{int(6 * (i - c.first)), 200, 48, 64}});
+      EXPECT_EQ(clip.tracker.last_id(), i < c.confirmed ? 0u : 1u) << i;
+    }
+    ASSERT_EQ(clip.events.size(), 1u);
+    EXPECT_EQ(clip.events[0].entered.stamp, c.first);
+  }
+  Clip flickers;
+  for (unsigned i = 0; i < 100; ++i) {
+    if (i % 25 == 0) flickers.change = i;
+    flickers.play({{4 * int(i), 200, 48, 64}});
+    EXPECT_EQ(flickers.tracker.last_id(), i < 50 ? 0u : 1u) << i;
+  }
 }
 
 TEST(Tracker, FollowsSmallObjectsThatMoveFurtherThanTheirSize) {
