@@ -16,7 +16,8 @@
 //   learn         means and variances approach the frame, slowly where it changed; variances grow fast where evidence
 //                 is raised though nothing changed, and where it was above the threshold in a single
 //                 frame (adaptive_learn.hpp)
-//   settle        in the first 600 frames, what stays longest becomes the mean (adaptive_settle.hpp)
+//   settle        in the 600 frames after the means began, or restarted somewhere, what stays longest becomes the mean
+//                 (adaptive_settle.hpp)
 //   relight       if the light changed: the means restart, or move to it where objects are (adaptive_relight.hpp)
 // After the opening, and only if the mask is shown:
 //

@@ -6,6 +6,13 @@
 //   luma     by how much it changed, in bins of the old luma: cameras change their curve, and not only their gain
 //   chroma   the line that fits best, by least squares
 //
+// What a change of the light does to a pixel, by its sector (camera::Decision):
+//
+//   sector           mean                  counts of adaptive_settle.hpp                          variance
+//   not kept         becomes the frame     restart                                                stays
+//   kept             moves to the light    the background is in doubt: see doubt_background()     stays
+//   kept and held    moves to the light    stay                                                   stays
+//
 // The same code runs on both backends, see camera.hpp.
 #pragma once
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The background of Reference::adaptive (see adaptive.hpp) while it settles: it is what stays longest at a pixel, and
-// not what the first frames show. Each pixel counts how long its background was seen, and how long one other value
-// was, its rival. A rival that was seen longer becomes the background, until the background is mature.
+// The background of Reference::adaptive (see adaptive.hpp) while it settles, at the beginning and after each change of
+// the light or the camera: it is what stays longest at a pixel, and not what the first frames show. Each pixel counts
+// how long its background was seen, and how long one other value was, its rival. A rival that was seen longer becomes
+// the background, until the background is mature.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +18,7 @@ inline constexpr std::uint64_t settling_frames = 600;
 /// value that is seen in more than a ninth of the frames gains. Chosen with the scene `lane` of
 /// tests/bench/motion_world.py, where the road is seen in two fifths of the frames, and never for long.
 inline constexpr int counted = 8;
-inline constexpr int mature = 50 * counted;  ///< a background with this count stays, and has no rival
+inline constexpr int mature = 50 * counted;  ///< a background with this count stays: its rival cannot win
 inline constexpr int most_counted = 16000;
 
 /// What a pixel saw beside its background.
@@ -66,10 +67,13 @@ CUDAVISION_HOST_DEVICE inline void restart_counts(const Job& job, std::size_t at
   job.stays[at] = 0, job.stays[job.pixels() + at] = counted;
 }
 
-/// After a change of the light, a background that may be an object's, or wrong, wins only if it is soon seen again.
+/// The largest count of a background that may be wrong, see doubt_background().
 inline constexpr int doubtful = 5 * counted;
+/// Lets a background be replaced that may be wrong since the light changed: by whatever is seen longer than it from now
+/// on. A rival of before the change does not count, because its value is one in the old light.
 CUDAVISION_HOST_DEVICE inline void doubt_background(const Job& job, std::size_t at) {
-  std::int16_t& own = job.stays[job.pixels() + at];
+  std::int16_t &rival = job.stays[at], &own = job.stays[job.pixels() + at];
+  rival = 0;
   if (own > doubtful) own = doubtful;
 }
 

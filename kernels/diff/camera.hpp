@@ -207,9 +207,11 @@ struct Decision {
   /// For Cause::moved: the shift of the picture to the right and down, in pixels of the analysis.
   int x = 0, y = 0;
   bool begins = false;  ///< whether the reference restarts
-  /// Sectors in which the reference does not restart, one bit each: they contain objects, which would be lost in it.
+  /// Sectors in which the reference does not restart, one bit each, because objects would be lost in it: those in which
+  /// most edges of changed pixels are new, and `held`. Only after Cause::light with edges that stay.
   std::uint64_t kept = 0;
-  /// Those of them whose objects are certain. In the others, the background must prove itself again.
+  /// Sectors with a changed pixel where Learning::hold applies. In other sectors that are kept, the background is in
+  /// doubt.
   std::uint64_t held = 0;
 
   CUDAVISION_HOST_DEVICE bool shifted() const { return x != 0 || y != 0; }
@@ -275,7 +277,7 @@ CUDAVISION_HOST_DEVICE Decision look(Team& team, const StructureJob& p, Scratch&
   // If few pixels changed, hardly any of them may have other edges.
   const int factor = many_changed ? 3 : 12;
   const bool edges_stay = same_changed >= 10 && 2 * same_changed >= factor * other_changed;
-  // The light is measured beside objects. If they are nearly everywhere, the picture restarts where its edges stayed.
+  // The light is measured beside objects. If held objects are nearly everywhere, they do not count.
   if (2 * held_count > sectors) held_sectors = 0;
   if (edges_stay && 8 * touched >= sectors) return {Cause::light, 0, 0, true, objects | held_sectors, held_sectors};
   return {};

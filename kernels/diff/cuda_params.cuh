@@ -24,8 +24,8 @@ struct View {
 /// The state of the reference in device memory. The host clears it at each reset, and never reads it.
 struct State {
   unsigned long long began;        ///< number of the frame with which the reference began
-  unsigned light;                  ///< whether a Cause other than none cleared the changes of the last frame
-  unsigned anew;                   ///< adaptive background: whether it restarts with the last frame
+  unsigned light;                  ///< whether a Cause other than none cleared the changes of this frame
+  unsigned anew;                   ///< adaptive background: whether the next frame restarts it with this one
   std::uint64_t kept, held;        ///< sectors that do not restart, see camera::Decision
   camera::Watch watch;             ///< state for an adaptive background
   adaptive::Relight light_change;  ///< adaptive background: for the means in the sectors `kept`
