@@ -33,7 +33,7 @@ panels docs/elements/cudagaussian.png "cudagaussian kernel-size=7" "cudagaussian
 panels docs/elements/cudaconvolve.png "cudaconvolve preset=unsharp" "cudaconvolve preset=gradient"
 panels docs/elements/cudaintegral.png "cudaintegral output=box-mean radius=8" "cudaintegral output=deviation radius=2" \
   "cudaintegral output=threshold radius=12 sensitivity=0.05"
-# Blurred, so that there are values between those of the bars.
+# Blurred, so that there are values between the values of the bars.
 histogram='cudagaussian kernel-size=63 ! cudahistogram overlay=true overlay-log=true overlay-position=8,120,304,112'
 panels docs/elements/cudahistogram.png "$histogram channels=components" "$histogram equalize=true"
 # A moving ball next to noise, which the last panel masks out.

@@ -68,7 +68,7 @@ def clips_in(folder, deep=False):
 
 
 def left_out(others):
-    """A sentence about files that are no clips, or an empty text."""
+    """A sentence about files that are not clips, or an empty text."""
     if not others:
         return ""
     names = ", ".join(map(os.path.basename, others[:LISTED]))

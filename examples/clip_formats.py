@@ -58,8 +58,8 @@ def sounds_of(facts):
 
 
 def left_out(facts):
-    """A sentence about the sound and the turn that clips of a file with these facts do not have; empty if
-    they have all."""
+    """A sentence about the sound and the rotation that clips of a file with these facts lack; empty if they lack
+    nothing."""
     if not can_cut(facts):
         return ""
     turn = "the clips are not turned, as players turn the file" if facts.turned else ""  # no muxer writes that

@@ -38,7 +38,7 @@ def made(numbers, utc=False):
 
 
 def words(text):
-    """The words of a name behind its clock time that are no numbers, such as the lens of a dashcam (`_0012F`)."""
+    """The words of a name behind its clock time that are not numbers, such as the lens of a dashcam (`_0012F`)."""
     return tuple(re.findall(r"(?<![^\W_])(?:\d+(?=[A-Z]{1,2}(?![^\W_])))?([^\W\d_]+)(?![^\W_])",
                             re.sub(r"\[[^]]*\]", "", text)))
 

@@ -181,7 +181,7 @@ def whole(file):
 
 
 def harmless(cell):
-    """A cell that no spreadsheet takes for a formula. A text that begins like a formula and is no number gets a ' in
+    """A cell that no spreadsheet takes for a formula. A text that begins like a formula and is not a number gets a ' in
     front, which marks texts in spreadsheets (https://owasp.org/www-community/attacks/CSV_Injection)."""
     formula = isinstance(cell, str) and re.match("[=+@\t\r\n\uff0b\uff0d\uff1d\uff20-]", cell)
     return f"'{cell}" if formula and not re.fullmatch(r"[-+]?\d+(\.\d+)?", cell, re.A) else cell

@@ -9,7 +9,7 @@ This would look like motion. So after damage, frames are dropped until the next 
 frames that the decoder does not give and frames that a demuxer skipped. Where a demuxer skips, a time is missing, and
 its length gives the number of frames.
 
-These are no losses: frames before the first key frame, frames that an edit list hides, and a pause in a clip without
+These are not losses: frames before the first key frame, frames that an edit list hides, and a pause in a clip without
 damage. libav sets no flag for a damaged frame, and output-corrupt=false changes nothing (GStreamer 1.22), so its log is
 read. H.265 and JPEG have no check of their data: damage that a decoder does not notice there is not found here
 either."""

@@ -13,7 +13,7 @@ FIELDS = ("interleaved", "mixed", "fields", "alternate")  # modes in which a sam
 # Bytes below which a sample of MPEG-4 part 2 says that there is no frame.
 EMPTY = {"video/mpeg": 9, "video/x-divx": 9, "video/x-xvid": 9}
 AHEAD = 1000  # samples by which a demuxer may be ahead of the decoder when it skips something
-REORDERED = 8  # frames by which a sample may be ahead of the one before, in any clip
+REORDERED = 8  # frames by which a sample may be ahead of the previous one, in any clip
 EXACT = Gst.MSECOND  # times of a sample and its frame are equal
 LONGEST = 3600 * Gst.SECOND  # a hole that is longer is a damaged time
 INEXACT = 0.5  # seconds by which a container without an index misjudges its length
@@ -40,8 +40,8 @@ class Stream:
         self.head = 0  # frames that were lost before the first good one
         self.bad, self.good_from = False, None  # whether frames are damaged; the time of the next key frame
         self.skips, self.watch = skips, AHEAD if skips else 0  # samples left to look for a hole
-        # The latest time of a sample, the time of the previous sample, and the largest and the least distance between
-        # them.
+        # The latest time of a sample, the time of the previous sample, and the largest and the smallest distance
+        # between them.
         self.latest, self.before, self.jump, self.least = None, None, 0, 0
         self.steps, self.usual = collections.deque(maxlen=63), 0  # between good frames; about their median
         self.start, self.stop = 0, None  # of the segment
@@ -235,7 +235,7 @@ def joined(spans):
 
 
 def sentence(spans, frames):
-    """The text for people: `frames` could be read, and these spans could not. An empty text without spans."""
+    """A readable sentence: `frames` could be read, and these spans could not. An empty text without spans."""
     if not spans:
         return ""
     lost = sum(span.frames for span in spans)

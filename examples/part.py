@@ -65,8 +65,8 @@ def time_of(text):
 
 @dataclass(frozen=True)
 class Part:
-    """The frames of a clip from `start` up to, but without, `end`, or `duration` of it; None is no limit. `skip` frames
-    are left out after each one that is taken."""
+    """The frames of a clip from `start` up to, but without, `end`, or `duration` of it; None means no limit. `skip`
+    frames are left out after each one that is taken."""
     start: Optional[Time] = None
     end: Optional[Time] = None
     duration: Optional[Time] = None
@@ -99,7 +99,7 @@ class Part:
 
     @property
     def words(self):
-        """A text for people about the analysed part."""
+        """A readable text about the analysed part."""
         texts = [f"{word} {value.words}" for word, value in (("from", self.start), ("to", self.end)) if value]
         if self.duration:
             texts.append(("" if self.start else "the first ") + self.duration.length)

@@ -25,7 +25,7 @@ class Held:
 
 class Shortest:
     """Takes events as inputs.line_of() makes them, in their order, and gives each one back when it is known that its
-    motion or visit is long enough, also in their order. Other events, such as `cross`, only wait for those before.
+    motion or visit is long enough, also in their order. Other events, such as `cross`, only wait for earlier events.
     `hold` is the property track-hold of cudadiff: an object that has not left was seen at most this number of seconds
     ago. `dropped` are the times at which the motions that were too short began."""
 

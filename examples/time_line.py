@@ -2,10 +2,10 @@
 """Files of a recorder as one time line: which files are parts of one recording, in which order, and where each one
 begins.
 
-A time line begins with 0. A file begins where the one before ends, if their clock times say so to TOLERANCE seconds,
-because names have whole seconds. More is a hole: nothing was recorded, or a file could not be read. If a file begins
-before the previous file ends, the clock was set back; the time line continues. Files without clock times follow each
-other without holes."""
+A time line begins with 0. A file begins where the previous one ends if their clock times agree with that within
+TOLERANCE seconds, because names have whole seconds. More is a hole: nothing was recorded, or a file could not be read.
+If a file begins before the previous file ends, the clock was set back; the time line continues. Files without clock
+times follow each other without holes."""
 import datetime
 import os
 import statistics
@@ -95,7 +95,7 @@ def set_clocks(segments):
 
 def clocks_of(segments):
     """The clock times of files in this order. Where the clock was set back at the end of summer time, the second one of
-    two equal hours is the right one, if a file then begins where the one before ends."""
+    two equal hours is the right one, if a file then begins where the previous one ends."""
     clocks, before = [], None
     for each in segments:
         clock = each.clock
@@ -109,7 +109,7 @@ def clocks_of(segments):
 
 
 def cost(segments):
-    """How bad an order of files with clock times is: how many begin before those before them end, and how many seconds
+    """How bad an order of files with clock times is: how many begin before the previous one ends, and how many seconds
     are missing between them."""
     clocks = clocks_of(segments)
     spaces = [(after - before).total_seconds() - (each.length or 0)
@@ -278,7 +278,7 @@ class TimeLine:
         return clock_at(self.clocks, time)
 
     def sentence(self, holes):
-        """The text for people about holes and about a clock that was set back; empty if there are none."""
+        """A readable sentence about holes and about a clock that was set back; empty if there are none."""
         return "; ".join(filter(None, [
             about_holes([hole for hole in holes if not hole.files], self.clocks, "nothing was recorded"),
             about_holes([hole for hole in holes if hole.files], self.clocks, "files could not be read"),
@@ -292,7 +292,7 @@ def clock_at(clocks, time):
 
 
 def clock_of_text(text):
-    """The clock time of a text in ISO 8601; None if the text is no clock time or has no zone."""
+    """The clock time of a text in ISO 8601; None if the text is not a clock time or has no zone."""
     try:
         clock = datetime.datetime.fromisoformat(text or "")
     except (TypeError, ValueError):
@@ -301,7 +301,7 @@ def clock_of_text(text):
 
 
 def words_of(seconds):
-    """A length of time for people: 95 → 1 min 35 s."""
+    """A readable length of time: 95 → 1 min 35 s."""
     if seconds < 59.95:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -311,7 +311,7 @@ def words_of(seconds):
 
 
 def place_of(time, clocks):
-    """A time of the line for people: its clock time, if it has one."""
+    """A time of the line as a readable text: its clock time, if it has one."""
     clock = clock_at(clocks, time)
     return f"{clock:%Y-%m-%d %H:%M:%S}" if clock else words_of(time)
 

@@ -34,7 +34,7 @@ class Tracks:
             pads[self.wanted - 1].link(sink)
 
     def sentence(self):
-        """The text for people if there are several tracks; otherwise empty."""
+        """A readable sentence if there are several tracks; otherwise empty."""
         if self.count < 2:
             return ""
         others = [str(number) for number in range(1, self.count + 1) if number != self.wanted]

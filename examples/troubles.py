@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Why an input cannot be read: what kind of error it is, and a sentence for people. Elements that read from the network
+"""Why an input cannot be read: what kind of error it is, and a readable sentence. Elements that read from the network
 say little. So the answer of the server is taken from their details. If there is none, our own connection finds the
 reason."""
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Clips that players turn: phones record pictures that lie on their side, and a tag (image-orientation) says how they
+"""Clips that players rotate: phones record pictures that lie on their side, and a tag (image-orientation) says how they
 are shown. All programs look at what players show, so that a zone is the same place everywhere."""
 from common import Gst
 
@@ -11,7 +11,7 @@ NAME = "upright"
 
 
 def direction_of(tags):
-    """How players turn frames with these tags: a GstVideo.VideoOrientationMethod, or None if they do not."""
+    """How players rotate frames with these tags: a GstVideo.VideoOrientationMethod, or None if they do not."""
     if not tags.get_string(Gst.TAG_IMAGE_ORIENTATION)[0]:
         return None
     known, direction = GstVideo.video_orientation_from_tag(tags)
@@ -37,7 +37,7 @@ def source_of(pad):
 
 def direction_before(pad):
     """The direction in the tags that came to any pad of the source before a sink pad, or None. A decoder passes the
-    tags on only after its caps. But zones in pixels need the caps of the turned picture."""
+    tags on only after its caps. But zones in pixels need the caps of the rotated picture."""
     source, found = source_of(pad), []
     if isinstance(source, Gst.Bin):
         source.iterate_recurse().foreach(lambda each: found.extend(map(told, each.pads)))
@@ -45,8 +45,8 @@ def direction_before(pad):
 
 
 def keep(pad):
-    """Lets the frames at a sink pad be as players show them: puts a videoflip before it when a tag says that they are
-    turned. Without a tag there is no videoflip, because it would copy frames, and download them from a GPU."""
+    """Gives a sink pad the frames as players show them: puts a videoflip before it when a tag says that they are
+    rotated. Without a tag there is no videoflip, because it would copy frames, and download them from a GPU."""
     done = []
 
     def on_event(pad, info):

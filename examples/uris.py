@@ -30,8 +30,8 @@ def path_of(location):
 
 
 def user_of(location):
-    """The `user:password` of a URI, or an empty text. Text with a port before its @ is no user: this @ belongs to the
-    path."""
+    """The `user:password` of a URI, or an empty text. Text with a port before its @ is not a user: this @ belongs to
+    the path."""
     match = None if path_of(location) is not None else USER.fullmatch(location.partition("://")[2])
     return match[1] if match and not HOST_AND_PORT.match(match[1]) else ""
 
@@ -67,7 +67,7 @@ def _parameters(location):
 
 
 def shown(location):
-    """A location for people: a path as it is; a URI without user, password and fragment, and with *** for the values of
+    """A location to display: a path as it is; a URI without user, password and fragment, and with *** for the values of
     its query that may be secret. Where it is not clear which part is the password, only the scheme is left."""
     if path_of(location) is not None:
         return location

@@ -4,8 +4,8 @@
 
 Each file with its checksums; each dependency with its version and licence: the shared libraries that the plugin loads,
 as the packages that the installed system has for them; what a Debian package depends on; and the CUDA runtime, if it is
-linked in. A dependency whose licence is not in LICENSES is an error. The date is SOURCE_DATE_EPOCH, or that of
-debian/changelog. CUDA's version is that of the nvcc that kernels/find_nvcc.sh finds, which built it.
+linked in. A dependency whose licence is not in LICENSES is an error. The date is SOURCE_DATE_EPOCH, or the date of
+debian/changelog. The version of CUDA is the version of the nvcc that kernels/find_nvcc.sh finds, which built it.
 """
 import datetime
 import email.utils

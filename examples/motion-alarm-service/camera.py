@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A camera: its pipeline, and what cudadiff found in it.
 
-    source ! queue ! videoconvert ! cudadiff ! appsink          frames stay in the memory in which
-                                                                the decoder makes them
+    source ! queue ! videoconvert ! cudadiff ! appsink          frames stay in the memory to which
+                                                                the decoder writes them
 
-Messages of cudadiff are handled in the thread that posts them, before their frame comes to the appsink, so the frame
-after `begin` is the first snapshot of a motion. Better views follow (best_view.py): about ten times a second look()
+Messages of cudadiff are handled in the thread that posts them, before their frame reaches the appsink, so the frame
+after `begin` is the first snapshot of a motion. Better views follow (best_view.py): about ten times a second, look()
 takes the newest frame. No other frame costs time in Python, unless the wall shows it or cudadiff draws into it."""
 
 import collections
@@ -30,7 +30,7 @@ from supervised import Supervised
 log = logging.getLogger("motion-alarm")
 SOURCE_DEFAULTS = {
     "rtspsrc": {"latency": 200},  # milliseconds; GStreamer's default of 2000 delays an alarm
-    "souphttpsrc": {"timeout": 0},  # a camera that sends nothing for a while is lost by `timeout` of [reconnect] only
+    "souphttpsrc": {"timeout": 0},  # only `timeout` of [reconnect] decides that a silent camera is lost
 }
 
 
@@ -39,7 +39,7 @@ def now() -> str:
 
 
 def last_motion(event) -> int:
-    """The timestamp of the last frame with motion, of a message `end`."""
+    """The timestamp of the last frame with motion, from a message `end`."""
     timestamp, stream_time, last = (event.get_value(name) for name in ("timestamp", "stream-time", "last-motion"))
     return (
         timestamp - max(0, stream_time - last)
@@ -64,7 +64,7 @@ class Camera(Supervised):
         self.best, self.inputs = BestView(lambda sample: listener.snapshot(self, sample)), None
         self.best_lock = threading.Lock()
         self.diff = self.sink = None
-        self.counted, self.every = 0, False  # of this try: frames in self.frames; whether on_frame() gets every frame
+        self.counted, self.every = 0, False  # in this attempt: frames in self.frames; whether on_frame() gets all
         self.live, self.last_pts, self.gap = False, Gst.CLOCK_TIME_NONE, None  # gap: the thread that sends a GAP event
         self.pace = Pace(self.name, lambda: listener.state(self))
         self.interval = inputs.interval_of(settings.uri)
@@ -127,8 +127,8 @@ class Camera(Supervised):
         return pipeline
 
     def is_silent(self, seconds):
-        """The camera stalls, or is slow: cudadiff posts what becomes due without a frame. This runs in a thread,
-        because the event waits for the thread that brings frames."""
+        """Called when the camera stalls or is slow. A GAP event makes cudadiff post what becomes due without a frame. A
+        thread sends it, because the event waits for the thread that brings frames."""
         if self.live and self.last_pts != Gst.CLOCK_TIME_NONE and not (self.gap and self.gap.is_alive()):
             event = Gst.Event.new_gap(self.last_pts, int(seconds * Gst.SECOND))
             self.gap = threading.Thread(target=self.diff.get_static_pad("sink").send_event, args=(event,), daemon=True)
@@ -159,7 +159,7 @@ class Camera(Supervised):
         name = event.get_value("event")
         if name not in ("begin", "end", "enter", "leave", "cross", *common.CAMERA_EVENTS):
             return
-        # The frame has not reached the appsink yet, but listeners that hear of motion must know that the camera is
+        # The frame has not reached the appsink yet, but listeners that receive an event must know that the camera is
         # connected.
         self.seen(0)
         if name in ("begin", "end"):
@@ -202,7 +202,7 @@ class Camera(Supervised):
         return Gst.FlowReturn.OK
 
     def look(self):
-        """Counts the frames that came since the last time, and takes the newest one."""
+        """Counts the frames that came since the last call, and takes the newest one."""
         rendered = self.sink.get_property("stats").get_value("rendered")
         sample = self.sink.get_property("last-sample") if rendered > self.counted else None
         if sample:
@@ -216,7 +216,7 @@ class Camera(Supervised):
         self.pace.report(self.frames)
 
     def on_clip(self, row):
-        """A clip was written (`row`), or whether clips can be written changed (None)."""
+        """Called when a clip was written (`row`), or when it changed whether clips can be written (None)."""
         if row:
             log.info("%s: the clip %s", self.name, row["file"])
             self.listener.clip(self, {"camera": self.name, "event": "clip", **row, "at": now()})

@@ -65,8 +65,8 @@ class Onvif:
 
 @dataclasses.dataclass
 class Reconnect:
-    first: float = dataclasses.field(default=1, metadata=between(0.01, 3600))  # seconds before the first new try
-    most: float = dataclasses.field(default=60, metadata=between(0.01, 86400))  # seconds between tries at most
+    first: float = dataclasses.field(default=1, metadata=between(0.01, 3600))  # seconds before the first new attempt
+    most: float = dataclasses.field(default=60, metadata=between(0.01, 86400))  # seconds between attempts, at most
     timeout: float = dataclasses.field(
         default=10, metadata=between(0.1, 3600)
     )  # a camera without a frame for this number of seconds is lost
@@ -86,7 +86,7 @@ class Recording:
 @dataclasses.dataclass
 class Camera:
     uri: str = dataclasses.field(metadata=ENVIRONMENT)  # as for motion_alarm.py: a URI, /dev/video0, a file, `test`
-    title: str = ""  # for people; the key of the table is for topics and labels
+    title: str = ""  # the displayed name; the key of the table is for topics and labels
     wall: bool = True  # whether it has a place on the wall
     recording: bool = False  # whether motion is recorded, as [recording] says
     # The port at which it is an ONVIF device; 0: none.

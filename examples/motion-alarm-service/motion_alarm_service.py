@@ -136,7 +136,7 @@ def run():
     logging.basicConfig(
         format="%(message)s", level=logging.INFO if arguments.verbose else logging.WARNING, stream=sys.stderr
     )
-    logging.raiseExceptions = False  # a log that cannot be written is no reason to stop
+    logging.raiseExceptions = False  # a log that cannot be written is not a reason to stop
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())

@@ -254,7 +254,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(content)))
-        if status in (411, 413):  # the rest is no request
+        if status in (411, 413):  # the rest is not a request
             self.send_header("Connection", "close")
             self.close_connection = True
         self.end_headers()
@@ -293,7 +293,7 @@ class Server(http.server.ThreadingHTTPServer):
             self.places.release()
 
     def handle_error(self, request, client_address):
-        pass  # a client that disconnects is no error
+        pass  # a client that disconnects is not an error
 
 
 class Devices(Listener):

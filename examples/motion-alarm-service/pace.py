@@ -3,7 +3,7 @@
 
     source ! … ! decoder ! … ! queue ! cudadiff
                  |             `-- the queue is leaky: it drops the oldest decoded frame if cudadiff still works on
-                 |                 those before
+                 |                 earlier ones
                  `-- if even decoding is too slow, encoded frames would wait in the source without limit. Once the
                      frames that come out are LATE, encoded frames are dropped here, up to a key frame that is in time.
                      Where even this is too slow (FLOODED), the jitter buffer of rtspsrc drops packets meanwhile

@@ -33,7 +33,7 @@ def now():
 class PullPoint:
     def __init__(self, life):
         self.queue = collections.deque(maxlen=QUEUE)
-        self.turn = 0  # number of the last pull: each one ends the one before it
+        self.turn = 0  # number of the last pull: each pull ends the previous one
         self.live(life)
 
     def live(self, seconds):

@@ -82,7 +82,8 @@ class Ring:
         self.size = 0
 
     def since(self, pts) -> list[Frame]:
-        """The frames from the last key frame at `pts` or before it on; from the first key frame if there is none."""
+        """The frames starting with the last key frame at or before `pts`, or with the first key frame if there is
+        none."""
         late = [index for index, group in enumerate(self.groups) if group[0].pts <= pts]
         return [frame for group in list(self.groups)[late[-1] if late else 0 :] for frame in group]
 
@@ -189,7 +190,7 @@ class Folder:
     """The clips of a camera and their list, clips.json, the oldest first. The limits remove the oldest ones."""
 
     def __init__(self, path, camera, size, days):
-        """`size`: bytes at most; `days`: as long as a clip is kept. 0 is no limit."""
+        """`size`: bytes at most; `days`: as long as a clip is kept. 0 means no limit."""
         self.path, self.camera, self.size, self.days = path, camera, size, days
         self.rows, self.lock, self.opened = [], threading.RLock(), False
 
@@ -386,7 +387,7 @@ class Recorder:
     # Motion -----------------------------------------------------------------------------------------------------------
 
     def begin(self, pts, at):
-        """Motion begins in the frame with this timestamp; `at` is the time for people."""
+        """Motion begins in the frame with this timestamp; `at` is the clock time, as a text."""
         with self.lock:
             self.on = True
             motion = {"begin": at, "end": None}

@@ -27,7 +27,7 @@ def gpu_contexts() -> list:
 
 
 class Backoff:
-    """The times to wait between tries: they double from `first` to `most` seconds. Each one is shortened by a random
+    """The times to wait between attempts: they double from `first` to `most` seconds. Each one is shortened by a random
     part of up to a half, so that cameras that are lost together (a switch was restarted) do not come back in the
     same moment."""
 
@@ -35,8 +35,8 @@ class Backoff:
         self.first, self.most, self.uniform, self.tries = first, most, uniform, 0
 
     def after(self, ran: float) -> float:
-        """Returns the seconds to wait after a try that gave frames for `ran` seconds. A try that ran for longer than
-        the longest wait before it counts as a success: the times restart."""
+        """Returns the seconds to wait after an attempt that gave frames for `ran` seconds. An attempt that ran for
+        longer than the longest wait before it counts as a success: the times restart."""
         if ran > self.limit(self.tries):
             self.tries = 0
         delay = self.limit(self.tries) * self.uniform(0.5, 1)
@@ -64,7 +64,7 @@ class Supervised(threading.Thread):
         self.fps, self.up = 0.0, False  # up: frames come
         self.problem = ""  # why no frames come, and what a person can do; without secrets
         self.interval = 0.0  # seconds between frames unless more frames are requested
-        self.first_frame = self.last_frame = 0.0  # of this try, in seconds on the monotonic clock
+        self.first_frame = self.last_frame = 0.0  # of this attempt, in seconds on the monotonic clock
 
     def build(self) -> Gst.Pipeline:
         raise NotImplementedError
@@ -83,7 +83,7 @@ class Supervised(threading.Thread):
         raise NotImplementedError
 
     def came(self):
-        """Called with the first frame of each try."""
+        """Called with the first frame of each attempt."""
 
     def lost(self):
         """Called when the pipeline is gone, after `came` or without it."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The wall: a picture of all cameras, by cudablend.
+"""The wall: cudablend composes one picture of all cameras.
 
     videotestsrc (one black frame) ! textoverlay … ! imagefreeze ! mix.sink_0     "no signal" in every place,
                                                                                   below the cameras
@@ -11,8 +11,8 @@ The wall continues when a camera is lost:
 - An appsrc is a live source, so cudablend is also live: it composes a picture at each tick of its clock, and waits for
 pads until `latency` (a frame's duration) has passed. `force-live` and `ignore-inactive-pads` would change nothing.
 - A pad without a new frame repeats its last one for `max-last-buffer-repeat` (`hold` in the configuration). Then
-  cudablend leaves the pad out, and "no signal" below it shows. A still picture on a wall must not look like a live one
-  for longer.
+  cudablend leaves the pad out, and "no signal" below it shows. A still picture must not look like a live one for longer
+  than that.
 
 Frames get the time at which they arrive here, because cameras have their own clocks. An appsrc keeps two frames and
 drops older ones, so cameras never wait for the wall."""
@@ -33,7 +33,7 @@ PAGE = ("queue leaky=downstream max-size-buffers=1 ! valve name=valve drop=true 
 
 class Wall(Supervised):
     def __init__(self, settings, cameras, reconnect, page=False):
-        """`cameras` is the list of the settings of the cameras that it shows. `page`: whether picture_after() gives
+        """`cameras`: the settings of the cameras that the wall shows. `page`: whether picture_after() returns
         pictures."""
         super().__init__("wall", reconnect)
         self.settings, self.shown = settings, cameras
@@ -120,8 +120,8 @@ class Wall(Supervised):
         return Gst.FlowReturn.OK
 
     def picture_after(self, number, seconds):
-        """The number and the JPEG file of a newer picture than this one; without a file if there is none
-        for so long."""
+        """The number and the JPEG file of a picture that is newer than picture `number`. The file is empty if no such
+        picture comes within `seconds`."""
         with self.new_picture:
             there = self.new_picture.wait_for(lambda: self.picture[0] != number, seconds)
             return self.picture if there else (number, b"")
@@ -143,7 +143,7 @@ class Wall(Supervised):
     def drain(self, pipeline):
         self.mix.get_static_pad("src").get_peer().send_event(
             Gst.Event.new_eos()
-        )  # not to the sources: the still picture does not end
+        )  # not sent to the sources, because the still picture does not end
 
     def lost(self):
         self.sources = {}

@@ -16,7 +16,7 @@
 
 namespace {
 
-constexpr guint silence = 15;  // seconds without data after which an HTTP server is given up, besides the interval
+constexpr guint silence = 15;  // seconds without data after which an HTTP server is given up, plus the interval
 
 bool starts_with(const std::string& text, const char* prefix) { return text.rfind(prefix, 0) == 0; }
 

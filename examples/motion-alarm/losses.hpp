@@ -62,7 +62,7 @@ class Stream {
   std::vector<Span> spans_;
 };
 
-/// Watches the decoders in an element such as a uridecodebin, from its construction on.
+/// Watches the decoders in an element such as a uridecodebin, starting when this object is constructed.
 class Losses {
  public:
   /// single: decoders in software have one thread each, so that it is known which one complains.
@@ -71,8 +71,8 @@ class Losses {
   Losses(const Losses&) = delete;
   Losses& operator=(const Losses&) = delete;
 
-  /// The text for people, when the pipeline has stopped. Empty if nothing was lost.
-  /// whole: the file was played to its end. until: the stream time from which on nobody takes frames, so that demuxers
+  /// A readable sentence, when the pipeline has stopped. Empty if nothing was lost.
+  /// whole: the file was played to its end. until: the stream time after which nobody takes frames, so that demuxers
   /// skip them.
   std::string sentence(bool whole, std::optional<GstClockTime> until = {});
 

@@ -13,7 +13,7 @@ struct Time {
   guint64 value = 0;
 };
 
-/// The forms that time_of() reads, for people.
+/// The forms that time_of() reads, for messages.
 constexpr const char* time_forms = "frames (250), seconds (10.0 or 10s) or hh:mm:ss (00:00:10.5)";
 /// Reads a time as ../part.py does. Returns nothing if the text is not a time.
 std::optional<Time> time_of(const std::string& text);

@@ -8,7 +8,7 @@
 
 namespace {
 
-using Direction = GstVideoOrientationMethod;  // identity: players do not turn the frames
+using Direction = GstVideoOrientationMethod;  // identity: players do not rotate the frames
 
 Direction direction_of(GstEvent* event) {
   GstTagList* tags = nullptr;
@@ -45,7 +45,7 @@ GstElement* source_of(GstPad* pad) {
 }
 
 /// The direction in the tags that came to any pad of the source before a sink pad. A decoder passes the tags on only
-/// after its caps. But zones in pixels need the caps of the turned picture.
+/// after its caps. But zones in pixels need the caps of the rotated picture.
 Direction direction_before(GstPad* pad) {
   Direction direction = GST_VIDEO_ORIENTATION_IDENTITY;
   GstElement* source = source_of(pad);

@@ -3,7 +3,6 @@
 
 #include <gst/gst.h>
 
-/// Lets the frames at a sink pad be as players show them: puts a videoflip before it when a tag (image-orientation)
-/// says that players turn them, so that a zone is the same place everywhere. ../upright.py does so for programs in
-/// Python.
+/// Gives a sink pad the frames as players show them: puts a videoflip before it when a tag (image-orientation) says
+/// that players rotate them, so that a zone is the same place everywhere. ../upright.py does so for programs in Python.
 void keep_upright(GstPad* pad);

@@ -13,7 +13,7 @@ std::map<std::string, std::string> options_of(const std::string& location);
 /// is a % that begins no escape. Empty if it is no URI and no file name.
 std::string opened_uri(const std::string& location);
 
-/// A location for people: a file as it is; a URI without user, password and fragment, and with *** for the values of
+/// A location to display: a file as it is; a URI without user, password and fragment, and with *** for the values of
 /// its query that may be secret. Where it is not clear which part is the password, only the scheme is left.
 std::string shown_location(const std::string& location);
 

@@ -10,8 +10,7 @@ const add = (parent, name, text = "", properties = {}) => {
   return made;
 };
 
-/** Seconds from 75, 1:15 or 0:01:15; null if the text is no time. */
-const secondsOf = (text) => {
+/** Seconds from 75, 1:15 or 0:01:15; null if the text is not a time. */ const secondsOf = (text) => {
   if (!/^\s*(\d+:){0,2}\d+(\.\d*)?\s*$/.test(text)) return null;
   return text.split(":").reduce((sum, part) => 60 * sum + Number(part), 0);
 };

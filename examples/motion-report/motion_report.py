@@ -7,8 +7,8 @@
 
 CLIP is a file, a URI, a camera (/dev/video0), or a folder. Without one, a synthetic scene is analysed. Files of
 a recorder, which follow each other by their clock times, are one recording with one report. Writes to FOLDER
-  report.html   the report, which opens by itself: events with pictures, and the clip, over which the page draws what
-                was found
+  report.html   the report, which opens automatically: events with pictures, and the clip, over which the page draws
+                what was found
   report.mp4    or report.webm: the clip, only if it is larger than --embed; a smaller one is inside of report.html
   pictures/     only if there are many objects: their pictures
   clips/        with --clips: each motion or each visit of an object in its own file, clips.csv and clips.json
@@ -61,7 +61,7 @@ LONGEST = 1e9  # seconds: no video is longer
 
 
 def name_of(clip):
-    """The name of a clip for people, without a password."""
+    """The displayed name of a clip, without a password."""
     if not clip:
         return "a synthetic scene"
     path = uris.path_of(clip)

@@ -17,7 +17,7 @@ SUFFIXES = "mp4", "webm"
 @dataclass
 class Video:
     """`path` is a file for the page, or None if there is no video. `begins` is the stream time at which it begins.
-    `how` says for people where it comes from."""
+    `how` tells the reader of the page where it comes from."""
     path: Optional[str]
     suffix: str
     begins: float
@@ -25,8 +25,8 @@ class Video:
 
 
 def needs_encoding(facts):
-    """Whether the clip with these facts (None: no file) must be encoded for browsers. A turned clip must be encoded
-    unless browsers get the file itself, because a new container would not record the turn."""
+    """Whether the clip with these facts (None: no file) must be encoded for browsers. A rotated clip must be encoded
+    unless browsers get the file itself, because a new container would not record the rotation."""
     return not facts or not facts.played or (facts.turned and not facts.as_it_is)
 
 
@@ -71,8 +71,8 @@ def forget(folder, kept, clips):
 
 
 def choose(path, facts, findings, unfinished, suffix):
-    """The video of a clip that was analysed. `unfinished` is the file of the encoder, which made `suffix`; it is free
-    if the clip need not be encoded."""
+    """The video of a clip that was analysed. `unfinished` is the file of the encoder, in the format `suffix`; nothing
+    uses it if the clip need not be encoded."""
     if needs_encoding(facts):
         if not unfinished.stream.seek(0, 2):
             return Video(None, suffix, 0, "there is no video, because its encoder did not finish")

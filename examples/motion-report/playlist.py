@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Plays the files of a recording one after the other into one pipeline, as one stream on one time line:
 
-    uridecodebin → (upright) → identity ┐   a bin for each file, which is made when the one before has ended
+    uridecodebin → (upright) → identity ┐   a bin for each file, which is made when the previous one has ended
                                         ├→ queue … → videoconvert → videoscale → capsfilter → capssetter → …
     uridecodebin → (upright) → identity ┘
 
@@ -215,7 +215,7 @@ class Playlist:
         self.line.reach(end)
 
     def sentence(self):
-        """The text for people about files that could not be read; empty if there are none."""
+        """A readable sentence about files that could not be read; empty if there are none."""
         names = [f"{name} ({uris.hide(fault)})" for name, fault in self.result.faults[:time_line.LISTED]]
         more = len(self.result.faults) - len(names)
         if not names:

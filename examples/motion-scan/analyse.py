@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Analyses clip after clip in one process, which opens GStreamer and the GPU once: cudahistogram and cudadiff, messages
-only; frames stay where the decoder leaves them.
+"""Analyses many clips in one process, which opens GStreamer and the GPU once. It uses only the messages of
+cudahistogram and cudadiff; frames stay where the decoder leaves them.
 
-Reads requests from stdin and writes results to stdout, a line of JSON each, until stdin ends. Each request is worked on
-at once, beside those before, so that whoever writes them decides how many run at a time.
+Reads requests from stdin and writes results to stdout, each as a line of JSON, until stdin ends. Each request starts at
+once, in parallel with earlier ones, so the writer of the requests decides how many run at a time.
   request   number (the result has the same), uri (null: two synthetic frames, which try the settings), track (the
             number of a video track; 1 if it is missing), settings
             {property of cudadiff: value}, backend, timeout (seconds), threads (of a decoder on the CPU; 0: as many as
@@ -13,8 +13,8 @@ at once, beside those before, so that whoever writes them decides how many run a
   result    status: ok; failed (the clip is at fault: error says why); timeout; setup (this machine or a setting is
             at fault). After failed and timeout, the other fields say what was found until then:
             frames, motion_frames, width, height (pixels), duration (seconds of video), backend, cpu_seconds,
-            memory_mib, began (the clock time of the beginning that the clip has, ISO 8601, or null),
-            complete whether all of the clip was read, and it is as long as its container says,
+            memory_mib, began (the clock time of its beginning that the clip contains, ISO 8601, or null),
+            complete whether the whole clip was read, and is as long as its container says,
             incomplete a sentence that says why it is not (or an empty text), lost how many frames could not be read,
             track a sentence that says which one was analysed, if there are several (or an empty text)
             profile  a row for each second of video: second, frames, motion_frames, changed_mean, changed_max (shares
@@ -25,7 +25,7 @@ at once, beside those before, so that whoever writes them decides how many run a
             objects  visits: id, zone, entered, left, seconds, path_length (pixels), and the last box: x, y, width,
                      height
 
-A request with `cut` decodes nothing: it cuts clips of events out of a file that was analysed before.
+A request with `cut` decodes nothing: it cuts clips of events out of a file that was analysed earlier.
   request   number, uri, timeout, cut {events: a list of [begin, end, number of the object or null], folder (where the
             clips are written), before, after (seconds)}
   result    status: ok or failed, error; rows: for each event its row in clips.csv, or {} if it was not cut out; remark:
@@ -60,11 +60,11 @@ from common import Gst  # noqa: E402
 TRIAL = "videotestsrc num-buffers=2 ! video/x-raw,width=320,height=240"
 # Demuxers of containers that say how long they are; others would guess.
 DECLARING = ("asfdemux", "flvdemux", "matroskademux", "qtdemux")
-contexts = {}  # of GPUs, by their type: all pipelines of this process share them
+contexts = {}  # of GPUs, by type; all pipelines of this process share them
 
 
 class TimeUp(Exception):
-    """The time for the clip is over."""
+    """The time for the clip has run out."""
 
 
 def make(request):
@@ -134,7 +134,7 @@ class Job:
 
     def read(self, structure):
         if structure.get_name() == "cudahistogram":
-            # The brightness is measured in single frames: the frame after each message of cudadiff, one a second.
+            # The brightness is measured once a second, in the frame after each message of cudadiff.
             self.recorder.on_brightness(structure)
             self.brightness.set_property("post-messages", False)
         elif structure.get_name() == "cudadiff":
@@ -145,7 +145,7 @@ class Job:
                 self.found["backend"] = self.motion.get_property("active-backend").value_nick
 
     def declared(self):
-        """The seconds that the container promises, or 0."""
+        """The length in seconds that the container declares, or 0."""
         answers = [demuxer.query_duration(Gst.Format.TIME) for demuxer in self.demuxers]
         return max((length / Gst.SECOND for known, length in answers if known), default=0)
 
@@ -155,7 +155,7 @@ class Job:
         return path if path and os.path.isfile(path) else None
 
     def play(self):
-        """Runs the pipeline to its end. Returns the seconds that the container promises. Raises a Failure or TimeUp."""
+        """Runs the pipeline to its end. Returns the length that the container declares. Raises a Failure or TimeUp."""
         path = uris.path_of(self.request["uri"] or "test://")
         if path and (fault := common.fault_of(path)):
             raise common.Failure(fault)
@@ -177,7 +177,7 @@ class Job:
             self.pipeline.set_state(Gst.State.NULL)  # posts the last messages
 
     def missing(self, found, spans, promised):
-        """A sentence about what is missing of a clip that came to its end, or an empty text."""
+        """A sentence about what is missing from a clip that was read to its end, or an empty text."""
         lost = losses.sentence(spans, found["frames"])
         if self.gate.ended:
             return lost
@@ -186,7 +186,7 @@ class Job:
         return "; ".join(filter(None, (lost, cut or clip_facts.missing(end, promised, self.gate.part.until))))
 
     def close(self):
-        """Ends the references in circles, which would keep the pipeline."""
+        """Breaks the reference cycles that would keep the pipeline alive."""
         for sender, handler in self.handlers:
             sender.disconnect(handler)
         if self.tracks:
@@ -201,7 +201,7 @@ def seconds_used():
 
 
 def check_shared(file):
-    """Raises a Failure if a file is not there, or others cannot be written beside it."""
+    """Raises a Failure if a file does not exist, or no files can be written beside it."""
     folder = os.path.dirname(file)
     if not os.path.exists(file):
         raise common.Failure(f"clips are written by the machines that analyse, and here {folder} is not the folder of "
@@ -276,7 +276,7 @@ def serve(requests, results):
 
     for line in requests:
         threading.Thread(target=work, args=(json.loads(line),), daemon=True).start()
-    os._exit(0)  # whoever wrote the requests is gone: nobody reads a result
+    os._exit(0)  # the writer of the requests is gone: nobody reads a result
 
 
 def run():

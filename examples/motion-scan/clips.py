@@ -105,7 +105,7 @@ def clip_of(location, settings, chosen=None):
 
 
 def folder_of(clip):
-    """The name of the folder for what is cut out of a clip: its name, as far as it is harmless, and a part
+    """The name of the folder for the clips of events of a clip: its name, as far as it is harmless, and a part
     of its key."""
     name = os.path.splitext(clip.name.rstrip("/").rpartition("/")[2])[0]
     harmless = re.sub(r"[^\w.-]+", "_", name)[:60].strip("._-") or "clip"
@@ -211,7 +211,7 @@ class Results:
                 "before": options["before"], "after": options["after"]}
 
     def write_cut(self, clip, options, request, cut):
-        """Adds to the result of a clip what was cut out: `cut` answers `request`."""
+        """Adds the clips of events to the result of a clip: `cut` answers `request`."""
         result = self.read(clip)
         if not result:  # somebody removed it meanwhile
             return

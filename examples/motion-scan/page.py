@@ -55,7 +55,7 @@ $rows
 """)
 HEADS = ("clip", "status", "duration, s", "frames", "motion", "objects", "first motion, s", "brightness", "frames/s",
          "pictures", "remark")
-CUTS = "clips"  # a separate column before the last one, if there are some
+CUTS = "clips"  # an additional column before the last one, if clips were cut
 REPORTS = "reports"  # the folder in which motion-report puts a folder for each clip
 
 
@@ -83,14 +83,14 @@ def links(clip):
 
 
 def remark(clip):
-    """The remarks on a clip for people."""
+    """The remarks on a clip, for the reader of the page."""
     incomplete = f"incomplete: {clip['incomplete']}" if clip["status"] == "ok" and not clip["complete"] else None
     return "; ".join(filter(None, (incomplete, clip["error"], clip["track"], clip["cut_remark"])))
 
 
 def row(clip, report, with_cuts):
-    """`report`: the file of the clip's report, or nothing. `with_cuts`: whether there is a column of what
-    was cut out."""
+    """`report`: the file of the clip's report, or nothing. `with_cuts`: whether there is a column of clips of
+    events."""
     frames = clip["frames"] or 0
     share = clip["motion_frames"] / frames if frames else None
     motion = number(None, 0) if share is None else \
@@ -107,7 +107,8 @@ def row(clip, report, with_cuts):
 
 
 def reports(folder, rows):
-    """The reports of clips, by their names. motion-report names their folders like the files, so these must differ."""
+    """The reports of clips, by the names of the clips. motion-report names folders after clips, so the names must
+    differ."""
     counts = collections.Counter(os.path.basename(clip["clip"]) for clip in rows)
     files = {name: os.path.join(REPORTS, name, "report.html") for name, count in counts.items() if name and count == 1}
     return {name: file for name, file in files.items() if os.path.isfile(os.path.join(folder, file))}

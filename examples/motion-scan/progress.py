@@ -8,7 +8,7 @@ EVERY = 10  # seconds between lines
 
 
 def length_of(seconds):
-    """A time for people."""
+    """A readable length of time."""
     for unit, name in ((3600, "h"), (60, "min")):
         if seconds >= unit:
             return f"{seconds / unit:.1f} {name}"

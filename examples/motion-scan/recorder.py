@@ -47,7 +47,7 @@ class Recorder:
             self.on_frames(structure)
 
     def on_frames(self, structure):
-        """A message with the sums of the frames since the one before, all of them of one second."""
+        """A message with the sums of the frames since the previous message, all from one second."""
         count, event = structure["frames"], structure["event"]
         self.frames += count
         self.motion_frames += structure["motion-frames"]
@@ -55,7 +55,7 @@ class Recorder:
         duration = times_of(structure, "duration")[0] or 0.0
         self.frame_time = duration or self.frame_time
         if count:
-            # A frame without a duration lasts as long as the step from the one before.
+            # A frame without a duration lasts as long as the step from the previous frame.
             step = (0.0 if self.last is None or structure["duration"] != Gst.CLOCK_TIME_NONE
                     else (time - self.last) / count)
             self.duration, self.last = max(self.duration, time + duration + step), time

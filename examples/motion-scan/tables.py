@@ -15,8 +15,8 @@ import common
 import seams
 
 PICTURES = 4  # of a clip on the page
-LINKS = 100  # to what was cut out of a clip, on the page
-LISTED = ("clip", *clips_of_events.COLUMNS)  # columns of the lists of what was cut out
+LINKS = 100  # to the clips of events of a clip, on the page
+LISTED = ("clip", *clips_of_events.COLUMNS)  # columns of the lists of clips of events
 GROUP = 50000  # rows of a table that wait in memory
 
 # Columns and types. Times are in seconds of the clip, shares are 0 to 1, boxes and lengths in pixels, luma in percent.
@@ -140,7 +140,7 @@ def text_of(name):
 
 
 def cuts_of(result):
-    """The rows of what was cut out of a clip, as in its clips.csv. Several events may share one."""
+    """The rows of the clips of events of a clip, as in its clips.csv. Several events may share one."""
     cuts = [row["cut"] for row in [*result.get("events", ()), *result.get("objects", ())] if row.get("cut")]
     return list({row["file"]: row for row in cuts}.values())
 
@@ -160,7 +160,8 @@ def clock_of(result, seconds):
 
 
 def with_files(result, rows):
-    """Rows of events or objects with paths of what was cut out, with times of the day, and with names as valid text."""
+    """Rows of events or objects with paths of the clips of events, with times of the day, and with names as valid
+    text."""
     made = []
     for row in rows:
         row = {**row, "cut": file_of(result, row["cut"]) if row.get("cut") else None}
@@ -175,7 +176,7 @@ def with_files(result, rows):
 
 def row_of(clip, result, objects):
     """The row of a clip in `clips`, in which this number of visits began, and for the page the `pictures` of its
-    longest motions: (begin, file), and `links` to what was cut out: (begin, file). Without a result its status is
+    longest motions: (begin, file), and `links` to its clips of events: (begin, file). Without a result its status is
     `missing`."""
     result = result or {"status": "missing"}
     lit = [row for row in result.get("profile", ()) if row.get("brightness") is not None]
@@ -198,7 +199,7 @@ def row_of(clip, result, objects):
 
 
 class Lists:
-    """clips.csv and clips.json of what was cut out of all clips, which become whole at the end of a `with` block."""
+    """clips.csv and clips.json of the clips of events of all clips, which become whole at the end of a `with` block."""
 
     def __init__(self, stack, folder):
         self.csv, self.json = (stack.enter_context(common.whole(folder / name)) for name in clips_of_events.LISTS)

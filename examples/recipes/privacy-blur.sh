@@ -5,11 +5,11 @@
 # and far equally coarse.
 #   GST_PLUGIN_PATH=build/gst examples/recipes/privacy-blur.sh CLIP OUT.mkv [pixelate|blur]
 # Made for a fixed camera. It cannot promise that nobody is recognised: it knows motion, not people.
-# - Who stands still becomes background after about 500 frames (20 s at 25 frames a second), and is shown again;
-#   learning-rate sets this.
-# - Who is there in the first frame is shown until they move. Where they stood, the ground is hidden for about as long.
-#   Cut the start off.
-# - Who enters is hidden from the frame on in which enough of them has changed, which may be a few frames late.
+# - Somebody who stands still becomes background after about 500 frames (20 s at 25 frames a second), and is shown
+#   again; learning-rate sets this.
+# - Somebody who is there in the first frame is shown until they move. Where they stood, the ground is hidden for about
+#   as long. Cut the start off.
+# - Somebody who enters is hidden as soon as enough of them has changed, which may be a few frames late.
 # - Small, faint or badly lit people may change too little. A moving camera changes everything. Slow changes of the
 #   light hide more than people.
 # - Clothes, gait and place remain, and mosaics of many frames tell more than one mosaic. Sound is not in OUT.mkv.

@@ -51,7 +51,7 @@ class ElementBackend {
   ElementBackend(const ElementBackend&) = delete;
   ElementBackend& operator=(const ElementBackend&) = delete;
 
-  /// Installs the properties backend, cuda-device-id, async-depth and active-backend, with ids from `first` on.
+  /// Installs the properties backend, cuda-device-id, async-depth and active-backend, with ids starting at `first`.
   static void install_properties(GObjectClass* klass, guint first);
   static constexpr guint property_count = 4;
   /// `index`: 0 to 3, in this order. A value out of its range is an error when the element leaves the state NULL.
@@ -109,7 +109,7 @@ class ElementBackend {
   void accept_frames(GstQuery* query) const;
   /// Decides on the pool in an answered allocation query: the pool of downstream if it is suitable, else a new one.
   /// Posts errors.
-  /// `held`: frames of the pool that wait in the element, besides those that downstream holds.
+  /// `held`: frames of the pool that wait in the element, in addition to those that downstream holds.
   bool decide_pool(GstQuery* query, guint held);
 
   Gpu gpu;  ///< for the streaming thread; its context for any thread

@@ -83,7 +83,7 @@ Polygon fine_points(const Shape& shape) {
   return points;
 }
 
-/// Removes corners that repeat the one before, as in a polygon that is closed by its first corner.
+/// Removes corners that repeat the previous corner, as in a polygon that is closed by its first corner.
 void drop_repeated_corners(Shape& shape) {
   auto& numbers = shape.numbers;
   const auto equal = [&](std::size_t a, std::size_t b) {

@@ -181,7 +181,7 @@ PictureSize box_size(const Settings& settings, const PadSettings& pad, const Gst
     if (!gst_video_calculate_display_ratio(&n, &d, guint(width), guint(height), guint(GST_VIDEO_INFO_PAR_N(&video)),
                                            guint(GST_VIDEO_INFO_PAR_D(&video)), guint(par_n), guint(par_d)))
       return {0, 0};
-    // Keep the side that makes the other one a whole number; the height if both or none do.
+    // Keep the side that makes the other one a whole number; the height if both or neither do.
     if (height % int(n) != 0 && width % int(d) == 0)
       height = int(std::min<guint64>(gst_util_uint64_scale_int(guint64(width), int(d), int(n)), blend::max_side));
     else

@@ -52,7 +52,7 @@ constexpr PresetRow preset_rows[] = {
     {Preset::indoor, 0, 0.7, 0.5, 1, 2},  // lamps and walls light the shadows of a room
     {Preset::outdoor, 0, 0.5, 0.5, 2, 5},
     {Preset::low_light, 0, 0.5, 0.35, 1, 5},
-    {Preset::road, 17, 0.5, 0.5, 2, 1}};  // a pixel that vehicles cover in every second frame is no noise
+    {Preset::road, 17, 0.5, 0.5, 2, 1}};  // a pixel that vehicles cover in every second frame is not noise
 
 constexpr guint most_regions = 65536;  // the largest max-regions
 
@@ -342,7 +342,7 @@ struct DiffElement {
   }
 
   /// What to measure in cells. Tracking needs all looks, to tell objects apart. Regions need extents for tight boxes if
-  /// something shows their boxes. An adaptive background needs extents so that light is no region.
+  /// something shows their boxes. An adaptive background needs extents so that light does not become a region.
   static diff::Looks looks_for(const Settings& settings) {
     if (settings.track) return diff::Looks::all;
     const bool shown = settings.post_messages || settings.attach_roi || settings.output == diff::Output::overlay;

@@ -115,7 +115,7 @@ void replace(const Layer& layer, int count, const Row (&pad)[4], int at, Row (&b
   for (int i = at; i < at + count; ++i) below[3][i] = rounded_alpha(from, below[3][i] * from.opacity);
 }
 
-/// Lays columns [x0, x1) of a layer over `below`, from column `at` of it on.
+/// Lays columns [x0, x1) of a layer over `below`, starting at its column `at`.
 CUDAVISION_WIDE void lay_over(const Target& target, const Layer& layer, const LayerTaps& taps, int y, int x0, int x1,
                               int at, Scratch& scratch, Row (&below)[4]) {
   const int count = x1 - x0;

@@ -53,7 +53,7 @@ __device__ __forceinline__ float biased(uint32_t word, int byte) {
 __device__ __forceinline__ float number(uint32_t word, int byte) { return biased(word, byte) - round_bias; }
 
 /// A byte times 2^-133: bits 16 to 23 of the number are the byte, the other bits are 0. A byte below 128 gives a
-/// subnormal number; from 128 on, bit 23 makes the exponent 1, whose numbers have the same distance. A fused
+/// subnormal number; for 128 and above, bit 23 makes the exponent 1, whose numbers have the same distance. A fused
 /// multiply-add with a factor times 2^133 gives the same bits as number() with the factor, and saves its subtraction.
 /// Factors must be below 2^-5, and subnormal numbers must be kept (no -ftz).
 __device__ __forceinline__ float tiny(uint32_t word, int byte) {

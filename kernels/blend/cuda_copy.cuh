@@ -52,8 +52,8 @@ __device__ __forceinline__ void copy_channel(const ChannelView& from, const uint
           capped(*reinterpret_cast<const T*>(data + y * from.pitch + x * from.step), most);
 }
 
-/// Components that lie side by side from `channel` on and are copied together: one component,
-/// Cb and Cr of NV12, RGB, RGBA.
+/// Components that lie side by side, starting with `channel`, and are copied together: one component, Cb and Cr of
+/// NV12, RGB, RGBA.
 struct CopyGroup {
   int before;  ///< bytes from the first component to `channel`
   uint8_t channel;

@@ -152,7 +152,7 @@ void set_tiles(OutputPart* begin, OutputPart* end, int width, int most, int leas
   }
 }
 
-/// Numbers the blocks from `first` on. Returns the number after the last block.
+/// Numbers the blocks, starting with `first`. Returns the number after the last block.
 int number_blocks(OutputPart* begin, OutputPart* end, int first) {
   while (begin < end) {
     OutputPart* last = begin;  // the end of the band

@@ -62,8 +62,8 @@ void set_background(const ColorCoding& out, const Background& background, Target
   std::copy_n(target.background, 4, target.checker);
 }
 
-/// An axis of `place` output pixels that shows `crop` pixels of the picture from `begin` on,
-/// in a plane subsampled by 2^shift.
+/// An axis of `place` output pixels that shows `crop` pixels of the picture, starting at `begin`, in a plane subsampled
+/// by 2^shift.
 Axis find_axis(Sampling sampling, int place, int begin, int crop, int shift) {
   const int fraction = 32 - shift;
   const auto rounded_up = [&](std::int64_t n, std::int64_t d) { return ((n << fraction) + d - 1) / d; };

@@ -145,7 +145,7 @@ class Convolve : public cuda::CudaFilter {
       if (!(view.filtered >> c & 1)) job.copies |= 0xffu << 8 * c;
   }
 
-  /// `Count` words of border values as they are stored in a row, from the first pixel on.
+  /// `Count` words of border values as they are stored in a row, starting with the first pixel.
   template <int Count>
   void set_border_words(std::uint32_t (&words)[Count], const SetView& view) const {
     const int bits = 8 * info(plan_.geometry.format).sample_bytes();

@@ -46,7 +46,7 @@ bool uses_matrix_units(const Plan& plan);
 /// if each weight is one number.
 Matrix matrix_weights(const Plan& plan, double error);
 /// Chooses the kernel and the block. `matrix` matters only if uses_matrix_units().
-/// `shared_limit`: the most bytes of shared memory of a block.
+/// `shared_limit`: the largest size of the shared memory of a block, in bytes.
 /// Errors: resource.
 Result<Schedule> make_schedule(const Plan& plan, Matrix matrix, std::size_t shared_limit);
 

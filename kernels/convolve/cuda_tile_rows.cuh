@@ -15,7 +15,7 @@
 namespace cudavision::convolve {
 namespace {
 
-/// Copies 16 bytes of row `row` from byte `byte` on, as far as they lie in the row; row −1: 16 border values.
+/// Copies 16 bytes of row `row`, starting at byte `byte`, as far as they lie in the row; row −1: 16 border values.
 static __device__ __noinline__ void copy_unit(const MatrixJob& job, unsigned char* to, int row, int byte) {
   const SetView& view = job.view;
   const unsigned char* const from = view.src + row * view.src_pitch;
@@ -50,7 +50,8 @@ struct TileRows {
   int begin, lead, pitch, rows;
   int first, last, end;  ///< columns, see the drawing above
 
-  /// Windows begin at pixel x, a multiple of 4, and take `halves` half steps. No result needs pixels from `limit` on.
+  /// Windows begin at pixel x, a multiple of 4, and take `halves` half steps. No result needs pixel `limit` or later
+  /// pixels.
   __device__ __forceinline__ TileRows(const MatrixJob& job, int x, int halves, int rows, int limit)
       : job(job), rows(rows) {
     begin = x * C & -16;

@@ -48,7 +48,7 @@ struct Tuning {
   int strip_blocks_3 = 4;    // sweep: 2 3 4
   int strip_blocks_5 = 3;    // sweep: 2 3 4
   int strip_blocks_7 = 3;    // sweep: 1 2 3
-  /// The most rows of samples of a block.
+  /// The largest number of rows of samples of a block.
   int strip_most_rows = 256;  // sweep: 64 128 256
   /// Blocks at the sides have fewer rows by this factor: they take longer and must not finish last. With 1 and 2: RGBA
   /// 3 × 3 82.7 and 75.2 µs, GRAY8 7 × 7 26.7 and 28.6. Sides as high as the other blocks and started among them:

@@ -22,7 +22,7 @@ class AlignedPicture {
   /// fills the padding of packed 4:2:2. Errors: resource.
   Result<Image> write(const Image& image);
   Status finish(const Image& image, Queue queue);
-  /// A picture in this memory, for use besides the frames. Errors: resource.
+  /// A picture in this memory, in addition to the frames. Errors: resource.
   Result<Image> allocate(const Geometry& geometry);
 
  private:
@@ -31,7 +31,7 @@ class AlignedPicture {
   std::size_t bytes_ = 0;  ///< size of memory_
 };
 
-/// Copies the planes from the first one on, bit for bit. Does not wait for CUDA.
+/// Copies `first_plane` and all later planes bit for bit. Does not wait for CUDA.
 Status copy_picture(Backend backend, const Image& from, const Image& to, Queue queue, int first_plane = 0);
 
 // The functions that each backend provides for this.

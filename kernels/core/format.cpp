@@ -36,7 +36,7 @@ constexpr Sets yuv_420 = planar(Y, U, V, 1, 1), yuv_422 = planar(Y, U, V, 1), yu
 constexpr Sets gbr = planar(G, B, R);
 
 /// Fields of `bits` bits, `per_word` in each word, above `shift` unused bits. order: the planes of the unpacked
-/// picture, a digit for each field from the lowest bits of the first word on; a group of pixels.
+/// picture, a digit for each field, starting with the lowest bits of the first word; a group of pixels.
 constexpr Packing fields(Format unpacked, int pixels, int word_bytes, int per_word, int bits, int shift,
                          const char* order) {
   Packing packing{unpacked, std::uint8_t(word_bytes), 0, std::uint8_t(pixels), 0, {}};

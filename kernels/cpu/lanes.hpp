@@ -37,8 +37,8 @@
 
 namespace cudavision::cpu {
 
-/// The most lanes of float for which this processor has functions: 16 with AVX-512 as of Ice Lake and Zen 4 (earlier
-/// processors lower their clock for it), 8 with AVX2, otherwise 4.
+/// The largest number of lanes of float for which this processor has functions: 16 with AVX-512 since Ice Lake and Zen
+/// 4 (earlier processors lower their clock for it), 8 with AVX2, otherwise 4.
 int most_lanes();
 /// For tests: most_lanes() is at most `most`.
 void limit_lanes(int most);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int at_once = 512;  ///< numbers in buffers of functions
 
-/// Calls f(words, step): the stored words from (x, y) on, and the number of words from one sample to the next as a
+/// Calls f(words, step): the stored words starting at (x, y), and the number of words from one sample to the next as a
 /// constant.
 template <typename T, typename F>
 void with_words(const Rows& rows, int x, int y, F f) {
@@ -35,7 +35,7 @@ void with_words(const Rows& rows, int x, int y, F f) {
   rows.sample_bytes == 1 ? with_words<std::uint8_t>(rows, x, y, f) : with_words<std::uint16_t>(rows, x, y, f);
 }
 
-/// Calls put(i, sample) for `count` samples from (x, y) on.
+/// Calls put(i, sample) for `count` samples starting at (x, y).
 template <typename Put>
 void for_samples(const Rows& rows, int x, int y, int count, Put put) {
   const int shift = rows.shift, max = rows.max;

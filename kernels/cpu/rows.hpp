@@ -11,7 +11,7 @@ struct Rows {
   ChannelView channel;
   int sample_bytes = 1, shift = 0, max = 255;  ///< properties of the format, see sample_of()
 
-  /// Sets numbers to `count` samples from sample (x, y) on.
+  /// Sets numbers to `count` samples starting at sample (x, y).
   void read(int x, int y, int count, int* to) const;
   void read(int x, int y, int count, float* to) const;
   /// Adds the samples times `weight` to numbers.
@@ -19,7 +19,7 @@ struct Rows {
   /// Stores numbers from 0 to `max`, rounded half to even, as samples.
   void write(int x, int y, int count, const float* from) const;
 
-  /// As read(), for each of `count` pixels from pixel (x, y) on, which begins a sample. Subsampled samples repeat.
+  /// As read(), for each of `count` pixels starting at pixel (x, y), which begins a sample. Subsampled samples repeat.
   void read_pixels(int x, int y, int count, int* to) const;
   /// Stores the numbers from 0 to `max` of the pixels that begin a sample.
   void write_pixels(int x, int y, int count, const int* from) const;
@@ -33,7 +33,7 @@ inline Rows rows_of(const Image& image, Role role) {
 class LumaRows {
  public:
   LumaRows(const Image& image, const LumaWeights& weights);
-  /// Sets numbers to the luma of `count` pixels from (x, y) on.
+  /// Sets numbers to the luma of `count` pixels starting at (x, y).
   void read(int x, int y, int count, int* to) const;
 
  private:

@@ -9,8 +9,8 @@
 
 namespace cudavision::cpu {
 
-/// Makes OpenCV use the number of threads in OPENCV_FOR_THREADS_NUM, if that is a number from 1 on. OpenCV itself reads
-/// that variable only in builds with OpenCV's own threads. A build with TBB, such as Debian's, ignores it.
+/// Makes OpenCV use the number of threads in OPENCV_FOR_THREADS_NUM, if that is a number of at least 1. OpenCV itself
+/// reads that variable only in builds with OpenCV's own threads. A build with TBB, such as Debian's, ignores it.
 void use_threads_of_environment();
 
 /// The work of a loop. It need not be exact.

@@ -104,7 +104,7 @@ struct RowRing {
   const RowColumns columns;
   const int strip;              ///< the column where the first strip begins
   const int radius;             ///< rows above and below the picture that windows reach, at most
-  int y, limit;                 ///< the thread's row of group 0; rows from `limit` on are not needed
+  int y, limit;                 ///< the thread's row of group 0; row `limit` and later rows are not needed
   int row, part;                ///< the thread's row in each group, and its first unit in that row
   int height;                   ///< height of the picture
   const unsigned char* source;  ///< byte `begin` of row 0

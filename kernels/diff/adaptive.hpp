@@ -156,7 +156,7 @@ CUDAVISION_HOST_DEVICE void show_mean(const Job& job, int x, int y, const float 
   }
 }
 
-/// The mean of `across` × `down` samples from (x, y) of a channel on.
+/// The mean of `across` × `down` samples of a channel, starting at (x, y).
 template <typename T, int across, int down>
 CUDAVISION_HOST_DEVICE float mean_of_block(const Job& job, const ChannelView& channel, int x, int y) {
   int sum = 0;

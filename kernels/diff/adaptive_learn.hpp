@@ -134,7 +134,7 @@ CUDAVISION_FORMULA void learn(Pixel<channels, F>& pixel, const Rival<channels, F
   CUDAVISION_CHANNELS
   for (int c = 0; c < channels; ++c) {
     const F away = sub(pixel.value[c], expected.value[c]), variance = pixel.variance[c], spread = pixel.spread(c);
-    const F square = least(mul(away, away), mul(F(16), spread));  // an object is no noise
+    const F square = least(mul(away, away), mul(F(16), spread));  // an object is not noise
     if constexpr (settles) shown.value[c] = add(pixel.mean[c], over(away, divisor));
     const F mean = add(pixel.mean[c], mul(step, away));
     pixel.mean[c] = pick(keeps, pixel.mean[c], c == 0 ? most(mean, F(-3)) : mean);

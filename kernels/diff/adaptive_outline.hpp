@@ -15,7 +15,7 @@
 namespace cudavision::diff::adaptive {
 
 inline constexpr int voters = 2;  ///< number of blocks examined on each side of the block of a pixel
-/// Sums of the differences of luma, Cb and Cr, in 8-bit steps, from which on a block does not look like the pixel.
+/// Smallest sum of the differences of luma, Cb and Cr, in 8-bit steps, of a block that does not look like the pixel.
 inline constexpr int unlike_look = 80;
 
 /// Whether the outline of the mask lies at block (x, y). changed(x, y): whether a block of the frame changed.

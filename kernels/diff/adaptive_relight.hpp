@@ -23,12 +23,12 @@
 
 namespace cudavision::diff::adaptive {
 
-/// Sums over pixels by the bin of their mean, which a team shares. Luma in fixed point, from −128 steps on.
+/// Sums over pixels by the bin of their mean, which a team shares. Luma is in fixed point, starting at −128 steps.
 struct RelightSums {
   std::uint32_t pixels[Relight::bins], means[Relight::bins], samples[Relight::bins];
 };
 
-/// The change of luma in a bin: its own one, or that of the nearest bin with enough pixels; 0 if there is none.
+/// The change of luma in a bin, or in the nearest bin with enough pixels; 0 if there is none.
 CUDAVISION_HOST_DEVICE inline float change_of_bin(const RelightSums& sums, int bin) {
   constexpr unsigned enough = 16;
   for (int distance = 0; distance < Relight::bins; ++distance)

@@ -29,7 +29,7 @@ struct Rival {
 
   CUDAVISION_FORMULA MaskOf<F> immature() const { return own_stays < IntOf<F>(mature); }
   /// The share with which the mean approaches a frame. shown: shows_background(). usual: the share afterwards. The mean
-  /// of an immature background is that of the frames that showed it.
+  /// of an immature background is the mean of the frames that showed it.
   CUDAVISION_FORMULA F share_of_mean(MaskOf<F> shown, F usual) const {
     const F of_shown = over(F(float(counted)), to_float(own_stays + IntOf<F>(counted)));
     return pick(shown, most(of_shown, usual), pick(immature(), F(0.0f), usual));

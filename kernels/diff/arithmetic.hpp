@@ -39,7 +39,7 @@ struct Shadow {
   int channels = 1;     ///< compared channels
   int black[3] = {};    ///< samples without light
   int threshold = 0;    ///< allowed difference from `a` times the background, in samples, times a
-  int least = 1 << 14;  ///< least brightness of a shadow, in steps of 2^−15
+  int least = 1 << 14;  ///< lowest brightness of a shadow, in steps of 2^−15
 
   CUDAVISION_HOST_DEVICE bool operator()(const int (&sample)[3], const int (&background)[3]) const {
     std::int64_t along = 0, size = 0;  // a = along / size

@@ -148,8 +148,8 @@ CUDAVISION_INLINE void fix_row(const Job& job, int channel, const Blocks& blocks
   for (; i < count; ++i) to[i] = std::max(lowest, std::int16_t((sums[blocks.twice ? i / 2 : i] << shift) - zero));
 }
 
-/// Sets samples from `first` on of row y of the frame from the values. If `first` is 0, also sets the numbers after the
-/// row.
+/// Sets the samples of row y of the frame, starting with sample `first`, from the values. If `first` is 0, also sets
+/// the numbers after the row.
 template <int N, int channels>
 CUDAVISION_INLINE void store_row(const Job& job, int y, int first, const std::vector<float> (&values)[3]) {
   const int inputs = job.rgb ? 3 : channels, width = job.width;

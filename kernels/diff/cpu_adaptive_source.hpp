@@ -33,7 +33,7 @@ struct StripSource {
     const float *mean[channels], *variance[channels];
     const float* light[channels];
   };
-  /// Means, or from channel 3 on variances.
+  /// Means of channels below 3, variances of channels from 3.
   const float* model(int c, int y) const {
     if (y >= strip.begin_ && y < strip.end_) return job.mean + c * job.pixels() + job.at(0, y);
     const int side = y < strip.begin_ ? 0 : 1, i = side == 0 ? y - strip.begin_ + Strip::reach : y - strip.end_;
@@ -62,7 +62,7 @@ struct StripSource {
   CUDAVISION_INLINE void mix_light(int y) const {
     const Between down = between(y, job.cells_y);
     const int across = job.cells_x;
-    // From the middle of a cell on; first before the first middle.
+    // Entry i + 1 begins at the middle of cell i. Entry 0 lies before the first middle.
     float *const light = strip.rises_.data(), *const rise = light + across + 1 + unused;
     for (int c = 0; c < channels; ++c) {
       if (job.compensates) {
@@ -84,7 +84,7 @@ struct StripSource {
     }
   }
   static constexpr int half = cell / 2;
-  /// The light of half a cell: of the pixels from `first` after its middle on.
+  /// The light of half a cell: of the pixels that begin `first` pixels after its middle.
   static CUDAVISION_INLINE void along_half(float light, float rise, int first, float* pixels) {
     alignas(32) static constexpr float weights[cell] = {
         0.5f / 16, 1.5f / 16, 2.5f / 16,  3.5f / 16,  4.5f / 16,  5.5f / 16,  6.5f / 16,  7.5f / 16,
@@ -95,7 +95,7 @@ struct StripSource {
     for (int i = 0; i < half; i += some)
       along(Some(light), Some(rise), Some::load(weights + first + i)).store(pixels + i);
   }
-  /// The light of the pixels from x on.
+  /// The light of the pixels starting at x.
   static CUDAVISION_INLINE Light<F> light_at(const Source& row, int x) {
     Light<F> light;
     light.gain = F::load(row.light[0] + x);

@@ -59,7 +59,7 @@ struct StripWork : StripSource<channels, N> {
     for (std::int32_t one : sums) total += std::uint64_t(one);
     return total;
   }
-  /// Differences from pixel (x, y) on; differences of pixels that are not counted become 0.
+  /// Differences starting at pixel (x, y); differences of pixels that are not counted become 0.
   CUDAVISION_INLINE Int unmasked_of(Int differences, int x, int y) const {
     std::int32_t each[N];
     differences.store(each);
@@ -114,7 +114,7 @@ struct StripWork : StripSource<channels, N> {
     strip.any_above_[ring_index(y)] = cpu::any(any_above);
   }
 
-  /// Whether pixels from x on or those beside them are set in row y or the rows beside it.
+  /// Whether the pixels starting at x, or their neighbours, are set in row y or the rows beside it.
   template <typename Mask>
   CUDAVISION_INLINE Mask around(Strip::Rows& rows, int x, int y) const {
     Mask any(0);
@@ -189,7 +189,7 @@ struct StripWork : StripSource<channels, N> {
     unlike_shadow(job, pixels, expected, frame, luma, count).template as<std::int16_t>().store(strip.unlike_.at(y) + x);
   }
 
-  /// Whether pixels from x on are not in shadow. down: pixels of the frame along 3 rows.
+  /// Whether the pixels starting at x are not in shadow. down: pixels of the frame along 3 rows.
   CUDAVISION_INLINE Words unlike_pixels(int x, int y, Int down) const {
     Counts sum(0);
     for (int dy = -1; dy <= 1; ++dy)

@@ -51,7 +51,7 @@ struct Shared {
   float cells[3][cells_down][cells_across];   // light of the cells
   float light[3][Whole::rows][cells_across];  // between two rows of cells
   float expected[3][Whole::size];
-  std::uint32_t luma[Whole::size];  // coarse luma of the frame, and from bit 16 on the expected luma
+  std::uint32_t luma[Whole::size];  // coarse luma of the frame; bits 16 and above: the expected luma
   std::uint16_t evidence[Whole::size];
   std::uint32_t evidence_sums[Whole::rows][tile_width + 2];  // sums of 5 pixels across; margin 1
   std::uint16_t unlike[Area<2>::size];

@@ -26,7 +26,7 @@ __device__ __forceinline__ void count_bits(const KernelParams& p, int x0, int y0
   std::uint32_t* slot = slots + (cell_y - cell_of(p, y0)) * p.slots_x + cell_x - cell_of(p, x0);
 #pragma unroll 1
   for (int end = (cell_x + 1) * int(p.cell_size) - x;; end += int(p.cell_size), ++slot) {
-    const unsigned here = end >= pixels ? ~0u : (1u << end) - 1;  // of this column of cells and those before
+    const unsigned here = end >= pixels ? ~0u : (1u << end) - 1;  // of this column of cells and earlier ones
     std::uint32_t* at = slot;
     unsigned count = 0;
 #pragma unroll

@@ -85,8 +85,8 @@ struct Share {
     luma += looks.luma, luma_squares += looks.luma * looks.luma;
     cb += looks.cb, cr += looks.cr;
   }
-  /// Adds the 4 pixels from (x, y) on whose bit is set. Their luma is an aligned word of bytes. Loads unconditionally,
-  /// so that the loads of several rows overlap.
+  /// Adds those of the 4 pixels starting at (x, y) whose bit is set. Their luma is an aligned word of bytes. Loads
+  /// unconditionally, so that the loads of several rows overlap.
   __device__ __forceinline__ void add_word(const LooksArguments& p, int x, int y, std::uint32_t bits) {
     const LooksJob& job = p.job;
     const std::uint32_t which = (bits * 0x00204081u & 0x01010101u) * 0xff;  // bit k: byte k

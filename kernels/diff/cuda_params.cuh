@@ -35,7 +35,7 @@ struct State {
   unsigned long long difference;  ///< adaptive background: the sum of the pixels' differences
   unsigned long long compared;    ///< see finish_comparison()
 };
-/// The results of a frame besides counts, in page-locked host memory; see Sequence::FrameCounts.
+/// The results of a frame except counts, in page-locked host memory; see Sequence::FrameCounts.
 struct Verdict {
   std::uint32_t compared;
   Cause cause;

@@ -44,7 +44,7 @@ struct Opened {
 constexpr int max_slots(int tile_width) { return (tile_width / min_cell + 2) * (tuning.tile_rows / min_cell + 2); }
 static_assert(Opened::width(true) * tuning.tile_rows <= 0xffff, "a count of a tile is a word of 16 bits");
 
-/// What a kernel writes, besides counts.
+/// What a kernel writes in addition to counts.
 enum class Writes {
   nothing,
   difference,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The stages of a frame on the device, for the plan in cuda.cpp: what loads and launches their kernels. All errors are
-// of kind resource. Comparing and opening: cuda_params.cuh. The stages of Reference::adaptive have their own headers.
+// The stages of a frame on the device, for the plan in cuda.cpp: functions that load and launch their kernels. All
+// errors are of the kind resource. Comparing and opening are in cuda_params.cuh. The stages of Reference::adaptive have
+// their own headers.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -16,7 +17,7 @@
 
 namespace cudavision::diff {
 
-// ---- Frames at a part of their size: cuda_scale.cu ------------------------------------------------------------------
+// ---- Frames at a fraction of their size: cuda_scale.cu --------------------------------------------------------------
 
 /// The channels of a picture, and of the same picture at 1 / 2^log2_scale of its size. Samples are as stored.
 struct Scaling {
@@ -34,7 +35,7 @@ struct Scaling {
   int shift = 0, max = 255;  ///< of the format, see sample_of()
 };
 
-/// The compared channels of `whole`, a picture of the size of the frame, and of `small`, which has the size of the
+/// The compared channels of `whole`, which has the size of the frame, and of `small`, which has the size of the
 /// analysis. When enlarging, also the copied channels of `src`, and black for channels that are not compared.
 Scaling scaling_of(const Plan& plan, const Image& small, const Image& whole, bool shrinks, const Image& src);
 Status load_scaling(int sample_bytes);
@@ -46,13 +47,13 @@ Status launch_scaling(const Scaling& job, int sample_bytes, bool shrinks, cudaSt
 Status load_mog2(int sample_bytes, int channels);
 /// Updates the mixtures of a frame. Bit x of a row of `foreground` becomes 1 if the pixel is foreground. Rows are
 /// `pitch` bytes apart (whole blocks of 512 pixels).
-/// `anew`: restarts the mixtures with the frame if light was switched.
+/// `anew`: restarts the mixtures with the frame if the light was switched.
 Status launch_mog2(const mog2::Job& job, int sample_bytes, int channels, unsigned char* foreground, int pitch,
                    const State* state, bool anew, cudaStream_t stream);
 
 // ---- The inside of outlines (enclosed.hpp): cuda_enclosed.cu --------------------------------------------------------
 
-/// Masks are bits, rows of words of 4 bytes. Bits beyond the width are 0.
+/// A mask has one bit for each pixel. Its rows are words of 4 bytes; bits beyond the width are 0.
 struct Enclosing {
   const unsigned char*
       mask;  ///< mask of the frame: a square of 2^log2_scale bits a side for each pixel of the analysis
@@ -79,7 +80,7 @@ struct LooksEntry {
   CellLooks looks;
 };
 static_assert(sizeof(LooksEntry) == 64 && sizeof(LooksHead) == 64, "entries cross the bus in whole pieces");
-/// The size of an entry of a plan in bytes. votes: whether there is a structure.
+/// The size of an entry of a plan in bytes. votes: whether entries have a structure.
 constexpr int looks_entry_bytes(bool only_extents, bool votes) {
   return votes ? int(sizeof(LooksEntry)) : only_extents ? 16 : 48;
 }
@@ -94,7 +95,8 @@ struct LooksArguments {
   std::uint32_t* count;        ///< their number, then a 0, in 8 aligned bytes; the launch sets it to 0
   unsigned char* found;        ///< in page-locked host memory: see LooksHead
   int entry_bytes;             ///< see looks_entry_bytes()
-  // Set by launch_looks(): whether the luma of 4 pixels is an aligned word of bytes, and their two Cb and Cr are one.
+  // Set by launch_looks(). words: the luma of 4 pixels is an aligned word of bytes. pairs: so are their two Cb and two
+  // Cr.
   bool words = false, pairs = false;
 };
 

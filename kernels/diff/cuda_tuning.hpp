@@ -17,9 +17,9 @@ struct Tuning {
   /// Rows of a lane where a format has one plane, and the row of a lane 16 bytes. H200, mask of RGBA at 7680 × 4320:
   /// 109 µs with 1, 88 with 2, 91 with 4; at 1920 × 1080 10.4, 9.3 and 11.1 µs.
   int plane_rows = 2;  // sweep: 1 2 4
-  /// Pixels of a frame from which on a warp opens 960 × 4 pixels instead of 480 × 2 (half as many rows where a block
-  /// has 512 threads). H200, counting alone, GRAY8 at 7680 × 4320: 25.4 µs wide, 38.4 with 320 × 2. Mask at 1920 ×
-  /// 1080: 9.9 µs wide, 7.4 with 480 × 2.
+  /// Smallest number of pixels of a frame for which a warp opens 960 × 4 pixels instead of 480 × 2 (half as many rows
+  /// where a block has 512 threads). H200, counting alone, GRAY8 at 7680 × 4320: 25.4 µs wide, 38.4 with 320 × 2. Mask
+  /// at 1920 × 1080: 9.9 µs wide, 7.4 with 480 × 2.
   int wide_pixels = 3000 * 2000;  // sweep: 1000000 6000000 20000000
 
   /// From more than so many blocks for each multiprocessor on, a launch lets the next one start when its last block has
@@ -45,9 +45,9 @@ struct Tuning {
   /// of NV12: 7680 × 4320 192 µs with 5, 182 with 6; 1920 × 1080 22.6 and 23.0.
   int light_blocks = 6;  // sweep: 1 5 6
 
-  /// The most threads of a block, which has 32 × 16 pixels and a margin of 4. A block has half of them if the frame has
-  /// more blocks than run at once. H200, preset=outdoor of NV12, compared at a quarter of its size: 7680 × 4320 193 µs
-  /// with 512, 177 with 256; 3840 × 2160 56 and 53; 1920 × 1080 23.3 and 24.6.
+  /// The largest number of threads of a block, which has 32 × 16 pixels and a margin of 4. A block has half of them if
+  /// the frame has more blocks than run at once. H200, preset=outdoor of NV12, compared at a quarter of its size: 7680
+  /// × 4320 193 µs with 512, 177 with 256; 3840 × 2160 56 and 53; 1920 × 1080 23.3 and 24.6.
   int adaptive_threads = 512;  // sweep: 256 512
   /// Blocks of so many threads, and of half of them, on a multiprocessor that the registers must allow: threads wait
   /// for memory and for each other. The decision about the camera, which only the last block makes, would take 100

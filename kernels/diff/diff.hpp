@@ -82,7 +82,7 @@ struct Params {
   /// Reference::adaptive: largest standard deviation of the noise of a pixel, 0–255 8-bit steps; 0: any.
   double noise_limit = 0;
   bool drop_shadows = false;  ///< whether pixels in shadow count as unchanged; Reference::background, mog2 and median
-  double shadow_threshold = 0.5;  ///< least brightness of a shadow, as share of the background, 0–1
+  double shadow_threshold = 0.5;  ///< lowest brightness of a shadow, as share of the background, 0–1
   /// If more than this share of the counted pixels changed at once, before opening, light was switched or the scene was
   /// cut; 0–1, 0: off. Unless it is 0, Reference::adaptive also detects changes of light or camera that change fewer
   /// pixels, by the edges of the picture: see camera.hpp.

@@ -29,7 +29,7 @@ struct Job {
   std::uint64_t history = 500;                     ///< history for an automatic learning rate, in frames
   double learning_rate = -1;                       ///< negative: automatic
   bool drop_shadows = false;                       ///< whether pixels in shadow are background
-  float shadow_threshold = 0.5f;                   ///< least brightness of a shadow, as share of the background
+  float shadow_threshold = 0.5f;                   ///< lowest brightness of a shadow, as share of the background
   float black[3] = {};                             ///< value of each channel without light, in 8-bit steps
   float match = 16;  ///< a value is background if its squared distance is below this multiple of a mode's variance
   float* values = nullptr;
@@ -100,7 +100,7 @@ struct Mixture {
   bool new_variance[modes], new_mean[modes];  ///< whether update() has changed these numbers of a mode
 
   /// Replaces mode `from` by a mode with these numbers, which moves up past all modes whose weight in `compared` is not
-  /// greater than `heavy`; those move down by one. Modes from `stored` on have no numbers yet.
+  /// greater than `heavy`; those move down by one. Mode `stored` and later modes have no numbers yet.
   CUDAVISION_HOST_DEVICE void replace(int from, int stored, float heavy, const float (&compared)[modes],
                                       float its_weight, float its_variance, const float (&its_mean)[C]) {
     const auto set = [&](int m, float to_weight, float to_variance, const float(&to_mean)[C]) {

@@ -77,7 +77,7 @@ struct StructureJob {
 
   static constexpr int outline = 2;      ///< the pixels around a pixel that Across looks at: 5 × 5
   static constexpr int least_edge = 12;  ///< difference by which an edge must be stronger, in 8-bit steps
-  static constexpr int least_size = 12;  ///< least size of a gradient that shows structure
+  static constexpr int least_size = 12;  ///< smallest size of a gradient that shows structure
 
   /// Adds the votes of pixel (x, y). changed(x, y): whether a pixel changed.
   template <typename Changed>

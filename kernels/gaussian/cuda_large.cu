@@ -40,7 +40,7 @@ __device__ __noinline__ uint32_t edge_word(const SetJob& job, int row, int x, co
 __device__ __noinline__ int far_index(int i, int n, Border border) { return border_index(i, n, border); }
 
 /// The words at bytes x, x + 16, x + 32 … of row y. `inside`: no word leaves the row, and all are aligned to 4 bytes;
-/// otherwise `map` has the places of the samples from byte x on.
+/// otherwise `map` has the places of the samples starting at byte x.
 template <typename T, int N>
 __device__ __forceinline__ void load_row(const SetJob& job, bool inside, int y, int x, const int* map,
                                          uint32_t (&words)[N]) {

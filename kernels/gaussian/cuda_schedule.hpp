@@ -49,7 +49,7 @@ struct KernelShape {
   int window_groups_x, window_groups_y;
 };
 /// All such kernels, the cheapest first. Add new shapes here; window_groups_x must be even for bytes.
-/// The most taps across × down:
+/// Largest number of taps, across × down:
 ///            reach       1 channel    2 channels   3 channels   4 channels
 ///   {2, 2}   8 bytes      17 × 17       9 × 17       5 × 17       5 × 17
 ///   {4, 2}   24           49 × 17      25 × 17      17 × 17      13 × 17
@@ -72,8 +72,8 @@ CUDAVISION_HOST_DEVICE constexpr int band_bytes(int sample_bytes, int window_gro
   return sample_bytes * (band_kinds(sample_bytes) * (16 * window_groups_x + 32) + 16 * window_groups_y + 16) + 4;
 }
 
-/// Shared memory of such a kernel: groups of rows (see kernels/cuda/row_ring.cuh), then for each warp 1 KB (see
-/// cuda_store.cuh) and the matrix down, the map of the sides, and the bands.
+/// Shared memory of such a kernel: the groups of rows (see kernels/cuda/row_ring.cuh); for each warp 1 KB (see
+/// cuda_store.cuh); for each warp the matrix down; the map of the sides; the bands.
 struct StripLayout {
   int pitch;                  ///< bytes from row to row, chosen so that rows read together lie in different banks
   int slots;                  ///< number of groups: groups copied ahead, and groups of a window
@@ -92,7 +92,7 @@ struct StripLayout {
         size(0) {
     const bool pixels = element_bytes == pixel_bytes;
     const int sample_bytes = pixels ? 1 : element_bytes, unit = pixels ? 64 : 32;
-    const int before = pixels ? 0 : 24;  // most bytes from a multiple of 32 bytes to the window
+    const int before = pixels ? 0 : 24;  // largest distance in bytes from a multiple of 32 bytes to the window
     pitch = (strip_bytes * tuning.strip_warps + 16 * element_bytes * (window_groups_x - 1) + before + unit - 1) / unit *
             unit;
     if (pitch / unit % 2 == 0) pitch += unit;
@@ -107,7 +107,7 @@ struct StripLayout {
 int strip_shared(int element_bytes, int shape);
 
 /// Shared memory of the kernel for large windows: the fragments of the matrix across and of the matrix down, then for
-/// each warp its results, the places of the samples of its window, and a ring. The bands are only needed before the
+/// each warp its results, the places of the samples of its window, and a ring. The bands are needed only before the
 /// rings, and use the same memory.
 template <int sample_bytes>
 struct LargeLayout {
@@ -139,7 +139,8 @@ struct LargeLayout {
 /// Bytes of shared memory, and bytes of a row that a warp loads for a strip.
 int large_bytes(int sample_bytes, int window_groups_x, int window_groups_y, int warps);
 int large_window(int sample_bytes, int window_groups_x, int window_groups_y);
-/// The most warps, up to Tuning::large_warps, whose rings fit into `shared_limit` bytes; 0: not even one warp fits.
+/// The largest number of warps, up to Tuning::large_warps, whose rings fit into `shared_limit` bytes; 0: not even one
+/// warp fits.
 int large_warps(int sample_bytes, int window_groups_x, int window_groups_y, int shared_limit);
 
 // ---- Strips and segments --------------------------------------------------------------------------------------------
@@ -165,7 +166,7 @@ struct Workers {
       1;  ///< groups of rows in a window: the first window_groups_y − 1 steps of a segment only fill the ring
   int edge_percent = 100;  ///< steps of a segment of an edge strip, in per cent of the steps of an inner segment
   int slots = 1;           ///< blocks that run at the same time on the device
-  int max_steps = 1;       ///< most steps of a segment
+  int max_steps = 1;       ///< largest number of steps of a segment
 };
 
 /// The blocks of a channel set. Kernels read it from their parameters.
@@ -182,7 +183,7 @@ struct Schedule {
   int blocks = 0;  ///< 0: nothing to compute
 };
 
-/// Cuts each set into segments of its number of steps.
+/// Cuts each set into segments of the number of steps in `steps`.
 Schedule cut(const std::array<SetWork, max_sets>& work, int sets, const Workers& workers,
              const std::array<int, max_sets>& steps);
 
@@ -215,7 +216,8 @@ struct Segment {
     }
   }
 
-  /// Sets its position in the frame and shortens it at the lower end. `origin`, `y0`, `y1`, `width`: as in SetWork.
+  /// Sets the position of the segment in the frame and shortens it at the lower end. `origin`, `y0`, `y1`, `width`: as
+  /// in SetWork.
   CUDAVISION_HOST_DEVICE void set_position(int origin, int y0, int y1, int width) {
     x = origin + strip * width;
     y = y0 + nth * steps * step_rows;

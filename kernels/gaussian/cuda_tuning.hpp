@@ -17,7 +17,7 @@ struct Tuning {
   int strip_warps = 4;  // sweep: 2 4 8
   /// Blocks that must fit the registers of a multiprocessor, for 8-bit samples and up to 17 taps down. It limits
   /// registers to 65536 / (blocks · 32 · warps) a thread: change it when you change the warps. 3 and 4 blocks: 26.9 and
-  /// 28.1 µs, RGBA 96 and 106 µs (registers spill from 4 on).
+  /// 28.1 µs, RGBA 96 and 106 µs (registers spill with 4 or more).
   int narrow_blocks = 3;  // sweep: 2 3 4
   /// Blocks that must fit the registers of a multiprocessor, for other windows. Not measured alone.
   int wide_blocks = 3;  // sweep: 2 3 4

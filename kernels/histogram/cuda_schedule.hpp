@@ -20,8 +20,8 @@ inline constexpr int word_values = 65536, word_counter_bytes = 2 * word_values;
 /// Limits of the device.
 struct Limits {
   int multiprocessors = 1;
-  int shared_bytes = 0;   ///< most bytes of dynamic shared memory of a block
-  int pixel_entries = 0;  ///< most counters of 32 bits in a block
+  int shared_bytes = 0;   ///< largest number of bytes of dynamic shared memory of a block
+  int pixel_entries = 0;  ///< largest number of counters of 32 bits in a block
 };
 /// `shared_limit`: bytes of shared memory that a block may have.
 Limits limits_of(int multiprocessors, int shared_limit);

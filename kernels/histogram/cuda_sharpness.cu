@@ -267,7 +267,7 @@ class CudaSharpness final : public MeasuringPlan {
       params_.views[0] = view(source().set);
   }
 
-  /// Sums up as many rectangles as one launch has room for, from `from` on.
+  /// Sums up as many rectangles as one launch has room for, starting with `from`.
   Status launch(const std::vector<Rect>& pieces, std::size_t from, Queue queue) {
     const SharpnessLaunch launch = schedule_sharpness(geometry().format, multiprocessors_, pieces, from);
     params_.rows = launch.rows;

@@ -153,7 +153,7 @@ struct OtherSums {
     }
   }
 
-  /// Adds the totals of the tiles left above, from column 32 of tiles on. The rounds have added the other totals.
+  /// Adds the totals of the tiles left above, starting with column 32 of tiles. The rounds have added the other totals.
   __device__ __forceinline__ void add_far_totals() {
 #pragma unroll 1
     for (int x = lane + 32; x < tile.x; x += 32)

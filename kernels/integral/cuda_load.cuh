@@ -134,7 +134,7 @@ __device__ __forceinline__ void unpack_pixels(const SumJob& job, int x, int y, i
   }
 }
 
-/// Loads R rows of a tile for a warp, from column `x` (a multiple of 4) and row `y` on. `rows`: the warp's part of
+/// Loads R rows of a tile for a warp, starting at column `x` (a multiple of 4) and row `y`. `rows`: the warp's part of
 /// shared memory, for unpacked samples. `pixels`: include the code for aligned pixels.
 template <bool pixels, typename T, int R>
 __device__ __forceinline__ void load_rows(const SumJob& job, int x, int y, int lane, RowWords<T> (&rows)[R],

@@ -58,7 +58,7 @@ constexpr int warp_rows(long tiles) {
          : tiles < tuning.large_frame ? tuning.medium_rows
                                       : tuning.large_rows;
 }
-/// The most rows of a warp that registers hold.
+/// The largest number of rows of a warp that registers hold.
 constexpr int max_warp_rows(int sample_bytes, bool squared, int sum_bytes) {
   return sample_bytes == 1 && sum_bytes == 4 ? 16 : sample_bytes == 2 && squared ? 4 : 8;
 }

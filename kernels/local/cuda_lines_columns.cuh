@@ -177,7 +177,7 @@ struct LineColumns {
   }
 };
 
-/// Whether `pixels` pixels from x on may be loaded at once.
+/// Whether `pixels` pixels starting at x may be loaded at once.
 __device__ __forceinline__ bool loads_words(const LineJob& job, int x, int pixels) {
   return job.words && x + pixels <= job.views[0].width;
 }

@@ -194,7 +194,7 @@ struct Block {
     for (int s = 0; s < Pixels<S, N>::sources; ++s) store(job.views[s], x, row, out);
   }
 
-  /// The pixels of a lane as they lie in memory, but for the rotation of channels.
+  /// The pixels of a lane as they lie in memory, except for the rotation of channels.
   struct Results {
     static constexpr int bytes = N * S::C * int(sizeof(T));
     std::uint32_t raw[bytes / 4];

@@ -51,7 +51,7 @@ struct LineShape {
   static constexpr int line_chunk(int sample_bytes, int channels) {
     return channels == 1 || (channels == 2 && sample_bytes == 1) ? 8 : 4;
   }
-  /// The most threads of a block: kernels with many column sums need many registers.
+  /// The largest number of threads of a block: kernels with many column sums need many registers.
   int most_threads() const { return lines() * chunk() > most_light_columns ? 512 : 1024; }
   static constexpr int most_light_columns = 16;
 };

@@ -32,7 +32,7 @@ static_assert(sizeof(MosaicJobs) < 4096, "older drivers allow no more for the pa
 
 /// Loads the kernels for a format. Errors: resource.
 Status load_mosaic(const FormatInfo& format);
-/// `blocks`: the most blocks of a set of a shape. Errors: resource.
+/// `blocks`: the largest number of blocks of a set of a shape. Errors: resource.
 Status launch_mosaic(const FormatInfo& format, const MosaicJobs& jobs, int parts, int blocks, Queue queue);
 
 }  // namespace cudavision::local

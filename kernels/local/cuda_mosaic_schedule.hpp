@@ -17,9 +17,9 @@ namespace cudavision::local {
 
 inline constexpr int mosaic_threads = 256;
 inline constexpr int mosaic_chunk = 16;                             ///< bytes of a row that a thread reads at once
-inline constexpr int mosaic_row = mosaic_threads * mosaic_chunk;    ///< the most bytes of a row in a block
-inline constexpr int mosaic_piece = mosaic_row - 2 * mosaic_chunk;  ///< the most bytes that begin at any byte
-inline constexpr int mosaic_parts = 24;                             ///< the most shapes of a launch
+inline constexpr int mosaic_row = mosaic_threads * mosaic_chunk;    ///< largest number of bytes of a row in a block
+inline constexpr int mosaic_piece = mosaic_row - 2 * mosaic_chunk;  ///< largest number of bytes that begin at any byte
+inline constexpr int mosaic_parts = 24;                             ///< largest number of shapes of a launch
 inline constexpr int mosaic_fused_side = 256;  ///< largest side of a cell that one block sums and writes, in pixels
 inline constexpr int mosaic_piece_rows = 64;   ///< rows of a piece of a larger cell
 

@@ -26,23 +26,23 @@ struct Tuning {
   int deviation_blocks = 4;  // sweep: 3 4
 
   // Windows with column sums of 32 bits.
-  /// The fewest rows of a block. Not measured.
+  /// The smallest number of rows of a block. Not measured.
   int least_rows = 2;  // sweep: 2 4 8
-  /// The fewest threads of a block, and the least share of its columns, in eighths, that have results. box-mean-r15
-  /// 8K, µs, GRAY16 / RGBA: 128 threads 110 / 362, 256 threads 105 / 365. The share is not measured.
+  /// The smallest number of threads of a block, and the smallest share of its columns, in eighths, that have results.
+  /// box-mean-r15 8K, µs, GRAY16 / RGBA: 128 threads 110 / 362, 256 threads 105 / 365. The share is not measured.
   int line_threads = 128;  // sweep: 128 256
   int line_eighths = 7;    // sweep: 6 7
   /// Smaller pictures get high windows from tables. NV12, radius 500: 1080p 33 µs from tables,
   /// 54 µs from column sums; 8K 401 and 185 µs.
   int least_high_pixels = 1 << 22;
-  /// The most rows whose column sums are in shared memory at once. box-mean-r15 8K, µs, GRAY16 / RGBA: 4 rows 110 /
-  /// 362, 8 rows 129 / 362.
+  /// The largest number of rows whose column sums are in shared memory at once. box-mean-r15 8K, µs, GRAY16 / RGBA: 4
+  /// rows 110 / 362, 8 rows 129 / 362.
   int line_batch = 4;  // sweep: 2 4 6
 
   // Mosaics.
-  /// The least number of blocks for a multiprocessor, if cells are small enough. Not measured.
+  /// The smallest number of blocks for a multiprocessor, if cells are small enough. Not measured.
   int mosaic_blocks = 4;  // sweep: 2 4 8
-  /// The fewest bytes of a row that a block should get. Not measured.
+  /// The smallest number of bytes of a row that a block should get. Not measured.
   int mosaic_least_row = 256;  // sweep: 128 256 512 1024
 
   // Non-local means with search-radius 5, in ms on an H200 for GRAY8 and 7680 × 4320.

@@ -148,8 +148,8 @@ struct Windows {
     return xs + min(group * s.per_group, s.tiles - s.per_group) * window_tile;
   }
 
-  /// Four results from sample x on whose windows the frame cuts. `height`: rows of the windows; `columns_cut`: the
-  /// frame also cuts columns. Otherwise all windows have `count` samples, and per_count = 1 / count.
+  /// Four results, starting at sample x, whose windows the frame cuts. `height`: rows of the windows; `columns_cut`:
+  /// the frame also cuts columns. Otherwise all windows have `count` samples, and per_count = 1 / count.
   __device__ __forceinline__ std::uint32_t cut_results(const int* sums, const std::uint32_t* squares, int x, int height,
                                                        bool columns_cut, int count, float per_count) const {
     const int width = job.view.width;

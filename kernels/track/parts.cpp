@@ -10,9 +10,9 @@ namespace {
 // Chosen in the same way as the constants of matching.cpp. A valley of 0.25 to 0.7 and a width of 0.15 to 0.25 work
 // about as well.
 constexpr double valley = 0.45;  ///< a column divides if it has at most this share of the rows of cells on either side
-constexpr double least_width = 0.2;  ///< least width of a part, as a share of the height of the region
-constexpr double as_tall = 0.6;      ///< least shared height of neighbours, as a share of the taller one
-constexpr double least_ratio = 1.5;  ///< least height ÷ width of an upright box
+constexpr double least_width = 0.2;  ///< smallest width of a part, as a share of the height of the region
+constexpr double as_tall = 0.6;      ///< smallest shared height of neighbours, as a share of the taller one
+constexpr double least_ratio = 1.5;  ///< smallest height ÷ width of an upright box
 
 /// A part during the division of a region: some columns of the analysis.
 struct Columns {
@@ -98,7 +98,7 @@ class Divider {
   }
 
   void divide(const Columns& part, std::vector<Columns>& parts) const {
-    // The most rows up to each column, from the left and from the right.
+    // The largest number of rows up to each column, from the left and from the right.
     std::vector<int> left, right;
     for (int x = part.first; x <= part.last; ++x) left.push_back(std::max(left.empty() ? 0 : left.back(), rows(x)));
     for (int x = part.last; x >= part.first; --x) right.push_back(std::max(right.empty() ? 0 : right.back(), rows(x)));

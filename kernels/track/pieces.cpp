@@ -12,10 +12,10 @@ namespace cudavision::track {
 namespace {
 
 // Chosen with people at eye level (TUD-Campus of MOT15) and the scene `lane` of tests/bench/motion_world.py.
-constexpr double stacked_share = 0.15;   ///< least overlap of their widths, as a share of the narrower one
+constexpr double stacked_share = 0.15;   ///< smallest overlap of their widths, as a share of the narrower one
 constexpr double largest_gap = 0.35;     ///< between the boxes, as a share of the height of both together
 constexpr int least_cells = 4;           ///< height of both together: smaller objects have no pieces
-constexpr double largest_upright = 0.6;  ///< height of an upright piece, as a share of that of another upright one
+constexpr double largest_upright = 0.6;  ///< height of an upright piece ÷ height of another upright piece
 constexpr double least_ratio = 1.3;      ///< height ÷ width of both together
 /// Time in ns for which they may be apart.
 constexpr std::uint64_t longest_break = 300'000'000;

@@ -27,7 +27,7 @@ struct PresenceRules {
 struct Sighting {
   Rect box;                   ///< in pixels
   diff::Structure structure;  ///< structure of its cells; all 0 if unknown
-  double slack = 0;           ///< the least distance that is movement, in pixels
+  double slack = 0;           ///< the smallest distance that is movement, in pixels
 };
 
 class Presence {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Regions where only the light changed (diff::MotionRegions::light), and stays changed: the beam of a lamp, what the
-// camera's exposure did to a coloured wall. They are no objects, so nothing follows them. The background takes them
+// camera's exposure did to a coloured wall. They are not objects, so nothing follows them. The background takes them
 // once they have stood still for a second.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace cudavision::track {
 
 class StillLight {
  public:
-  /// Updates with the light of a frame. slack: the least distance that is movement, in pixels. now: ns, see Moment.
+  /// Updates with the light of a frame. slack: the smallest distance that is movement, in pixels. now: ns, see Moment.
   void advance(const std::vector<Rect>& boxes, double slack, std::uint64_t now);
 
   /// The boxes of light that has stayed, as they are in the last frame.

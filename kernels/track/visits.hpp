@@ -97,8 +97,8 @@ class Visits {
   /// Ends all visits.
   void end(const Visitor& visitor, std::vector<ObjectEvent>& events);
 
-  /// The foot of the object is from now on that of another object, which was a piece of it: takes over on which side of
-  /// each line it was.
+  /// The object now has the foot of another object, which was a piece of it. Takes over on which side of each line that
+  /// one was.
   void take_sides(const Visits& of_piece) { sides_ = of_piece.sides_; }
 
   /// The zones in which the object was when it was last seen, in their order.

@@ -20,7 +20,7 @@
 namespace cudavision {
 
 enum class RegionShape { rectangle, ellipse };
-/// The settings of the base class, besides the settings of ElementBackend.
+/// The settings of the base class, except the settings of ElementBackend.
 struct FilterSettings {
   Region::Mode region = Region::Mode::frame;
   RegionShape region_shape = RegionShape::rectangle;

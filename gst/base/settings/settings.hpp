@@ -101,7 +101,7 @@ class SettingsOf final : public SettingsMachine {
 /// Whether one of the properties that g_object_set() changed belongs to `type` or to a class derived from it. To be
 /// asked in dispatch_properties_changed(), which GObject calls once at the end of each g_object_set().
 inline bool changes_settings(guint count, GParamSpec** changed, GType type) {
-  // Read-only properties are no settings.
+  // Read-only properties are not settings.
   return std::any_of(changed, changed + count, [type](GParamSpec* spec) {
     return (spec->flags & G_PARAM_WRITABLE) && g_type_is_a(spec->owner_type, type);
   });

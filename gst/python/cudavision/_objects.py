@@ -26,7 +26,7 @@ class _CropMeta(Structure):
 class Object:
     """An object of a frame, or with track=false a region of it.
 
-    id: of the object, from 1 on; 0 if it is not confirmed
+    id: of the object, at least 1; 0 if it is not confirmed
     box: x, y, width, height in pixels of the picture, which a GstVideoCropMeta may have made smaller; may reach beyond
          it then
     confirmed: whether it was seen for track-min-frames

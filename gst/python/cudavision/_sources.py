@@ -54,7 +54,7 @@ class Imported:
 
     def __init__(self, array, device, maker):
         """`device`: where it must be; `maker`: the address of the maker whose stream must follow the work on it, or
-        None for system memory. Raises BufferError if the array is elsewhere, and TypeError if it is no array."""
+        None for system memory. Raises BufferError if the array is elsewhere, and TypeError if it is not an array."""
         self.address = self.shape = self.strides = self.dtype = None
         self._capsule = self._object = None
         if hasattr(array, "__dlpack__"):
