@@ -37,7 +37,7 @@ constexpr std::uint64_t doubt_time = 500'000'000;
 /// Time in ns for which no object is confirmed after a change of the camera or the light, unless it is older than
 /// `longest_doubt`: one change is often followed by the next, and a camera that begins to turn may look like another
 /// light.
-constexpr std::uint64_t settling_time = 1'500'000'000, longest_doubt = 2'000'000'000;
+constexpr std::uint64_t settling_time = 1'500'000'000, longest_doubt = 1'000'000'000;
 
 }  // namespace
 
@@ -119,7 +119,7 @@ std::vector<diff::Learning> Tracker::learning(const diff::Cells& cells) const {
   for (const Track& track : tracks_)
     if (track.is_background && track.seen) decide(track.box, diff::Learning::take);
   for (const Track& track : tracks_)
-    if (!track.is_background && track.id > 0 && track.presence.certain()) decide(track.box, diff::Learning::hold);
+    if (!track.is_background && track.believed && track.presence.certain()) decide(track.box, diff::Learning::hold);
   return map;
 }
 
@@ -133,7 +133,7 @@ void Tracker::advance(const diff::MotionRegions& found, const diff::Cells& cells
     track.x += track.speed_x * seconds, track.y += track.speed_y * seconds;
     track.apart += seconds;
     expected.push_back({track.x - track.width / 2, track.y - track.height / 2, track.x + track.width / 2,
-                        track.y + track.height / 2, track.frames, track.id > 0, track.seen,
+                        track.y + track.height / 2, track.frames, track.believed, track.seen,
                         double(moment.now - track.last.now) / 1e9, track.apart, &track.portrait});
   }
   const Matches matches = match(expected, found, cells, max_objects);
@@ -163,7 +163,7 @@ void Tracker::advance(const diff::MotionRegions& found, const diff::Cells& cells
   light_.advance(found.light, cells.cell_size, now_);
   lanes_.begin_frame(cells, seconds);
   for (const Track& track : tracks_)
-    if (track.seen && track.id > 0 && !track.is_background && track.presence.away() && !track.presence.stopped())
+    if (track.seen && track.believed && !track.is_background && track.presence.away() && !track.presence.stopped())
       lanes_.add(track.box);
   objects_.clear();
   for (Track& track : tracks_) report(track, cells, rules, moment);
@@ -177,7 +177,8 @@ void Tracker::join_pieces(const diff::Cells& cells) {
   for (auto piece = tracks_.begin(); piece != tracks_.end(); ++piece) {
     if (!counts(*piece)) continue;
     const auto whole = std::find_if(tracks_.begin(), piece, [&](const Track& older) {
-      return counts(older) && (older.id > 0 || piece->id == 0) && are_stacked(older.box, piece->box, cells.cell_size);
+      return counts(older) && (older.believed || !piece->believed) &&
+             are_stacked(older.box, piece->box, cells.cell_size);
     });
     if (whole == piece) continue;
     const Rect both = diff::around(whole->box, piece->box);
@@ -205,10 +206,10 @@ void Tracker::report(Track& track, const diff::Cells& cells, const VisitRules& r
     return;
   }
   const std::uint64_t age = moment.now - track.first.now;
-  const bool rests = !track.came_in && !track.presence.moved();
-  const bool doubtful =
-      rules_.min_frames > 1 && ((rests && age < doubt_time) || (moment.now < settled_ && age < longest_doubt));
-  if (track.seen && track.id == 0 && is_established(track) && !doubtful) track.id = ++last_id_;
+  const bool rests = !track.came_in && !track.presence.moved(), patient = rules_.min_frames > 1;
+  track.believed = track.believed || (is_established(track) && !(patient && rests && age < doubt_time));
+  const bool unsettled = patient && moment.now < settled_ && age < longest_doubt;
+  if (track.seen && track.id == 0 && track.believed && is_established(track) && !unsettled) track.id = ++last_id_;
   if (!track.seen && !track.gone) {
     const auto rounded = [](double value) { return int(std::lround(std::clamp(value, -1e6, 1e6))); };
     const int left = rounded(track.x - track.width / 2), top = rounded(track.y - track.height / 2);
@@ -217,7 +218,7 @@ void Tracker::report(Track& track, const diff::Cells& cells, const VisitRules& r
                      {0, 0, cells.frame_width, cells.frame_height});
     if (!box.empty()) track.box = box;
     const bool inside = track.x >= 0 && track.y >= 0 && track.x < cells.frame_width && track.y < cells.frame_height;
-    track.gone = track.id == 0 || !inside || box.empty() || moment.now - track.last.now >= rules_.hold;
+    track.gone = !track.believed || !inside || box.empty() || moment.now - track.last.now >= rules_.hold;
   }
   const Visitor visitor{track.id, track.box, track.path, track.best, track.speed_x, track.speed_y};
   if (track.seen && !track.gone)
@@ -225,6 +226,7 @@ void Tracker::report(Track& track, const diff::Cells& cells, const VisitRules& r
   else
     track.visits.unseen(visitor, rules, moment, events_);
   if (track.gone) return track.visits.end(visitor, events_);
+  if (!track.seen && track.id == 0) return;
   objects_.push_back({track.id, track.box, track.area, track.score, track.first, track.last, !track.seen,
                       track.presence.stopped(), track.visits.zones()});
 }
