@@ -24,6 +24,7 @@ import subprocess
 import sys
 import time
 import unittest
+import warnings
 from unittest import mock
 
 import programs
@@ -39,6 +40,14 @@ import progress  # noqa: E402
 import recorder  # noqa: E402
 import tables  # noqa: E402
 import uris  # noqa: E402
+
+
+@contextlib.contextmanager
+def unwarned():
+    """Keeps warnings out of stderr: Python collects what earlier tests left open at any time, and warns of it there."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 class Discovery(Folder):
@@ -557,7 +566,7 @@ class Pages(Folder):
 
     def test_progress_is_a_line_in_a_log(self):
         said = io.StringIO()
-        with mock.patch("sys.stderr", said), mock.patch.object(progress, "EVERY", 0), progress.Progress(4) as shown:
+        with unwarned(), mock.patch("sys.stderr", said), mock.patch.object(progress, "EVERY", 0), progress.Progress(4) as shown:
             clip = clips.Clip("1.avi", "", "")
             shown.add(clip, {"status": "ok", "duration": 7200.0})
             shown.add(clip, {"status": "failed", "error": "bad", "duration": 0.0})
@@ -607,7 +616,7 @@ class CommandLine(Folder):
         self.assertEqual(parse(["--clips", "x", "--out=out", "--before=0", "--after=3.5"]).cut,
                          {"of": "motions", "before": 0.0, "after": 3.5})
         for wrong in "--clips=objects", "--before=-1", "--after=3601", "--before=x", "--after=nan":
-            with self.assertRaises(SystemExit), mock.patch("sys.stderr", io.StringIO()) as said:
+            with self.assertRaises(SystemExit), unwarned(), mock.patch("sys.stderr", io.StringIO()) as said:
                 parse(["x", "--out=out", wrong])
             self.assertEqual(len(said.getvalue().splitlines()), 1)
 
