@@ -6,8 +6,8 @@ No file of tests is forgotten in the build files. The meson.build of the folder 
 above it, must have the file's name, or 'NAME' in a list; a build file that makes the beginning of NAME has its end in
 the list. The files of some folders are found by a script.
 
-Each operation of the top meson.build has its files, and its element is in each list of elements. Pages state the numbers
-of elements and of formats that there are. Exit status: 0; 1 with a line for each place that is missing."""
+Each operation of the top meson.build has its files, and its element is in each list of elements. Pages state how many
+elements and formats there are. Exit status: 0; 1 with a line for each place that is missing."""
 import re
 import sys
 from pathlib import Path
@@ -27,7 +27,8 @@ PLACES = [("kernels/{0}/meson.build", r"kernel_sources"), ("kernels/{0}/{0}.hpp"
           ("tests/elements/{0}_test.cpp", ""), ("tests/kernels/memory_test.cpp", r'"{0}\b'),
           ("tests/bench/{0}_rows.cpp", ""), ("docs/elements/cuda{0}.md", ""), ("docs/kernels.md", r"(?m)^\| `?{0}"),
           ("README.md", r"\[cuda{0}\]\(docs/elements/cuda{0}\.md\)"), ("CHANGELOG.md", "`cuda{0}`"),
-          ("docs/design.md", r"One stem \([^)]*`{0}`"), ("docs/README.md", r"\[cuda{0}\]\(elements/cuda{0}\.md\)"), ("docs/mkdocs.yml", r"elements/cuda{0}\.md\b")]
+          ("docs/design.md", r"One stem \([^)]*`{0}`"),
+          ("docs/README.md", r"\[cuda{0}\]\(elements/cuda{0}\.md\)"), ("docs/mkdocs.yml", r"elements/cuda{0}\.md\b")]
 # Files that name all elements.
 LISTS = ["gst/python/cudavision/_selftest.py", "tests/bench/bench_pipelines.py", "tests/elements/properties_test.cpp",
          "tests/elements/profiles.hpp", "tests/gpu/run.sh", "tests/soak/*.cpp", "tests/validate/run.sh",
@@ -79,7 +80,8 @@ def wrong_numbers(project, count):
 
 def wrong_formats(project):
     """The pages that state another number of formats, or none."""
-    count = int(re.search(r"format_count = (\d+)", (project / "kernels/core/format.hpp").read_text(encoding="utf-8"))[1])
+    table = (project / "kernels/core/format.hpp").read_text(encoding="utf-8")
+    count = int(re.search(r"format_count = (\d+)", table)[1])
     for page in ("README.md", "CHANGELOG.md"):  # the newest number of CHANGELOG.md comes first
         number = re.search(r"\b(\d+) formats\b", (project / page).read_text(encoding="utf-8"))
         if not number:
