@@ -6,11 +6,14 @@ No file of tests is forgotten in the build files. The meson.build of the folder 
 above it, must have the file's name, or 'NAME' in a list; a build file that makes the beginning of NAME has its end in
 the list. The files of some folders are found by a script.
 
-Each operation of the top meson.build has its files, and its element is in each list of elements. Exit status: 0; 1 with
-a line for each place that is missing."""
+Each operation of the top meson.build has its files, and its element is in each list of elements. Pages state how many
+elements and formats there are. Exit status: 0; 1 with a line for each place that is missing."""
 import re
 import sys
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "bench"))
+from report import CVCUDA_ALONE  # noqa: E402
 
 # Folders and what runs all files of tests there.
 FOUND_BY = {"tests/examples/motion_alarm_service": "tests/examples.sh", "tests/gpu": "tests/gpu/run.sh"}
@@ -24,6 +27,7 @@ PLACES = [("kernels/{0}/meson.build", r"kernel_sources"), ("kernels/{0}/{0}.hpp"
           ("tests/elements/{0}_test.cpp", ""), ("tests/kernels/memory_test.cpp", r'"{0}\b'),
           ("tests/bench/{0}_rows.cpp", ""), ("docs/elements/cuda{0}.md", ""), ("docs/kernels.md", r"(?m)^\| `?{0}"),
           ("README.md", r"\[cuda{0}\]\(docs/elements/cuda{0}\.md\)"), ("CHANGELOG.md", "`cuda{0}`"),
+          ("docs/design.md", r"One stem \([^)]*`{0}`"),
           ("docs/README.md", r"\[cuda{0}\]\(elements/cuda{0}\.md\)"), ("docs/mkdocs.yml", r"elements/cuda{0}\.md\b")]
 # Files that name all elements.
 LISTS = ["gst/python/cudavision/_selftest.py", "tests/bench/bench_pipelines.py", "tests/elements/properties_test.cpp",
@@ -39,10 +43,17 @@ def operations(project):
     return re.findall(r"'(\w+)'", re.search(r"^operations = \[([^]]*)\]", text, re.MULTILINE)[1])
 
 
+def own_rows(text):
+    """A page without the rows of its table that only CV-CUDA has: they name no element."""
+    return "\n".join(line for line in text.splitlines()
+                     if tuple(cell.strip() for cell in line.split("|")[1:3]) not in CVCUDA_ALONE)
+
+
 def read(project, pattern):
     """The text of all files of a pattern; None if there is none."""
     texts = [path.read_text(encoding="utf-8") for path in sorted(project.glob(pattern))]
-    return "\n".join(texts) if texts else None
+    text = "\n".join(texts) if texts else None
+    return own_rows(text) if pattern == "docs/kernels.md" else text
 
 
 def missing_places(project, name):
@@ -67,11 +78,23 @@ def wrong_numbers(project, count):
                 yield f"{page.relative_to(project)} says {number} elements, and there are {count}"
 
 
+def wrong_formats(project):
+    """The pages that state another number of formats, or none."""
+    table = (project / "kernels/core/format.hpp").read_text(encoding="utf-8")
+    count = int(re.search(r"format_count = (\d+)", table)[1])
+    for page in ("README.md", "CHANGELOG.md"):  # the newest number of CHANGELOG.md comes first
+        number = re.search(r"\b(\d+) formats\b", (project / page).read_text(encoding="utf-8"))
+        if not number:
+            yield f"{page} does not say how many formats there are"
+        elif int(number[1]) != count:
+            yield f"{page} says {number[1]} formats, and there are {count}"
+
+
 def main():
     project = Path(sys.argv[1]).resolve()
     names = operations(project)
     failures = [sentence for name in names for sentence in missing_places(project, name)]
-    failures += wrong_numbers(project, len(names))
+    failures += [*wrong_numbers(project, len(names)), *wrong_formats(project)]
     # Each place is seen to be missing for an operation that does not exist.
     if len(list(missing_places(project, "nonesuch"))) != len(PLACES) + len(LISTS):
         failures.append("a place of PLACES or LISTS is there for every name")

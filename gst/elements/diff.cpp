@@ -54,6 +54,18 @@ constexpr PresetRow preset_rows[] = {
     {Preset::low_light, 0, 0.5, 0.35, 1, 5},
     {Preset::road, 17, 0.5, 0.5, 2, 1}};  // a pixel that vehicles cover in every second frame is not noise
 
+constexpr bool has_row(int preset) {
+  for (const PresetRow& row : preset_rows)
+    if (int(row.preset) == preset) return true;
+  return false;
+}
+constexpr bool every_preset_has_a_row() {
+  for (const Choice& preset : presets)
+    if (preset.value != int(Preset::custom) && !has_row(preset.value)) return false;
+  return true;
+}
+static_assert(every_preset_has_a_row());
+
 constexpr guint most_regions = 65536;  // the largest max-regions
 
 /// A sentence about the first rectangle that is outside of the frame; empty if there is none.

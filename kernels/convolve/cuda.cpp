@@ -9,7 +9,7 @@
 //   which kernel runs for which weights   cuda_schedule.cpp (make_schedule)
 //   how weights are laid out              the functions …_params below
 //   block shapes                          cuda_tuning.hpp; how a set is cut: cut() in cuda_schedule.cpp
-//   another border                        kernels/core/border.hpp, and the list at the top of each kernel's file
+//   another border                        "Walks" in CONTRIBUTING.md
 #include <cuda_fp16.h>
 
 #include <algorithm>

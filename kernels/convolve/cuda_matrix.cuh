@@ -12,6 +12,13 @@
 //           …      |               |        | w2 w1 w0 … |
 //           s = 15 |               |        |  0 w2 w1 … |
 //
+// The drawing has an anchor of 4. With another one, the weights of cuda_matrix_strip.cu begin 4 − anchor_x rows further
+// down. cuda_matrix_tile.cu begins with sample 8·s − anchor_x − skew and goes on in steps of 16 columns.
+//
+// The columns of samples, and so the rows of weights, are passed in another order: a lane loads four neighbouring
+// samples, 4t … 4t + 3, and passes them as the columns 2t, 2t + 1, 2t + 8 and 2t + 9, which mma() takes from it. The
+// order does not change the sums. Only the half step of cuda_matrix_tile.cu, of 8 columns, keeps the order.
+//
 // Lane 4·g + t of a warp holds the results 2t and 2t + 1 of the segments g and g + 8 (see kernels/cuda/mma.cuh), so it
 // stores pairs of pixels, 64 apart. Half precision holds 8-bit samples exactly. A weight is one number (11 bits) if
 // that is exact or accurate enough, otherwise the sum of two numbers (22 bits). Products are exact; sums are float32. A

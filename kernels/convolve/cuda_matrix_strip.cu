@@ -25,7 +25,7 @@
 // instructions. If there are four channels, it computes three, and Units::write adds the fourth one of the input.
 //
 // Where to change what:
-//   another border         kernels/core/border.hpp; one whose pixels are not computed:
+//   another border         "Walks" in CONTRIBUTING.md; one whose pixels are not computed:
 //                          edges_of() and replace_edges() in cuda_units.cuh
 //   another sample type    cuda_matrix.cuh (halves_of), StripSums::step and StripSums::store; 16-bit samples run in
 //                          cuda_small.cu and cuda_tile.cu
@@ -50,6 +50,7 @@ struct Bytes {
   __device__ __forceinline__ static int source_byte(const MatrixJob& job, int byte) {
     const SetView& view = job.view;
     const int C = view.channels, mapped = cuda::source_sample(byte, C, view.width, view.border);
+    // `byte` is at least −strip_lead; a multiple of 1 to 4 channels makes it positive.
     if (!(view.own >> (byte + strip_lead * 12) % C & 1)) return ~0;
     return mapped < 0 ? ~int(cuda::border_sample(view, byte)) : mapped;
   }

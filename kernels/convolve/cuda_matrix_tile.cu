@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Kernels of any size on 8-bit samples: a block goes down a column of tiles. While it multiplies one tile, the next one
-// is copied to shared memory. Windows are walked in steps of 16 samples across,
-// and down each step the rows slide through registers.
+// Kernels beyond 7 × 7 weights on 8-bit samples (Family::matrix_tile): a block goes down a column of tiles. While it
+// multiplies one tile, the next one is copied to shared memory, if two fit. Windows are walked in steps of 16 samples
+// across, and down each step the rows slide through registers.
 //
 //        |<- 128 results + the window ->|
 //        +------------------------------+ -
@@ -18,7 +18,7 @@
 // multiplies up to N channels of a set of C at once; if more are filtered, it goes over the tile again.
 //
 // Where to change what:
-//   another border         kernels/core/border.hpp; one whose pixels are not computed: store_any()
+//   another border         "Walks" in CONTRIBUTING.md; one whose pixels are not computed: store_any()
 //   another sample type    Picker, cuda_matrix.cuh
 //   another block shape    cuda_tuning.hpp (matrix_tile_…); shared memory: matrix_tile_bytes in cuda_schedule.cpp
 #include <climits>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// From sums to stored samples, for cuda_small.cu and cuda_tile.cu (the matrix units have their own: cuda_matrix.cuh).
+// From sums to stored samples, for cuda_small.cu and cuda_tile.cu. Results of the matrix units are stored by
+// StripSums::step() and cuda_units.cuh (strips), and by store() in cuda_matrix_tile.cu, which uses to_sample().
 #pragma once
 
 #include "kernels/convolve/cuda_params.cuh"

@@ -11,13 +11,16 @@
 
 namespace cudavision::convolve {
 
-/// The kernel families, one .cu file each (two_pass and direct share cuda_tile.cu).
+/// The kernel families, one .cu file each (two_pass and direct share cuda_tile.cu). "Up to 7 × 7": no weight is farther
+/// than 3 samples from the anchor. The first three sum in float32, so none serves Plan::wide. The last two serve the
+/// rest: larger kernels on 16-bit samples; on 8-bit samples, kernels of rank 1 with a side above
+/// tuning.matrix_most_separable; Plan::wide.
 enum class Family {
   small,         ///< 16-bit samples, kernels up to 7 × 7: unrolled
   matrix_strip,  ///< 8-bit samples, kernels up to 7 × 7: weights stay in registers
   matrix_tile,   ///< 8-bit samples, larger kernels
-  two_pass,      ///< kernels of rank 1: rows, then columns
-  direct,        ///< all other kernels
+  two_pass,      ///< of the rest, kernels of rank 1 whose tile fits into shared memory: rows, then columns
+  direct,        ///< all others
 };
 /// How kernels of Family::small compute sums.
 enum class Small { direct, rows_then_columns, gradient };
@@ -146,7 +149,9 @@ CUDAVISION_HOST_DEVICE constexpr int matrix_tile_rows(int channels) {
 CUDAVISION_HOST_DEVICE constexpr int matrix_tile_pitch(int halves, int lead, int channels) {
   return (lead + (120 + 8 * halves) * channels + 15) & -16;
 }
-/// Zeros before a row of weights, and words of such a row with zeros on both sides.
+/// Zeros before a row of weights, and words of such a row with zeros on both sides. Column g of the matrix begins g ≤ 7
+/// weights and `skew` ≤ 3 weights before the row, so at least 10 zeros are needed. The number is even, because weights
+/// are read in pairs.
 inline constexpr int matrix_zeros = 12;
 CUDAVISION_HOST_DEVICE constexpr int matrix_weight_row(int halves) { return 4 * halves + 7; }
 /// Words of all rows of weights. They are stored twice: as pairs that begin at even and at odd weights. 16 + 32·i words

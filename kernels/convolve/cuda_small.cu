@@ -17,7 +17,7 @@
 // divisor 1 and bias 0. The test ConvolveGradient checks both bounds with these errors.
 //
 // Where to change what:
-//   another border         kernels/core/border.hpp; one whose pixels are not computed:
+//   another border         "Walks" in CONTRIBUTING.md; one whose pixels are not computed:
 //                          store_result() in cuda_results.cuh
 //   another sample type    sample() and insert() below, to_sample() in cuda_results.cuh, small_kernel() at the end
 //   another block shape    cuda_tuning.hpp (small_…); a new side: tuning.small_reach and choose() below

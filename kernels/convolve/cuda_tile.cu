@@ -14,7 +14,7 @@
 // Channels are computed one after the other. Their results are kept packed until all channels are stored together.
 //
 // Where to change what:
-//   another border         kernels/core/border.hpp; one whose pixels are not computed:
+//   another border         "Walks" in CONTRIBUTING.md; one whose pixels are not computed:
 //                          store_result() in cuda_results.cuh
 //   another sample type    FloatSink below, to_sample() in cuda_results.cuh, cuda_fill.cuh; tile_kernel() at the end
 //   another block shape    cuda_tuning.hpp (tile_…); shared memory: tile_bytes in cuda_schedule.hpp

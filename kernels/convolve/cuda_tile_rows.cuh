@@ -28,7 +28,7 @@ static __device__ __noinline__ void copy_unit(const MatrixJob& job, unsigned cha
     }
 #pragma unroll 1
     for (int j = 0; j < 4; ++j) {
-      if (row < 0)
+      if (row < 0)  // `at` may be below 0; the summand, a multiple of 1 to 4 channels, does not change the remainder
         to[i + j] = std::uint8_t(view.border_value[(at + j + (1 << 16) * 12) % view.channels]);
       else if (at + j >= 0 && at + j < job.row_bytes)
         to[i + j] = from[at + j];
@@ -65,7 +65,8 @@ struct TileRows {
   /// With Border::fill and Border::copy, results whose windows leave the frame are replaced, so any samples are valid.
   __device__ __forceinline__ bool has_sides() const { return first + end - last > 0 && extrapolates(job.view.border); }
 
-  /// Starts copying the tile whose first row is row y of the frame.
+  /// Starts copying the tile whose first row is row y of the frame. Bytes outside the row are left to fill_sides().
+  /// Rows outside the frame are border values, or with Border::fill and Border::copy not used, so not copied.
   __device__ __forceinline__ void copy(unsigned char* tile, int y) const {
     const SetView& view = job.view;
     for_each(pitch / 16, [&](int unit, int first_row, int step) {

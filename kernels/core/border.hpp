@@ -31,7 +31,7 @@ extern const std::array<BorderInfo, 7> borders;
 inline constexpr int extrapolating_borders = 5;
 /// Whether windows read samples outside the frame. Otherwise the pixels whose window leaves the frame are not computed.
 CUDAVISION_HOST_DEVICE constexpr bool extrapolates(Border border) { return int(border) < extrapolating_borders; }
-static_assert(extrapolates(Border::reflect_101) && !extrapolates(Border::fill) && !extrapolates(Border::copy));
+static_assert(int(Border::fill) == extrapolating_borders && !extrapolates(Border::copy));
 
 /// The value of Border::constant and Border::fill for each Role, in the format's own range.
 using BorderValue = std::array<std::uint16_t, role_count>;

@@ -34,7 +34,7 @@ namespace cudavision::cuda {
 struct RowColumns {
   int begin, needed, first, last, end;
 
-  /// `begin`: a multiple of 32. Windows begin at column `needed` and end at column `end`.
+  /// `begin`: a multiple of 16, the largest unit. Windows begin at column `needed` and end at column `end`.
   template <typename Job>
   __device__ __forceinline__ RowColumns(const Job& job, int begin, int needed, int end)
       : begin(begin), first(max(-begin, 0)), last(first) {
@@ -89,8 +89,9 @@ static __device__ __noinline__ T load_any(const SetView& view, int row, int byte
   return *reinterpret_cast<const T*>(view.src + row * view.src_pitch + byte);
 }
 
-/// A ring for `warps` warps. A group has `rows` rows. A row of the tile has `pitch` bytes; the strips have `strips`.
-template <typename Source, int warps, int rows, int strips, int pitch>
+/// A ring for `warps` warps. A group has `rows` rows. A row of the tile has `pitch` bytes; the strips of the block
+/// have `block_bytes` of them.
+template <typename Source, int warps, int rows, int block_bytes, int pitch>
 struct RowRing {
   using T = typename Source::T;
   static constexpr int threads = 32 * warps, per_row = threads / rows;
@@ -165,7 +166,8 @@ struct RowRing {
       if (Source::skips_edges) from = max(from, 0);
     }
     const unsigned char* const at = source + from * source_pitch;
-    constexpr int units = pitch / 16, whole = strips / 16 / per_row;  // whole: units of the strips, for each thread
+    constexpr int units = pitch / 16;
+    constexpr int whole = block_bytes / 16 / per_row;  // units of the strips, for each thread
     // The threads that have no unit of the last round stop if they are many. Few threads copy a unit again: racecheck
     // warns of two writes, which write the same bytes.
     constexpr int last_round = units / per_row, rest = units % per_row <= per_row / 4 ? units % per_row : per_row;

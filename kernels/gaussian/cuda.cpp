@@ -7,11 +7,7 @@
 //           blocks (cuda_schedule.cpp) → one launch for all sets
 //
 // Where to change what:
-//   another border            kernels/core/border.hpp: Border; the compiler then names each switch there that lacks it;
-//                             extrapolating_borders; its row in kernels/core/border.cpp. has_near_rows()
-//                             (kernels/cuda/row_ring.cuh), if near_border_index() cannot find the rows. CPU:
-//                             border_in_opencv in cpu.cpp, because OpenCV gets the enum's number. gaussian.cpp: the
-//                             message that lists the borders
+//   another border            "Walks" in CONTRIBUTING.md
 //   numbers for another GPU   choose_kernel() below knows the device: "Walks" in CONTRIBUTING.md
 //   another depth or format   nothing, if core/format.cpp has it: sample_rules() reads depth and shift
 //   another sample type       only integers of 1 or 2 bytes, because products are of bytes: `sizeof(T)` and
@@ -61,7 +57,8 @@ class CudaGaussian final : public cuda::CudaFilter {
     return copied == 0 ? 4 : copied == 1 || copied == 8 ? 3 : 0;
   }
 
-  /// Fills in the jobs for such elements. Returns the shape of the kernel for strips, or −1.
+  /// Fills in the jobs for a kernel whose elements have this size: samples of 1 or 2 bytes, or pixels of four
+  /// (pixel_bytes). Returns the shape of the kernel for strips, or −1.
   int measure(const FormatInfo& format, int element_bytes) {
     const int sample_bytes = format.sample_bytes();
     params_.window_groups_x = params_.window_groups_y = max_lead_ = max_reach_ = 0;

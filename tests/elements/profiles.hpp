@@ -11,7 +11,7 @@ namespace cudavision::test {
 struct Profile {
   std::string element;
   std::string needs;  ///< settings that it needs to work; empty: none
-  /// Two values for each of the same two properties; the four combinations give different pictures.
+  /// Settings of the same properties, of which one or two differ; all combinations give different pictures.
   std::string first, second;
   /// A property that a GstControlSource drives; it accepts all values between the ends. Empty: none.
   std::string controlled;

@@ -85,6 +85,7 @@ TEST(Border, IndexEqualsOpenCV) {
 
 TEST(Border, TableIsInTheOrderOfTheEnum) {
   const char* nicks[] = {"constant", "replicate", "reflect", "wrap", "reflect-101", "fill", "copy"};
+  ASSERT_EQ(std::size(nicks), borders.size());
   for (std::size_t i = 0; i < borders.size(); ++i) {
     EXPECT_EQ(int(borders[i].value), int(i));
     EXPECT_STREQ(borders[i].nick, nicks[i]);
