@@ -566,7 +566,8 @@ class Pages(Folder):
 
     def test_progress_is_a_line_in_a_log(self):
         said = io.StringIO()
-        with unwarned(), mock.patch("sys.stderr", said), mock.patch.object(progress, "EVERY", 0), progress.Progress(4) as shown:
+        with (unwarned(), mock.patch("sys.stderr", said), mock.patch.object(progress, "EVERY", 0),
+              progress.Progress(4) as shown):
             clip = clips.Clip("1.avi", "", "")
             shown.add(clip, {"status": "ok", "duration": 7200.0})
             shown.add(clip, {"status": "failed", "error": "bad", "duration": 0.0})
