@@ -263,13 +263,10 @@ class DiffProcessor : public Processor {
       const bool is_of_run = number >= first_ + before;
       return is_of_run ? learning_[(number - before) % results_in_flight] : std::vector<diff::Learning>();
     };
-    std::vector<diff::Learning> cells = decided(holds_after_);
-    const std::vector<diff::Learning> taken = decided(takes_after_);
-    if (cells.empty()) cells.resize(taken.size(), diff::Learning::usual);
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-      const bool takes = !taken.empty() && applies(diff::Learning::take, taken[i]);
-      cells[i] = diff::with(diff::Learning::take, cells[i], takes);
-    }
+    std::vector<diff::Learning> cells = decided(holds_after_), taken = decided(takes_after_);
+    const std::size_t count = std::max(cells.size(), taken.size());  // empty: usual in all cells
+    cells.resize(count, diff::Learning::usual), taken.resize(count, diff::Learning::usual);
+    std::transform(cells.begin(), cells.end(), taken.begin(), cells.begin(), diff::taking);
     return cells;
   }
 

@@ -18,9 +18,10 @@ enum class Learning : std::uint8_t {
 };
 
 CUDAVISION_HOST_DEVICE constexpr bool applies(Learning one, Learning to) { return (int(to) & int(one)) != 0; }
-/// Decisions in which one of them applies, or does not.
-constexpr Learning with(Learning one, Learning to, bool applies) {
-  return Learning(applies ? int(to) | int(one) : int(to) & ~int(one));
+/// Decisions that take what `taken` takes, and else are those of `others`.
+constexpr Learning taking(Learning others, Learning taken) {
+  constexpr int take = int(Learning::take);
+  return Learning((int(others) & ~take) | (int(taken) & take));
 }
 
 /// The decisions for a frame.
