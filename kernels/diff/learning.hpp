@@ -18,7 +18,7 @@ enum class Learning : std::uint8_t {
 };
 
 CUDAVISION_HOST_DEVICE constexpr bool applies(Learning one, Learning to) { return (int(to) & int(one)) != 0; }
-/// Decisions that take what `taken` takes, and else are those of `others`.
+/// The decisions `others`, but with Learning::take where `taken` has it, and only there.
 constexpr Learning taking(Learning others, Learning taken) {
   constexpr int take = int(Learning::take);
   return Learning((int(others) & ~take) | (int(taken) & take));
