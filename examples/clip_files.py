@@ -73,5 +73,5 @@ def left_out(others):
         return ""
     names = ", ".join(map(os.path.basename, others[:LISTED]))
     more = f" and {len(others) - LISTED} more" if len(others) > LISTED else ""
-    count = "1 file that is no video" if len(others) == 1 else f"{len(others)} files that are no videos"
-    return f"left out: {count} ({names}{more})"
+    count = "1 file that is not a video" if len(others) == 1 else f"{len(others)} files that are not videos"
+    return f"skipped: {count} ({names}{more})"

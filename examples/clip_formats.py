@@ -66,8 +66,8 @@ def left_out(facts):
     names = [GstPbutils.pb_utils_get_codec_description(caps) or plain(caps)
              for caps in facts.sounds if not held(made(facts)[1], caps)]
     if facts.unheard:
-        return "; ".join(filter(None, (f"sound is left out: {facts.unheard}", turn)))
-    sound = (f"sound is left out, because .{made(facts)[2]} cannot hold it: {', '.join(names)}"
+        return "; ".join(filter(None, (f"sound is not included: {facts.unheard}", turn)))
+    sound = (f"sound is not included, because .{made(facts)[2]} cannot hold it: {', '.join(names)}"
              if names else "")
     return "; ".join(filter(None, (sound, turn)))
 

@@ -41,7 +41,7 @@ def trouble_of(message):
     if kind == "CORE/MISSING_PLUGIN":
         return kind, "there is no video in it, or the plugin that decodes it is missing"
     if kind == "STREAM/TYPE_NOT_FOUND":
-        return kind, "it is no video, or of a kind that GStreamer does not know"
+        return kind, "it is not a video, or GStreamer does not know its format"
     found = list(ANSWER.finditer(details or "")) if kind.startswith("RESOURCE/") else []
     if found:
         code, reason = found[-1][1] or found[-1][4], found[-1][2] or found[-1][3]

@@ -14,7 +14,7 @@ CALL = re.compile(r"(Status::(?:resource|frame|settings)|GST_ELEMENT_(?:ERROR|WA
 LITERAL = r'"(?:[^"\\]|\\.)*"'
 # Messages that no user can cause: checks that the elements make before the kernels do.
 INTERNAL = {
-    ": it must be 0 to 1 in each of red, green and blue", "): it must lie inside of the picture of ", "the plan has ",
+    ": it must be 0 to 1 in each of red, green and blue", "): it must lie inside the picture of ", "the plan has ",
     ": every weight must be a number", ": it must be 1, 2, 4 or 8", " corners: at most ", "1 to ", "at most ", "sink_",
     "border must be constant, replicate, reflect, wrap or reflect-101 for a Gaussian", " pads: at most ",
     "weights is empty: a custom kernel needs kernel-width × kernel-height weights, or choose a preset",

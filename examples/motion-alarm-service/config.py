@@ -197,7 +197,7 @@ def load(file: str) -> Config:
     except OSError as error:
         raise Failure(f"cannot read {file}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise Failure(f"{file} is no TOML: {error}") from error
+        raise Failure(f"{file} is not TOML: {error}") from error
     for name in document:
         if name not in ("camera", "reconnect", *PARTS):
             raise Failure(f"there is no table [{name}]; there are camera.NAME, reconnect, {', '.join(PARTS)}")

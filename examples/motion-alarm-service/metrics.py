@@ -41,7 +41,7 @@ class Collector:
                 family.add_metric([camera.name], float(value(camera)))
             yield family
         dropped = CounterMetricFamily(
-            "cudavision_camera_dropped", "Frames that were left out, by where.", labels=["camera", "stage"]
+            "cudavision_camera_dropped", "Frames that were skipped, by place.", labels=["camera", "stage"]
         )
         for camera in self.cameras:
             for stage in ("encoded", "decoded"):

@@ -4,7 +4,7 @@
 States (retained) and events (not retained) are sent differently:
 - States have QoS 0, and all of them are published again after each connection. With QoS 1 paho would send what was
   under way when the connection broke again, and only after that: old states would follow the present ones.
-- Events have QoS 1 and wait while there is no connection, up to 1000 of them; then new ones are left out.
+- Events have QoS 1 and wait while there is no connection, up to 1000 of them; then new ones are dropped.
 Snapshots are made in their own thread, which sends one after the other. A slow connection causes fewer snapshots, not
 later ones."""
 
@@ -58,7 +58,8 @@ class Publisher:
             try:
                 self.client.tls_set(settings.ca_file or None)
             except OSError as error:
-                raise Failure(f"cannot read {settings.ca_file}: {error.strerror or 'it is no certificate'}") from error
+                why = error.strerror or "it is not a certificate"
+                raise Failure(f"cannot read {settings.ca_file}: {why}") from error
 
     def topic(self, *names) -> str:
         return "/".join([self.settings.topic, *names])
@@ -114,7 +115,7 @@ class Publisher:
             == paho.MQTT_ERR_QUEUE_SIZE
         )
         if full and not self.full:
-            log.warning("mqtt: events are left out, because 1000 of them wait for the broker")
+            log.warning("mqtt: events are dropped, because 1000 of them wait for the broker")
         self.full = full
 
     def clip(self, camera, line):

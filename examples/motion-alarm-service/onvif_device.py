@@ -116,7 +116,7 @@ class Device:
         except SoapFault as error:
             return write(request, error)
         except (ValueError, TypeError, SyntaxError):
-            return write(request, fault("the message is no right SOAP", "ter:WellFormed"))
+            return write(request, fault("the message is not valid SOAP", "ter:WellFormed"))
         except Exception as error:  # an error in this program must not end the connection without an answer
             log.error("%s: onvif: %s: %s", self.camera.name, type(error).__name__, error)
             return write(request, fault("an error in the service", code="Server"))
@@ -143,7 +143,8 @@ class Device:
         try:
             values.update(self.actions[name](request, values["key"]) if name in self.actions else {})
         except pull_points.Gone:
-            raise fault("there is no such subscription, or no more", "ter:InvalidArgVal", "wsrf:ResourceUnknownFault")
+            raise fault("there is no such subscription, or it has ended", "ter:InvalidArgVal",
+                        "wsrf:ResourceUnknownFault")
         answer = messages.fill(f"{name}Response", values)
         for each in values.get("found", ()):
             answer.append(messages.fill(messages.tag("wsnt", "NotificationMessage"), {**each, "token": self.token}))

@@ -139,10 +139,10 @@ class Pace:
         came, dropped = (count - before for count, before in zip((frames, sum(self.dropped.values())), self.before))
         self.before, problem = (frames, sum(self.dropped.values())), ""
         if dropped:
-            log.warning("%s: %d of %d frames were left out in %.0f s: this machine is too slow for all of them",
+            log.warning("%s: %d of %d frames were skipped in %.0f s: this machine is too slow for all of them",
                         self.name, dropped, came + dropped, now - self.reported)
         if dropped > MANY * (came + dropped):
-            problem = (f"too slow: {100 * dropped / (came + dropped):.0f} % of the frames are left out: "
+            problem = (f"too slow: {100 * dropped / (came + dropped):.0f} % of the frames are skipped: "
                        "let the camera send fewer or smaller ones, or use fewer cameras")
         self.reported = now
         if problem != self.problem:

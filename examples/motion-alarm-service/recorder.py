@@ -200,7 +200,7 @@ class Folder:
         while not os.path.lexists(place):
             place = os.path.dirname(place)
         reason = (
-            "it is no folder"
+            "it is not a folder"
             if not os.path.isdir(place)
             else "" if os.access(place, os.W_OK | os.X_OK) else "permission denied"
         )

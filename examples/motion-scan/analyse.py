@@ -219,7 +219,7 @@ def cut(request):
     error = None
     try:
         if not path or not os.path.isfile(path):
-            raise common.Failure("it is no file")
+            raise common.Failure("it is not a file")
         if not clip_formats.can_cut(facts):
             clips_of_events.forget_listed(wanted["folder"], path)
             raise common.Failure(clip_formats.why_not(facts))

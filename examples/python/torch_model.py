@@ -23,7 +23,7 @@ def load(torch, file, device):
             return torch.jit.load(file, map_location=device).eval()
         except RuntimeError as error:
             raise common.Failure(
-                f"cannot read {file}: it is no TorchScript model ({str(error).splitlines()[0]})"
+                f"cannot read {file}: it is not a TorchScript model ({str(error).splitlines()[0]})"
             ) from error
 
     class Edges(torch.nn.Module):

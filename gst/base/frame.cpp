@@ -66,7 +66,7 @@ std::string wrong_layout(GstBuffer* buffer, const GstVideoInfo& video, CropOrigi
   const auto right = gint64(origin.x) + gint64(width), bottom = gint64(origin.y) + gint64(height);
   if (const GstVideoMeta* meta = gst_buffer_get_video_meta(buffer)) {
     if (meta->format != GST_VIDEO_INFO_FORMAT(&video))
-      return std::string("its GstVideoMeta is of another format than ") + GST_VIDEO_INFO_NAME(&video);
+      return std::string("its GstVideoMeta has another format than ") + GST_VIDEO_INFO_NAME(&video);
     if (meta->n_planes != GST_VIDEO_INFO_N_PLANES(&video))
       return "its GstVideoMeta has " + std::to_string(meta->n_planes) + " planes, its format " +
              std::to_string(GST_VIDEO_INFO_N_PLANES(&video));

@@ -108,10 +108,10 @@ Status check_shape(const char* property, ShapeKind kind, const Shape& shape) {
   const std::size_t count = shape.numbers.size() / 2;
   if (kind == ShapeKind::lines) {
     if (count != 2)
-      return Status::settings(named(property, shape) + ", which is no line: a line has two different points");
+      return Status::settings(named(property, shape) + ", which is not a line: a line has two different points");
   } else if (count < 3 || count > max_corners) {
     return Status::settings(named(property, shape) +
-                            ", which is no polygon: a polygon has three different corners or more, and at most " +
+                            ", which is not a polygon: a polygon has three different corners or more, and at most " +
                             std::to_string(max_corners));
   }
   for (double number : shape.numbers)
@@ -150,7 +150,7 @@ Result<std::vector<Shape>> parse_shapes(const char* property, ShapeKind kind, co
     for (const Shape& other : shapes)
       if (!shape.name.empty() && other.name == shape.name)
         return Status::settings(std::string(property) + " has the name " + shape.name +
-                                " twice: each name must be another");
+                                " twice: each name must be different");
     shapes.push_back(std::move(shape));
     if (last) return shapes;
   }
@@ -183,7 +183,7 @@ std::string ShapeFitting::left_out(const char* consequence) const {
   std::string text;
   for (const std::string& name : names_) text += (text.empty() ? "" : ", ") + name;
   if (text.empty()) return text;
-  return text + ", outside of the frame of " + size_text(width_, height_) + ": " + consequence +
+  return text + ", outside the frame of " + size_text(width_, height_) + ": " + consequence +
          "; coordinates as shares of the frame, such as 0.5, fit every size";
 }
 

@@ -73,7 +73,7 @@ std::string outside_frame(const std::vector<Shape>& mask_regions, const Geometry
   for (const Shape& shape : mask_regions)
     if (shape.rectangle &&
         intersection(rect_in(shape, frame.width, frame.height), {0, 0, frame.width, frame.height}).empty())
-      return "mask-regions has " + shape.text + ", which masks nothing: it lies outside of the frame of " +
+      return "mask-regions has " + shape.text + ", which masks nothing: it lies outside the frame of " +
              size_text(frame.width, frame.height);
   return {};
 }
@@ -317,7 +317,8 @@ struct DiffElement {
     if (settings.min_area > guint(cells))
       text = "min-area is more than the " + std::to_string(cells) + " cells of a frame: there are no regions";
     if (settings.light_change_ratio > 0 && settings.motion_threshold > settings.light_change_ratio)
-      text = both(text, "motion-threshold is above light-change-ratio: a frame that changes so much is no motion");
+      text = both(
+          text, "motion-threshold is above light-change-ratio: a frame that changes so much does not count as motion");
     return text;
   }
 
@@ -376,7 +377,7 @@ struct DiffElement {
 Result<FilterPlan> DiffElement::make_plan(const Settings& settings, const PlanContext& context) {
   if (context.region != Region::Mode::frame)
     return Status::settings(std::string("region is ") + region_name(context.region) +
-                            ": cudadiff looks at the whole frame; use mask-regions to leave parts out");
+                            ": cudadiff looks at the whole frame; use mask-regions to exclude parts");
   const Geometry geometry = geometry_of(context.video);
   diff::Params params = params_of(settings, geometry.width);
   ShapeFitting fitting(context.fitted, geometry.width, geometry.height);

@@ -110,16 +110,15 @@ struct Gaussian : PictureFilter {
       if (gaussian::held_weight(used, sigma) >= enough) return {};
       // A controller may drive sigma through all values above the limit, so this sentence is the same for all.
       if (taps == 0)
-        return std::string(name) + " is so great that even " + std::to_string(used) +
-               " taps, the most there are, hold less than " + percent(enough) + " of its weight";
+        return std::string(name) + " is so large that even " + std::to_string(used) +
+               " taps, the maximum, hold less than " + percent(enough) + " of its weight";
       const int better = gaussian::taps_for(0, sigma, depth);
       std::string text = std::string(size) + "=" + std::to_string(used) + " holds " +
                          percent(gaussian::held_weight(used, sigma)) + " of the weight of " + name + "=" +
                          number_text(sigma);
       if (better > used)
-        text += ": " + std::to_string(better) + " taps" +
-                (better == gaussian::max_taps ? ", the most there are," : "") + " hold " +
-                percent(gaussian::held_weight(better, sigma));
+        text += ": " + std::to_string(better) + " taps" + (better == gaussian::max_taps ? ", the maximum," : "") +
+                " hold " + percent(gaussian::held_weight(better, sigma));
       return text;
     };
     const std::string across = sentence(settings.kernel_width ? "kernel-width" : "kernel-size", params.kernel_width,

@@ -260,9 +260,8 @@ struct HistogramElement : NoReadings {
                                        {"watch-time", unless(settings.watch, "watch=false")}});
     const int width = GST_VIDEO_INFO_WIDTH(&video), height = GST_VIDEO_INFO_HEIGHT(&video);
     if (settings.overlay && intersection(overlay_of(settings).value().position, {0, 0, width, height}).empty())
-      text =
-          both(text, "overlay-position is " + settings.overlay_position + ", where nothing is drawn: it lies outside " +
-                         "of the frame of " + size_text(width, height));
+      text = both(text, "overlay-position is " + settings.overlay_position +
+                            ", where nothing is drawn: it lies outside " + "the frame of " + size_text(width, height));
     return text;
   }
 

@@ -93,7 +93,7 @@ struct IntegralElement : NoReadings {
     if (settings.output == OUTPUT_PASSTHROUGH) return make_tables(settings, context);
     if (context.data)
       return Status::settings("output is " + std::string(nick_of(settings.output, outputs)) +
-                              ": video/x-integral, which is asked for, needs output=passthrough");
+                              ": video/x-integral, which downstream requires, needs output=passthrough");
     return make_filter(settings, context);
   }
 
@@ -169,10 +169,10 @@ struct IntegralElement : NoReadings {
     params.sum_type = caps.type;
     if (params.sum_type == integral::SumType::u32 && settings.sum_type != integral::SumType::u32 &&
         resolved(integral::SumType::automatic, context.video) != integral::SumType::u32)
-      return Status::settings("the caps ask for U32LE: sums over " +
+      return Status::settings("the caps request U32LE: sums over " +
                               size_text(GST_VIDEO_INFO_WIDTH(&context.video), GST_VIDEO_INFO_HEIGHT(&context.video)) +
                               " pixels of " + info(format).name +
-                              " need U64LE; ask for that, or set sum-type=u32 for sums modulo 2^32");
+                              " need U64LE; request that, or set sum-type=u32 for sums modulo 2^32");
     params.layout = caps.layout;
     params.channel = caps.channels > 1 ? integral::TableChannel::all : integral::TableChannel::luma;
     params.squared = false;

@@ -60,7 +60,7 @@ GstMemory* new_system_memory(gsize bytes) {
 }
 
 Status no_memory(gsize bytes) {
-  return Status::resource("no memory can be had for a summed-area table of " + std::to_string(bytes) + " bytes");
+  return Status::resource("there is no memory for a summed-area table of " + std::to_string(bytes) + " bytes");
 }
 
 /// Memories of one size for results that are pushed with buffers. Large memories take long to allocate, so a memory is

@@ -91,8 +91,7 @@ Status CudaMaker::wait_for(std::intptr_t stream) {
   const CurrentContext current(primary_.context());
   const CudaEvent event(primary_.context());
   if (current && event.record(stream_of(stream)) && event.hold_up(stream_.handle())) return {};
-  return Status::resource(
-      "the work on an array cannot be waited for: its stream is not one of the device, or CUDA failed");
+  return Status::resource("cannot wait for the work on an array: its stream is not on the device, or CUDA failed");
 }
 
 /// Lets users of a buffer follow this stream, or waits. Errors: resource, late.
@@ -171,7 +170,7 @@ Result<Maker::Made> CudaMaker::buffer_of(const Image& arrays, Sources* sources, 
         can_wrap()
             ? "the arrays must be copied: without a copy, rows of all planes must have the same distance, and each "
               "plane must begin where the rows of the one before end"
-            : "the arrays must be copied: GStreamer can use memory of others from version 1.24 on");
+            : "the arrays must be copied: GStreamer can wrap external memory from version 1.24 on");
   return this->copy(arrays, sources, milliseconds);
 }
 

@@ -78,7 +78,7 @@ Status describe(GstBuffer* buffer, const GstCaps* caps, GstVideoInfo& video) {
   } else {
     const GstVideoMeta* meta = gst_buffer_get_video_meta(buffer);
     if (!meta)
-      return Status::frame("the buffer does not say what it holds: give the caps too, or the sample of the appsink");
+      return Status::frame("the buffer does not describe its content: pass the caps too, or the sample of the appsink");
     // The meta describes the whole frame; caps would say the size of its picture, which a crop makes smaller.
     const GstVideoCropMeta* crop = gst_buffer_get_video_crop_meta(buffer);
     const guint width = crop ? crop->width : meta->width, height = crop ? crop->height : meta->height;

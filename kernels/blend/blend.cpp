@@ -46,7 +46,7 @@ Status validate(const Pad& pad) {
       (crop.x < 0 || crop.y < 0 || crop.x > geometry.width - crop.width || crop.y > geometry.height - crop.height))
     return Status::settings("the crop is " + std::to_string(crop.width) + "x" + std::to_string(crop.height) + " at (" +
                             std::to_string(crop.x) + ", " + std::to_string(crop.y) +
-                            "): it must lie inside of the picture of " + std::to_string(geometry.width) + "x" +
+                            "): it must lie inside the picture of " + std::to_string(geometry.width) + "x" +
                             std::to_string(geometry.height));
   return {};
 }

@@ -103,7 +103,7 @@ def service_row(arguments):
         sent = RATE * arguments.cameras * arguments.seconds
         missing = sent - round(rate * arguments.seconds)
         row(f"motion-alarm-service, {arguments.cameras} cameras of {arguments.width} pixels, frame to MQTT",
-            latencies.found, f"{left_out} left out; {missing} of {sent} missing")
+            latencies.found, f"{left_out} skipped; {missing} of {sent} missing")
 
 
 def main():

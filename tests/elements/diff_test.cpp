@@ -491,7 +491,7 @@ guint number(gpointer object, const char* property) {
 TEST(survives_a_change_of_size_with_places_in_pixels, Each::run) {
   const std::string large = caps_text("NV12", {320, 240}), little = caps_text("NV12", {160, 120});
   const std::string end =
-      ", outside of the frame of 160×120: it has no effect until it fits; coordinates as shares of the frame, such as "
+      ", outside the frame of 160×120: it has no effect until it fits; coordinates as shares of the frame, such as "
       "0.5, fit every size";
   for (const auto& [settings, text] : std::vector<std::pair<const char*, std::string>>{
            {"zones=\"door: 200,0 320,0 320,240; all: 0.0,0.0 1.0,0.0 1.0,1.0\"",

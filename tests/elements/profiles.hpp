@@ -65,7 +65,7 @@ inline std::vector<BadSetting> bad_settings(const std::string& element) {
       {"cudadiff", "zones=1,2", "zones is \"1,2\"", "it must be polygons with names"},
       {"cudadiff", "zones=\"door: 0,0 70,9 9,9\"", "zones has door (0,0 70,9 9,9), which leaves the frame of",
        "at 70,9"},
-      {"cudadiff", "lines=\"a: 1,1\"", "lines has a (1,1)", "which is no line"},
+      {"cudadiff", "lines=\"a: 1,1\"", "lines has a (1,1)", "which is not a line"},
       {"cudadiff", "lines=\"gate: 10,20 30,49\"", "lines", "which leaves the frame of"},
       {"cudadiff", "mask-regions=a,b", "mask-regions", "\"a,b\""},
       {"cudadiff", "mask-regions=\"0,0 70,0 9,9\"", "mask-regions", "which leaves the frame of"},

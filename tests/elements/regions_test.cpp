@@ -181,7 +181,7 @@ TEST(survives_a_change_of_size_with_shapes_in_pixels, Each::run) {
         EXPECT_EQ(rig.warning().text, "");
       } else {
         const std::string text = rig.warning().text;
-        EXPECT_CONTAINS(text, std::string("regions has ") + row.named + ", outside of the frame of 45×37");
+        EXPECT_CONTAINS(text, std::string("regions has ") + row.named + ", outside the frame of 45×37");
         EXPECT_CONTAINS(text, "no effect until it fits");
         EXPECT_EQ(rig.warning().text, "");
       }
@@ -193,7 +193,7 @@ TEST(survives_a_change_of_size_with_shapes_in_pixels, Each::run) {
       gst_harness_push_event(rig.harness(), gst_event_new_caps(smaller.get()));
       EXPECT(gst_harness_push(rig.harness(), noise(little).release()) != GST_FLOW_OK);
       const std::string text = rig.error().text;
-      EXPECT_CONTAINS(text, std::string("regions has ") + row.named + ", outside of the frame of 45×37");
+      EXPECT_CONTAINS(text, std::string("regions has ") + row.named + ", outside the frame of 45×37");
       EXPECT_CONTAINS(text, "coordinates as shares of the frame, such as 0.5, fit every size");
     }
   }

@@ -448,7 +448,7 @@ class Usage(Clips):
         (self.folder / "mine").mkdir()
         (self.folder / "empty").touch()
         self.assertEqual(self.failure("a ü.mp4", "--out=out", status=1),
-                         f"{self.folder / 'a ü.mp4'}: it is no video, or of a kind that GStreamer does not know")
+                         f"{self.folder / 'a ü.mp4'}: it is not a video, or GStreamer does not know its format")
         self.assertEqual(self.failure("--clips", "gone.mp4", "--out=mine", status=1),
                          "cannot read gone.mp4: there is no such file")
         self.assertEqual(self.failure("empty", status=1), "cannot read empty: it is empty")

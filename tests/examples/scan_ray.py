@@ -337,7 +337,7 @@ if any(each.endswith("analyse.py") for each in sys.orig_argv):
             self.assertEqual([first] * len(others), others, name)
         # The nodes wrote the clips of events into the folder that they share; what is no file cannot be cut.
         self.assertEqual(sorted(row["cuts"] for row in rows), [0] * 2 + [1] * 6)
-        self.assertEqual([row["cut_remark"] for row in rows], ["it is no file"] * 2 + [None] * 6)
+        self.assertEqual([row["cut_remark"] for row in rows], ["it is not a file"] * 2 + [None] * 6)
         self.assertTrue(all(pathlib.Path("out", row["cut"]).is_file() for row in table("out/events.parquet")
                             if row["cut"]))
 

@@ -67,8 +67,8 @@ class Discovery(Folder):
         self.touch("empty/notes.txt", "nothing")
         pathlib.Path("nothing").write_text("\n")
         for arguments, text in ((["gone.avi"], "cannot read gone.avi: there is no such file"),
-                                (["empty"],
-                                 "there is no video in the folder empty; left out: 1 file that is no video .notes.txt"),
+                                (["empty"], "there is no video in the folder empty; skipped: 1 file that is not a "
+                                 "video .notes.txt"),
                                 (["@gone"], "cannot read gone: No such file"),
                                 (["@nothing"], "the list names no clip")):
             with self.assertRaisesRegex(common.Failure, text):
@@ -445,8 +445,8 @@ class Child(Folder):
         self.touch("text.avi")
         os.mkdir("folder")
         os.mkfifo("fifo.mkv")
-        for name, text in (("text.avi", "there is no video in it"), ("gone.avi", "it is no file"),
-                           ("fifo.mkv", "it is no file"), ("http://host/x.mp4", "it is no file")):
+        for name, text in (("text.avi", "there is no video in it"), ("gone.avi", "it is not a file"),
+                           ("fifo.mkv", "it is not a file"), ("http://host/x.mp4", "it is not a file")):
             result = self.cut(name, [0, 1, None])
             self.assertEqual((result["status"], result["rows"]), ("failed", [{}]))
             self.assertIn(text, result["error"])

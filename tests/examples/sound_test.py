@@ -180,7 +180,7 @@ class Sound(clips_test.Clips):
         facts = clip_facts.facts_of(clip)
         facts = dataclasses.replace(facts, sounds=(*facts.sounds, Gst.Caps.from_string("audio/x-siren")))
         said = clip_formats.left_out(facts)
-        self.assertEqual(said, "sound is left out, because .mp4 cannot hold it: Siren")
+        self.assertEqual(said, "sound is not included, because .mp4 cannot hold it: Siren")
         turned = dataclasses.replace(facts, turned=True)
         self.assertEqual(clip_formats.left_out(turned),
                          f"{said}; the clips are not turned, as players turn the file")
@@ -202,7 +202,7 @@ class Sound(clips_test.Clips):
             cut = str(self.folder / "clips" / row["file"])
             self.assertEqual((self.sounds(cut), len(clips_test.times_of(cut))),
                              ([], round(25 * (row["end_s"] - row["begin_s"]))))
-        self.assertRegex(clip_formats.left_out(facts), "^sound is left out: .")
+        self.assertRegex(clip_formats.left_out(facts), "^sound is not included: .")
 
     @unittest.skipUnless(clips_test.has("voaacenc"), "no voaacenc")
     def test_sound_that_begins_late_and_ends_early(self):

@@ -113,7 +113,7 @@ GstPadProbeReturn drop_endless(GstPad* pad, GstPadProbeInfo* info, gpointer) {
   // One warning for a series of such frames.
   if (element && std::exchange(as_mixer_pad(pad)->state->endless, endless) < endless)
     GST_ELEMENT_WARNING(element.get(), STREAM, FORMAT,
-                        ("%s: a frame is left out: it ends beyond 2^63 ns", GST_OBJECT_NAME(pad)), (nullptr));
+                        ("%s: a frame is skipped: it ends beyond 2^63 ns", GST_OBJECT_NAME(pad)), (nullptr));
   return endless ? GST_PAD_PROBE_DROP : GST_PAD_PROBE_OK;
 }
 

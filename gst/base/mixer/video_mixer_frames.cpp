@@ -134,7 +134,7 @@ class Composition {
           pad.misfits > 0)
         return nullptr;        // a frame that stays
       if (++pad.misfits == 1)  // one warning for a series of such frames
-        GST_ELEMENT_WARNING(self_, STREAM, FORMAT, ("%s: a frame is left out: %s", name.c_str(), why.c_str()),
+        GST_ELEMENT_WARNING(self_, STREAM, FORMAT, ("%s: a frame is skipped: %s", name.c_str(), why.c_str()),
                             (nullptr));
       if (pad.misfits < most_misfits) return nullptr;
       return Status::frame(name + ": " + too_many_misfits(pad.misfits, why).message());
@@ -215,11 +215,11 @@ void post_missing_timestamp(GstAggregator* agg) {
     const auto next = owned(gst_aggregator_pad_peek_buffer(GST_AGGREGATOR_PAD(input.pad)));
     if (next && !GST_BUFFER_PTS_IS_VALID(next.get())) name = GST_OBJECT_NAME(input.pad);
   }
-  GST_ELEMENT_ERROR(
-      agg, STREAM, FORMAT,
-      ("%s: a frame without a timestamp cannot be placed in time: its source must set one, as by do-timestamp=true",
-       name.c_str()),
-      (nullptr));
+  GST_ELEMENT_ERROR(agg, STREAM, FORMAT,
+                    ("%s: a frame without a timestamp cannot be placed in time: its source must set one, for example "
+                     "with do-timestamp=true",
+                     name.c_str()),
+                    (nullptr));
 }
 
 }  // namespace

@@ -151,9 +151,9 @@ class Pace(unittest.TestCase):
         now[0] = 61
         with self.assertLogs("motion-alarm") as logged:
             each.report(1500)
-        self.assertEqual(["door: 500 of 2000 frames were left out in 61 s: this machine is too slow for all of them"],
+        self.assertEqual(["door: 500 of 2000 frames were skipped in 61 s: this machine is too slow for all of them"],
                          [record.getMessage() for record in logged.records])
-        self.assertRegex(each.problem, "^too slow: 25 % of the frames are left out: ")
+        self.assertRegex(each.problem, "^too slow: 25 % of the frames are skipped: ")
         now[0] = 122
         with self.assertNoLogs("motion-alarm"):
             each.report(3000)

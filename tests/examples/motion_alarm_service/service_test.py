@@ -360,7 +360,7 @@ class CommandLine(Case):
             f"{door}[camera.door.cudadiff]\nzones = 'a b: 0,0 1,1 2,0; a_b: 0,0 1,1 2,0'":
                 "two zones whose names differ only in",
             f"{door}[camera.door.cudadiff]\nzones = 'a: 1,1'":
-                "[camera.door.cudadiff]: zones has a (1,1), which is no polygon",
+                "[camera.door.cudadiff]: zones has a (1,1), which is not a polygon",
             f"{door}[camera.door.cudadiff]\nzones = '1,1'":
                 '[camera.door.cudadiff]: zones is "1,1": it must be polygons with names',
             f"{door}[camera.door.cudadiff]\nzones = 'a: 0,0 321,9 9,9'": "leaves the frame of 320×240 at 321,9",
@@ -385,7 +385,7 @@ class CommandLine(Case):
             f"{rtsp}[recording]\nfolder = '/tmp'": "[recording] is for no camera",
             f"{rtsp}recording = true\n[recording]": "[recording] needs the key folder",
             f"{rtsp}recording = true\n[recording]\nfolder = '/dev/null/x'":
-                "cannot write to /dev/null: it is no folder",
+                "cannot write to /dev/null: it is not a folder",
             f"{rtsp}recording = true\n[recording]\nfolder = '/tmp'\nbefore = -1":
                 "before in [recording] must be 0 to 60",
             f"{door}recording = true\n[recording]\nfolder = '/tmp'": "pictures of a test source are not encoded",
