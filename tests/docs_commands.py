@@ -50,6 +50,7 @@ SUBSTITUTES = [
     (r"! …$", "! fakesink"),
     (r"! detector !", "! identity !"),
     (r"rtspsrc location=\S+ ! rtph264depay", "filesrc location=clip.mp4 ! qtdemux"),  # cameras
+    (r"uridecodebin uri=rtsp://\S+", "filesrc location=clip.mp4 ! decodebin"),
     (r"rtsp://\S+|/dev/video\d", "clip.mp4"),
     (r"v4l2src device=\S+", "videotestsrc"),
     (r"(?<![\w-])videotestsrc(?![^!]*num-buffers)", "videotestsrc num-buffers=10"),    # without an end
@@ -130,7 +131,8 @@ def make_inputs(folder, project, build):
         shutil.copy(folder / "clip.mp4", folder / name)
     for name in ("page.jpg", "photos/1.jpg", "photos/2.jpg"):
         shutil.copy(folder / "photo.jpg", folder / name)
-    shutil.copy(folder / "photo.png", folder / "wall.png")
+    for name in ("logo.png", "wall.png"):
+        shutil.copy(folder / "photo.png", folder / name)
 
 
 def run(command, folder, environment):
