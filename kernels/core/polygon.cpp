@@ -62,7 +62,7 @@ bool crosses_itself(const Polygon& polygon) {
     const Point &a = corner(i), &b = corner(i + 1), &c = corner(i + 2);
     if (a == b) return true;
     if (line_side(a, b, c) == 0 && (between(a, b, c) || between(b, c, a)))
-      return true;  // the edge runs back along the edge before it
+      return true;  // runs back along the last edge
     for (std::size_t k = i + 2; k < count; ++k) {
       if (i == 0 && k + 1 == count) continue;  // the edges that meet in corner 0
       if (segments_touch(a, b, corner(k), corner(k + 1))) return true;

@@ -94,8 +94,8 @@ __device__ __forceinline__ void mma(std::uint32_t (&d)[2], const std::uint32_t (
 }
 
 /// Writes four tiles of 8 rows × 16 bytes to shared memory: lane 4g + t holds the word at byte 4t of row g of each
-/// tile. Lane 8n + g passes the address of row g of tile n, which is aligned to 16 bytes. Before Hopper (9.0), the
-/// other lanes read the addresses by shuffles.
+/// tile. Lane 8n + g passes the address of row g of tile n, which is aligned to 16 bytes. Before Hopper (9.0), lanes
+/// get the addresses through shuffles.
 __device__ __forceinline__ void store_tiles(void* row, const std::uint32_t (&tiles)[4]) {
   const auto at = std::uint32_t(__cvta_generic_to_shared(row));
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900

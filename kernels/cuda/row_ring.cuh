@@ -6,21 +6,21 @@
 //                        |       | sides      | copied in units           | sides   |
 //   row of the picture   begin                  inside the row, aligned …           … the strips and their windows
 //
-// copying: Thread i copies row i / per_row of each group. It copies unit i % per_row and then every per_row-th unit.
-//          Units are numbered from the first strip on; the left end of the window has the last numbers. So most
-//          requests are for whole cache lines (128 bytes).
-// sides:   Samples outside the row, and samples that no whole unit holds. They are filled in when the group has
-//          arrived. A map, made once, gives for each of these samples its column in the tile, its byte in the row, or
-//          its border value. Most of them are in the tile itself.
+//   copying: Thread i copies row i / per_row of each group. It copies unit i % per_row and then every per_row-th unit.
+//            Units are numbered from the first strip on; the left end of the window has the last numbers. So most
+//            requests are for whole cache lines (128 bytes).
+//   sides:   Samples outside the row, and samples that no whole unit holds. They are filled in when the group has
+//            arrived. A map, made once, gives for each of these samples its column in the tile, its byte in the row, or
+//            its border value. Most of them are in the tile itself.
 //
 // A kernel describes its rows by a Source:
 //   T              type of a sample
 //   Job            has the fields `view`, `unit` (alignment of source rows in bytes: 16, 8 or 4; 0: less than 4) and
 //                  `row_bytes` (bytes of a source row that may be read)
-// source_byte()  the byte of a row that replaces byte `byte` (counted from the start of the row, inside or not), or
-//               the complement of its border value
-// skips_edges    whether Border::fill and Border::copy occur: then row 0 replaces the rows outside the frame
-// plain_sides    whether copy<true>() serves blocks with sides; the map then has no room for whole rows
+//   source_byte()  the byte of a row that replaces byte `byte` (counted from the start of the row, inside or not), or
+//                  the complement of its border value
+//   skips_edges    whether Border::fill and Border::copy occur: then row 0 replaces the rows outside the frame
+//   plain_sides    whether copy<true>() serves blocks with sides; the map then has no room for whole rows
 #pragma once
 
 #include "kernels/cuda/async.cuh"

@@ -4,7 +4,7 @@
 // noise of the pixel, is averaged over the neighbours. Each frame goes through these steps; a step is complete for all
 // pixels before the next begins:
 //
-// prepare       samples of the frame, in 8-bit steps                       [begin: they become the means]
+//   prepare       samples of the frame, in 8-bit steps                       [begin: they become the means]
 //   light         gain: median of frame ÷ mean in cells of 16 × 16 pixels, except pixels with strong evidence in the
 //                 last frame. Offsets: median difference of chroma under this gain
 //   filled        cells with too few such pixels get the mean of their neighbours, repeatedly

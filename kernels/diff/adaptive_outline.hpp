@@ -2,9 +2,9 @@
 // Refines the outline of the mask of Reference::adaptive to the resolution of the frame, where pixels of the analysis
 // are blocks of frame pixels:
 //
-// blocks   . . # #        pixels of blocks at the outline compare with the blocks around them,
-//            . . # #   ->   and follow near blocks that look like them:
-//            . # # #        a joint bilateral filter of the mask
+//   blocks   . . # #        pixels of blocks at the outline compare with the blocks around them,
+//              . . # #   ->   and follow near blocks that look like them:
+//              . # # #        a joint bilateral filter of the mask
 //
 // J. Kopf, M. Cohen, D. Lischinski, M. Uyttendaele, Joint bilateral upsampling, SIGGRAPH 2007. Only the shown mask is
 // refined. Counts use blocks, so results do not depend on the output.

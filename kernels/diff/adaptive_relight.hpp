@@ -3,7 +3,7 @@
 // because objects are there: the means move to the new light. Elsewhere the old means and the frame show the same
 // things in both lights, so the effect of the light is measured there:
 //
-// luma     by how much it changed, in bins of the old luma: cameras change their response curve, not only the gain
+//   luma     by how much it changed, in bins of the old luma: cameras change their response curve, not only the gain
 //   chroma   the line that fits best, by least squares
 //
 // The effect of a change of the light on a pixel, by its sector (camera::Decision):

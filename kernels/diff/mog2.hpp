@@ -183,8 +183,7 @@ struct Mixture {
   }
 
   /// Whether a value shows a background mode in shadow: darker, and of the same colour (A. Prati, I. Mikić, M. M.
-  /// Trivedi
-  /// and R. Cucchiara, "Detecting moving shadows: algorithms and evaluation", PAMI 2003).
+  /// Trivedi and R. Cucchiara, "Detecting moving shadows: algorithms and evaluation", PAMI 2003).
   CUDAVISION_HOST_DEVICE bool in_shadow(const float (&value)[C], const Job& job) const {
     float total = 0;
     CUDAVISION_UNROLL

@@ -2,7 +2,7 @@
 // Classifies changed pixels by their structure: an object, a ghost, or only light.
 //
 //           frame     expected    mask
-// object    /|        ___         /|      at the outline of the mask, the frame has an edge
+//  object    /|        ___         /|      at the outline of the mask, the frame has an edge
 //  ghost     ___       /|          /|      … the background has an edge: the background still shows something that left
 //  light     /\/|      /\/\        /|      inside the mask, frame and background have the same edges
 //
