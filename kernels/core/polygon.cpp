@@ -61,10 +61,9 @@ bool crosses_itself(const Polygon& polygon) {
   for (std::size_t i = 0; i < count; ++i) {
     const Point &a = corner(i), &b = corner(i + 1), &c = corner(i + 2);
     if (a == b) return true;
-    if (line_side(a, b, c) == 0 && (between(a, b, c) || between(b, c, a)))
-      return true;  // runs back along the last edge
+    if (line_side(a, b, c) == 0 && (between(a, b, c) || between(b, c, a))) return true;  // runs back
     for (std::size_t k = i + 2; k < count; ++k) {
-      if (i == 0 && k + 1 == count) continue;  // the edges that meet in corner 0
+      if (i == 0 && k + 1 == count) continue;  // edges that meet in corner 0
       if (segments_touch(a, b, corner(k), corner(k + 1))) return true;
     }
   }

@@ -3,8 +3,8 @@
 // are blocks of frame pixels:
 //
 //   blocks   . . # #        pixels of blocks at the outline compare with the blocks around them,
-//              . . # #   ->   and follow near blocks that look like them:
-//              . # # #        a joint bilateral filter of the mask
+//            . . # #   ->   and follow near blocks that look like them:
+//            . # # #        a joint bilateral filter of the mask
 //
 // J. Kopf, M. Cohen, D. Lischinski, M. Uyttendaele, Joint bilateral upsampling, SIGGRAPH 2007. Only the shown mask is
 // refined. Counts use blocks, so results do not depend on the output.

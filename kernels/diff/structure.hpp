@@ -10,11 +10,10 @@
 // component across the outline minus half of the component along it. So a pattern whose edges meet the outline at any
 // angle gives few votes. Changed pixels vote for the same structure or another structure. Two luma pictures of
 // Reference::adaptive are compared: the frame, and the values expected under the light of the frame. All numbers are
-// integers.
-// Ghosts by their outline: A. Bayona, J. SanMiguel, J. Martínez, Comparative evaluation of stationary foreground object
-// detection algorithms based on background subtraction techniques, AVSS 2009. Light by its texture: A. Sanin, C.
-// Sanderson, B. Lovell, Shadow detection: a survey and comparative evaluation of recent methods, Pattern Recognition
-// 2012.
+// integers. Ghosts by their outline: A. Bayona, J. SanMiguel, J. Martínez, Comparative evaluation of stationary
+// foreground object detection algorithms based on background subtraction techniques, AVSS 2009. Light by its texture:
+// A. Sanin, C. Sanderson, B. Lovell, Shadow detection: a survey and comparative evaluation of recent methods, Pattern
+// Recognition 2012.
 #pragma once
 
 #include <cstddef>
