@@ -132,7 +132,7 @@ class Gpu {
   Status adopt(GstBuffer* buffer);
 
   /// (transfer full) A pool of device frames, configured for `caps`. `size` receives the size of its buffers. nullptr
-  /// if that
+  /// if that fails.
   GstBufferPool* new_device_pool(GstCaps* caps, guint min_buffers, guint max_buffers, guint* size) const;
   /// A device frame of `caps` from a separate pool; nullptr if that fails.
   Owned<GstBuffer> new_device_frame(GstCaps* caps) const;

@@ -76,7 +76,7 @@ bool InFlight::keep(GstBuffer* buffer, CUstream stream) {
 }
 
 /// Adds a frame that is done when the work submitted to `stream` so far is done. On success, takes the references to
-/// the
+/// the buffers.
 std::optional<std::uint64_t> InFlight::push(const std::vector<GstBuffer*>& buffers, CUstream stream) {
   std::vector<GstBuffer*> dropped;
   std::optional<std::uint64_t> ticket;

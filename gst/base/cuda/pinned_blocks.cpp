@@ -26,6 +26,7 @@ namespace {
 /// of a few elements hold. Other programs cannot use this memory, and it cannot be swapped out. Not measured.
 constexpr gsize most_kept = gsize(256) << 20;
 /// Sizes are rounded up to a multiple of this, so that small frames of different sizes can share blocks and lists stay
+/// short.
 constexpr gsize granularity = gsize(64) << 10;
 
 using Blocks = std::vector<PinnedBlock>;  // the oldest first
