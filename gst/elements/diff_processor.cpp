@@ -73,8 +73,8 @@ class Pace {
   }
 
  private:
-  /// The median of the last steps. Before the first step, it is the interval that the caps declare, or `step` if there
-  /// is
+  /// The median of the last steps. Before the first step: the interval that the caps declare or, if there is none,
+  /// `step`.
   GstClockTime usual_or(GstClockTime step) const {
     if (seen_ == 0) return GST_CLOCK_TIME_IS_VALID(declared_) ? declared_ : step;
     auto sorted = steps_;

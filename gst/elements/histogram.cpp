@@ -51,6 +51,7 @@ struct HistogramSettings {
 class HistogramProcessor final : public Processor {
  public:
   /// Makes a processor that takes over the state of context.previous, as far as the settings allow. Errors: settings,
+  /// resource.
   static Result<std::unique_ptr<Processor>> make(const HistogramSettings& settings, const histogram::Params& params,
                                                  const histogram::OverlayParams& overlay, const PlanContext& context) {
     auto* previous = static_cast<HistogramProcessor*>(context.previous);

@@ -22,7 +22,7 @@ class Primary {
   void* reach(void* pointer) const;
 
   /// Calls action(data) on the thread when all work submitted to this context so far is done, on any stream. Actions
-  /// run in
+  /// run in order.
   void after_all_work(void (*action)(void*), void* data);
   /// Calls action(data) on the thread when the work of a stream of this context so far, and all earlier actions, are
   /// done.
