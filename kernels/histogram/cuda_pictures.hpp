@@ -10,7 +10,7 @@
 namespace cudavision::histogram {
 
 /// The threads of a block that alone makes a table or the heights of a channel's bars: 32 warps, so that one warp can
-/// scan
+/// scan the sums of all warps.
 inline constexpr int table_threads = 1024;
 
 /// The blocks of the kernels that change pictures.

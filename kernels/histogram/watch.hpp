@@ -27,8 +27,7 @@ struct Rule {
 ///   dark, bright: brightness.
 ///   covered: detail, √(sharpness · deviation). Both are small in a picture without detail, even if it is noisy.
 ///   defocused: focus, the larger of sharpness and sharpness ÷ deviation, each relative to its running mean.
-///     Sharpness falls when the light is switched off, but the ratio does not. When the lens is out of focus, both
-///     fall.
+///     Sharpness falls when the light is switched off, but the ratio does not. When the lens is out of focus, both do.
 ///   frozen: difference. A frame of the same picture, encoded again, may differ for a moment (a key frame).
 inline constexpr Rule rules[condition_count] = {{0.06, 0.09, false, 0},
                                                 {0.9, 0.85, true, 0},
@@ -40,7 +39,7 @@ inline constexpr Rule rules[condition_count] = {{0.06, 0.09, false, 0},
 /// determines when `frozen` begins.
 inline constexpr double hold_time = 1;
 /// focus_memory: length in seconds of the running mean that the focus is relative to. focus_begin: seconds until the
-/// focus is
+/// focus is known.
 inline constexpr double focus_memory = 60, focus_begin = 5;
 /// Replaces focus_memory while the picture is less sharp than usual. After about ten minutes, the lower sharpness
 /// counts as usual.

@@ -10,7 +10,7 @@
 
 namespace cudavision::track {
 
-/// An object as it is expected in a frame.
+/// An object as expected in a frame.
 struct Expected {
   double left, top, right, bottom;  ///< the predicted box, in pixels; not empty
   int frames;                       ///< frames in which it was seen
@@ -18,26 +18,26 @@ struct Expected {
   bool was_seen;                                           ///< whether it was seen in the last frame
   double unseen = 0;                                       ///< seconds since it was last seen
   double apart = std::numeric_limits<double>::infinity();  ///< seconds since it last shared a part with others
-  const Portrait* portrait = nullptr;                      ///< its looks; nullptr: not known
+  const Portrait* portrait = nullptr;                      ///< its looks; nullptr: unknown
 };
 
-/// The match of an object in a frame.
+/// The match for an object in a frame.
 struct Match {
   bool found = false;    ///< whether the object was found; if not, nothing else is set
-  bool dropped = false;  ///< the object is a part of an older one
-  bool shared = false;   ///< other objects also have cells of its parts, or are hidden there
-  /// The object is not confirmed, and above, below or on a confirmed one: it may be a piece of that object.
+  bool dropped = false;  ///< whether the object is a part of an older one
+  bool shared = false;   ///< whether other objects also have cells of its parts, or are hidden there
+  /// Whether the object is unconfirmed and above, below or on a confirmed one: it may be a piece of that object.
   bool fragment = false;
   Rect box;                     ///< around its changed pixels, in pixels of the frame
   int area = 0;                 ///< cells
   double score = 0;             ///< score of the part that has most of its cells
-  diff::Structure structure{};  ///< the sum of its cells
+  diff::Structure structure{};  ///< the sum over its cells
   ObjectLooks looks;            ///< looks of its parts, if it shares none
 };
 
 struct Matches {
   std::vector<Match> objects;                 ///< for each expected object
-  std::vector<diff::MotionRegion> unmatched;  ///< parts that belong to no object, in their order
+  std::vector<diff::MotionRegion> unmatched;  ///< parts that belong to no object, in order
 };
 
 /// Matches objects with the parts of the first `most` regions (see find_parts()). A cell is in a box if its centre is
