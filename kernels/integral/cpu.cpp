@@ -10,7 +10,8 @@ namespace cudavision::integral {
 namespace {
 
 /// The rows of one call of cv::integral. Its int32 sums of bytes and its float64 sums of deeper samples and of squares
-/// are exact for 32 rows of 16384 samples, and the sums of a strip stay in the cache.
+/// are
+/// exact for 32 rows of 16384 samples, and the sums of a strip stay in the cache.
 constexpr int strip_rows = 32;
 
 class CpuIntegral final : public Integral {

@@ -7,7 +7,8 @@ namespace cudavision::integral {
 
 struct Tuning {
   /// The warps of a block, one above the other. Even, and at least 8: a block has a thread for each of the 256 columns
-  /// of a tile. max_warp_rows() holds for 8 warps; with 16 warps, halve its results.
+  /// of a
+  /// tile. max_warp_rows() holds for 8 warps; with 16 warps, halve its results.
   int warps = 8;
 
   /// Frames are small, medium or large by their number of tiles of 256 × 64 samples (1080p: 136, 4K: 510, 8K: 2040).

@@ -22,8 +22,7 @@ constexpr double looks_cost_in_doubt = 0.3;
 constexpr double doubt = 0.5;  ///< seconds
 constexpr double fragment_share =
     0.5;  ///< a part with at least this share of its cells in a box is a fragment of the object
-constexpr double least_share =
-    0.15;  ///< below this share of the cells of its box, an object counts as hidden by others
+constexpr double least_share = 0.15;        ///< below this share of the cells of its box, an object is hidden by others
 constexpr double least_share_unseen = 0.3;  ///< the same limit if the object was not seen in the last frame
 constexpr double stacked_share = 0.5;       ///< least overlap of stacked boxes, as a share of the narrower width
 constexpr double reach = 1.5;               ///< largest distance of centres, as a share of the longest side
