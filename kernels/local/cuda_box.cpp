@@ -4,8 +4,8 @@
 //
 //   CudaWindows   planes of 8 bits, windows of up to 257 rows   1 launch, 2 for high windows    cuda_windows.cu
 //   CudaLines     other formats and higher windows              a launch for each channel set   cuda_lines_kernel.cuh
-//   CudaTables    the remaining cases: windows too wide, sums too large, high windows of        cuda_tables.cu
-//                 small frames, deviations of 16 bits; from tables of the frame
+//   CudaTables    cases that the others cannot: windows too wide, sums too large, high           cuda_tables.cu
+//                 windows of small frames, deviations of 16 bits; from tables of the frame
 #include <algorithm>
 #include <vector>
 

@@ -7,8 +7,8 @@
 namespace cudavision::local {
 
 /// Divides a sum by a count that is the same for many sums. The quotient, at most 255, is a byte of the high word of
-/// (sum + count / 2) · factor, where factor = 2^(32 + 8·byte) / count, rounded up. This is exact for sums below 256 ·
-/// count and counts below 2^24.
+/// (sum + count / 2) · factor, where factor = 2^(32 + 8·byte) / count, rounded up:
+/// exact for sums below 256 · count and counts below 2^24.
 struct Divider {
   int count = 0;
   std::uint32_t factor = 0, half = 0;
@@ -25,9 +25,9 @@ struct Divider {
   }
 };
 
-/// Divides a sum below 2^31 by a count that is the same for many sums: up to 2^15 for 16-bit samples, up to 2^23 for
-/// 8-bit samples. With 2^shift < count, factor = 2^(32 + shift) / count, rounded up, has 32 bits, and (sum + count / 2)
-/// · factor / 2^(32 + shift) is exact.
+/// Divides a sum below 2^31 by a count that is the same for many sums: up to 2^15 for samples of 16 bits, up to 2^23
+/// for 8 bits. With 2^shift < count, factor = 2^(32 + shift) / count, rounded up, has 32 bits, and (sum + count / 2) ·
+/// factor / 2^(32 + shift) is exact.
 struct MeanDivider {
   int count = 0, shift = 0;
   std::uint32_t factor = 0, half = 0;

@@ -99,8 +99,7 @@ WindowLaunch schedule_windows(Operation operation, const std::vector<WindowSet>&
   }
   for (const int batch : {8, 16})
     for (int rows = batch; rows < most_height + batch && rows <= most_rows; rows += batch) {
-      // Deviations have batches of 8 rows. Wide sums have batches of 16 rows, which are faster for frames of at least
-      // 1080p.
+      // Deviations have batches of 8 rows. Wide sums have batches of 16, which are faster for frames of at least 1080p.
       if (operation == Operation::deviation ? batch == 16 : wide && batch == 8) continue;
       WindowLaunch tried;
       tried.rows = rows, tried.batch = batch;

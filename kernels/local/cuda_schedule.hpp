@@ -61,10 +61,10 @@ struct WindowLaunch {
   int batch = 0;   ///< rows of a batch: 8 or 16
   int blocks = 0;  ///< blocks of all sets
   int shared_bytes = 0;
-  bool wide = false;  ///< whether sums may reach 2^23
+  bool wide = false;  ///< sums may reach 2^23
 };
 
-/// Whether windows with these radii can slide over a channel set of 8-bit samples: all its channels are filtered, no
+/// Whether windows of these radii can slide over a channel set of 8-bit samples: all of its channels are filtered, no
 /// sum of a window or a column overflows, and a strip has room for the windows.
 bool can_slide(const Plan& plan, int set);
 

@@ -32,15 +32,17 @@ __device__ __forceinline__ std::uint32_t pack_certain(const Factor (&low)[4], co
 /// Factors whose distance from 1 exceeds the error of approximate factors.
 constexpr float less = 1 - 0x1p-20f, more = 1 + 0x1p-20f;
 
-/// For each operation: set() sets the number of samples in a whole window. added: the number by which the sums were
-/// increased. four(): the results of four whole windows. cut(): the results of four windows of `counts` samples.
-/// `per_count`: about 1 / counts. `wide`: sums may reach 2^23.
+/// For each operation:
+///   set(): sets the number of samples of a whole window;
+///   added: the number by which the sums were increased; four(): the results of four whole windows; cut(): the results
+///   of four windows of `counts` samples; `per_count`: about 1 / counts.
+/// `wide`: sums may reach 2^23.
 template <Operation operation, bool wide>
 struct WindowResults;
 
-/// An odd count has no halves to round. (S + 2^23) as an integer has the bits of a float. The error of the product with
-/// the float nearest to 1 / count is less than the distance to a half, 1 / (2 · count), if 255 · count is below 2^23;
-/// otherwise `wide` is used.
+/// An odd count has no halves to round. (S + 2^23) as an integer has the bits of a float, and the product with the
+/// nearest float of 1 / count is wrong by less than the distance to a half, 1 / (2 · count), if 255 · count is below
+/// 2^23: otherwise `wide`.
 template <>
 struct WindowResults<Operation::box_mean, false> {
   static constexpr int added = 0x4b000000;
