@@ -15,8 +15,7 @@ class Polled {
     references,  ///< runs only code of this plugin, so that references to buffers are dropped in time
     reports,     ///< may run code of the application, such as handlers of messages
   };
-  /// `poll` is called in that thread while this object is busy, and returns whether it is still busy. It must not
-  /// throw.
+  /// `poll` is called in that thread while this object is busy; returns whether it is still busy. It must not throw.
   Polled(Purpose purpose, std::function<bool()> poll);
   /// Waits until `poll` has returned.
   ~Polled();

@@ -50,8 +50,7 @@ std::optional<double> read_number(std::string_view& text, bool& share) {
   return share ? value : whole;
 }
 
-/// Reads the numbers of a shape. Points have two numbers with a comma between them; four numbers with commas are a
-/// rectangle.
+/// Reads the numbers of a shape. Points are two numbers separated by a comma; rectangles are four.
 bool read_numbers(std::string_view text, Shape& shape) {
   std::vector<int> groups;  // number of comma-separated numbers in each group
   for (text = trimmed(text); !text.empty(); text = trimmed(text)) {

@@ -27,8 +27,8 @@ class Primary {
   /// Calls action(data) on the thread when the work of a stream of this context so far, and all earlier actions, are
   /// done.
   void after_work_of(CUstream stream, void (*action)(void*), void* data);
-  /// Waits on the host for all work submitted to this context so far, at most for the given time. Returns whether it is
-  /// done.
+  /// Waits on the host for all work submitted to this context so far, at most for the given time. Returns whether it
+  /// ended.
   bool wait_for_all_work(int milliseconds);
   /// Records an event of this context after all its work so far. Returns false if the driver cannot (before CUDA 12.5).
   bool record_all_work(cudaEvent_t event) const;

@@ -19,8 +19,7 @@ __device__ __forceinline__ uint4 capped(uint4 words, uint32_t most) {
   return make_uint4(capped(words.x, most), capped(words.y, most), capped(words.z, most), capped(words.w, most));
 }
 
-/// Copies `width` × `height` units of T. Each warp copies some rows. A thread loads several units before it stores
-/// them.
+/// Copies `width` × `height` units of T. Each warp copies some rows. A thread loads several units, then stores them.
 template <typename T>
 __device__ __forceinline__ void copy_units(const uint8_t* from, std::ptrdiff_t from_pitch, uint8_t* to,
                                            std::ptrdiff_t to_pitch, int width, int height, uint32_t most) {

@@ -67,8 +67,7 @@ __global__ void __launch_bounds__(tuning.operate_threads) operate_gray(const __g
   store_chunk(plane.dst + y * plane.dst_pitch, x, plane.row_bytes, out);
 }
 
-/// Channels: 3, or 4 with alpha. Fourth: the byte that is alpha or padding. The other bytes are R', G' and B' in any
-/// order.
+/// Channels: 3, or 4 with alpha. Fourth: the byte that is alpha or padding. The others are R', G' and B' in any order.
 template <Operator Op, int Channels, int Fourth>
 __global__ void __launch_bounds__(tuning.operate_threads, tuning.operate_pixel_blocks)
     operate_pixels(const __grid_constant__ OperateJob job) {

@@ -11,8 +11,7 @@
 //                                                                                          cuda_sampler.cuh
 //      lay_edges()     chroma at the edges of pads: a thread has one sample
 //
-// compose_direct_tiles (cuda_direct.cu) composes the other parts. It is launched first; both kernels run at the same
-// time.
+// compose_direct_tiles (cuda_direct.cu) composes the other parts. It is launched first; both kernels run concurrently.
 #include <algorithm>
 
 #include "kernels/blend/cuda_launch.hpp"

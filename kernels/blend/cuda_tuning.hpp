@@ -7,8 +7,7 @@ namespace cudavision::blend {
 struct Tuning {
   // compose_tiles: any layers.
 
-  /// The pixels of a thread in a row, 32 columns apart. A layer's parameters are loaded once for all pixels of a
-  /// thread.
+  /// The pixels of a thread in a row, 32 columns apart. A layer's parameters are loaded once for all of them.
   int columns = 2;  // sweep: 1 2 4
   /// The rows of a thread. Must be 2, because two rows share chroma.
   int rows = 2;
@@ -17,7 +16,7 @@ struct Tuning {
   /// A block composes up to this many strips of warps × rows pixel rows with one list of visible layers. A power of
   /// two.
   int most_strips = 4;  // sweep: 1 2 4 8
-  /// A block composes more than one strip only if at least this many blocks remain: small pictures must still fill the
+  /// A block composes more than one strip only if at least this many blocks remain, so that small pictures fill the
   /// device.
   int wanted_blocks = 1024;  // sweep: 256 512 1024 2048
   /// The number of blocks that must fit on a multiprocessor, without alpha. It limits registers to 65536 / (blocks · 32

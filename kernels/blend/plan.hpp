@@ -117,8 +117,8 @@ struct Target {
   float background[4], checker[4];
 };
 
-/// All interleaved channels of a set as one channel: it starts at the first sample of the set, and its step is a whole
-/// pixel.
+/// All interleaved channels of a set as one channel: it starts at the first sample of the set, and steps by whole
+/// pixels.
 ChannelView whole_plane(const FormatInfo& format, const ChannelSet& set, const ChannelView (&channels)[4]);
 
 /// Sets the fields that depend only on the output's format and size.

@@ -37,7 +37,7 @@ class CpuConvolve final : public cpu::CpuFilter {
     const double scale = direct_ ? plan_.scale : 1;
     if (plan_.separable()) {
       // The factors 2 and ½ prevent a path of OpenCV that rounds ties up: it is taken if both kernels are symmetric,
-      // positive and symmetric, positive and sum to 1.
+      // positive and sum to 1.
       row_ = cv::Mat(plan_.row, true).t() * 2;
       column_ = cv::Mat(plan_.column, true) * (scale / 2);
     } else {

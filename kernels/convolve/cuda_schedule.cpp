@@ -19,8 +19,7 @@ int small_side(const Plan& plan) {
   return reach <= tuning.small_reach ? 2 * std::max(reach, 1) + 1 : 0;
 }
 
-/// Halves the number of warps of a block until bytes(warps) of shared memory fit. Returns false if not even one warp
-/// fits.
+/// Halves the number of warps of a block until bytes(warps) of shared memory fit. Returns false if no warp fits.
 template <typename F>
 bool fit(Schedule& schedule, int most_warps, std::size_t limit, F&& bytes) {
   int warps = most_warps;

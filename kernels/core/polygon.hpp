@@ -28,7 +28,6 @@ using Polygon = std::vector<Point>;
 
 /// Whether two edges of a polygon share more than the corner between them: edges cross or touch, an edge has no length,
 /// or an edge runs back along the edge before it. The time is quadratic in the number of corners.
-/// no length, or an edge runs back along the edge before it. The time grows with the square of the number of corners.
 bool crosses_itself(const Polygon& polygon);
 
 /// Whether the centre of pixel (x, y) is in the polygon, that is, whether a ray from the centre crosses the edges an

@@ -20,8 +20,7 @@ constexpr int strip_samples = 1 << 18;
 
 bool short_rows(const cv::Mat& mat) { return mat.step[0] < mat.cols * mat.elemSize(); }
 
-/// Copies channels; `pairs` holds (from, to). Matrices with rows too short for OpenCV (see set_mat) are copied row by
-/// row.
+/// Copies channels; `pairs` holds (from, to). Rows too short for OpenCV (see set_mat) are copied one by one.
 void mix(const cv::Mat& from, const cv::Mat& to, const std::vector<int>& pairs) {
   if (pairs.empty()) return;
   const int rows = short_rows(from) || short_rows(to) ? 1 : from.rows;

@@ -32,7 +32,7 @@ class DeviceMemory {
 };
 
 /// Fills a plan's memory on a separate stream, because other streams do not wait for the default stream. finish() waits
-/// until all work is done, and returns the first error. until all work is done, and returns the first error.
+/// until all work is done, and returns the first error.
 class FillStream {
  public:
   FillStream() { note(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }

@@ -20,7 +20,6 @@ __device__ __forceinline__ unsigned ordered_increment(unsigned& counter, unsigne
 /// Adds to a sum. Other threads see the addition only after all earlier accesses of this thread. Returns the previous
 /// sum. A thread that reads the sum, even through later additions of any kind, and then calls ordered_from_here(), sees
 /// those accesses.
-/// that reads the sum, also through later adds of any kind, and then calls ordered_from_here(), sees those accesses.
 __device__ __forceinline__ unsigned long long ordered_add(unsigned long long& sum, unsigned long long value) {
   unsigned long long before;
   asm volatile("atom.release.gpu.global.add.u64 %0, [%1], %2;" : "=l"(before) : "l"(&sum), "l"(value) : "memory");

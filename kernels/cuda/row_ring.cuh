@@ -182,7 +182,7 @@ struct RowRing {
   }
 
   /// Fills the sides of a group that has arrived. Most values lie in the tile, so fill() seldom reads parameters, which
-  /// takes long.
+  /// is slow.
   __device__ __forceinline__ void fill(int group, int slot) const {
     const int from = y + group * rows;
     if (from >= limit) return;

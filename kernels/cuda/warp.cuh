@@ -41,8 +41,7 @@ __device__ __forceinline__ V warp_uniform(V value) {
   return __shfl_sync(~0u, value, 0);
 }
 
-/// Has the same effect without an instruction, for a value in a variable: hides the origin of the value from the
-/// compiler.
+/// Has the same effect without an instruction, for a variable: hides the origin of its value from the compiler.
 __device__ __forceinline__ void opaque_register(float& value) { asm("" : "+f"(value)); }
 __device__ __forceinline__ void opaque_register(int& value) { asm("" : "+r"(value)); }
 __device__ __forceinline__ void opaque_register(std::uint32_t& value) { asm("" : "+r"(value)); }

@@ -93,7 +93,7 @@ enum Recent : std::uint8_t { above_last = 1, above_before = 2, strong_last = 4 }
 constexpr int cells_along(int pixels) { return (pixels + cell - 1) / cell; }
 constexpr int pitch_of(int width) { return (width + row_unit - 1) / row_unit * row_unit; }
 /// The number of buffers for means and variances. On the device, frames alternate between two, because neighbours read
-/// the previous values. the earlier values.
+/// the previous values.
 inline constexpr int device_places = 2, cpu_places = 1;
 /// The size of all arrays, in bytes.
 inline std::size_t state_bytes(int width, int height, int places) {

@@ -8,7 +8,7 @@
 namespace cudavision::diff::adaptive {
 
 inline constexpr float least_variance = 6, bright = 203;
-/// Weights in steps of 1/512. The mean evidence of noise is the number of channels, and is seldom more than 2 away from
+/// Weights in steps of 1/512. The mean evidence of noise is about the number of channels, seldom more than 2 away from
 /// it.
 inline constexpr int weight_one = 512;
 inline constexpr int most_evidence = 11 * weight_one;  ///< the largest evidence of a pixel
@@ -16,7 +16,6 @@ inline constexpr int most_unlike = 10 * weight_one;    ///< the largest unlikene
 inline constexpr int unlike = 4 * weight_one;          ///< a pixel with at least this mean unlikeness is not in shadow
 /// A shadow scales the expected values, but not exactly: at its soft edge, luma differs by this share. Where it blocks
 /// all sunlight, the sky adds blue and removes red, by this many 8-bit steps.
-/// sunlight is left, the sky adds blue and removes red, by this many 8-bit steps.
 inline constexpr float soft_share = 0.04f, sky = 16;
 template <typename F>
 CUDAVISION_FORMULA IntOf<F> weight(F value, int most_weight) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The background of Reference::adaptive (see adaptive.hpp): decides which evidence is a change, and updates means and
-// variances.
+// The background of Reference::adaptive (see adaptive.hpp): decides which evidence is a change, and learns.
 #pragma once
 
 #include <cstddef>

@@ -73,8 +73,7 @@ CUDAVISION_HOST_DEVICE float filled(const Job& job, int x, int y, Of of) {
 /// The median of 3 × 3 numbers. of(x, y): the number at a position, with x and y from −1 to 1.
 template <typename F, typename Of>
 CUDAVISION_FORMULA F median_of_nine(Of of) {
-  // The median of three numbers: the largest minimum, the median of the medians, and the smallest maximum of the three
-  // rows.
+  // The median of the largest minimum, the median of the medians, and the smallest maximum of the three rows.
   F low = 0.0f, middle[3] = {}, high = 0.0f;
   CUDAVISION_CHANNELS
   for (int row = 0; row < 3; ++row) {

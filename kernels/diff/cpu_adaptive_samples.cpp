@@ -101,8 +101,7 @@ struct Blocks {
   }
 };
 
-/// Sets the sums of the samples of `count` pixels in row y, which are inside the frame. Pixels that share samples share
-/// one sum.
+/// Sets the sums of the samples of `count` pixels of row y, inside the frame. Pixels that share samples share one sum.
 template <int N, typename T>
 CUDAVISION_INLINE void sum_row(const Job& job, const ChannelView& channel, const Blocks& blocks, int y, int count,
                                Sum<T>* sums) {

@@ -24,8 +24,8 @@ class Strip {
 
   /// For rows begin … end: copies the means and variances of the adjacent rows, which other strips will change.
   void prepare(const Job& job, int begin, int end);
-  /// Updates the rows. light: light of the cells, if the job compensates. CpuSteps::update describes the other
-  /// parameters. CpuSteps::update.
+  /// Updates the rows. light: light of the cells, if the job compensates. For the other parameters see
+  /// CpuSteps::update.
   std::uint64_t update(const Job& job, const std::vector<float> (&light)[3], const Rates& rates,
                        const cv::Mat& unmasked, cv::Mat& changed);
 

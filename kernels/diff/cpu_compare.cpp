@@ -58,8 +58,7 @@ CUDAVISION_INLINE void take_greatest(const std::uint8_t* numbers, int count, std
   for (; i < count; ++i) to[i] = std::max(to[i], numbers[i]);
 }
 
-/// The samples of the first set, the differences of the other sets or null, the counted pixels or null, and the changed
-/// pixels.
+/// The samples of the first set; the differences of the other sets, or null; counted pixels, or null; changed pixels.
 struct Row {
   const std::uint8_t *v, *r, *others, *unmasked;
   std::uint8_t* changed;

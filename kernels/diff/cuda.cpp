@@ -150,7 +150,7 @@ class CudaDiff final : public Sequence {
     return stream.finish();
   }
 
-  /// Derives the parameters of the opening kernel, which works at the size of the frame, from the parameters for the
+  /// Derives the parameters of the opening kernel, which works at the frame's size, from the parameters for the
   /// analysis.
   void set_open_params() {
     KernelParams& p = open_params_ = params_;

@@ -10,8 +10,7 @@
 
 namespace cudavision::diff {
 
-/// What a kernel does with each sample of a word. Masks are all ones or zero for each sample; colours are sample
-/// values.
+/// What a kernel does with each sample of a word. Masks are all ones or zeros for each sample; colours are samples.
 struct Rule {
   std::uint32_t compared = 0, about_middle = 0, copied = 0, white = 0, black = 0, tint = 0;
 };

@@ -146,8 +146,7 @@ __device__ __forceinline__ void clear_words(std::uint32_t (&words)[N]) {
   for (int i = 0; i < N; ++i) words[i] = 0;
 }
 
-/// Loads the strip of the source at (x, y), as stored. If not `across`, the strip is beyond the end of the row, and is
-/// zero. row.
+/// Loads the strip of the source at (x, y), as stored. It is zero if not `across`: beyond the end of the row.
 template <class S, bool whole>
 __device__ __forceinline__ void load_source(const KernelParams& p, bool across, int x, int y, LaneWords<S>& strip) {
   each_piece<S>([&](auto piece, int plane, int row, auto of) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Which kernels a plan runs, how they divide a frame into tiles, and how much memory they need: plain C++, without
-// CUDA.
+// Which kernels a plan runs, how they divide a frame into tiles, and their memory: plain C++, without CUDA.
 #pragma once
 
 #include <cstddef>
@@ -88,8 +87,7 @@ struct Schedule {
   /// The output of a frame: the records of the tiles of the frame, row by row, then a Verdict.
   std::size_t verdict_offset() const { return frame.count() * frame.record_bytes; }
   std::size_t frame_record_bytes() const { return verdict_offset() + 32; }
-  /// Whether the opening skips tiles without changed pixels. This requires that the tiles of both kernels have the same
-  /// rows.
+  /// Whether the opening skips tiles without changed pixels. Then the tiles of both kernels must have the same rows.
   bool skips_tiles() const { return opens && compares && !scales; }
   /// The cell of slot 0 of a tile, along one axis.
   static int first_cell(int tile, int tile_length, int cell_size) { return tile * tile_length / cell_size; }

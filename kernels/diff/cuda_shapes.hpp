@@ -41,8 +41,7 @@ auto with_first_shape(const Layout& layout, F&& f) {
   return f(First{});
 }
 
-/// Calls f with the Shape of a layout, as a value. Returns the result of f. A format with a new layout needs a shape
-/// here.
+/// Calls f with the Shape of a layout, as a value. Returns the result of f. A format with another layout needs a Shape.
 template <typename F>
 auto with_shape(const Layout& layout, F&& f) {
   using u8 = std::uint8_t;

@@ -182,8 +182,7 @@ class Diff {
   virtual const FrameResult& result(std::uint64_t ticket) = 0;
   const FrameResult& result() { return result(ticket()); }
 
-  /// Draws a frame around each region into `dst`, which has the geometry of the plan. Does not wait for CUDA. Errors:
-  /// resource.
+  /// Draws a frame around each region into `dst` (in the plan's geometry). Does not wait for CUDA. Errors: resource.
   virtual Status draw_boxes(const Image& dst, const std::vector<MotionRegion>& regions, Queue queue) = 0;
 };
 

@@ -32,7 +32,7 @@ struct Bands {
     return bytes + weight_bytes * kinds * (16 * window_groups_x + 32) + byte * (16 * window_groups_y + 16);
   }
 
-  /// Writes the bands: each warp writes one band. All threads of the block must call this. `unit`: bytes of an element
+  /// Writes the bands: each warp writes one band. All threads of the block must call this. `unit`: bytes per element
   /// across.
   __device__ void fill(const KernelParams& params, int set, int unit) const {
     const SetJob& job = params.jobs[set];

@@ -96,8 +96,7 @@ Schedule make_schedule(const std::array<SetWork, max_sets>& work, int sets, cons
     if (steps == 1 || cost <= least) least = cost, best = schedule;
     if (schedule.blocks <= workers.slots) break;
   }
-  // The last wave may have room for one more segment in each strip of a set. Then all segments of the set are made
-  // shorter.
+  // The last wave may have room for one more segment in each strip of a set. Then all segments of the set get shorter.
   std::array<int, max_sets> steps;
   for (int i = 0; i < sets; ++i) steps[i] = best.sets[i].steps;
   const int waves = divide_up(best.blocks, workers.slots);

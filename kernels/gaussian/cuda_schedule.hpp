@@ -139,8 +139,7 @@ struct LargeLayout {
 /// The bytes of shared memory, and the bytes of a row that a warp loads for a strip.
 int large_bytes(int sample_bytes, int window_groups_x, int window_groups_y, int warps);
 int large_window(int sample_bytes, int window_groups_x, int window_groups_y);
-/// The largest number of warps, up to Tuning::large_warps, whose rings fit in `shared_limit` bytes; 0: not even one
-/// warp fits.
+/// The largest number of warps, up to Tuning::large_warps, whose rings fit in `shared_limit` bytes; 0: no warp fits.
 int large_warps(int sample_bytes, int window_groups_x, int window_groups_y, int shared_limit);
 
 // ---- Strips and segments --------------------------------------------------------------------------------------------

@@ -44,8 +44,7 @@ class Counting : public Histogram {
   int last_ = 0;
 };
 
-/// Make the backends. The context must be current to make and use CUDA plans. `results`: see Counting. Errors:
-/// resource.
+/// Make the backends. CUDA plans are made and used with the context current. `results`: see Counting. Errors: resource.
 Result<std::unique_ptr<Counting>> make_cuda(Plan plan, bool results);
 Result<std::unique_ptr<Counting>> make_cpu(Plan plan);
 

@@ -15,8 +15,7 @@ namespace {
 /// A task counts about this many rows.
 constexpr int rows_at_once = 16;
 constexpr int samples_at_once = 1024;
-/// Number of tables. Adjacent bytes use different tables, so that equal bytes do not increment the same counter in
-/// turn.
+/// Number of tables. Adjacent bytes use different tables, so that equal bytes increment different counters.
 constexpr int spread = 4;
 
 class CpuHistogram final : public Counting {

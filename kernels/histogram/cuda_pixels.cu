@@ -23,8 +23,7 @@ __device__ __forceinline__ void increment_shared(unsigned address) {
   asm volatile("red.shared.add.u32 [%0], 1;" ::"r"(address));
 }
 
-/// The sum over the counters of all lanes. The lanes of a warp begin at different words, so that they read different
-/// banks.
+/// The sum over the counters of all lanes. The lanes of a warp begin at different words, to read different banks.
 __device__ __forceinline__ std::uint32_t sum_of_lanes(const uint4* row) {
   std::uint32_t sum = 0;
 #pragma unroll

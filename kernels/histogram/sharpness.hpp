@@ -19,8 +19,7 @@ struct SharpnessParams {
 /// Checks the parameters. Errors: settings.
 Status validate(const SharpnessParams& params);
 
-/// Exact sums over the pixels of a region, in values of the format (0 … 2^depth − 1). Both backends give the same
-/// numbers.
+/// Exact sums over the pixels of a region, in values of the format (0 … 2^depth − 1), equal on both backends.
 struct LumaSums {
   std::uint64_t pixels = 0;      ///< number of pixels
   std::uint64_t luma = 0;        ///< Σ Y(x, y)

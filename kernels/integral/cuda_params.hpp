@@ -68,8 +68,7 @@ struct KernelParams {
   /// The number of tiles that are summed before the first one is written, at least a row of tiles; 0: a block sums and
   /// writes a tile.
   int ahead;
-  /// Whether all jobs have the same tiles. Tiles at one position are then consecutive, because they read the same
-  /// samples.
+  /// Whether all jobs have the same tiles. Tiles at one position are then consecutive: they read the same samples.
   bool jobs_in_turn;
   /// apart: number of tiles that have stopped waiting. together: number of written tiles modulo 2 · tiles, which
   /// distinguishes odd and even frames.

@@ -185,7 +185,7 @@ class CudaNlm final : public cuda::CudaFilter {
     job.span = nlm_span(samples_, job.search_x);
     const double unit = unit_of(samples_), log2_e = 1.4426950408889634;
     const double scale = plan_.scale * log2_e * unit * unit / ((2 * job.radius_x + 1) * (2 * job.radius_y + 1));
-    // The largest half-precision number is 65504. If this limits the exponent of a weight, the weight is less than
+    // The largest half-precision number is 65504. Where this limits the exponent of a weight, the weight is below
     // 2^-50.
     job.band = samples_ == Samples::bits8 ? float(std::max(scale, -60000.0)) : 1;
     job.scale = float(scale);

@@ -49,8 +49,7 @@ struct MeanDivider {
   }
 };
 
-/// The standard deviation in float64, rounded half to even. Not inlined, because short code stays in the instruction
-/// cache.
+/// The standard deviation in float64, rounded half to even. Not inlined: short code stays in the instruction cache.
 inline __device__ __noinline__ int exact_deviation(double sum, double squares, int count) {
   const double mean = __ddiv_rn(sum, count);
   return __double2int_rn(sqrt(fmax(__dsub_rn(__ddiv_rn(squares, count), __dmul_rn(mean, mean)), 0.0)));

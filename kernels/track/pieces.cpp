@@ -19,8 +19,7 @@ constexpr double largest_upright = 0.6;  ///< height of an upright piece ÷ heig
 constexpr double least_ratio = 1.3;      ///< smallest height ÷ width of the box around both
 /// The time in ns for which they may be apart.
 constexpr std::uint64_t longest_break = 300'000'000;
-/// The younger object must be stacked within this time after its first frame. Otherwise it is an object that
-/// approaches.
+/// The younger object must be stacked within this time after its first frame. Otherwise it is an approaching object.
 constexpr std::uint64_t longest_alone = 500'000'000;
 // In widths of the box around both:
 constexpr double least_speed = 0.1;    ///< per second, for a speed that has a direction

@@ -69,8 +69,7 @@ class Tracker {
   /// restart here.
   void continue_from(Tracker& previous);
 
-  /// The objects in the last frame, in the order of their appearance: seen objects, and confirmed objects that are
-  /// held.
+  /// The objects in the last frame, in the order of their appearance: those seen, and confirmed objects that are held.
   const std::vector<TrackedObject>& objects() const { return objects_; }
   /// What the background may learn after the last frame: a Learning for each cell of `cells`; empty: usual in all
   /// cells. The background learns nothing from certain objects. Ghosts, lasting light, and objects that stood still for

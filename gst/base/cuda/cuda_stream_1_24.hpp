@@ -118,7 +118,7 @@ inline bool follow_writer(GstCudaMemory* memory, GstCudaContext* context, CUstre
   const CurrentContext reading(context);
   return reading && written.hold_up(stream);
 }
-/// Makes later users of the memory wait on the device for an event. Returns false if that is not possible.
+/// Makes later users of the memory wait on the device for an event. Returns false if impossible.
 inline bool hold_up_users(GstCudaMemory* memory, cudaEvent_t event) {
   GstCudaStream* stream = gst_cuda_memory_get_stream(memory);
   const CurrentContext using_it(memory->context);

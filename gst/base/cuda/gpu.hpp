@@ -25,11 +25,9 @@ class Gpu {
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
 
-  /// Takes the CUDA context from a GstContext that the application or another element offers, if the context is for
-  /// this device.
+  /// Takes the CUDA context from a GstContext that the application or another element offers, if it is for this device.
   void offer_context(GstElement* element, GstContext* context, int device_id);
-  /// Answers GST_QUERY_CONTEXT. Returns false if the query asks for another kind of context. May be called while
-  /// closed.
+  /// Answers GST_QUERY_CONTEXT. Returns false if it asks for another kind of context. May be called while closed.
   bool answer_context_query(GstElement* element, GstQuery* query) const;
 
   /// Finds a context (offered earlier, or by a neighbour or the application) or makes one on `device_id` (−1: any), and
@@ -83,7 +81,7 @@ class Gpu {
   Status fill(const Image& host, const Image& device);
   /// Makes later work of this frame wait for the download of the Staging picture that it writes.
   void acquire_staging();
-  /// Copies a picture to system memory after the work of this frame so far, while kernels of later frames run. Errors:
+  /// Copies a picture to system memory after this frame's work so far, while later frames are processed. Errors:
   /// resource.
   Status download(const Image& device, const Image& host);
   Status download(const void* device, void* host, gsize bytes) const;

@@ -8,8 +8,7 @@ namespace {
 
 /// The most frames that may be in flight. With many more, the host would only run further ahead of a busy GPU.
 constexpr std::size_t most_frames = 16;
-/// The number of frames in flight above which the streaming thread checks which are done. Each check costs a
-/// microsecond.
+/// The number of frames in flight above which the streaming thread checks which are done. A check costs a microsecond.
 constexpr std::size_t usual_frames = 2;
 
 void unref_all(const std::vector<GstBuffer*>& buffers) {

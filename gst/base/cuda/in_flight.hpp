@@ -45,8 +45,7 @@ class InFlight {
     std::for_each(dropped, added_.end(), gst_buffer_unref);
     added_.erase(dropped, added_.end());
   }
-  /// To be called with the result after waiting for all work. Drops all references; on return, the poller also holds
-  /// none.
+  /// Call this with the result of waiting for all work. Drops all references; on return, the poller holds none either.
   void finished(cudaError_t result);
 
   /// The state of the work with this ticket at the last check by submitted() or the poller: cudaSuccess,

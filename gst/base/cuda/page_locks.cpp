@@ -12,8 +12,7 @@
 namespace cudavision {
 namespace {
 
-/// The number of visits after which a memory is page-locked. Locking costs about as much as copying the memory a few
-/// times.
+/// The number of visits after which a memory is page-locked. Locking costs about as much as a few copies of the memory.
 constexpr int visits_before_lock = 3;
 /// The most bytes that are locked at a time: 32 frames of 4K RGBA. Page-locked memory cannot be swapped out.
 constexpr gsize most_bytes = gsize(1) << 30;

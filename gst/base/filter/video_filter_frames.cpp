@@ -70,8 +70,7 @@ Result<Processed> process(GstCudaVisionFilter* self, Gpu* gpu, GstBuffer* inbuf,
   return Processed{submitted.value(), transfer.ticket(), std::move(out)};
 }
 
-/// Reports a processed frame now, or arranges that it is reported later. Decides whether it waits in this element.
-/// Errors:
+/// Reports a processed frame now or later. Decides whether it waits in this element. Errors: resource.
 Status report_or_hold(GstCudaVisionFilter* self, Processed processed, GstBuffer* outbuf, const FrameTimes& times) {
   FilterState& state = *self->state;
   const bool finished = processed.state == Transfer::State::finished;
@@ -89,8 +88,7 @@ Status report_or_hold(GstCudaVisionFilter* self, Processed processed, GstBuffer*
 
 }  // namespace
 
-/// The base class calls this function first for each frame, before it asks for passthrough mode and for an output
-/// buffer.
+/// The base class calls this function first for each frame, before it asks for passthrough mode and an output buffer.
 void before_transform(GstBaseTransform* trans, GstBuffer* buffer) {
   GstCudaVisionFilter* self = as_filter(trans);
   FilterState& state = *self->state;

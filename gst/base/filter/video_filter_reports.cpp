@@ -18,7 +18,7 @@ void complete_oldest(GstCudaVisionFilter* self) {
   if (!frame.reported) report(self, frame.held, frame.number, frame.times);
 }
 
-/// Called if the GPU failed: nothing more is reported. Frames that wait stay pending, and fail when they are to be
+/// Called if the GPU failed: nothing more is reported. Waiting frames stay pending, and fail when they are to be
 /// pushed.
 void fail_pending(FilterState& state) {
   while (!state.pending.empty() && !state.pending.front().held) state.pending.pop_front();

@@ -103,8 +103,7 @@ namespace {
 
 // Pads ----------------------------------------------------------------------------------------------------------------
 
-/// Drops a frame that ends after the largest possible time, because the base class would abort. Runs in the upstream
-/// thread.
+/// Drops a frame that ends after the largest possible time: the base class would abort. Runs in the upstream thread.
 GstPadProbeReturn drop_endless(GstPad* pad, GstPadProbeInfo* info, gpointer) {
   const GstBuffer* buffer = GST_PAD_PROBE_INFO_BUFFER(info);
   const guint64 pts = GST_BUFFER_PTS(buffer), duration = GST_BUFFER_DURATION(buffer), most = G_MAXINT64;

@@ -48,8 +48,7 @@ struct PictureSize {
 struct MixerLayout {
   blend::Background background;
   std::vector<blend::Pad> pads;  ///< one for each input; `src` and `color` are ignored
-  /// A sentence about settings that work but are rarely intended. It is posted as a warning when it changes. Empty:
-  /// none.
+  /// A sentence about settings that work but are rarely intended, posted as a warning when it changes. Empty: none.
   std::string advice{};
 };
 
@@ -59,8 +58,7 @@ class MixerSettings {
  public:
   virtual ~MixerSettings() = default;
 
-  /// The size of the output for pixels of this aspect ratio, if downstream does not fix it. 0 × 0: any size is
-  /// suitable.
+  /// The size of the output for pixels of this aspect ratio, if downstream does not fix it. 0 × 0: any size.
   virtual PictureSize natural_size(int par_n, int par_d) const = 0;
   virtual MixerLayout lay_out(const GstVideoInfo& output) const = 0;
 };

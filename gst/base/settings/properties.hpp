@@ -79,8 +79,7 @@ void to_value(const NumberList& member, GValue* value);
 
 Status check_range(const GParamSpecUInt* spec, guint value);
 
-/// Checks that a value is in the range of its property. Properties of other types have no range, or the full range of
-/// their type.
+/// Checks that a value is in the range of its property. Only numbers have a range to check.
 template <typename T>
 Status check_range(const GParamSpec* spec, const T& value) {
   if constexpr (std::is_arithmetic_v<T>) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The settings of an element or a pad, in four states. GObject sets one property after another; a frame must never see
-// see a partial change.
+// a partial change.
 //
 //   g_object_set() ──set()──▶ pending ──commit()──▶ committed ──take()──▶ taken ──accept()──▶ working
 //                                ▲        at the end of  ▲      for a plan       when it      │
