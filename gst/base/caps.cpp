@@ -223,8 +223,8 @@ bool branches_take(GstPad* sink, const Owned<GstCaps>& caps) {
 /// Whether frames with the caps `cuda` (taken), in CUDA memory, can reach a sink pad without a conflict between
 /// branches. The search goes upstream. At each element with several branches it asks whether all branches accept such
 /// frames. If in doubt, it returns false: elements with several inputs may mix memories, and the search also asks
-/// branches above an element that makes CUDA memory. (A query does not show where CUDA memory begins, because it ends
-/// at pads with fixed caps.)
+/// branches upstream of an element that makes CUDA memory. (A query does not show where CUDA memory begins, because it
+/// ends at pads with fixed caps.)
 bool way_takes_cuda(GstPad* sink, Owned<GstCaps> cuda) {
   for (guint i = 0; i < gst_caps_get_size(cuda.get()); ++i)
     gst_structure_remove_field(gst_caps_get_structure(cuda.get(), i),

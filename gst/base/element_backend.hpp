@@ -73,7 +73,7 @@ class ElementBackend {
   /// Whether this element must change to the CUDA context of a device buffer from another context. If the user chose a
   /// different device, the element copies the frame instead.
   bool follows(GstBuffer* buffer) const;
-  /// Changes to the CUDA context of a device buffer. No object of the former context may remain. Errors: resource.
+  /// Switches to the CUDA context of a device buffer. No object of the former context may remain. Errors: resource.
   Status adopt(GstBuffer* buffer);
   /// The number of frames that may wait in the element for the GPU. `in_time`: whether frames may be late.
   guint async_depth(bool in_time) const { return in_time && uses_cuda() ? async_depth_.load() : 0; }

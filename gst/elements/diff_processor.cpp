@@ -51,7 +51,7 @@ class Pace {
   /// `interval`: the time between frames that the caps declare; none: the caps declare no time.
   explicit Pace(GstClockTime interval = GST_CLOCK_TIME_NONE) : declared_(interval) {}
 
-  /// Takes over the knowledge of another instance about the stream.
+  /// Takes over what another instance knows about the stream.
   void continue_from(const Pace& previous) {
     const GstClockTime declared = declared_;
     *this = previous;

@@ -25,7 +25,7 @@ namespace cudavision::frames {
 
 bool is_cuda_memory(GstMemory* memory);
 
-/// The use of a CUDA memory by consumers.
+/// The use of a block of CUDA memory by consumers.
 class CudaUse {
  public:
   virtual ~CudaUse() = default;

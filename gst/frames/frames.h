@@ -97,7 +97,7 @@ CUDAVISION_FRAMES_API int cudavision_owner_hand_back(CudavisionOwner* owner, std
 CUDAVISION_FRAMES_API void* cudavision_dlpack_new(CudavisionOwner* owner, const CudavisionArray* array, int versioned);
 /// The destructor of a capsule: deletes a tensor that nobody consumed.
 CUDAVISION_FRAMES_API void cudavision_capsule_destroyed(void* capsule);
-/// The number of owners that were given up but that the GPU may still use. Waits for them for at most `milliseconds`.
+/// The number of owners that were released but that the GPU may still use. Waits for them for at most `milliseconds`.
 CUDAVISION_FRAMES_API int cudavision_frames_drain(int milliseconds);
 
 /// (transfer full) The GstContext of a device's primary CUDA context. PyTorch, CuPy, JAX and Numba use this context.

@@ -65,8 +65,8 @@ __device__ __forceinline__ void store_bytes(const uint32_t (&byte)[Unit], uint8_
     for (int c = 0; c < Unit; ++c) at[c] = uint8_t(byte[c]);
 }
 
-/// Selectors that make the components of a pixel of four bytes numbers around round_bias. The last component is alpha
-/// or padding.
+/// Selectors that turn the components of a four-byte pixel into numbers around round_bias. The last one is alpha or
+/// padding.
 __device__ __forceinline__ void pixel_order(const Packed& packed, uint32_t (&order)[4]) {
 #pragma unroll
   for (int c = 0; c < 4; ++c) order[c] = 0x7650 | packed.order[c];

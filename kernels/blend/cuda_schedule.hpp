@@ -38,7 +38,7 @@ enum class Planes : std::uint8_t { all, luma, chroma };
 /// parts with equal rows of tiles form a band. Blocks are numbered along the rows of the whole band, so that pads with
 /// the same picture share the cache.
 struct OutputPart {
-  std::uint64_t layers, whole;  ///< bit l: layer l is visible in the part, covers the part
+  std::uint64_t layers, whole;  ///< bit l: layer l is visible in the part; covers the whole part
   Rect rect;
   int begin;            ///< the first block of the band
   std::int16_t across;  ///< tiles in a row of the band

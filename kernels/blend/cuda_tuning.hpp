@@ -40,8 +40,8 @@ struct Tuning {
   /// Like wanted_direct_blocks, for pixels of four bytes. 1080p RGBA, an inset, walls of 9 and 63: 10.9, 25.9 and 24.1
   /// with 250, 11.5, 22.3 and 22.0 with 500, 13.7, 24.0 and 24.0 with 1000.
   int wanted_pixel_blocks = 500;  // sweep: 250 500 1000
-  /// The pixels of a thread in a row of a plane, 32 columns apart, and the rows that it reads at once. RGB, RGBA: 2 and
-  /// 1.
+  /// The pixels of a thread in a row of a plane, 32 columns apart, and the rows that it reads at once. RGB and RGBA use
+  /// 2 and 1.
   int direct_columns = 2;  // sweep: 1 2 4
   int direct_rows = 2;     // sweep: 1 2
   /// The number of blocks that must fit on a multiprocessor.
@@ -62,7 +62,7 @@ struct Tuning {
   /// pictures, 1080p RGBA: 50 µs with two launches, 40 µs with one.
   double most_others = 0.875;
 
-  /// Up to this many layers use kernels whose parameters fit 4 KB, which a launch copies at no extra cost.
+  /// Up to this many layers use kernels whose parameters fit in 4 KB, which a launch copies at no extra cost.
   int few_layers = 6;
   /// The most parts of a frame that use such kernels.
   int few_parts = 28;
@@ -77,7 +77,7 @@ struct Tuning {
   /// The threads of a block. Multiply, NV12: 55.6 µs with 128, 57.5 µs with 256.
   int operate_threads = 128;  // sweep: 64 128 256
   /// The number of blocks that must fit on a multiprocessor. Multiply, RGBA: 94.4 µs with 16, 100.2 µs without a limit
-  /// on registers (40). NV12: 55.6 µs with 8 blocks of 64 registers, 58.6 µs with 9.
+  /// (then 40 registers). NV12: 55.6 µs with 8 blocks of 64 registers, 58.6 µs with 9.
   int operate_pixel_blocks = 16;  // sweep: 8 12 16
   int operate_420_blocks = 8;     // sweep: 6 8 9
 };

@@ -132,7 +132,7 @@ class Convolve : public cuda::CudaFilter {
     int last_own = 0;
     for (int c = 0; c < channels; ++c)
       if (view.own >> c & 1) last_own = c;
-    // The byte after the last own byte of packed 4:2:2 may not exist.
+    // In packed 4:2:2, the last byte of this set may be the row's last one.
     job.row_bytes = (view.width - 1) * channels + last_own + 1;
     job.unit = 0;
     for (int unit : {4, 8, 16})

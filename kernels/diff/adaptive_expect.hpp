@@ -8,8 +8,7 @@
 namespace cudavision::diff::adaptive {
 
 inline constexpr float least_variance = 6, bright = 203;
-/// Weights in steps of 1/512. The mean evidence of noise is about the number of channels, seldom more than 2 away from
-/// it.
+/// Weights in steps of 1/512. The mean evidence of noise is about the number of channels, seldom more than 2 away.
 inline constexpr int weight_one = 512;
 inline constexpr int most_evidence = 11 * weight_one;  ///< the largest evidence of a pixel
 inline constexpr int most_unlike = 10 * weight_one;    ///< the largest unlikeness of a pixel

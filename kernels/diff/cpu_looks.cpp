@@ -25,7 +25,7 @@ class Outline {
       for (int v = top; v <= bottom; ++v) add(v, v - y, first, last);
       return;
     }
-    const int out = y - 1 - reach;  // all rows come one closer to the current row
+    const int out = y - 1 - reach;  // the offset of each summed row decreases by one
     if (out >= 0) remove(out, first, last);
     for (int x = first; x <= last; ++x) columns_[std::size_t(place(x))].come_nearer();
     if (y + reach < mask_.rows) add(y + reach, reach, first, last);

@@ -164,7 +164,7 @@ __global__ void __launch_bounds__(threads, tuning.light_blocks)
   const int x = blockIdx.x * adaptive::cell + threadIdx.x % adaptive::cell,
             y = blockIdx.y * adaptive::cell + threadIdx.x / adaptive::cell;
   const bool inside = job.contains(x, y);
-  // Fetches the light while the lane waits for the samples, without a register.
+  // Prefetches the light, without a register, while the lane waits for the samples.
   if (threadIdx.x % 32 == 0 && threadIdx.x / 32 < channels)
     asm volatile("prefetch.global.L2 [%0];" : : "l"(light_before(job)));
   adaptive::Sampled<channels> sampled{};

@@ -59,7 +59,7 @@ __device__ __forceinline__ void finish_comparison(const KernelParams& p, bool co
   *p.verdict = {compared, light ? Cause::light : Cause::none, 0, 0, (before & (block - 1)) + sum};
 }
 
-/// Makes the frame the reference. Each block does its share, row by row of all planes.
+/// Makes the frame the reference. Each block copies its share of the rows of all planes.
 ///
 ///     src |s s s s …|  ->  first      |s s s s …|        as stored
 ///                      ->  background |S · S · …|        sample values with 8 or 16 fractional bits

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The optimal assignment of rows to columns, for few possible pairs.
+// Assigns rows to columns optimally. Efficient if few pairs are possible.
 #pragma once
 
 #include <cstddef>

@@ -70,7 +70,7 @@ class Matching {
     std::uint32_t part, object;
     int cells;
   };
-  /// What an object gets of a part.
+  /// The share of a part that an object gets.
   struct Share {
     Rect box;
     int area = 0;

@@ -50,7 +50,7 @@ struct TrackedObject {
 
 /// The position of an object is predicted with constant velocity. A filter with growing memory and later with constant
 /// gains (an α-β filter: Bar-Shalom, Li and Kirubarajan, Estimation with Applications to Tracking and Navigation, 2001,
-/// section 6.5), follows the centre of its box.
+/// section 6.5) follows the centre of its box.
 class Tracker {
  public:
   /// `last_id`: new ids begin after this one.
@@ -69,7 +69,7 @@ class Tracker {
   /// restart here.
   void continue_from(Tracker& previous);
 
-  /// The objects in the last frame, in the order of their appearance: those seen, and confirmed objects that are held.
+  /// The objects in the last frame, in the order of their appearance: seen ones, and confirmed ones that are held.
   const std::vector<TrackedObject>& objects() const { return objects_; }
   /// What the background may learn after the last frame: a Learning for each cell of `cells`; empty: usual in all
   /// cells. The background learns nothing from certain objects. Ghosts, lasting light, and objects that stood still for

@@ -29,7 +29,7 @@ class Stream {
     if (offered == stream_) gst_clear_cuda_stream(&offered);
     return offered;
   }
-  /// Changes to `stream` (taken). All work must be done.
+  /// Switches to `stream` (taken). All work must be done.
   void change_to(GstCudaStream* stream) {
     gst_clear_cuda_stream(&stream_);
     stream_ = stream;
@@ -118,7 +118,7 @@ inline bool follow_writer(GstCudaMemory* memory, GstCudaContext* context, CUstre
   const CurrentContext reading(context);
   return reading && written.hold_up(stream);
 }
-/// Makes later users of the memory wait on the device for an event. Returns false if impossible.
+/// Makes later users of the memory wait on the device for an event. Returns false if that fails.
 inline bool hold_up_users(GstCudaMemory* memory, cudaEvent_t event) {
   GstCudaStream* stream = gst_cuda_memory_get_stream(memory);
   const CurrentContext using_it(memory->context);

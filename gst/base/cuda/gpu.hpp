@@ -126,7 +126,7 @@ class Gpu {
   /// Copies a device buffer of another CUDA context, mapped as `from`, to a picture of Staging; later work of this
   /// frame waits for the copy. Like acquire_to_read(), keeps the buffer until keep_inputs(). Errors: resource.
   Status copy_from_peer(GstBuffer* buffer, const Image& from, const Image& to);
-  /// Changes to the CUDA context of a device buffer, with a new stream. Errors: resource.
+  /// Switches to the CUDA context of a device buffer, with a new stream. Errors: resource.
   Status adopt(GstBuffer* buffer);
 
   /// (transfer full) A pool of device frames, configured for `caps`. `size` receives the size of its buffers. nullptr

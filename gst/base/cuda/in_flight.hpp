@@ -36,7 +36,7 @@ class InFlight {
   /// caller must wait for the work.
   std::optional<std::uint64_t> submitted(CUstream stream, bool named);
   /// Keeps a reference to a buffer until the work submitted to `stream` so far is done. Returns false if no event can
-  /// be event can be recorded.
+  /// be recorded.
   bool keep(GstBuffer* buffer, CUstream stream);
   /// Leaves only the added buffers whose keep(buffer) is true.
   template <typename F>

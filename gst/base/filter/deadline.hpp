@@ -22,7 +22,7 @@ class Deadline {
   Deadline& operator=(const Deadline&) = delete;
 
   /// Replaces the time at which `reached` is called. For any thread, but not while another thread destroys this object.
-  /// A later time costs no wake-up; the time moves to a later one with each frame of a stream.
+  /// Moving the time later, as each frame of a stream does, costs no wake-up.
   void set(Time time);
 
  private:

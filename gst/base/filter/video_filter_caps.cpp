@@ -138,7 +138,7 @@ gboolean decide_allocation(GstBaseTransform* trans, GstQuery* query) {
 
 namespace {
 
-/// Changes to the CUDA context of an incoming frame, if it is not ours.
+/// Switches to the CUDA context of an incoming frame, if it is not ours.
 Status follow_context(GstCudaVisionFilter* self, GstBuffer* buffer) {
   FilterState& state = *self->state;
   if (!state.host.follows(buffer)) return {};

@@ -118,7 +118,7 @@ void report(GstCudaVisionFilter* self, GstBuffer* outbuf, std::uint64_t number, 
 /// Adds a pending frame. It is reported when its work is done.
 void add_pending(GstCudaVisionFilter* self, PendingFrame frame);
 /// Waits until at most `most_left` frames are pending, and reports the others. Errors: resource, if the GPU failed;
-/// then then no frame is left, neither pending nor held.
+/// then no frame is left, neither pending nor held.
 Status complete_until(GstCudaVisionFilter* self, std::size_t most_left);
 
 // video_filter_held.cpp

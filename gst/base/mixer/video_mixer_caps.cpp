@@ -214,7 +214,7 @@ GstCaps* fixate_src_caps(GstAggregator* agg, GstCaps* caps) {
 gboolean negotiated_src_caps(GstAggregator* agg, GstCaps* caps) {
   GstVideoInfo video;
   if (!video_from_caps(video, caps)) return FALSE;
-  if (GST_VIDEO_INFO_FPS_N(&video) == 0) {  // the base class would compose the first moment repeatedly
+  if (GST_VIDEO_INFO_FPS_N(&video) == 0) {  // the base class would compose the same moment forever
     state_of(agg).host.post_error(
         Status::settings("the framerate downstream is 0/1 (variable): it must be a fixed one, because all pads are "
                          "composed at its frames"));
@@ -244,7 +244,7 @@ gboolean decide_allocation(GstAggregator* agg, GstQuery* query) {
 
 namespace {
 
-/// Changes to the CUDA context of the incoming frames, if some are in CUDA memory and none of these is in our context.
+/// Switches to the CUDA context of the incoming frames, if some are in CUDA memory and none of these is in our context.
 /// (If frames are in several contexts, those in other contexts are copied.) Returns whether the context changed; the
 /// output must then be negotiated again.
 Result<bool> follow_context(GstCudaVisionMixer* self) {

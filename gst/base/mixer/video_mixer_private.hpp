@@ -46,7 +46,7 @@ struct MixerPadState {
   // For the streaming thread only:
   Staging staging;
   Owned<GstBuffer> uploaded;  // the frame whose copy is in `staging`; not copied again while it is shown
-  guint misfits = 0;          // number of consecutive last frames that did not match their caps
+  guint misfits = 0;          // number of frames in a row, up to the last, that did not match their caps
   std::pair<GstBuffer*, GstClockTime> misfit{nullptr, 0};  // the last of these frames and its time, to recognize it
   bool new_caps = false;  // newer caps have arrived, which the base class may not have applied yet
   // Set by the upstream thread: the streaming thread must drop the frame that is shown.
@@ -91,7 +91,7 @@ class Inputs {
   std::vector<MixerInput> list_;
 };
 
-/// The sink pads with all settings at one moment.
+/// The sink pads with a snapshot of all settings.
 class Snapshot : public Inputs {
  public:
   explicit Snapshot(GstCudaVisionMixer* self) : Snapshot(self, ObjectLock(self)) {}
