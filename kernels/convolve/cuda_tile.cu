@@ -9,7 +9,7 @@
 //   warp |                              |                  weights at a time
 //    …   |  height − 1 more rows        |        two_pass: all lanes sum the rows of the tile into `across` (shared),
 //        +------------------------------+                  then each lane sums down
-//   shared memory: the tile | two_pass: across, 128 sums a row | source row of each row
+//   shared memory: the tile | two_pass: across, 128 sums per row | source row of each row
 //
 // Channels are computed one after another. Their results are kept packed until all channels are stored together.
 //

@@ -15,10 +15,10 @@
 //   unlike_shadow how badly a local shadow (5 × 5 pixels) explains the pixel
 //   change        pixels above the threshold that are no shadow
 //   learn         means and variances approach the frame, slowly where it changed; variances grow fast where evidence
-//                 is raised though nothing changed, and where it was above the threshold in a single
-//                 frame (adaptive_learn.hpp)
-//   settle        in the 600 frames after the means began, or restarted somewhere, what stays longest becomes the mean
-//                 (adaptive_settle.hpp)
+//                 is raised although nothing changed, and where it was above the threshold in a single frame
+//                 (adaptive_learn.hpp)
+//   settle        in the 600 frames after the means began, or restarted somewhere, the value that stays longest becomes
+//                 the mean (adaptive_settle.hpp)
 //   relight       if the light changed: the means restart, or move to it where objects are (adaptive_relight.hpp)
 // After the opening, and only if the mask is shown:
 //

@@ -12,8 +12,8 @@
 //   tile   (shared memory, RowRing)   groups of rows: of the window, and the next groups, which are being copied
 //   ring   (registers)                row sums
 //
-//   across: out[x][row] = Σ A[x][k] · in[k][row], 16 elements × 8 rows a product, from GX groups of 16 elements
-//   down:   out[y][x] = Σ B[y][k] · rows[k][x], 16 rows × 8 elements a product, from the GY groups of 16 rows in it
+//   across: out[x][row] = Σ A[x][k] · in[k][row], 16 elements × 8 rows per product, from GX groups of 16 elements
+//   down:   out[y][x] = Σ B[y][k] · rows[k][x], 16 rows × 8 elements per product, from the GY groups of 16 rows in it
 //
 //   elements: samples of any format (cuda_samples.cuh), or pixels of four bytes, which need fewer products
 //             (cuda_pixels.cuh)

@@ -2,7 +2,7 @@
 // Histograms. Two kernels count: one for 16-bit samples with very many entries (cuda_words.cu), one for all other
 // samples (cuda_pixels.cu). The last block of a frame, or a separate kernel, gathers the sums into bins.
 //
-//   frame: sets       blocks: at most one a            device memory                   results
+//   frame: sets       blocks: at most one per          device memory                   results
 //   +-------+                 multiprocessor
 //   | Y     |    ->   count_words    |
 //   |       |                        |->  sums [copy][table][entry]  ->  counts [channel][bin]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Counts samples with atomics in shared memory, with one block per multiprocessor.
 //
-//   rectangle: chunks, one to a thread at a time (cuda_chunks.cuh)
+//   rectangle: chunks, one per thread at a time (cuda_chunks.cuh)
 //
 //   counters by lane, if they fit: neither equal samples nor      one counter for an entry, for all lanes; if these
 //   bank conflicts slow down the block                           do not fit, each block counts some of the entries

@@ -3,7 +3,7 @@
 // pools. So blocks are kept for each context and reused:
 //
 //   pool of an element ──free──▶ kept blocks of the context ──take──▶ pool of the same or another element
-//                                      └── the oldest, beyond the bound ──▶ cudaFreeHost()
+//                                      └── the oldest, beyond the limit ──▶ cudaFreeHost()
 //
 // Kept blocks hold no reference to their context. A weak reference frees them when the context is disposed of. At that
 // time the CUDA context still exists and can be made current, whoever owns it. (Data attached to the GObject is
