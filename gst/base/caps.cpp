@@ -174,7 +174,7 @@ GstCaps* choose_memory(GstCaps* choices, GstCaps* input, GstPad* peer) {
   return choices;
 }
 
-// The way from upstream -----------------------------------------------------------------------------------------------
+// The path from upstream ----------------------------------------------------------------------------------------------
 
 namespace {
 

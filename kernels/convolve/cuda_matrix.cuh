@@ -16,7 +16,7 @@
 // further down. cuda_matrix_tile.cu begins with sample 8·s − anchor_x − skew and continues in steps of 16 columns.
 //
 // The columns of samples, and therefore the rows of weights, are passed in another order: a lane loads four adjacent
-// samples, 4t … 4t + 3, and passes them as the columns 2t, 2t + 1, 2t + 8 and 2t + 9, which mma() takes from it. The
+// samples, 4t … 4t + 3, and passes them as the columns 2t, 2t + 1, 2t + 8 and 2t + 9, which mma() expects from it. The
 // order does not change the sums. Only the half step of 8 columns in cuda_matrix_tile.cu keeps the order.
 //
 // Lane 4·g + t of a warp holds the results 2t and 2t + 1 of the segments g and g + 8 (see kernels/cuda/mma.cuh), so it

@@ -157,7 +157,7 @@ struct Step {
   /// Adds the last `height` rows of weights, which are fewer than 2 · count.
   template <int count, int first = 0>
   __device__ __forceinline__ void add_last(int height) {
-    if constexpr (count > 0 && count % R == 0) {  // the window is the same with these rows and without
+    if constexpr (count > 0 && count % R == 0) {  // the window is the same with and without these rows
       if (height & count) add_rows<count, first>();
       add_last<count / 2, first>(height);
     } else if constexpr (count > 0) {

@@ -284,7 +284,7 @@ __device__ __forceinline__ void convolve_strip(const SmallParams& p, const Small
 
 template <int C0, int C1, int K, Small kind>
 __global__ void __launch_bounds__(32 * tuning.small_warps) convolve_small(const __grid_constant__ SmallParams p) {
-  if (C0 == 4 || blockIdx.x < p.jobs[1].first_block) {  // pixels of four samples are the only set
+  if (C0 == 4 || blockIdx.x < p.jobs[1].first_block) {  // formats with four samples in a pixel have one set
     convolve_strip<C0, K, kind>(p, p.jobs[0]);
   } else {
     const SmallJob& job = p.jobs[blockIdx.x >= p.jobs[2].first_block ? 2 : 1];

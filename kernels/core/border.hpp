@@ -76,7 +76,7 @@ CUDAVISION_HOST_DEVICE inline int near_border_index(int i, int n, Border border)
 }
 
 /// Maps any index to an index in [0, n), n ≥ 1, or to −1 for the border value. For OpenCV's borders the result equals
-/// cv::borderInterpolate, also far outside the frame. Both backends use it: kernels (some call near_border_index()
+/// cv::borderInterpolate, even far outside the frame. Both backends use it: kernels (some call near_border_index()
 /// directly), and SetAccess::extrapolate() in kernels/cpu/filter.cpp. cv::GaussianBlur extrapolates by itself
 /// (kernels/gaussian/cpu.cpp).
 CUDAVISION_HOST_DEVICE inline int border_index(int i, int n, Border border) {

@@ -18,7 +18,7 @@
 
 namespace cudavision {
 
-/// The geometry that operations process: that of the unpacked picture, or `geometry` itself if it is not packed.
+/// The geometry that operations process: the unpacked picture's geometry, or `geometry` itself if it is not packed.
 inline Geometry unpacked(const Geometry& geometry) {
   const Packing* packing = info(geometry.format).packing;
   return {packing ? packing->unpacked : geometry.format, geometry.width, geometry.height};

@@ -36,7 +36,7 @@ template <typename Body>
 void in_one_thread(Body&& body) {
   cv::parallel_for_({0, 1}, [&](const cv::Range&) { body(); });
 }
-/// Calls body(part) for each part from 0 to parts − 1, each in one thread.
+/// Calls body(part) for each part from 0 to parts − 1. Each part runs in one thread.
 template <typename Body>
 void for_parts(int parts, Body&& body) {
   if (parts == 1) return body(0);

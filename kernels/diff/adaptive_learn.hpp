@@ -51,9 +51,9 @@ CUDAVISION_HOST_DEVICE inline Rates rates_of(const Job& job, std::uint64_t age) 
 }
 
 /// Whether the pixels of row y without findings learn from the frame. A row learns once in each group of `turns`
-/// frames, at a position that changes from group to group, so that it does not always meet the same frame of a video
-/// codec's groups. Rows at equal distances from the top and the bottom learn in the same frame: flipping the video
-/// flips the mask.
+/// frames, at a position that changes from group to group, so that it does not always coincide with the same frame of
+/// a video codec's groups. Rows at equal distances from the top and the bottom learn in the same frame: flipping the
+/// video flips the mask.
 CUDAVISION_HOST_DEVICE inline bool has_turn(const Job& job, int y) {
   const std::uint64_t group = job.number / turns, row = std::uint64_t(y < job.height - 1 - y ? y : job.height - 1 - y);
   return (row + job.number + group + group / turns) % turns == 0;

@@ -53,8 +53,8 @@ CUDAVISION_HOST_DEVICE inline bool enough_in_cell(unsigned total, unsigned pixel
 }
 CUDAVISION_HOST_DEVICE inline bool enough_in_frame(unsigned total, unsigned pixels) { return 8 * total > pixels; }
 
-/// The light of cell (x, y): the measured light, which `of(x, y)` returns, or the mean of the neighbours that are not
-/// empty if the cell is empty.
+/// The light of cell (x, y): the measured light, which `of(x, y)` returns, or, if the cell is empty, the mean of the
+/// neighbours that are not empty.
 template <typename Of>
 CUDAVISION_HOST_DEVICE float filled(const Job& job, int x, int y, Of of) {
   const float here = of(x, y);
@@ -73,7 +73,7 @@ CUDAVISION_HOST_DEVICE float filled(const Job& job, int x, int y, Of of) {
 /// The median of 3 × 3 numbers. of(x, y): the number at a position, with x and y from −1 to 1.
 template <typename F, typename Of>
 CUDAVISION_FORMULA F median_of_nine(Of of) {
-  // The median of the largest minimum, the median of the medians, and the smallest maximum of the three rows.
+  // It is the median of the largest minimum, the median of the medians, and the smallest maximum of the three rows.
   F low = 0.0f, middle[3] = {}, high = 0.0f;
   CUDAVISION_CHANNELS
   for (int row = 0; row < 3; ++row) {

@@ -38,7 +38,7 @@ inline constexpr int shadow_bits = 15;
 struct Shadow {
   int channels = 1;     ///< compared channels
   int black[3] = {};    ///< samples of black
-  int threshold = 0;    ///< allowed difference from `a` times the background, in samples, times a
+  int threshold = 0;    ///< allowed difference from `a` times the background, in samples; scaled by a
   int least = 1 << 14;  ///< lowest brightness of a shadow, in steps of 2^−15
 
   CUDAVISION_HOST_DEVICE bool operator()(const int (&sample)[3], const int (&background)[3]) const {

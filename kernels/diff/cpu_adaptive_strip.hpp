@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // A strip of rows of Reference::adaptive on the CPU backend: all steps from the expected values to learning, row by
-// row. Each step follows the previous one at the distance of the rows that it needs ahead, so that rows stay in the
-// cache:
+// row. Each step trails the previous one by the number of rows that it needs ahead, so that rows stay in the cache:
 //
 //   row y        expected values, evidence; sums of the evidence of 5 rows
 //   row y − 2    level, above                                             needs evidence of 2 rows ahead

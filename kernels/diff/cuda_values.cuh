@@ -7,7 +7,7 @@
 
 namespace cudavision::diff {
 
-/// For each sample of a word.
+/// |a − b| for each sample in a word.
 template <typename T>
 __device__ __forceinline__ std::uint32_t absolute_difference(std::uint32_t a, std::uint32_t b) {
   return sizeof(T) == 1 ? __vabsdiffu4(a, b) : __vabsdiffu2(a, b);

@@ -28,7 +28,7 @@ enum class Reference : std::uint8_t {
   mog2,        ///< a mixture of Gaussians for each pixel
   median,      ///< the running approximate median of earlier frames: each sample moves by at most one step per frame
   // cudadiff does not offer the following references.
-  adaptive,  ///< what `background` with threshold 0 becomes: a running mean and variance, and light (see adaptive.hpp)
+  adaptive,  ///< replaces `background` if threshold is 0: running mean and variance, and light (see adaptive.hpp)
 };
 /// How the difference is shown.
 enum class Mode : std::uint8_t {

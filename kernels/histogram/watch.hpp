@@ -11,7 +11,7 @@ namespace cudavision::histogram {
 
 enum class Condition { dark, bright, covered, defocused, frozen };
 inline constexpr int condition_count = 5;
-/// The name of a condition, like its enumerator.
+/// The name of a condition: the name of its enumerator.
 const char* name_of(Condition condition);
 
 /// When a condition begins and ends. The two limits differ, so that a noisy value does not make the condition begin and

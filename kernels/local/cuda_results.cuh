@@ -102,7 +102,7 @@ __device__ __forceinline__ float approximate_deviation(std::uint64_t spread, flo
   return root * per_count;
 }
 
-/// The standard deviation, rounded half to even. `approximate` is near a half. Exact: compares squares.
+/// The standard deviation, rounded half to even. `approximate` is near a half. Exact, because it compares squares.
 __device__ __forceinline__ int rounded_deviation(std::uint64_t spread, int count, float approximate) {
   const int below = __float2int_rd(approximate);
   const std::uint32_t half = std::uint32_t(2 * below + 1) * std::uint32_t(count);  // 2 · count · (below + 1/2)

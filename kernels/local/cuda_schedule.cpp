@@ -75,7 +75,7 @@ bool can_slide(const Plan& plan, int set) {
   for (int c = 0; c < channels.channels; ++c)
     if (!is_color(channels.roles[c])) return false;
   if (plan.operation != Operation::box_mean && channels.channels > 1) return false;
-  // This would be the luma of red, green and blue.
+  // In other formats, the threshold needs luma computed from red, green and blue.
   if (plan.operation == Operation::threshold && channels.roles[0] != Role::luma) return false;
   const Rect grid = plan.geometry.grid(channels);
   const std::int64_t width = std::min(2 * plan.radius[set].x + 1, grid.width),

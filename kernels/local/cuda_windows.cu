@@ -36,7 +36,7 @@ namespace {
 
 constexpr int stored_threads = 128;  ///< threads of a block of column_sums
 
-/// The chunk whose first sample is `x` of a row.
+/// The chunk whose first sample is sample `x` of a row.
 __device__ __forceinline__ Chunk chunk_at(const WindowJob& job, int x) {
   const int valid = x < 0 ? 0 : min(max(job.view.width * job.view.channels - x, 0), chunk_samples);
   return {job.view.src + x, job.view.src_pitch, valid, job.words && valid == chunk_samples};

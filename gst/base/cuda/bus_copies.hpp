@@ -27,7 +27,7 @@ class BusCopies {
 
   /// Copies all planes. Later work of `kernels` waits for the copy. Errors: resource.
   Status upload(const Image& host, const Image& device, CUstream kernels);
-  /// Copies all planes after the work that `kernels` has so far. Errors: resource.
+  /// Copies all planes after the work submitted to `kernels` so far. Errors: resource.
   Status download(const Image& device, const Image& host, CUstream kernels);
   /// Makes later work of `kernels` in this frame wait for the download that read the same picture of a pair.
   void wait_for_download(CUstream kernels) const { (void)downloaded_[turn_].hold_up(kernels); }

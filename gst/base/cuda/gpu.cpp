@@ -65,8 +65,7 @@ struct Gpu::State {
   /// lock.
   mutable std::mutex mutex;
   GstCudaContext* context = nullptr;
-  /// While the thread `asking` asks neighbours, bins and the application for a context: where to store an offered
-  /// context.
+  /// Where to store an offered context while the thread `asking` asks neighbours, bins and the application for one.
   GstCudaContext** asked_for = nullptr;
   std::thread::id asking;
   std::unique_ptr<Stream> stream;

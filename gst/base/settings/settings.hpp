@@ -30,7 +30,7 @@ class SettingsMachine {
  public:
   virtual ~SettingsMachine() = default;
 
-  /// Makes the pending settings the ones for the next plan.
+  /// Commits the pending settings: the next plan uses them.
   virtual void commit() = 0;
   /// Copies the committed settings, so that a plan can be made from them.
   virtual void take() = 0;
