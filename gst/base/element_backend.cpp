@@ -88,7 +88,7 @@ void ElementBackend::changed(const Property<Settings>& property) {
         element_, LIBRARY, SETTINGS,
         ("%s was changed: that takes effect when the element goes to NULL and starts again", name.c_str()), (nullptr));
   else if (name == "async-depth") {
-    // Waiting frames are taken from the pool. For another number of them, the pool must be chosen again.
+    // Waiting frames are taken from the pool. If their number changes, the pool must be chosen again.
     gst_pad_mark_reconfigure(owned(gst_element_get_static_pad(element_, "src")).get());
   }
 }

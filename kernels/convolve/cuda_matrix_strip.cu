@@ -85,8 +85,8 @@ struct StripSums {
 
   /// `skips_first`: plain steps of four channels compute the last three, otherwise the first three.
   __device__ __forceinline__ StripSums(const MatrixStripParams& p, const MatrixJob& job, bool skips_first) : sums{} {
-    // opaque_register() turns this into a load from memory. Constant memory would serve parameters that are indexed by
-    // lane one lane at a time.
+    // opaque_register() turns this into a load from memory. Constant memory would serve the
+    // lanes one at a time, because each reads another parameter.
     const uint2* fragments = &p.fragments[0][0][threadIdx.x % 32];
     opaque_register(fragments);
 #pragma unroll

@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(tuning.pixel_threads, 1) count_words(const __g
     const std::uint32_t more = one_of(value) * count, old = atomicAdd(counters + swizzled(value / 2), more);
     return (old + more) ^ old;
   };
-  // Must be called if a top bit has changed.
+  // Moves 2^15 from a counter to the sums. Must be called if a top bit has changed.
   const auto move = [&](std::uint32_t value) {
     atomicSub(counters + swizzled(value / 2), one_of(value) << 15);
     atomicAdd(sums + value, 1u << 15);

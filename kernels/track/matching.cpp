@@ -114,7 +114,7 @@ class Matching {
     return std::sqrt(across * across + down * down) / (sides * side + cell_);
   }
 
-  /// Finds which objects and parts may be assigned to each other, at which costs, and the part that each object
+  /// Finds which objects and parts may be assigned to each other and at what cost, and the part that each object
   /// overlaps best.
   void find_pairs() {
     std::vector<ObjectLooks> looks;
@@ -190,7 +190,7 @@ class Matching {
     for (auto& owners : owners_) remove_if(owners, [&](std::uint32_t i) { return result_.objects[i].dropped; });
   }
 
-  /// Gives its cells to each owner of a part. Owners that are hidden lose the part.
+  /// Divides the cells of a part among its owners. Owners that are hidden lose the part.
   void divide(std::uint32_t p) {
     auto& owners = owners_[p];
     const Part& part = parts_[p];
@@ -234,7 +234,7 @@ class Matching {
       const int left = int(std::floor(object.left)), top = int(std::floor(object.top));
       const Rect inside =
           intersection(cell.box, {left, top, int(std::ceil(object.right)) - left, int(std::ceil(object.bottom)) - top});
-      covered = diff::around(covered, inside);  // except at corners
+      covered = diff::around(covered, inside);  // too large if the parts inside meet only at corners
       shares[k].box = diff::around(shares[k].box, inside);
     }
     Share& share = shares[nearest];

@@ -45,10 +45,10 @@ struct Matches {
 ///   1. Objects and parts are assigned one to one, at the least cost. If cells of the part are in the box of the
 ///      object, a pair costs 1 − the intersection over union of the boxes. Otherwise it costs 1 + the distance of
 ///      the centres ÷ the reach. Such a pair must be within reach, and the areas of the boxes within a factor of
-///      five. The reach is one and a half sides (the longest side of both boxes) and a cell. It is a side longer
-///      for an object without a speed yet, and two sides longer for each second unseen if the looks are
-///      alike. Unlike looks add to the cost, more so if the object was unseen or shared a part shortly
-///      before. An object may stay alone at a cost, which is lower if a part with the same looks covers its box.
+///      five. The reach is one and a half times the longest side of both boxes, plus a cell. It is one side longer
+///      if the object has no speed yet, and two sides longer for each second unseen if the looks are alike.
+///      Different looks add to the cost, more so if the object was unseen or shared a part shortly before.
+///      An object may stay alone at a cost, which is lower if a part with similar looks covers its box.
 ///   2. An object that stays alone joins the part of the largest intersection over union. Objects also take their
 ///      fragments. A fragment is a part with at least half of its cells in the object's box. No confirmed object is
 ///      assigned to it, and no older one if the object is unconfirmed. It does not stand beside() the object's own
@@ -56,7 +56,7 @@ struct Matches {
 ///   3. If several objects take a part, unconfirmed ones are dropped as pieces of the confirmed ones. If none is
 ///      confirmed, the object that was seen most often stays.
 ///   4. If several are left, each gets the cells that are nearest to its box: the distance from the centre of the
-///      box is measured in sides of the box. An object that would get next to nothing is hidden by the others. The
+///      box is measured in sides of the box. An object that would get almost nothing is hidden by the others. The
 ///      new box encloses the changed pixels of the part in the predicted box, and the changed pixels of the
 ///      object's own cells that no predicted box covers.
 Matches match(const std::vector<Expected>& objects, const diff::MotionRegions& found, const diff::Cells& cells,
