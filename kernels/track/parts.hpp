@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/diff/motion.hpp"
+#include "kernels/track/sizes.hpp"
 
 namespace cudavision::track {
 
@@ -40,9 +41,11 @@ bool beside(const Rect& a, const Rect& b);
 ///
 /// Cells up to a cell apart are linked, so people who walk side by side are one region. A region is divided at columns
 /// in which few rows of its cells have changed pixels, if all resulting parts are upright and beside each other: other
-/// objects do not have such parts for long. The boxes of parts extend at most to the middle between them. A cell that
-/// two parts share counts for the top and bottom of both boxes. A region without looks is one part. Pointers point into
+/// objects do not have such parts for long. A region that is as wide as several objects of the usual size (sizes.hpp)
+/// is also divided, whatever its shape. The boxes of parts extend at most to the middle between them. A cell that two
+/// parts share counts for the top and bottom of both boxes. A region without looks is one part. Pointers point into
 /// `found`.
-std::vector<Part> find_parts(const diff::MotionRegions& found, const diff::Cells& cells, std::size_t most);
+std::vector<Part> find_parts(const diff::MotionRegions& found, const diff::Cells& cells, std::size_t most,
+                             const SizeMap& sizes);
 
 }  // namespace cudavision::track
