@@ -30,7 +30,7 @@ inline constexpr int max_outline_corners = 256;
 /// A rectangle for each channel set of a format, in samples of that set's grid.
 using SetRects = std::array<Rect, max_sets>;
 
-/// Which samples of a subsampled grid belong to a shape that is given in pixels.
+/// Which samples of a subsampled grid belong to a shape in pixels.
 enum class Coverage {
   inner,  ///< samples whose pixels all lie in the shape
   outer,  ///< samples with at least one pixel in the shape

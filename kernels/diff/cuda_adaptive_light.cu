@@ -94,7 +94,7 @@ __device__ __forceinline__ void measure(const Job& job, Shared& shared, bool ins
   }
 }
 
-/// Stores the light of the cell. Returns, in all lanes, whether all other blocks have stored theirs.
+/// Stores the light of the cell. Returns whether all other blocks have stored theirs; all lanes get the same.
 __device__ __forceinline__ bool store(const Job& job, Shared& shared, State& state) {
   if (threadIdx.x == 0) {
     if (job.compensates) {

@@ -255,7 +255,7 @@ __device__ __forceinline__ void compare_pixels(const KernelParams& p, int tile_x
   }
 }
 
-/// Compares a tile. All threads of a block call it. In most tiles each strip is whole or outside the frame.
+/// Compares a tile. All threads of a block call it. Each strip of most tiles is whole or beyond the frame.
 template <class S, bool background, Writes writes>
 __device__ __forceinline__ void compare_tile(const KernelParams& p, int tile_x, int tile_y, CompareShared& shared) {
   const bool across = (tile_x + 1) * S::tile_width <= p.whole_width || p.whole_width == p.width;

@@ -50,7 +50,7 @@ struct TableInfo {
   int entry_bytes() const { return integral::entry_bytes(type); }
 };
 
-/// A plan for summed-area tables. It is made once and submitted for each frame, on one stream at a time.
+/// A plan for summed-area tables. Make it once and submit it often, on one stream at a time.
 class Integral {
  public:
   virtual ~Integral() = default;

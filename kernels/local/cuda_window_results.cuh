@@ -86,7 +86,7 @@ struct WindowResults<Operation::box_mean, true> {
   }
 };
 
-/// The smallest sample p with p · count ≥ sum · factor, where the right side is a float64: the quotient, rounded up.
+/// The least sample p with p · count ≥ sum · factor, where the right side is a float64: the quotient, rounded up.
 __device__ __forceinline__ std::uint32_t least_white(int sum, double factor, int count, float per_count) {
   const double least = __dmul_rn(double(sum), factor), n = count;
   int quotient = __float2int_ru(float(least) * per_count);
