@@ -132,7 +132,7 @@ __device__ float gain_of_frame(const Job& job) {
   return gain;
 }
 
-/// Fills empty cells. `all`: whether all cells are empty.
+/// Fills empty cells. `all`: whether all are empty.
 __device__ void fill(const Job& job, bool all) {
   const auto each_cell = [&](auto work) {
     for (int c = 0; c < job.channels; ++c)
