@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// cudaintegral: summed-area tables, and filters on them (docs/elements/cudaintegral.md).
+// cudaintegral: summed-area tables, and filters based on them (docs/elements/cudaintegral.md).
 #include "kernels/integral/integral.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace cudavision {
 namespace {
 
-enum Output { OUTPUT_PASSTHROUGH, OUTPUT_LOCAL };  // from OUTPUT_LOCAL on: plus a local::Operation
+enum Output { OUTPUT_PASSTHROUGH, OUTPUT_LOCAL };  // values from OUTPUT_LOCAL on: OUTPUT_LOCAL plus a local::Operation
 constexpr Choice outputs[] = {
     {OUTPUT_PASSTHROUGH, "passthrough", "The unchanged frame, with its tables in a GstCudaVisionIntegralMeta"},
     {OUTPUT_LOCAL + int(local::Operation::box_mean), "box-mean", "The mean of the window around each pixel"},
@@ -145,20 +145,20 @@ struct IntegralElement : NoReadings {
                                        {"sensitivity", only(local::Operation::threshold)},
                                        {"search-radius", only(local::Operation::nlm)},
                                        {"strength", only(local::Operation::nlm)}});
-    // A controller may drive the radius, so the sentence does not name it.
+    // A controller may drive the radius, so the sentence does not give its value.
     if (const int used = local_params(settings).radius; used < settings.radius)
       text = both(text, "radius counts as " + std::to_string(used) + ", the largest with " + output);
     return text;
   }
 
-  /// `type`, or the type that automatic means for this video.
+  /// `type`, or the type that `automatic` selects for this video.
   static integral::SumType resolved(integral::SumType type, const GstVideoInfo& video) {
     integral::Params params;
     params.sum_type = type;
     return integral::describe_tables(params, geometry_of(video))[0].type;
   }
 
-  /// Sets parameters as the caps of video/x-integral ask for. Errors: settings, if they ask for something impossible.
+  /// Sets parameters as the caps video/x-integral require. Errors: settings, if they require something impossible.
   static Status follow_caps(const Settings& settings, const PlanContext& context, integral::Params& params) {
     const Format format = geometry_of(context.video).format;
     if (params.channel == integral::TableChannel::all && whole_channels(format) == 0)

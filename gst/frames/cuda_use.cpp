@@ -36,7 +36,7 @@ class MemoryUse : public CudaUse {
 
 Status failed(const char* what) { return cuda::check(cudaGetLastError(), what); }
 
-/// Returns an error in any case, with CUDA's text if there is one.
+/// Always returns an error, with CUDA's text if there is one.
 Status error_of(const char* what) {
   const Status status = failed(what);
   return status.ok() ? Status::resource(what) : status;

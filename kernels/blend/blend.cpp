@@ -29,7 +29,7 @@ Status check_frame(const char* name, const Geometry& geometry) {
 Status validate(const Pad& pad) {
   Status status = check_range("alpha", pad.alpha, 0, 1);
   for (double value : pad.key.color)
-    if (status.ok() && !(value >= 0 && value <= 1))  // also refuses NaN
+    if (status.ok() && !(value >= 0 && value <= 1))  // also rejects NaN
       status =
           Status::settings("key-color is " + number_text(value) + ": it must be 0 to 1 in each of red, green and blue");
   if (status.ok()) status = check_range("key-tolerance", pad.key.tolerance, 0, 255);
@@ -53,7 +53,7 @@ Status validate(const Pad& pad) {
 
 namespace {
 
-/// Checks and resolves the pads of each frame, and hands them to the backend.
+/// Checks and resolves the pads of each frame, and passes them to the backend.
 class LayeredBlend final : public Blend {
  public:
   LayeredBlend(const Geometry& geometry, const Color& color, Division division, Backend backend,

@@ -7,16 +7,15 @@
 namespace cudavision::track {
 namespace {
 
-// Chosen in the same way as the constants of matching.cpp. A valley of 0.25 to 0.7 and a width of 0.15 to 0.25 work
-// about as well.
+// Chosen like the constants of matching.cpp. A valley of 0.25 to 0.7 and a width of 0.15 to 0.25 work about as well.
 constexpr double valley = 0.45;  ///< a column divides if it has at most this share of the rows of cells on either side
 constexpr double least_width = 0.2;     ///< smallest width of a part, as a share of the height of the region
-constexpr double valley_of_row = 0.75;  ///< as `valley`, in a row of objects of the usual size
+constexpr double valley_of_row = 0.75;  ///< like `valley`, in a row of objects of the usual size
 constexpr double least_usual = 0.6;     ///< smallest width of a part of such a row ÷ usual width
-constexpr double as_tall = 0.6;         ///< smallest shared height of neighbours, as a share of the taller one
+constexpr double as_tall = 0.6;         ///< smallest common height of neighbours, as a share of the taller one
 constexpr double least_ratio = 1.5;     ///< smallest height ÷ width of an upright box
 
-/// A part during the division of a region: some columns of the analysis.
+/// A part of a region that is being divided: some columns of the analysis.
 struct Columns {
   int first, last;
 };
@@ -25,7 +24,7 @@ class Divider {
  public:
   Divider(const diff::Cells& cells, const std::vector<PartCell>& all) : cells_(cells), all_(all) {}
 
-  /// Divides a region. Returns the columns of its parts, from left to right, or nothing if it stays whole.
+  /// Divides a region. Returns the columns of its parts from left to right, or nothing if it is not divided.
   std::vector<Columns> run(const SizeMap& sizes) {
     if (all_.empty() || !all_.front().looks) return {};
     Columns whole{all_.front().looks->left, all_.front().looks->right};
@@ -41,7 +40,7 @@ class Divider {
     valley_ = valley, narrow_ = least_width * box.height / cells_.analysis_scale;
     std::vector<Columns> parts;
     divide(whole, parts);
-    parts.front().first = 0, parts.back().last = max_frame_side;  // includes the pixels beside the cells
+    parts.front().first = 0, parts.back().last = max_frame_side;  // includes the pixels next to the cells
     if (are_people(parts)) return parts;
     const double usual = sizes.width_in_row(box);
     if (usual == 0) return {};
@@ -51,8 +50,8 @@ class Divider {
     return parts.size() > 1 ? parts : std::vector<Columns>{};
   }
 
-  /// The pixels of a cell in some columns: its own changed columns, and the pixels beside it if its first or last
-  /// column is among them.
+  /// The pixels of a cell in some columns: its changed columns, and the pixels beside it if its first or last column is
+  /// among them.
   Rect clipped(const PartCell& cell, const Columns& columns) const {
     const int scale = cells_.analysis_scale;
     int left = max_frame_side, right = -1;
@@ -64,7 +63,7 @@ class Divider {
     if (right == cell.looks->right) right = columns.last;
     return intersection(cell.box, {left * scale, cell.box.y, (right - left + 1) * scale, cell.box.height});
   }
-  /// The changed columns of a cell that lie in some columns.
+  /// The number of a cell's changed columns among some columns.
   int count_in(const PartCell& cell, const Columns& columns) const {
     int count = 0;
     for_columns(cell, [&](int x) { count += x >= columns.first && x <= columns.last; });
@@ -93,7 +92,7 @@ class Divider {
     for (int x = first(part); x <= last(part); ++x) most = std::max(most, rows(x));
     return most;
   }
-  // Of the columns with changed pixels.
+  // Only columns with changed pixels count.
   int first(const Columns& part) const { return std::max(part.first, first_); }
   int last(const Columns& part) const { return std::min(part.last, first_ + int(rows_.size()) - 1); }
   Rect box_of(const Columns& columns) const {
@@ -118,7 +117,7 @@ class Divider {
     int at = -1;
     for (int x = part.first; x <= part.last; ++x) {
       const std::size_t i = std::size_t(x - part.first);
-      const int sides = std::min(left[i], right[i]);  // 0 in the margin left by a wide gap
+      const int sides = std::min(left[i], right[i]);  // 0 in the margin that a wide gap leaves
       if (x - part.first < narrow_ || part.last - x < narrow_ || sides == 0 || rows(x) > valley_ * sides) continue;
       if (at < 0 || rows(x) < rows(at)) at = x;
     }
@@ -137,8 +136,8 @@ class Divider {
   const std::vector<PartCell>& all_;
   int first_ = 0;          // first column of the region
   double valley_ = 0;      // the largest share of rows in a valley
-  double narrow_ = 0;      // least columns of a part on its side of a valley
-  std::vector<int> rows_;  // rows of cells with changed pixels in each column, from first_ on
+  double narrow_ = 0;      // fewest columns of a part on its side of a valley
+  std::vector<int> rows_;  // number of rows of cells with changed pixels in each column, from first_ on
 };
 
 }  // namespace
@@ -180,7 +179,7 @@ std::vector<Part> find_parts(const diff::MotionRegions& found, const diff::Cells
       parts.back().score = whole.score;
     }
     for (const PartCell& cell : whole.cells) {
-      std::size_t owner = 0;  // the part with most of its columns
+      std::size_t owner = 0;  // the part with most of the cell's columns
       int most_columns = -1, parts_of_cell = 0;
       for (std::size_t k = 0; k < columns.size(); ++k) {
         const int count = divider.count_in(cell, columns[k]);

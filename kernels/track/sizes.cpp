@@ -9,12 +9,12 @@ namespace {
 
 // Chosen with the scene `lane` of tests/bench/motion_world.py.
 constexpr double least_laps = 6;     ///< how far objects must have travelled in a band, in usual widths
-constexpr double most_laps = 50;     ///< when they have travelled further, what was seen until then counts half
+constexpr double most_laps = 50;     ///< beyond this distance, all earlier weights are halved
 constexpr double per_octave = 6;     ///< steps of a histogram for each doubling of a side
 constexpr double beside = 0.5;       ///< weight in the bands above and below
-constexpr double largest = 1.1;      ///< side of one object ÷ usual side
-constexpr double least_row = 1.5;    ///< width of a row of objects ÷ usual width
-constexpr double highest_row = 1.4;  ///< height of a row of objects ÷ usual height
+constexpr double largest = 1.1;      ///< largest side of a single object ÷ usual side
+constexpr double least_row = 1.5;    ///< smallest width of a row of objects ÷ usual width
+constexpr double highest_row = 1.4;  ///< largest height of a row of objects ÷ usual height
 
 }  // namespace
 

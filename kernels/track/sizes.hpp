@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The size that objects usually have at a place. What is lower in the picture is nearer and larger, so each band of
-// rows has its own size; the lower edge of a box decides in which band it is.
+// The usual size of objects at each height of the picture. Lower objects are nearer and look larger, so each band of
+// rows has its own size. A box belongs to the band of its lower edge.
 //
-// A mask may show an object in pieces, and objects that follow each other as one region. Both are rarer than whole
-// objects if the pixels that boxes travel count by the width of the box. The usual size is the median.
+// The mask may show an object as several pieces, or objects that follow each other as one region. The usual size is a
+// median, weighted by the pixels that a box travels times its width. Then both cases weigh less than whole objects.
 #pragma once
 
 #include <array>
@@ -20,18 +20,18 @@ class SizeMap {
   /// Adds the box (in pixels, inside the frame) of an object that has travelled `way` pixels since the last frame.
   void add(const Rect& box, double way);
 
-  /// Whether a box can show one object: it is not larger than usual.
+  /// Whether a box may show a single object, because it is not larger than usual.
   bool fits(const Rect& box) const;
   /// The usual width of an object, in pixels, if a box is as wide as several objects in a row; otherwise 0.
   double width_in_row(const Rect& box) const;
 
  private:
   static constexpr int bands = 16;
-  /// A histogram of sides by their logarithm.
+  /// A histogram of side lengths, by their logarithm.
   struct Sides {
     static constexpr int steps = 64;
     std::array<float, steps> weights{};
-    double sum = 0, median = 0;  // of the weights; in pixels
+    double sum = 0, median = 0;  // sum of the weights; median in pixels
     void add(int side, double weight);
     void forget();
   };

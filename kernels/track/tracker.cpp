@@ -8,45 +8,45 @@
 namespace cudavision::track {
 namespace {
 
-// Chosen in the same way as the constants of matching.cpp.
+// Chosen like the constants of matching.cpp.
 constexpr double place_gain = 0.4,
                  speed_gain = 0.1;  ///< gains of the filter, once an object has been seen often enough
-constexpr double size_gain = 0.1;   ///< share of the new size
-/// Factor for speed and size while objects share a region, whose division is a guess.
+constexpr double size_gain = 0.1;   ///< weight of the new size
+/// Factor for speed and size while objects share a region, because its division is a guess.
 constexpr double shared_gain = 0.5;
-/// Seconds of a way that count for the usual size after a longer pause between frames.
+/// The most seconds between two frames for which travel counts towards the usual size.
 constexpr double longest_step = 0.25;
-/// By how far an object may miss its predicted place, in its width and its predicted way together.
+/// The largest distance of an object from its predicted place, as a share of its width plus its predicted way.
 constexpr double longest_jump = 0.5;
 
-/// Whether a box lies at the edge of the frame, or less than `near` pixels from it.
+/// Whether a box is at the edge of the frame, or less than `near` pixels away from it.
 bool touches_edge(const Rect& box, const diff::Cells& cells, int near) {
   return box.x < near || box.y < near || box.x + box.width > cells.frame_width - near ||
          box.y + box.height > cells.frame_height - near;
 }
 
-/// Whether an object at an edge of the frame moves out over it.
+/// Whether an object at an edge of the frame moves out of the frame there.
 bool leaves(const Rect& box, double speed_x, double speed_y, const diff::Cells& cells) {
   return (box.x <= 0 && speed_x < 0) || (box.y <= 0 && speed_y < 0) ||
          (box.x + box.width >= cells.frame_width && speed_x > 0) ||
          (box.y + box.height >= cells.frame_height && speed_y > 0);
 }
 
-/// Whether box a shows an object better than box b: whole rather than cut by the edge of the frame, and larger.
+/// Whether box a shows an object better than box b: not cut by the edge of the frame, and larger.
 bool is_better(const Rect& a, const Rect& b, const diff::Cells& cells) {
   const auto is_whole = [&cells](const Rect& box) { return !touches_edge(box, cells, 1); };
   const auto size = [](const Rect& box) { return std::int64_t(box.width) * box.height; };
   return b.empty() || (is_whole(a) != is_whole(b) ? is_whole(a) : size(a) > size(b));
 }
 
-/// Time in ns after which an object that became background, and is still seen, is a new object. Decisions reach the
-/// mask some frames later.
+/// The time in ns after which an object that became background but is still seen counts as a new object. Decisions
+/// affect the mask some frames later.
 constexpr std::uint64_t forget_time = 2'000'000'000;
-/// Time in ns after which an object is confirmed that appeared inside the frame and does not move. When the light or
-/// the camera changes, parts of the picture look like such objects until the cause is found.
+/// The time in ns after which an object that appeared inside the frame and does not move is confirmed. When the light
+/// or the camera changes, parts of the picture look like such objects until the cause is found.
 constexpr std::uint64_t doubt_time = 500'000'000;
-/// Time in ns for which no object is confirmed after a change of the camera or the light, unless it is older than
-/// `longest_doubt`: one change is often followed by the next, and a camera that begins to turn may look like another
+/// The time in ns after a change of the camera or the light in which no object is confirmed, unless it is older than
+/// `longest_doubt`: one change often follows another, and a camera that begins to turn may look like a change of the
 /// light.
 constexpr std::uint64_t settling_time = 1'500'000'000, longest_doubt = 1'000'000'000;
 
@@ -54,7 +54,7 @@ constexpr std::uint64_t settling_time = 1'500'000'000, longest_doubt = 1'000'000
 
 Tracker::Tracker(const TrackRules& rules, std::uint64_t last_id) : rules_(rules), last_id_(last_id) {}
 
-/// Takes the match of an object in this frame as a measurement.
+/// Updates an object with its match in this frame as a measurement.
 void Tracker::apply_match(Track& track, const Match& match, const Moment& moment) {
   const double n = ++track.frames, trust = match.shared ? shared_gain : 1;
   // Least squares over all frames so far.
@@ -82,7 +82,7 @@ void Tracker::apply_match(Track& track, const Match& match, const Moment& moment
   track.seen = true;
 }
 
-/// Decides whether an object stops, continues, or becomes background.
+/// Decides whether an object stops, moves on, or becomes background.
 void Tracker::judge(Track& track, const diff::Structure& structure, const diff::Cells& cells, const VisitRules& rules,
                     const Moment& moment) {
   using Kind = ObjectEvent::Kind;
@@ -107,7 +107,7 @@ void Tracker::judge(Track& track, const diff::Structure& structure, const diff::
   track.visits.end({track.id, track.box, track.path, track.best}, events_);
 }
 
-/// Confirms an object at once, and tells of its visits.
+/// Confirms an object immediately, and reports its visits.
 void Tracker::confirm(Track& track, const VisitRules& rules, const Moment& moment) {
   track.id = ++last_id_;
   track.visits.seen({track.id, track.box, track.path, track.best}, rules, moment, events_);
@@ -119,16 +119,16 @@ std::vector<diff::Learning> Tracker::learning(const diff::Cells& cells) const {
             height = divide_up(cells.frame_height, size);
   const auto decide = [&](const Rect& box, diff::Learning decision) {
     map.resize(std::size_t(width) * height, diff::Learning::usual);
-    // And a cell around it, for its shadow and its parts below the threshold.
+    // Includes a cell around it, for its shadow and its parts below the threshold.
     const int left = std::max(0, box.x / size - 1), right = std::min(width - 1, (box.x + box.width - 1) / size + 1);
     const int top = std::max(0, box.y / size - 1), bottom = std::min(height - 1, (box.y + box.height - 1) / size + 1);
     for (int y = top; y <= bottom; ++y)
       for (int x = left; x <= right; ++x) {
         diff::Learning& cell = map[std::size_t(y) * width + x];
-        cell = diff::Learning(int(decision) | (int(cell) & int(diff::Learning::steady)));  // a lane stays a lane
+        cell = diff::Learning(int(decision) | (int(cell) & int(diff::Learning::steady)));  // a lane remains a lane
       }
   };
-  // If both are present, an object stands before a ghost.
+  // If both are present, an object is in front of a ghost.
   for (const Rect& box : light_.lasting()) decide(box, diff::Learning::take);
   for (const Track& track : tracks_)
     if (track.is_background && track.seen) decide(track.box, diff::Learning::take);
@@ -190,7 +190,7 @@ void Tracker::advance(const diff::MotionRegions& found, const diff::Cells& cells
                 tracks_.end());
 }
 
-/// Joins objects with older ones whose pieces they are. While this is possible, an object is not confirmed.
+/// Joins objects with the older objects whose pieces they are. While this is possible, an object is not confirmed.
 void Tracker::join_pieces(const diff::Cells& cells) {
   const auto counts = [](const Track& track) { return track.seen && !track.gone && !track.is_background; };
   const auto are_pieces = [&](const Rect& a, const Rect& b) {
@@ -220,7 +220,7 @@ void Tracker::join_pieces(const diff::Cells& cells) {
   }
 }
 
-/// Finds out whether an object is still there, which places it visits, and its values in this frame.
+/// Determines whether an object is still there, which places it visits, and its values in this frame.
 void Tracker::report(Track& track, const diff::Cells& cells, const VisitRules& rules, const Moment& moment) {
   if (track.is_background) {
     track.gone = track.gone || !track.seen || moment.now - track.taken >= forget_time;
