@@ -48,7 +48,7 @@ class DeviceBytes {
   explicit DeviceBytes(const std::vector<std::uint8_t>& bytes) : memory_(bytes.size()), size_(bytes.size()) {
     must(cudaMemcpy(data(), bytes.data(), size_, cudaMemcpyHostToDevice));
   }
-  ~DeviceBytes() { cudaDeviceSynchronize(); }  // cudaFree() would also wait
+  ~DeviceBytes() { cudaDeviceSynchronize(); }  // cudaFree() would wait, too
   DeviceBytes(const DeviceBytes&) = delete;
 
   void* data() const { return memory_.data(); }
@@ -179,7 +179,7 @@ void in_threads(int count, const std::function<void(int)>& work) {
 
 namespace {
 
-/// Reserved address space. The test uses only some of its rows.
+/// Reserves a large address range, of which the test uses only some rows.
 class FarRows {
  public:
   static constexpr std::size_t pitch = std::size_t(64) << 20;
@@ -304,8 +304,8 @@ Region random_region(Random& random, int width, int height) {
     return rect;
   };
   for (int i = random.below(4); i > 0; --i) region.rects.push_back(box());
-  if (random.below(4) == 0) region.rects.push_back({width, 0, 8, 8});  // beyond the frame
-  if (random.below(4) == 0) region.rects.push_back({0, 0, -3, 5});     // of no size
+  if (random.below(4) == 0) region.rects.push_back({width, 0, 8, 8});  // outside the frame
+  if (random.below(4) == 0) region.rects.push_back({0, 0, -3, 5});     // empty
   if (random.below(8) == 0) region.rects.push_back({1, 1, 2147483647, 2147483647});
   for (int i = std::max(0, random.below(5) - 2); i > 0; --i) region.ellipses.push_back(box());
   for (int i = std::max(0, random.below(5) - 2); i > 0; --i) {
@@ -370,8 +370,8 @@ std::string describe(const Geometry& geometry, const Layout& src, const Layout& 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
 #if CUDAVISION_CPU
-  cudavision::cpu::split_all_loops(true);  // the pictures of tests are small
-  // --lanes=N: with functions for fewer lanes than this processor has.
+  cudavision::cpu::split_all_loops(true);  // the pictures in tests are too small for threads otherwise
+  // --lanes=N uses functions for fewer lanes than this processor has.
   if (argc > 1 && std::strncmp(argv[1], "--lanes=", 8) == 0) {
     const int most = std::atoi(argv[1] + 8);
     if (most >= cudavision::cpu::most_lanes()) {
