@@ -27,13 +27,13 @@ namespace {
 struct Size {
   const char* name;
   int width, height;
-  bool of_curves = false;  // only for rows that show how the time depends on the size
+  bool of_curves = false;  ///< only for rows that show how the time depends on the size
 };
 constexpr Size sizes[] = {{"8K", 7680, 4320},    {"4K", 3840, 2160},        {"1440p", 2560, 1440, true},
                           {"1080p", 1920, 1080}, {"720p", 1280, 720, true}, {"360p", 640, 360, true}};
 
-constexpr std::size_t longest_copy = 256u << 20;  // number of bytes read; fits in the memory of the runners
-constexpr double fma_rate = 33.5e12;  // multiply-adds per second of an H200: half of its 67 TFLOP/s in float32
+constexpr std::size_t longest_copy = 256u << 20;  ///< number of bytes read; fits in the memory of the runners
+constexpr double fma_rate = 33.5e12;  ///< multiply-adds per second of an H200: half of its 67 TFLOP/s in float32
 
 /// The limit in µs for one 1080p frame, for rows without their own limit. Non-local means and mixtures have none.
 double limit_at_1080p(const Row& row) {
@@ -74,7 +74,7 @@ struct Bench {
   std::vector<PeerEntry> peers;
   /// Number of bytes → µs of the system's copy and of the copy kernel.
   std::map<std::size_t, std::pair<double, double>> copies;
-  double peer_logs = 0;  // Σ log(peer ÷ ours), for the geometric mean
+  double peer_logs = 0;  ///< Σ log(peer ÷ ours), for the geometric mean
   int measured = 0, unavailable = 0, failed = 0, over_mark = 0, with_peer = 0, slower_than_peer = 0;
 
   Result<std::pair<double, double>> copy_of(std::size_t bytes) {

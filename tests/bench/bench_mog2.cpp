@@ -21,7 +21,7 @@ namespace {
 
 using namespace cudavision;
 
-constexpr int warm_up = 40;  // frames that are not counted
+constexpr int warm_up = 40;  ///< frames that are not counted
 
 /// A repeatable scene of 24 frames in 8-bit BGR.
 std::vector<cv::Mat> scene(const cv::Size& size) {
@@ -47,7 +47,7 @@ std::vector<cv::Mat> scene(const cv::Size& size) {
 }
 
 struct Times {
-  double least, median;  // ms per frame
+  double least, median;  ///< ms per frame
 };
 Times times(std::vector<double> all) {
   std::sort(all.begin(), all.end());

@@ -22,7 +22,7 @@ struct PeerShape {
   const char* operation = nullptr;
   int taps = 1;
   std::vector<float> weights = {1};
-  bool equal_too = false;  // the distribution of the samples matters, so peers are also timed on equal samples
+  bool equal_too = false;  ///< the distribution of the samples matters, so peers are also timed on equal samples
   /// Whether the second picture of each slot is from the first slot. Otherwise it is from diff_interval slots before.
   bool with_first = false;
 };
@@ -33,15 +33,15 @@ struct Row {
   Format format;
   Operation make;
   Data data = Data::random;
-  double moved = 2;          // bytes read and written for each byte of the picture
-  double must = 0;           // the limit at 8K for time ÷ copy, or for time ÷ floor if there is a floor; 0: none
-  double must_us = 0;        // the limit at 8K in µs; 0: none
-  double must_us_1080p = 0;  // the limit for one 1080p frame in µs; 0: none
-  double multiplies = 0;     // multiply-adds for each filtered sample, if arithmetic is the floor; otherwise 0
+  double moved = 2;          ///< bytes read and written for each byte of the picture
+  double must = 0;           ///< the limit at 8K for time ÷ copy, or for time ÷ floor if there is a floor; 0: none
+  double must_us = 0;        ///< the limit at 8K in µs; 0: none
+  double must_us_1080p = 0;  ///< the limit for one 1080p frame in µs; 0: none
+  double multiplies = 0;     ///< multiply-adds for each filtered sample, if arithmetic is the floor; otherwise 0
   PeerShape peer = {};
   bool only_8k = false;
-  bool all_sizes = false;  // measured at all sizes, for a plot of time against size
-  int table_bytes = 0;     // bytes of an entry, if the result is a table instead of a picture
+  bool all_sizes = false;  ///< measured at all sizes, for a plot of time against size
+  int table_bytes = 0;     ///< bytes of an entry, if the result is a table instead of a picture
 };
 
 /// The distance of the reference in frames. At this distance, the L2 cache no longer holds the reference at 8K. It is

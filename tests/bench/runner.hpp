@@ -39,10 +39,10 @@ struct Slot {
 };
 
 struct Timing {
-  double us = 0;       // median time of one submit
-  int samples = 0;     // number of samples behind the median
-  int per_sample = 1;  // submits in each sample
-  bool graph = false;  // timed as the replay of a captured graph
+  double us = 0;       ///< median time of one submit
+  int samples = 0;     ///< number of samples behind the median
+  int per_sample = 1;  ///< submits in each sample
+  bool graph = false;  ///< timed as the replay of a captured graph
 };
 
 /// Submits the work for slot `index` of the ring.
@@ -85,7 +85,7 @@ class Runner {
                  std::size_t dst_bytes);
 
   std::vector<Slot> slots_;
-  std::size_t picture_bytes_ = 0;  // distance between the sources of consecutive slots, a multiple of 512
+  std::size_t picture_bytes_ = 0;  ///< distance between the sources of consecutive slots, a multiple of 512
 };
 
 /// The number of bytes of a picture's samples, without row padding.

@@ -643,7 +643,7 @@ TEST(refuses_the_name_of_a_pad_that_exists, Each::run) {
 
 TEST(warns_of_pads_without_a_cell, Each::run) {
   struct Case {
-    const char *settings, *text;  // no text: no warning
+    const char *settings, *text;  ///< no text: no warning
   };
   for (const Case& c : {Case{"layout=grid columns=2 rows=1",
                              "the grid of 2×1 cells shows 2 of 3 pads: set columns or rows to more, or to 0"},

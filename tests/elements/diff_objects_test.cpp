@@ -161,7 +161,7 @@ TEST(tells_stream_times_at_every_rate, Each::run) {
 TEST(tells_how_long_a_visit_was_where_timestamps_step, Each::run) {
   struct Case {
     const char* what;
-    double step;  // seconds of stream time from the fifth to the sixth frame of the visit
+    double step;  ///< seconds of stream time from the fifth to the sixth frame of the visit
     bool segment;
     double seconds;
   };

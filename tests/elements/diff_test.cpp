@@ -149,7 +149,7 @@ class Beside {
   }
   const diff::FrameResult& result() { return plan_->result(); }
 
-  std::vector<Found> regions;  // of the last frame
+  std::vector<Found> regions;  ///< of the last frame
 
  private:
   const bool overlay_;
@@ -625,8 +625,8 @@ TEST(presets_find_motion_of_any_size, Each::run) {
 
 TEST(posts_the_begin_and_end_of_motion, Each::run) {
   struct Case {
-    const char *settings, *clip, *events;  // clip: 'm' is a frame with motion, '.' a frame without motion, and '/' EOS
-    guint began = 0, last = 0;             // frame numbers in the message `end`
+    const char *settings, *clip, *events;  ///< clip: 'm' is a frame with motion, '.' one without, and '/' EOS
+    guint began = 0, last = 0;             ///< frame numbers in the message `end`
   };
   for (const Case& c :
        {Case{"gap=0.1", "..m......", "none none begin motion motion end none none none", 2, 2},

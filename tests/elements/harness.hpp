@@ -30,8 +30,8 @@ struct Run {
 };
 
 enum class Each {
-  run,      // every filter, or the only element of the suite, on every backend that works on this machine
-  element,  // every element of the suite, with backend=auto
+  run,      ///< every filter, or the only element of the suite, on every backend that works on this machine
+  element,  ///< every element of the suite, with backend=auto
 };
 
 /// Returns every element of the plugin, or the one named `only`, with backend=auto.
@@ -209,7 +209,7 @@ void control(gpointer object, const char* property, double from, double to, GstC
 struct Message {
   GQuark domain = 0;
   int code = 0;
-  std::string text;  // empty: there was no message
+  std::string text;  ///< empty: there was no message
   bool is_error = false;
 };
 Message read_message(GstMessage* message);

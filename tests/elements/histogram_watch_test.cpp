@@ -94,7 +94,7 @@ class Camera {
   }
 
   Rig rig;
-  double value = 0, limit = 0;  // of the last message
+  double value = 0, limit = 0;  ///< of the last message
 
  private:
   unsigned number_ = 0;

@@ -511,7 +511,7 @@ TEST(filters_like_its_plan, Each::run) {
   struct Case {
     const char* settings;
     local::Params params;
-    Rect region = {};  // empty: the whole frame
+    Rect region = {};  ///< empty: the whole frame
   };
   for (const Case& c :
        {Case{"output=box-mean", {Operation::box_mean}},

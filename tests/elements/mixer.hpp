@@ -25,7 +25,7 @@ inline const std::string as_gap_event_name = "corrupted";
 
 // Pictures ------------------------------------------------------------------------------------------------------------
 
-using Color = std::array<int, 4>;  // the samples of a pixel
+using Color = std::array<int, 4>;  ///< the samples of a pixel
 
 inline int sample(const Picture& picture, std::size_t component, int x, int y) {
   return picture[component].at<guint16>(y, x);

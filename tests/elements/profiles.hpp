@@ -10,16 +10,16 @@ namespace cudavision::test {
 /// One filter element. Every filter needs a row; otherwise a test in shared_test.cpp fails.
 struct Profile {
   std::string element;
-  std::string needs;  // settings without which it does not work; empty: none
+  std::string needs;  ///< settings without which it does not work; empty: none
   /// Settings of the same properties, of which one or two differ. All combinations give different pictures.
   std::string first, second;
   /// A property for a GstControlSource; it accepts all values between `from` and `to`. Empty: none.
   std::string controlled;
-  double from = 0, to = 0;     // the values of `controlled` at the start and the end
-  std::string passing{};       // settings for passthrough, where frames stay untouched; empty: no such mode
-  bool remembers = false;      // the result also depends on the first frame; tests send a black one first
-  bool whole_frame = false;    // supports only region=frame
-  bool region_counts = false;  // the result for a sample depends on the rest of its region
+  double from = 0, to = 0;     ///< the values of `controlled` at the start and the end
+  std::string passing{};       ///< settings for passthrough, where frames stay untouched; empty: no such mode
+  bool remembers = false;      ///< the result also depends on the first frame; tests send a black one first
+  bool whole_frame = false;    ///< supports only region=frame
+  bool region_counts = false;  ///< the result for a sample depends on the rest of its region
 };
 
 inline const std::vector<Profile>& profiles() {
@@ -45,7 +45,7 @@ inline const Profile& profile(const std::string& element) {
 struct BadSetting {
   std::string element;
   std::string settings;
-  std::string property, value;  // the message must contain both; `value` as the user typed it
+  std::string property, value;  ///< the message must contain both; `value` as the user typed it
 };
 
 /// Settings that an element must refuse, besides values out of range. The first row is for a property that `second`

@@ -16,8 +16,8 @@ namespace {
 /// documents.
 struct Documented {
   const char *element, *properties;
-  const char* text;    // part of the message
-  bool error = false;  // an error at start; always a warning while playing
+  const char* text;    ///< part of the message
+  bool error = false;  ///< an error at start; always a warning while playing
 
   bool of(const std::string& property) const {
     return (" " + std::string(properties) + " ").find(" " + property + " ") != std::string::npos;
@@ -89,7 +89,7 @@ constexpr Needed needed[] = {
 
 /// Settings where one removes or limits the effect of another.
 struct CutShort {
-  const char *element, *settings, *text;  // no text: no warning
+  const char *element, *settings, *text;  ///< no text: no warning
 };
 constexpr CutShort cut_short[] = {
     {"cudaconvolve", "weights=<1,2,1> kernel-width=3 kernel-height=1 anchor-x=5",

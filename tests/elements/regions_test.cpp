@@ -11,7 +11,7 @@ using namespace cudavision::test;
 namespace {
 
 const Size size{45, 37};
-using Shape = Region;  // with one shape
+using Shape = Region;  ///< with one shape
 
 Shape box(int x, int y, int width, int height) { return {Region::Mode::inside, {{x, y, width, height}}}; }
 Shape ellipse(int x, int y, int width, int height) { return {Region::Mode::inside, {}, {{x, y, width, height}}}; }

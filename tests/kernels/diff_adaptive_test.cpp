@@ -41,9 +41,9 @@ double clouded(int frame, int x, int width) {
 
 struct Scene {
   Light light = steady;
-  double noise = 2;     // approximate standard deviation in 8-bit steps
-  Rect object, shadow;  // from frame 60 on; both move by 1 pixel per frame
-  double sky = 0;       // what the sky adds to Cb in the shadow, and subtracts from Cr
+  double noise = 2;     ///< approximate standard deviation in 8-bit steps
+  Rect object, shadow;  ///< from frame 60 on; both move by 1 pixel per frame
+  double sky = 0;       ///< what the sky adds to Cb in the shadow, and subtracts from Cr
 };
 
 Picture picture_of(const Scene& scene, const Geometry& geometry, int frame) {
@@ -514,7 +514,7 @@ TEST_P(DiffAdaptive, FindsWhatMoves) {
   struct Case {
     Scene scene;
     bool drop_shadows, compensates;
-    double least, most;  // changed pixels, relative to the pixels of the object
+    double least, most;  ///< changed pixels, relative to the pixels of the object
   };
   const Scene object{steady, 2, {30, 20, 24, 30}, {}}, shadow{steady, 2, {}, {30, 20, 24, 30}},
       flicker{flickering, 2, {}, {}}, overcast{clouded, 2, {}, {}}, grain{steady, 7, {}, {}},

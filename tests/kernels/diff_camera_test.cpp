@@ -32,11 +32,11 @@ double wall(unsigned scene, double x, double y) {
 
 /// What the camera shows in one frame.
 struct View {
-  double x = 0, y = 0, turn = 0;  // the shift of the picture in pixels, and its rotation in radians
+  double x = 0, y = 0, turn = 0;  ///< the shift of the picture in pixels, and its rotation in radians
   unsigned scene = 1;
   bool infrared = false;
-  Rect object{};     // in front of the wall
-  bool dim = false;  // the object is like dark glass: the edges of the wall show through
+  Rect object{};     ///< in front of the wall
+  bool dim = false;  ///< the object is like dark glass: the edges of the wall show through
 };
 
 Picture picture_of(const View& view, const Geometry& geometry, int frame) {
@@ -196,7 +196,7 @@ TEST_P(DiffCamera, KeepsTheWallBehindAnObjectInAnotherLight) {
   struct Case {
     const char* name;
     bool dim, held;
-    int frames;  // how long the object stays in the new light
+    int frames;  ///< how long the object stays in the new light
   };
   for (const auto& [format, scale] : {std::pair{Format::NV12, 1}, {Format::GRAY8, 1}, {Format::RGBA, 2}})
     for (const Case& c : {Case{"held", false, true, 12}, Case{"with the edges of the wall, held", true, true, 12},

@@ -665,7 +665,7 @@ TEST_P(Mixture, EqualsOpenCV) {
     Format format;
     int type, history;
     double variance_threshold, learning_rate;
-    double shadow_threshold = 0;  // 0: shadows are kept
+    double shadow_threshold = 0;  ///< 0: shadows are kept
   };
   for (const auto& [format, type, history, variance_threshold, learning_rate, shadow_threshold] :
        {Case{Format::GRAY8, CV_8UC1, 500, 16, -1}, Case{Format::RGB, CV_8UC3, 500, 16, -1},

@@ -266,7 +266,7 @@ class HistogramSchedule : public testing::Test {
     histogram::Plan plan;
     histogram::Limits limits;
     SetPieces pieces;
-    std::size_t rects = 0;  // of the set with the most pieces
+    std::size_t rects = 0;  ///< of the set with the most pieces
   };
 
   /// Calls check(frame) for many formats, sizes, regions and parameters, on large and small devices.

@@ -201,7 +201,7 @@ struct Clip {
 
   Tracker tracker;
   std::uint64_t begin = 0, frame = 0;
-  std::uint64_t change = ~0ull;  // the frame in which the light changes
+  std::uint64_t change = ~0ull;  ///< the frame in which the light changes
   std::vector<ObjectEvent> events;
 };
 
@@ -233,7 +233,7 @@ TEST(Tracker, FollowsAnObjectAndConfirmsIt) {
 TEST(Tracker, ConfirmsWhatAppearsInsideAndRestsLater) {
   struct Case {
     Rect first;
-    int step, frames;  // pixels per frame to the right; the frame that confirms it
+    int step, frames;  ///< pixels per frame to the right; the frame that confirms it
   };
   constexpr int at_once = 2, later = 13;
   for (const Case& c :

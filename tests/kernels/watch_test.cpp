@@ -30,8 +30,8 @@ const Look black = with({}, 0.01, 1, 0.5, 0.6), white = with({}, 0.97, 5, 0.5, 0
 struct Feed {
   Watch watch;
   WatchParams params;
-  std::uint64_t step = 40;  // ms
-  std::uint64_t time = 0;   // of the next frame
+  std::uint64_t step = 40;  ///< ms
+  std::uint64_t time = 0;   ///< of the next frame
   bool first = true;
   std::vector<Change> changes{};
 
@@ -77,7 +77,7 @@ TEST(Watch, ReportsEachCondition) {
   struct Case {
     const char* name;
     Look look;
-    std::uint64_t begins_after;  // ms
+    std::uint64_t begins_after;  ///< ms
   };
   for (const Case& c :
        {Case{"dark", black, 1000}, {"bright", white, 1000}, {"covered", flat, 1000}, {"defocused", soft, 1000}}) {

@@ -12,7 +12,7 @@ namespace cudavision::reference {
 /// What a diff plan for the background with threshold 0 must find, in double precision, without opening and scale.
 class Adaptive {
  public:
-  using Mask = std::vector<std::uint8_t>;  // 0 or 1 for each pixel
+  using Mask = std::vector<std::uint8_t>;  ///< 0 or 1 for each pixel
 
   Adaptive(const diff::Params& params, const Geometry& geometry);
 
@@ -26,12 +26,12 @@ class Adaptive {
  private:
   using Values = std::vector<double>;
   struct Expected {
-    std::vector<Values> values;  // of each channel
+    std::vector<Values> values;  ///< of each channel
     Values gain;
   };
   struct Marks {
-    Mask above, raised;  // whether the neighbourhood differs by much, and by less
-    Mask changed;        // above the limit, and not a shadow
+    Mask above, raised;  ///< whether the neighbourhood differs by much, and by less
+    Mask changed;        ///< above the limit, and not a shadow
   };
   std::vector<Values> read(const Picture& src) const;
   Values measured(const std::vector<Values>& frame, int channel, const Values& gains) const;
@@ -55,11 +55,11 @@ class Adaptive {
   const int width_, height_, across_, down_;
   int frame_ = 0;
   std::vector<Values> mean_, variance_;
-  std::vector<Values> rival_;             // another value of the pixel, see settle()
-  std::vector<int> stays_, rival_stays_;  // how long the mean and the rival were seen, in eighths of a frame
+  std::vector<Values> rival_;             ///< another value of the pixel, see settle()
+  std::vector<int> stays_, rival_stays_;  ///< how long the mean and the rival were seen, in eighths of a frame
   /// Marks the pixel or its neighbours in the last frame, and in the frame before it.
   Mask above_, above_before_;
-  Mask strong_;  // in the last frame
+  Mask strong_;  ///< in the last frame
 };
 
 }  // namespace cudavision::reference

@@ -142,9 +142,9 @@ struct Pixel {
 struct Output {
   Scale scale;
   bool alpha;
-  bool opaque;  // whether the background is opaque
+  bool opaque;  ///< whether the background is opaque
   blend::Division division;
-  double nudge;  // see blend()
+  double nudge;  ///< see blend()
 };
 
 void lay_over(Pixel& below, Triple s, double own, double k, const blend::Pad& pad, const Output& out) {

@@ -37,13 +37,13 @@ class Diff {
     }
   };
   struct Step {
-    Picture out;  // the expected contents of dst; meaningless for diff::Output::none
+    Picture out;  ///< the expected contents of dst; meaningless for diff::Output::none
     bool compared = false, light = false;
-    std::vector<std::uint8_t> mask;  // one per pixel, 0 or 1
+    std::vector<std::uint8_t> mask;  ///< one per pixel, 0 or 1
     std::vector<std::uint32_t> cells_changed, cells_unmasked;
     std::vector<Looks> cells_looks;
-    std::uint64_t sum = 0;       // of the differences of the pixels, in sample values
-    std::uint64_t analysed = 0;  // counted pixels, at the size of the analysis
+    std::uint64_t sum = 0;       ///< of the differences of the pixels, in sample values
+    std::uint64_t analysed = 0;  ///< counted pixels, at the size of the analysis
   };
   Step submit(const Picture& src, Layout layout = {});
   void reset() { past_.clear(), background_.clear(), shrunk_.reset(); }
@@ -56,14 +56,14 @@ class Diff {
   int shown(int d, int sample, Role role, int max) const;
   void measure_looks(Step& step, const Values& now) const;
   void count_and_show(Step& step, const Values& now, const std::vector<std::uint8_t>& unmasked) const;
-  static std::int64_t one(const Definition& format) { return format.depth == 8 ? 256 : 65536; }  // of the background
+  static std::int64_t one(const Definition& format) { return format.depth == 8 ? 256 : 65536; }  ///< of the background
   Values read(const Picture& picture) const;
 
   const diff::Params params_;
   const Geometry geometry_;
-  std::deque<Values> past_;  // the oldest first
+  std::deque<Values> past_;  ///< the oldest first
   std::map<Role, std::vector<std::int64_t>> background_;
-  std::shared_ptr<Diff> shrunk_;  // for analysis_scale > 1
+  std::shared_ptr<Diff> shrunk_;  ///< for analysis_scale > 1
 };
 
 /// The picture with frames drawn around these regions.

@@ -23,7 +23,7 @@ struct Component {
   /// For formats of bit fields: the locations of the samples in a group of pixels. `step` is then the number of bytes
   /// of a group.
   struct Field {
-    int word, bit, bits;  // in the 32-bit words of the group
+    int word, bit, bits;  ///< in the 32-bit words of the group
   };
   std::vector<Field> fields = {};
 
@@ -71,10 +71,10 @@ struct Grid {
 
 /// The placement of planes in memory. Offset and padding are in samples.
 struct Layout {
-  int offset = 0;                           // from an aligned address to the first row
-  int padding = 0;                          // between rows
-  int multiple = 1;                         // rows are rounded up to this many bytes, before the padding
-  int offset_bytes = 0, padding_bytes = 0;  // added in bytes; an odd number makes the addresses of 16-bit samples odd
+  int offset = 0;                           ///< from an aligned address to the first row
+  int padding = 0;                          ///< between rows
+  int multiple = 1;                         ///< rows are rounded up to this many bytes, before the padding
+  int offset_bytes = 0, padding_bytes = 0;  ///< added in bytes; an odd number makes the addresses of 16-bit samples odd
 };
 
 /// A picture in one block of bytes. Guard bytes with a known pattern lie around its planes and between rows.
@@ -123,7 +123,7 @@ class Picture {
 
  private:
   struct Span {
-    std::size_t begin;  // offset of the plane in bytes_
+    std::size_t begin;  ///< offset of the plane in bytes_
     std::ptrdiff_t pitch;
   };
   std::size_t address(const Component& c, int x, int y) const {
