@@ -12,10 +12,10 @@ skipped, remark (the reason of a skip; the first failed cases), and for each rea
 blank and the reason.
 
 The last line of a program gives the number of cases: "N passed, N failed, N skipped", gst-check's "100%: Checks: N,
-Failures: N, Errors: N", or unittest's "Ran N tests" with "OK (skipped=N)". A program that prints none of these counts as
-one case. A failed program without a failed case counts as one more failed case. The same applies to skipped programs.
-unittest prints the reasons of skips only in verbose mode. Exit status: 0; 1 with one sentence if a log is missing,
-broken or empty; 1 after the table if something failed.
+Failures: N, Errors: N", or unittest's "Ran N tests" with "OK (skipped=N)". A program that prints none of these counts
+as one case. A failed program without a failed case counts as one more failed case. The same applies to skipped
+programs. unittest prints the reasons of skips only in verbose mode. Exit status: 0; 1 with one sentence if a log is
+missing, broken or empty; 1 after the table if something failed.
 """
 import collections
 import json
