@@ -303,6 +303,17 @@ def fields_of(caps, *names):
                 for name in names]
 
 
+def on_frames(pad, take):
+    """Calls take(pad, buffer, caps) for each frame that passes a pad. A pad that is stopped has no caps any more; a
+    frame that passes it at that moment is not shown to `take`."""
+    def probe(_, info):
+        if caps := pad.get_current_caps():
+            take(pad, info.get_buffer(), caps)
+        return Gst.PadProbeReturn.OK
+
+    return pad.add_probe(Gst.PadProbeType.BUFFER, probe)
+
+
 def size_of_caps(caps):
     """Width and height in fixed caps."""
     return tuple(fields_of(caps, "width", "height"))

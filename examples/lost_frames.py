@@ -56,8 +56,9 @@ class Stream:
 
     def on_first(self, pad):
         """Finds out whether each sample is one frame that is shown."""
-        name, mode, version, self.parsed = common.fields_of(pad.get_current_caps(), "name", "interlace-mode",
-                                                            "mpegversion", "parsed")
+        if not (caps := pad.get_current_caps()):
+            return  # the pad is being stopped
+        name, mode, version, self.parsed = common.fields_of(caps, "name", "interlace-mode", "mpegversion", "parsed")
         self.matched, self.hides = mode not in FIELDS, name == "video/x-vp8"
         self.least_size = EMPTY.get(name, 1) if version in (None, 4) else 1
 

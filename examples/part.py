@@ -136,10 +136,10 @@ def of_options(parser, args):
 
 def stream_time_of(pad, buffer):
     """The stream time of a buffer at a pad in ns, or None; below 0 if it is before the beginning."""
-    if buffer.pts == Gst.CLOCK_TIME_NONE:
+    event = pad.get_sticky_event(Gst.EventType.SEGMENT, 0)  # None if the pad is being stopped
+    if not event or buffer.pts == Gst.CLOCK_TIME_NONE:
         return None
-    segment = pad.get_sticky_event(Gst.EventType.SEGMENT, 0).parse_segment()
-    sign, when = segment.to_stream_time_full(Gst.Format.TIME, buffer.pts)
+    sign, when = event.parse_segment().to_stream_time_full(Gst.Format.TIME, buffer.pts)
     return sign * when if sign else None
 
 

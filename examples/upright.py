@@ -69,7 +69,8 @@ def keep(pad):
         source.link(flip.get_static_pad("sink"))
         if event.type == Gst.EventType.CAPS:
             for each in source.get_sticky_event(Gst.EventType.STREAM_START, 0), event:
-                flip.get_static_pad("sink").send_event(each)
+                if each:  # a source that is being stopped has no events any more
+                    flip.get_static_pad("sink").send_event(each)
         return Gst.PadProbeReturn.DROP
 
     pad.add_probe(Gst.PadProbeType.EVENT_DOWNSTREAM, on_event)

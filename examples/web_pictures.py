@@ -123,7 +123,8 @@ class WebPictures:
 
 def is_picture(pad):
     """Whether a part is a picture. Camera-specific names of JPEG become GStreamer's name."""
-    name = pad.get_current_caps().to_string().partition(",")[0]
+    caps = pad.get_current_caps()  # None if the pad is being stopped
+    name = caps.to_string().partition(",")[0] if caps else ""
     if re.search("jpe?g$", name) and name != "image/jpeg":
         pad.set_caps(Gst.Caps.from_string("image/jpeg"))
     return bool(re.match("image/|video/", name) or re.search("jpe?g$", name))

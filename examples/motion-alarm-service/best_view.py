@@ -34,11 +34,10 @@ class Inputs:
         self.waiting = collections.deque(maxlen=KEPT)
         self.tapped = diff.get_property("output").value_nick != "passthrough"
         if self.tapped:
-            diff.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, self.on_input)
+            common.on_frames(diff.get_static_pad("sink"), self.on_input)
 
-    def on_input(self, pad, info):
-        self.waiting.append((info.get_buffer(), pad.get_current_caps()))
-        return Gst.PadProbeReturn.OK
+    def on_input(self, _, buffer, caps):
+        self.waiting.append((buffer, caps))
 
     def of(self, sample):
         """The input of an output; the output itself if they are the same."""

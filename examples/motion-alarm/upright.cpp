@@ -89,7 +89,7 @@ GstPadProbeReturn on_event(GstPad* pad, GstPadProbeInfo* info, gpointer done) {
   gst_element_sync_state_with_parent(flip);
   gst_pad_link(source, in);
   if (!tag) {
-    gst_pad_send_event(in, gst_pad_get_sticky_event(source, GST_EVENT_STREAM_START, 0));
+    if (GstEvent* start = gst_pad_get_sticky_event(source, GST_EVENT_STREAM_START, 0)) gst_pad_send_event(in, start);
     gst_pad_send_event(in, gst_event_ref(event));
   }
   for (GstPad* each : {source, in, out}) gst_object_unref(each);

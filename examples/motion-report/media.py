@@ -43,8 +43,9 @@ def clip_encoder():
 def begin_at_zero(queue):
     """Lets the video behind a queue begin at 0, whenever its first frame comes."""
     def on_buffer(pad, info):
-        segment = pad.get_sticky_event(Gst.EventType.SEGMENT, 0).parse_segment()
-        begin = segment.to_running_time(Gst.Format.TIME, info.get_buffer().pts)
+        event = pad.get_sticky_event(Gst.EventType.SEGMENT, 0)  # None if the pad is being stopped
+        begin = (event.parse_segment().to_running_time(Gst.Format.TIME, info.get_buffer().pts) if event
+                 else Gst.CLOCK_TIME_NONE)
         if begin != Gst.CLOCK_TIME_NONE:
             queue.get_static_pad("src").set_offset(-begin)
         return Gst.PadProbeReturn.REMOVE

@@ -16,6 +16,7 @@ gi.require_version("GstApp", "1.0")
 from gi.repository import GstApp  # noqa: E402, F401: gives appsrc and appsink their signals
 
 import media
+import part
 import recording
 
 BETTER = 1.1  # a picture replaces another one if its score is this many times as high
@@ -23,6 +24,12 @@ MARGIN = 0.3  # of the box of an object, around it in its picture
 LARGE = 480  # greatest width and height of the picture of an object
 WIDE = 960  # of the picture of a whole frame
 GRID = 96  # cells across the wider side of a mask, at most
+
+
+def time_of(pad, buffer):
+    """The stream time of a buffer at a pad in seconds, or None."""
+    time = part.stream_time_of(pad, buffer)
+    return None if time is None or time < 0 else time / Gst.SECOND
 
 
 class Pictures:
@@ -105,9 +112,9 @@ class Tracker:
         self.segment, self.sampled, self.masked = None, None, None
         self.close, self.wide, self.small = self.cameras = (media.Camera(LARGE), media.Camera(WIDE),
                                                             media.mask_camera(GRID))
-        before.add_probe(Gst.PadProbeType.BUFFER, self.on_input)
-        motion.get_static_pad("src").add_probe(Gst.PadProbeType.BUFFER, self.on_objects)
-        after.add_probe(Gst.PadProbeType.BUFFER, self.on_mask)
+        common.on_frames(before, self.on_input)
+        common.on_frames(motion.get_static_pad("src"), self.on_objects)
+        common.on_frames(after, self.on_mask)
 
     def __enter__(self):
         for camera in self.cameras:
@@ -120,23 +127,15 @@ class Tracker:
         for camera in self.cameras:
             camera.__exit__(*error)
 
-    def time_of(self, pad, buffer):
-        """The stream time of a buffer in seconds, or None."""
-        event = pad.get_sticky_event(Gst.EventType.SEGMENT, 0)
-        time = event.parse_segment().to_stream_time(Gst.Format.TIME, buffer.pts) if event else Gst.CLOCK_TIME_NONE
-        return None if time == Gst.CLOCK_TIME_NONE else time / Gst.SECOND
+    def on_input(self, _, buffer, caps):
+        self.inputs.append((buffer, caps))
 
-    def on_input(self, pad, info):
-        self.inputs.append((info.get_buffer(), pad.get_current_caps()))
-        return Gst.PadProbeReturn.OK
-
-    def on_objects(self, pad, info):
-        buffer = info.get_buffer()
-        time = self.time_of(pad, buffer)
+    def on_objects(self, pad, buffer, caps):
+        time = time_of(pad, buffer)
         # A little less than a step, because frames may come a little early.
         if time is None or (self.sampled is not None and 0 <= time - self.sampled < recording.STEP * 0.9):
-            return Gst.PadProbeReturn.OK
-        self.size, self.sampled = common.size_of_caps(pad.get_current_caps()), time
+            return
+        self.size, self.sampled = common.size_of_caps(caps), time
         # An object that is held is only where it is predicted to be. Without tracking, regions have no ids.
         seen = {each.id: each.box for each in frames.objects(buffer) if each.confirmed and not each.held}
         for number, box in seen.items():
@@ -146,17 +145,14 @@ class Tracker:
         score = sum(w * h for _, _, w, h in seen.values())
         if score > self.poster_score * BETTER and (frame := self.input_at(buffer.pts)):
             self.poster_score, self.poster_frame = score, frame
-        return Gst.PadProbeReturn.OK
 
-    def on_mask(self, pad, info):
-        buffer = info.get_buffer()
-        time = self.time_of(pad, buffer)
+    def on_mask(self, pad, buffer, caps):
+        time = time_of(pad, buffer)
         if time is not None and (self.masked is None or not 0 <= time - self.masked < recording.STEP * 0.9):
             self.masked = time
-            moving = self.mask(buffer, pad.get_current_caps())
+            moving = self.mask(buffer, caps)
             if moving is not None:
                 self.recorder.mask(time, moving)
-        return Gst.PadProbeReturn.OK
 
     def mask(self, buffer, caps):
         """As mask_of(); None if it cannot be made."""

@@ -57,7 +57,8 @@ class Best:
             self.pad.add_probe(Gst.PadProbeType.BUFFER, self.keep)
 
     def keep(self, pad, info):
-        self.sample = Gst.Sample.new(info.get_buffer(), pad.get_current_caps(), None, None)
+        if caps := pad.get_current_caps():  # a pad that is stopped has none any more
+            self.sample = Gst.Sample.new(info.get_buffer(), caps, None, None)
         return Gst.PadProbeReturn.REMOVE
 
     def take(self):

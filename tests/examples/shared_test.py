@@ -21,6 +21,7 @@ from gi.repository import GstVideo  # noqa: E402
 import common  # noqa: E402
 import inputs  # noqa: E402
 import media  # noqa: E402
+import part  # noqa: E402
 import pictures  # noqa: E402
 import recording  # noqa: E402
 import uris  # noqa: E402
@@ -77,6 +78,31 @@ class FullDisk(programs.InFolder):
             subprocess.run(["mount", "-o", f"remount,size={size}", disk], check=True)
             self.assertRegex(self.report(clip, status=1), r"^motion_report.py: cannot write (to )?(\S*/)?out(/\S+)?: "
                              r"No space left on device\n$")
+
+
+class StoppedPads(unittest.TestCase):
+    """A pad that is stopped loses its events. A frame that passes it at that moment has neither caps nor a time."""
+
+    def test_frames_without_caps(self):
+        source, sink, shown = Gst.Pad.new("src", Gst.PadDirection.SRC), Gst.Pad.new("sink", Gst.PadDirection.SINK), []
+        sink.set_chain_function_full(lambda *_: Gst.FlowReturn.OK, None)
+        source.link(sink)
+        for pad in sink, source:
+            pad.set_active(True)
+        common.on_frames(source, lambda pad, buffer, caps: shown.append((pad, buffer.pts, caps.to_string())))
+        segment = Gst.Segment()
+        segment.init(Gst.Format.TIME)
+        for event in (Gst.Event.new_stream_start("a"), Gst.Event.new_segment(segment),
+                      Gst.Event.new_caps(Gst.Caps("video/x-raw"))):
+            buffer = Gst.Buffer()
+            buffer.pts = len(shown)
+            source.push_event(event)
+            if event.type != Gst.EventType.STREAM_START:
+                self.assertEqual(source.push(buffer), Gst.FlowReturn.OK)
+        self.assertEqual(shown, [(source, 0, "video/x-raw")])
+        self.assertEqual(part.stream_time_of(source, buffer), 0)
+        source.set_active(False)
+        self.assertIsNone(part.stream_time_of(source, buffer))
 
 
 class Python(programs.InFolder):
