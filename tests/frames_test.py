@@ -554,8 +554,7 @@ class Makers(unittest.TestCase):
         self.assertIsNone(watch())
 
     def test_the_interpreters_lock(self):
-        """A thread without the interpreter's lock drops the last reference, while a thread with the lock waits for it.
-        """
+        """A thread drops the last reference without the interpreter's lock. A thread with the lock waits for it."""
 
         array = numpy.full((4, 8), 5, numpy.uint8).view(Watched)
         watch = weakref.ref(array)

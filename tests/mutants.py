@@ -53,8 +53,7 @@ class Journal:
 
 
 def code(line):
-    """A line of C++ without its indentation and comment, so that rewording a comment does not make it another change.
-    """
+    """A line of C++ without indentation and comment, so that rewording a comment makes no other change."""
     return re.sub(r'(^|\s+)//.*', '', line).strip()
 
 

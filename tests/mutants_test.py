@@ -94,8 +94,7 @@ class Mutants(unittest.TestCase):
         self.assertEqual({entry["tests"] for entry in self.journal() if entry["line"] == 10}, {0})
 
         before = len(self.journal())
-        self.assertEqual(self.run_tool().split("code: ")[1], said.split("code: ")[1])  # everything comes from the
-                                                                                       # journal
+        self.assertEqual(self.run_tool().split("code: ")[1], said.split("code: ")[1])  # from the journal
         self.assertEqual(len(self.journal()), before)
         self.run_tool("--must", "50", status=1)
 

@@ -67,8 +67,7 @@ class SelfTest(unittest.TestCase):
         self.assertIn("there is no libgstcudavision.so", result.stdout)
 
     def broken(self, old, new):
-        """A folder with the plugin, where the name of a library that it needs is replaced by a name of the same length.
-        """
+        """A folder with the plugin, where a needed library has another name of the same length."""
         folder = self.folder / "broken"
         folder.mkdir()
         data = plugin.read_bytes()

@@ -249,8 +249,7 @@ def frames_enough(case, backend, least):
 
 
 def measure(case, backend, frames, turns):
-    """The medians of all turns, as a dictionary for the JSON file. `frames`: frames per pipeline; None: enough of them.
-    """
+    """The medians of all turns, as a dictionary for the JSON file. `frames`: per pipeline; None: enough of them."""
     frames = frames or frames_enough(case, backend, 2000 if backend == 'cuda' else 100)
     variants = {'with': case.elements}
     if case.shares or not (case.source or case.pads):

@@ -47,8 +47,7 @@ def cloth(rng, pictures, colour, height, width, depth=16):
 
 
 def covers_of(labels, count, width, height):
-    """What each of the labels 1 to `count` covers of the pixels of a picture, 0–1. The labels have FINE times its size.
-    """
+    """The share of each pixel that the labels 1 to `count` cover. The labels have FINE times the size."""
     drawn = [np.where(labels == label, 255, 0).astype(np.uint8) for label in range(1, count + 1)]
     return [cv2.resize(part, (width, height), interpolation=cv2.INTER_AREA).astype(np.float32) / 255 for part in drawn]
 

@@ -88,8 +88,7 @@ def settings(args, first):
 
 
 def run_scene(frames, learn, running):
-    """Runs detectors (name → Detector) over frames. Returns name → Score, and the number and visible ids of each frame.
-    """
+    """Runs detectors (name → Detector) over frames. Returns name → Score, and number and ids of each frame."""
     scores, present, number = {name: Score() for name in running}, [], -1
     for frame in frames:
         number += 1 + frame.lost
@@ -154,8 +153,7 @@ def judge_world(args):
 
 
 def judge_run(world, detector, present):
-    """Episodes, ids and crossings of a detector on a scene of the world. present: (number, visible ids) of each frame.
-    """
+    """Episodes, ids and crossings of a detector on a scene. present: (number, visible ids) of each frame."""
     # A person who is present before and after lost frames was present in between.
     times = [((last if before else number) / world.rate, (number + 1) / world.rate)
              for (last, before), (number, ids) in zip([(0, set())] + present, present) if ids]

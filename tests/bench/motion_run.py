@@ -104,8 +104,7 @@ class Pipeline:
     STEP = 40 * Gst.MSECOND
 
     def __init__(self, size, element, message, step=STEP):
-        """size: width, height of I420 frames. message: name of the element messages to keep. step: ns between frames.
-        """
+        """size: of I420 frames. message: name of the element messages to keep. step: ns between frames."""
         width, height = size
         caps = f'video/x-raw,format=I420,width={width},height={height},framerate={Gst.SECOND}/{step}'
         self.message, self.heard, self.step = message, [], step

@@ -88,8 +88,7 @@ class World(unittest.TestCase):
         moment."""
         first, previous = self.visits('cudadiff', 'removed'), self.visits(PREVIOUS, 'removed')
         self.assertEqual((first['episodes'], first['people'], first['motions']), (1, 1, 1))
-        self.assertAlmostEqual(first['ghost'], 19, delta=0.2)  # 20 s until the end of the scene, without the first
-                                                               # second
+        self.assertAlmostEqual(first['ghost'], 19, delta=0.2)  # 20 s to the end of the scene, less the first
         self.assertLess(previous['ghost'], 0.5)
         self.assertGreater(self.results['cudadiff']['events'], self.results[PREVIOUS]['events'])
 

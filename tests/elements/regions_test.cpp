@@ -382,8 +382,7 @@ TEST(follows_motion_in_cropped_frames, Each::run) {
     }
     const bool passed = output == std::string("passthrough");
     EXPECT_EQ(text_of(out.get()), passed ? "motion 22,12 12×8 turned 0 1; " : "motion 16,8 12×8 turned 0 1; ");
-    const auto rois = rois_of(out.get());  // leaves only the detection, without the region of interest at the same
-                                           // place
+    const auto rois = rois_of(out.get());  // leaves the detection alone
     EXPECT(!rois.empty() && gst_buffer_remove_meta(out.get(), GST_META_CAST(rois[0])));
     Rig second(run, "region=roi roi-type=motion", caps_of(video));
     const Buffer result = second.push(Buffer(gst_buffer_copy(out.get())));

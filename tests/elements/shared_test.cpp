@@ -712,8 +712,7 @@ TEST(reports_that_downstream_needs_cuda_memory, Each::element) {
     GstElement *element = gst_bin_get_by_name(GST_BIN(pipeline), "element"),
                *filter = gst_bin_get_by_name(GST_BIN(pipeline), "caps");
     set(element, "backend=" + std::string(backend));
-    set(filter, "caps=video/x-raw(memory:CUDAMemory)");  // set after linking, which would otherwise fail in a build
-                                                         // without CUDA
+    set(filter, "caps=video/x-raw(memory:CUDAMemory)");  // linking with these caps fails without CUDA
     gst_object_unref(filter);
     gst_object_unref(element);
     g_autoptr(GstBus) bus = gst_element_get_bus(pipeline);

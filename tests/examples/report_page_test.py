@@ -235,8 +235,7 @@ class RecordingTest(programs.InFolder):
         self.assertEqual(len(rest), 180 + 10 * 64)
 
     def test_only_masks_shrink(self):
-        """Masks are thinned out until the data fits; places are all kept. The last mask, in which nothing moves, stays.
-        """
+        """Masks are thinned out until the data fits, but places are not. The last mask, without motion, stays."""
         noise = numpy.random.default_rng(1)
         for i in range(400):
             for number in range(8):

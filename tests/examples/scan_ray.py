@@ -301,8 +301,7 @@ if any(each.endswith("analyse.py") for each in sys.orig_argv):
         return port, node
 
     def test_a_cluster_that_loses_a_node_loses_no_clip(self):
-        """The two nodes have only the plugin: --address sends everything else. The second one is killed while it works.
-        """
+        """The two nodes have only the plugin: --address sends the rest. The second one is killed while it works."""
         place = tempfile.mkdtemp(prefix="scan-", dir="/tmp")  # short, because it contains Ray's sockets
         self.addCleanup(shutil.rmtree, place, ignore_errors=True)
         port, node = self.start_nodes(place)

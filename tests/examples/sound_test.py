@@ -26,8 +26,7 @@ QUEUE = "queue max-size-buffers=0 max-size-bytes=0 max-size-time=0"
 
 
 def make_with_sound(path, video, muxer, *sounds, seconds=8, begin=0, end=8):
-    """Writes a clip of 25 frames per second whose sounds tick at each second from `begin` to `end`. Returns its path.
-    """
+    """Writes a clip of 25 frames per second with a tick at each second from `begin` to `end`."""
     ticks = (
         f"audiotestsrc wave=ticks tick-interval=1000000000 sine-periods-per-tick=20 freq=1000 samplesperbuffer=480 "
         f"num-buffers={100 * (end - begin)} timestamp-offset={begin * Gst.SECOND} ! audio/x-raw,rate=48000,channels=1")

@@ -1109,8 +1109,7 @@ TEST(BlendSchedule, OtherFramesAreNoPairs) {
   EXPECT_FALSE(pair(Format::NV12, [](PairScene& s) { s.pads[1].color.limited = true; }));
   EXPECT_FALSE(
       pair(Format::NV12, [](PairScene& s) { s.pads[1].alpha = s.pads[0].alpha = 0.5, s.pads[0].op = Operator::over; }));
-  EXPECT_FALSE(pair(Format::NV12, [](PairScene& s) { s.pads[1].op = Operator::multiply; }));  // operators on R', G' and
-                                                                                              // B' need an even width
+  EXPECT_FALSE(pair(Format::NV12, [](PairScene& s) { s.pads[1].op = Operator::multiply; }));  // the width must be even
   EXPECT_FALSE(pair(Format::RGBA, [](PairScene& s) { s.pads[1].op = Operator::add; }));
   EXPECT_FALSE(pair(Format::RGBA, [](PairScene& s) { s.pads[0].alpha = 0.5; }));
   EXPECT_FALSE(pair(Format::NV12, [](PairScene& s) { s.pads[1].src.planes[1].pitch += 4; }));

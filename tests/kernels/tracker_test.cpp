@@ -131,8 +131,7 @@ TEST(Visits, CountCrossingsOfLines) {
   EXPECT_EQ(crossings({{50, 30}, {50, 55}, {50, 45}, {50, 60}, {50, 45}}, 8), "cross 0 right; ");
   EXPECT_EQ(crossings({{10, 40}, {10, 60}, {90, 60}, {90, 40}}, 0), "");  // around its ends
   EXPECT_EQ(crossings({{10, 40}, {10, 60}, {50, 60}, {50, 40}}, 0), "cross 0 left; ");
-  EXPECT_EQ(crossings({{50, 30}, {50, 60}, {50, 90}}, 0, 2), "cross 0 right; ");  // reported when the object is
-                                                                                  // confirmed
+  EXPECT_EQ(crossings({{50, 30}, {50, 60}, {50, 90}}, 0, 2), "cross 0 right; ");  // reported at confirmation
   EXPECT_EQ(crossings({{50, 30}, {50, 60}, {50, 30}}, 0, 2), "");
 }
 
@@ -484,8 +483,7 @@ TEST(Tracker, BoxesAreTightAlsoWhereObjectsMeet) {
       if (o.held) continue;
       EXPECT_EQ(intersection(o.box, around(one, other)), o.box) << i;
       EXPECT_GE(o.box.height, 90) << i;
-      EXPECT_LE(o.box.width, std::abs(one.x - other.x) >= 44 ? 56 : 84) << i;  // when they are closer, one may be
-                                                                               // hidden
+      EXPECT_LE(o.box.width, std::abs(one.x - other.x) >= 44 ? 56 : 84) << i;  // closer, one may be hidden
     }
   }
   EXPECT_EQ(clip.tracker.last_id(), 2u);

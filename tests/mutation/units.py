@@ -40,8 +40,7 @@ class Result:
 
 
 def execute(unit, cpu_limit=1800, wall_limit=3600, environment=None, keep_output=False):
-    """Runs a unit. It ends after `cpu_limit` seconds of processor time, or, if it waits, `wall_limit` seconds of time.
-    """
+    """Runs a unit. It ends after `cpu_limit` seconds of processor time, or `wall_limit` seconds if it waits."""
     def limits():
         resource.setrlimit(resource.RLIMIT_CPU, (int(cpu_limit) + 1, int(cpu_limit) + 5))
         resource.setrlimit(resource.RLIMIT_DATA, (12 * GIB, 12 * GIB))  # tests with far rows reserve 7

@@ -25,8 +25,7 @@ int bytes_before(const GstVideoInfo& video, guint component, int x) {
 
 /// Appends the samples of a row of a component of v210.
 void append_v210(const char* row, guint component, int width, std::string& samples) {
-  constexpr char order[] = "102010201020";  // the components of a group, three for each word, starting at the lowest
-                                            // bits
+  constexpr char order[] = "102010201020";  // components of a group, three per word, lowest bits first
   for (int field = 0, x = 0; x < width; ++field) {
     if (order[field % 12] - '0' != int(component)) continue;
     guint32 word;
