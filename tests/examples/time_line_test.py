@@ -82,7 +82,7 @@ class Lines(unittest.TestCase):
         self.assertEqual([len(run) for run in time_line.recordings(files, "all")], [8])
         self.assertEqual([len(run) for run in time_line.recordings(files, "none")], [1] * 8)
         self.assertEqual(time_line.recordings([], "all"), [])
-        short = [segment(f"/r/2024-01-31_13-05-0{second}.mp4", 1.0) for second in (0, 2, 4)]  # a second is missing between
+        short = [segment(f"/r/2024-01-31_13-05-0{second}.mp4", 1.0) for second in (0, 2, 4)]  # with holes of a second
         self.assertEqual([len(run) for run in time_line.recordings(short)], [1, 1, 1])
 
     def test_clocks_of_containers(self):
