@@ -48,7 +48,7 @@ def interval_of(name):
 
 
 def prepare(pipeline, name, live=lambda: None):
-    """Prepares a pipeline with the element of source_of() for this input as cameras require. If HTTP delivers live
+    """Prepares a pipeline with the element of source_of() to read this input like a camera. If HTTP delivers live
     pictures instead of a file, `live` is called, possibly in a streaming thread."""
     (every, any_certificate), found = options_of(name), []
     source = pipeline.get_by_name("source")

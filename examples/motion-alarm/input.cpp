@@ -168,7 +168,7 @@ GstElement* Input::add_source() {
   return decoder;
 }
 
-/// Makes a uridecodebin read the location as cameras require.
+/// Makes a uridecodebin read the location like a camera.
 void Input::add_uri(GstElement* decoder) {
   for (const auto& [name, value] : options_of(location_)) {
     gchar* end = nullptr;

@@ -63,7 +63,7 @@ class Input {
   void complain(const std::string& text);
   void fail(const std::string& text);
 
-  /// For a source of live pictures: makes the pipeline drop frames instead of falling behind, without delay. Called
+  /// For a source of live pictures: makes the pipeline drop frames instead of falling behind, and not delay any. Called
   /// before the first frame is passed on, in the main loop or in a streaming thread.
   void become_live();
   void on_source(GstElement* source);
@@ -88,7 +88,7 @@ class Input {
   // Set before frames flow.
   GstElement *queue_ = nullptr, *diff_ = nullptr, *sink_ = nullptr;
   double every_ = 1;              ///< seconds between two requests of a snapshot URL
-  bool chosen_ = false;           ///< whether the URI has every_
+  bool chosen_ = false;           ///< whether the URI sets every_
   bool any_certificate_ = false;  ///< do not check the certificate of the server
   std::unique_ptr<WebPictures> pictures_;
   bool with_objects_ = false;         ///< also print events of objects: a preset, zones or lines are set

@@ -9,7 +9,7 @@ pipeline is a process with all processors and threads that GStreamer and OpenCV 
 per frame, from the start of the pipeline to the end of stream. The time of the decoder in the same turn is subtracted.
 The medians of the turns are printed, with their ratio to the decoder: other work on the machine lengthens both times,
 and changes the ratio less. `still` repeats the first frame of the clip, so that nothing moves. If PyPI's dvr-scan is on
-PATH, the time of its whole process for the clip follows. GST_PLUGIN_PATH must lead to the plugin. Exit status: 0; 1 if
+PATH, the time of its whole process for the clip follows. GST_PLUGIN_PATH must point to the plugin. Exit status: 0; 1 if
 a pipeline failed, with one sentence on stderr; 77 if something is missing.
 """
 import argparse

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Judges motion detection on scenes of known truth, compared with OpenCV's background subtractors and motioncells.
+"""Judges motion detection on scenes with known truth, compared with OpenCV's background subtractors and motioncells.
 
   motion_quality.py [MEDIA] [--group=lab|world] [--seeds=1,2] [--properties="…"]… [--backend=cpu|cuda] [--only=SCENE,…]
                     [--size=WxH] [--frames=N] [--json=FILE] [--markdown=FILE] [--no-peers]
 
 MEDIA is a folder with photos/ and vtest.avi, such as Debian's opencv-doc; without it, the textures are synthetic.
-GST_PLUGIN_PATH must lead to the plugin. `--properties` sets properties of cudadiff for all scenes; each further
+GST_PLUGIN_PATH must point to the plugin. `--properties` sets properties of cudadiff for all scenes; each further
 `--properties` adds a column. `lab` is motion_scenes.py: one difficulty per scene. `world` is motion_world.py: what real
 cameras show; `--frames` does not apply to it.
 
@@ -15,10 +15,10 @@ are not judged either. F1 covers all judged pixels of a scene. A frame has objec
 if they cover less, it counts as neither with nor without objects. A frame without objects is flagged if more than 0.2 %
 of the mask is white, or motion is reported.
 
-Figures of `world` alone: in an episode, somebody is in the picture, until the picture is empty again. An episode is
-found if it has its own motion (from `began` to `last-motion`, with `gap=1`). Ghost: seconds of motion that nobody
-makes, from 1 s after the last person left. Ids: objects that enter ÷ people and things. Crossings count at the line of
-the scene `lane`. A detector without messages has motion while its mask is flagged. Needs NumPy, OpenCV and PyGObject.
+The following figures exist only for `world`. An episode lasts while somebody is in the picture. It is found if it has
+its own motion (from `began` to `last-motion`, with `gap=1`). Ghost: seconds of motion in the empty picture, from 1 s
+after the last person left. Ids: objects that enter ÷ people and things. Crossings count at the line of the scene
+`lane`. A detector without messages has motion while its mask is flagged. Needs NumPy, OpenCV and PyGObject.
 Exit status: 0; 1 if a pipeline failed, with one sentence on stderr; 77 if something is missing.
 """
 import argparse
@@ -92,7 +92,7 @@ def run_scene(frames, learn, running):
     scores, present, number = {name: Score() for name in running}, [], -1
     for frame in frames:
         number += 1 + frame.lost
-        # all detectors get the picture that 4:2:0 leaves
+        # all detectors get the picture after conversion to 4:2:0
         yuv, picture = to_i420(frame.picture)
         truth = (frame.ids > 0) & ~frame.mixed
         present.append((number, set(frame.ids[truth].tolist())))

@@ -9,7 +9,7 @@ Footage is found in the folders and below them:
   CDnet       input/, groundtruth/, ROI.bmp or ROI.jpg, temporalROI.txt
   Wallflower  frames and one hand_segmented_NUMBER.bmp
   MOT         NAME.gt.txt for the clip NAME.avi, in any of the folders; gt.txt beside a clip; gt/gt.txt beside img1/
-  visits.csv  columns clip, from, to: when somebody is in the picture, in seconds; no times: the clip shows nobody
+  visits.csv  columns clip, from, to: when somebody is in the picture, in seconds; no times: the clip is empty
 
 Each preset, and each `--properties`, is a column; the default of `gap` is 1 here. Peers are OpenCV's subtractors with
 their defaults, without shadows in the foreground; peers of contrib need PyPI's opencv-contrib-python-headless.

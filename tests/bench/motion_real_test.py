@@ -87,7 +87,7 @@ def write_mot(folder):
 
 def write_visits(folder):
     """Two visits at 2.0–3.9 and 6.0–7.9 s of 12 s. The table gives 6.5 s for the start of the second and 4.1 s for the
-    end of the first. There is also half a second of motion that nobody makes."""
+    end of the first. There is also half a second of motion without a visit."""
     seen = [*range(20, 40), *range(60, 80), *range(100, 105)]
     write_clip(folder, 'room.avi', [picture(*([(16, 16, 24, 24)] if number in seen else [])) for number in range(120)])
     write_clip(folder, 'nobody.avi', [picture()] * 20)
@@ -140,7 +140,7 @@ class Figures(unittest.TestCase):
         self.assertNotIn('shadow', self.results['waving'])
 
     def test_visits(self):
-        # False motion is the half second before the second visit begins in the table, and the motion that nobody makes.
+        # False motion is the half second before the second visit begins in the table, and the motion without a visit.
         self.check('room.avi', found='2 of 2', extra=1, begin_error=0.25, end_error=0.1, ghost=0.9, missed=0.2, ids=3)
         empty = len([now for now in np.arange(120) / 10 if not (1.0 <= now <= 5.1 or 5.5 <= now <= 8.9)])
         self.check('room.avi', flagged=f'5 of {empty}')

@@ -171,7 +171,7 @@ class Detector:
 
     apply(yuv, picture, lost) takes the next frame as I420 and as BGR, both from to_i420(). It returns the mask (bool,
     height × width) or None. finish() follows the last frame; after an error, close() is called instead. After finish(),
-    moving() and motions() say when there was motion. cpu: seconds of CPU time of all threads.
+    moving() and motions() return the times of motion. cpu: seconds of CPU time of all threads.
     """
     has_mask = has_events = True
 

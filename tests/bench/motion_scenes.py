@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Ten seeded scenes of known truth: textured objects cross the still picture of a fixed camera. Each scene has one
+"""Ten seeded scenes with known truth: textured objects cross the still picture of a fixed camera. Each scene has one
 difficulty.
 
 `scene(name, seed, …)` gives the frames of one of SCENES. Backgrounds and the textures of objects are crops of real

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Seeded scenes of known truth that imitate real cameras: people who stand, things that are left or taken away, soft
+"""Seeded scenes with known truth that imitate real cameras: people who stand, things that are left or taken away, soft
 shadows, auto-exposure, a busy road, an encoder, lost frames, a light that is switched repeatedly, and cameras that
 change (motion_camera.py).
 
@@ -135,7 +135,7 @@ def stands(stage):
 
 
 def occupied(stage):
-    """A person stands there in the first frame and leaves. Another one comes later."""
+    """A person stands there in the first frame and leaves. Another person comes later."""
     stage.learn = 5
     _, gone = stage.visit(1, 0, stage.rng.uniform(15, 20), there=True)
     _, gone = stage.visit(2, gone + 12, stage.rng.uniform(4, 6))

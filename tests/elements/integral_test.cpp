@@ -316,7 +316,7 @@ TEST(follows_settings_if_caps_leave_a_choice, Each::run) {
   expect_numbers(rig.push(copied(frame)), params_of(TableLayout::inclusive, SumType::u32, TableChannel::all),
                  rig.video(), frame);
   EXPECT_EQ(rig.number("channels"), 4);
-  // If downstream refuses the type, the element chooses the next type that holds as much.
+  // If downstream refuses the type, the element chooses the next type that can hold the sums.
   rig.want(table_caps("format={U32LE,F64LE}"));
   rig.caps(caps_text("GRAY16_LE", {640, 480}));
   rig.push(noise(rig.video()));

@@ -83,7 +83,7 @@ TEST(passes_caps_fields, Each::run) {
   }
 }
 
-/// Frames of single fields need caps that say so.
+/// Frames with single fields need caps for single fields.
 TEST(refuses_caps_of_no_raw_video, Each::run) {
   Rig rig(run);
   gst_harness_set_src_caps_str(rig.harness(), caps_text("NV12", {64, 48}, ",interlace-mode=alternate").c_str());

@@ -163,7 +163,7 @@ class PageTest(programs.InFolder):
         self.assertEqual([one.get("picture") for one in objects],
                          ["pictures/object-1.jpg", "pictures/object-2.jpg", None])
         self.assertEqual((folder / "pictures/object-2.jpg").read_bytes(), b"x" * 60)
-        (folder / "pictures/3.jpg").touch()  # from somebody else
+        (folder / "pictures/3.jpg").touch()  # a file of the user
         page.pictures_of([{"id": 1}], kept, folder)
         self.assertEqual(len(os.listdir(folder / "pictures")), 3)  # the old page needs them
         page.forget_pictures(objects[1:], folder)

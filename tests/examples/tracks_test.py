@@ -81,7 +81,7 @@ class Tracks(programs.InFolder):
         starts = [match.start() for match in re.finditer(b"\xff\xd8\xff", data[begin:])]
         self.assertEqual(len(starts), 2 * FRAMES)
         sizes = {}
-        for number, start in enumerate(starts):  # each frame says how wide it is
+        for number, start in enumerate(starts):  # each frame header has its width
             at = begin + start
             head = data.index(b"\xff\xc0", at)
             sizes[number] = int.from_bytes(data[head + 7:head + 9], "big")

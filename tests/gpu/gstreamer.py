@@ -133,7 +133,7 @@ class Sample:
 
 
 class Pipeline:
-    """A pipeline, which starts at once. `with` stops it."""
+    """A pipeline, which starts immediately. `with` stops it."""
 
     def __init__(self, gst, description, context=None):
         self._gst, self._core = gst, gst.core

@@ -777,7 +777,7 @@ TEST(BlendSchedule, TilesCoverTheOutput) {
   EXPECT_EQ(blend::direct_tile_grid(16384, 16384).tile_height, blend::tuning.direct_strips * blend::strip_height);
 }
 
-/// Pads of the output's size at invented addresses, which nobody reads.
+/// Pads of the output's size at invented addresses that are never read.
 struct PairScene {
   PairScene(Format format, int width, int height) : geometry{format, width, height} {
     pads.resize(2);

@@ -55,7 +55,7 @@ TEST_P(Packed, FillsPadding) {
     }
 }
 
-/// Rows of UYVY may end with the last V: the byte after it belongs to the next row, or to nobody.
+/// Rows of UYVY may end with the last V: the byte after it belongs to the next row, or to no row.
 TEST_P(Packed, LeavesPaddingBeyondTheRowAlone) {
   if (format != Format::UYVY) return;
   const Picture src = make_picture({format, 5, 4}, 1);

@@ -21,7 +21,7 @@ struct Options {
   std::string backend = "cuda";
   double patience = 10;  ///< seconds of fair_time() without a frame after which a pipeline counts as hanging
   bool twin = false;     ///< GStreamer's elements replace those of this plugin
-  std::string fault;     ///< after the third action of this name, a frame counts as wrong
+  std::string fault;     ///< after the third action with this name, a frame counts as wrong
   std::shared_ptr<Journal> journal;
   int number = 0;  ///< of the pipeline
 };
@@ -86,8 +86,8 @@ class Lane {
   bool on_cuda() const { return options_.backend == "cuda"; }
   /// Sets the element's async-depth, if it has one, to the next number.
   void turn(GstElement* element, std::istream& numbers);
-  /// Adds a capsfilter whose kind of memory changes. `fields`: the fields of its caps without the memory, beginning
-  /// with a comma.
+  /// Adds a capsfilter that switches between kinds of memory. `fields`: the fields of its caps without the memory,
+  /// beginning with a comma.
   void add_memory_filter(GstElement* filter, const std::string& fields = "");
   void ended() { ended_ = true; }
   /// Until the next change of state ends, a flush may have met the change that another flush began.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Tests cameras that are lost and come back, the wall meanwhile, and the metrics of both."""
+"""Tests cameras that are lost and come back, the wall during the loss, and the metrics of both."""
 
 import signal
 import unittest
