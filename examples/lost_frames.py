@@ -15,7 +15,7 @@ EMPTY = {"video/mpeg": 9, "video/x-divx": 9, "video/x-xvid": 9}
 AHEAD = 1000  # a demuxer may be this many samples ahead of the decoder when it skips something
 REORDERED = 8  # a sample may be this many frames ahead of the previous one, in any clip
 EXACT = Gst.MSECOND  # times of a sample and its frame are equal
-LONGEST = 3600 * Gst.SECOND  # a longer hole is a damaged time
+LONGEST = 3600 * Gst.SECOND  # a longer hole means a damaged timestamp
 INEXACT = 0.5  # a container without an index misjudges its length by this many seconds
 
 
@@ -29,8 +29,8 @@ class Span:
 
 
 class Stream:
-    """The stream through one decoder. Times are times of its pads, in ns. `ordered`: samples have the times at which
-    their frames are shown. In AVI they do not, and only the numbers of frames count."""
+    """The stream through one decoder. Times are those on its pads, in ns. `ordered`: samples have the times at which
+    their frames are shown. In AVI they do not, so only the numbers of frames are compared."""
 
     def __init__(self, ordered, skips):
         self.ordered, self.matched, self.least_size, self.hides = ordered, None, 1, False
@@ -88,7 +88,7 @@ class Stream:
             self.first = time
         if self.latest is not None:
             ahead = time - self.latest
-            # The order of frames determines how far a sample may be ahead. The first few frames tell.
+            # The order of frames determines how far a sample may be ahead. The first few frames show it.
             most = self.jump if self.samples > REORDERED else REORDERED * self.least
             if self.watch and self.least and ahead > most + self.least / 2:
                 if not key:
@@ -204,7 +204,7 @@ class Stream:
         if not self.ended:
             return self.spans
         lost = len(self.pending)
-        if not self.ordered:  # a hole may be intended; the numbers of frames tell
+        if not self.ordered:  # a hole may be intended, so count frames
             lost = max(0, self.samples - self.good)
             for span in self.spans:
                 span.frames = min(span.frames, lost)

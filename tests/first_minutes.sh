@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Tries examples/quickstart.sh of the last commit like a new user, in fresh Debians, and measures it:
+# Tries examples/quickstart.sh of the last commit as a new user would, in fresh Debians, and measures it:
 #   tests/first_minutes.sh [SUITE…]      (bookworm trixie)
 # Rows; MACHINES selects some of them ('none toolkit gpu'):
 #   none      no CUDA toolkit and no GPU

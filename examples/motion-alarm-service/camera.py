@@ -127,7 +127,7 @@ class Camera(Supervised):
         return pipeline
 
     def is_silent(self, seconds):
-        """Called when the camera stalls or is slow. A GAP event makes cudadiff post what becomes due without a frame. A
+        """Called when the camera stalls or is slow. A GAP event makes cudadiff post messages that are due. A
         separate thread sends it, because the event waits for the thread that delivers frames."""
         if self.live and self.last_pts != Gst.CLOCK_TIME_NONE and not (self.gap and self.gap.is_alive()):
             event = Gst.Event.new_gap(self.last_pts, int(seconds * Gst.SECOND))

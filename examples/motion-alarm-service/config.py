@@ -66,7 +66,7 @@ class Onvif:
 @dataclasses.dataclass
 class Reconnect:
     first: float = dataclasses.field(default=1, metadata=between(0.01, 3600))  # seconds before the first new attempt
-    most: float = dataclasses.field(default=60, metadata=between(0.01, 86400))  # most seconds between attempts
+    most: float = dataclasses.field(default=60, metadata=between(0.01, 86400))  # maximum seconds between attempts
     timeout: float = dataclasses.field(
         default=10, metadata=between(0.1, 3600)
     )  # a camera without a frame for this number of seconds is lost

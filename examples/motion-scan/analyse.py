@@ -70,7 +70,7 @@ class TimeUp(Exception):
 def make(request):
     """The pipeline of a request. Raises a Failure that does not depend on the clip."""
     source = f"{common.DECODER} name=clip" if request["uri"] else TRIAL
-    # No queue: a clip takes about one core, and the next core takes the next clip.
+    # No queue: a clip takes about one core, and other cores work on other clips.
     backend = request["backend"]
     pipeline = common.parse(f"""{source} ! videoconvert name=decoded ! cudahistogram name=brightness backend={backend} !
                             cudadiff name=motion output=passthrough attach-roi=false gap=1 backend={backend} !

@@ -135,7 +135,7 @@ class Still(Actor):
         return self.picture, self.cover
 
     def on(self, number, path):
-        """The same thing with another number, on another path."""
+        """A copy with another number and another path."""
         return Still(number, path, self.picture, self.cover)
 
 

@@ -250,7 +250,7 @@ TEST(can_be_stopped_by_the_thread_that_drains_it, Each::run) {
   EXPECT_EQ(stream.take(), 2);
 }
 
-/// Waiting frames belong to the pool of downstream.
+/// Waiting frames come from the pool of downstream.
 TEST(needs_no_more_frames_than_the_pool_downstream_has, Each::run) {
   for (guint most : {2u, 20u}) {
     at(std::to_string(most) + " frames");

@@ -19,7 +19,7 @@ long entries_of(const char* folder) {
   return count;
 }
 
-/// Allocated bytes; 0 where the C library does not tell, and with sanitizers, which keep freed memory.
+/// Allocated bytes; 0 where the C library does not report them, and with sanitizers, which keep freed memory.
 double heap_in_use() {
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   const struct mallinfo2 info = mallinfo2();

@@ -316,7 +316,7 @@ class Rig {
 };
 
 void flush(const Rig& rig);
-/// A segment of times from 0 on. `change` sets what differs.
+/// A segment of times from 0 on. `change` may modify it.
 template <typename F>
 GstEvent* new_segment(F&& change) {
   GstSegment segment;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Tests InFlight and the poller without a GPU. This file replaces the CUDA functions that they call; an event completes
-// when its time comes.
+// at a time that the test sets.
 #include "gst/base/cuda/in_flight.hpp"
 
 #include <atomic>

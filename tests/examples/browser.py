@@ -15,7 +15,7 @@ HANGS = 900  # longer than anything takes on the busiest machine, in seconds
 
 def start(folder, size, strategy="normal", **logs):
     """Starts the browser with its own profile in a folder. size: width and height of the window. strategy: what loading
-    a page waits for. logs: further kinds of logs."""
+    a page waits for. logs: additional kinds of logs."""
     options = Options()
     options.binary_location, options.page_load_strategy = shutil.which("chromium"), strategy
     for argument in ("--headless=new", "--disable-dev-shm-usage", "--hide-scrollbars", f"--window-size={size}",

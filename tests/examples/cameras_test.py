@@ -261,7 +261,7 @@ class Rtsp(Case):
                 self.ends(process)
 
     def test_a_program_leaves(self):
-        """When a viewer leaves, a camera for one viewer accepts the next one."""
+        """When a program leaves, a camera that serves one viewer accepts the next program."""
         camera = self.rtsp([rtsp_camera.video("jpeg", 3)], viewers=1)
         for program in ((*ALARM, "--every=0"), ALARM_PY, (*ALARM, "--every=0")):
             self.sees(camera, 1, program)

@@ -19,7 +19,7 @@ using Inputs = std::vector<std::unique_ptr<Input>>;
 
 /// Sets properties. Writes them to stderr for the report of a failed case.
 void set_properties(Random& random, GstObject* object, Mood mood, int most) {
-  // Without a preset or weights cudaconvolve is the identity, which tests little.
+  // Without a preset or weights, cudaconvolve is the identity, which tests little.
   GParamSpec* spec = g_object_class_find_property(G_OBJECT_GET_CLASS(object), "preset");
   std::vector<Setting> settings;
   if (spec && G_IS_PARAM_SPEC_ENUM(spec) && !random.one_in(4)) {

@@ -193,7 +193,7 @@ mode_sanitize() {
 }
 
 # Python and its libraries come from the host, so LD_LIBRARY_PATH has no folder of the bundle: tests/gpu/gstreamer.py
-# takes libraries that the host lacks from there.
+# loads libraries that the host lacks from the bundle.
 mode_frames() {
   local log=$logs/frames.log
   # shellcheck disable=SC2086
@@ -245,7 +245,7 @@ mode_bench() {
     local status=$?
     if ((status != 0 && status != 77)) && [[ -f $here/tests/bench/libcudavision-bench-npp.so ]]; then
       cp "$logs/bench_kernels.log" "$logs/bench_kernels_with_peers.log"
-      run 'bench/kernels without peers' 200 "${bench[@]}" --peers=none  # a crash in a peer also ended our rows
+      run 'bench/kernels without peers' 200 "${bench[@]}" --peers=none  # a crash in a peer also ended our measurements
       log=$logs/bench_kernels_without_peers.log
     else
       log=$logs/bench_kernels.log

@@ -261,7 +261,7 @@ TEST_P(DiffCamera, ObjectsAreNoReason) {
   }
 }
 
-/// An object stands from the first frame in front of a wall without edges, and leaves. All edges of the picture move.
+/// An object stands in front of a wall without edges, and then leaves. All edges of the picture move, as in a pan.
 TEST_P(DiffCamera, MayHaveAllTheEdges) {
   const Geometry geometry{Format::GRAY8, 160, 120};
   const auto made = diff::make(params_with(1), geometry, backend);

@@ -10,7 +10,7 @@ namespace cudavision::soak {
 
 /// Resident memory of this process, in MiB.
 double process_memory();
-/// Its allocated part in MiB, without the gaps that freed memory leaves; no value if the C library does not tell.
+/// Its allocated part in MiB, without the gaps that freed memory leaves; no value if the C library does not report it.
 std::optional<double> heap_in_use();
 /// Memory in use on GPU 0 by all processes, in MiB; none without a GPU.
 std::optional<double> device_memory();

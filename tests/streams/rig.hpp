@@ -20,7 +20,7 @@ class Rig {
   enum class Keep {
     nothing,  ///< frames are checked; outputs() counts them
     samples,  ///< frames are checked; outputs() returns their samples
-    frames,   ///< any number of frames is kept unchecked; take_frame() returns them
+    frames,   ///< frames are kept without being checked; take_frame() returns them
   };
   Rig(const std::string& element, const std::string& backend, const Downstream& downstream, Keep keep = Keep::nothing);
   /// Stops the element. Complains if the element or one of the frames pushed into it is never freed.

@@ -133,7 +133,7 @@ zones = "way in: 0,0 640,0 640,100"
         self.assertEqual(0, service.stop())
 
     def test_rtsp_with_another_codec(self):
-        """A camera for one viewer restarts with another codec and another size. It sends no RTCP."""
+        """A camera that serves one viewer restarts with another codec and another size. It sends no RTCP."""
         codecs = [codec for codec in ("h264", "h265") if rtsp_camera.has(codec)] + ["jpeg"]
         sizes = (320, 240), (640, 480), (160, 128)
         sessions = [[rtsp_camera.video(codec, 10, size=size)] for codec, size in zip(codecs, sizes)]

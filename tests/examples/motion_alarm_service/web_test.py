@@ -21,8 +21,8 @@ PASSWORD = f"a#%&1@*b{SECRET}"
 
 class Web(Case):
     def test_motion_jpeg(self):
-        """A camera that sends three pictures and then nothing is online with the first one, at any rate, with sound,
-        and with properties of its source."""
+        """A camera that sends three pictures and then nothing is online with the first one. It may have any framerate,
+        sound, and properties of its source."""
         web, digest = self.web(), self.web(password=PASSWORD, scheme="Digest")
         live = "source = { is-live = true, do-timestamp = true }"
         cameras = {
@@ -71,8 +71,8 @@ gap = 0.3
         self.assertEqual(0, service.stop())
 
     def test_a_camera_for_one_viewer(self):
-        """The service opens one connection, even if it records and shows the camera, and explains why others may get
-        none."""
+        """The service opens one connection, even if it records and shows the camera. If another viewer has the only
+        connection, it explains this."""
         web = self.web(viewers=1)
         other = urllib.request.urlopen(web.uri())
         service = self.service(f"""
@@ -95,7 +95,7 @@ recording = true
 
     @unittest.skipUnless(NAMES, "no libnss-wrapper")
     def test_a_name_that_resolves_late(self):
-        """The machine starts before the name server."""
+        """After a power failure, the service may start before the name server."""
         web, names = self.web(), self.folder / "hosts"
         rtsp = RtspCamera([video("jpeg", 3)])
         self.addCleanup(rtsp.close)
@@ -113,7 +113,7 @@ recording = true
         self.assertEqual(0, service.stop())
 
     def test_a_long_interval(self):
-        """A picture that nobody requested is not missing."""
+        """The camera is not lost between the pictures that the service requests."""
         for uri, interval in {"http://127.0.0.1:9/x#every=120": 120, "http://127.0.0.1:9/x": 0, "test": 0}.items():
             settings = config.Camera(uri=uri, key="door")
             self.assertEqual(interval, camera.Camera(settings, config.Reconnect(), mock.Mock()).interval)

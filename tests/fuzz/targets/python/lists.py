@@ -19,7 +19,7 @@ def read_list(data):
         stream.flush()
         lines = clips.lines_of(f"/proc/self/fd/{stream.fileno()}")
         assert all(lines) and not any("\n" in line for line in lines)
-        # Folders are searched, so only names in an empty one are allowed.
+        # discover() searches folders, so a line must not name an existing one.
         if not any(os.path.isdir(uris.path_of(line) or "") for line in lines):
             try:
                 found = clips.discover([], [f"/proc/self/fd/{stream.fileno()}"])
