@@ -36,9 +36,9 @@ class Publisher:
         self.connected = self.stopping = self.full = False
         self.snapshots = Snapshots(lambda sample: self.encoder.jpeg_of(sample), self.send_snapshot)
         version = (paho.CallbackAPIVersion.VERSION2,) if hasattr(paho, "CallbackAPIVersion") else ()
-        # No other service may have this id, because a broker disconnects one of two equal clients. The id never
-        # changes. A broker that has not yet noticed that the old connection is broken therefore sends its last will
-        # before it accepts the new one, and not minutes later.
+        # No other service may have this id, because a broker disconnects one of two clients with equal ids. The id
+        # never changes. A broker that has not yet noticed that the old connection is broken therefore sends its last
+        # will before it accepts the new one, and not minutes later.
         self.client = paho.Client(*version, client_id=f"{identifier(settings.topic)}-motion-alarm")
         self.client.on_connect, self.client.on_disconnect, self.client.on_message = (
             self.on_connect,

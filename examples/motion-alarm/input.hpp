@@ -45,7 +45,7 @@ class Input {
   Input& operator=(const Input&) = delete;
 
   void start();
-  /// Ends the stream as if there was no next frame: the last events are printed, then `ended` is called.
+  /// Ends the stream as if there were no next frame: the last events are printed, then `ended` is called.
   void drain();
   /// Whether anything has failed so far.
   bool failed() const { return failed_; }

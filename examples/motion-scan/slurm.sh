@@ -18,6 +18,6 @@ if [[ ! ${SLURM_ARRAY_TASK_ID:-} ]]; then
 fi
 workers=(--workers="${SLURM_CPUS_PER_TASK:-1}")
 if [[ ${SLURM_GPUS_ON_NODE:-} ]]; then workers=(); fi # one for each GPU
-# exec: Slurm's signals reach the program, which then stops in order.
+# exec: Slurm's signals reach the program, which then stops cleanly.
 exec "${PYTHON:-python3}" "${MOTION_SCAN:-${SLURM_SUBMIT_DIR:-.}/examples/motion-scan/motion-scan}" "$@" \
   "${workers[@]}" --shard="$SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT"

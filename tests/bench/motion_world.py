@@ -135,7 +135,7 @@ def stands(stage):
 
 
 def occupied(stage):
-    """A person stands there in the first frame and leaves. Another person comes later."""
+    """A person who is there in the first frame leaves. Another person comes later."""
     stage.learn = 5
     _, gone = stage.visit(1, 0, stage.rng.uniform(15, 20), there=True)
     _, gone = stage.visit(2, gone + 12, stage.rng.uniform(4, 6))

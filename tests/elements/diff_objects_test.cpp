@@ -281,7 +281,7 @@ TEST(says_what_was_taken_away, Each::run) {
   EXPECT_EQ(player.look({}).size(), 0u);  // the place is background now
 }
 
-/// At every frame rate a ghost disappears within a few frames: decisions may not be delayed by a number of frames
+/// At every frame rate a ghost disappears within a few frames: decisions must not be delayed by a number of frames
 /// alone.
 TEST(forgets_ghosts_at_low_rates_too, Each::run) {
   for (const GstClockTime step : {40 * GST_MSECOND, 500 * GST_MSECOND, GST_SECOND}) {

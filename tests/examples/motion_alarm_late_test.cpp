@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Tests motion-alarm with events that arrive late and from another thread, as from cudadiff with attach-roi=false on a
 // GPU. The lines must still be in order, and each `begin` must have its picture. An element with the name of cudadiff
-// makes this possible without a GPU. With -Db_sanitize=thread, the two threads may not share data.
+// makes this possible without a GPU. With -Db_sanitize=thread, the two threads must not race.
 #include <glib/gstdio.h>
 #include <gst/base/gstbasetransform.h>
 #include <gst/video/video.h>

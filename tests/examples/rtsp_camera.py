@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """An RTSP camera on a free port of 127.0.0.1 or ::1, for tests. It sends packets that were made earlier, only over TCP,
-and then nothing more. It sends no RTCP, like cheap cameras."""
+and then nothing more. Like cheap cameras, it sends no RTCP."""
 
 import contextlib
 import re

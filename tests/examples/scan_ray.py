@@ -259,7 +259,7 @@ if any(each.endswith("analyse.py") for each in sys.orig_argv):
         self.assertEqual({urllib.parse.unquote(link) for link in links}, set(filter(None, cut.values())))
         for file in links:
             self.assertGreater(os.path.getsize(pathlib.Path("out", urllib.parse.unquote(file))), 1000)
-        # Repeating the same call has nothing to do. Another kind of clips only cuts: results keep their analysis.
+        # Repeating the same call does nothing. A call for another kind of clips only cuts: results keep their analysis.
         out, err = self.finish(self.start("--clips", "clips", "--out=out", "--before=0.5", "--after=0"), 0)
         self.assertRegex(out, "analysed now +none")
         os.unlink("clips/3.avi.crash")
@@ -272,7 +272,7 @@ if any(each.endswith("analyse.py") for each in sys.orig_argv):
         cut = [row["cut"] for row in table("out/objects.parquet")]
         self.assertTrue(cut and all("_object-" in file and pathlib.Path("out", file).is_file() for file in cut), cut)
         self.assertEqual(len(cut), len(list(self.folder.glob("out/clips/*/*.mkv"))))
-        # A run without --clips leaves them.
+        # A run without --clips keeps them.
         out, err = self.finish(self.start("clips", "--out=out"), 0)
         self.assertRegex(out, rf"clips of events +{len(cut)}, in out/clips\n")
 

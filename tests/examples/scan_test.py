@@ -43,7 +43,7 @@ import uris  # noqa: E402
 
 @contextlib.contextmanager
 def unwarned():
-    """Keeps warnings out of stderr: Python may at any time warn of things that earlier tests left open."""
+    """Keeps warnings out of stderr: Python may warn at any time about things that earlier tests left open."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

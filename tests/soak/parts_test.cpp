@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Tests the parts with which the soak judges: the states of a pipeline's elements, time on a busy machine, and the
+// Tests the parts that judge a soak run: the states of a pipeline's elements, time on a busy machine, and the
 // warnings that it tolerates.
 #include <time.h>
 
@@ -107,7 +107,7 @@ bool tolerates(const Below& below) {
   return tolerated;
 }
 
-/// `change` modifies one property, so that the warning is another one.
+/// `change` modifies one property, so the warning has another cause.
 template <typename F>
 void tolerates_not(const char* what, F&& change) {
   Below below;

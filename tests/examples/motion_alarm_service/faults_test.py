@@ -23,7 +23,7 @@ def picture(folder, width=320, height=240, form="I420", pattern="ball"):
 
 class Camera(HttpServer):
     """Motion JPEG over HTTP. Each connection sends the items of `script`, which are pictures or other bytes, one every
-    50 ms. Then it repeats the last two for ever."""
+    50 ms. Then it repeats the last two forever."""
 
     def __init__(self, script):
         self.script, self.connections = script, 0
