@@ -41,8 +41,8 @@ double area_of(const Rect& box) { return double(box.width) * box.height; }
 class Matching {
  public:
   Matching(const std::vector<Expected>& objects, const diff::MotionRegions& found, const diff::Cells& cells,
-           std::size_t most)
-      : objects_(objects), cells_(cells), cell_(cells.cell_size), parts_(find_parts(found, cells, most)) {
+           std::size_t most, const SizeMap& sizes)
+      : objects_(objects), cells_(cells), cell_(cells.cell_size), parts_(find_parts(found, cells, most, sizes)) {
     result_.objects.resize(objects.size());
     most_.resize(objects.size());
     best_.assign(objects.size(), none);
@@ -135,7 +135,7 @@ class Matching {
           if (of_union > best) best = of_union, best_[i] = p;
         } else {
           // Looks are compared only within the farthest reach: most pairs are farther apart.
-          if (distance(object, parts_[p].box, true) > 1) continue;
+          if (object.leaves || distance(object, parts_[p].box, true) > 1) continue;
           const double far = distance(object, parts_[p].box, known && object.portrait->unlikeness(looks[p]) < alike);
           if (far > 1) continue;
           cost += 1 + far;
@@ -296,8 +296,8 @@ class Matching {
 }  // namespace
 
 Matches match(const std::vector<Expected>& objects, const diff::MotionRegions& found, const diff::Cells& cells,
-              std::size_t most) {
-  return Matching(objects, found, cells, most).run();
+              std::size_t most, const SizeMap& sizes) {
+  return Matching(objects, found, cells, most, sizes).run();
 }
 
 }  // namespace cudavision::track

@@ -7,6 +7,7 @@
 
 #include "kernels/diff/motion.hpp"
 #include "kernels/track/object_looks.hpp"
+#include "kernels/track/sizes.hpp"
 
 namespace cudavision::track {
 
@@ -19,6 +20,7 @@ struct Expected {
   double unseen = 0;                                       ///< seconds since it was last seen
   double apart = std::numeric_limits<double>::infinity();  ///< seconds since it last shared a part with others
   const Portrait* portrait = nullptr;                      ///< its looks; nullptr: not known
+  bool leaves = false;                                     ///< whether it leaves the frame over an edge
 };
 
 /// The match of an object in a frame.
@@ -40,14 +42,14 @@ struct Matches {
   std::vector<diff::MotionRegion> unmatched;  ///< parts that belong to no object, in their order
 };
 
-/// Matches objects with the parts of the first `most` regions (see find_parts()). A cell is in a box if its centre is
+/// Matches objects with the parts of the first `most` regions (find_parts() uses `sizes`). A cell is in a box if its centre is
 /// inside, or at most half a cell outside.
 ///   1. Objects and parts are assigned one to one, at the least cost. If cells of the part are in the box of the
 ///      object, a pair costs 1 − the intersection over union of the boxes. Otherwise it costs 1 + the distance of
 ///      the centres ÷ the reach. Such a pair must be within reach, and the areas of the boxes within a factor of
 ///      five. The reach is one and a half sides (the longest side of both boxes) and a cell. It is a side longer
 ///      for an object without a speed yet, and two sides longer for each second unseen if the looks are
-///      alike. Unlike looks add to the cost, more so if the object was unseen or shared a part shortly
+///      alike. An object that leaves the frame reaches no part outside its box. Unlike looks add to the cost, more so if the object was unseen or shared a part shortly
 ///      before. An object may stay alone at a cost, which is lower if a part with the same looks covers its box.
 ///   2. An object that stays alone joins the part of the largest intersection over union. Objects also take their
 ///      fragments. A fragment is a part with at least half of its cells in the object's box. No confirmed object is
@@ -60,6 +62,6 @@ struct Matches {
 ///      new box encloses the changed pixels of the part in the predicted box, and the changed pixels of the
 ///      object's own cells that no predicted box covers.
 Matches match(const std::vector<Expected>& objects, const diff::MotionRegions& found, const diff::Cells& cells,
-              std::size_t most);
+              std::size_t most, const SizeMap& sizes);
 
 }  // namespace cudavision::track

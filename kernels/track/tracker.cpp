@@ -14,11 +14,22 @@ constexpr double place_gain = 0.4,
 constexpr double size_gain = 0.1;   ///< share of the new size
 /// Factor for speed and size while objects share a region, whose division is a guess.
 constexpr double shared_gain = 0.5;
+/// Seconds of a way that count for the usual size after a longer pause between frames.
+constexpr double longest_step = 0.25;
+/// By how far an object may miss its predicted place, in its width and its predicted way together.
+constexpr double longest_jump = 0.5;
 
 /// Whether a box lies at the edge of the frame, or less than `near` pixels from it.
 bool touches_edge(const Rect& box, const diff::Cells& cells, int near) {
   return box.x < near || box.y < near || box.x + box.width > cells.frame_width - near ||
          box.y + box.height > cells.frame_height - near;
+}
+
+/// Whether an object at an edge of the frame moves out over it.
+bool leaves(const Rect& box, double speed_x, double speed_y, const diff::Cells& cells) {
+  return (box.x <= 0 && speed_x < 0) || (box.y <= 0 && speed_y < 0) ||
+         (box.x + box.width >= cells.frame_width && speed_x > 0) ||
+         (box.y + box.height >= cells.frame_height && speed_y > 0);
 }
 
 /// Whether box a shows an object better than box b: whole rather than cut by the edge of the frame, and larger.
@@ -53,8 +64,11 @@ void Tracker::apply_match(Track& track, const Match& match, const Moment& moment
   const double off_x = match.box.x + match.box.width / 2.0 - track.x,
                off_y = match.box.y + match.box.height / 2.0 - track.y;
   track.x += by_place * off_x, track.y += by_place * off_y;
-  if (const double seconds = double(moment.now - track.last.now) / 1e9; seconds > 0)
-    track.speed_x += by_speed * off_x / seconds, track.speed_y += by_speed * off_y / seconds;
+  const double seconds = double(moment.now - track.last.now) / 1e9;
+  const double way = std::hypot(track.speed_x, track.speed_y) * seconds;
+  track.jumped =
+      track.frames > 2 && std::hypot(off_x, off_y) > longest_jump * (std::max(track.box.width, match.box.width) + way);
+  if (seconds > 0) track.speed_x += by_speed * off_x / seconds, track.speed_y += by_speed * off_y / seconds;
   track.width += by_size * (match.box.width - track.width);
   track.height += by_size * (match.box.height - track.height);
   track.path += std::hypot(track.x - track.seen_x, track.y - track.seen_y);
@@ -134,9 +148,10 @@ void Tracker::advance(const diff::MotionRegions& found, const diff::Cells& cells
     track.apart += seconds;
     expected.push_back({track.x - track.width / 2, track.y - track.height / 2, track.x + track.width / 2,
                         track.y + track.height / 2, track.frames, track.believed, track.seen,
-                        double(moment.now - track.last.now) / 1e9, track.apart, &track.portrait});
+                        double(moment.now - track.last.now) / 1e9, track.apart, &track.portrait,
+                        leaves(track.box, track.speed_x, track.speed_y, cells)});
   }
-  const Matches matches = match(expected, found, cells, max_objects);
+  const Matches matches = match(expected, found, cells, max_objects, sizes_);
   for (std::size_t i = 0; i < tracks_.size(); ++i) {
     Track& track = tracks_[i];
     const Match& matched = matches.objects[i];
@@ -162,9 +177,13 @@ void Tracker::advance(const diff::MotionRegions& found, const diff::Cells& cells
   join_pieces(cells);
   light_.advance(found.light, cells.cell_size, now_);
   lanes_.begin_frame(cells, seconds);
+  sizes_.begin_frame(cells.frame_height);
   for (const Track& track : tracks_)
-    if (track.seen && track.believed && !track.is_background && track.presence.away() && !track.presence.stopped())
+    if (track.seen && track.believed && !track.is_background && track.presence.away() && !track.presence.stopped()) {
       lanes_.add(track.box);
+      if (track.id > 0 && !track.jumped && !touches_edge(track.box, cells, 1))
+        sizes_.add(track.box, std::hypot(track.speed_x, track.speed_y) * std::min(seconds, longest_step));
+    }
   objects_.clear();
   for (Track& track : tracks_) report(track, cells, rules, moment);
   tracks_.erase(std::remove_if(tracks_.begin(), tracks_.end(), [](const Track& track) { return track.gone; }),
@@ -174,11 +193,13 @@ void Tracker::advance(const diff::MotionRegions& found, const diff::Cells& cells
 /// Joins objects with older ones whose pieces they are. While this is possible, an object is not confirmed.
 void Tracker::join_pieces(const diff::Cells& cells) {
   const auto counts = [](const Track& track) { return track.seen && !track.gone && !track.is_background; };
+  const auto are_pieces = [&](const Rect& a, const Rect& b) {
+    return are_stacked(a, b, cells.cell_size) || sizes_.fits(diff::around(a, b));
+  };
   for (auto piece = tracks_.begin(); piece != tracks_.end(); ++piece) {
     if (!counts(*piece)) continue;
     const auto whole = std::find_if(tracks_.begin(), piece, [&](const Track& older) {
-      return counts(older) && (older.believed || !piece->believed) &&
-             are_stacked(older.box, piece->box, cells.cell_size);
+      return counts(older) && (older.believed || !piece->believed) && are_pieces(older.box, piece->box);
     });
     if (whole == piece) continue;
     const Rect both = diff::around(whole->box, piece->box);
@@ -220,7 +241,7 @@ void Tracker::report(Track& track, const diff::Cells& cells, const VisitRules& r
     const bool inside = track.x >= 0 && track.y >= 0 && track.x < cells.frame_width && track.y < cells.frame_height;
     track.gone = !track.believed || !inside || box.empty() || moment.now - track.last.now >= rules_.hold;
   }
-  const Visitor visitor{track.id, track.box, track.path, track.best, track.speed_x, track.speed_y};
+  const Visitor visitor{track.id, track.box, track.path, track.best, track.speed_x, track.speed_y, track.jumped};
   if (track.seen && !track.gone)
     track.visits.seen(visitor, rules, moment, events_);
   else
@@ -250,6 +271,7 @@ void Tracker::finish() {
   objects_.clear();
   settled_ = 0;
   lanes_ = {};
+  sizes_ = {};
   light_ = {};
 }
 
@@ -258,6 +280,7 @@ void Tracker::continue_from(Tracker& previous) {
   previous.tracks_.clear();
   objects_ = std::move(previous.objects_);
   lanes_ = std::move(previous.lanes_);
+  sizes_ = previous.sizes_;
   light_ = std::move(previous.light_);
   now_ = previous.now_;
   settled_ = previous.settled_;

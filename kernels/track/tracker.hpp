@@ -17,6 +17,7 @@
 #include "kernels/track/matching.hpp"
 #include "kernels/track/pieces.hpp"
 #include "kernels/track/presence.hpp"
+#include "kernels/track/sizes.hpp"
 #include "kernels/track/still_light.hpp"
 #include "kernels/track/visits.hpp"
 
@@ -95,6 +96,7 @@ class Tracker {
     Moment first, last;  // when it was first and last seen
     int frames = 0;      // frames in which it was seen
     bool seen = true, gone = false;
+    bool jumped = false;  // it was found far from where it was expected, where another object may be
     bool came_in = false;   // it was first seen at the edge of the frame
     bool believed = false;  // it is confirmed, or will be when a change of the camera or the light is over
     // It may be a piece of another object. It is not confirmed while this is possible.
@@ -123,6 +125,7 @@ class Tracker {
   std::uint64_t settled_ = 0;  // when a change of the camera or the light is over
   std::vector<Track> tracks_;
   LaneMap lanes_;
+  SizeMap sizes_;
   StillLight light_;
   std::vector<TrackedObject> objects_;
   std::vector<ObjectEvent> events_;

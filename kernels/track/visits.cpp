@@ -75,6 +75,7 @@ void Visits::look_at_lines(const Visitor& visitor, const VisitRules& rules, std:
     const Line& line = lines[i];
     Side& last = sides_[i];
     const int side = side_of(line.from, line.to, foot.x, foot.y);
+    if (visitor.jumped) last = {};  // how it came to this side is not known
     if (side == 0 || distance(line, foot) <= rules.slack) continue;
     if (visitor.id == 0 && last.side != 0)
       continue;  // its path counts from the first place, but only once it is confirmed

@@ -75,6 +75,7 @@ struct Visitor {
   double path = 0;                  ///< the length of its path so far, in pixels
   View best{};                      ///< its best view so far
   double speed_x = 0, speed_y = 0;  ///< pixels a second
+  bool jumped = false;              ///< it may be another object than before
 };
 
 struct VisitRules {

@@ -99,7 +99,7 @@ struct Slow {
   Slow(const std::vector<Expected>& objects, const MotionRegions& found, const CellGrid& grid)
       : objects(objects),
         grid(grid),
-        parts(find_parts(found, grid, found.kept.size())),
+        parts(find_parts(found, grid, found.kept.size(), {})),
         got(objects.size()),
         boxes(objects.size()),
         dropped(objects.size()),
@@ -143,6 +143,7 @@ struct Slow {
     bool known = false;
     const double unlike = unlikeness(o, p, known), of_looks = cost_of_looks(o, p);
     if (overlap(o, p) > 0) return 1 - overlap(o, p) + of_looks;
+    if (o.leaves) return -1;
     const double w = o.right - o.left, h = o.bottom - o.top;
     const double x = b.x + b.width / 2.0 - (o.left + o.right) / 2, y = b.y + b.height / 2.0 - (o.top + o.bottom) / 2;
     const double ratio = w * h / (double(b.width) * b.height),
@@ -276,7 +277,7 @@ std::vector<Expected> any_objects(std::mt19937& random, const std::array<Portrai
     const bool confirmed = below(random, 2) == 0, was_seen = below(random, 2) == 0;
     const double unseen = below(random, 10) * 0.1, apart = below(random, 10) * 0.1;
     objects.push_back({left, top, right, bottom, frames, confirmed, was_seen, unseen, apart,
-                       portrait < 2 ? &portraits[std::size_t(portrait)] : nullptr});
+                       portrait < 2 ? &portraits[std::size_t(portrait)] : nullptr, below(random, 4) == 0});
   }
   return objects;
 }
@@ -350,7 +351,7 @@ TEST(Matching, GivesRegionsToObjectsAsTheRulesSay) {
     rules.distance = 1 + below(random, 2);
     const MotionRegions found = find_regions(grid, rules);
     const std::vector<Expected> objects = any_objects(random, portraits);
-    const Matches matches = match(objects, found, grid, found.kept.size());
+    const Matches matches = match(objects, found, grid, found.kept.size(), {});
     const Slow slow(objects, found, grid);
     ASSERT_EQ(matches.objects.size(), objects.size());
     for (std::size_t i = 0; i < objects.size(); ++i) {

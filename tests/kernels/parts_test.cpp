@@ -21,7 +21,8 @@ using Cell = std::pair<int, int>;  // x, y
 
 /// The boxes of the parts as text: "x,y w×h; ". `scale`: pixels of the frame per pixel of the analysis. Figures and
 /// `cell` are in pixels of the analysis.
-std::string parts_of(const std::vector<Figure>& figures, int cell = 16, bool looks = true, int scale = 1) {
+std::string parts_of(const std::vector<Figure>& figures, int cell = 16, bool looks = true, int scale = 1,
+                     const SizeMap& sizes = {}) {
   CellGrid grid = painted(640, 480, cell, figures);
   if (!looks) grid.looks.clear();
   grid.frame_width *= scale, grid.frame_height *= scale, grid.cell_size *= scale, grid.analysis_scale = scale;
@@ -29,7 +30,7 @@ std::string parts_of(const std::vector<Figure>& figures, int cell = 16, bool loo
   RegionRules rules;
   rules.cell_threshold = 0.1;
   const MotionRegions found = find_regions(grid, rules);
-  for (const Part& part : find_parts(found, grid, found.kept.size()))
+  for (const Part& part : find_parts(found, grid, found.kept.size(), sizes))
     text += std::to_string(part.box.x) + "," + std::to_string(part.box.y) + " " + std::to_string(part.box.width) + "x" +
             std::to_string(part.box.height) + "; ";
   return text;
@@ -63,6 +64,26 @@ TEST(Parts, AreNotPiecesOfOneThing) {
   EXPECT_EQ(parts_of({{{100, 100, 44, 40}}, {{100, 140, 18, 40}}, {{126, 140, 18, 40}}}), "100,100 44x80; ");
 }
 
+/// Cars that follow each other are one region if a shadow links them. They are divided where the usual size is known.
+TEST(Parts, AreObjectsOfTheUsualSizeInARow) {
+  SizeMap sizes;
+  sizes.begin_frame(480);
+  for (int i = 0; i < 20; ++i) sizes.add({0, 100, 80, 48}, 80);
+  const auto parts = [&](const std::vector<Figure>& figures) { return parts_of(figures, 8, true, 1, sizes); };
+  const Figure one{{100, 100, 80, 48}}, two{{192, 100, 80, 48}}, link{{180, 132, 12, 12}}, three{{284, 100, 80, 48}};
+  EXPECT_EQ(parts({one, two, link}), "100,100 86x48; 186,100 86x48; ");
+  EXPECT_EQ(parts({one, two, three, link, {{272, 132, 12, 12}}}), "100,100 86x48; 186,100 92x48; 278,100 86x48; ");
+  EXPECT_EQ(parts_of({one, two, link}, 8), "100,100 172x48; ") << "no size is known";
+  EXPECT_EQ(parts({{{100, 100, 172, 48}}}), "100,100 172x48; ") << "a long vehicle";
+  EXPECT_EQ(parts({one, {{192, 100, 20, 48}}, link}), "100,100 112x48; ") << "with a piece of another one";
+  EXPECT_EQ(parts({{{100, 50, 80, 98}}, {{192, 50, 80, 98}}, link}), "100,50 172x98; ") << "higher";
+  EXPECT_EQ(parts({{{100, 300, 80, 48}}, {{192, 300, 80, 48}}, {{180, 332, 12, 12}}}), "100,300 172x48; ")
+      << "where no size is known";
+  EXPECT_EQ(parts({{{100, 60, 30, 84}}, {{136, 60, 30, 84}}, {{170, 60, 30, 84}}}),
+            "100,60 30x84; 136,60 30x84; 170,60 30x84; ")
+      << "people side by side";
+}
+
 /// A gap is not a part, and does not make a sliver beside it wide enough.
 TEST(Parts, AreNotGaps) {
   for (int gap = 3; gap < 26; ++gap)
@@ -79,7 +100,11 @@ TEST(Parts, HaveAllCells) {
   std::mt19937 random(5);
   const auto below = [&](int n) { return int(random() % unsigned(n)); };
   int divided = 0;
+  SizeMap sizes;
+  sizes.begin_frame(200);
   for (int round = 0; round < 400; ++round) {
+    if (round == 200)
+      for (int lower = 10; lower < 200; lower += 10) sizes.add({0, lower - 10, 40, 60}, 4000);
     std::vector<Figure> figures;
     for (int i = below(8); i > 0; --i) figures.push_back({{below(250), below(150), 10 + below(40), 20 + below(90)}});
     const int cell = 4 + below(30);
@@ -89,7 +114,7 @@ TEST(Parts, HaveAllCells) {
     const MotionRegions found = find_regions(grid, rules);
     const std::size_t most = std::size_t(below(4)) == 0 ? found.kept.size() / 2 : found.kept.size();
     std::set<Cell> cells;
-    std::vector<Part> parts = find_parts(found, grid, most);
+    std::vector<Part> parts = find_parts(found, grid, most, sizes);
     for (const Part& part : parts) {
       EXPECT_EQ(part.area, int(part.cells.size()));
       EXPECT_GT(part.area, 0);

@@ -142,13 +142,15 @@ TEST(Visits, CrossBackOnlyByMovingBack) {
   struct Step {
     int left, width;
     double speed;
+    bool jumped = false;
   };
   const auto crossings = [&](const std::vector<Step>& steps, int flip) {  // flip −1: mirrored
     Visits visits;
     std::vector<ObjectEvent> events;
     for (const Step& step : steps) {
       const int left = flip > 0 ? step.left : 320 - step.left - step.width;
-      visits.seen({1, {left, 114, step.width, 38}, 0, {}, flip * step.speed, 0}, {places, 0, 4}, {}, events);
+      visits.seen({1, {left, 114, step.width, 38}, 0, {}, flip * step.speed, 0, step.jumped}, {places, 0, 4}, {},
+                  events);
     }
     std::string text;
     for (const ObjectEvent& event : events)
@@ -165,6 +167,26 @@ TEST(Visits, CrossBackOnlyByMovingBack) {
     EXPECT_EQ(crossings({{130, 18, 80}, {158, 18, 80}, {140, 18, -60}, {120, 18, -70}, {165, 18, 80}}, flip),
               "forth back forth ");
   }
+}
+
+/// When an id passes to another object, the side of a line on which the earlier object was no longer counts.
+TEST(Visits, CrossNoLineByAJump) {
+  const Places places{{}, {{{160, 100}, {160, 200}}}};
+  const auto crossings = [&](const std::vector<std::pair<int, bool>>& steps) {  // x of the foot, whether it jumped
+    Visits visits;
+    std::vector<ObjectEvent> events, crosses;
+    for (const auto& [x, jumped] : steps)
+      visits.seen({1, {x - 10, 114, 20, 38}, 0, {}, 40, 0, jumped}, {places, 0, 4}, {}, events);
+    for (const ObjectEvent& event : events)
+      if (event.kind == ObjectEvent::Kind::cross) crosses.push_back(event);
+    return text_of(crosses);
+  };
+  EXPECT_EQ(crossings({{100, false}, {200, false}}), "cross 0 left; ");
+  EXPECT_EQ(crossings({{100, false}, {200, true}}), "");
+  EXPECT_EQ(crossings({{100, false}, {162, true}, {200, false}}), "") << "onto the line";
+  EXPECT_EQ(crossings({{200, false}, {100, true}, {200, false}}), "cross 0 left; ");
+  EXPECT_EQ(crossings({{100, false}, {200, false}, {100, true}, {165, false}}), "cross 0 left; cross 0 left; ")
+      << "another one crosses, who need not come back";
 }
 
 // Tracker
@@ -459,6 +481,37 @@ TEST(Tracker, JoinsUprightPiecesOfDifferentHeights) {
       for (int i = 0; i < 40; ++i) clip.play({{100 + 6 * i, 32, 32, first}, {100 + 6 * i, 48 + first, 32, second}});
       EXPECT_EQ(clip.tracker.objects().size(), lower == 48 ? 1u : 2u);
       EXPECT_EQ(clip.tracker.last_id(), lower == 48 ? 1u : 2u);
+    }
+}
+
+/// Only the wheels of a car may differ from the road. Where whole cars were seen before, such pieces are one object.
+TEST(Tracker, JoinsPiecesOfObjectsOfTheUsualSize) {
+  for (const int gap : {32, 48, 96})
+    for (const bool known : {true, false})
+      for (const int step : {8, -8}) {
+        SCOPED_TRACE(std::to_string(gap) + (known ? ", known " : ", unknown ") + std::to_string(step));
+        Clip clip;
+        const auto place = [&](int i, int width) { return step > 0 ? -width + step * i : 640 + step * i; };
+        for (int car = 0; car < (known ? 5 : 0); ++car)
+          for (int i = 0; i < 100; ++i) clip.play({{place(i, 112), 96, 112, 64}});
+        const unsigned before = unsigned(clip.tracker.last_id());
+        for (int i = 0; i < 40; ++i) clip.play({{place(i, 96), 128, 32, 32}, {place(i, 96) + 32 + gap, 128, 32, 32}});
+        const bool joined = known && gap < 96;
+        EXPECT_EQ(clip.tracker.objects().size(), joined ? 1u : 2u);
+        EXPECT_EQ(clip.tracker.last_id(), before + (joined ? 1 : 2));
+      }
+}
+
+/// An id does not pass from an object that leaves to another one that enters near it.
+TEST(Tracker, EndsAtTheEdgeOfTheFrame) {
+  for (const bool right : {true, false})
+    for (const bool overlaps : {true, false}) {
+      SCOPED_TRACE(std::string(right ? "right" : "left") + (overlaps ? ", in its way" : ", beside it"));
+      Clip clip;
+      const auto place = [&](int x) { return right ? x : 640 - 80 - x; };
+      for (int i = 0; i < 32; ++i) clip.play({{place(240 + 12 * i), 160, 80, 48}});
+      for (int i = 0; i < 10; ++i) clip.play({{place(600 - 12 * i), overlaps ? 160 : 224, 80, 48}});
+      EXPECT_EQ(clip.tracker.last_id(), overlaps ? 1u : 2u);
     }
 }
 
