@@ -68,8 +68,7 @@ class Mutants(unittest.TestCase):
         return result.stdout
 
     def journal(self):
-        return [json.loads(line)
-                for line in (self.build / "journal.jsonl").read_text(encoding="utf-8").splitlines()]
+        return [json.loads(line) for line in (self.build / "journal.jsonl").read_text(encoding="utf-8").splitlines()]
 
     def test_notices_and_lists(self):
         said = self.run_tool()

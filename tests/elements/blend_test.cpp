@@ -4,7 +4,6 @@
 
 #include <dlfcn.h>
 
-#include <cstdio>
 #include <tuple>
 
 #include "tests/elements/mixer.hpp"

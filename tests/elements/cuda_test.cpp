@@ -2,7 +2,6 @@
 // Tests that need a CUDA device: frames in device memory, CUDA contexts, and the CUDA backend compared with the CPU
 // backend.
 #include <cstdio>
-#include <cstring>
 
 #include "backends.h"
 #include "tests/elements/harness.hpp"

@@ -303,13 +303,6 @@ inline Picture composed(const Run& run, const std::string& settings, const std::
   EXPECT(!all.empty());
   return all[0].shown();
 }
-inline Picture source_picture(const Layer& layer, unsigned number, int frame = 0) {
-  GstVideoInfo video;
-  const Caps caps(gst_caps_from_string(layer.caps.c_str()));
-  EXPECT(gst_video_info_from_caps(&video, caps.get()));
-  return picture(frame_of(layer, video, number, frame).get(), video);
-}
-
 inline Picture seen(const Output& output) {
   Picture all = output.shown();
   all.resize(GST_VIDEO_INFO_N_COMPONENTS(&output.video));

@@ -252,8 +252,7 @@ class Counting(unittest.TestCase):
 
     def spans(self, stream, indexed=True):
         stream.ended = True
-        return [(round(span.begin, 3), round(span.end, 3), span.frames, span.about)
-                for span in stream.finish(indexed)]
+        return [(round(span.begin, 3), round(span.end, 3), span.frames, span.about) for span in stream.finish(indexed)]
 
     def counted(self, times, keys=(0,), lost=(), indexed=True, size=100, **options):
         """The spans of a stream whose decoder outputs these frames, except the lost ones."""

@@ -97,8 +97,7 @@ class Seams(Recordings):
         said = self.report()
         self.assertIn("1 hole, where nothing was recorded (from 2024-01-31 13:05:20, 30.0 s)", said)
         self.assertEqual(self.data()["holes"], [[20, 50, ""]])
-        self.assertEqual([(hole["time"], hole["until"], hole["files"]) for hole in self.events("hole")],
-                         [(20, 50, [])])
+        self.assertEqual([(hole["time"], hole["until"], hole["files"]) for hole in self.events("hole")], [(20, 50, [])])
         runs = self.data()["runs"]
         self.assertTrue(all(end <= 20.1 or begin >= 49.9 for begin, end, _ in runs), runs)
         self.assertTrue(any(begin < 20 for begin, *_ in runs) and any(begin > 40 for begin, *_ in runs), runs)

@@ -182,8 +182,7 @@ class Sound(clips_test.Clips):
         said = clip_formats.left_out(facts)
         self.assertEqual(said, "sound is left out, because .mp4 cannot hold it: Siren")
         turned = dataclasses.replace(facts, turned=True)
-        self.assertEqual(clip_formats.left_out(turned),
-                         f"{said}; the clips are not turned, as players turn the file")
+        self.assertEqual(clip_formats.left_out(turned), f"{said}; the clips are not turned, as players turn the file")
         self.assertEqual(clip_formats.sounds_of(facts), list(facts.sounds[:1]))
         ((cut, _),) = self.cut(clip, (4.5, 5))
         self.assertEqual(self.sounds(cut), ["audio/mpeg,mpegversion=4"])
@@ -191,8 +190,7 @@ class Sound(clips_test.Clips):
     @unittest.skipUnless(clips_test.has("voaacenc"), "no voaacenc")
     def test_sound_that_cannot_be_written_costs_no_clip(self):
         clip = make_with_sound(self.folder / "a.mp4", H264, "mp4mux", "voaacenc ! aacparse")
-        facts, events = clip_facts.facts_of(clip), [clips_of_events.Event(1, 1.5, 1),
-                                                   clips_of_events.Event(4, 5, 2)]
+        facts, events = clip_facts.facts_of(clip), [clips_of_events.Event(1, 1.5, 1), clips_of_events.Event(4, 5, 2)]
         with unittest.mock.patch.object(clip_formats, "parser_of", return_value="identity error-after=5"):
             rows = clips_of_events.cut(clip, facts, events, self.folder / "clips")
         self.assertEqual([event.row for event in events], rows)

@@ -2,7 +2,6 @@
 // A case consists of one element, one or several input streams, and the actions of other threads.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 

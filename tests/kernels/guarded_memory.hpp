@@ -18,7 +18,6 @@
 #include <map>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 namespace cudavision::test {
 

@@ -206,10 +206,7 @@ class FarRows {
   FarRows(const FarRows&) = delete;
 
   Plane plane() const { return {data_, std::ptrdiff_t(pitch)}; }
-  void copy_from(const Plane& other) { copy(plane(), other); }
-  void copy_to(const Plane& other) const { copy(other, plane()); }
-
- private:
+  /// One of the planes is plane().
   void copy(const Plane& to, const Plane& from) const {
 #if CUDAVISION_CUDA
     if (backend_ == Backend::cuda) {
@@ -223,6 +220,7 @@ class FarRows {
                   width_);
   }
 
+ private:
   Backend backend_;
   int width_, height_;
   void* data_ = nullptr;
@@ -234,13 +232,13 @@ Picture run_far_apart(Backend backend, const Work& work, const Picture& src) {
   const Geometry& geometry = src.geometry();
   Picture from = src, to(geometry);
   FarRows far_src(backend, geometry.width, geometry.height), far_dst(backend, geometry.width, geometry.height);
-  far_src.copy_from(from.at(from.bytes().data()).planes[0]);
+  far_src.copy(far_src.plane(), from.at(from.bytes().data()).planes[0]);
   const Status status = work({geometry, {far_src.plane()}}, {geometry, {far_dst.plane()}}, Queue{});
   EXPECT_TRUE(status.ok()) << status.message();
 #if CUDAVISION_CUDA
   if (backend == Backend::cuda) must(cudaDeviceSynchronize());
 #endif
-  far_dst.copy_to(to.at(to.bytes().data()).planes[0]);
+  far_dst.copy(to.at(to.bytes().data()).planes[0], far_dst.plane());
   return to;
 }
 

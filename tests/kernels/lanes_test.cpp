@@ -4,7 +4,6 @@
 #include "kernels/cpu/lanes.hpp"
 
 #include <algorithm>
-#include <functional>
 
 #include "tests/kernels/harness.hpp"
 
