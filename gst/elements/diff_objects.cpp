@@ -13,7 +13,7 @@ Objects::Objects(const MotionSettings& settings, NamedPlaces places, std::shared
   rules.hold = guint64(settings.track_hold * GST_SECOND);
   rules.places = places_.places;
   rules.presence = {guint64(settings.still_time * GST_SECOND),
-                    guint64(is_adaptive(settings) ? settings.absorb_time * GST_SECOND : 0)};
+                    guint64(is_adaptive(settings) ? settings.absorb_time * GST_SECOND : 0), is_adaptive(settings)};
   tracker_.emplace(rules, counts_->last_id);
 }
 

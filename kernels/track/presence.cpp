@@ -40,7 +40,9 @@ Presence::Change Presence::update(const Sighting& sighting, const PresenceRules&
     balance_ += ((double(edges) - reference_edges) / votes - balance_) * seconds / (seconds + memory);
   if (same + other >= least_structure)
     light_ += ((double(same) - other) / (double(same) + other) - light_) * seconds / (seconds + memory);
-  if (light_ < clear_light || travelled_) lit_ = now;
+  // A part of the sky that is brighter after a change of the exposure has no edge, neither inside nor at its outline.
+  const bool smooth = rules.structured && edges + reference_edges + same + other < least_structure;
+  if ((light_ < clear_light && !smooth) || travelled_) lit_ = now;
   if (balance_ > (travelled_ ? ghost_balance_after_way : ghost_balance)) doubtless_ = now;
 
   const int longer = std::max(box.width, box.height), shorter = std::min(box.width, box.height);

@@ -6,7 +6,7 @@
 //     ▲                                              │                                              background
 //     └────────────────── goes on ───────────────────┘
 //   still, and the background has the edges at its outline ───▶ ghost: the picture there becomes background
-//   still, never elsewhere, and with the edges of the background inside ───▶ light: the same
+//   still, never elsewhere, and with the edges of the background inside, or without any edge ───▶ light: the same
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,13 @@ namespace cudavision::track {
 struct PresenceRules {
   std::uint64_t still = 10'000'000'000;    ///< time after which an object that stands still has stopped
   std::uint64_t absorb = 300'000'000'000;  ///< time after which it becomes background; 0: never
+  bool structured = false;                 ///< whether the structure of sightings is known
 };
 
 /// The observation of an object in a frame.
 struct Sighting {
   Rect box;                   ///< in pixels
-  diff::Structure structure;  ///< structure of its cells; all 0 if unknown
+  diff::Structure structure;  ///< structure of its cells; see PresenceRules::structured
   double slack = 0;           ///< the smallest distance that is movement, in pixels
 };
 

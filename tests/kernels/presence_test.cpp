@@ -108,6 +108,20 @@ TEST(Presence, KnowsLight) {
   EXPECT_EQ(came.stand(200, 10, light, 9), Changes()) << "light does not walk";
 }
 
+/// What has no edge at all is no object, unless it came from elsewhere.
+TEST(Presence, KnowsSmoothLight) {
+  const PresenceRules structured{10 * second, 0, true};
+  constexpr Structure smooth{1, 0, 1, 1};
+  const Changes changes = Watched(structured).stand(10, 10, smooth, 3);
+  ASSERT_FALSE(changes.empty());
+  EXPECT_EQ(changes.front(), std::make_pair(Change::light, 10));
+  EXPECT_EQ(Watched({10 * second, 0}).stand(10, 10, {}, 9), Changes()) << "the structure is not known";
+  EXPECT_EQ(Watched(structured).stand(10, 10, {1, 0, 1, 2}, 9), Changes()) << "a few edges";
+  Watched came(structured);
+  for (int x = 10; x < 200; x += 25) came.stand(x, 10, smooth, 0.1);
+  EXPECT_EQ(came.stand(200, 10, smooth, 9), Changes()) << "light does not walk";
+}
+
 TEST(Presence, IsCertainByEdgesOrByItsWay) {
   Watched still({10 * second, 0});
   still.stand(10, 10, object, 1);
