@@ -6,7 +6,7 @@ Lists each file with its checksums, and each dependency with its version and lic
 libraries that the plugin loads, as packages of the installed system; the dependencies of a Debian package; and the CUDA
 runtime, if it is linked in. A dependency whose licence is not in LICENSES is an error. The date is SOURCE_DATE_EPOCH,
 or the date of debian/changelog. The version of CUDA is the version of the nvcc that kernels/find_nvcc.sh finds, which
-built it.
+built the plugin.
 """
 import datetime
 import email.utils

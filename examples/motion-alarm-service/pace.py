@@ -62,7 +62,7 @@ class Pace:
         self.usual, self.judged = None, 0.0
         # The timestamp of the key frame with which decoding resumed, and the time of resuming.
         self.resumed, self.resumed_at = 0, 0.0
-        self.jitter_buffers, self.changed, self.flooded = [], [], False  # changed: only those that drop now
+        self.jitter_buffers, self.changed, self.flooded = [], [], False  # changed: the buffers that drop packets now
         self.last, self.step = 0, 0  # of dropped frames: the last timestamp, and the step between timestamps
         queue.connect("overrun", self.on_overrun)
         on_decoders(pipeline, self.on_decoder)

@@ -86,8 +86,8 @@ class Lines(unittest.TestCase):
         self.assertEqual([len(run) for run in time_line.recordings(short)], [1, 1, 1])
 
     def test_clocks_of_containers(self):
-        """They count if all files have a clock and no name has one. They do not count if all files were made at the
-        same time."""
+        """These clocks are used if all files have one and no name has one, unless all files were made at the same
+        time."""
         begin = datetime.datetime(2024, 1, 31, 13, tzinfo=UTC)
 
         def files(step, **more):

@@ -108,7 +108,7 @@ TEST(Presence, KnowsLight) {
   EXPECT_EQ(came.stand(200, 10, light, 9), Changes()) << "light does not walk";
 }
 
-/// What has no edge at all is no object, unless it came from elsewhere.
+/// A region without any edge is not an object, unless it came from elsewhere.
 TEST(Presence, KnowsSmoothLight) {
   const PresenceRules structured{10 * second, 0, true};
   constexpr Structure smooth{1, 0, 1, 1};
