@@ -53,7 +53,7 @@ class Journal:
 
 
 def code(line):
-    """A line of C++ without indentation and comment, so that rewording a comment makes no other change."""
+    """A line of C++ without indentation and comment, so that rewording a comment does not make another change."""
     return re.sub(r'(^|\s+)//.*', '', line).strip()
 
 

@@ -64,7 +64,7 @@ def run():
     from cudavision import frames
 
     memory = "(memory:CUDAMemory)" if args.device == "cuda" else ""
-    # The sink keeps no frame: a frame can be changed in place only if nobody else has it.
+    # The sink must not keep frames: a frame can be changed in place only if nobody else has it.
     decoder = common.parse(
         f"{common.DECODER} name=file ! cudagaussian sigma=0.8 ! video/x-raw{memory} ! "
         "appsink name=sink sync=false max-buffers=4 enable-last-sample=false",

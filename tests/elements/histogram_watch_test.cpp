@@ -232,7 +232,7 @@ TEST(follows_watch_time, Each::run) {
   }
 }
 
-/// Motion, noise and changing light cause no report.
+/// Motion, noise and changing light are not reported.
 TEST(keeps_quiet_about_live_scenes, Each::run) {
   const cv::Mat wide = room();
   for (const char* format : {"NV12", "GRAY8"}) {
@@ -335,7 +335,7 @@ TEST(ends_what_began_when_the_watch_ends, Each::run) {
   }
 }
 
-/// Lost frames end no condition, but the next frame is not compared.
+/// Lost frames do not end a condition, but the next frame is not compared.
 TEST(goes_on_after_lost_frames, Each::run) {
   Camera camera(run, "watch-time=1");
   const auto lost = [](GstBuffer* frame) { GST_BUFFER_FLAG_SET(frame, GST_BUFFER_FLAG_DISCONT); };

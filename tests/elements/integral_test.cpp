@@ -146,7 +146,7 @@ TEST(passes_the_same_buffer, Each::run) {
   EXPECT(gst_buffer_peek_memory(same.get(), 0) == memory);
   EXPECT_EQ(gst_buffer_get_n_meta(same.get(), GST_CUDA_VISION_INTEGRAL_META_API_TYPE), 1u);
 
-  // A shared buffer gets no metas. A copy that shares its memory gets them.
+  // Metas are not added to a shared buffer, but to a copy that shares its memory.
   const Buffer held = noise(rig.video());
   const Buffer result = rig.push(Buffer(gst_buffer_ref(held.get())));
   EXPECT(result.get() != held.get());

@@ -240,7 +240,7 @@ TEST(takes_the_crop_into_account, Each::run) {
   }
 }
 
-/// Regions that do not fit the frame stop no stream while they have no effect. With region=roi they do: see
+/// Regions that do not fit the frame do not stop a stream if they have no effect. With region=roi they stop it, see
 /// profiles.hpp.
 TEST(takes_any_regions_if_the_whole_frame_counts, Each::run) {
   Rig rig(run, "regions=\"0,0 60,10 10,20\"", caps_of(video_info("I420", size)));
@@ -363,7 +363,7 @@ TEST(moves_detected_objects_with_the_crop, Each::run) {
   EXPECT_EQ(text_of(later.get()), expected);
 }
 
-/// In frames with a crop, the boxes of cudadiff are where motion is, whether it passes the frames on or applies the
+/// In frames with a crop, the boxes of cudadiff are at the right place, whether it passes the frames on or applies the
 /// crop.
 TEST(follows_motion_in_cropped_frames, Each::run) {
   if (profile(run.element).whole_frame) return;
@@ -393,7 +393,7 @@ TEST(follows_motion_in_cropped_frames, Each::run) {
 }
 
 #if GST_CHECK_VERSION(1, 26, 0)
-/// A mask has a place, and there is no way to move it. It is dropped, and the relations of the other metadata stay.
+/// A mask has a position, but cannot be moved. It is dropped, and the relations of the other metadata stay.
 TEST(drops_masks_that_it_cannot_move, Each::run) {
   const GstVideoInfo video = video_info("I420", size), gray = video_info("GRAY8", {8, 8});
   auto [frame, cropped] = cropped_frame();
@@ -428,7 +428,7 @@ TEST(drops_masks_that_it_cannot_move, Each::run) {
 #endif
 
 /// The filters keep the parameters of a region. When GStreamer's videoconvert and videoscale (1.22 to 1.28) convert,
-/// they drop them: they transform the meta with GstVideoMetaTransform, which keeps only the box, the type and the id.
+/// they drop the parameters: GstVideoMetaTransform, which they use, keeps only the box, the type and the id.
 /// If this fails for a newer version, correct docs/metas.md and docs/troubleshooting.md.
 TEST(keeps_parameters_of_regions_as_videoconvert_does_not, Each::run) {
   const GstVideoInfo video = video_info("I420", size);

@@ -122,7 +122,7 @@ class Lines(unittest.TestCase):
         self.assertEqual(time_line.clock_at(line.clocks, 35).strftime("%H:%M:%S"), "12:59:50")
 
     def test_places(self):
-        """Clocks of whole seconds make no holes, even over many files. Larger differences are holes."""
+        """Clocks of whole seconds do not cause holes, even over many files. Larger differences are holes."""
         files = [segment(f"/r/2024-01-31_13-{i // 6:02}-{i % 6 * 10:02}.mp4", 10.04) for i in range(300)]
         line = time_line.TimeLine(time_line.ordered(files))
         for each in files:

@@ -487,7 +487,7 @@ TEST_P(DiffAdaptive, KnowsTheStructureOfLight) {
   EXPECT_TRUE(diff::find_regions(plan->result().cells, {0, 1, 1}).kept.empty());
 }
 
-/// Threads share the rows of a frame. This changes no result.
+/// Threads share the rows of a frame. This does not change results.
 TEST(DiffAdaptiveThreads, DoNotChangeResults) {
   SKIP_UNLESS_AVAILABLE(Backend::cpu);
   const int threads = cv::getNumThreads();
@@ -509,7 +509,7 @@ TEST(DiffAdaptiveThreads, DoNotChangeResults) {
   EXPECT_GT(changed, 1000u);
 }
 
-/// Light and noise are no change; moving objects are, and so are shadows if they are kept.
+/// Light and noise are not changes; moving objects are, and so are shadows if they are kept.
 TEST_P(DiffAdaptive, FindsWhatMoves) {
   struct Case {
     Scene scene;
@@ -678,7 +678,7 @@ diff::Params noticing_light() {
   return params;
 }
 
-/// The noise of the single frame with which the means restart is no change.
+/// The noise of the single frame with which the means restart is not a change.
 TEST_P(DiffAdaptive, BeginsAnewInNoise) {
   const Geometry geometry{Format::NV12, 160, 96};
   const auto plan = plan_for(backend, noticing_light(), geometry);

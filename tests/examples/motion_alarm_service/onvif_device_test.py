@@ -124,7 +124,7 @@ class Device(unittest.TestCase):
                 self.assertIn("it sent the same token twice", answer)
 
     def test_a_token_of_a_clock_that_is_ahead(self):
-        """Such a token is valid for up to ten minutes, so its nonce must be remembered as long."""
+        """Such a token is valid for up to ten minutes, so its nonce must be remembered for this time."""
         header = token(late=-290)
         self.assertEqual(200, self.ask(envelope(GET_PROFILES, header))[0])
         past = {key: end - datetime.timedelta(seconds=301) for key, end in self.device.users._seen_nonces.items()}

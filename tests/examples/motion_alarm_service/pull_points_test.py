@@ -58,7 +58,7 @@ class PullPoints(unittest.TestCase):
             self.assertEqual([[("Changed", True)]], found)
 
     def test_a_pull_ends_the_one_before(self):
-        """A client whose connection broke loses no message to its old pull."""
+        """A client whose connection broke does not lose messages to its old pull."""
         key, found, thread = self.pulls()
         self.assertEqual([], self.pull(key))
         thread.join(HANGS)
