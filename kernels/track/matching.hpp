@@ -42,15 +42,16 @@ struct Matches {
   std::vector<diff::MotionRegion> unmatched;  ///< parts that belong to no object, in their order
 };
 
-/// Matches objects with the parts of the first `most` regions (find_parts() uses `sizes`). A cell is in a box if its centre is
-/// inside, or at most half a cell outside.
+/// Matches objects with the parts of the first `most` regions (find_parts() uses `sizes`). A cell is in a box if its
+/// centre is inside, or at most half a cell outside.
 ///   1. Objects and parts are assigned one to one, at the least cost. If cells of the part are in the box of the
 ///      object, a pair costs 1 − the intersection over union of the boxes. Otherwise it costs 1 + the distance of
 ///      the centres ÷ the reach. Such a pair must be within reach, and the areas of the boxes within a factor of
 ///      five. The reach is one and a half sides (the longest side of both boxes) and a cell. It is a side longer
 ///      for an object without a speed yet, and two sides longer for each second unseen if the looks are
-///      alike. An object that leaves the frame reaches no part outside its box. Unlike looks add to the cost, more so if the object was unseen or shared a part shortly
-///      before. An object may stay alone at a cost, which is lower if a part with the same looks covers its box.
+///      alike. An object that leaves the frame reaches no part outside its box. Unlike looks add to the cost, more so
+///      if the object was unseen or shared a part shortly before. An object may stay alone at a cost, which is lower if
+///      a part with the same looks covers its box.
 ///   2. An object that stays alone joins the part of the largest intersection over union. Objects also take their
 ///      fragments. A fragment is a part with at least half of its cells in the object's box. No confirmed object is
 ///      assigned to it, and no older one if the object is unconfirmed. It does not stand beside() the object's own

@@ -41,9 +41,9 @@ bool beside(const Rect& a, const Rect& b);
 /// Cells up to a cell apart are linked, so people who walk side by side are one region. A region is divided at columns
 /// in which few rows of its cells have changed pixels, if all its parts are upright and stand beside each other: other
 /// objects do not have such parts for long. A region that is as wide as several objects of the size that is usual there
-/// (sizes.hpp) is divided too, whatever its shape. The boxes of parts reach at most to the middle between them. For the top
-/// and bottom of a box, a cell that two parts share counts for both. A region without looks is one part. Pointers point
-/// into `found`.
+/// (sizes.hpp) is divided too, whatever its shape. The boxes of parts reach at most to the middle between them. For the
+/// top and bottom of a box, a cell that two parts share counts for both. A region without looks is one part. Pointers
+/// point into `found`.
 std::vector<Part> find_parts(const diff::MotionRegions& found, const diff::Cells& cells, std::size_t most,
                              const SizeMap& sizes);
 

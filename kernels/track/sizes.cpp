@@ -8,8 +8,8 @@ namespace cudavision::track {
 namespace {
 
 // Chosen with the scene `lane` of tests/bench/motion_world.py.
-constexpr double least_laps = 6;    ///< how far objects must have travelled in a band, in usual widths
-constexpr double most_laps = 50;    ///< when they have travelled further, what was seen until then counts half
+constexpr double least_laps = 6;     ///< how far objects must have travelled in a band, in usual widths
+constexpr double most_laps = 50;     ///< when they have travelled further, what was seen until then counts half
 constexpr double per_octave = 6;     ///< steps of a histogram for each doubling of a side
 constexpr double beside = 0.5;       ///< weight in the bands above and below
 constexpr double largest = 1.1;      ///< side of one object ÷ usual side

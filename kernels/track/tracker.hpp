@@ -96,7 +96,7 @@ class Tracker {
     Moment first, last;  // when it was first and last seen
     int frames = 0;      // frames in which it was seen
     bool seen = true, gone = false;
-    bool jumped = false;  // it was found far from where it was expected, where another object may be
+    bool jumped = false;    // it was found far from where it was expected, where another object may be
     bool came_in = false;   // it was first seen at the edge of the frame
     bool believed = false;  // it is confirmed, or will be when a change of the camera or the light is over
     // It may be a piece of another object. It is not confirmed while this is possible.
