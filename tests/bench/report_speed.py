@@ -5,9 +5,9 @@
   report_speed.py CLIP… [--rounds=3]
 
 For each clip, in turns: decode it; decode it and run cudadiff (preset=outdoor output=passthrough, no messages); write
-its report. Each is a process, with its start. Prints the best frames/s of each and its share of decoding, and the
-processor time likewise. GStreamer must find the plugin (GST_PLUGIN_PATH). Exit status 1, with one sentence on
-stderr, if one of them failed."""
+its report. Each step is a process, including its start. Prints the best frames/s of each and its ratio to decoding, and
+the same for processor time. GStreamer must find the plugin (GST_PLUGIN_PATH). Exit status 1, with one sentence on
+stderr, if a step failed."""
 import argparse
 import pathlib
 import re
@@ -26,7 +26,7 @@ ELEMENT = ("!", "queue", "!", "cudadiff", "preset=outdoor", "output=passthrough"
 
 
 def run(command):
-    """Runs a command. Returns its seconds, its processor seconds, and what it printed."""
+    """Runs a command. Returns its seconds, its processor seconds, and its output."""
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     done = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
     if done.returncode != 0:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Tests how the text of properties becomes rectangles, polygons and lines (gst/base/shapes.hpp), and each error.
+// Tests how texts of properties become rectangles, polygons and lines (gst/base/shapes.hpp), and each error.
 #include "gst/base/shapes.hpp"
 
 #include <string>

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Tests which files of a folder the report and the scan take for clips. Exit status 77 without the bindings of
+"""Tests which files of a folder the report and the scan treat as clips. Exit status 77 without the bindings of
 GStreamer."""
 import os
 import unittest
@@ -28,7 +28,7 @@ class Folders(programs.InFolder):
         path.write_bytes(data)
 
     def stream(self, codec):
-        """A stream of a video without a container."""
+        """A video stream without a container."""
         encoder, caps = {"h264": (damage.H264, "video/x-h264"), "h265": (damage.H265, "video/x-h265")}[codec]
         if not programs.has(encoder.split()[0]):
             self.skipTest(f"no {encoder.split()[0]}")
@@ -53,7 +53,7 @@ class Folders(programs.InFolder):
             self.write(name, b"" if "empty" in name else b"broken")
         self.write("noise.ts", bytes(range(256)) * 9)
         self.write("code.ts", b"export const clip: number = 5;\n" * 9)
-        self.write("umlaut.ts", b"// " + "ü".encode() * 40000)  # its head ends in a character
+        self.write("umlaut.ts", b"// " + "ü".encode() * 40000)  # the examined part ends inside a character
         self.write("notes.txt", b"a text")
         self.write(".hidden.mkv", data)
         self.write(".folder/clip.mkv", data)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Which parts regions are divided into, and what objects look like.
+// Tests how regions are divided into parts, and what objects look like.
 #include "kernels/track/parts.hpp"
 
 #include <gtest/gtest.h>
@@ -19,8 +19,8 @@ using Cell = std::pair<int, int>;  // x, y
 // Parts
 // ---------------------------------------------------------------------------------------------------------------------
 
-/// The boxes of the parts as text: "x,y w×h; ". scale: pixels of the frame for one of the analysis, in which the
-/// figures and the side of a cell are.
+/// The boxes of the parts as text: "x,y w×h; ". `scale`: pixels of the frame per pixel of the analysis. Figures and
+/// `cell` are in pixels of the analysis.
 std::string parts_of(const std::vector<Figure>& figures, int cell = 16, bool looks = true, int scale = 1,
                      const SizeMap& sizes = {}) {
   CellGrid grid = painted(640, 480, cell, figures);
@@ -39,33 +39,32 @@ std::string parts_of(const std::vector<Figure>& figures, int cell = 16, bool loo
 TEST(Parts, ArePeopleSideBySide) {
   const Figure one{{100, 100, 30, 80}}, two{{136, 104, 28, 76}}, three{{168, 98, 30, 80}};
   EXPECT_EQ(parts_of({one}), "100,100 30x80; ");
-  // Up and down, cells of two parts count for both.
+  // Vertically, cells that two parts share count for both.
   EXPECT_EQ(parts_of({one, two}), "100,100 30x80; 136,100 28x80; ");
   EXPECT_EQ(parts_of({one, two}, 16, false), "96,96 80x96; ");  // whole cells
   EXPECT_EQ(parts_of({one, two, three}), "100,100 30x80; 136,98 28x82; 168,98 30x82; ");
   EXPECT_EQ(parts_of({one, two}, 8), "100,100 30x80; 136,104 28x76; ");
   EXPECT_EQ(parts_of({one, two}, 8, true, 4), "400,400 120x320; 544,416 112x304; ");
-  EXPECT_EQ(parts_of({one, two}, 200), "100,100 32x80; 136,100 28x80; ");  // a bit for four columns
+  EXPECT_EQ(parts_of({one, two}, 200), "100,100 32x80; 136,100 28x80; ");  // one bit covers four columns
   EXPECT_EQ(parts_of({{{100, 100, 20, 40}}, {{140, 100, 20, 40}}}), "100,100 20x40; 140,100 20x40; ");  // far apart
-  // They hold hands.
+  // two people hold hands
   EXPECT_EQ(parts_of({one, two, {{120, 140, 30, 6}}}), "100,100 33x80; 133,100 31x80; ");
 }
 
 TEST(Parts, AreNotPiecesOfOneThing) {
-  // Head and body.
+  // head and body
   EXPECT_EQ(parts_of({{{100, 100, 40, 30}}, {{100, 136, 40, 60}}}), "100,100 40x96; ");
-  // A car with a hole.
+  // a car with a hole
   EXPECT_EQ(parts_of({{{100, 100, 50, 50}}, {{156, 100, 60, 50}}}), "100,100 116x50; ");
-  // With a dog.
+  // a person with a dog
   EXPECT_EQ(parts_of({{{100, 100, 30, 80}}, {{136, 150, 28, 30}}}), "100,100 64x80; ");
-  // With a stick.
+  // a person with a stick
   EXPECT_EQ(parts_of({{{100, 100, 30, 80}}, {{134, 100, 8, 80}}}), "100,100 42x80; ");
-  // Legs apart.
+  // legs apart
   EXPECT_EQ(parts_of({{{100, 100, 44, 40}}, {{100, 140, 18, 40}}, {{126, 140, 18, 40}}}), "100,100 44x80; ");
 }
 
-/// Cars that follow each other are one region where a shadow links them. They are divided where the usual size is
-/// known.
+/// Cars that follow each other are one region if a shadow links them. They are divided where the usual size is known.
 TEST(Parts, AreObjectsOfTheUsualSizeInARow) {
   SizeMap sizes;
   sizes.begin_frame(480);
@@ -85,7 +84,7 @@ TEST(Parts, AreObjectsOfTheUsualSizeInARow) {
       << "people side by side";
 }
 
-/// A gap is no part, and does not make a sliver beside it wide enough.
+/// A gap is not a part, and does not make a sliver beside it wide enough.
 TEST(Parts, AreNotGaps) {
   for (int gap = 3; gap < 26; ++gap)
     EXPECT_EQ(parts_of({{{98, 97, 4, 14}}, {{102 + gap, 97, 4, 14}}}),
@@ -141,7 +140,7 @@ TEST(Parts, HaveAllCells) {
 // -------------------------------------------------------------------------------------------------------------------
 
 TEST(ObjectLooks, AreMeansAndSpreadsOfTheHalves) {
-  // The upper half is 80 and 120 side by side, the lower half 60.
+  // The upper half is 80 and 120 side by side, and the lower half is 60.
   const std::vector<Figure> figures{
       {{100, 100, 20, 40}, {80, 5, -9}}, {{120, 100, 20, 40}, {120, 5, -9}}, {{100, 140, 40, 40}, {60, -20, 30}}};
   const double expected[] = {100, 20, 5, -9, 60, 0, -20, 30};
@@ -150,7 +149,7 @@ TEST(ObjectLooks, AreMeansAndSpreadsOfTheHalves) {
     ASSERT_TRUE(seen.known);
     for (std::size_t k = 0; k < 8; ++k) EXPECT_NEAR(seen.values[k], expected[k], 1e-9) << cell << " " << k;
   }
-  // Nothing in the lower half.
+  // nothing in the lower half
   EXPECT_FALSE(looks_of_object(painted(300, 200, 10, {figures[0]}), {100, 100, 40, 80}).known);
   EXPECT_FALSE(looks_of_object(painted(300, 200, 10, {}), {100, 100, 40, 80}).known);
 }
@@ -167,11 +166,11 @@ TEST(ObjectLooks, DifferInUnitsOfTheirSpread) {
   }
   EXPECT_TRUE(steady.known());
   EXPECT_NEAR(steady.unlikeness(looks(100, 0)), 0, 1e-9);
-  // 8 steps of luma in both halves are one unit each.
+  // 8 steps of luma in both halves are one unit each, and so are 2 steps of chroma.
   EXPECT_NEAR(steady.unlikeness(looks(108, 0)), 2 * 1 / 8.0, 1e-9);
-  EXPECT_NEAR(steady.unlikeness(looks(100, 2)), 2 * 1 / 8.0, 1e-9);  // and 2 steps of chroma
+  EXPECT_NEAR(steady.unlikeness(looks(100, 2)), 2 * 1 / 8.0, 1e-9);
   EXPECT_NEAR(steady.unlikeness(looks(100, 0, -2)), 2 * 1 / 8.0, 1e-9);
-  EXPECT_NEAR(steady.unlikeness(looks(255, 100)), 4 * 16 / 8.0, 1e-9);  // limited
+  EXPECT_NEAR(steady.unlikeness(looks(255, 100)), 4 * 16 / 8.0, 1e-9);  // the limit
   EXPECT_LT(restless.unlikeness(looks(130, 0)), 0.5);
   EXPECT_GT(steady.unlikeness(looks(130, 0)), 2);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The usual size of objects at a place.
+// Tests the usual size of objects at a place.
 #include "kernels/track/sizes.hpp"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ using track::SizeMap;
 
 constexpr int height = 320;  // bands of 20 rows
 
-/// A map that has seen objects of this size travel four times their width, `times` times. lower: the row below them.
+/// A map that has seen `times` objects of this size travel four times their width. `lower`: the row below them.
 SizeMap seen(int width, int tall, int lower, int times) {
   SizeMap sizes;
   sizes.begin_frame(height);
