@@ -72,6 +72,9 @@ std::string wrong_layout(GstBuffer* buffer, const GstVideoInfo& video, CropOrigi
              std::to_string(GST_VIDEO_INFO_N_PLANES(&video));
     width = meta->width;
     height = meta->height;
+  } else if (const gsize size = gst_buffer_get_size(buffer); size < GST_VIDEO_INFO_SIZE(&video)) {
+    return "it has " + std::to_string(size) + " bytes and needs " + std::to_string(GST_VIDEO_INFO_SIZE(&video)) +
+           ", in rows of " + std::to_string(GST_VIDEO_INFO_PLANE_STRIDE(&video, 0)) + " bytes";
   }
   if (origin.x < 0 || origin.y < 0 || right > gint64(width) || bottom > gint64(height))
     return "the picture of " + size_text(GST_VIDEO_INFO_WIDTH(&video), GST_VIDEO_INFO_HEIGHT(&video)) + " pixels at " +
@@ -93,7 +96,7 @@ MappedFrame::MappedFrame(GstBuffer* buffer, const GstVideoInfo& video, GstMapFla
   mapped_ = gst_video_frame_map(&frame_, &video, buffer, GstMapFlags(flags | GST_VIDEO_FRAME_MAP_FLAG_NO_REF));
   if (!mapped_) {
     status_ =
-        Status::frame("a video frame cannot be mapped: the buffer is smaller than its caps say, or its memory failed");
+        Status::frame("a video frame cannot be mapped: its memory is smaller than its GstVideoMeta says, or failed");
     return;
   }
   image_.geometry = geometry_of(video);

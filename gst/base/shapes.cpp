@@ -59,15 +59,16 @@ bool read_numbers(std::string_view text, Shape& shape) {
     for (bool follows = true; follows; ++groups.back()) {
       bool share;
       const auto number = read_number(text, share);
-      if (!number || (share && !(*number >= 0 && *number <= 1))) return false;
-      if (!shape.numbers.empty() && share != shape.shares) return false;
-      shape.shares = share;
+      if (!number) return false;
+      shape.shares |= share;
       shape.numbers.push_back(*number);
       const std::string_view rest = trimmed(text);
       follows = !rest.empty() && rest.front() == ',';
       if (follows) text = trimmed(rest.substr(1));
     }
   }
+  const auto is_share = [](double number) { return number >= 0 && number <= 1; };
+  if (shape.shares && !std::all_of(shape.numbers.begin(), shape.numbers.end(), is_share)) return false;
   shape.rectangle = groups == std::vector<int>{4};
   return shape.rectangle ||
          (!groups.empty() && std::all_of(groups.begin(), groups.end(), [](int count) { return count == 2; }));

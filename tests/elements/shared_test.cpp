@@ -162,6 +162,7 @@ TEST(ends_a_stream_of_frames_that_do_not_fit, Each::run) {
   const Message error = rig.error();
   EXPECT_EQ(error.domain, GST_STREAM_ERROR);
   EXPECT_CONTAINS(error.text, "30 frames in a row do not fit their caps: ");
+  EXPECT_CONTAINS(error.text, "it has 2304 bytes and needs 4608, in rows of 64 bytes");
 }
 
 /// A short stream ends before enough frames for an error have arrived.
