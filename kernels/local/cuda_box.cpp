@@ -2,8 +2,8 @@
 // Box mean, threshold and deviation on CUDA: chooses the kernels for a plan, and owns their memory. All channel sets of
 // a plan use the same class.
 //
-//   CudaWindows   planes of 8 bits, smaller windows             1 launch, 2 for high windows    cuda_windows.cu
-//   CudaLines     other formats and larger windows              a launch for each channel set   cuda_lines_kernel.cuh
+//   CudaWindows   planes of 8 bits, windows of up to 257 rows   1 launch, 2 for high windows    cuda_windows.cu
+//   CudaLines     other formats and higher windows              a launch for each channel set   cuda_lines_kernel.cuh
 //   CudaTables    cases that the others cannot: windows too wide, sums too large, high           cuda_tables.cu
 //                 windows of small frames, deviations of 16 bits; from tables of the frame
 #include <algorithm>

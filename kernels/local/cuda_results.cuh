@@ -6,6 +6,25 @@
 
 namespace cudavision::local {
 
+/// Divides a sum by a count that is the same for many sums. The quotient, at most 255, is a byte of the high word of
+/// (sum + count / 2) · factor, where factor = 2^(32 + 8·byte) / count, rounded up:
+/// exact for sums below 256 · count and counts below 2^24.
+struct Divider {
+  int count = 0;
+  std::uint32_t factor = 0, half = 0;
+  int select = 0;  ///< the byte: a selector of __byte_perm for two words
+
+  __device__ __forceinline__ void set(int n) {
+    if (n == count) return;
+    count = n;
+    const int byte = n < 1 << 12 ? 0 : n < 1 << 16 ? 1 : n < 1 << 20 ? 2 : 3;
+    const std::uint64_t power = std::uint64_t(1) << (32 + 8 * byte);
+    factor = n == 1 ? 0xffffffffu : std::uint32_t((power + n - 1) / n);
+    half = n == 1 ? 1 : n / 2;  // 1: (sum + 1) · 0xffffffff has the high word `sum`
+    select = 0x40 + byte * 0x11;
+  }
+};
+
 /// Divides a sum below 2^31 by a count that is the same for many sums: up to 2^15 for samples of 16 bits, up to 2^23
 /// for 8 bits. With 2^shift < count, factor = 2^(32 + shift) / count, rounded up, has 32 bits, and (sum + count / 2) ·
 /// factor / 2^(32 + shift) is exact.

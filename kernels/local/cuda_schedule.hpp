@@ -61,11 +61,11 @@ struct WindowLaunch {
   int batch = 0;   ///< rows of a batch: 8 or 16
   int blocks = 0;  ///< blocks of all sets
   int shared_bytes = 0;
+  bool wide = false;  ///< sums may reach 2^23
 };
 
 /// Whether windows of these radii can slide over a channel set of 8-bit samples: all of its channels are filtered, no
-/// sum of a window or a column overflows (means and thresholds need sums below 2^23), and a strip has room for the
-/// windows.
+/// sum of a window or a column overflows, and a strip has room for the windows.
 bool can_slide(const Plan& plan, int set);
 
 /// `sets`: one to three.

@@ -35,14 +35,15 @@ constexpr float less = 1 - 0x1p-20f, more = 1 + 0x1p-20f;
 ///   set(): sets the number of samples of a whole window;
 ///   added: the number by which the sums were increased; four(): the results of four whole windows; cut(): the results
 ///   of four windows of `counts` samples; `per_count`: about 1 / counts.
-template <Operation operation>
+/// `wide`: sums may reach 2^23.
+template <Operation operation, bool wide>
 struct WindowResults;
 
 /// An odd count has no halves to round. (S + 2^23) as an integer has the bits of a float, and the product with the
 /// nearest float of 1 / count is wrong by less than the distance to a half, 1 / (2 · count), if 255 · count is below
-/// 2^23 (see can_slide).
+/// 2^23: otherwise `wide`.
 template <>
-struct WindowResults<Operation::box_mean> {
+struct WindowResults<Operation::box_mean, false> {
   static constexpr int added = 0x4b000000;
   float per_whole;
 
@@ -63,6 +64,27 @@ struct WindowResults<Operation::box_mean> {
   }
 };
 
+template <>
+struct WindowResults<Operation::box_mean, true> {
+  int added;
+  Divider divider;
+
+  __device__ __forceinline__ void set(int count, double) {
+    divider.set(count);
+    added = divider.half;
+  }
+  __device__ __forceinline__ std::uint32_t four(const int* sums, const std::uint32_t*) const {
+    std::uint32_t v[4];
+#pragma unroll
+    for (int k = 0; k < 4; ++k) v[k] = __umulhi(sums[k], divider.factor);
+    return __byte_perm(__byte_perm(v[0], v[1], divider.select), __byte_perm(v[2], v[3], divider.select), 0x5410);
+  }
+  __device__ __forceinline__ std::uint32_t cut(const int* sums, const std::uint32_t*, const int (&counts)[4],
+                                               const float (&per_count)[4]) const {
+    return pack_each([&](int k) { return mean(sums[k] - added, counts[k], per_count[k]); });
+  }
+};
+
 /// The least sample p with p · count ≥ sum · factor, where the right side is a float64: the quotient, rounded up.
 __device__ __forceinline__ std::uint32_t least_white(int sum, double factor, int count, float per_count) {
   const double least = __dmul_rn(double(sum), factor), n = count;
@@ -73,7 +95,7 @@ __device__ __forceinline__ std::uint32_t least_white(int sum, double factor, int
 }
 
 template <>
-struct WindowResults<Operation::threshold> {
+struct WindowResults<Operation::threshold, false> {
   static constexpr int added = 0x4b000000;
   double factor;
   int count_whole;
@@ -108,7 +130,50 @@ struct WindowResults<Operation::threshold> {
 };
 
 template <>
-struct WindowResults<Operation::deviation> {
+struct WindowResults<Operation::threshold, true> {
+  static constexpr int added = 0;
+  double factor;
+  int count_whole;
+  std::uint32_t low, high;  ///< factor / count, scaled so that a byte of the high word of a product is the quotient
+  std::uint64_t up;
+  int select;
+
+  __device__ __forceinline__ void set(int count, double share) {
+    factor = share;
+    count_whole = count;
+    const int byte = count < 1 << 12 ? 0 : count < 1 << 16 ? 1 : 2;
+    const double power = double(std::uint64_t(1) << (32 + 8 * byte));
+    low = std::uint32_t(fmin(fmax(power * share / count - 1, 0.0), 0x1p32 - 4));
+    high = low + 3;
+    up = (std::uint64_t(1) << (32 + 8 * byte)) - 1;
+    select = 0x40 + byte * 0x11;
+  }
+  __device__ __forceinline__ std::uint32_t four(const int* sums, const std::uint32_t*) const {
+    std::uint32_t a[4], b[4];
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      a[k] = std::uint32_t((std::uint64_t(std::uint32_t(sums[k])) * low + up) >> 32);
+      b[k] = std::uint32_t((std::uint64_t(std::uint32_t(sums[k])) * high + up) >> 32);
+    }
+    const auto bytes = [&](const std::uint32_t(&v)[4]) {
+      return __byte_perm(__byte_perm(v[0], v[1], select), __byte_perm(v[2], v[3], select), 0x5410);
+    };
+    std::uint32_t result = bytes(a);
+    if (result != bytes(b)) {
+#pragma unroll
+      for (int k = 0; k < 4; ++k) a[k] = least_white(sums[k], factor, count_whole, reciprocal(count_whole));
+      result = pack(a[0], a[1], a[2], a[3]);
+    }
+    return result;
+  }
+  __device__ __forceinline__ std::uint32_t cut(const int* sums, const std::uint32_t*, const int (&counts)[4],
+                                               const float (&per_count)[4]) const {
+    return pack_each([&](int k) { return least_white(sums[k], factor, counts[k], per_count[k]); });
+  }
+};
+
+template <bool wide>
+struct WindowResults<Operation::deviation, wide> {
   static constexpr int added = 0;
   int count_whole;
   float per_whole;

@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(stored_threads) column_sums(const __grid_const
     job.stored[(interval * columns.lines + line) * s.stored_chunks + index] = columns.quad(line);
 }
 
-template <Operation operation, int C, int batch>
+template <Operation operation, bool wide, int C, int batch>
 struct Windows {
   static constexpr bool squared = operation == Operation::deviation;
   static constexpr int pitch = window_pitch;
@@ -71,7 +71,7 @@ struct Windows {
   const int first;     ///< first sample whose column sums are in shared memory
   uint4* const sums;   ///< column sums in shared memory
   uint4* const tiles;  ///< the warp's memory for bytes of tiles
-  const WindowResults<operation> results;
+  const WindowResults<operation, wide> results;
 
   /// Rows that enter and leave.
   template <int n>
@@ -317,44 +317,45 @@ struct Windows {
 };
 
 /// Computes block `index` of a channel set.
-template <Operation operation, int C, int batch>
+template <Operation operation, bool wide, int C, int batch>
 __device__ __forceinline__ void compute(const WindowJobs& jobs, const WindowJob& job, int index) {
   extern __shared__ uint4 shared[];
   const WindowSchedule& s = job.schedule;
   const int strip = index % s.strips, y0 = job.view.y0 + index / s.strips * jobs.rows,
             xs = s.left + strip * s.tiles * window_tile;
   constexpr int lines = WindowColumns<operation == Operation::deviation>::lines * batch;
-  WindowResults<operation> results;
+  WindowResults<operation, wide> results;
   results.set((2 * job.radius_x + 1) * (2 * job.radius_y + 1), jobs.factor);
-  const Windows<operation, C, batch> block{job,
-                                           y0,
-                                           min(y0 + jobs.rows, job.view.y1),
-                                           xs,
-                                           (xs - C * (job.radius_x + 1)) & -chunk_samples,
-                                           shared,
-                                           shared + lines * window_pitch + threadIdx.x / 32 * 64,
-                                           results};
+  const Windows<operation, wide, C, batch> block{job,
+                                                 y0,
+                                                 min(y0 + jobs.rows, job.view.y1),
+                                                 xs,
+                                                 (xs - C * (job.radius_x + 1)) & -chunk_samples,
+                                                 shared,
+                                                 shared + lines * window_pitch + threadIdx.x / 32 * 64,
+                                                 results};
   block.run();
 }
 
-template <Operation operation, int batch>
+template <Operation operation, bool wide, int batch>
 __global__ void __launch_bounds__(window_threads, window_blocks(operation, batch))
     windows(const __grid_constant__ WindowJobs jobs) {
   int set = 0, index = blockIdx.x;
   while (index >= jobs.sets[set].schedule.blocks) index -= jobs.sets[set++].schedule.blocks;
   if (operation == Operation::box_mean && jobs.sets[set].view.channels == 2)
-    compute<operation, operation == Operation::box_mean ? 2 : 1, batch>(jobs, jobs.sets[set], index);
+    compute<operation, wide, operation == Operation::box_mean ? 2 : 1, batch>(jobs, jobs.sets[set], index);
   else
-    compute<operation, 1, batch>(jobs, jobs.sets[set], index);
+    compute<operation, wide, 1, batch>(jobs, jobs.sets[set], index);
 }
 
 /// Calls f with the kernels of an operation.
 template <typename F>
-Status with_kernels(Operation operation, int batch, F f) {
-  if (operation == Operation::deviation) return f(column_sums<true>, windows<Operation::deviation, 8>);
+Status with_kernels(Operation operation, bool wide, int batch, F f) {
+  if (operation == Operation::deviation) return f(column_sums<true>, windows<Operation::deviation, true, 8>);
   const auto choose = [&](auto of) {
     constexpr Operation o = decltype(of)::value;
-    return batch == 8 ? f(column_sums<false>, windows<o, 8>) : f(column_sums<false>, windows<o, 16>);
+    if (wide) return f(column_sums<false>, windows<o, true, 16>);  // schedule_windows() gives no other batch
+    return batch == 8 ? f(column_sums<false>, windows<o, false, 8>) : f(column_sums<false>, windows<o, false, 16>);
   };
   if (operation == Operation::threshold) return choose(std::integral_constant<Operation, Operation::threshold>());
   return choose(std::integral_constant<Operation, Operation::box_mean>());
@@ -363,18 +364,19 @@ Status with_kernels(Operation operation, int batch, F f) {
 }  // namespace
 
 Status load_windows(Operation operation, int shared_limit) {
-  for (const int batch : {8, 16}) {
-    const Status status = with_kernels(operation, batch, [&](auto stored, auto sliding) {
-      const Status loaded = cuda::load_kernel(stored, "cannot load the kernel for column sums");
-      return loaded.ok() ? cuda::load_kernel(sliding, "cannot load the kernel for windows", shared_limit) : loaded;
-    });
-    if (!status.ok()) return status;
-  }
+  for (const bool wide : {false, true})
+    for (const int batch : {8, 16}) {
+      const Status status = with_kernels(operation, wide, batch, [&](auto stored, auto sliding) {
+        const Status loaded = cuda::load_kernel(stored, "cannot load the kernel for column sums");
+        return loaded.ok() ? cuda::load_kernel(sliding, "cannot load the kernel for windows", shared_limit) : loaded;
+      });
+      if (!status.ok()) return status;
+    }
   return {};
 }
 
 Status launch_windows(Operation operation, const WindowJobs& jobs, const WindowLaunch& launch, Queue queue) {
-  return with_kernels(operation, launch.batch, [&](auto stored, auto sliding) {
+  return with_kernels(operation, launch.wide, launch.batch, [&](auto stored, auto sliding) {
     int intervals = 0, chunks = 0;
     for (const WindowSchedule& s : launch.sets) {
       intervals = std::max(intervals, s.intervals);
