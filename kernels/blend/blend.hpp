@@ -6,10 +6,9 @@
 #include <memory>
 #include <vector>
 
+#include "kernels/core/host.hpp"
 #include "kernels/core/image.hpp"
 #include "kernels/core/luma.hpp"
-#include "kernels/core/queue.hpp"
-#include "kernels/core/status.hpp"
 
 namespace cudavision::blend {
 

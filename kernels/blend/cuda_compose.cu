@@ -59,20 +59,22 @@ __global__ void __launch_bounds__(32 * warps, Channels == 4 ? tuning.alpha_block
   }
 }
 
-template <int N>
+template <int N, int Channels>
 void launch(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& launch, Queue queue) {
   ComposeParams<N> p;
   set_params(target, layers, launch, p);
-  (target.alpha ? compose_tiles<N, 4>
-   : target.gray
-       ? compose_tiles<N, 1>
-       : compose_tiles<N, 3>)<<<dim3(launch.pixels.across, launch.pixels.down), 32 * warps, 0, queue.stream>>>(p);
+  compose_tiles<N, Channels><<<dim3(launch.pixels.across, launch.pixels.down), 32 * warps, 0, queue.stream>>>(p);
 }
 
 }  // namespace
 
 void compose_pixels(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& how, Queue queue) {
-  (int(layers.size()) <= tuning.few_layers ? launch<tuning.few_layers> : launch<max_pads>)(target, layers, how, queue);
+  const bool few = int(layers.size()) <= tuning.few_layers;
+  if (target.gray) return launch<max_pads, 1>(target, layers, how, queue);  // rare
+  if (target.alpha)
+    (few ? launch<tuning.few_layers, 4> : launch<max_pads, 4>)(target, layers, how, queue);
+  else
+    (few ? launch<tuning.few_layers, 3> : launch<max_pads, 3>)(target, layers, how, queue);
 }
 
 }  // namespace cudavision::blend

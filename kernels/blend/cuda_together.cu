@@ -3,3 +3,4 @@
 // clang-format off
 #include "kernels/blend/cuda_operate.cu"
 #include "kernels/blend/cuda_pair.cu"
+#include "kernels/blend/cuda_parts.cu"

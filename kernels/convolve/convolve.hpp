@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kernels/core/border.hpp"
-#include "kernels/core/filter.hpp"
+#include "kernels/core/host.hpp"
 
 namespace cudavision::convolve {
 

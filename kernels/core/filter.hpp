@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
-#include <array>
 #include <memory>
 #include <vector>
 
@@ -26,9 +25,6 @@ struct Region {
 };
 /// The most corners of a polygon. It is limited because the corners are launch arguments.
 inline constexpr int max_outline_corners = 256;
-
-/// A rectangle for each channel set of a format, in samples of that set's grid.
-using SetRects = std::array<Rect, max_sets>;
 
 /// Which samples of a subsampled grid belong to a shape in pixels.
 enum class Coverage {

@@ -25,6 +25,9 @@ struct Rect {
   bool empty() const { return width <= 0 || height <= 0; }
 };
 
+/// A rectangle for each channel set of a format, in samples of that set's grid.
+using SetRects = std::array<Rect, max_sets>;
+
 /// The intersection of two rectangles, which may have any position and size. Empty if they do not overlap.
 inline Rect intersection(const Rect& a, const Rect& b) {
   const auto end = [](int begin, int length) { return std::int64_t(begin) + length; };

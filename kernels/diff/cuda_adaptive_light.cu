@@ -28,7 +28,7 @@ using adaptive::bins, adaptive::empty, adaptive::Job;
 constexpr int threads = adaptive::cell * adaptive::cell;
 constexpr std::uint16_t no_bin = 0xffff;  // marks a pixel that does not count
 
-struct Shared {
+struct LightShared {
   std::uint16_t bins[3][threads];
   float light[3];
   bool last;
@@ -66,7 +66,7 @@ __device__ __forceinline__ const float* light_before(const Job& job) {
 }
 /// Measures the light of the cell of the block.
 template <int channels>
-__device__ __forceinline__ void measure(const Job& job, Shared& shared, bool inside,
+__device__ __forceinline__ void measure(const Job& job, LightShared& shared, bool inside,
                                         const adaptive::Sampled<channels>& sampled) {
   const int warp = threadIdx.x / 32;
   const float before = warp < channels ? *light_before(job) : 0;
@@ -95,7 +95,7 @@ __device__ __forceinline__ void measure(const Job& job, Shared& shared, bool ins
 }
 
 /// Stores the light of the cell. Returns whether all other blocks have stored theirs; all lanes get the same.
-__device__ __forceinline__ bool store(const Job& job, Shared& shared, State& state) {
+__device__ __forceinline__ bool store(const Job& job, LightShared& shared, State& state) {
   if (threadIdx.x == 0) {
     if (job.compensates) {
       for (int c = 0; c < job.channels; ++c)
@@ -133,7 +133,7 @@ __device__ float gain_of_frame(const Job& job) {
 }
 
 /// Fills empty cells. `all`: whether all are empty.
-__device__ void fill(const Job& job, bool all) {
+__device__ void fill_empty_cells(const Job& job, bool all) {
   const auto each_cell = [&](auto work) {
     for (int c = 0; c < job.channels; ++c)
       for (int i = threadIdx.x; i < job.cells_x * job.cells_y; i += threads) work(c, i);
@@ -158,7 +158,7 @@ __device__ void fill(const Job& job, bool all) {
 template <typename T, int channels, int scale>
 __global__ void __launch_bounds__(threads, tuning.light_blocks)
     measure_light(const __grid_constant__ AdaptiveChange p) {
-  __shared__ Shared shared;
+  __shared__ LightShared shared;
   const Job& job = p.job;
   State& state = *p.state;
   const int x = blockIdx.x * adaptive::cell + threadIdx.x % adaptive::cell,
@@ -172,7 +172,7 @@ __global__ void __launch_bounds__(threads, tuning.light_blocks)
   if (job.compensates && !job.begin) measure(job, shared, inside, sampled);
   if (!store(job, shared, state)) return;
   const unsigned empty_cells = state.empty_cells;
-  if (empty_cells) fill(job, empty_cells == unsigned(job.cells_x * job.cells_y));
+  if (empty_cells) fill_empty_cells(job, empty_cells == unsigned(job.cells_x * job.cells_y));
   __syncthreads();
   if (threadIdx.x == 0) state.empty_cells = state.anew = 0;
 }

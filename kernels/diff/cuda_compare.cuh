@@ -255,12 +255,13 @@ __device__ __forceinline__ void compare_pixels(const KernelParams& p, int tile_x
   }
 }
 
-/// Compares a tile. All threads of a block call it. Each strip of most tiles is whole or beyond the frame.
+/// Compares a tile. All threads of a block call it. Each strip of most tiles is whole or beyond the frame; only common
+/// shapes have code for such tiles.
 template <class S, bool background, Writes writes>
 __device__ __forceinline__ void compare_tile(const KernelParams& p, int tile_x, int tile_y, CompareShared& shared) {
   const bool across = (tile_x + 1) * S::tile_width <= p.whole_width || p.whole_width == p.width;
-  if (across && tile_y < p.whole_rows && !p.unmasked)
-    compare_pixels<S, background, writes, true>(p, tile_x, tile_y, shared);
+  if (S::common && across && tile_y < p.whole_rows && !p.unmasked)
+    compare_pixels<S, background, writes, S::common>(p, tile_x, tile_y, shared);
   else
     compare_pixels<S, background, writes, false>(p, tile_x, tile_y, shared);
 }

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/core/filter.hpp"
+#include "kernels/core/host.hpp"
 #include "kernels/diff/learning.hpp"
 #include "kernels/diff/motion.hpp"
 

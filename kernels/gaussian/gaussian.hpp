@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "kernels/core/border.hpp"
-#include "kernels/core/filter.hpp"
+#include "kernels/core/host.hpp"
 
 namespace cudavision::gaussian {
 

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "kernels/core/aligned.hpp"
+#include "kernels/core/region.hpp"
 #include "kernels/histogram/plan.hpp"
 
 namespace cudavision::histogram {

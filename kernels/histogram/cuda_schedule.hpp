@@ -5,6 +5,7 @@
 
 #include <climits>
 
+#include "kernels/core/region.hpp"
 #include "kernels/histogram/cuda_tuning.hpp"
 #include "kernels/histogram/plan.hpp"
 

@@ -7,9 +7,8 @@
 #include <vector>
 
 #include "kernels/core/border.hpp"
-#include "kernels/core/filter.hpp"
+#include "kernels/core/host.hpp"
 #include "kernels/core/luma.hpp"
-#include "kernels/core/region.hpp"
 
 namespace cudavision::histogram {
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "kernels/core/host.hpp"
 #include "kernels/core/luma.hpp"
-#include "kernels/core/region.hpp"
 
 namespace cudavision::histogram {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/core/filter.hpp"
+#include "kernels/core/host.hpp"
 
 namespace cudavision::integral {
 
@@ -50,6 +50,9 @@ struct TableInfo {
   int entry_bytes() const { return integral::entry_bytes(type); }
 };
 
+#ifdef __CUDACC__
+class Integral;
+#else
 /// A plan for summed-area tables. Make it once and submit it often, on one stream at a time.
 class Integral {
  public:
@@ -75,6 +78,7 @@ class Integral {
   std::vector<TableInfo> tables_;
   AlignedPicture src_;
 };
+#endif
 
 /// The tables of a plan with these parameters.
 std::vector<TableInfo> describe_tables(const Params& params, const Geometry& geometry);

@@ -3,3 +3,4 @@
 // clang-format off
 #include "kernels/local/cuda_tables.cu"
 #include "kernels/local/cuda_mosaic.cu"
+#include "kernels/local/cuda_nlm.cu"

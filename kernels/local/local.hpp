@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "kernels/core/filter.hpp"
+#include "kernels/core/host.hpp"
 
 namespace cudavision::local {
 
