@@ -82,7 +82,7 @@ class Recorder:
 
     def histogram(self, time, counts):
         """`counts`: of as many bins as there are, a multiple of BINS."""
-        bars = numpy.asarray(counts, float).reshape(BINS, -1).sum(1)
+        bars = numpy.array(list(counts), float).reshape(BINS, -1).sum(1)  # asarray() is slow with Gst.ValueArray
         with self.lock:
             self._at(time).bars.append((time,
                                         (bars * (255 / max(bars.max(), 1))).round().astype(numpy.uint8).tobytes()))

@@ -322,8 +322,9 @@ class Pictures(programs.InFolder):
         shown = [(3, 1), (3, 1), (250, 40), (250, 40, 7), (100000,), (2**31 - 1,)]
         pipeline = common.parse(
             "appsrc name=source format=time caps=video/x-raw,format=I420,width=64,height=48,framerate=1/1 ! "
-            "identity name=motion ! videoconvert ! video/x-raw,format=GRAY8 ! fakesink name=sink")
-        source, motion = pipeline.get_by_name("source"), pipeline.get_by_name("motion")
+            "videoconvert ! video/x-raw,format=GRAY8 ! fakesink name=sink")
+        source = pipeline.get_by_name("source")
+        pads = source.get_static_pad("src"), pipeline.get_by_name("sink").get_static_pad("sink")
         for index, numbers in enumerate(shown):
             buffer = Gst.Buffer.new_wrapped(bytes(64 * 48 * 3 // 2))
             buffer.pts = index * Gst.SECOND
@@ -332,8 +333,7 @@ class Pictures(programs.InFolder):
             source.emit("push-buffer", buffer)
         source.emit("end-of-stream")
         recorder = recording.Recorder(self.folder)
-        with pictures.Tracker(source.get_static_pad("src"), motion, pipeline.get_by_name("sink").get_static_pad("sink"),
-                              recorder, self.folder) as tracker:
+        with pictures.Tracker(*pads, recorder, self.folder) as tracker:
             common.play(pipeline)
             tracker.develop()
             self.assertTrue(tracker.poster().startswith(b"\xff\xd8"))
@@ -367,7 +367,7 @@ class Pictures(programs.InFolder):
         formats, = common.fields_of(Gst.ElementFactory.find("cudadiff").get_static_pad_templates()[0].get_caps(),
                                     "format")
         pads = [Gst.ElementFactory.make("identity").get_static_pad("src") for _ in range(2)]
-        tracker = pictures.Tracker(pads[0], Gst.ElementFactory.make("identity"), pads[1], None, self.folder)
+        tracker = pictures.Tracker(*pads, None, self.folder)
         with tracker:
             # What does not reach the middle of a cell is not in it.
             for name, width, height, less in [*((name, 128, 96, 0) for name in formats), ("GRAY8", 1280, 960, 4),
